@@ -1,5 +1,5 @@
-//! Checks the rule catalogue and the knowledge about data flow, and turns them into static tables, so that a run neither
-//! parses nor builds rules.
+//! Checks the rule catalogue and the knowledge about data flow, and turns them into static tables,
+//! so that a run neither parses nor builds rules.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -43,7 +43,10 @@ const KNOWLEDGE: &str = "src/rules/knowledge";
 /// A small review takes about three milliseconds. Relocation of code that the review never runs
 /// took a tenth of that. In return, the program's code has a known address, which is acceptable
 /// because the program has no `unsafe`.
-#[expect(clippy::disallowed_methods, reason = "cargo passes values to build scripts in the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo passes values to build scripts in the environment"
+)]
 fn link_in_place() {
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|v| v == value);
     if is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") {
@@ -76,11 +79,15 @@ fn main() -> ExitCode {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "cargo passes values to build scripts in the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo passes values to build scripts in the environment"
+)]
 fn build() -> Result<(), Vec<String>> {
     let (rules, hash) = read()?;
     let knowledge = knowledge::tables(KNOWLEDGE)?;
-    let catalog = tables(&rules, add(hash, knowledge.as_bytes())).map_err(|e| vec![e.to_string()])?;
+    let catalog =
+        tables(&rules, add(hash, knowledge.as_bytes())).map_err(|e| vec![e.to_string()])?;
     let out = std::env::var_os("OUT_DIR").ok_or_else(|| vec!["OUT_DIR is not set".to_owned()])?;
     for (name, text) in [("catalog.rs", catalog), ("knowledge.rs", knowledge)] {
         let out = Path::new(&out).join(name);
@@ -91,10 +98,13 @@ fn build() -> Result<(), Vec<String>> {
 
 /// Adds bytes to a hash (FNV-1a).
 fn add(hash: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(hash, |hash, b| (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
+    bytes.iter().fold(hash, |hash, b| {
+        (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
-/// Reads and checks every rule, in the order of file names. The second value is a hash of all bytes.
+/// Reads and checks every rule, in the order of file names. The second value is a hash of all
+/// bytes.
 fn read() -> Result<(Vec<format::Rule>, u64), Vec<String>> {
     let mut names = Vec::new();
     let dir = std::fs::read_dir(CATALOG).map_err(|e| vec![format!("{CATALOG}: {e}")])?;
@@ -127,11 +137,18 @@ fn read() -> Result<(Vec<format::Rule>, u64), Vec<String>> {
             }
         };
         for rule in file.rule {
-            let wrong = rule.faults().into_iter().chain(rule.sample_faults()).map(|f| f.to_string());
+            let wrong = rule
+                .faults()
+                .into_iter()
+                .chain(rule.sample_faults())
+                .map(|f| f.to_string());
             let wrong = wrong.chain(calibration::fault(&rule));
             faults.extend(wrong.map(|f| format!("{name}: rule {:?}: {f}", rule.id)));
             if let Some(other) = homes.insert(rule.id.clone(), name.clone()) {
-                faults.push(format!("{name}: rule {:?}: id: already used in {other}", rule.id));
+                faults.push(format!(
+                    "{name}: rule {:?}: id: already used in {other}",
+                    rule.id
+                ));
             }
             rules.push(rule);
         }
@@ -139,18 +156,30 @@ fn read() -> Result<(Vec<format::Rule>, u64), Vec<String>> {
     for rule in &rules {
         for other in rule.samples.iter().flat_map(|s| &s.also) {
             if !homes.contains_key(other) {
-                faults.push(format!("rule {:?}: sample: also: rule {other:?} not found", rule.id));
+                faults.push(format!(
+                    "rule {:?}: sample: also: rule {other:?} not found",
+                    rule.id
+                ));
             }
         }
     }
-    if faults.is_empty() { Ok((rules, hash)) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok((rules, hash))
+    } else {
+        Err(faults)
+    }
 }
 
 /// Returns the tables as Rust source.
 fn tables(rules: &[format::Rule], hash: u64) -> Result<String, std::fmt::Error> {
     let mut literals: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (i, rule) in rules.iter().enumerate() {
-        for l in rule.literals.iter().cloned().chain(matcher_literals(rule.matcher.as_deref())) {
+        for l in rule
+            .literals
+            .iter()
+            .cloned()
+            .chain(matcher_literals(rule.matcher.as_deref()))
+        {
             let users = literals.entry(l.to_ascii_lowercase()).or_default();
             if users.last() != Some(&i) {
                 users.push(i);
@@ -161,7 +190,10 @@ fn tables(rules: &[format::Rule], hash: u64) -> Result<String, std::fmt::Error> 
     let filter = prefilter::Tables::new(&bytes);
 
     let mut out = String::new();
-    writeln!(out, "/// Over the bytes of the whole catalogue and of the knowledge about data flow.")?;
+    writeln!(
+        out,
+        "/// Over the bytes of the whole catalogue and of the knowledge about data flow."
+    )?;
     writeln!(out, "pub(super) const HASH: &str = \"{hash:016x}\";")?;
     writeln!(out, "pub(super) static RULES: [Rule; {}] = [", rules.len())?;
     for r in rules {
@@ -179,11 +211,29 @@ fn tables(rules: &[format::Rule], hash: u64) -> Result<String, std::fmt::Error> 
         writeln!(out, "&{l:?},")?;
     }
     writeln!(out, "];")?;
-    writeln!(out, "static BITMAP: [u64; {}] = {:?};", filter.bitmap.len(), filter.bitmap)?;
-    writeln!(out, "static SLOTS: [(u32, u16, u16); {}] = {:?};", filter.slots.len(), filter.slots)?;
-    writeln!(out, "static CANDIDATES: [LiteralWindow; {}] = [", filter.candidates.len())?;
+    writeln!(
+        out,
+        "static BITMAP: [u64; {}] = {:?};",
+        filter.bitmap.len(),
+        filter.bitmap
+    )?;
+    writeln!(
+        out,
+        "static SLOTS: [(u32, u16, u16); {}] = {:?};",
+        filter.slots.len(),
+        filter.slots
+    )?;
+    writeln!(
+        out,
+        "static CANDIDATES: [LiteralWindow; {}] = [",
+        filter.candidates.len()
+    )?;
     for c in &filter.candidates {
-        writeln!(out, "LiteralWindow {{ literal: {}, offset: {} }},", c.literal, c.offset)?;
+        writeln!(
+            out,
+            "LiteralWindow {{ literal: {}, offset: {} }},",
+            c.literal, c.offset
+        )?;
     }
     writeln!(out, "];")?;
     Ok(out)
@@ -202,13 +252,19 @@ fn matcher_literals(matcher: Option<&str>) -> impl Iterator<Item = String> + use
 
 /// Returns byte strings as a Rust slice.
 fn group_of(texts: &[Vec<u8>]) -> String {
-    let items: Vec<String> = texts.iter().map(|t| format!("b\"{}\"", t.escape_ascii())).collect();
+    let items: Vec<String> = texts
+        .iter()
+        .map(|t| format!("b\"{}\"", t.escape_ascii()))
+        .collect();
     format!("&[{}]", items.join(", "))
 }
 
 fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     let text = |s: &str| format!("Cow::Borrowed({s:?})");
-    let optional = |s: &Option<String>| s.as_deref().map_or("None".to_owned(), |s| format!("Some({})", text(s)));
+    let optional = |s: &Option<String>| {
+        s.as_deref()
+            .map_or("None".to_owned(), |s| format!("Some({})", text(s)))
+    };
     let list = |l: &[String]| {
         let items: Vec<String> = l.iter().map(|s| text(s)).collect();
         format!("Cow::Borrowed(&[{}])", items.join(", "))
@@ -222,22 +278,76 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
         }
         name
     };
-    let own = |l: &String| if l == format::TSX { "typescript".to_owned() } else { l.clone() };
-    let languages = r.languages.iter().map(own).filter_map(|l| format::LANGUAGES.iter().position(|k| *k == l));
+    let own = |l: &String| {
+        if l == format::TSX {
+            "typescript".to_owned()
+        } else {
+            l.clone()
+        }
+    };
+    let languages = r
+        .languages
+        .iter()
+        .map(own)
+        .filter_map(|l| format::LANGUAGES.iter().position(|k| *k == l));
     let languages = languages.fold(0u64, |bits, i| bits | 1 << i);
     writeln!(out, "Rule {{")?;
     writeln!(out, "id: {}, title: {},", text(&r.id), text(&r.title))?;
-    writeln!(out, "category: Category::{}, severity: Severity::{},", name(&r.category), name(&r.severity))?;
-    writeln!(out, "confidence: Confidence::{}, languages: Languages::from_bits({languages}),", name(&r.confidence))?;
-    writeln!(out, "paths: {}, not_paths: {},", list(&r.paths), list(&r.not_paths))?;
+    writeln!(
+        out,
+        "category: Category::{}, severity: Severity::{},",
+        name(&r.category),
+        name(&r.severity)
+    )?;
+    writeln!(
+        out,
+        "confidence: Confidence::{}, languages: Languages::from_bits({languages}),",
+        name(&r.confidence)
+    )?;
+    writeln!(
+        out,
+        "paths: {}, not_paths: {},",
+        list(&r.paths),
+        list(&r.not_paths)
+    )?;
     writeln!(out, "weak_paths: {},", list(&r.weak_paths))?;
-    writeln!(out, "in_tests: {}, in_bundles: {}, place: Place::{},", r.in_tests, r.in_bundles, name(&r.place))?;
-    writeln!(out, "matcher: Matcher::{},", r.matcher.as_deref().map_or("Pattern".to_owned(), name))?;
-    let trees = if r.tree.is_empty() { &[][..] } else { &r.languages[..] };
-    writeln!(out, "tree: {}, tree_languages: {},", text(&r.tree), list(trees))?;
-    let severity = r.audit_severity.as_deref().map_or("None".to_owned(), |s| format!("Some(Severity::{})", name(s)));
-    writeln!(out, "is_audit: {}, audit_severity: {severity},", r.profile == format::AUDIT_PROFILE)?;
-    writeln!(out, "pattern: {}, not_pattern: {},", text(&r.pattern), list(&r.not_pattern))?;
+    writeln!(
+        out,
+        "in_tests: {}, in_bundles: {}, place: Place::{},",
+        r.in_tests,
+        r.in_bundles,
+        name(&r.place)
+    )?;
+    writeln!(
+        out,
+        "matcher: Matcher::{},",
+        r.matcher.as_deref().map_or("Pattern".to_owned(), name)
+    )?;
+    let trees = if r.tree.is_empty() {
+        &[][..]
+    } else {
+        &r.languages[..]
+    };
+    writeln!(
+        out,
+        "tree: {}, tree_languages: {},",
+        text(&r.tree),
+        list(trees)
+    )?;
+    let severity = r.audit_severity.as_deref().map_or("None".to_owned(), |s| {
+        format!("Some(Severity::{})", name(s))
+    });
+    writeln!(
+        out,
+        "is_audit: {}, audit_severity: {severity},",
+        r.profile == format::AUDIT_PROFILE
+    )?;
+    writeln!(
+        out,
+        "pattern: {}, not_pattern: {},",
+        text(&r.pattern),
+        list(&r.not_pattern)
+    )?;
     // Rules that replace harmless values before they match run on different text.
     let (needs, run) = match r.harmless.is_empty() {
         true => (needs::needs(&r.pattern), needs::run(&r.pattern)),
@@ -245,18 +355,69 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     };
     let words: Vec<String> = needs.iter().map(|group| group_of(group)).collect();
     let run = if run < LEAST_RUN { 0 } else { run };
-    writeln!(out, "needs: Needs {{ words: &[{}], run: {run} }},", words.join(", "))?;
-    writeln!(out, "file_has: {}, file_lacks: {},", list(&r.file_has), list(&r.file_lacks))?;
-    writeln!(out, "harmless: {}, guarded_by: {},", list(&r.harmless), list(&r.guarded_by))?;
-    writeln!(out, "near_has: {}, near_lacks: {},", list(&r.near_has), list(&r.near_lacks))?;
-    writeln!(out, "checks: {}, secret: {}, decoded: {},", list(&r.checks), r.secret, r.decoded)?;
-    writeln!(out, "judges_origin: {}, line_has: {},", r.judges_origin, list(&r.line_has))?;
-    writeln!(out, "message: {}, why: {},", text(&r.message), optional(&r.why))?;
-    let fix = |f: &format::Fix| format!("RuleFix {{ find: {}, replace: {} }}", text(&f.find), text(&f.replace));
+    writeln!(
+        out,
+        "needs: Needs {{ words: &[{}], run: {run} }},",
+        words.join(", ")
+    )?;
+    writeln!(
+        out,
+        "file_has: {}, file_lacks: {},",
+        list(&r.file_has),
+        list(&r.file_lacks)
+    )?;
+    writeln!(
+        out,
+        "harmless: {}, guarded_by: {},",
+        list(&r.harmless),
+        list(&r.guarded_by)
+    )?;
+    writeln!(
+        out,
+        "near_has: {}, near_lacks: {},",
+        list(&r.near_has),
+        list(&r.near_lacks)
+    )?;
+    writeln!(
+        out,
+        "checks: {}, secret: {}, decoded: {},",
+        list(&r.checks),
+        r.secret,
+        r.decoded
+    )?;
+    writeln!(
+        out,
+        "judges_origin: {}, line_has: {},",
+        r.judges_origin,
+        list(&r.line_has)
+    )?;
+    writeln!(
+        out,
+        "message: {}, why: {},",
+        text(&r.message),
+        optional(&r.why)
+    )?;
+    let fix = |f: &format::Fix| {
+        format!(
+            "RuleFix {{ find: {}, replace: {} }}",
+            text(&f.find),
+            text(&f.replace)
+        )
+    };
     let fixes: Vec<String> = r.fixes.iter().map(fix).collect();
-    writeln!(out, "suggestion: {}, fixes: Cow::Borrowed(&[{}]),", optional(&r.suggestion), fixes.join(", "))?;
+    writeln!(
+        out,
+        "suggestion: {}, fixes: Cow::Borrowed(&[{}]),",
+        optional(&r.suggestion),
+        fixes.join(", ")
+    )?;
     writeln!(out, "cwe: {:?},", r.cwe)?;
     writeln!(out, "references: {},", list(&r.references))?;
-    writeln!(out, "bad: {}, good: {},", optional(&r.bad), optional(&r.good))?;
+    writeln!(
+        out,
+        "bad: {}, good: {},",
+        optional(&r.bad),
+        optional(&r.good)
+    )?;
     writeln!(out, "}},")
 }

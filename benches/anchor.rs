@@ -1,12 +1,18 @@
-//! Measures how well claims are anchored to the change: `cargo bench --bench anchor -- [REPOSITORY] [COMMITS]`.
+//! Measures how well claims are anchored to the change:
+//! `cargo bench --bench anchor -- [REPOSITORY] [COMMITS]`.
 //!
-//! Takes the newest commits of a history (default: 300 of this repository), makes true claims about lines that they
-//! add, distorts them in every way that models do, and prints how many are anchored to the true line.
-//! [`Figures::check`] has the requirement for each way: of claims with enough information, at least 95 in 100 are on
-//! the true line, and can block if they name the right file. No claim is trusted on another line, although every line
-//! counts as read. Claims that are equally true of another line are excluded and counted. The seed is fixed.
+//! Takes the newest commits of a history (default: 300 of this repository), makes true claims about
+//! lines that they add, distorts them in every way that models do, and prints how many are anchored
+//! to the true line. [`Figures::check`] has the requirement for each way: of claims with enough
+//! information, at least 95 in 100 are on the true line, and can block if they name the right file.
+//! No claim is trusted on another line, although every line counts as read. Claims that are equally
+//! true of another line are excluded and counted. The seed is fixed.
 
-#![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints, and stops when it cannot go on")]
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    reason = "a benchmark prints, and stops when it cannot go on"
+)]
 
 #[path = "anchor/perturb.rs"]
 #[expect(unreachable_pub, reason = "a test has the same file")]
@@ -31,8 +37,12 @@ const MADE_UP: usize = 60;
 
 fn main() {
     let mut args = std::env::args().skip(1).filter(|a| !a.starts_with("--"));
-    let path = args.next().map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    let most: usize = args.next().map_or(300, |n| n.parse().expect("a number of commits"));
+    let path = args
+        .next()
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    let most: usize = args
+        .next()
+        .map_or(300, |n| n.parse().expect("a number of commits"));
     let repo = Repo::open(&path, &Env::default()).expect("a repository");
     let rules = RuleSet::new(&RulesPolicy::default(), &[]).expect("the built-in rules");
     let mut random = fastrand::Rng::with_seed(3);
@@ -46,7 +56,10 @@ fn main() {
         groups += 1;
         chunks += measure(group, &rules, &mut random, &mut figures);
     }
-    println!("{groups} commits, {chunks} chunks, {:.1} s", started.elapsed().as_secs_f64());
+    println!(
+        "{groups} commits, {chunks} chunks, {:.1} s",
+        started.elapsed().as_secs_f64()
+    );
     conclude(&figures);
     let mut figures = [Figures::default(); Way::ALL.len()];
     for _ in 0..MADE_UP {
@@ -95,8 +108,16 @@ fn conclude(figures: &[Figures; Way::ALL.len()]) {
         total.add(f);
     }
     print("total", &total);
-    let failed: Vec<String> = Way::ALL.iter().zip(figures).filter_map(|(way, f)| f.check(*way).err()).collect();
-    assert!(failed.is_empty(), "claims land in the wrong place, or are not believed:\n{}", failed.join("\n"));
+    let failed: Vec<String> = Way::ALL
+        .iter()
+        .zip(figures)
+        .filter_map(|(way, f)| f.check(*way).err())
+        .collect();
+    assert!(
+        failed.is_empty(),
+        "claims land in the wrong place, or are not believed:\n{}",
+        failed.join("\n")
+    );
 }
 
 fn print(name: &str, f: &Figures) {
@@ -119,12 +140,16 @@ fn print(name: &str, f: &Figures) {
 
 /// Returns the newest commits, at most `most`.
 fn history(repo: &Repo, most: usize) -> Vec<ObjectId> {
-    let base = (1..=most).rev().find(|n| repo.resolve(&format!("HEAD~{n}")).is_ok());
-    base.map_or_else(Vec::new, |n| repo.range(&format!("HEAD~{n}"), "HEAD").expect("a history"))
-        .into_iter()
+    let base = (1..=most)
         .rev()
-        .take(most)
-        .collect()
+        .find(|n| repo.resolve(&format!("HEAD~{n}")).is_ok());
+    base.map_or_else(Vec::new, |n| {
+        repo.range(&format!("HEAD~{n}"), "HEAD").expect("a history")
+    })
+    .into_iter()
+    .rev()
+    .take(most)
+    .collect()
 }
 
 /// Returns the material that a model gets for a commit.
@@ -134,12 +159,24 @@ fn group(repo: &Repo, commit: ObjectId, rules: &RuleSet) -> Group {
     if let Ok(change) = reader.alone(commit) {
         for index in 0..change.entries.len() {
             let file = reader.load(&change, index).ok();
-            files.extend(file.and_then(|f| Shown::new(f, rules, &Policy::default()).ok().flatten()));
+            files
+                .extend(file.and_then(|f| Shown::new(f, rules, &Policy::default()).ok().flatten()));
         }
     }
-    Group { commit: Some(commit), tree: None, messages: Vec::new(), files, related: Related::default() }
+    Group {
+        commit: Some(commit),
+        tree: None,
+        messages: Vec::new(),
+        files,
+        related: Related::default(),
+    }
 }
 
 fn limits() -> Limits {
-    Limits { files: 50, lines: 2_000, bytes: 400_000, requests: 1_000 }
+    Limits {
+        files: 50,
+        lines: 2_000,
+        bytes: 400_000,
+        requests: 1_000,
+    }
 }

@@ -1,11 +1,18 @@
 //! Measures how fast changes are computed and written: `cargo bench --bench diff`.
 //!
-//! Prints megabytes a second, best of several rounds on one core, for comparing two versions of generated source code
-//! (with a few edits, and with every fourth line edited), for writing the patch, and for parsing it again.
+//! Prints megabytes a second, best of several rounds on one core, for comparing two versions of
+//! generated source code (with a few edits, and with every fourth line edited), for writing the
+//! patch, and for parsing it again.
 
-#![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints, and stops when it cannot go on")]
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    reason = "a benchmark prints, and stops when it cannot go on"
+)]
 
-use claude_reviewer::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side, patch, unified};
+use claude_reviewer::diff::{
+    Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side, patch, unified,
+};
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::Instant;
@@ -20,8 +27,14 @@ fn main() {
         let size = (old.len() + new.len()) as f64 / 1e6;
         let compare = || Body::between(Some(old.clone()), Some(new.clone()), Attribute::Unset);
         println!("{name}: {size:.1} MB on both sides");
-        println!("  compare {:7.0} MB/s", size / best(|| _ = black_box(compare())));
-        let change = FileChange { entry: entry(), body: compare() };
+        println!(
+            "  compare {:7.0} MB/s",
+            size / best(|| _ = black_box(compare()))
+        );
+        let change = FileChange {
+            entry: entry(),
+            body: compare(),
+        };
         let mut text = Vec::new();
         unified::write(&change, &mut text);
         let patch_size = text.len() as f64 / 1e6;
@@ -30,15 +43,29 @@ fn main() {
             out.clear();
             unified::write(&change, &mut out);
         });
-        println!("  write   {:7.0} MB/s of {patch_size:.1} MB patch", patch_size / write);
+        println!(
+            "  write   {:7.0} MB/s of {patch_size:.1} MB patch",
+            patch_size / write
+        );
         let parse = best(|| _ = black_box(patch::parse(&text).expect("our own patch")));
-        println!("  parse   {:7.0} MB/s of {patch_size:.1} MB patch", patch_size / parse);
+        println!(
+            "  parse   {:7.0} MB/s of {patch_size:.1} MB patch",
+            patch_size / parse
+        );
     }
 }
 
 fn entry() -> Entry {
-    let side = Side { path: RepoPath::from("src/made_up.rs"), mode: FileMode::Regular, id: None };
-    Entry { kind: ChangeKind::Modified, old: Some(side.clone()), new: Some(side) }
+    let side = Side {
+        path: RepoPath::from("src/made_up.rs"),
+        mode: FileMode::Regular,
+        id: None,
+    };
+    Entry {
+        kind: ChangeKind::Modified,
+        old: Some(side.clone()),
+        new: Some(side),
+    }
 }
 
 fn source(edited: impl Fn(usize) -> bool) -> Vec<u8> {
@@ -46,7 +73,12 @@ fn source(edited: impl Fn(usize) -> bool) -> Vec<u8> {
     for i in 0..LINES {
         let word = ["render", "index", "parse", "merge", "flush"][i % 5];
         let call = if edited(i) { "replace" } else { "update" };
-        writeln!(text, "    let value_{i} = {word}.{call}({}, &mut state);", i % 97).expect("a string takes it");
+        writeln!(
+            text,
+            "    let value_{i} = {word}.{call}({}, &mut state);",
+            i % 97
+        )
+        .expect("a string takes it");
     }
     text.into_bytes()
 }

@@ -1,9 +1,13 @@
 //! Measures how fast reports are written: `cargo bench --bench report`.
 //!
-//! Reviews a generated file with some thousand findings, and prints milliseconds for every report format, best of
-//! several rounds, and the size of the report.
+//! Reviews a generated file with some thousand findings, and prints milliseconds for every report
+//! format, best of several rounds, and the size of the report.
 
-#![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints, and stops when it cannot go on")]
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    reason = "a benchmark prints, and stops when it cannot go on"
+)]
 
 use claude_reviewer::env::Env;
 use claude_reviewer::progress::Silent;
@@ -28,7 +32,10 @@ fn main() {
     }
     let env = Env::from_pairs(dir.path().to_owned(), Vec::<(String, String)>::new());
     let source = Source::Code(names.into_iter().map(Input::File).collect());
-    let request = ReviewRequest { offline: true, ..ReviewRequest::new(source, dir.path().to_owned()) };
+    let request = ReviewRequest {
+        offline: true,
+        ..ReviewRequest::new(source, dir.path().to_owned())
+    };
     let stop = Stop::default();
     let world = World {
         env: &env,
@@ -51,6 +58,11 @@ fn main() {
                 started.elapsed().as_secs_f64()
             })
             .fold(f64::INFINITY, f64::min);
-        println!("  {:6} {:8.2} ms {:9} bytes", format.name(), best * 1e3, out.len());
+        println!(
+            "  {:6} {:8.2} ms {:9} bytes",
+            format.name(),
+            best * 1e3,
+            out.len()
+        );
     }
 }

@@ -1,10 +1,14 @@
 //! Measures how fast the rules scan: `cargo bench --bench scan [-- PATH…]`.
 //!
-//! Prints megabytes a second of processor time, best of several rounds on one core, for the prefilter alone and for a
-//! scan with every rule, over generated source text and over the files below each PATH. Uses wall-clock time on
-//! systems that do not report processor time.
+//! Prints megabytes a second of processor time, best of several rounds on one core, for the
+//! prefilter alone and for a scan with every rule, over generated source text and over the files
+//! below each PATH. Uses wall-clock time on systems that do not report processor time.
 
-#![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints, and stops when it cannot go on")]
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    reason = "a benchmark prints, and stops when it cannot go on"
+)]
 
 use claude_reviewer::diff::{FileChange, RepoPath, code};
 use claude_reviewer::policy::RulesPolicy;
@@ -33,14 +37,26 @@ fn main() {
 }
 
 fn measure(rules: &RuleSet, name: &str, files: &[FileChange]) {
-    let bytes: usize = files.iter().filter_map(FileChange::text).flat_map(|t| t.added()).map(|b| b.text.len()).sum();
+    let bytes: usize = files
+        .iter()
+        .filter_map(FileChange::text)
+        .flat_map(|t| t.added())
+        .map(|b| b.text.len())
+        .sum();
     let literals = || -> usize {
-        files.iter().filter_map(FileChange::text).flat_map(|t| t.added()).map(|b| rules.count_literals(b.text)).sum()
+        files
+            .iter()
+            .filter_map(FileChange::text)
+            .flat_map(|t| t.added())
+            .map(|b| rules.count_literals(b.text))
+            .sum()
     };
     let mut findings = Vec::new();
     let scan = |findings: &mut Vec<_>| {
         findings.clear();
-        files.iter().for_each(|f| drop(rules.scan(f, Scope::All, findings)));
+        files
+            .iter()
+            .for_each(|f| drop(rules.scan(f, Scope::All, findings)));
     };
     let started = Instant::now();
     scan(&mut findings);
@@ -56,7 +72,10 @@ fn measure(rules: &RuleSet, name: &str, files: &[FileChange]) {
         findings.len()
     );
     println!("  prefilter {:7.0} MB/s", rate(prefilter));
-    println!("  scan      {:7.0} MB/s   (first time, with expressions to compile: {first:?})", rate(full));
+    println!(
+        "  scan      {:7.0} MB/s   (first time, with expressions to compile: {first:?})",
+        rate(full)
+    );
 }
 
 fn best(mut work: impl FnMut()) -> f64 {
@@ -68,7 +87,9 @@ fn best(mut work: impl FnMut()) -> f64 {
             _ => clock.elapsed().as_secs_f64(),
         }
     };
-    (0..ROUNDS).map(|_| time(&mut work)).fold(f64::MAX, f64::min)
+    (0..ROUNDS)
+        .map(|_| time(&mut work))
+        .fold(f64::MAX, f64::min)
 }
 
 /// Returns the processor time of this thread on Linux.
@@ -110,14 +131,25 @@ fn collect(root: &Path, dir: &Path, out: &mut Vec<FileChange>) {
     };
     entries.sort();
     for path in entries {
-        if path.is_symlink() || path.file_name().is_some_and(|n| n == ".git" || n == "target") {
+        if path.is_symlink()
+            || path
+                .file_name()
+                .is_some_and(|n| n == ".git" || n == "target")
+        {
             continue;
         }
         if path.is_dir() {
             collect(root, &path, out);
         } else if let Ok(content) = std::fs::read(&path) {
-            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            out.push(code::added(RepoPath::from(if name.is_empty() { "file" } else { &name }), content));
+            let name = path
+                .strip_prefix(root)
+                .unwrap_or(&path)
+                .to_string_lossy()
+                .into_owned();
+            out.push(code::added(
+                RepoPath::from(if name.is_empty() { "file" } else { &name }),
+                content,
+            ));
         }
     }
 }

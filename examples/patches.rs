@@ -9,7 +9,9 @@ use std::error::Error;
 use std::io::{BufRead as _, Write as _};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let dir = std::env::args_os().nth(1).ok_or("usage: patches REPOSITORY < COMMITS")?;
+    let dir = std::env::args_os()
+        .nth(1)
+        .ok_or("usage: patches REPOSITORY < COMMITS")?;
     // Named outright, so that a bare repository may be used.
     let env = Env::from_pairs(std::path::PathBuf::from("."), [("GIT_DIR", dir.clone())]);
     let repo = Repo::open(dir.as_ref(), &env)?;

@@ -1,8 +1,10 @@
-//! The model reviewer: takes a change and returns the claims of models that were checked against it.
+//! The model reviewer: takes a change and returns the claims of models that were checked against
+//! it.
 //!
-//! Models make claims, and no claim is trusted unchecked. `material` holds the content that models may receive, `plan`
-//! cuts it into chunks, `prompt` renders a chunk as a prompt, `backend` sends it, `reply` parses the answer, and
-//! `anchor` places each claim on a line of the change. Only `backend` depends on a provider.
+//! Models make claims, and no claim is trusted unchecked. `material` holds the content that models
+//! may receive, `plan` cuts it into chunks, `prompt` renders a chunk as a prompt, `backend` sends
+//! it, `reply` parses the answer, and `anchor` places each claim on a line of the change. Only
+//! `backend` depends on a provider.
 
 pub mod agent;
 pub mod anchor;
@@ -40,8 +42,8 @@ use std::time::Duration;
 pub struct Models {
     /// Names of the backends that were selected for the review, in the order of the policy.
     pub asked: Vec<String>,
-    /// True if the change has content for a model, even if no backend was asked. Set only if the policy or the request
-    /// names a backend.
+    /// True if the change has content for a model, even if no backend was asked. Set only if the
+    /// policy or the request names a backend.
     pub owed: bool,
     pub usage: Vec<BackendUsage>,
     pub dropped: Vec<Dropped>,
@@ -52,11 +54,11 @@ pub struct Models {
     pub opinions: Vec<Opinion>,
     /// Failures of requests, from which [`Retry`] is derived.
     pub setbacks: Vec<Setback>,
-    /// Names of the convention documents that were searched for, if none exists. `None` if a model received conventions
-    /// or no model was asked.
+    /// Names of the convention documents that were searched for, if none exists. `None` if a model
+    /// received conventions or no model was asked.
     pub no_conventions: Option<String>,
-    /// State of each criterion of the contract, in its order. Empty unless a contract was given and a backend was
-    /// asked.
+    /// State of each criterion of the contract, in its order. Empty unless a contract was given and
+    /// a backend was asked.
     pub criteria: Vec<JudgedCriterion>,
 }
 
@@ -66,7 +68,8 @@ pub struct JudgedCriterion {
     pub id: String,
     /// `None` if it could not be decided.
     pub met: Option<bool>,
-    /// Reason from a model, or a generated one if no model gave a usable reason. Secrets are masked.
+    /// Reason from a model, or a generated one if no model gave a usable reason. Secrets are
+    /// masked.
     pub reason: String,
     /// Lines of the change that support the decision. Always present if `met` is `Some(true)`.
     pub evidence: Option<EvidenceSpot>,
@@ -94,7 +97,11 @@ pub struct Setback {
 
 impl Setback {
     pub(crate) fn of(backend: &str, failure: &ask::Failure) -> Self {
-        Self { backend: backend.to_owned(), cause: failure.cause, retry_after: failure.retry_after }
+        Self {
+            backend: backend.to_owned(),
+            cause: failure.cause,
+            retry_after: failure.retry_after,
+        }
     }
 
     /// Returns true if a retry of the request can succeed.
@@ -103,12 +110,15 @@ impl Setback {
             Cause::Unreachable | Cause::TimedOut | Cause::Malformed | Cause::CutOff => true,
             // A rate limit ends by itself; an invalid key does not.
             Cause::Refused => self.retry_after.is_some(),
-            Cause::Setup | Cause::TooLarge | Cause::Declined | Cause::Stopped | Cause::Limit => false,
+            Cause::Setup | Cause::TooLarge | Cause::Declined | Cause::Stopped | Cause::Limit => {
+                false
+            }
         }
     }
 }
 
-/// Whether a retry can succeed. Derived from the typed causes of the failures, never from the text of a message.
+/// Whether a retry can succeed. Derived from the typed causes of the failures, never from the text
+/// of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
     pub retryable: bool,
@@ -119,9 +129,16 @@ pub struct Retry {
 impl Retry {
     /// Derives the advice from the failures.
     pub fn of(setbacks: &[Setback]) -> Self {
-        let after = setbacks.iter().filter(|s| s.is_temporary()).filter_map(|s| s.retry_after).max();
+        let after = setbacks
+            .iter()
+            .filter(|s| s.is_temporary())
+            .filter_map(|s| s.retry_after)
+            .max();
         let after = after.map(|d| d.as_secs() + u64::from(d.subsec_nanos() > 0));
-        Self { retryable: setbacks.iter().any(Setback::is_temporary), after }
+        Self {
+            retryable: setbacks.iter().any(Setback::is_temporary),
+            after,
+        }
     }
 
     /// Returns one or two sentences that explain the two fields to the caller.
@@ -147,7 +164,8 @@ impl Models {
     /// Sorts all lists, so that the order of the answers does not matter, and removes duplicates.
     fn tidy(&mut self) {
         let asked = &self.asked;
-        self.usage.sort_by_key(|u| asked.iter().position(|name| *name == u.backend));
+        self.usage
+            .sort_by_key(|u| asked.iter().position(|name| *name == u.backend));
         self.dropped.sort();
         self.opinions.sort();
         self.opinions.dedup();
@@ -174,7 +192,8 @@ pub struct BackendUsage {
     pub backend: String,
     /// Model name from the provider; empty if no request was answered.
     pub model: String,
-    /// The cost is from the provider, or else from the prices in the policy; `None` if neither has it.
+    /// The cost is from the provider, or else from the prices in the policy; `None` if neither has
+    /// it.
     pub spent: Spent,
     /// Requests that were answered from the cache.
     pub from_cache: u64,
@@ -219,8 +238,8 @@ pub struct UnmetRequirement {
     pub severity: Severity,
 }
 
-/// Fixed answers that replace those of a backend in the self-test of the program. `NONCE` in them is replaced by the
-/// nonce of the run.
+/// Fixed answers that replace those of a backend in the self-test of the program. `NONCE` in them
+/// is replaced by the nonce of the run.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     /// Answers to the review prompt and to the prompt that verifies a claim.
@@ -235,7 +254,11 @@ mod tests {
     use super::*;
 
     fn setback(cause: Cause, after: Option<u64>) -> Setback {
-        Setback { backend: "b".to_owned(), cause, retry_after: after.map(Duration::from_secs) }
+        Setback {
+            backend: "b".to_owned(),
+            cause,
+            retry_after: after.map(Duration::from_secs),
+        }
     }
 
     #[test]
@@ -246,9 +269,20 @@ mod tests {
             (vec![setback(Cause::Refused, None)], false, None),
             (vec![setback(Cause::Refused, Some(30))], true, Some(30)),
             (vec![setback(Cause::Unreachable, None)], true, None),
-            (vec![setback(Cause::TimedOut, Some(5)), setback(Cause::Refused, Some(60))], true, Some(60)),
+            (
+                vec![
+                    setback(Cause::TimedOut, Some(5)),
+                    setback(Cause::Refused, Some(60)),
+                ],
+                true,
+                Some(60),
+            ),
         ] {
-            assert_eq!(Retry::of(&setbacks), Retry { retryable, after }, "{setbacks:?}");
+            assert_eq!(
+                Retry::of(&setbacks),
+                Retry { retryable, after },
+                "{setbacks:?}"
+            );
         }
     }
 }

@@ -8,8 +8,8 @@
 //!                                                        log           output of that process
 //! ```
 //!
-//! The kernel releases `review.lock` with its process. A review whose lock is free is therefore dead, whatever process
-//! has its ID now, and its commit waits again.
+//! The kernel releases `review.lock` with its process. A review whose lock is free is therefore
+//! dead, whatever process has its ID now, and its commit waits again.
 
 mod folder;
 mod job;
@@ -51,7 +51,11 @@ const LOOK: Duration = Duration::from_millis(25);
 const STOPPING: Duration = Duration::from_secs(10);
 
 /// Git variables that a job keeps: those that select the user's configuration files.
-const KEPT_GIT: [&str; 3] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
+const KEPT_GIT: [&str; 3] = [
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+];
 
 /// The background reviews of one repository, with all its worktrees.
 #[derive(Debug)]
@@ -111,7 +115,9 @@ impl Station {
 
     fn with(repo: &Repo, env: &Env, missing: MissingFolder) -> Result<Option<Self>> {
         let name = name_of(repo);
-        let Some(home) = StationFolder::home(env, repo.worktree(), missing)? else { return Ok(None) };
+        let Some(home) = StationFolder::home(env, repo.worktree(), missing)? else {
+            return Ok(None);
+        };
         let folder = home.below(&name, missing)?;
         Ok(folder.map(|folder| Self { home, folder }))
     }
@@ -125,8 +131,11 @@ impl Station {
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(unknown_station(name));
         }
-        let home = StationFolder::home(env, None, MissingFolder::Absent)?.ok_or_else(|| unknown_station(name))?;
-        let folder = home.below(name, MissingFolder::Absent)?.ok_or_else(|| unknown_station(name))?;
+        let home = StationFolder::home(env, None, MissingFolder::Absent)?
+            .ok_or_else(|| unknown_station(name))?;
+        let folder = home
+            .below(name, MissingFolder::Absent)?
+            .ok_or_else(|| unknown_station(name))?;
         Ok(Self { home, folder })
     }
 
@@ -141,8 +150,8 @@ impl Station {
         self.launch(env)
     }
 
-    /// Starts the review of the waiting commits, also of those that were held. Returns the next commit, if there is
-    /// one.
+    /// Starts the review of the waiting commits, also of those that were held. Returns the next
+    /// commit, if there is one.
     ///
     /// # Errors
     ///
@@ -162,7 +171,10 @@ impl Station {
     /// The queue cannot be read.
     pub fn view(&self) -> Result<View> {
         let queue = self.change(|queue, _| queue.clone())?;
-        Ok(View { queue, log: self.folder.path().join(LOG) })
+        Ok(View {
+            queue,
+            log: self.folder.path().join(LOG),
+        })
     }
 
     /// Removes commits that a push has reviewed.
@@ -197,14 +209,17 @@ impl Station {
     ///
     /// # Errors
     ///
-    /// The queue cannot be written; the process is not the one that took the commit, or cannot be signalled.
+    /// The queue cannot be written; the process is not the one that took the commit, or cannot be
+    /// signalled.
     pub fn stop(&self) -> Result<Stopped> {
         let (running, waiting) = self.change(|queue, _| {
             let waiting = queue.waiting.as_ref().map(|w| w.order.commit.clone());
             queue::stop(queue);
             (queue.running.clone(), waiting)
         })?;
-        let Some(running) = running else { return Ok(waiting.map_or(Stopped::Nothing, Stopped::Waiting)) };
+        let Some(running) = running else {
+            return Ok(waiting.map_or(Stopped::Nothing, Stopped::Waiting));
+        };
         let commit = running.order.commit.clone();
         self.signal(&running, Signalling::Politely)?;
         if self.wait_for(&commit, STOPPING)? {
@@ -218,14 +233,16 @@ impl Station {
     /// Signals the process group of a review if the process is still the one that took the commit.
     fn signal(&self, running: &Running, how: Signalling) -> Result<()> {
         let Running { pid, birth, .. } = running;
-        // The lock proves that the review is alive, and the start time proves that the process ID was not reused.
+        // The lock proves that the review is alive, and the start time proves that the process ID
+        // was not reused.
         let is_alive = self.folder.try_lock(REVIEW_LOCK)?.is_none();
         if !is_alive {
             return Ok(());
         }
         if detached::birth(*pid) != *birth {
             let error = format!("process {pid} is not the background review that was started");
-            return Err(Error::usage(error).hint_person("wait until the review ends: claude-reviewer status"));
+            return Err(Error::usage(error)
+                .hint_person("wait until the review ends: claude-reviewer status"));
         }
         match detached::end_group(*pid, how) {
             // The process ended between the two calls.
@@ -243,13 +260,22 @@ impl Station {
     pub fn today(&self, now: jiff::Timestamp) -> Result<Today> {
         let day = day_of(now);
         let (spent, reserved) = spending::of(&self.ledger()?, &day);
-        Ok(Today { day, spent, reserved })
+        Ok(Today {
+            day,
+            spent,
+            reserved,
+        })
     }
 
-    /// Takes the review lock and the next waiting commit; `None` if another process reviews, or if no commit is due.
+    /// Takes the review lock and the next waiting commit; `None` if another process reviews, or if
+    /// no commit is due.
     fn claim(&self, now: &str) -> Result<Option<(File, ReviewOrder)>> {
         let pid = std::process::id();
-        let worker = queue::Worker { pid, birth: detached::birth(pid), now };
+        let worker = queue::Worker {
+            pid,
+            birth: detached::birth(pid),
+            now,
+        };
         self.change(|queue, free| {
             // Checked under the queue lock: a process that ends checks there for further commits.
             let lock = free.filter(|_| queue::is_due(queue))?;
@@ -307,13 +333,22 @@ impl Station {
     fn launch(&self, env: &Env) -> Result<()> {
         self.folder.trim(LOG)?;
         let log = self.folder.log(LOG)?;
-        let path = env.program().map_err(|e| Error::usage("cannot find the path of this program").caused_by(&e))?;
+        let path = env
+            .program()
+            .map_err(|e| Error::usage("cannot find the path of this program").caused_by(&e))?;
         let name = self.folder.path().file_name().unwrap_or_default();
         let args = [OsString::from(COMMAND), name.to_owned()];
         let vars = inherited(env);
         // It runs in its own folder, because it must not keep a worktree from being removed.
-        let program = Detached { path: &path, args: &args, env: &vars, dir: self.folder.path(), log: &log };
-        detached::start(&program).map_err(|e| Error::incomplete("cannot start a background review").caused_by(&e))
+        let program = Detached {
+            path: &path,
+            args: &args,
+            env: &vars,
+            dir: self.folder.path(),
+            log: &log,
+        };
+        detached::start(&program)
+            .map_err(|e| Error::incomplete("cannot start a background review").caused_by(&e))
     }
 }
 
@@ -322,15 +357,21 @@ fn unknown_station(name: &str) -> Error {
     Error::usage(format!("no background reviews are known as {name}"))
 }
 
-/// Returns the order to review the newest commit of a worktree; `None` before the first commit and in a bare
-/// repository.
+/// Returns the order to review the newest commit of a worktree; `None` before the first commit and
+/// in a bare repository.
 ///
 /// # Errors
 ///
 /// The repository cannot be read.
 pub fn order(repo: &Repo, now: jiff::Timestamp) -> Result<Option<ReviewOrder>> {
-    let (Some(head), Some(worktree)) = (repo.head()?, repo.worktree()) else { return Ok(None) };
-    let push = repo.push_target()?.map(|t| Push { remote: t.remote, reference: t.reference, known: t.known });
+    let (Some(head), Some(worktree)) = (repo.head()?, repo.worktree()) else {
+        return Ok(None);
+    };
+    let push = repo.push_target()?.map(|t| Push {
+        remote: t.remote,
+        reference: t.reference,
+        known: t.known,
+    });
     Ok(Some(ReviewOrder {
         commit: head.to_string(),
         worktree: text_of(&absolute(worktree))?,
@@ -344,8 +385,9 @@ pub fn order(repo: &Repo, now: jiff::Timestamp) -> Result<Option<ReviewOrder>> {
     }))
 }
 
-/// Returns how the review of a new commit covers that of an earlier one: both have the same push target, and the new
-/// commit descends from the earlier one or amends it. A commit that cannot be read is not covered.
+/// Returns how the review of a new commit covers that of an earlier one: both have the same push
+/// target, and the new commit descends from the earlier one or amends it. A commit that cannot be
+/// read is not covered.
 fn covered(repo: &Repo, new: &ReviewOrder, old: &ReviewOrder) -> Option<Covered> {
     if old.worktree != new.worktree || push_target(old) != push_target(new) {
         return None;
@@ -353,24 +395,38 @@ fn covered(repo: &Repo, new: &ReviewOrder, old: &ReviewOrder) -> Option<Covered>
     let from = if old.commit == new.commit {
         old.from.clone()
     } else {
-        let (first, second) = (repo.resolve(&old.commit).ok()?, repo.resolve(&new.commit).ok()?);
+        let (first, second) = (
+            repo.resolve(&old.commit).ok()?,
+            repo.resolve(&new.commit).ok()?,
+        );
         let is_ancestor = repo.merge_base(first, second).ok()? == Some(first);
-        let is_amended =
-            old.branch.is_some() && old.branch == new.branch && parent(repo, &old.commit) == parent(repo, &new.commit);
+        let is_amended = old.branch.is_some()
+            && old.branch == new.branch
+            && parent(repo, &old.commit) == parent(repo, &new.commit);
         match (is_ancestor, is_amended) {
             (true, _) if new.push.is_some() => None,
             // Without a parent commit, the range has no start: both commits are reviewed.
-            (true, _) => Some(old.from.clone().or_else(|| Some(parent(repo, &old.commit)?.to_string()))?),
+            (true, _) => Some(
+                old.from
+                    .clone()
+                    .or_else(|| Some(parent(repo, &old.commit)?.to_string()))?,
+            ),
             (false, true) => old.from.clone(),
             (false, false) => return None,
         }
     };
-    Some(Covered { commit: old.commit.clone(), from })
+    Some(Covered {
+        commit: old.commit.clone(),
+        from,
+    })
 }
 
 /// Returns the remote and the reference that the branch of a commit is pushed to.
 fn push_target(order: &ReviewOrder) -> Option<(&str, &str)> {
-    order.push.as_ref().map(|p| (p.remote.as_str(), p.reference.as_str()))
+    order
+        .push
+        .as_ref()
+        .map(|p| (p.remote.as_str(), p.reference.as_str()))
 }
 
 /// Returns the first parent of a commit; `None` if it has none or cannot be read.
@@ -378,7 +434,8 @@ fn parent(repo: &Repo, commit: &str) -> Option<ObjectId> {
     repo.resolve(&format!("{commit}^")).ok()
 }
 
-/// Returns the first backend whose cost cannot be limited because its price is unknown, with the key to set.
+/// Returns the first backend whose cost cannot be limited because its price is unknown, with the
+/// key to set.
 pub fn unpriced(policy: &Policy, env: &Env, top: &Path) -> Option<String> {
     let pool = Pool::default();
     policy.review.backends.iter().find_map(|name| {
@@ -389,15 +446,19 @@ pub fn unpriced(policy: &Policy, env: &Env, top: &Path) -> Option<String> {
         // A backend that cannot be opened costs nothing, and the review reports it.
         let backend = Backend::open(configured, env, Some(top), &pool).ok()?;
         let model = backend.model().unwrap_or("its model");
-        let is_known = backend.reports_cost() || backend.is_own() && price::listed(backend.kind(), model).is_some();
+        let is_known = backend.reports_cost()
+            || backend.is_own() && price::listed(backend.kind(), model).is_some();
         (!is_known).then(|| format!("no price of {model} is known; set price in [backend.{name}]"))
     })
 }
 
 /// Returns the variables of a job: those of the hook, except the variables that git sets for hooks.
 fn inherited(env: &Env) -> Vec<(OsString, OsString)> {
-    let kept = env.vars().filter(|(name, _)| is_kept(&name.to_string_lossy()));
-    kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    let kept = env
+        .vars()
+        .filter(|(name, _)| is_kept(&name.to_string_lossy()));
+    kept.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 /// Returns true if a job keeps the variable of the hook.
@@ -422,11 +483,16 @@ fn absolute(path: &Path) -> PathBuf {
 ///
 /// Usage: the path is not UTF-8.
 fn text_of(path: &Path) -> Result<String> {
-    path.to_str().map(str::to_owned).ok_or_else(|| not_text(path))
+    path.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| not_text(path))
 }
 
 fn not_text(path: &Path) -> Error {
-    Error::usage(format!("cannot review in the background: the path {} is not UTF-8", path.display()))
+    Error::usage(format!(
+        "cannot review in the background: the path {} is not UTF-8",
+        path.display()
+    ))
 }
 
 /// Returns a time as RFC 3339, in whole seconds, UTC.

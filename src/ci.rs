@@ -1,7 +1,8 @@
 //! Determines the event that started a CI run, and the two commits of the change to review.
 //!
-//! All of this comes from environment variables, and on GitHub from the event file; the repository is not read. Names
-//! and texts are the author's: they are untrusted data of bounded size, and get into a prompt only inside fences.
+//! All of this comes from environment variables, and on GitHub from the event file; the repository
+//! is not read. Names and texts are the author's: they are untrusted data of bounded size, and get
+//! into a prompt only inside fences.
 
 mod github;
 mod gitlab;
@@ -87,8 +88,8 @@ pub struct Event {
     pub target: Option<String>,
     /// Source branch of a pull request.
     pub branch: Option<String>,
-    /// Owner and branch of a fork, in the form for a search of pull requests on GitHub: `octocat:topic`. Only if the
-    /// event has no number.
+    /// Owner and branch of a fork, in the form for a search of pull requests on GitHub:
+    /// `octocat:topic`. Only if the event has no number.
     pub fork_head: Option<String>,
     /// True if the change comes from another repository; `None` if that is unknown.
     pub is_fork: Option<bool>,
@@ -117,8 +118,14 @@ pub enum EventChange {
 impl EventChange {
     /// Returns the change of a branch or tag against the default branch.
     fn topic(head: End, trunk: String, is_push: bool) -> Self {
-        let may_be_empty = is_push.then(|| "the pushed commits are on the default branch already".to_owned());
-        Self::Between { head, base: End::Branch(trunk), instead: None, may_be_empty }
+        let may_be_empty =
+            is_push.then(|| "the pushed commits are on the default branch already".to_owned());
+        Self::Between {
+            head,
+            base: End::Branch(trunk),
+            instead: None,
+            may_be_empty,
+        }
     }
 }
 
@@ -129,7 +136,9 @@ impl EventChange {
 pub fn detect(env: &Env) -> Result<Option<Event>> {
     if env.var("GITHUB_ACTIONS").is_some() {
         let Some(path) = env.os("GITHUB_EVENT_PATH") else {
-            return Err(unnamed("GITHUB_ACTIONS is set and GITHUB_EVENT_PATH is not"));
+            return Err(unnamed(
+                "GITHUB_ACTIONS is set and GITHUB_EVENT_PATH is not",
+            ));
         };
         let path = env.dir.join(path);
         return github_event(env, &read(&path)?, &path).map(Some);
@@ -192,14 +201,30 @@ impl Event {
             (EventChange::Between { base, instead, .. }, Some(head), None) => {
                 (rev(head), base.clone(), instead.clone(), None)
             }
-            (EventChange::Between { head, .. }, None, Some(base)) => (head.clone(), rev(base), None, None),
-            (EventChange::Between { head, base, instead, may_be_empty }, None, None) => {
-                (head.clone(), base.clone(), instead.clone(), may_be_empty.clone())
+            (EventChange::Between { head, .. }, None, Some(base)) => {
+                (head.clone(), rev(base), None, None)
             }
+            (
+                EventChange::Between {
+                    head,
+                    base,
+                    instead,
+                    may_be_empty,
+                },
+                None,
+                None,
+            ) => (
+                head.clone(),
+                base.clone(),
+                instead.clone(),
+                may_be_empty.clone(),
+            ),
             // Such a job has only the checked-out commit.
             (_, None, Some(base)) => (rev("HEAD"), rev(base), None, None),
             (EventChange::Unknown(why), _, None) => return Err(unnamed(why)),
-            (EventChange::Deleted(name), _, None) => return Err(unnamed(&format!("{name} is deleted"))),
+            (EventChange::Deleted(name), _, None) => {
+                return Err(unnamed(&format!("{name} is deleted")));
+            }
         };
         Ok(Ends {
             is_pull: self.kind == EventKind::Request,
@@ -217,7 +242,11 @@ impl Event {
 
     /// Returns title and description as one untrusted text.
     pub fn summary(&self) -> Option<String> {
-        let parts: Vec<&str> = [&self.title, &self.description].into_iter().flatten().map(String::as_str).collect();
+        let parts: Vec<&str> = [&self.title, &self.description]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 }
@@ -236,16 +265,24 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(|e| unreadable(path, &e))?;
-    file.take(MAX_EVENT + 1).read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
+    file.take(MAX_EVENT + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| unreadable(path, &e))?;
     if bytes.len() as u64 > MAX_EVENT {
-        return Err(Error::usage(format!("the event {shown} is larger than {} MiB", MAX_EVENT >> 20)).hint(FLAGS));
+        return Err(Error::usage(format!(
+            "the event {shown} is larger than {} MiB",
+            MAX_EVENT >> 20
+        ))
+        .hint(FLAGS));
     }
     Ok(bytes)
 }
 
 /// Returns the error for an event file that cannot be read.
 fn unreadable(path: &Path, e: &std::io::Error) -> Error {
-    Error::usage(format!("the event {} cannot be read", path.display())).caused_by(e).hint(FLAGS)
+    Error::usage(format!("the event {} cannot be read", path.display()))
+        .caused_by(e)
+        .hint(FLAGS)
 }
 
 /// Returns a full object ID that is not all zeros.
@@ -256,7 +293,8 @@ fn id(text: &str) -> Option<String> {
 
 /// Returns an abbreviated object ID that is long enough to be unique.
 fn short_id(text: &str) -> Option<String> {
-    let is_short = (SHORTEST..64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let is_short =
+        (SHORTEST..64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
     (is_short && text.bytes().any(|b| b != b'0')).then(|| text.to_ascii_lowercase())
 }
 
@@ -273,7 +311,9 @@ fn branch(text: &str) -> Option<String> {
         && !name.starts_with('-')
         && !name.starts_with("refs/")
         && !name.contains("..")
-        && !name.chars().any(|c| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c));
+        && !name
+            .chars()
+            .any(|c| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c));
     fits.then(|| name.to_owned())
 }
 
@@ -286,7 +326,10 @@ fn capped(text: &str, most: usize) -> Option<String> {
     if text.len() <= most {
         return Some(text.to_owned());
     }
-    let end = (0..=most).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+    let end = (0..=most)
+        .rev()
+        .find(|i| text.is_char_boundary(*i))
+        .unwrap_or(0);
     Some(format!("{} […]", &text[..end]))
 }
 

@@ -1,4 +1,5 @@
-//! The command line: clap types, one file for each subcommand, and the only place that prints errors.
+//! The command line: clap types, one file for each subcommand, and the only place that prints
+//! errors.
 
 mod apply;
 mod background;
@@ -40,7 +41,13 @@ use std::process::ExitCode;
 
 /// Reviews a git change and gates it.
 #[derive(Debug, Parser)]
-#[command(name = "claude-reviewer", version, about, max_term_width = 100, propagate_version = false)]
+#[command(
+    name = "claude-reviewer",
+    version,
+    about,
+    max_term_width = 100,
+    propagate_version = false
+)]
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
@@ -83,8 +90,9 @@ pub enum ColorChoice {
 enum CliCommand {
     /// Review a change
     ///
-    /// Without a command, reviews the staged changes. If nothing is staged, reviews all changes since the merge base with
-    /// the upstream or default branch, including the worktree and untracked files.
+    /// Without a command, reviews the staged changes. If nothing is staged, reviews all changes
+    /// since the merge base with the upstream or default branch, including the worktree and
+    /// untracked files.
     Review(Box<review::ReviewArgs>),
     /// List open pull requests
     Pr(pr::PrArgs),
@@ -181,7 +189,10 @@ pub fn main() -> ExitCode {
 /// Returns true if only the command is missing from the arguments.
 fn is_without_command(e: &clap::Error) -> bool {
     use clap::error::ErrorKind;
-    matches!(e.kind(), ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
+    matches!(
+        e.kind(),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    )
 }
 
 /// Parses the arguments with `menu` as the command.
@@ -192,13 +203,18 @@ fn with_menu() -> Result<Cli, clap::Error> {
 }
 
 fn run(cli: Cli) -> Result<ExitStatus, Error> {
-    let env = Env::of_process().map_err(|e| Error::usage("cannot read the current folder").caused_by(&e))?;
+    let env = Env::of_process()
+        .map_err(|e| Error::usage("cannot read the current folder").caused_by(&e))?;
     let dir = match &cli.global.dir {
         Some(d) => env.dir.join(d),
         None => env.dir.clone(),
     };
     crate::log::start(&env, cli.global.verbose)?;
-    let context = Context { env, global: cli.global, dir };
+    let context = Context {
+        env,
+        global: cli.global,
+        dir,
+    };
     match cli.command {
         CliCommand::Review(args) => review::run(&context, &args),
         CliCommand::Pr(args) => pr::run(&context, &args),
@@ -229,14 +245,21 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
     }
 }
 
-/// Prints the parser's error about arguments, and the command that the user likely meant. Control characters of the
-/// arguments are printed as escapes.
+/// Prints the parser's error about arguments, and the command that the user likely meant. Control
+/// characters of the arguments are printed as escapes.
 fn refuse(e: &clap::Error) -> ExitStatus {
     let args = crate::env::arguments();
-    let shown: Vec<String> = args.iter().map(|a| Inert::new(a.as_encoded_bytes()).to_string()).collect();
+    let shown: Vec<String> = args
+        .iter()
+        .map(|a| Inert::new(a.as_encoded_bytes()).to_string())
+        .collect();
     let is_clean = args.iter().zip(&shown).all(|(a, s)| a == s.as_str());
     let status = ExitStatus::Usage;
-    let meant = if is_clean { meant(e, &shown) } else { Meant::default() };
+    let meant = if is_clean {
+        meant(e, &shown)
+    } else {
+        Meant::default()
+    };
     use std::io::Write as _;
     // A closed stderr leaves no way to report the error.
     let hints = hints(&meant);
@@ -253,11 +276,20 @@ fn refuse(e: &clap::Error) -> ExitStatus {
         // The parser's own message is safe if the arguments have no control characters.
         same.print()
     } else {
-        let text: Vec<_> = e.render().to_string().lines().map(|l| format!("{}\n", Inert::new(l).guarded())).collect();
+        let text: Vec<_> = e
+            .render()
+            .to_string()
+            .lines()
+            .map(|l| format!("{}\n", Inert::new(l).guarded()))
+            .collect();
         std::io::stderr().write_all(text.concat().as_bytes())
     };
     if is_review(&args) {
-        let _ = writeln!(std::io::stderr(), "{}", crate::report::summary_of_error(status));
+        let _ = writeln!(
+            std::io::stderr(),
+            "{}",
+            crate::report::summary_of_error(status)
+        );
     }
     status
 }
@@ -267,9 +299,17 @@ fn hints(meant: &Meant) -> String {
     if let [others @ .., last] = &meant.owners[..] {
         let first: Vec<_> = others.iter().map(|name| quoted_command(name)).collect();
         let and = if first.is_empty() { "" } else { " and " };
-        return format!("hint: this is an option of {}{and}{}\n", first.join(", "), quoted_command(last));
+        return format!(
+            "hint: this is an option of {}{and}{}\n",
+            first.join(", "),
+            quoted_command(last)
+        );
     }
-    meant.commands.iter().map(|command| format!("hint: {command}\n")).collect()
+    meant
+        .commands
+        .iter()
+        .map(|command| format!("hint: {command}\n"))
+        .collect()
 }
 
 /// Returns a command of the program in backquotes.
@@ -284,17 +324,26 @@ fn meant(e: &clap::Error, args: &[String]) -> Meant {
     if e.kind() == ErrorKind::ArgumentConflict {
         return Meant::default();
     }
-    let refused = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand].into_iter().find_map(|kind| {
-        let Some(ContextValue::String(refused)) = e.get(kind) else { return None };
-        Some(refused)
-    });
-    let (Some(refused), Ok(env)) = (refused, Env::of_process()) else { return Meant::default() };
+    let refused = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand]
+        .into_iter()
+        .find_map(|kind| {
+            let Some(ContextValue::String(refused)) = e.get(kind) else {
+                return None;
+            };
+            Some(refused)
+        });
+    let (Some(refused), Ok(env)) = (refused, Env::of_process()) else {
+        return Meant::default();
+    };
     let args = args.get(1..).unwrap_or_default();
     let grammar = Grammar::of(&Cli::command());
-    let chosen = grammar.pieces(args, |_| Values::None).into_iter().find_map(|piece| match piece {
-        CliPiece::Option { name, value, .. } if name == "-C" => value,
-        _ => None,
-    });
+    let chosen = grammar
+        .pieces(args, |_| Values::None)
+        .into_iter()
+        .find_map(|piece| match piece {
+            CliPiece::Option { name, value, .. } if name == "-C" => value,
+            _ => None,
+        });
     let dir = chosen.map_or_else(|| env.dir.clone(), |d| env.dir.join(d));
     near_miss::meant(&grammar, args, refused, &WorkingFolder { dir, env })
 }
@@ -319,7 +368,9 @@ impl near_miss::DirectoryQueries for WorkingFolder {
     }
 
     fn is_revision(&self, name: &str) -> bool {
-        Repo::open(&self.dir, &self.env).and_then(|repo| repo.resolve(name)).is_ok()
+        Repo::open(&self.dir, &self.env)
+            .and_then(|repo| repo.resolve(name))
+            .is_ok()
     }
 
     fn is_branch(&self, name: &str) -> bool {
@@ -329,7 +380,11 @@ impl near_miss::DirectoryQueries for WorkingFolder {
 
 /// Returns true if the arguments, which may be invalid, select the subcommand `review`.
 fn is_review(args: &[OsString]) -> bool {
-    let args: Vec<String> = args.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    let args: Vec<String> = args
+        .iter()
+        .skip(1)
+        .map(|a| a.to_string_lossy().into_owned())
+        .collect();
     let pieces = Grammar::of(&Cli::command()).pieces(&args, |_| Values::None);
     let first = pieces.iter().find_map(|piece| match piece {
         CliPiece::Word(word) => Some(word.as_str()),
@@ -338,12 +393,17 @@ fn is_review(args: &[OsString]) -> bool {
     first == Some("review")
 }
 
-/// The only place that prints errors. The objects in a message are untrusted: their control characters are escaped.
+/// The only place that prints errors. The objects in a message are untrusted: their control
+/// characters are escaped.
 fn print_error(e: &Error) {
     let causes = e.causes.iter().map(|cause| ("caused by", cause));
     let hints = e.hints.iter().map(|hint| ("hint", hint));
-    let lines = std::iter::once(("error", &e.message)).chain(causes).chain(hints);
-    let text: String = lines.map(|(kind, what)| format!("{kind}: {}\n", Inert::new(what))).collect();
+    let lines = std::iter::once(("error", &e.message))
+        .chain(causes)
+        .chain(hints);
+    let text: String = lines
+        .map(|(kind, what)| format!("{kind}: {}\n", Inert::new(what)))
+        .collect();
     use std::io::Write as _;
     // A failure to write to standard error cannot be reported.
     let _ = std::io::stderr().write_all(text.as_bytes());

@@ -1,9 +1,9 @@
 //! Tickets and pages that a change refers to: selection and content.
 //!
-//! [`reference`] finds the references in the names and texts of a change, [`allow`] decides which may be read, and
-//! [`gather()`] reads them: issues through a [`Tracker`] of the forge layer, tickets and pages from MCP servers
-//! ([`server`]) that the operator configures. This code makes every call; no model does. The results are data:
-//! redacted, bounded, and never instructions.
+//! [`reference`] finds the references in the names and texts of a change, [`allow`] decides which
+//! may be read, and [`gather()`] reads them: issues through a [`Tracker`] of the forge layer,
+//! tickets and pages from MCP servers ([`server`]) that the operator configures. This code makes
+//! every call; no model does. The results are data: redacted, bounded, and never instructions.
 
 mod allow;
 mod gather;
@@ -37,7 +37,8 @@ pub struct GatheredItem {
     pub title: String,
     /// `jira`, `confluence`, `github`, `gitlab`, `bitbucket`, or the name of a server.
     pub source: String,
-    /// Time of the last change, or a version, in the form of the source; empty if the source has none.
+    /// Time of the last change, or a version, in the form of the source; empty if the source has
+    /// none.
     pub version: String,
     /// SHA-256 of `text`, in hexadecimal digits.
     pub digest: String,
@@ -52,9 +53,11 @@ impl GatheredItem {
     }
 }
 
-/// Finds the tracker of the repository under review. Implemented above this layer, where forges are known.
+/// Finds the tracker of the repository under review. Implemented above this layer, where forges are
+/// known.
 pub trait Trackers: Debug + Sync {
-    /// Returns the tracker of the project that one of the addresses belongs to; `None` if no known forge has it.
+    /// Returns the tracker of the project that one of the addresses belongs to; `None` if no known
+    /// forge has it.
     ///
     /// # Errors
     /// A lowercase fragment: why the forge cannot be contacted.

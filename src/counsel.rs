@@ -1,8 +1,8 @@
-//! Answers that are not reviews of a change: whether a proposal is complete enough to work from, which side is right
-//! in a disagreement, and an audit of whole files for weaknesses.
+//! Answers that are not reviews of a change: whether a proposal is complete enough to work from,
+//! which side is right in a disagreement, and an audit of whole files for weaknesses.
 //!
-//! Callers name only paths, never instructions: the questions are fixed, and the documents are data. Quotes of a
-//! model are searched in the documents.
+//! Callers name only paths, never instructions: the questions are fixed, and the documents are
+//! data. Quotes of a model are searched in the documents.
 
 mod plain;
 
@@ -18,8 +18,8 @@ use crate::request::{Authority, CacheUse, Depth, Input, ReviewRequest, Source};
 use crate::review::{self, Consultation, Review, World};
 use crate::rules::RuleSet;
 use crate::wire::counsel::{
-    COUNSEL_VERSION, Conduct, ErrorKind, ProposalCheck, ProposalIssue, QuestionOutcome, Quotation, Resolution,
-    RightParty,
+    COUNSEL_VERSION, Conduct, ErrorKind, ProposalCheck, ProposalIssue, QuestionOutcome, Quotation,
+    Resolution, RightParty,
 };
 use plain::Flaw;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,13 @@ pub struct Dispute {
 impl CounselAsk {
     /// Creates a question with the settings of the policy at HEAD.
     pub fn new(root: PathBuf) -> Self {
-        Self { root, backends: Vec::new(), config: None, cache: CacheUse::default(), timeout: None }
+        Self {
+            root,
+            backends: Vec::new(),
+            config: None,
+            cache: CacheUse::default(),
+            timeout: None,
+        }
     }
 
     /// Returns the request without its source.
@@ -75,7 +81,11 @@ impl CounselAsk {
 /// # Errors
 ///
 /// Usage: a malformed policy, an unknown backend. Incomplete: a thread cannot be started.
-pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -> Result<ProposalCheck> {
+pub fn validate_proposal(
+    ask: &CounselAsk,
+    proposal: &Path,
+    world: &World<'_>,
+) -> Result<ProposalCheck> {
     let started = Instant::now();
     let consultation = Consultation::open(&ask.request(), world)?;
     let rules = consultation.rules();
@@ -83,7 +93,8 @@ pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -
         Ok(read) => read,
         Err(why) => {
             let conduct = refused(proposal, &why, rules, started);
-            let summary = "Nothing was checked. Fix the problem in `error` before the next call.".to_owned();
+            let summary =
+                "Nothing was checked. Fix the problem in `error` before the next call.".to_owned();
             return Ok(checked(None, Vec::new(), summary, conduct));
         }
     };
@@ -95,7 +106,11 @@ pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -
     let consulted = match text.trim().is_empty() {
         true => None,
         false => {
-            let document = Document { name: redact::path(rules, &path), text: text.clone(), folder: Vec::new() };
+            let document = Document {
+                name: redact::path(rules, &path),
+                text: text.clone(),
+                folder: Vec::new(),
+            };
             consultation.ask(&proposal_question(document), world)?
         }
     };
@@ -103,7 +118,10 @@ pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -
     let Some((backend, said)) = answer else {
         let valid = if sound { None } else { Some(false) };
         let summary = match (valid, conduct.outcome) {
-            (Some(_), _) => format!("Not valid: {}; no model checked it.", count(issues.len(), "issue")),
+            (Some(_), _) => format!(
+                "Not valid: {}; no model checked it.",
+                count(issues.len(), "issue")
+            ),
             (None, QuestionOutcome::Cancelled) => "Unknown: the check was cancelled.".to_owned(),
             (None, outcome) => format!(
                 "Unknown: the checks that need no model found no error, and no model \
@@ -116,7 +134,11 @@ pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -
     let mut grave = false;
     for flaw in &said.issues {
         let severity = Severity::parse(&flaw.severity).unwrap_or(Severity::Major);
-        let quote = flaw.quote.as_deref().map(str::trim).filter(|q| !q.is_empty());
+        let quote = flaw
+            .quote
+            .as_deref()
+            .map(str::trim)
+            .filter(|q| !q.is_empty());
         let line = quote.and_then(|q| anchor::line_of(&text, q));
         let verified = quote.is_some_and(|q| anchor::says(&text, q));
         grave |= verified && severity >= Severity::Major;
@@ -132,27 +154,40 @@ pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -
     }
     let valid = sound && said.valid && !grave;
     let word = if valid { "Valid" } else { "Not valid" };
-    let summary = format!("{word}: {}, checked by {backend}.", count(issues.len(), "issue"));
+    let summary = format!(
+        "{word}: {}, checked by {backend}.",
+        count(issues.len(), "issue")
+    );
     Ok(checked(Some(valid), issues, summary, conduct))
 }
 
-/// Decides which side is right: the floor manager who rebuts a judge's report, or the judge. There is no decision if
-/// no backend answers, if the answer quotes no text of the documents, or if a document has instructions to the model.
+/// Decides which side is right: the floor manager who rebuts a judge's report, or the judge. There
+/// is no decision if no backend answers, if the answer quotes no text of the documents, or if a
+/// document has instructions to the model.
 ///
 /// # Errors
 ///
 /// Same as [`validate_proposal`].
-pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) -> Result<Resolution> {
+pub fn resolve_conflict(
+    ask: &CounselAsk,
+    dispute: &Dispute,
+    world: &World<'_>,
+) -> Result<Resolution> {
     let started = Instant::now();
     let consultation = Consultation::open(&ask.request(), world)?;
     let rules = consultation.rules();
-    let named: [(&'static str, &Path); 3] =
-        [("contract", &dispute.contract), ("rebuttal", &dispute.rebuttal), ("judge_report", &dispute.judge_report)];
+    let named: [(&'static str, &Path); 3] = [
+        ("contract", &dispute.contract),
+        ("rebuttal", &dispute.rebuttal),
+        ("judge_report", &dispute.judge_report),
+    ];
     let mut exhibits: Vec<(&'static str, Document)> = Vec::new();
     for (kind, file) in named {
-        let read = context::inside(file, &ask.root, &ask.root).and_then(|read| match read.bytes.trim_ascii() {
-            b"" => Err("it is empty".to_owned()),
-            _ => Ok(read),
+        let read = context::inside(file, &ask.root, &ask.root).and_then(|read| {
+            match read.bytes.trim_ascii() {
+                b"" => Err("it is empty".to_owned()),
+                _ => Ok(read),
+            }
         });
         let context::Inside { path, bytes } = match read {
             Ok(read) => read,
@@ -161,16 +196,30 @@ pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) 
         let mut orders = Vec::new();
         rules.scan_beside(kind, Some(&path), &bytes, &mut orders);
         if let Some(order) = orders.first() {
-            let line = order.lines().map(|l| format!(", line {}", l.first)).unwrap_or_default();
-            let why = format!("it addresses the reviewer and asks for a decision{line}; a person must review it");
+            let line = order
+                .lines()
+                .map(|l| format!(", line {}", l.first))
+                .unwrap_or_default();
+            let why = format!(
+                "it addresses the reviewer and asks for a decision{line}; a person must review it"
+            );
             return Ok(undecided(refused(file, &why, rules, started), ""));
         }
         let text = redact::text(rules, &bytes).text;
-        exhibits.push((kind, Document { name: redact::path(rules, &path), text, folder: Vec::new() }));
+        exhibits.push((
+            kind,
+            Document {
+                name: redact::path(rules, &path),
+                text,
+                folder: Vec::new(),
+            },
+        ));
     }
     let question = conflict_question(exhibits);
     let (answer, mut conduct) = conduct(consultation.ask(&question, world)?, rules, started);
-    let Some((_, said)) = answer else { return Ok(undecided(conduct, "")) };
+    let Some((_, said)) = answer else {
+        return Ok(undecided(conduct, ""));
+    };
     let quotes: Vec<Quotation> = said
         .quotes
         .iter()
@@ -179,21 +228,39 @@ pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) 
             let document = question.exhibits.iter().find(|(k, _)| *k == kind);
             let verified = document.is_some_and(|(_, d)| anchor::says(&d.text, &passage.quote));
             let quote = masked(rules, &passage.quote);
-            Quotation { document: masked(rules, kind), quote, verified }
+            Quotation {
+                document: masked(rules, kind),
+                quote,
+                verified,
+            }
         })
         .collect();
     let reasoning = masked(rules, &said.reasoning);
     let supported = quotes.iter().any(|q| q.verified);
-    let side = if said.side == "judge" { RightParty::Judge } else { RightParty::FloorManager };
+    let side = if said.side == "judge" {
+        RightParty::Judge
+    } else {
+        RightParty::FloorManager
+    };
     if !supported {
         let why = "the answer quotes no text of the documents";
         conduct.error = Some(why.to_owned());
         conduct.error_kind = Some(ErrorKind::Unproven);
-        (conduct.outcome, conduct.status, conduct.retryable) =
-            (QuestionOutcome::Incomplete, QuestionOutcome::Incomplete, true);
-        return Ok(Resolution { quotes, ..undecided(conduct, &reasoning) });
+        (conduct.outcome, conduct.status, conduct.retryable) = (
+            QuestionOutcome::Incomplete,
+            QuestionOutcome::Incomplete,
+            true,
+        );
+        return Ok(Resolution {
+            quotes,
+            ..undecided(conduct, &reasoning)
+        });
     }
-    let name = if side == RightParty::Judge { "the judge" } else { "the floor manager" };
+    let name = if side == RightParty::Judge {
+        "the judge"
+    } else {
+        "the floor manager"
+    };
     let summary = format!("{} is right according to the documents.", capitalized(name));
     Ok(Resolution {
         schema_version: COUNSEL_VERSION,
@@ -206,29 +273,41 @@ pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) 
     })
 }
 
-/// Audits whole files for weaknesses, at the greatest depth: a normal review, under the policy at HEAD. Relative
-/// names start at `dir`, or at the root without it.
+/// Audits whole files for weaknesses, at the greatest depth: a normal review, under the policy at
+/// HEAD. Relative names start at `dir`, or at the root without it.
 ///
 /// # Errors
 ///
-/// Usage: no files or too many, or a file that is outside of the root, belongs to git, has the name of a file of
-/// secrets, or is not a regular file. Errors of [`review::run`].
-pub fn security_audit(ask: &CounselAsk, files: &[PathBuf], dir: Option<&Path>, world: &World<'_>) -> Result<Review> {
+/// Usage: no files or too many, or a file that is outside of the root, belongs to git, has the name
+/// of a file of secrets, or is not a regular file. Errors of [`review::run`].
+pub fn security_audit(
+    ask: &CounselAsk,
+    files: &[PathBuf],
+    dir: Option<&Path>,
+    world: &World<'_>,
+) -> Result<Review> {
     if files.is_empty() || files.len() > MAX_AUDITED {
         let error = Error::usage(format!("{} files are named", files.len()));
         return Err(error.hint(format!("name from 1 to {MAX_AUDITED}")));
     }
     let dir = ask.root.join(dir.unwrap_or_else(|| Path::new("")));
     if !inside(&dir, &ask.root) {
-        return Err(Error::usage("working_directory does not exist or is outside of the root"));
+        return Err(Error::usage(
+            "working_directory does not exist or is outside of the root",
+        ));
     }
     let mut inputs: Vec<Input> = Vec::new();
     for file in files {
-        let (full, _) = context::locate(file, &dir, &ask.root).map_err(|why| not_audited(file, &why))?;
+        let (full, _) =
+            context::locate(file, &dir, &ask.root).map_err(|why| not_audited(file, &why))?;
         if !full.is_file() {
             return Err(not_audited(file, "not a regular file"));
         }
-        let below = ask.root.canonicalize().ok().and_then(|root| full.strip_prefix(root).ok().map(Path::to_owned));
+        let below = ask
+            .root
+            .canonicalize()
+            .ok()
+            .and_then(|root| full.strip_prefix(root).ok().map(Path::to_owned));
         let input = Input::File(below.unwrap_or(full));
         if !inputs.contains(&input) {
             inputs.push(input);
@@ -279,8 +358,20 @@ fn real_folder(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok().filter(|p| p.is_dir())
 }
 
-fn checked(valid: Option<bool>, issues: Vec<ProposalIssue>, summary: String, conduct: Conduct) -> ProposalCheck {
-    ProposalCheck { schema_version: COUNSEL_VERSION, success: valid.is_some(), valid, issues, summary, conduct }
+fn checked(
+    valid: Option<bool>,
+    issues: Vec<ProposalIssue>,
+    summary: String,
+    conduct: Conduct,
+) -> ProposalCheck {
+    ProposalCheck {
+        schema_version: COUNSEL_VERSION,
+        success: valid.is_some(),
+        valid,
+        issues,
+        summary,
+        conduct,
+    }
 }
 
 fn undecided(conduct: Conduct, reasoning: &str) -> Resolution {
@@ -299,7 +390,12 @@ fn undecided(conduct: Conduct, reasoning: &str) -> Resolution {
 /// Returns the result for a document that cannot be used.
 fn refused(file: &Path, why: &str, rules: &RuleSet, started: Instant) -> Conduct {
     let name = redact::name(rules, file.as_os_str().as_encoded_bytes());
-    unasked(QuestionOutcome::Error, ErrorKind::Unusable, format!("{name} cannot be used: {why}"), started)
+    unasked(
+        QuestionOutcome::Error,
+        ErrorKind::Unusable,
+        format!("{name} cannot be used: {why}"),
+        started,
+    )
 }
 
 /// Returns the result of a question that was not sent.
@@ -322,16 +418,35 @@ fn unasked(outcome: QuestionOutcome, kind: ErrorKind, error: String, started: In
 }
 
 /// Returns the answer and the result of a question. `None` means that no backend is configured.
-fn conduct<T>(consulted: Option<Consulted<T>>, rules: &RuleSet, started: Instant) -> (Option<(String, T)>, Conduct) {
+fn conduct<T>(
+    consulted: Option<Consulted<T>>,
+    rules: &RuleSet,
+    started: Instant,
+) -> (Option<(String, T)>, Conduct) {
     let Some(consulted) = consulted else {
         let why = "no backend is configured: set review.backends in the policy".to_owned();
-        return (None, unasked(QuestionOutcome::Incomplete, ErrorKind::Setup, why, started));
+        return (
+            None,
+            unasked(QuestionOutcome::Incomplete, ErrorKind::Setup, why, started),
+        );
     };
-    let Consulted { answer, failed, setbacks, usage, timed_out, stopped, drafts: _, refused_edits: _ } = consulted;
+    let Consulted {
+        answer,
+        failed,
+        setbacks,
+        usage,
+        timed_out,
+        stopped,
+        drafts: _,
+        refused_edits: _,
+    } = consulted;
     let mut spent = Spent::default();
     usage.iter().for_each(|u| spent.add(&u.spent));
     let backend = answer.as_ref().map(|(name, _)| name.clone());
-    let model = usage.iter().find(|u| Some(&u.backend) == backend.as_ref()).map(|u| u.model.clone());
+    let model = usage
+        .iter()
+        .find(|u| Some(&u.backend) == backend.as_ref())
+        .map(|u| u.model.clone());
     let failed: Vec<String> = failed.iter().map(|f| masked(rules, f)).collect();
     let outcome = match (&answer, stopped) {
         (Some(_), _) => QuestionOutcome::Reviewed,
@@ -350,7 +465,9 @@ fn conduct<T>(consulted: Option<Consulted<T>>, rules: &RuleSet, started: Instant
         error_kind: match (has_answer, stopped) {
             (true, _) => None,
             (false, true) => Some(ErrorKind::Cancelled),
-            (false, false) => Some(judge::kind_of(&setbacks, timed_out).unwrap_or(ErrorKind::Backend)),
+            (false, false) => {
+                Some(judge::kind_of(&setbacks, timed_out).unwrap_or(ErrorKind::Backend))
+            }
         },
         timed_out: timed_out && !has_answer,
         backend,
@@ -389,7 +506,10 @@ fn masked(rules: &RuleSet, text: &str) -> String {
 }
 
 fn retry(conduct: &Conduct) -> Retry {
-    Retry { retryable: conduct.retryable, after: conduct.retry_after_s }
+    Retry {
+        retryable: conduct.retryable,
+        after: conduct.retry_after_s,
+    }
 }
 
 fn since(started: Instant) -> u64 {
@@ -402,5 +522,8 @@ fn count(n: usize, what: &str) -> String {
 
 fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    chars
+        .next()
+        .map(|c| c.to_uppercase().chain(chars).collect())
+        .unwrap_or_default()
 }

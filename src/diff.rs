@@ -1,7 +1,7 @@
 //! The change model: the differing lines of files, with the same line numbers as git.
 //!
-//! Pure: no repository, no files, no rules. `git` and the patch parser create these values, everything else reads
-//! them. Line numbers are 1-based; only `\n` ends a line, as in git.
+//! Pure: no repository, no files, no rules. `git` and the patch parser create these values,
+//! everything else reads them. Line numbers are 1-based; only `\n` ends a line, as in git.
 
 use crate::hex;
 use std::fmt;
@@ -43,8 +43,8 @@ impl RepoPath {
         }
     }
 
-    /// Returns the path as it appears in JSON and SARIF: valid UTF-8 as it is, anything else in git's C-quoted form
-    /// (`"caf\351.txt"`), so that different paths stay distinguishable.
+    /// Returns the path as it appears in JSON and SARIF: valid UTF-8 as it is, anything else in
+    /// git's C-quoted form (`"caf\351.txt"`), so that different paths stay distinguishable.
     pub fn to_wire(&self) -> String {
         match std::str::from_utf8(&self.0) {
             Ok(s) => s.to_owned(),
@@ -110,7 +110,10 @@ impl ObjectId {
         match raw.len() {
             20 | 32 => {
                 bytes[..raw.len()].copy_from_slice(raw);
-                Some(Self { len: raw.len() as u8, bytes })
+                Some(Self {
+                    len: raw.len() as u8,
+                    bytes,
+                })
             }
             _ => None,
         }
@@ -129,7 +132,10 @@ impl ObjectId {
     /// Returns the null id of the same length.
     #[must_use]
     pub fn null_like(self) -> Self {
-        Self { len: self.len, bytes: [0; 32] }
+        Self {
+            len: self.len,
+            bytes: [0; 32],
+        }
     }
 
     /// Returns true if all bytes are zero, which git uses for a missing object.
@@ -185,8 +191,8 @@ impl FileMode {
 pub struct Side {
     pub path: RepoPath,
     pub mode: FileMode,
-    /// ID of the blob, or of the commit of a submodule. `None` if the source does not have it: a patch without an
-    /// index line, or a worktree file that is not read yet.
+    /// ID of the blob, or of the commit of a submodule. `None` if the source does not have it: a
+    /// patch without an index line, or a worktree file that is not read yet.
     pub id: Option<ObjectId>,
 }
 
@@ -195,7 +201,8 @@ pub struct Side {
 pub enum ChangeKind {
     Added,
     Deleted,
-    /// The content or the mode. A change of type is a `Deleted` followed by an `Added`, as git prints it.
+    /// The content or the mode. A change of type is a `Deleted` followed by an `Added`, as git
+    /// prints it.
     Modified,
     /// Similarity in percent, 50 to 100.
     Renamed {
@@ -262,7 +269,8 @@ pub enum Body {
 /// A change of binary content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BinaryChange {
-    /// Sizes in bytes; `None` if the source does not have them (a patch), or if the side does not exist.
+    /// Sizes in bytes; `None` if the source does not have them (a patch), or if the side does not
+    /// exist.
     pub old_size: Option<u64>,
     pub new_size: Option<u64>,
     /// Content of both sides; empty if the source does not have it.
@@ -289,7 +297,8 @@ impl BinaryChange {
         &self.new[..self.new.len().min(HEAD)]
     }
 
-    /// Returns true if the source names the file without its content: a patch made without `--binary`.
+    /// Returns true if the source names the file without its content: a patch made without
+    /// `--binary`.
     pub fn is_withheld(&self) -> bool {
         self.old_size.is_none() && self.new_size.is_none() && self.new.is_empty()
     }
@@ -315,8 +324,8 @@ pub enum Hidden {
     Utf16,
     /// `-diff` or `binary` in the attributes.
     Attribute,
-    /// Git treats only the old side as binary: a program that became a pointer file, or a file that lost its NUL. The
-    /// new lines have no such problem.
+    /// Git treats only the old side as binary: a program that became a pointer file, or a file that
+    /// lost its NUL. The new lines have no such problem.
     OldSide,
 }
 
@@ -363,7 +372,8 @@ impl fmt::Display for Undecoded {
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     pub(in crate::diff) bytes: Vec<u8>,
-    /// Runs of consecutive lines, ordered by line and by byte. A whole file is one run that starts at line 1.
+    /// Runs of consecutive lines, ordered by line and by byte. A whole file is one run that starts
+    /// at line 1.
     pub(in crate::diff) runs: Vec<TextRun>,
     /// The text is the whole file.
     pub(in crate::diff) complete: bool,
@@ -450,8 +460,16 @@ impl Text {
 
     /// Creates the text of a whole file.
     pub(in crate::diff) fn of_file(bytes: Vec<u8>) -> Self {
-        let runs = vec![TextRun { first: 1, bytes: 0..bytes.len() }];
-        Self { bytes, runs, complete: true, ..Self::default() }
+        let runs = vec![TextRun {
+            first: 1,
+            bytes: 0..bytes.len(),
+        }];
+        Self {
+            bytes,
+            runs,
+            complete: true,
+            ..Self::default()
+        }
     }
 
     /// Returns the known bytes: the whole file, or the parts in a patch.
@@ -466,9 +484,14 @@ impl Text {
 
     /// Returns the bytes of a line without its line end; `None` if the line is unknown.
     pub fn line(&self, n: LineNo) -> Option<&[u8]> {
-        let run = self.runs.partition_point(|r| r.first <= n.get()).checked_sub(1)?;
+        let run = self
+            .runs
+            .partition_point(|r| r.first <= n.get())
+            .checked_sub(1)?;
         let ahead = (n.get() - self.runs[run].first) as usize;
-        let index = self.index.get_or_init(|| self.runs.iter().map(|r| self.every_stride(r)).collect());
+        let index = self
+            .index
+            .get_or_init(|| self.runs.iter().map(|r| self.every_stride(r)).collect());
         let start = *index.get(run)?.get(ahead / STRIDE)?;
         let mut rest = &self.bytes[start..self.runs[run].bytes.end];
         for _ in 0..ahead % STRIDE {
@@ -480,12 +503,17 @@ impl Text {
     fn every_stride(&self, run: &TextRun) -> Vec<usize> {
         let ends = memchr::memchr_iter(b'\n', &self.bytes[run.bytes.clone()]);
         let starts = ends.map(|i| run.bytes.start + i + 1);
-        std::iter::once(run.bytes.start).chain(starts.skip(STRIDE - 1).step_by(STRIDE)).collect()
+        std::iter::once(run.bytes.start)
+            .chain(starts.skip(STRIDE - 1).step_by(STRIDE))
+            .collect()
     }
 
     /// Returns the number of the line that contains a byte of [`Self::known`].
     pub fn line_number(&self, at: usize) -> Option<LineNo> {
-        let run = &self.runs[self.runs.partition_point(|r| r.bytes.start <= at).checked_sub(1)?];
+        let run = &self.runs[self
+            .runs
+            .partition_point(|r| r.bytes.start <= at)
+            .checked_sub(1)?];
         let before = self.bytes.get(run.bytes.start..at.min(run.bytes.end))?;
         let ends = u32::try_from(memchr::memchr_iter(b'\n', before).count()).ok()?;
         LineNo::new(run.first).map(|first| first.plus(ends))
@@ -496,13 +524,16 @@ impl Text {
         &self.bytes[lines.bytes.clone()]
     }
 
-    /// Returns the continuous part of the text that contains `inner`, and the offset of `inner` in it, so that a
-    /// caller can read the lines around it.
+    /// Returns the continuous part of the text that contains `inner`, and the offset of `inner` in
+    /// it, so that a caller can read the lines around it.
     ///
     /// `inner` must be a slice of this text; otherwise the result is `None`.
     pub fn around<'a>(&'a self, inner: &'a [u8]) -> Option<(&'a [u8], usize)> {
         let at = (inner.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize)?;
-        let run = &self.runs[self.runs.partition_point(|r| r.bytes.start <= at).checked_sub(1)?];
+        let run = &self.runs[self
+            .runs
+            .partition_point(|r| r.bytes.start <= at)
+            .checked_sub(1)?];
         let end = at.checked_add(inner.len())?;
         (end <= run.bytes.end).then(|| (&self.bytes[run.bytes.clone()], at - run.bytes.start))
     }
@@ -522,8 +553,20 @@ impl LineRange {
 
 impl Hunk {
     fn reversed(&self) -> Self {
-        let edits = self.edits.iter().map(|edit| LineEdit { old: edit.new.clone(), new: edit.old.clone() }).collect();
-        Self { old: self.new.clone(), new: self.old.clone(), edits, section: self.section.clone() }
+        let edits = self
+            .edits
+            .iter()
+            .map(|edit| LineEdit {
+                old: edit.new.clone(),
+                new: edit.old.clone(),
+            })
+            .collect();
+        Self {
+            old: self.new.clone(),
+            new: self.old.clone(),
+            edits,
+            section: self.section.clone(),
+        }
     }
 }
 
@@ -550,8 +593,14 @@ impl TextChange {
 
     /// Returns the old number of an unchanged line of the new side.
     pub fn old_line(&self, new: LineNo) -> Option<LineNo> {
-        let above = self.hunks.iter().flat_map(|h| &h.edits).take_while(|e| e.new.start + e.new.count <= new.get());
-        let Some(edit) = above.last() else { return Some(new) };
+        let above = self
+            .hunks
+            .iter()
+            .flat_map(|h| &h.edits)
+            .take_while(|e| e.new.start + e.new.count <= new.get());
+        let Some(edit) = above.last() else {
+            return Some(new);
+        };
         LineNo::new(new.get() - (edit.new.start + edit.new.count) + edit.old.start + edit.old.count)
     }
 
@@ -560,11 +609,17 @@ impl TextChange {
         side: impl Fn(&LineEdit) -> &LineRange + 'a,
         text: &'a Text,
     ) -> impl Iterator<Item = LineBlock<'a>> {
-        self.hunks.iter().flat_map(|h| &h.edits).filter_map(move |e| {
-            let lines = side(e);
-            let first = LineNo::new(lines.start)?;
-            (lines.count > 0).then(|| LineBlock { first, text: text.slice(lines) })
-        })
+        self.hunks
+            .iter()
+            .flat_map(|h| &h.edits)
+            .filter_map(move |e| {
+                let lines = side(e);
+                let first = LineNo::new(lines.start)?;
+                (lines.count > 0).then(|| LineBlock {
+                    first,
+                    text: text.slice(lines),
+                })
+            })
     }
 
     /// Returns the lines of a hunk in the order a unified diff shows them.
@@ -583,7 +638,10 @@ impl TextChange {
 
     /// Returns the numbers of added and removed lines.
     pub fn stat(&self) -> (u32, u32) {
-        self.hunks.iter().flat_map(|h| &h.edits).fold((0, 0), |(a, r), e| (a + e.new.count, r + e.old.count))
+        self.hunks
+            .iter()
+            .flat_map(|h| &h.edits)
+            .fold((0, 0), |(a, r), e| (a + e.new.count, r + e.old.count))
     }
 }
 
@@ -612,12 +670,20 @@ impl<'a> HunkLines<'a> {
                 let before = (LineKind::Context, &text[self.at..edit.new.bytes.start]);
                 self.at = edit.new.bytes.end;
                 let removed = (LineKind::Removed, change.old.slice(&edit.old));
-                [before, removed, (LineKind::Added, change.new.slice(&edit.new))]
+                [
+                    before,
+                    removed,
+                    (LineKind::Added, change.new.slice(&edit.new)),
+                ]
             }
             None if self.ended => return false,
             None => {
                 self.ended = true;
-                [(LineKind::Context, &text[self.at..self.hunk.new.bytes.end]), none, none]
+                [
+                    (LineKind::Context, &text[self.at..self.hunk.new.bytes.end]),
+                    none,
+                    none,
+                ]
             }
         };
         true
@@ -638,11 +704,20 @@ impl<'a> Iterator for HunkLines<'a> {
         let (kind, rest) = self.parts[part];
         let (text, rest) = rest.split_at(line_len(rest));
         self.parts[part].1 = rest;
-        let old = (kind != LineKind::Added).then_some(self.old).and_then(LineNo::new);
-        let new = (kind != LineKind::Removed).then_some(self.new).and_then(LineNo::new);
+        let old = (kind != LineKind::Added)
+            .then_some(self.old)
+            .and_then(LineNo::new);
+        let new = (kind != LineKind::Removed)
+            .then_some(self.new)
+            .and_then(LineNo::new);
         self.old = self.old.saturating_add(u32::from(old.is_some()));
         self.new = self.new.saturating_add(u32::from(new.is_some()));
-        Some(HunkLine { kind, old, new, text })
+        Some(HunkLine {
+            kind,
+            old,
+            new,
+            text,
+        })
     }
 }
 
@@ -674,16 +749,21 @@ pub use between::{Attribute, Sides};
 pub use content::encode_wide;
 pub(crate) use masked::blank_all;
 
-/// Returns true if the file name is that of a language or a configuration format, which is always text.
+/// Returns true if the file name is that of a language or a configuration format, which is always
+/// text.
 pub fn is_text_name(path: &RepoPath) -> bool {
     names::NameKind::of(path.as_bytes()) == names::NameKind::Text
 }
 
-/// Returns the line ranges of `old` and the ranges of `new` that replace them: 0-based and in order; one of a pair
-/// may be empty.
+/// Returns the line ranges of `old` and the ranges of `new` that replace them: 0-based and in
+/// order; one of a pair may be empty.
 pub fn replaced(old: &[u8], new: &[u8]) -> Vec<(Range<u32>, Range<u32>)> {
     let hunks = hunks::between(old, new);
-    hunks.iter().flat_map(|h| &h.edits).map(|e| (e.old.indexes(), e.new.indexes())).collect()
+    hunks
+        .iter()
+        .flat_map(|h| &h.edits)
+        .map(|e| (e.old.indexes(), e.new.indexes()))
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Checks that the gate works here: its requirements are met, every backend of the policy can be asked, and a change
-//! with a known bug is blocked while a clean one passes.
+//! Checks that the gate works here: its requirements are met, every backend of the policy can be
+//! asked, and a change with a known bug is blocked while a clean one passes.
 //!
-//! The exit code follows from the results. Keys are reported as present or missing, and never printed.
+//! The exit code follows from the results. Keys are reported as present or missing, and never
+//! printed.
 
 mod backends;
 mod canary;
@@ -93,7 +94,12 @@ impl CheckState {
 
 impl DoctorCheck {
     fn new(name: &'static str, state: CheckState, text: impl fmt::Display) -> Self {
-        Self { name, state, text: text.to_string(), hint: None }
+        Self {
+            name,
+            state,
+            text: text.to_string(),
+            hint: None,
+        }
     }
 
     fn good(name: &'static str, text: impl fmt::Display) -> Self {
@@ -109,7 +115,10 @@ impl DoctorCheck {
     }
 
     fn failed(name: &'static str, failure: &Failure) -> Self {
-        Self { hint: failure.hint.clone(), ..Self::bad(name, &failure.message) }
+        Self {
+            hint: failure.hint.clone(),
+            ..Self::bad(name, &failure.message)
+        }
     }
 
     fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -120,19 +129,30 @@ impl DoctorCheck {
 
 impl CheckSection {
     fn new(title: impl Into<String>) -> Self {
-        Self { title: title.into(), checks: Vec::new() }
+        Self {
+            title: title.into(),
+            checks: Vec::new(),
+        }
     }
 }
 
 impl Diagnosis {
     /// Returns the number of problems that keep the gate from working.
     pub fn problems(&self) -> usize {
-        self.sections.iter().flat_map(|s| &s.checks).filter(|c| c.state == CheckState::Bad).count()
+        self.sections
+            .iter()
+            .flat_map(|s| &s.checks)
+            .filter(|c| c.state == CheckState::Bad)
+            .count()
     }
 
     /// Returns the exit code.
     pub fn exit(&self) -> ExitStatus {
-        if self.problems() == 0 { ExitStatus::Pass } else { ExitStatus::Incomplete }
+        if self.problems() == 0 {
+            ExitStatus::Pass
+        } else {
+            ExitStatus::Incomplete
+        }
     }
 }
 

@@ -21,8 +21,14 @@ pub enum ExitStatus {
 
 impl ExitStatus {
     /// All exit statuses, by code.
-    pub const ALL: [Self; 6] =
-        [Self::Pass, Self::Block, Self::Usage, Self::Incomplete, Self::Interrupted, Self::Terminated];
+    pub const ALL: [Self; 6] = [
+        Self::Pass,
+        Self::Block,
+        Self::Usage,
+        Self::Incomplete,
+        Self::Interrupted,
+        Self::Terminated,
+    ];
 
     /// Returns the meaning of the code, for help and manual.
     pub fn meaning(self) -> &'static str {
@@ -60,8 +66,8 @@ pub enum Kind {
 
 /// An error that reaches the user.
 ///
-/// The text is a lowercase fragment that names the object. Untrusted text in it is not escaped: the code that prints
-/// errors escapes it.
+/// The text is a lowercase fragment that names the object. Untrusted text in it is not escaped: the
+/// code that prints errors escapes it.
 #[derive(Clone, Debug)]
 pub struct Error {
     pub kind: Kind,
@@ -81,7 +87,9 @@ impl Error {
     /// Returns the message and its causes on one line.
     pub fn on_one_line(&self) -> String {
         let causes = self.causes.iter().flat_map(|c| [": ", c]);
-        std::iter::once(self.message.as_str()).chain(causes).collect()
+        std::iter::once(self.message.as_str())
+            .chain(causes)
+            .collect()
     }
 
     /// Returns an error about the input of the caller.

@@ -1,8 +1,8 @@
 //! Findings: the problem, its position, severity, and evidence.
 //!
-//! A [`Finding`] can only be created from a [`Proof`]. `rules` proves a match in the change, `ai::anchor` a claim
-//! that was anchored to it, and `rounds::recall` restores stored findings. No other code may name `Proof` (a test
-//! scans the sources).
+//! A [`Finding`] can only be created from a [`Proof`]. `rules` proves a match in the change,
+//! `ai::anchor` a claim that was anchored to it, and `rounds::recall` restores stored findings. No
+//! other code may name `Proof` (a test scans the sources).
 
 pub mod listing;
 
@@ -12,8 +12,8 @@ use crate::untrusted::Inert;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
-/// Equal quotes of a file whose fingerprints are compared, at most: the number of findings that a rule lists in a
-/// file.
+/// Equal quotes of a file whose fingerprints are compared, at most: the number of findings that a
+/// rule lists in a file.
 const MAX_ORDINAL: u32 = 1_000;
 
 /// The severity of a finding. Ordered: `Suggestion < Minor < Major < Critical`.
@@ -108,7 +108,9 @@ impl Category {
             other => other,
         };
         let singular = s.strip_suffix('s').unwrap_or(s);
-        Self::ALL.into_iter().find(|c| c.name() == s || c.name() == singular)
+        Self::ALL
+            .into_iter()
+            .find(|c| c.name() == s || c.name() == singular)
     }
 }
 
@@ -138,7 +140,9 @@ impl Confidence {
 
     /// Parses a canonical name.
     pub fn parse(s: &str) -> Option<Self> {
-        [Self::Low, Self::Medium, Self::High].into_iter().find(|c| c.name() == s)
+        [Self::Low, Self::Medium, Self::High]
+            .into_iter()
+            .find(|c| c.name() == s)
     }
 }
 
@@ -171,7 +175,10 @@ pub struct Location {
 /// Returns a position as text: the first line of a location, `src/a.py:3`.
 pub fn place(location: Option<&Location>) -> String {
     match location {
-        Some(Location { file, lines: Some(lines) }) => format!("{}:{}", Inert::new(file.as_bytes()), lines.first),
+        Some(Location {
+            file,
+            lines: Some(lines),
+        }) => format!("{}:{}", Inert::new(file.as_bytes()), lines.first),
         Some(Location { file, lines: None }) => Inert::new(file.as_bytes()).to_string(),
         None => "the change as a whole".to_owned(),
     }
@@ -182,11 +189,13 @@ pub fn place(location: Option<&Location>) -> String {
 pub struct LineSpan {
     pub first: LineNo,
     pub last: LineNo,
-    /// Byte columns in the first line of the file, 0-based, the end excluded; `None` for the whole line.
+    /// Byte columns in the first line of the file, 0-based, the end excluded; `None` for the whole
+    /// line.
     pub columns: Option<(u32, u32)>,
 }
 
-/// Another line that a finding involves: unchanged code that the change breaks, or the other half of a contradiction.
+/// Another line that a finding involves: unchanged code that the change breaks, or the other half
+/// of a contradiction.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Also {
     pub file: RepoPath,
@@ -195,7 +204,8 @@ pub struct Also {
     pub quote: String,
 }
 
-/// A step on the path of a value to the call that makes it dangerous. It is in the file of the finding.
+/// A step on the path of a value to the call that makes it dangerous. It is in the file of the
+/// finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowStep {
     pub line: LineNo,
@@ -237,19 +247,24 @@ pub enum Evidence {
     /// The quote occurs in the change.
     Quote,
     /// A tool call read the lines.
-    Read { path: RepoPath, first: LineNo, last: LineNo },
+    Read {
+        path: RepoPath,
+        first: LineNo,
+        last: LineNo,
+    },
     /// Another backend reports the same.
     Backend(String),
     /// A test fails on the change, and passes with a fix; see [`Reproduction`].
     Reproduced,
-    /// An earlier round of the session reported the finding, and no later one has: its lines did not change.
+    /// An earlier round of the session reported the finding, and no later one has: its lines did
+    /// not change.
     Carried { round: u32 },
 }
 
 /// Proof that a finding is about the reviewed change.
 ///
-/// Only `rules` and `ai::anchor` may create one, and `rounds::recall` for a finding that was proven when it was
-/// stored.
+/// Only `rules` and `ai::anchor` may create one, and `rounds::recall` for a finding that was proven
+/// when it was stored.
 #[derive(Debug)]
 pub struct Proof {
     origin: Origin,
@@ -262,17 +277,37 @@ pub struct Proof {
 impl Proof {
     /// Creates the proof of a rule's match in the change.
     pub(crate) fn rule(id: &str, confidence: Confidence) -> Self {
-        Self { origin: Origin::Rules, evidence: vec![Evidence::Rule(id.to_owned())], confidence, fingerprint: None }
+        Self {
+            origin: Origin::Rules,
+            evidence: vec![Evidence::Rule(id.to_owned())],
+            confidence,
+            fingerprint: None,
+        }
     }
 
     /// Creates the proof of a backend's anchored claim. The confidence follows from the evidence.
     pub(crate) fn claim(backend: &str, evidence: Vec<Evidence>, confidence: Confidence) -> Self {
-        Self { origin: Origin::Backend(backend.to_owned()), evidence, confidence, fingerprint: None }
+        Self {
+            origin: Origin::Backend(backend.to_owned()),
+            evidence,
+            confidence,
+            fingerprint: None,
+        }
     }
 
     /// Creates the proof of a recorded finding, with its recorded fingerprint.
-    pub(crate) fn recorded(origin: Origin, evidence: Vec<Evidence>, confidence: Confidence, fingerprint: &str) -> Self {
-        Self { origin, evidence, confidence, fingerprint: Some(Fingerprint(fingerprint.to_owned())) }
+    pub(crate) fn recorded(
+        origin: Origin,
+        evidence: Vec<Evidence>,
+        confidence: Confidence,
+        fingerprint: &str,
+    ) -> Self {
+        Self {
+            origin,
+            evidence,
+            confidence,
+            fingerprint: Some(Fingerprint(fingerprint.to_owned())),
+        }
     }
 }
 
@@ -284,7 +319,8 @@ pub struct Draft {
     pub location: Option<Location>,
     /// Other lines that the finding involves, in the order of the claim.
     pub also: Vec<Also>,
-    /// Path of a value from its source to its sink; empty if no data flow was tracked. Not part of the fingerprint.
+    /// Path of a value from its source to its sink; empty if no data flow was tracked. Not part of
+    /// the fingerprint.
     pub flow: Vec<FlowStep>,
     pub severity: Severity,
     pub category: Category,
@@ -322,7 +358,10 @@ pub struct Waiver {
 impl Waiver {
     /// Returns the person, with the address of the reply if there is one. Untrusted.
     pub fn by(&self) -> String {
-        self.link.as_ref().map_or_else(|| self.actor.clone(), |link| format!("{}, {link}", self.actor))
+        self.link.as_ref().map_or_else(
+            || self.actor.clone(),
+            |link| format!("{}, {link}", self.actor),
+        )
     }
 }
 
@@ -371,7 +410,8 @@ pub struct Disposition {
     pub expires: Option<jiff::civil::Date>,
 }
 
-/// A test that reproduces the defect. It ran in a sandbox: it fails on the change and passes with a fix. Untrusted.
+/// A test that reproduces the defect. It ran in a sandbox: it fails on the change and passes with a
+/// fix. Untrusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reproduction {
     /// Shell command that runs the test in the top folder.
@@ -388,8 +428,8 @@ pub struct Finding {
     evidence: Vec<Evidence>,
     confidence: Confidence,
     fingerprint: Fingerprint,
-    /// Identifies the unmasked offending text: equal texts have equal values within a run. Has no meaning outside of
-    /// the run, and is in no report.
+    /// Identifies the unmasked offending text: equal texts have equal values within a run. Has no
+    /// meaning outside of the run, and is in no report.
     pub(crate) identity: u64,
     /// The commit of a range in which the finding is.
     pub commit: Option<ObjectId>,
@@ -397,7 +437,8 @@ pub struct Finding {
     pub waived: Option<Waiver>,
     /// A person's decision; `None` if the finding is pending.
     pub disposition: Option<Disposition>,
-    /// Reason why a backend considers the finding a false positive. A rule's finding counts all the same.
+    /// Reason why a backend considers the finding a false positive. A rule's finding counts all the
+    /// same.
     pub disputed: Option<String>,
     pub reproduction: Option<Reproduction>,
     /// True if the finding blocks; set by the verdict.
@@ -407,7 +448,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns the finding with changed texts: those of its claim, and its citation if that is not a ticket.
+    /// Returns the finding with changed texts: those of its claim, and its citation if that is not
+    /// a ticket.
     pub(crate) fn with_texts(&self, mut change: impl FnMut(&str) -> String) -> Self {
         let mut out = self.clone();
         let d = &mut out.draft;
@@ -419,9 +461,9 @@ impl Finding {
         out
     }
 
-    /// Copies the path of another finding about the same flaw, and its severity and confidence if they are higher.
-    /// Has no effect if the other one has no path, or if this one has one. The severity changes only if `raises` is
-    /// true.
+    /// Copies the path of another finding about the same flaw, and its severity and confidence if
+    /// they are higher. Has no effect if the other one has no path, or if this one has one. The
+    /// severity changes only if `raises` is true.
     pub(crate) fn take_flow(&mut self, other: &Self, raises: bool) {
         if other.draft.flow.is_empty() || !self.draft.flow.is_empty() {
             return;
@@ -433,8 +475,8 @@ impl Finding {
         }
     }
 
-    /// Lowers the severity and confidence of a finding with a weaker proof than its rule assumes. The message states
-    /// why.
+    /// Lowers the severity and confidence of a finding with a weaker proof than its rule assumes.
+    /// The message states why.
     pub(crate) fn doubt(&mut self, severity: Severity, why: &str) {
         self.draft.severity = severity;
         self.draft.message = format!("{} ({why})", self.draft.message.trim_end_matches('.'));
@@ -454,9 +496,15 @@ impl Finding {
         self.draft.convention = Some(cited);
     }
 
-    /// Creates a finding. The creator of the proof is responsible for the location and quote of the draft.
+    /// Creates a finding. The creator of the proof is responsible for the location and quote of the
+    /// draft.
     pub fn new(proof: Proof, draft: Draft) -> Self {
-        let Proof { origin, evidence, confidence, fingerprint } = proof;
+        let Proof {
+            origin,
+            evidence,
+            confidence,
+            fingerprint,
+        } = proof;
         let fingerprint = fingerprint.unwrap_or_else(|| Fingerprint::of(&draft, 0));
         Self {
             draft,
@@ -546,8 +594,8 @@ impl Finding {
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }
-    /// Returns the fingerprints that findings of this rule with this quote have in the file, in the order of their
-    /// lines.
+    /// Returns the fingerprints that findings of this rule with this quote have in the file, in the
+    /// order of their lines.
     pub(crate) fn fingerprints(&self) -> impl Iterator<Item = Fingerprint> + '_ {
         (0..MAX_ORDINAL).map(|ordinal| Fingerprint::of(&self.draft, ordinal))
     }
@@ -570,7 +618,9 @@ impl Finding {
     }
     /// Returns true if a person rejected or deferred the finding.
     pub fn is_set_aside(&self) -> bool {
-        self.disposition.as_ref().is_some_and(|d| d.decision.sets_aside())
+        self.disposition
+            .as_ref()
+            .is_some_and(|d| d.decision.sets_aside())
     }
 }
 
@@ -584,8 +634,8 @@ impl Finding {
 
 /// The stable identity of a finding: moves of lines and re-indentation do not change it.
 ///
-/// The first 16 bytes, in hexadecimal, of a SHA-256 over the rule, the path, the masked quote with white space
-/// collapsed, and an ordinal that distinguishes equal quotes of a file.
+/// The first 16 bytes, in hexadecimal, of a SHA-256 over the rule, the path, the masked quote with
+/// white space collapsed, and an ordinal that distinguishes equal quotes of a file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(String);
 
@@ -593,7 +643,13 @@ impl Fingerprint {
     fn of(draft: &Draft, ordinal: u32) -> Self {
         let mut hash = Sha256::new();
         add_field(&mut hash, draft.rule_id.as_bytes());
-        add_field(&mut hash, draft.location.as_ref().map_or(&[][..], |l| l.file.as_bytes()));
+        add_field(
+            &mut hash,
+            draft
+                .location
+                .as_ref()
+                .map_or(&[][..], |l| l.file.as_bytes()),
+        );
         let folded = draft.quote.split_whitespace().collect::<Vec<_>>().join(" ");
         add_field(&mut hash, folded.as_bytes());
         add_field(&mut hash, &ordinal.to_le_bytes());
@@ -623,15 +679,17 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// Sorts findings by path, line, rule and commit, merges identical ones, and numbers equal quotes of a file so that
-/// their fingerprints differ.
+/// Sorts findings by path, line, rule and commit, merges identical ones, and numbers equal quotes
+/// of a file so that their fingerprints differ.
 ///
-/// Findings about the whole change come first. Findings are identical if rule, position, commit and title are the
-/// same: two problems that a model reports on one line stay separate.
+/// Findings about the whole change come first. Findings are identical if rule, position, commit and
+/// title are the same: two problems that a model reports on one line stay separate.
 pub fn arrange(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
     findings.dedup_by(|b, a| {
-        let same = sort_key(a) == sort_key(b) && a.draft.quote == b.draft.quote && a.draft.title == b.draft.title;
+        let same = sort_key(a) == sort_key(b)
+            && a.draft.quote == b.draft.quote
+            && a.draft.title == b.draft.title;
         if same {
             for e in &b.evidence {
                 if !a.evidence.contains(e) {
@@ -657,9 +715,12 @@ pub fn arrange(mut findings: Vec<Finding>) -> Vec<Finding> {
         }
         same
     });
-    let mut seen: std::collections::HashMap<(Option<ObjectId>, Fingerprint), u32> = std::collections::HashMap::new();
+    let mut seen: std::collections::HashMap<(Option<ObjectId>, Fingerprint), u32> =
+        std::collections::HashMap::new();
     for f in &mut findings {
-        let n = seen.entry((f.commit, Fingerprint::of(&f.draft, 0))).or_default();
+        let n = seen
+            .entry((f.commit, Fingerprint::of(&f.draft, 0)))
+            .or_default();
         f.fingerprint = Fingerprint::of(&f.draft, *n);
         *n += 1;
     }
@@ -669,20 +730,36 @@ pub fn arrange(mut findings: Vec<Finding>) -> Vec<Finding> {
 /// Adds positions that are not in the list yet.
 pub(crate) fn add_places(to: &mut Vec<Also>, from: &[Also]) {
     for place in from {
-        if !to.iter().any(|known| (&known.file, known.line) == (&place.file, place.line)) {
+        if !to
+            .iter()
+            .any(|known| (&known.file, known.line) == (&place.file, place.line))
+        {
             to.push(place.clone());
         }
     }
 }
 
-type SortKey<'a> = (Option<&'a RepoPath>, Option<(LineNo, LineNo)>, Option<(u32, u32)>, &'a str, Option<ObjectId>);
+type SortKey<'a> = (
+    Option<&'a RepoPath>,
+    Option<(LineNo, LineNo)>,
+    Option<(u32, u32)>,
+    &'a str,
+    Option<ObjectId>,
+);
 
 fn sort_key(f: &Finding) -> SortKey<'_> {
     let lines = f.lines();
-    (f.file(), lines.map(|l| (l.first, l.last)), lines.and_then(|l| l.columns), f.rule_id(), f.commit)
+    (
+        f.file(),
+        lines.map(|l| (l.first, l.last)),
+        lines.and_then(|l| l.columns),
+        f.rule_id(),
+        f.commit,
+    )
 }
 
-/// The lines around a finding, stored because the file content is dropped before reports are written.
+/// The lines around a finding, stored because the file content is dropped before reports are
+/// written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Number of the first line.

@@ -1,9 +1,9 @@
 //! Forges: reads pull requests, and publishes reviews to them.
 //!
-//! Each forge has one module with its API (`github`, …): it lists and reads pull requests, lists the comments of the
-//! token's account, and writes. The plan of what to write is common to all forges ([`publish`]). The operator chooses
-//! the forge and the token ([`site`]). Text from a forge is untrusted: it is read within bounds, and shown through
-//! [`crate::untrusted`].
+//! Each forge has one module with its API (`github`, …): it lists and reads pull requests, lists
+//! the comments of the token's account, and writes. The plan of what to write is common to all
+//! forges ([`publish`]). The operator chooses the forge and the token ([`site`]). Text from a forge
+//! is untrusted: it is read within bounds, and shown through [`crate::untrusted`].
 
 mod added;
 pub mod address;
@@ -72,7 +72,8 @@ impl ForgeKind {
     }
 }
 
-/// A pull request, or a GitLab merge request. All text in it is untrusted and truncated to its bounds.
+/// A pull request, or a GitLab merge request. All text in it is untrusted and truncated to its
+/// bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PullRequest {
     pub number: u64,
@@ -172,7 +173,9 @@ impl Forge {
     ///
     /// A usage error with the setting to change.
     pub fn open(site: Site, hosts: &Hosts, operator: &Operator<'_>) -> Result<Self> {
-        let client = site.client(hosts, operator).map_err(|f| error(&site, "cannot be asked", f))?;
+        let client = site
+            .client(hosts, operator)
+            .map_err(|f| error(&site, "cannot be asked", f))?;
         Ok(Self { site, client })
     }
 
@@ -181,7 +184,8 @@ impl Forge {
         &self.site
     }
 
-    /// Lists the open pull requests, newest first, [`MOST_PULLS`] at most. The flag is true if there are more.
+    /// Lists the open pull requests, newest first, [`MOST_PULLS`] at most. The flag is true if
+    /// there are more.
     ///
     /// # Errors
     ///
@@ -192,14 +196,16 @@ impl Forge {
             match self.site.host.kind {
                 ForgeKind::Github => github::list(self, &limits).await,
                 ForgeKind::Gitlab => gitlab::list(self, &limits).await,
-                ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::list(self, &limits).await,
+                ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
+                    bitbucket::list(self, &limits).await
+                }
             }
         })
     }
 
-    /// Finds the number of the open pull request whose head is the commit `id` of a fork's branch (`octocat:topic`).
-    /// Returns `None` if no pull request has it any longer. Only GitHub is asked: the events of the other forges name
-    /// the number.
+    /// Finds the number of the open pull request whose head is the commit `id` of a fork's branch
+    /// (`octocat:topic`). Returns `None` if no pull request has it any longer. Only GitHub is
+    /// asked: the events of the other forges name the number.
     ///
     /// # Errors
     ///
@@ -208,15 +214,21 @@ impl Forge {
         if self.site.host.kind != ForgeKind::Github {
             return Ok(None);
         }
-        let mut numbers = self.wait(stop, "the pull requests cannot be listed", async |limits| {
-            self.client.ready(&limits).await?;
-            github::numbers_of_head(self, head, id, &limits).await
-        })?;
-        let Some(number) = numbers.pop() else { return Ok(None) };
+        let mut numbers =
+            self.wait(stop, "the pull requests cannot be listed", async |limits| {
+                self.client.ready(&limits).await?;
+                github::numbers_of_head(self, head, id, &limits).await
+            })?;
+        let Some(number) = numbers.pop() else {
+            return Ok(None);
+        };
         match numbers.as_slice() {
             [] => Ok(Some(number)),
-            _ => Err(Error::usage(format!("several pull requests have the head {}", id.short()))
-                .hint_person("name one: claude-reviewer review pr NUMBER")),
+            _ => Err(Error::usage(format!(
+                "several pull requests have the head {}",
+                id.short()
+            ))
+            .hint_person("name one: claude-reviewer review pr NUMBER")),
         }
     }
 
@@ -226,13 +238,18 @@ impl Forge {
     ///
     /// As [`Forge::list`].
     pub fn read(&self, number: u64, stop: &Stop) -> Result<PullRequest> {
-        self.wait(stop, &format!("pull request #{number} cannot be read"), async |limits| {
-            self.client.ready(&limits).await?;
-            self.read_one(number, &limits).await
-        })
+        self.wait(
+            stop,
+            &format!("pull request #{number} cannot be read"),
+            async |limits| {
+                self.client.ready(&limits).await?;
+                self.read_one(number, &limits).await
+            },
+        )
     }
 
-    /// Returns the credential for the forge's git repositories: the token that requests used so far.
+    /// Returns the credential for the forge's git repositories: the token that requests used so
+    /// far.
     pub fn credential(&self) -> Option<Credential> {
         let (token, url) = (self.client.token()?, self.site.host.web());
         Some(match self.site.host.kind {
@@ -241,28 +258,40 @@ impl Forge {
                 Credential::basic(url, "gitlab-ci-token", token)
             }
             ForgeKind::Gitlab => Credential::basic(url, "oauth2", token),
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => match token.expose_secret().split_once(':') {
-                // Atlassian's API accepts an email address as the user name; its git server does not.
-                Some((user, password)) if user.contains('@') && self.site.host.kind == ForgeKind::BitbucketCloud => {
-                    Credential::basic(url, "x-bitbucket-api-token-auth", &password.into())
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
+                match token.expose_secret().split_once(':') {
+                    // Atlassian's API accepts an email address as the user name; its git server
+                    // does not.
+                    Some((user, password))
+                        if user.contains('@')
+                            && self.site.host.kind == ForgeKind::BitbucketCloud =>
+                    {
+                        Credential::basic(url, "x-bitbucket-api-token-auth", &password.into())
+                    }
+                    Some((user, password)) => Credential::basic(url, user, &password.into()),
+                    None if self.site.host.kind == ForgeKind::BitbucketCloud => {
+                        Credential::basic(url, "x-token-auth", token)
+                    }
+                    None => Credential {
+                        url: url.to_owned(),
+                        header: format!("Authorization: Bearer {}", token.expose_secret()).into(),
+                    },
                 }
-                Some((user, password)) => Credential::basic(url, user, &password.into()),
-                None if self.site.host.kind == ForgeKind::BitbucketCloud => {
-                    Credential::basic(url, "x-token-auth", token)
-                }
-                None => Credential {
-                    url: url.to_owned(),
-                    header: format!("Authorization: Bearer {}", token.expose_secret()).into(),
-                },
-            },
+            }
         })
     }
 
-    async fn read_one(&self, number: u64, limits: &Limits<'_>) -> std::result::Result<PullRequest, Failure> {
+    async fn read_one(
+        &self,
+        number: u64,
+        limits: &Limits<'_>,
+    ) -> std::result::Result<PullRequest, Failure> {
         match self.site.host.kind {
             ForgeKind::Github => github::read(self, number, limits).await,
             ForgeKind::Gitlab => gitlab::read(self, number, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::read(self, number, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
+                bitbucket::read(self, number, limits).await
+            }
         }
     }
 
@@ -278,7 +307,9 @@ impl Forge {
             .build()
             .map_err(|e| Error::incomplete("the network cannot be used").caused_by(&e))?;
         let limits = Limits::new(Instant::now() + TIME, stop);
-        let done = runtime.block_on(ask(limits)).map_err(|f| error(&self.site, what, f));
+        let done = runtime
+            .block_on(ask(limits))
+            .map_err(|f| error(&self.site, what, f));
         runtime.shutdown_background();
         done
     }
@@ -286,7 +317,12 @@ impl Forge {
 
 /// Converts a failure to an error.
 fn error(site: &Site, what: &str, failure: Failure) -> Error {
-    let message = format!("{what}: {} at {}: {}", site.project, site.host.name(), failure.message);
+    let message = format!(
+        "{what}: {} at {}: {}",
+        site.project,
+        site.host.name(),
+        failure.message
+    );
     let error = match failure.cause {
         Cause::Setup | Cause::Refused if failure.retry_after.is_none() => Error::usage(message),
         _ => Error::incomplete(message),
@@ -314,7 +350,10 @@ pub(crate) trait Reads {
 
 impl Reads for Value {
     fn text_at(&self, pointer: &str, most: usize) -> String {
-        let text = self.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let text = self
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         text[..text.floor_char_boundary(most)].to_owned()
     }
 
@@ -324,22 +363,32 @@ impl Reads for Value {
     }
 
     fn id_at(&self, pointer: &str) -> std::result::Result<ObjectId, Failure> {
-        let id = self.pointer(pointer).and_then(Value::as_str).and_then(ObjectId::from_hex);
+        let id = self
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .and_then(ObjectId::from_hex);
         id.filter(|id| !id.is_null()).ok_or_else(|| lacks(pointer))
     }
 
     fn number_at(&self, pointer: &str) -> std::result::Result<u64, Failure> {
-        self.pointer(pointer).and_then(Value::as_u64).filter(|n| *n > 0).ok_or_else(|| lacks(pointer))
+        self.pointer(pointer)
+            .and_then(Value::as_u64)
+            .filter(|n| *n > 0)
+            .ok_or_else(|| lacks(pointer))
     }
 }
 
 /// Returns the failure for an answer without the value at a path.
 pub(crate) fn lacks(pointer: &str) -> Failure {
     let name = pointer.trim_start_matches('/').replace('/', ".");
-    Failure::new(Cause::Malformed, format!("the answer lacks {name}, or has something else there"))
+    Failure::new(
+        Cause::Malformed,
+        format!("the answer lacks {name}, or has something else there"),
+    )
 }
 
-/// Returns true if a text contains one of these words, in any case. A word is a run of letters and digits.
+/// Returns true if a text contains one of these words, in any case. A word is a run of letters and
+/// digits.
 pub(crate) fn speaks_of(text: &str, words: &[&str]) -> bool {
     let mut said = text.split(|c: char| !c.is_ascii_alphanumeric());
     said.any(|w| words.iter().any(|word| w.eq_ignore_ascii_case(word)))

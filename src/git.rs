@@ -1,8 +1,9 @@
 //! The only module that imports gix. It reads repositories and returns [`crate::diff`] values.
 //!
-//! Repositories are read in process. No program that a repository configures is ever started: no hook, no filter, no
-//! textconv, no external diff, no fsmonitor. Nothing is written, and only [`Repo::fetch`] fetches. Git's configuration
-//! of diffs (`diff.*`, `color.*`, …) is ignored, so that a change is the same in every clone.
+//! Repositories are read in process. No program that a repository configures is ever started: no
+//! hook, no filter, no textconv, no external diff, no fsmonitor. Nothing is written, and only
+//! [`Repo::fetch`] fetches. Git's configuration of diffs (`diff.*`, `color.*`, …) is ignored, so
+//! that a change is the same in every clone.
 
 mod attributes;
 mod checkout;
@@ -115,12 +116,14 @@ pub struct FileCommit {
 #[derive(Debug)]
 pub struct Branch {
     pub change: Change,
-    /// Net changes since the other merge bases, if histories cross: code that is in none of them may be new to the
-    /// target branch. Excludes the paths that are identical on the target branch and the head.
+    /// Net changes since the other merge bases, if histories cross: code that is in none of them
+    /// may be new to the target branch. Excludes the paths that are identical on the target branch
+    /// and the head.
     pub further: Vec<Change>,
     /// All zeros if there is none (the first push of a history): `change.base` is [`State::Empty`].
     pub merge_base: ObjectId,
-    /// Commit of the base, of which the merge base is an ancestor; `None` if the base is not one commit.
+    /// Commit of the base, of which the merge base is an ancestor; `None` if the base is not one
+    /// commit.
     pub tip: Option<ObjectId>,
     pub head: ObjectId,
     /// Name of the base for the report: as given, or `upstream …`.
@@ -131,17 +134,21 @@ pub struct Branch {
 
 impl std::fmt::Debug for Repo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Repo").field("git_dir", &self.git_dir()).field("worktree", &self.worktree).finish()
+        f.debug_struct("Repo")
+            .field("git_dir", &self.git_dir())
+            .field("worktree", &self.worktree)
+            .finish()
     }
 }
 
 impl Repo {
-    /// Opens the repository that contains `dir`. Uses `GIT_DIR`, `GIT_INDEX_FILE` and `GIT_WORK_TREE` of `env` as git
-    /// does in hooks.
+    /// Opens the repository that contains `dir`. Uses `GIT_DIR`, `GIT_INDEX_FILE` and
+    /// `GIT_WORK_TREE` of `env` as git does in hooks.
     ///
     /// # Errors
-    /// Usage: there is no repository, it belongs to another user (git's `safe.directory` can allow it), or it is a bare
-    /// repository found only by discovery (git's `safe.bareRepository=explicit`).
+    /// Usage: there is no repository, it belongs to another user (git's `safe.directory` can allow
+    /// it), or it is a bare repository found only by discovery (git's
+    /// `safe.bareRepository=explicit`).
     pub fn open(dir: &Path, env: &crate::env::Env) -> Result<Self> {
         open::open(dir, env)
     }
@@ -171,13 +178,18 @@ impl Repo {
 
     /// Returns the commit of HEAD, or `None` before the first commit.
     pub fn head(&self) -> Result<Option<ObjectId>> {
-        Ok(self.head_and_tree(&self.local())?.map(|(commit, _)| own(&commit)))
+        Ok(self
+            .head_and_tree(&self.local())?
+            .map(|(commit, _)| own(&commit)))
     }
 
     /// Returns the short name of the current branch, or `None` if HEAD is detached.
     pub fn checked_out_branch(&self) -> Result<Option<String>> {
         let name = self.refs.branch(&self.local())?;
-        Ok(name.map(|n| n.strip_prefix("refs/heads/").map_or_else(|| n.clone(), str::to_owned)))
+        Ok(name.map(|n| {
+            n.strip_prefix("refs/heads/")
+                .map_or_else(|| n.clone(), str::to_owned)
+        }))
     }
 
     /// Returns the tree of a commit.
@@ -192,7 +204,10 @@ impl Repo {
 
     /// Returns a commit as a state.
     pub fn state_of(&self, commit: ObjectId) -> Result<State> {
-        Ok(State::Commit { commit, tree: self.tree_of(commit)? })
+        Ok(State::Commit {
+            commit,
+            tree: self.tree_of(commit)?,
+        })
     }
 
     /// Returns the ID of the empty tree, which [`Self::changes`] accepts as a base.
@@ -204,27 +219,41 @@ impl Repo {
     pub fn identity(&self) -> (Option<String>, Option<String>) {
         let repo = self.local();
         let config = repo.config_snapshot();
-        (text_of(&config, "user.name"), text_of(&config, "user.email"))
+        (
+            text_of(&config, "user.name"),
+            text_of(&config, "user.email"),
+        )
     }
 
     /// Returns the names of the configured remotes, sorted.
     pub fn remotes(&self) -> Vec<String> {
-        self.local().remote_names().iter().map(|n| n.to_string()).collect()
+        self.local()
+            .remote_names()
+            .iter()
+            .map(|n| n.to_string())
+            .collect()
     }
 
-    /// Returns the addresses of a remote: as configured, and as git rewrites it (`url.….insteadOf`).
+    /// Returns the addresses of a remote: as configured, and as git rewrites it
+    /// (`url.….insteadOf`).
     pub fn remote_urls(&self, name: &str) -> Vec<String> {
         let repo = self.local();
-        let configured = repo.config_snapshot().string(format!("remote.{name}.url").as_str()).map(|v| v.to_string());
+        let configured = repo
+            .config_snapshot()
+            .string(format!("remote.{name}.url").as_str())
+            .map(|v| v.to_string());
         let remote = repo.try_find_remote(name).and_then(|r| r.ok());
-        let rewritten = remote.and_then(|r| Some(r.url(gix::remote::Direction::Fetch)?.to_string()));
+        let rewritten =
+            remote.and_then(|r| Some(r.url(gix::remote::Direction::Fetch)?.to_string()));
         configured.into_iter().chain(rewritten).collect()
     }
 
     /// Opens a submodule. Returns `None` if it is not checked out, or cannot be opened.
     pub fn submodule(&self, path: &RepoPath) -> Option<Self> {
         let relative = std::str::from_utf8(path.as_bytes()).ok().map(Path::new)?;
-        let is_inside = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        let is_inside = relative
+            .components()
+            .all(|part| matches!(part, std::path::Component::Normal(_)));
         let top = self.worktree().filter(|_| is_inside)?.join(relative);
         open::nested(&top).ok().flatten()
     }
@@ -245,7 +274,8 @@ impl Repo {
         Change::of_pairs(&repo, pairs, state, State::Index, None)
     }
 
-    /// Compares the index with the worktree; with `untracked`, includes new files that are not ignored.
+    /// Compares the index with the worktree; with `untracked`, includes new files that are not
+    /// ignored.
     ///
     /// # Errors
     /// Usage, if paths are unmerged or there is no worktree.
@@ -275,15 +305,18 @@ impl Repo {
         Change::of_pairs(&repo, pairs, base, State::Worktree, Some(&mut work))
     }
 
-    /// Compares a base with the worktree, including new files. Also returns the name of the base, to display.
+    /// Compares a base with the worktree, including new files. Also returns the name of the base,
+    /// to display.
     ///
-    /// Without `base`, this is the merge base of HEAD and its upstream or the default branch; on that branch itself,
-    /// HEAD; and if nothing differs there, the newest commit is compared with its parent.
+    /// Without `base`, this is the merge base of HEAD and its upstream or the default branch; on
+    /// that branch itself, HEAD; and if nothing differs there, the newest commit is compared with
+    /// its parent.
     pub fn changes(&self, base: Option<&str>) -> Result<(Change, String)> {
         revision::changes(self, base)
     }
 
-    /// Compares a commit with its parent (1-based; `None` is the first parent, or the empty tree for a root commit).
+    /// Compares a commit with its parent (1-based; `None` is the first parent, or the empty tree
+    /// for a root commit).
     ///
     /// # Errors
     /// Usage, if there is no such parent; incomplete, if a shallow clone lacks it.
@@ -330,8 +363,8 @@ impl Repo {
         revision::whole_walk(&self.local(), to, &[from])
     }
 
-    /// Returns the net changes of the commits of `from..to`: since each merge base of the two, or since `from` if they
-    /// have no common commit.
+    /// Returns the net changes of the commits of `from..to`: since each merge base of the two, or
+    /// since `from` if they have no common commit.
     ///
     /// # Errors
     /// Incomplete: the history is truncated before the merge base is certain.
@@ -344,12 +377,14 @@ impl Repo {
         revision::merge_base(&self.local(), one, &[other])
     }
 
-    /// Compares a head (default HEAD) with its merge base with `base` (default: upstream, `origin/HEAD`).
+    /// Compares a head (default HEAD) with its merge base with `base` (default: upstream,
+    /// `origin/HEAD`).
     pub fn branch(&self, head: Option<&str>, base: Option<&str>) -> Result<Branch> {
         revision::branch(self, head, base)
     }
 
-    /// Compares the commits that a pre-push range sends with what the remote has. Returns `None` for a deletion.
+    /// Compares the commits that a pre-push range sends with what the remote has. Returns `None`
+    /// for a deletion.
     pub fn push(&self, range: &crate::request::PushRange) -> Result<Option<Branch>> {
         revision::push(self, range)
     }
@@ -370,11 +405,20 @@ impl Repo {
     fn head_state(&self, repo: &gix::Repository) -> Result<(State, Option<gix::ObjectId>)> {
         Ok(match self.head_and_tree(repo)? {
             None => (State::Empty, None),
-            Some((commit, tree)) => (State::Commit { commit: own(&commit), tree: own(&tree) }, Some(tree)),
+            Some((commit, tree)) => (
+                State::Commit {
+                    commit: own(&commit),
+                    tree: own(&tree),
+                },
+                Some(tree),
+            ),
         })
     }
 
-    fn head_and_tree(&self, repo: &gix::Repository) -> Result<Option<(gix::ObjectId, gix::ObjectId)>> {
+    fn head_and_tree(
+        &self,
+        repo: &gix::Repository,
+    ) -> Result<Option<(gix::ObjectId, gix::ObjectId)>> {
         if let Some(head) = self.head.get() {
             return Ok(*head);
         }
@@ -393,25 +437,42 @@ impl Repo {
         let found = std::fs::metadata(&self.index_path);
         // Opening a named pipe blocks until a writer opens it.
         if found.as_ref().is_ok_and(|m| !m.is_file()) {
-            let error = Error::incomplete(format!("the index {} is not a regular file", self.index_path.display()));
+            let error = Error::incomplete(format!(
+                "the index {} is not a regular file",
+                self.index_path.display()
+            ));
             return Err(error.hint("move it away, then rebuild the index from HEAD: git reset"));
         }
         // Counting the processors costs more than reading a small index.
         let small = found.is_ok_and(|m| m.len() < 1 << 20);
-        let options = gix::index::decode::Options { thread_limit: small.then_some(1), ..Default::default() };
+        let options = gix::index::decode::Options {
+            thread_limit: small.then_some(1),
+            ..Default::default()
+        };
         // Git does not verify the checksum on reads either; it would double the time.
-        let index =
-            gix::index::File::at_or_default(&self.index_path, self.sync.to_thread_local().object_hash(), true, options)
-                .map_err(|e| {
-                    Error::incomplete(format!("cannot read the index {}", self.index_path.display())).caused_by(&e)
-                })?;
+        let index = gix::index::File::at_or_default(
+            &self.index_path,
+            self.sync.to_thread_local().object_hash(),
+            true,
+            options,
+        )
+        .map_err(|e| {
+            Error::incomplete(format!(
+                "cannot read the index {}",
+                self.index_path.display()
+            ))
+            .caused_by(&e)
+        })?;
         Ok(self.index.get_or_init(|| index))
     }
 }
 
 /// Returns the value of a key in the configuration, unless it is empty.
 fn text_of(config: &gix::config::Snapshot<'_>, key: &str) -> Option<String> {
-    config.string(key).map(|v| v.to_string()).filter(|v| !v.is_empty())
+    config
+        .string(key)
+        .map(|v| v.to_string())
+        .filter(|v| !v.is_empty())
 }
 
 impl Change {
@@ -445,7 +506,9 @@ impl Change {
             change.notes = std::mem::take(&mut work.notes);
             for (path, content) in work.take_read() {
                 if let Some(slot) = change.work.get(&path) {
-                    *slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(content);
+                    *slot
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(content);
                 }
             }
         }
@@ -453,10 +516,17 @@ impl Change {
     }
 
     fn push(&mut self, pair: Pair) {
-        let Pair { old, new, similarity } = pair;
+        let Pair {
+            old,
+            new,
+            similarity,
+        } = pair;
         if let Some(n) = &new {
             match n.at {
-                ContentLocation::Work => drop(self.work.insert(RepoPath::new(n.path.clone()), Mutex::new(None))),
+                ContentLocation::Work => drop(
+                    self.work
+                        .insert(RepoPath::new(n.path.clone()), Mutex::new(None)),
+                ),
                 ContentLocation::Dirty => drop(self.dirty.insert(RepoPath::new(n.path.clone()))),
                 ContentLocation::Objects => {}
             }
@@ -464,18 +534,40 @@ impl Change {
         let (old, new) = (old.map(Half::into_side), new.map(Half::into_side));
         match (old, new) {
             (Some(old), Some(new)) if kind_of(old.mode) != kind_of(new.mode) => {
-                self.entries.push(Entry { kind: ChangeKind::Deleted, old: Some(old), new: None });
-                self.entries.push(Entry { kind: ChangeKind::Added, old: None, new: Some(new) });
+                self.entries.push(Entry {
+                    kind: ChangeKind::Deleted,
+                    old: Some(old),
+                    new: None,
+                });
+                self.entries.push(Entry {
+                    kind: ChangeKind::Added,
+                    old: None,
+                    new: Some(new),
+                });
             }
             (Some(old), Some(new)) => {
                 let kind = match similarity {
-                    Some(score) => ChangeKind::Renamed { similarity: rename::percent(score) },
+                    Some(score) => ChangeKind::Renamed {
+                        similarity: rename::percent(score),
+                    },
                     None => ChangeKind::Modified,
                 };
-                self.entries.push(Entry { kind, old: Some(old), new: Some(new) });
+                self.entries.push(Entry {
+                    kind,
+                    old: Some(old),
+                    new: Some(new),
+                });
             }
-            (Some(old), None) => self.entries.push(Entry { kind: ChangeKind::Deleted, old: Some(old), new: None }),
-            (None, Some(new)) => self.entries.push(Entry { kind: ChangeKind::Added, old: None, new: Some(new) }),
+            (Some(old), None) => self.entries.push(Entry {
+                kind: ChangeKind::Deleted,
+                old: Some(old),
+                new: None,
+            }),
+            (None, Some(new)) => self.entries.push(Entry {
+                kind: ChangeKind::Added,
+                old: None,
+                new: Some(new),
+            }),
             (None, None) => {}
         }
     }
@@ -503,7 +595,11 @@ struct Half {
 impl Half {
     fn into_side(self) -> Side {
         let id = (!self.id.is_null()).then(|| own(&self.id));
-        Side { path: RepoPath::new(self.path), mode: self.mode, id }
+        Side {
+            path: RepoPath::new(self.path),
+            mode: self.mode,
+            id,
+        }
     }
 }
 
@@ -518,11 +614,18 @@ struct Pair {
 
 impl Pair {
     fn new(old: Option<Half>, new: Option<Half>) -> Self {
-        Self { old, new, similarity: None }
+        Self {
+            old,
+            new,
+            similarity: None,
+        }
     }
 
     fn path(&self) -> &[u8] {
-        self.new.as_ref().or(self.old.as_ref()).map_or(&[], |h| &h.path)
+        self.new
+            .as_ref()
+            .or(self.old.as_ref())
+            .map_or(&[], |h| &h.path)
     }
 }
 
@@ -544,7 +647,11 @@ fn gix_id(id: &ObjectId) -> gix::ObjectId {
 }
 
 /// Returns the error for an object that cannot be read, with hints.
-fn unreadable(repo: &gix::Repository, id: &gix::oid, cause: Option<&(dyn std::error::Error + 'static)>) -> Error {
+fn unreadable(
+    repo: &gix::Repository,
+    id: &gix::oid,
+    cause: Option<&(dyn std::error::Error + 'static)>,
+) -> Error {
     let config = repo.config_snapshot();
     let promised = config.string("extensions.partialClone").is_some()
         || config
@@ -553,11 +660,16 @@ fn unreadable(repo: &gix::Repository, id: &gix::oid, cause: Option<&(dyn std::er
             .is_some_and(|mut s| s.any(|s| s.value("promisor").is_some_and(|v| v != "false")));
     let shallow = repo.is_shallow().unwrap_or(false);
     match cause {
-        Some(cause) => Error::incomplete(format!("cannot read object {id}")).caused_by(cause).hint("git fsck --full"),
-        None if promised => Error::incomplete(format!("object {id} is missing from this partial clone"))
-            .hint("fetch all objects: git fetch --refetch --no-filter"),
+        Some(cause) => Error::incomplete(format!("cannot read object {id}"))
+            .caused_by(cause)
+            .hint("git fsck --full"),
+        None if promised => {
+            Error::incomplete(format!("object {id} is missing from this partial clone"))
+                .hint("fetch all objects: git fetch --refetch --no-filter")
+        }
         None if shallow => {
-            Error::incomplete(format!("object {id} is missing from this shallow clone")).hint("git fetch --unshallow")
+            Error::incomplete(format!("object {id} is missing from this shallow clone"))
+                .hint("git fetch --unshallow")
         }
         None => Error::incomplete(format!("object {id} is missing")).hint("git fsck --full"),
     }

@@ -2,13 +2,22 @@
 
 /// Returns two lower-case digits for each byte.
 pub fn encode(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
 }
 
-/// Reads what [`encode`] writes, in either case; `None`: the length is odd, or a character is not a digit.
+/// Reads what [`encode`] writes, in either case; `None`: the length is odd, or a character is not a
+/// digit.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
-    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
-    pairs.iter().map(|[high, low]| Some(value(*high)? << 4 | value(*low)?)).collect()
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
+        return None;
+    };
+    pairs
+        .iter()
+        .map(|[high, low]| Some(value(*high)? << 4 | value(*low)?))
+        .collect()
 }
 
 /// Reads exactly `N` bytes; `None`: there are more or fewer, or a character is not a digit.
@@ -34,7 +43,10 @@ mod tests {
     fn decoding_is_the_reverse_of_encoding() {
         let all: Vec<u8> = (0..=255).collect();
         let text = encode(&all);
-        assert!(text.starts_with("000102") && text.ends_with("fdfeff"), "{text}");
+        assert!(
+            text.starts_with("000102") && text.ends_with("fdfeff"),
+            "{text}"
+        );
         assert_eq!(decode(&text), Some(all.clone()));
         assert_eq!(decode(&text.to_uppercase()), Some(all));
         assert_eq!(decode(""), Some(Vec::new()));
@@ -46,6 +58,9 @@ mod tests {
             assert_eq!(decode(text), None, "{text:?}");
         }
         assert_eq!(decode_array::<2>("00ff"), Some([0, 255]));
-        assert_eq!((decode_array::<2>("00"), decode_array::<2>("00ff00")), (None, None));
+        assert_eq!(
+            (decode_array::<2>("00"), decode_array::<2>("00ff00")),
+            (None, None)
+        );
     }
 }

@@ -14,9 +14,10 @@
 //! .reviews/lock                        allows one writer at a time
 //! ```
 //!
-//! A session and a round appear atomically: they are written in `tmp/`, synced to the disk, and renamed to their final
-//! path. Readers take no lock. The seals of a session are chained ([`chain`]), and so are the sessions ([`link`]). The
-//! formats are in [`crate::wire::stored`]. Data is stored as given: secrets were masked before.
+//! A session and a round appear atomically: they are written in `tmp/`, synced to the disk, and
+//! renamed to their final path. Readers take no lock. The seals of a session are chained
+//! ([`chain`]), and so are the sessions ([`link`]). The formats are in [`crate::wire::stored`].
+//! Data is stored as given: secrets were masked before.
 
 mod again;
 mod chain;
@@ -59,10 +60,13 @@ const LATEST: &str = "latest.json";
 const GITIGNORE: &str = ".gitignore";
 /// Content of the folder's `.gitignore`: everything, or the local files if reviews are committed.
 const IGNORE_ALL: &[u8] = b"*\n";
-const IGNORE_OWN: &[u8] = b"/.corrupt/\n/dispositions.toml\n/latest.json\n/lock\n/proposals.toml\n/tmp/\n";
+const IGNORE_OWN: &[u8] =
+    b"/.corrupt/\n/dispositions.toml\n/latest.json\n/lock\n/proposals.toml\n/tmp/\n";
 /// Texts of earlier versions, which are replaced.
-const IGNORE_OWN_BEFORE: [&[u8]; 2] =
-    [b"/.corrupt/\n/latest.json\n/lock\n/tmp/\n", b"/.corrupt/\n/dispositions.toml\n/latest.json\n/lock\n/tmp/\n"];
+const IGNORE_OWN_BEFORE: [&[u8]; 2] = [
+    b"/.corrupt/\n/latest.json\n/lock\n/tmp/\n",
+    b"/.corrupt/\n/dispositions.toml\n/latest.json\n/lock\n/tmp/\n",
+];
 /// Time that a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -87,7 +91,10 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { faults: Faults::default(), patience: PATIENCE }
+        Self {
+            faults: Faults::default(),
+            patience: PATIENCE,
+        }
     }
 }
 
@@ -96,7 +103,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Usage if the path is a link, is not a folder, or belongs to another user; incomplete if it is not writable.
+    /// Usage if the path is a link, is not a folder, or belongs to another user; incomplete if it
+    /// is not writable.
     pub fn open(place: &StoreLocation) -> Result<Self> {
         Self::open_with(place, &Options::default())
     }
@@ -107,16 +115,24 @@ impl Store {
     ///
     /// As [`Store::open`].
     pub fn open_with(place: &StoreLocation, options: &Options) -> Result<Self> {
-        Self::prepared(place, options)
-            .map_err(|t| t.error(format!("reviews cannot be stored in {}", place.history.path)))
+        Self::prepared(place, options).map_err(|t| {
+            t.error(format!(
+                "reviews cannot be stored in {}",
+                place.history.path
+            ))
+        })
     }
 
     /// Opens the store of a place, and creates its missing files.
     fn prepared(place: &StoreLocation, options: &Options) -> trouble::Result<Self> {
         let path = Path::new(&place.history.path);
         let root = StoreFolder::root(&place.top, path, WhenMissing::Make, &options.faults)?;
-        let store =
-            Self { root, patience: options.patience, shared: place.history.commit, remotes: place.remotes.clone() };
+        let store = Self {
+            root,
+            patience: options.patience,
+            shared: place.history.commit,
+            remotes: place.remotes.clone(),
+        };
         store.prepare(place.history.commit)?;
         Ok(store)
     }
@@ -145,7 +161,10 @@ impl Store {
                 remotes: place.remotes.clone(),
             })),
             Err(Trouble::Absent) => Ok(None),
-            Err(t) => Err(t.error(format!("stored reviews cannot be read from {}", place.history.path))),
+            Err(t) => Err(t.error(format!(
+                "stored reviews cannot be read from {}",
+                place.history.path
+            ))),
         }
     }
 
@@ -161,7 +180,10 @@ impl Store {
             // A text that a person wrote is preserved.
             Ok(text)
                 if !text.is_empty()
-                    && ![IGNORE_ALL, IGNORE_OWN].iter().chain(&IGNORE_OWN_BEFORE).any(|t| text == *t) => {}
+                    && ![IGNORE_ALL, IGNORE_OWN]
+                        .iter()
+                        .chain(&IGNORE_OWN_BEFORE)
+                        .any(|t| text == *t) => {}
             Ok(_) | Err(Trouble::Absent) => self.replace(GITIGNORE, wanted)?,
             Err(t) => return Err(t),
         }
@@ -169,13 +191,13 @@ impl Store {
         Ok(())
     }
 
-    /// Replaces the file of the person's own decisions. `change` gets the content of an existing file, and returns the
-    /// new one.
+    /// Replaces the file of the person's own decisions. `change` gets the content of an existing
+    /// file, and returns the new one.
     ///
     /// # Errors
     ///
-    /// The error of `change`, and then the file is unmodified; incomplete if the file cannot be read or written, or
-    /// another process has the lock of the store.
+    /// The error of `change`, and then the file is unmodified; incomplete if the file cannot be
+    /// read or written, or another process has the lock of the store.
     pub fn decide(&self, change: impl FnOnce(Option<Vec<u8>>) -> Result<Vec<u8>>) -> Result<()> {
         self.rewrite(OWN, change)
     }
@@ -189,7 +211,11 @@ impl Store {
         self.rewrite(PROPOSED, change)
     }
 
-    fn rewrite(&self, name: &str, change: impl FnOnce(Option<Vec<u8>>) -> Result<Vec<u8>>) -> Result<()> {
+    fn rewrite(
+        &self,
+        name: &str,
+        change: impl FnOnce(Option<Vec<u8>>) -> Result<Vec<u8>>,
+    ) -> Result<()> {
         let _lock = self.lock().map_err(|t| self.not_written(name, t))?;
         let before = match self.root.read(name, disposition::MAX_BYTES as u64) {
             Ok(bytes) => Some(bytes),
@@ -197,7 +223,8 @@ impl Store {
             Err(t) => return Err(self.not_written(name, t)),
         };
         let after = change(before)?;
-        self.replace(name, &after).map_err(|t| self.not_written(name, t))
+        self.replace(name, &after)
+            .map_err(|t| self.not_written(name, t))
     }
 
     /// Returns the error for a file of the store that cannot be written.

@@ -1,7 +1,8 @@
 //! Git hooks: selection of the hook, its input from git, and its installation and removal.
 //!
-//! The hook file in the repository is a shim of a few lines ([`shim`]); all other logic is in the binary. This module
-//! does not review: `review --hook` builds a request from the results of this module.
+//! The hook file in the repository is a shim of a few lines ([`shim`]); all other logic is in the
+//! binary. This module does not review: `review --hook` builds a request from the results of this
+//! module.
 
 pub mod install;
 pub mod shim;
@@ -15,7 +16,8 @@ use std::str::FromStr;
 /// The variable that skips the review of a commit or a push.
 pub const SKIP: &str = "CLAUDE_REVIEWER_SKIP";
 
-/// The argument of `review --hook`: a git hook, or `auto` to detect the one that a hook manager runs.
+/// The argument of `review --hook`: a git hook, or `auto` to detect the one that a hook manager
+/// runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Is(Hook),
@@ -24,7 +26,8 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Determines the hook. With `Auto`, a range of commits or a remote in the variables of pre-commit means a push.
+    /// Determines the hook. With `Auto`, a range of commits or a remote in the variables of
+    /// pre-commit means a push.
     pub fn hook(self, env: &Env) -> Hook {
         match self {
             Self::Is(hook) => hook,
@@ -55,11 +58,11 @@ pub fn skipped(env: &Env) -> bool {
 
 /// Returns the references that are pushed, deletions included.
 ///
-/// `args` are the arguments of the hook: name and address of the remote. `stdin` is git's input of a pre-push hook,
-/// one line for each reference: `<local ref> <local id> <remote ref> <remote id>` (githooks(5)). If it is empty, the
-/// variables of pre-commit are used: `PRE_COMMIT_FROM_REF` and `PRE_COMMIT_TO_REF`, or only `PRE_COMMIT_LOCAL_BRANCH`
-/// if the whole history is pushed; these may be names instead of IDs. Without either, nothing is pushed and the list
-/// is empty.
+/// `args` are the arguments of the hook: name and address of the remote. `stdin` is git's input of
+/// a pre-push hook, one line for each reference: `<local ref> <local id> <remote ref> <remote id>`
+/// (githooks(5)). If it is empty, the variables of pre-commit are used: `PRE_COMMIT_FROM_REF` and
+/// `PRE_COMMIT_TO_REF`, or only `PRE_COMMIT_LOCAL_BRANCH` if the whole history is pushed; these may
+/// be names instead of IDs. Without either, nothing is pushed and the list is empty.
 ///
 /// # Errors
 /// A line that is not in git's format.
@@ -70,8 +73,11 @@ pub fn push_ranges(stdin: &[u8], args: &[String], env: &Env) -> Result<Vec<PushR
         let line = line.trim_ascii();
         if !line.is_empty() {
             ranges.push(push_line(line, to).ok_or_else(|| {
-                Error::usage(format!("line {} of the pre-push input is not `ref id ref id`", i + 1))
-                    .hint("let git run the hook, or pass its input on unchanged")
+                Error::usage(format!(
+                    "line {} of the pre-push input is not `ref id ref id`",
+                    i + 1
+                ))
+                .hint("let git run the hook, or pass its input on unchanged")
             })?);
         }
     }
@@ -89,7 +95,12 @@ fn push_line(line: &[u8], to: Option<&String>) -> Option<PushRange> {
     if name.is_empty() || local.len() != remote.len() {
         return None;
     }
-    Some(PushRange { local: object_id(local)?, remote: object_id(remote)?, name: lossy(name), to: to.cloned() })
+    Some(PushRange {
+        local: object_id(local)?,
+        remote: object_id(remote)?,
+        name: lossy(name),
+        to: to.cloned(),
+    })
 }
 
 fn object_id(word: &[u8]) -> Option<String> {
@@ -103,14 +114,25 @@ fn lossy(bytes: &[u8]) -> String {
 
 /// Returns the range in the variables of pre-commit or prek.
 fn framework_range(env: &Env) -> Option<PushRange> {
-    let name = env.var("PRE_COMMIT_REMOTE_BRANCH").or_else(|| env.var("PRE_COMMIT_TO_REF")).unwrap_or("HEAD");
+    let name = env
+        .var("PRE_COMMIT_REMOTE_BRANCH")
+        .or_else(|| env.var("PRE_COMMIT_TO_REF"))
+        .unwrap_or("HEAD");
     let (local, remote) = match (env.var("PRE_COMMIT_FROM_REF"), env.var("PRE_COMMIT_TO_REF")) {
         (Some(from), Some(to)) => (to.to_owned(), from.to_owned()),
         // The first push of a history, which has no start. Zeros of any length stand for it.
-        _ => (env.var("PRE_COMMIT_LOCAL_BRANCH")?.to_owned(), "0".repeat(40)),
+        _ => (
+            env.var("PRE_COMMIT_LOCAL_BRANCH")?.to_owned(),
+            "0".repeat(40),
+        ),
     };
     let to = env.var("PRE_COMMIT_REMOTE_NAME").map(str::to_owned);
-    Some(PushRange { local, remote, name: name.to_owned(), to })
+    Some(PushRange {
+        local,
+        remote,
+        name: name.to_owned(),
+        to,
+    })
 }
 
 #[cfg(test)]
@@ -127,7 +149,12 @@ mod tests {
     }
 
     fn range(local: &str, remote: &str, name: &str) -> PushRange {
-        PushRange { local: local.to_owned(), remote: remote.to_owned(), name: name.to_owned(), to: None }
+        PushRange {
+            local: local.to_owned(),
+            remote: remote.to_owned(),
+            name: name.to_owned(),
+            to: None,
+        }
     }
 
     #[test]
@@ -171,51 +198,94 @@ mod tests {
             format!("refs/heads/x {a}  {b}"),
         ] {
             let error = push_ranges(format!("\n{line}\n").as_bytes(), &[], &env(&[])).unwrap_err();
-            assert!(error.message.contains("line 2 of the pre-push input"), "{line}: {error}");
+            assert!(
+                error.message.contains("line 2 of the pre-push input"),
+                "{line}: {error}"
+            );
         }
     }
 
     #[test]
     fn hok_06_takes_the_variables_of_pre_commit_only_without_input() {
-        let vars = env(&[("PRE_COMMIT_FROM_REF", "origin/main"), ("PRE_COMMIT_TO_REF", "HEAD")]);
-        assert_eq!(push_ranges(b"", &[], &vars).unwrap(), [range("HEAD", "origin/main", "HEAD")]);
+        let vars = env(&[
+            ("PRE_COMMIT_FROM_REF", "origin/main"),
+            ("PRE_COMMIT_TO_REF", "HEAD"),
+        ]);
+        assert_eq!(
+            push_ranges(b"", &[], &vars).unwrap(),
+            [range("HEAD", "origin/main", "HEAD")]
+        );
         let (a, b) = (id('a'), id('b'));
         let line = format!("r {a} refs/heads/r {b}\n");
-        assert_eq!(push_ranges(line.as_bytes(), &[], &vars).unwrap(), [range(&a, &b, "refs/heads/r")]);
+        assert_eq!(
+            push_ranges(line.as_bytes(), &[], &vars).unwrap(),
+            [range(&a, &b, "refs/heads/r")]
+        );
     }
 
     #[test]
     fn hok_06_a_first_push_through_pre_commit_starts_from_nothing() {
-        let vars =
-            env(&[("PRE_COMMIT_LOCAL_BRANCH", "refs/heads/main"), ("PRE_COMMIT_REMOTE_BRANCH", "refs/heads/trunk")]);
-        assert_eq!(push_ranges(b"", &[], &vars).unwrap(), [range("refs/heads/main", &id('0'), "refs/heads/trunk")]);
+        let vars = env(&[
+            ("PRE_COMMIT_LOCAL_BRANCH", "refs/heads/main"),
+            ("PRE_COMMIT_REMOTE_BRANCH", "refs/heads/trunk"),
+        ]);
+        assert_eq!(
+            push_ranges(b"", &[], &vars).unwrap(),
+            [range("refs/heads/main", &id('0'), "refs/heads/trunk")]
+        );
     }
 
     #[test]
     fn hok_06_the_remote_is_known_from_the_arguments_or_the_variables() {
         let args = ["backup".to_owned(), "ssh://backup/x".to_owned()];
         let line = format!("r {} r {}\n", id('a'), id('0'));
-        assert_eq!(push_ranges(line.as_bytes(), &args, &env(&[])).unwrap()[0].to.as_deref(), Some("backup"));
-        let vars = env(&[("PRE_COMMIT_LOCAL_BRANCH", "r"), ("PRE_COMMIT_REMOTE_NAME", "origin")]);
-        assert_eq!(push_ranges(b"", &[], &vars).unwrap()[0].to.as_deref(), Some("origin"));
+        assert_eq!(
+            push_ranges(line.as_bytes(), &args, &env(&[])).unwrap()[0]
+                .to
+                .as_deref(),
+            Some("backup")
+        );
+        let vars = env(&[
+            ("PRE_COMMIT_LOCAL_BRANCH", "r"),
+            ("PRE_COMMIT_REMOTE_NAME", "origin"),
+        ]);
+        assert_eq!(
+            push_ranges(b"", &[], &vars).unwrap()[0].to.as_deref(),
+            Some("origin")
+        );
     }
 
     #[test]
     fn nothing_pushed_is_an_empty_list() {
-        assert_eq!(push_ranges(b"", &[], &env(&[("PRE_COMMIT", "1")])).unwrap(), []);
+        assert_eq!(
+            push_ranges(b"", &[], &env(&[("PRE_COMMIT", "1")])).unwrap(),
+            []
+        );
     }
 
     #[test]
     fn auto_is_a_push_when_pre_commit_gives_a_range() {
-        assert_eq!(Stage::Auto.hook(&env(&[("PRE_COMMIT", "1")])), Hook::PreCommit);
+        assert_eq!(
+            Stage::Auto.hook(&env(&[("PRE_COMMIT", "1")])),
+            Hook::PreCommit
+        );
         let range = [("PRE_COMMIT_FROM_REF", "a"), ("PRE_COMMIT_TO_REF", "b")];
         assert_eq!(Stage::Auto.hook(&env(&range)), Hook::PrePush);
-        assert_eq!(Stage::Is(Hook::PreCommit).hook(&env(&range)), Hook::PreCommit);
+        assert_eq!(
+            Stage::Is(Hook::PreCommit).hook(&env(&range)),
+            Hook::PreCommit
+        );
     }
 
     #[test]
     fn only_a_set_variable_skips() {
-        for (value, expected) in [("1", true), ("yes", true), ("0", false), ("false", false), ("", false)] {
+        for (value, expected) in [
+            ("1", true),
+            ("yes", true),
+            ("0", false),
+            ("false", false),
+            ("", false),
+        ] {
             assert_eq!(skipped(&env(&[(SKIP, value)])), expected, "{value:?}");
         }
         assert!(!skipped(&env(&[])));

@@ -1,8 +1,8 @@
 //! HTTP requests: a connection pool, deadlines, limits, proxies, and retries.
 //!
-//! The only module that opens connections: backends and forges send requests through a [`Server`], and interpret
-//! answers with a [`Protocol`]. Redirects are not followed. Text of a server reaches users only through
-//! [`Server::shown`]: without keys, escaped, and short.
+//! The only module that opens connections: backends and forges send requests through a [`Server`],
+//! and interpret answers with a [`Protocol`]. Redirects are not followed. Text of a server reaches
+//! users only through [`Server::shown`]: without keys, escaped, and short.
 
 pub mod key;
 mod pace;
@@ -42,13 +42,14 @@ pub struct Pool(Arc<Clients>);
 
 #[derive(Debug, Default)]
 struct Clients {
-    /// Client for unencrypted connections to this machine: it loads no root certificates, which take milliseconds,
-    /// and uses no proxies.
+    /// Client for unencrypted connections to this machine: it loads no root certificates, which
+    /// take milliseconds, and uses no proxies.
     plain: OnceLock<Client>,
     secure: OnceLock<Client>,
 }
 
-/// The reason why a request failed. Its text is for people: one line, no key, and at most a short part of the answer.
+/// The reason why a request failed. Its text is for people: one line, no key, and at most a short
+/// part of the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub cause: Cause,
@@ -116,14 +117,17 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Logs the result of an attempt. The address has no query and no user name, and no header is logged.
+    /// Logs the result of an attempt. The address has no query and no user name, and no header is
+    /// logged.
     fn log(&self, attempt: u32, sent: Instant, trouble: Option<&Trouble>) {
         let ms = millis(sent, Instant::now());
         let host = Inert::new(self.url.host_str().unwrap_or_default());
         let path = Inert::new(self.url.path());
         let bytes = self.body.map_or(0, <[u8]>::len);
         match trouble {
-            None => tracing::debug!(method = %self.method, %host, %path, bytes, attempt, ms, "answered"),
+            None => {
+                tracing::debug!(method = %self.method, %host, %path, bytes, attempt, ms, "answered")
+            }
             Some(trouble) => {
                 let cause = trouble.failure.cause;
                 tracing::debug!(method = %self.method, %host, %path, bytes, attempt, ms, ?cause, "request failed");
@@ -137,7 +141,8 @@ impl Request<'_> {
 pub enum Repeat {
     /// Sending the request twice has the same effect as once.
     Harmless,
-    /// The request creates something: send it again only if the server certainly did not process it.
+    /// The request creates something: send it again only if the server certainly did not process
+    /// it.
     Makes,
 }
 
@@ -212,7 +217,8 @@ pub trait Protocol {
     /// Interprets an answer with an error status that is not a redirect.
     fn refused(&self, refusal: &Refusal) -> Trouble;
 
-    /// Returns the hint for a redirect to another path of the same server; `None` if the address must be changed.
+    /// Returns the hint for a redirect to another path of the same server; `None` if the address
+    /// must be changed.
     fn moved(&self, _path: &str) -> Option<String> {
         None
     }
@@ -221,7 +227,13 @@ pub trait Protocol {
 impl Failure {
     /// Creates a failure.
     pub fn new(cause: Cause, message: impl Into<String>) -> Self {
-        Self { cause, message: message.into(), hint: None, retry_after: None, status: None }
+        Self {
+            cause,
+            message: message.into(),
+            hint: None,
+            retry_after: None,
+            status: None,
+        }
     }
 
     /// Adds a hint.
@@ -235,13 +247,21 @@ impl Failure {
 impl<'a> Limits<'a> {
     /// Creates limits that start now.
     pub fn new(deadline: Instant, stop: &'a Stop) -> Self {
-        Limits { started: Instant::now(), deadline, patience: deadline, stop }
+        Limits {
+            started: Instant::now(),
+            deadline,
+            patience: deadline,
+            stop,
+        }
     }
 
     /// Limits the wait for a server that asks for a pause.
     #[must_use]
     pub fn patient_until(self, patience: Instant) -> Self {
-        Limits { patience: patience.min(self.deadline), ..self }
+        Limits {
+            patience: patience.min(self.deadline),
+            ..self
+        }
     }
 
     /// Returns the deadline.
@@ -294,12 +314,22 @@ fn stopped() -> Failure {
 impl Trouble {
     /// Returns a failure that is not retried.
     pub fn last(failure: Failure) -> Self {
-        Self { failure, passing: false, floor: None, maybe_done: false }
+        Self {
+            failure,
+            passing: false,
+            floor: None,
+            maybe_done: false,
+        }
     }
 
     /// Returns a failure that is retried.
     pub fn passing(failure: Failure) -> Self {
-        Self { failure, passing: true, floor: None, maybe_done: true }
+        Self {
+            failure,
+            passing: true,
+            floor: None,
+            maybe_done: true,
+        }
     }
 
     /// Returns the failure for a malformed response.
@@ -311,12 +341,19 @@ impl Trouble {
 impl Pool {
     /// Returns the client for an address; created with the first request.
     fn client(&self, secure: bool, proxies: &Proxies) -> Result<&Client, Failure> {
-        let cell = if secure { &self.0.secure } else { &self.0.plain };
+        let cell = if secure {
+            &self.0.secure
+        } else {
+            &self.0.plain
+        };
         if let Some(client) = cell.get() {
             return Ok(client);
         }
         let client = build(secure, proxies).map_err(|e| {
-            let failure = Failure::new(Cause::Setup, format!("cannot set up TLS: {}", reply::chain(&e)));
+            let failure = Failure::new(
+                Cause::Setup,
+                format!("cannot set up TLS: {}", reply::chain(&e)),
+            );
             failure.hint("install the CA certificates of the system, or set SSL_CERT_FILE")
         })?;
         Ok(cell.get_or_init(|| client))
@@ -337,19 +374,34 @@ fn build(secure: bool, proxies: &Proxies) -> Result<Client, reqwest::Error> {
     // An error only means that a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     if secure {
-        let proxied = proxies.for_client()?.into_iter().fold(base.https_only(true), reqwest::ClientBuilder::proxy);
+        let proxied = proxies
+            .for_client()?
+            .into_iter()
+            .fold(base.https_only(true), reqwest::ClientBuilder::proxy);
         return proxied.build();
     }
     let nobody = rustls::RootCertStore::empty();
-    let config = rustls::ClientConfig::builder().with_root_certificates(nobody).with_no_client_auth();
+    let config = rustls::ClientConfig::builder()
+        .with_root_certificates(nobody)
+        .with_no_client_auth();
     base.tls_backend_preconfigured(config).build()
 }
 
 impl Server {
     /// Creates a server. Opens no connection.
     pub fn new(setup: Setup) -> Self {
-        let Setup { address, setting, carries, headers, key, max_retries, retry_delay, is_patient, proxies, pool } =
-            setup;
+        let Setup {
+            address,
+            setting,
+            carries,
+            headers,
+            key,
+            max_retries,
+            retry_delay,
+            is_patient,
+            proxies,
+            pool,
+        } = setup;
         Self {
             name: address.to_string(),
             secure: address.scheme() == "https",
@@ -368,7 +420,8 @@ impl Server {
         }
     }
 
-    /// Sends a key of the form `name:password` as `Authorization: Basic` (RFC 7617), and any other in the usual way.
+    /// Sends a key of the form `name:password` as `Authorization: Basic` (RFC 7617), and any other
+    /// in the usual way.
     #[must_use]
     pub fn taking_pairs(mut self) -> Self {
         self.takes_pairs = true;
@@ -406,11 +459,11 @@ impl Server {
         self.key.known()
     }
 
-    /// Sends a request, with retries, and returns the answer that the protocol reads. Calls `admit` before each try,
-    /// which can reject it.
+    /// Sends a request, with retries, and returns the answer that the protocol reads. Calls `admit`
+    /// before each try, which can reject it.
     ///
-    /// A patient server that answers 429 or 529 with a time to come back gets the request again while `limits`
-    /// permits it. `max_retries` bounds the other tries.
+    /// A patient server that answers 429 or 529 with a time to come back gets the request again
+    /// while `limits` permits it. `max_retries` bounds the other tries.
     ///
     /// # Errors
     ///
@@ -443,25 +496,43 @@ impl Server {
                 self.pace.pause(floor);
             }
             drop(place);
-            let is_turned_away = trouble.floor.is_some() && matches!(trouble.failure.status, Some(429 | 529));
-            next = if self.is_patient && is_turned_away { Try::Again } else { Try::Retry };
+            let is_turned_away =
+                trouble.floor.is_some() && matches!(trouble.failure.status, Some(429 | 529));
+            next = if self.is_patient && is_turned_away {
+                Try::Again
+            } else {
+                Try::Retry
+            };
             retries += u32::from(next == Try::Retry);
             let twice = trouble.maybe_done && request.repeat == Repeat::Makes;
             if !trouble.passing || twice || retries > self.max_retries {
                 return Err(trouble.failure);
             }
-            // A server with a time to come back needs less extra delay: it gets one request at a time then.
-            let step = if trouble.floor.is_some() { tries.div_ceil(PATIENT_TRIES) } else { tries };
+            // A server with a time to come back needs less extra delay: it gets one request at a
+            // time then.
+            let step = if trouble.floor.is_some() {
+                tries.div_ceil(PATIENT_TRIES)
+            } else {
+                tries
+            };
             let pause = retry::pause(self.retry_delay, step, trouble.floor, fastrand::f64());
-            // Only the server's own time counts here: jitter must not cost a try for which there is time.
-            let left = if next == Try::Again { limits.patience_left() } else { limits.left() };
+            // Only the server's own time counts here: jitter must not cost a try for which there is
+            // time.
+            let left = if next == Try::Again {
+                limits.patience_left()
+            } else {
+                limits.left()
+            };
             if trouble.floor.unwrap_or(pause) >= left {
                 return Err(trouble.failure);
             }
-            limits.hold(tokio::time::sleep(pause)).await.map_err(|late| match late.cause {
-                Cause::TimedOut => trouble.failure,
-                _ => late,
-            })?;
+            limits
+                .hold(tokio::time::sleep(pause))
+                .await
+                .map_err(|late| match late.cause {
+                    Cause::TimedOut => trouble.failure,
+                    _ => late,
+                })?;
         }
     }
 
@@ -480,7 +551,10 @@ impl Server {
                 }
                 Err(pace::Wait::Until(until)) => {
                     let wait = until.saturating_duration_since(Instant::now());
-                    let message = format!("the server rejected another request; retry after {} s", ceil(wait));
+                    let message = format!(
+                        "the server rejected another request; retry after {} s",
+                        ceil(wait)
+                    );
                     let mut failure = Failure::new(Cause::Refused, message);
                     failure.retry_after = Some(wait);
                     return Err(failure);
@@ -490,14 +564,26 @@ impl Server {
     }
 
     /// Sends a request once.
-    async fn attempt<P: Protocol>(&self, request: &Request<'_>, protocol: &P) -> Result<P::Answer, Trouble> {
-        let client = self.pool.client(self.secure, &self.proxies).map_err(Trouble::last)?;
+    async fn attempt<P: Protocol>(
+        &self,
+        request: &Request<'_>,
+        protocol: &P,
+    ) -> Result<P::Answer, Trouble> {
+        let client = self
+            .pool
+            .client(self.secure, &self.proxies)
+            .map_err(Trouble::last)?;
         let mut builder = client.request(request.method.clone(), request.url.clone());
         if let Some(body) = request.body {
-            builder = builder.header(CONTENT_TYPE, "application/json").body(body.to_vec());
+            builder = builder
+                .header(CONTENT_TYPE, "application/json")
+                .body(body.to_vec());
         }
         for (name, value) in self.headers {
-            builder = builder.header(HeaderName::from_static(name), HeaderValue::from_static(value));
+            builder = builder.header(
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            );
         }
         if let Ok(granted) = self.granted.lock() {
             builder = builder.headers(granted.clone());
@@ -510,7 +596,10 @@ impl Server {
         if let Some(value) = value {
             builder = builder.header(HeaderName::from_static(name), value);
         }
-        let response = builder.send().await.map_err(|e| self.broken(&e, "cannot reach"))?;
+        let response = builder
+            .send()
+            .await
+            .map_err(|e| self.broken(&e, "cannot reach"))?;
         let status = response.status();
         if status.is_success() {
             return protocol.read(Reply::new(self, response)).await;
@@ -518,12 +607,17 @@ impl Server {
         if status.is_redirection() || status.is_informational() {
             let message = format!("{}: redirects are not followed", named(status));
             let failure = Failure::new(Cause::Refused, message);
-            let to = response.headers().get(LOCATION).and_then(|to| request.url.join(to.to_str().ok()?).ok());
-            let inside = to.filter(|to| to.origin() == request.url.origin() && to.path() != request.url.path());
+            let to = response
+                .headers()
+                .get(LOCATION)
+                .and_then(|to| request.url.join(to.to_str().ok()?).ok());
+            let inside = to.filter(|to| {
+                to.origin() == request.url.origin() && to.path() != request.url.path()
+            });
             let hint = inside.and_then(|to| protocol.moved(to.path()));
-            return Err(Trouble::last(
-                failure.hint(hint.unwrap_or_else(|| format!("set {} to the new address", self.setting))),
-            ));
+            return Err(Trouble::last(failure.hint(hint.unwrap_or_else(|| {
+                format!("set {} to the new address", self.setting)
+            }))));
         }
         Err(protocol.refused(&Refusal::of(response).await))
     }
@@ -565,6 +659,9 @@ pub fn ceil(time: Duration) -> u64 {
 /// Returns true for an address of this machine, without resolving names.
 pub fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
-    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let ip = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>();
     host.eq_ignore_ascii_case("localhost") || ip.is_ok_and(|ip| ip.is_loopback())
 }

@@ -1,9 +1,9 @@
 //! Judges a change by its task: PASS, CONDITIONAL, FAIL or CRITICAL_HALT.
 //!
-//! The contract is data: it defines the criteria and decides nothing. [`review::run`] reviews the change, models
-//! judge each criterion, code checks their quotes, and the verdict is computed here. `JUDGE_REPORT.md` and
-//! `JUDGE_REPORT.json` contain the result, also without a verdict, so that the report of an earlier judgement is
-//! never taken for this one.
+//! The contract is data: it defines the criteria and decides nothing. [`review::run`] reviews the
+//! change, models judge each criterion, code checks their quotes, and the verdict is computed here.
+//! `JUDGE_REPORT.md` and `JUDGE_REPORT.json` contain the result, also without a verdict, so that
+//! the report of an earlier judgement is never taken for this one.
 
 pub mod contract;
 mod folder;
@@ -81,13 +81,13 @@ impl JudgeAsk {
 
 /// Judges a change.
 ///
-/// Errors after the contract and the report folder are known become part of the judgement and of the reports:
-/// `success` is false then.
+/// Errors after the contract and the report folder are known become part of the judgement and of
+/// the reports: `success` is false then.
 ///
 /// # Errors
 ///
-/// `Usage`: a `report_dir` outside of the root or behind a link, a timeout of zero or of more than a day.
-/// `Incomplete`: the reports cannot be written.
+/// `Usage`: a `report_dir` outside of the root or behind a link, a timeout of zero or of more than
+/// a day. `Incomplete`: the reports cannot be written.
 pub fn judge(ask: &JudgeAsk, world: &World<'_>) -> Result<Judgement> {
     let bench = Bench::open(ask, world)?;
     if ask.timeout.is_zero() || ask.timeout > MAX_TIMEOUT {
@@ -99,8 +99,8 @@ pub fn judge(ask: &JudgeAsk, world: &World<'_>) -> Result<Judgement> {
     match bench.read() {
         Ok(task) => {
             let folder = bench.way.make(&ask.root)?;
-            // Replace earlier reports first, so that their verdict is not taken for this one's, even if this process
-            // is killed.
+            // Replace earlier reports first, so that their verdict is not taken for this one's,
+            // even if this process is killed.
             let why = "the judgement has begun and has not ended".to_owned();
             let begun = JudgementEnd::failed(Ended::Incomplete, ErrorKind::NotReviewed, why);
             bench.write(&folder, Some(&task), &begun)?;
@@ -115,8 +115,8 @@ pub fn judge(ask: &JudgeAsk, world: &World<'_>) -> Result<Judgement> {
     }
 }
 
-/// Answers a call that is rejected before anything is read. If the report folder has reports of an earlier judgement,
-/// they are replaced, so that no old verdict is taken for that of this call.
+/// Answers a call that is rejected before anything is read. If the report folder has reports of an
+/// earlier judgement, they are replaced, so that no old verdict is taken for that of this call.
 ///
 /// # Errors
 ///
@@ -166,11 +166,19 @@ struct JudgementEnd {
 
 impl JudgementEnd {
     fn failed(outcome: Ended, kind: ErrorKind, error: String) -> Self {
-        Self { outcome: Some(outcome), error: Some(error), kind: Some(kind), ..Self::default() }
+        Self {
+            outcome: Some(outcome),
+            error: Some(error),
+            kind: Some(kind),
+            ..Self::default()
+        }
     }
 
     fn retry(&self) -> Retry {
-        Retry { retryable: self.retryable, after: self.retry_after }
+        Retry {
+            retryable: self.retryable,
+            after: self.retry_after,
+        }
     }
 
     fn outcome(&self) -> Ended {
@@ -191,13 +199,22 @@ impl<'a> Bench<'a> {
     /// Resolves the report folder.
     fn open(ask: &'a JudgeAsk, world: &'a World<'a>) -> Result<Self> {
         let way = Way::parse(&ask.report_dir, &ask.root)?;
-        Ok(Self { ask, world, way, rules: RuleSet::new(&RulesPolicy::default(), &[])?, started: Instant::now() })
+        Ok(Self {
+            ask,
+            world,
+            way,
+            rules: RuleSet::new(&RulesPolicy::default(), &[])?,
+            started: Instant::now(),
+        })
     }
 
     /// Ends a judgement without a task: replaces existing reports, and creates none.
     fn refuse(&self, kind: ErrorKind, why: String) -> Result<Judgement> {
         let end = JudgementEnd::failed(Ended::Error, kind, why);
-        let there = self.way.find(&self.ask.root).filter(|f| f.has(PAGE) || f.has(RECORD));
+        let there = self
+            .way
+            .find(&self.ask.root)
+            .filter(|f| f.has(PAGE) || f.has(RECORD));
         if let Some(folder) = &there {
             self.write(folder, None, &end)?;
         }
@@ -206,30 +223,53 @@ impl<'a> Bench<'a> {
 
     /// Returns an error with its causes and hints, in the form for the caller.
     fn said(&self, e: &Error) -> String {
-        let hints = if self.ask.via == "mcp" { &e.for_agents } else { &e.hints };
-        std::iter::once(&e.message).chain(&e.causes).chain(hints).map(String::as_str).collect::<Vec<_>>().join("; ")
+        let hints = if self.ask.via == "mcp" {
+            &e.for_agents
+        } else {
+            &e.hints
+        };
+        std::iter::once(&e.message)
+            .chain(&e.causes)
+            .chain(hints)
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 
     /// Reads the contract.
     fn read(&self) -> std::result::Result<Task, (ErrorKind, String)> {
-        let context::Inside { path, bytes } = context::inside(&self.ask.contract, &self.ask.root, &self.ask.root)
-            .map_err(|why| (ErrorKind::Unusable, why))?;
+        let context::Inside { path, bytes } =
+            context::inside(&self.ask.contract, &self.ask.root, &self.ask.root)
+                .map_err(|why| (ErrorKind::Unusable, why))?;
         let contract = TaskContract::parse(&bytes).map_err(|why| (ErrorKind::ParseError, why))?;
-        Ok(Task { contract, file: path, sha256: hex::encode(&Sha256::digest(&bytes)) })
+        Ok(Task {
+            contract,
+            file: path,
+            sha256: hex::encode(&Sha256::digest(&bytes)),
+        })
     }
 
     /// Runs the review, and returns the result of the judgement.
     fn review(&self, task: &Task) -> JudgementEnd {
-        let reviewed = self.request(task).and_then(|(request, notes)| match request {
-            Some(request) => Ok(Some((review::run(&request, self.world)?, notes))),
-            None => Ok(None),
-        });
+        let reviewed = self
+            .request(task)
+            .and_then(|(request, notes)| match request {
+                Some(request) => Ok(Some((review::run(&request, self.world)?, notes))),
+                None => Ok(None),
+            });
         match reviewed {
             Ok(Some((review, notes))) => self.end(task, &review, notes),
             Ok(None) => {
                 let why = "the change is empty, and no file that the contract names exists: nothing to judge";
-                let end = JudgementEnd::failed(Ended::NothingToReview, ErrorKind::NothingToReview, why.to_owned());
-                JudgementEnd { criteria: self.criteria(task, &[]), ..end }
+                let end = JudgementEnd::failed(
+                    Ended::NothingToReview,
+                    ErrorKind::NothingToReview,
+                    why.to_owned(),
+                );
+                JudgementEnd {
+                    criteria: self.criteria(task, &[]),
+                    ..end
+                }
             }
             Err(e) => {
                 let (outcome, kind) = match e.kind {
@@ -258,28 +298,48 @@ impl<'a> Bench<'a> {
         let changed: Vec<RepoPath> = match &repo {
             Some(repo) if top.is_some() => {
                 let (change, _) = repo.changes(None)?;
-                change.entries.iter().map(|e| e.path().clone()).filter(|p| !apart.contains(p)).collect()
+                change
+                    .entries
+                    .iter()
+                    .map(|e| e.path().clone())
+                    .filter(|p| !apart.contains(p))
+                    .collect()
             }
             _ => Vec::new(),
         };
         let named = self.named(task, &changed, &own);
         let source = match (changed.is_empty(), named.unchanged.is_empty()) {
             (true, true) => return Ok((None, Vec::new())),
-            (true, false) => Source::Code(named.unchanged.iter().map(|f| Input::File(PathBuf::from(f))).collect()),
+            (true, false) => Source::Code(
+                named
+                    .unchanged
+                    .iter()
+                    .map(|f| Input::File(PathBuf::from(f)))
+                    .collect(),
+            ),
             (false, _) => Source::Changes { base: None },
         };
         let mut notes = Vec::new();
         match source {
             Source::Code(_) => {
-                notes.push("the change is empty: reviewed the complete files that the contract names".to_owned());
+                notes.push(
+                    "the change is empty: reviewed the complete files that the contract names"
+                        .to_owned(),
+                );
             }
             _ if !named.unchanged.is_empty() => {
-                notes.push(format!("the contract names files that do not differ: {}", list(&named.unchanged)));
+                notes.push(format!(
+                    "the contract names files that do not differ: {}",
+                    list(&named.unchanged)
+                ));
             }
             _ => {}
         }
         if !named.refused.is_empty() {
-            notes.push(format!("the contract names files that were not read: {}", list(&named.refused)));
+            notes.push(format!(
+                "the contract names files that were not read: {}",
+                list(&named.refused)
+            ));
         }
         let mut request = ReviewRequest::new(source, root.clone());
         request.authority = Authority::Head;
@@ -288,7 +348,12 @@ impl<'a> Bench<'a> {
         request.cache = self.ask.cache;
         request.overrides.timeout = Some(self.ask.timeout);
         let criteria = task.contract.criteria().to_vec();
-        request.brief.contract = Some(Contract { file, text: task.contract.document(), criteria, apart });
+        request.brief.contract = Some(Contract {
+            file,
+            text: task.contract.document(),
+            criteria,
+            apart,
+        });
         Ok((Some(request), notes))
     }
 
@@ -301,11 +366,15 @@ impl<'a> Bench<'a> {
                     let from_top = [own, path.as_bytes()].concat();
                     let is_there = full.is_file() && path != task.file;
                     if is_there && !changed.iter().any(|c| c.as_bytes() == from_top) {
-                        out.unchanged.push(String::from_utf8_lossy(path.as_bytes()).into_owned());
+                        out.unchanged
+                            .push(String::from_utf8_lossy(path.as_bytes()).into_owned());
                     }
                 }
                 // A deleted file is part of the change and does not exist.
-                Err(_) if changed.iter().any(|c| c.as_bytes() == [own, name.as_bytes()].concat()) => {}
+                Err(_)
+                    if changed
+                        .iter()
+                        .any(|c| c.as_bytes() == [own, name.as_bytes()].concat()) => {}
                 Err(why) => out.refused.push(format!("{name} ({why})")),
             }
         }
@@ -318,12 +387,26 @@ impl<'a> Bench<'a> {
     fn end(&self, task: &Task, review: &Review, mut notes: Vec<String>) -> JudgementEnd {
         let report = json::report(review);
         let criteria = &review.models.criteria;
-        let judged: Vec<JudgedCriterion> = task.contract.criteria().iter().map(|c| found(criteria, &c.id)).collect();
+        let judged: Vec<JudgedCriterion> = task
+            .contract
+            .criteria()
+            .iter()
+            .map(|c| found(criteria, &c.id))
+            .collect();
         let weights = review.findings.iter().map(|f| weight(f, &review.judged_by));
         let complete = review.coverage.is_complete();
         let verdict = verdict::verdict(review.outcome, complete, review.verdict, weights, &judged);
-        let mut end = JudgementEnd { verdict, criteria: self.criteria(task, criteria), ..JudgementEnd::default() };
-        for (f, said) in review.findings.iter().zip(&report.findings).filter(|(f, _)| f.counts()) {
+        let mut end = JudgementEnd {
+            verdict,
+            criteria: self.criteria(task, criteria),
+            ..JudgementEnd::default()
+        };
+        for (f, said) in review
+            .findings
+            .iter()
+            .zip(&report.findings)
+            .filter(|(f, _)| f.counts())
+        {
             let list = if f.blocking || weight(f, &review.judged_by).halts() {
                 &mut end.blocking
             } else {
@@ -332,9 +415,25 @@ impl<'a> Bench<'a> {
             list.push(issue(said));
         }
         end.findings = end.blocking.len();
-        end.blocking.extend(report.test_results.as_ref().filter(|t| !t.passed && t.blocking).map(failed_tests));
-        end.blocking.extend(end.criteria.iter().filter(|c| c.met == Some(false)).map(unmet));
-        end.tokens = review.models.usage.iter().map(|u| u.spent.input_tokens + u.spent.output_tokens).sum();
+        end.blocking.extend(
+            report
+                .test_results
+                .as_ref()
+                .filter(|t| !t.passed && t.blocking)
+                .map(failed_tests),
+        );
+        end.blocking.extend(
+            end.criteria
+                .iter()
+                .filter(|c| c.met == Some(false))
+                .map(unmet),
+        );
+        end.tokens = review
+            .models
+            .usage
+            .iter()
+            .map(|u| u.spent.input_tokens + u.spent.output_tokens)
+            .sum();
         end.outcome = Some(match review.outcome {
             Outcome::Cancelled => Ended::Cancelled,
             Outcome::NothingToReview => Ended::NothingToReview,
@@ -342,15 +441,18 @@ impl<'a> Bench<'a> {
             Outcome::Reviewed | Outcome::Incomplete => Ended::Incomplete,
         });
         if verdict.is_none() {
-            end.timed_out = review.outcome == Outcome::Incomplete && self.started.elapsed() >= self.ask.timeout;
+            end.timed_out =
+                review.outcome == Outcome::Incomplete && self.started.elapsed() >= self.ask.timeout;
             let retry = Retry::of(&review.models.setbacks);
             // A caller that cancelled the review or set its time limit may ask again.
-            end.retryable = retry.retryable || end.timed_out || review.outcome == Outcome::Cancelled;
+            end.retryable =
+                retry.retryable || end.timed_out || review.outcome == Outcome::Cancelled;
             end.retry_after = retry.after;
             end.kind = Some(match end.outcome() {
                 Ended::Cancelled => ErrorKind::Cancelled,
                 Ended::NothingToReview => ErrorKind::NothingToReview,
-                _ => kind_of(&review.models.setbacks, end.timed_out).unwrap_or(ErrorKind::NotReviewed),
+                _ => kind_of(&review.models.setbacks, end.timed_out)
+                    .unwrap_or(ErrorKind::NotReviewed),
             });
             end.error = Some(match end.outcome() {
                 Ended::Cancelled => "the judgement was cancelled".to_owned(),
@@ -359,7 +461,9 @@ impl<'a> Bench<'a> {
             });
         }
         if review.rules_only {
-            let why = "no backend is configured: only the rules ran, and the criteria were not judged".to_owned();
+            let why =
+                "no backend is configured: only the rules ran, and the criteria were not judged"
+                    .to_owned();
             notes.push(why);
         }
         end.notes = notes;
@@ -370,14 +474,27 @@ impl<'a> Bench<'a> {
     /// Combines each criterion of the contract with the judgement of the models.
     fn criteria(&self, task: &Task, judged: &[JudgedCriterion]) -> Vec<wire::Criterion> {
         let criteria = task.contract.criteria().iter().map(|c| {
-            let JudgedCriterion { met, reason, evidence, backend, .. } = found(judged, &c.id);
+            let JudgedCriterion {
+                met,
+                reason,
+                evidence,
+                backend,
+                ..
+            } = found(judged, &c.id);
             let evidence = evidence.map(|e| wire::Evidence {
                 file: e.file.to_wire(),
                 line: e.line.map(|l| l.get()),
                 quote: self.masked(&e.quote),
             });
             let (text, reason) = (self.masked(&c.text), self.masked(&reason));
-            wire::Criterion { id: c.id.clone(), text, met, reason, evidence, backend }
+            wire::Criterion {
+                id: c.id.clone(),
+                text,
+                met,
+                reason,
+                evidence,
+                backend,
+            }
         });
         criteria.collect()
     }
@@ -389,7 +506,9 @@ impl<'a> Bench<'a> {
     fn report(&self, task: Option<&Task>, end: &JudgementEnd) -> JudgeReport {
         JudgeReport {
             schema_version: wire::JUDGE_VERSION,
-            task_id: task.and_then(|t| t.contract.task_id.as_ref()).map(|id| self.masked(id)),
+            task_id: task
+                .and_then(|t| t.contract.task_id.as_ref())
+                .map(|id| self.masked(id)),
             success: end.verdict.is_some(),
             verdict: end.verdict,
             outcome: end.outcome(),
@@ -402,14 +521,17 @@ impl<'a> Bench<'a> {
             tokens_used: end.tokens,
             timestamp: self.world.now.to_string(),
             duration_ms: self.milliseconds(),
-            contract: task
-                .map(|t| wire::ContractFile { path: self.masked(&t.file.to_wire()), sha256: t.sha256.clone() }),
+            contract: task.map(|t| wire::ContractFile {
+                path: self.masked(&t.file.to_wire()),
+                sha256: t.sha256.clone(),
+            }),
             notes: end.notes.iter().map(|note| self.masked(note)).collect(),
             report: end.report.clone(),
         }
     }
 
-    /// Writes both reports. The file for programs is written last; until then, the existing one has no verdict.
+    /// Writes both reports. The file for programs is written last; until then, the existing one has
+    /// no verdict.
     fn write(&self, folder: &ReportFolder, task: Option<&Task>, end: &JudgementEnd) -> Result<()> {
         let report = self.report(task, end);
         let mut json = Vec::new();
@@ -448,7 +570,11 @@ impl<'a> Bench<'a> {
         let open = end.criteria.iter().filter(|c| c.met.is_none()).count();
         let unmet = end.criteria.iter().filter(|c| c.met == Some(false)).count();
         let Some(verdict) = end.verdict else {
-            return format!("No verdict ({}). {}", crate::wire::name(&end.outcome()), next(end.outcome(), end.retry()));
+            return format!(
+                "No verdict ({}). {}",
+                crate::wire::name(&end.outcome()),
+                next(end.outcome(), end.retry())
+            );
         };
         let criteria = format!(
             "{} met, {unmet} not met, {open} not decided",
@@ -459,22 +585,37 @@ impl<'a> Bench<'a> {
             counted(end.findings, "finding that blocks", "findings that block"),
             counted(end.suggestions.len(), "other finding", "other findings")
         );
-        let tests = end.report.as_ref().and_then(|r| r.test_results.as_ref()).filter(|t| !t.passed);
-        let tests = tests.map(|t| format!("; the project's tests failed: {}", t.summary)).unwrap_or_default();
-        format!("{}: {findings}; {criteria}{tests}.", crate::wire::name(&verdict))
+        let tests = end
+            .report
+            .as_ref()
+            .and_then(|r| r.test_results.as_ref())
+            .filter(|t| !t.passed);
+        let tests = tests
+            .map(|t| format!("; the project's tests failed: {}", t.summary))
+            .unwrap_or_default();
+        format!(
+            "{}: {findings}; {criteria}{tests}.",
+            crate::wire::name(&verdict)
+        )
     }
 }
 
 /// Returns a number with the noun in the singular or in the plural.
 fn counted(n: usize, one: &str, many: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
+    if n == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{n} {many}")
+    }
 }
 
 /// Returns the next step for the caller without an answer.
 pub(crate) fn next(outcome: Ended, retry: Retry) -> String {
     match outcome {
         Ended::NothingToReview => "Make the change first.".to_owned(),
-        Ended::Cancelled if retry.retryable => "Repeat the request if you still need it.".to_owned(),
+        Ended::Cancelled if retry.retryable => {
+            "Repeat the request if you still need it.".to_owned()
+        }
         Ended::Error => "Fix the problem in `error` before the next call.".to_owned(),
         Ended::Incomplete | Ended::Cancelled | Ended::Reviewed => retry.words(),
     }
@@ -492,19 +633,28 @@ pub(crate) fn kind_of(setbacks: &[Setback], timed_out: bool) -> Option<ErrorKind
 
 /// Returns the judgement on a criterion.
 fn found(judged: &[JudgedCriterion], id: &str) -> JudgedCriterion {
-    judged.iter().find(|j| j.id == id).cloned().unwrap_or_else(|| JudgedCriterion {
-        id: id.to_owned(),
-        reason: "no model was asked about it".to_owned(),
-        ..JudgedCriterion::default()
-    })
+    judged
+        .iter()
+        .find(|j| j.id == id)
+        .cloned()
+        .unwrap_or_else(|| JudgedCriterion {
+            id: id.to_owned(),
+            reason: "no model was asked about it".to_owned(),
+            ..JudgedCriterion::default()
+        })
 }
 
-/// Weighs a finding. Findings of rules are trusted; findings of a model are trusted if they reach the confidence that
-/// the policy requires and are not disputed.
+/// Weighs a finding. Findings of rules are trusted; findings of a model are trusted if they reach
+/// the confidence that the policy requires and are not disputed.
 fn weight(f: &Finding, policy: &Policy) -> FindingWeight {
     let is_trusted = matches!(f.origin(), Origin::Rules)
         || f.disputed.is_none() && f.confidence() >= policy.thresholds(f.file()).min_confidence;
-    FindingWeight { severity: f.severity(), counts: f.counts(), blocking: f.blocking, is_trusted }
+    FindingWeight {
+        severity: f.severity(),
+        counts: f.counts(),
+        blocking: f.blocking,
+        is_trusted,
+    }
 }
 
 fn issue(f: &crate::wire::Finding) -> wire::Issue {
@@ -522,7 +672,11 @@ fn issue(f: &crate::wire::Finding) -> wire::Issue {
 
 /// Creates an issue for failed tests.
 fn failed_tests(t: &crate::wire::TestResults) -> wire::Issue {
-    let names = t.failing_tests.iter().map(|name| format!("\n{name}")).collect::<String>();
+    let names = t
+        .failing_tests
+        .iter()
+        .map(|name| format!("\n{name}"))
+        .collect::<String>();
     wire::Issue {
         id: "tests".to_owned(),
         kind: "tests".to_owned(),
@@ -548,8 +702,8 @@ fn unmet(c: &wire::Criterion) -> wire::Issue {
     }
 }
 
-/// Returns the path of the root relative to the top of the worktree, with a trailing slash; empty if they are the
-/// same.
+/// Returns the path of the root relative to the top of the worktree, with a trailing slash; empty
+/// if they are the same.
 fn prefix(root: &Path, top: Option<&Path>) -> Vec<u8> {
     let below = top.and_then(|top| below(root, top)).unwrap_or_default();
     match below.as_os_str().as_encoded_bytes() {
@@ -560,7 +714,11 @@ fn prefix(root: &Path, top: Option<&Path>) -> Vec<u8> {
 
 /// Returns a canonical path relative to the top of the worktree; `None` if it is not below it.
 fn below(path: &Path, top: &Path) -> Option<PathBuf> {
-    path.canonicalize().ok()?.strip_prefix(top.canonicalize().ok()?).ok().map(Path::to_owned)
+    path.canonicalize()
+        .ok()?
+        .strip_prefix(top.canonicalize().ok()?)
+        .ok()
+        .map(Path::to_owned)
 }
 
 /// Returns the path of a file relative to the top of the worktree, from the prefix of the root.
@@ -572,24 +730,36 @@ fn from_top(prefix: &[u8], path: &[u8]) -> RepoPath {
 fn list(names: &[String]) -> String {
     let more = names.len().saturating_sub(NAMED);
     let shown = names[..names.len() - more].join(", ");
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
+    if more > 0 {
+        format!("{shown} and {more} more")
+    } else {
+        shown
+    }
 }
 
 /// Returns the reasons why a review is incomplete.
 pub(crate) fn why_incomplete(coverage: &Coverage, timeout: Option<Duration>) -> String {
     /// Reasons that are listed, at most.
     const TOLD: usize = 3;
-    let mut reasons: Vec<String> =
-        timeout.map(|t| format!("the time was over ({} s)", t.as_secs())).into_iter().collect();
+    let mut reasons: Vec<String> = timeout
+        .map(|t| format!("the time was over ({} s)", t.as_secs()))
+        .into_iter()
+        .collect();
     for (path, why) in &coverage.failed {
-        let said = path.as_ref().map_or_else(|| why.clone(), |p| format!("{}: {why}", p.to_wire()));
+        let said = path
+            .as_ref()
+            .map_or_else(|| why.clone(), |p| format!("{}: {why}", p.to_wire()));
         if !reasons.contains(&said) {
             reasons.push(said);
         }
     }
     let more = reasons.len().saturating_sub(TOLD);
     reasons.truncate(TOLD);
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!("; and {more} more")
+    } else {
+        String::new()
+    };
     format!("the review is incomplete: {}{more}", reasons.join("; "))
 }
 
@@ -599,15 +769,30 @@ mod tests {
 
     #[test]
     fn mcp_15_what_to_do_next_is_what_the_fields_say() {
-        for outcome in [Ended::Reviewed, Ended::Incomplete, Ended::NothingToReview, Ended::Cancelled, Ended::Error] {
+        for outcome in [
+            Ended::Reviewed,
+            Ended::Incomplete,
+            Ended::NothingToReview,
+            Ended::Cancelled,
+            Ended::Error,
+        ] {
             for (retryable, after) in [(false, None), (true, None), (true, Some(90))] {
                 let said = next(outcome, Retry { retryable, after });
                 let tells = matches!(outcome, Ended::Incomplete | Ended::Reviewed);
-                assert_eq!(said.contains("A later retry may succeed"), tells && retryable && after.is_none(), "{said}");
-                assert_eq!(said.contains("after 90 s, not earlier"), tells && after.is_some(), "{said}");
+                assert_eq!(
+                    said.contains("A later retry may succeed"),
+                    tells && retryable && after.is_none(),
+                    "{said}"
+                );
+                assert_eq!(
+                    said.contains("after 90 s, not earlier"),
+                    tells && after.is_some(),
+                    "{said}"
+                );
                 assert!(!retryable || !said.contains("will not succeed"), "{said}");
                 assert!(
-                    retryable || !said.contains("may succeed") && !said.contains("if it is still wanted"),
+                    retryable
+                        || !said.contains("may succeed") && !said.contains("if it is still wanted"),
                     "{said}"
                 );
             }
@@ -620,12 +805,19 @@ mod tests {
             (vec![], false, None),
             (vec![], true, Some(ErrorKind::TimedOut)),
             (vec![Cause::Malformed], false, Some(ErrorKind::ParseError)),
-            (vec![Cause::Unreachable, Cause::Malformed], false, Some(ErrorKind::ParseError)),
+            (
+                vec![Cause::Unreachable, Cause::Malformed],
+                false,
+                Some(ErrorKind::ParseError),
+            ),
             (vec![Cause::Refused], false, Some(ErrorKind::Backend)),
             (vec![Cause::TimedOut], true, Some(ErrorKind::TimedOut)),
         ] {
-            let setbacks =
-                causes.iter().map(|cause| Setback { backend: "b".to_owned(), cause: *cause, retry_after: None });
+            let setbacks = causes.iter().map(|cause| Setback {
+                backend: "b".to_owned(),
+                cause: *cause,
+                retry_after: None,
+            });
             let setbacks: Vec<_> = setbacks.collect();
             assert_eq!(kind_of(&setbacks, timed_out), kind, "{causes:?}");
         }

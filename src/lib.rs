@@ -1,6 +1,7 @@
 //! Reviews a git change and gates it. `ARCHITECTURE.md` has the map.
 //!
-//! The library exists for the binary, the benchmarks and the fuzz targets; nothing here is a public API yet.
+//! The library exists for the binary, the benchmarks and the fuzz targets; nothing here is a public
+//! API yet.
 
 pub mod ai;
 pub mod background;

@@ -1,8 +1,10 @@
-//! Diagnostic events on standard error: the phases of a review with their times, skipped files, requests.
+//! Diagnostic events on standard error: the phases of a review with their times, skipped files,
+//! requests.
 //!
-//! Modules emit [`tracing`] events; without a subscriber an event costs one atomic load. Only events of this crate are
-//! printed: HTTP libraries put headers into theirs. Events carry sizes, names and times, never the content of a
-//! change, a prompt or a reply, and text from outside passes through [`crate::untrusted::Inert`].
+//! Modules emit [`tracing`] events; without a subscriber an event costs one atomic load. Only
+//! events of this crate are printed: HTTP libraries put headers into theirs. Events carry sizes,
+//! names and times, never the content of a change, a prompt or a reply, and text from outside
+//! passes through [`crate::untrusted::Inert`].
 
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -19,8 +21,8 @@ const VARIABLE: &str = "CLAUDE_REVIEWER_LOG";
 /// The prefix of every event's target.
 const CRATE: &str = env!("CARGO_CRATE_NAME");
 
-/// Starts printing events on request: `-vv` selects `debug`, `-vvv` selects `trace`, and `CLAUDE_REVIEWER_LOG` takes
-/// a level (`debug`) or levels by module (`http=trace,git=debug`).
+/// Starts printing events on request: `-vv` selects `debug`, `-vvv` selects `trace`, and
+/// `CLAUDE_REVIEWER_LOG` takes a level (`debug`) or levels by module (`http=trace,git=debug`).
 ///
 /// # Errors
 /// Usage: the variable has another form.
@@ -37,7 +39,9 @@ pub fn start(env: &Env, verbose: u8) -> Result<()> {
         .with_ansi(false)
         .with_thread_ids(false);
     // A second call (a test that calls `main` twice in a process) keeps the first subscriber.
-    let _ = tracing_subscriber::registry().with(lines.with_filter(targets)).try_init();
+    let _ = tracing_subscriber::registry()
+        .with(lines.with_filter(targets))
+        .try_init();
     Ok(())
 }
 
@@ -45,10 +49,16 @@ pub fn start(env: &Env, verbose: u8) -> Result<()> {
 fn parse(filter: &str) -> Result<Targets> {
     let mut targets = Targets::new();
     for part in filter.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-        let (module, level) = part.split_once('=').map_or((None, part), |(module, level)| (Some(module.trim()), level));
+        let (module, level) = part
+            .split_once('=')
+            .map_or((None, part), |(module, level)| (Some(module.trim()), level));
         let level = level.trim();
         // The library accepts an empty level as `error`.
-        let parsed: Option<LevelFilter> = if level.is_empty() { None } else { level.parse().ok() };
+        let parsed: Option<LevelFilter> = if level.is_empty() {
+            None
+        } else {
+            level.parse().ok()
+        };
         let level = parsed.ok_or_else(|| invalid(filter, level))?;
         let target = match module {
             None => CRATE.to_owned(),
@@ -62,7 +72,9 @@ fn parse(filter: &str) -> Result<Targets> {
 
 /// Returns true for a path of modules such as `review::scan`.
 fn is_module(name: &str) -> bool {
-    name.split("::").all(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+    name.split("::").all(|word| {
+        !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    })
 }
 
 fn invalid(filter: &str, part: &str) -> Error {
@@ -84,7 +96,8 @@ impl Phases {
     /// Emits the time of the phase that ends here, and starts the next one.
     pub fn end(&mut self, phase: &'static str) {
         let now = Instant::now();
-        // These are phases of a review, but the default target of an event is the module that emits it.
+        // These are phases of a review, but the default target of an event is the module that emits
+        // it.
         tracing::debug!(target: "claude_reviewer::review", phase, ms = millis(self.0, now), "phase ended");
         self.0 = now;
     }
@@ -117,16 +130,27 @@ mod tests {
         assert!(is_on(filter, "claude_reviewer::http", Level::TRACE));
         assert!(is_on(filter, "claude_reviewer::review::scan", Level::DEBUG));
         assert!(!is_on(filter, "claude_reviewer::review", Level::DEBUG));
-        assert!(!is_on("http=trace", "claude_reviewer::review", Level::ERROR));
+        assert!(!is_on(
+            "http=trace",
+            "claude_reviewer::review",
+            Level::ERROR
+        ));
         assert!(!is_on("off", "claude_reviewer::review", Level::ERROR));
     }
 
     #[test]
     fn an_invalid_filter_names_its_part() {
-        for (filter, part) in [("loud", "loud"), ("http=", "got "), ("h2.codec=trace", "h2.codec"), ("=debug", "got ")]
-        {
+        for (filter, part) in [
+            ("loud", "loud"),
+            ("http=", "got "),
+            ("h2.codec=trace", "h2.codec"),
+            ("=debug", "got "),
+        ] {
             let error = parse(filter).unwrap_err();
-            assert!(error.message.contains(part) && !error.hints.is_empty(), "{filter}: {error:?}");
+            assert!(
+                error.message.contains(part) && !error.hints.is_empty(),
+                "{filter}: {error:?}"
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The MCP server: input and output lines (`lines`), open requests (`calls`), the tools (`tools`), and the paths that
-//! clients may name (`fence`). It has no review logic: a tool builds a request and calls the same functions as the
-//! command line.
+//! The MCP server: input and output lines (`lines`), open requests (`calls`), the tools (`tools`),
+//! and the paths that clients may name (`fence`). It has no review logic: a tool builds a request
+//! and calls the same functions as the command line.
 
 mod answer;
 mod args;
@@ -31,8 +31,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Time that stopped runs have to end. A program that ignores a signal is killed after 600 ms, so that the server
-/// ends well within 2 s, including the grace period of open requests and the last lines.
+/// Time that stopped runs have to end. A program that ignores a signal is killed after 600 ms, so
+/// that the server ends well within 2 s, including the grace period of open requests and the last
+/// lines.
 const STOPPING: Duration = Duration::from_millis(900);
 /// Time limit for writing the last lines.
 const WRITING: Duration = Duration::from_millis(100);
@@ -62,12 +63,23 @@ pub fn serve(serve: Serve) -> Result<()> {
     let config = serve.config.map(|c| serve.dir.join(c));
     let calls = Arc::new(Calls::default());
     let log = Log(serve.verbose);
-    let shared = Shared { env, config, fence, calls: Arc::clone(&calls), log, tools: tools::ALL };
-    let (lines, ends) =
-        lines::open(std::io::stdin(), std::io::stdout(), Arc::clone(&calls), log).map_err(|e| not_started(&e))?;
+    let shared = Shared {
+        env,
+        config,
+        fence,
+        calls: Arc::clone(&calls),
+        log,
+        tools: tools::ALL,
+    };
+    let (lines, ends) = lines::open(std::io::stdin(), std::io::stdout(), Arc::clone(&calls), log)
+        .map_err(|e| not_started(&e))?;
     // Reviews run on threads of the runtime.
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.thread_stack_size(SCAN_STACK).enable_all().build().map_err(|e| not_started(&e))?;
+    let runtime = builder
+        .thread_stack_size(SCAN_STACK)
+        .enable_all()
+        .build()
+        .map_err(|e| not_started(&e))?;
     let ended = runtime.block_on(until_gone(McpServer::new(shared), lines, ends, &calls));
     // Remaining tasks must not delay the exit.
     runtime.shutdown_background();
@@ -127,7 +139,10 @@ async fn served(server: McpServer, lines: lines::LineConnection) {
     let running = match rmcp::serve_server(server, lines).await {
         Ok(running) => running,
         // The client disconnected before the handshake, or the answer to it could not be written.
-        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::TransportError { .. }) => return,
+        Err(
+            ServerInitializeError::ConnectionClosed(_)
+            | ServerInitializeError::TransportError { .. },
+        ) => return,
         // The client got an error message.
         Err(_) => return,
     };
@@ -135,7 +150,8 @@ async fn served(server: McpServer, lines: lines::LineConnection) {
     let _ = running.waiting().await;
 }
 
-/// Removes the variables that point git at another repository: only arguments of a call select the repository.
+/// Removes the variables that point git at another repository: only arguments of a call select the
+/// repository.
 fn without_git(env: &Env, dir: &std::path::Path) -> Env {
     const POINTERS: &[&str] = &[
         "GIT_DIR",
@@ -147,6 +163,8 @@ fn without_git(env: &Env, dir: &std::path::Path) -> Env {
         "GIT_NAMESPACE",
         "GIT_PREFIX",
     ];
-    let kept = env.vars().filter(|(name, _)| !POINTERS.iter().any(|p| *name == std::ffi::OsStr::new(p)));
+    let kept = env
+        .vars()
+        .filter(|(name, _)| !POINTERS.iter().any(|p| *name == std::ffi::OsStr::new(p)));
     Env::from_pairs(dir.to_owned(), kept)
 }

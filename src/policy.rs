@@ -1,4 +1,5 @@
-//! The policy of `.claude-reviewer.toml`: typed values with origins, trust, and the thresholds of each path.
+//! The policy of `.claude-reviewer.toml`: typed values with origins, trust, and the thresholds of
+//! each path.
 //!
 //! # Layers
 //!
@@ -12,16 +13,18 @@
 //! | environment | `REVIEW_MODEL` and others | the user who starts the run |
 //! | flag | `--block-on` and others | the user who starts the run |
 //!
-//! A higher layer replaces a value, and never merges lists. A user's own `ignore` or `disable` therefore cannot widen
-//! the project's file, which overrides the user's file in every key that gates. `[[path]]` entries belong to their
-//! layer: within a layer the top level comes first, then every `[[path]]` in order, key by key. A `[[path]]` entry
-//! therefore cannot undo a threshold of a higher layer.
+//! A higher layer replaces a value, and never merges lists. A user's own `ignore` or `disable`
+//! therefore cannot widen the project's file, which overrides the user's file in every key that
+//! gates. `[[path]]` entries belong to their layer: within a layer the top level comes first, then
+//! every `[[path]]` in order, key by key. A `[[path]]` entry therefore cannot undo a threshold of a
+//! higher layer.
 //!
-//! *Operator-only* keys (programs, commands, keys and their variables, storage paths, endpoints; see `Trust`) have the
-//! opposite order, because they decide what this machine runs and where its data goes. The user's file overrides the
-//! project's file, except for a file that `--config` names for this run. The project's file needs trust: it is the
-//! policy at the merge base, `--config` names it, or `policy trust` has pinned exactly this content for this user.
-//! Without trust the value is ignored, and a note reports it. A backend that loses a value in this way is
+//! *Operator-only* keys (programs, commands, keys and their variables, storage paths, endpoints;
+//! see `Trust`) have the opposite order, because they decide what this machine runs and where its
+//! data goes. The user's file overrides the project's file, except for a file that `--config` names
+//! for this run. The project's file needs trust: it is the policy at the merge base, `--config`
+//! names it, or `policy trust` has pinned exactly this content for this user. Without trust the
+//! value is ignored, and a note reports it. A backend that loses a value in this way is
 //! [withheld](Backend::withheld) and not asked, because it would differ from the configured one.
 
 mod backend;
@@ -98,7 +101,8 @@ pub struct Policy {
     pub forge: ForgePolicy,
     pub context: ContextPolicy,
     origin: String,
-    /// Origins of values that are not defaults, by full key (`review.jobs`, `backend.local.base_url`).
+    /// Origins of values that are not defaults, by full key (`review.jobs`,
+    /// `backend.local.base_url`).
     origins: BTreeMap<String, SettingOrigin>,
     compiled: CompiledPatterns,
 }
@@ -153,7 +157,8 @@ pub enum RuleProfile {
     /// Rules that are right in practically every case.
     #[default]
     Default,
-    /// Rules that a person judges one by one too, and findings with a value of unknown origin as `minor`.
+    /// Rules that a person judges one by one too, and findings with a value of unknown origin as
+    /// `minor`.
     Audit,
 }
 
@@ -296,7 +301,10 @@ pub struct Thresholds {
 impl Thresholds {
     /// Returns the effect of a rule's finding on the verdict, without suppressions and waivers.
     pub fn effect_of(&self, severity: Severity) -> Effect {
-        match (weaken::reaches(&self.block_on, severity), weaken::reaches(&self.warn_on, severity)) {
+        match (
+            weaken::reaches(&self.block_on, severity),
+            weaken::reaches(&self.warn_on, severity),
+        ) {
             (true, _) => Effect::Blocks,
             (false, true) => Effect::Warns,
             (false, false) => Effect::Counts,
@@ -304,7 +312,8 @@ impl Thresholds {
     }
 }
 
-/// The layers in ascending order of precedence. Operator-only keys differ; see the module documentation.
+/// The layers in ascending order of precedence. Operator-only keys differ; see the module
+/// documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
     #[default]
@@ -384,8 +393,8 @@ pub struct PolicyNote {
 ///
 /// # Errors
 ///
-/// Usage: a file is malformed, or has an unknown key, a wrong type or a value out of bounds; or an environment
-/// variable is invalid. An invalid value never falls back to a default.
+/// Usage: a file is malformed, or has an unknown key, a wrong type or a value out of bounds; or an
+/// environment variable is invalid. An invalid value never falls back to a default.
 pub fn load(sources: &Sources<'_>) -> Result<Loaded> {
     check(sources).map_err(|problems| PolicyProblem::error(&problems))
 }
@@ -396,15 +405,37 @@ pub fn load(sources: &Sources<'_>) -> Result<Loaded> {
 ///
 /// At least one problem, in the order of layers and lines.
 pub fn check(sources: &Sources<'_>) -> std::result::Result<Loaded, Vec<PolicyProblem>> {
-    let user = sources.user.map(|f| parse::parse(f, Layer::User).map(|p| (f, p))).transpose();
-    let project = sources.project.map(|f| parse::parse(&f.file, Layer::Project).map(|p| (f, p))).transpose();
+    let user = sources
+        .user
+        .map(|f| parse::parse(f, Layer::User).map(|p| (f, p)))
+        .transpose();
+    let project = sources
+        .project
+        .map(|f| parse::parse(&f.file, Layer::Project).map(|p| (f, p)))
+        .transpose();
     let (user, project) = match (user, project) {
         (Ok(user), Ok(project)) => (user, project),
-        (user, project) => return Err(user.err().into_iter().chain(project.err()).flatten().collect()),
+        (user, project) => {
+            return Err(user
+                .err()
+                .into_iter()
+                .chain(project.err())
+                .flatten()
+                .collect());
+        }
     };
     let mut merge = merge::files(
-        user.as_ref().map(|(file, parsed)| merge::ParsedFile { file, parsed }),
-        project.as_ref().map(|(p, parsed)| (*p, merge::ParsedFile { file: &p.file, parsed })),
+        user.as_ref()
+            .map(|(file, parsed)| merge::ParsedFile { file, parsed }),
+        project.as_ref().map(|(p, parsed)| {
+            (
+                *p,
+                merge::ParsedFile {
+                    file: &p.file,
+                    parsed,
+                },
+            )
+        }),
     );
     let mut problems = merge.environment(sources.env);
     merge.flags(sources.overrides);
@@ -427,11 +458,23 @@ pub fn check(sources: &Sources<'_>) -> std::result::Result<Loaded, Vec<PolicyPro
 ///
 /// Like [`load`].
 pub fn operator_values(project: &ProjectFile) -> Result<Vec<String>> {
-    let untrusted = ProjectFile { trusted: false, ..project.clone() };
+    let untrusted = ProjectFile {
+        trusted: false,
+        ..project.clone()
+    };
     // Load the file alone: the user's file and the environment can change after trust is given.
     let (env, overrides) = (Env::default(), Overrides::default());
-    let loaded = load(&Sources { user: None, project: Some(&untrusted), env: &env, overrides: &overrides })?;
-    Ok(loaded.notes.into_iter().map(|n| format!("{} = {}", n.key, n.value)).collect())
+    let loaded = load(&Sources {
+        user: None,
+        project: Some(&untrusted),
+        env: &env,
+        overrides: &overrides,
+    })?;
+    Ok(loaded
+        .notes
+        .into_iter()
+        .map(|n| format!("{} = {}", n.key, n.value))
+        .collect())
 }
 
 impl fmt::Display for SettingOrigin {
@@ -481,12 +524,21 @@ impl Default for Policy {
                 jobs: 4,
             },
             backends: built_in(),
-            rules: RulesPolicy { paths: vec![".claude-reviewer/rules".to_owned()], ..RulesPolicy::default() },
+            rules: RulesPolicy {
+                paths: vec![".claude-reviewer/rules".to_owned()],
+                ..RulesPolicy::default()
+            },
             paths: Vec::new(),
             guidelines: Vec::new(),
-            history: HistoryPolicy { path: ".reviews".to_owned(), commit: false },
+            history: HistoryPolicy {
+                path: ".reviews".to_owned(),
+                commit: false,
+            },
             tests: TestsPolicy::default(),
-            fix: FixPolicy { max_attempts: MAX_ATTEMPTS, backend: None },
+            fix: FixPolicy {
+                max_attempts: MAX_ATTEMPTS,
+                backend: None,
+            },
             hooks: HooksPolicy {
                 pre_commit: HookMode::Rules,
                 pre_push: HookMode::Full,
@@ -507,11 +559,16 @@ impl Default for Policy {
 impl Policy {
     /// Returns true if `ignore` excludes a path from the review.
     pub fn ignores(&self, path: &RepoPath) -> bool {
-        !self.ignore.is_empty() && self.compiled.ignore.get_or_init(|| compile(&self.ignore)).matches(path)
+        !self.ignore.is_empty()
+            && self
+                .compiled
+                .ignore
+                .get_or_init(|| compile(&self.ignore))
+                .matches(path)
     }
 
-    /// Returns true if a path belongs to a stored review and stored reviews are committed. Only rules for secrets scan
-    /// such a record, and no model sees it: its text about code is not code.
+    /// Returns true if a path belongs to a stored review and stored reviews are committed. Only
+    /// rules for secrets scan such a record, and no model sees it: its text about code is not code.
     pub fn is_record(&self, path: &RepoPath) -> bool {
         const FILES: [&str; 7] = [
             "fixes.json",
@@ -525,7 +582,9 @@ impl Policy {
         if !self.history.commit {
             return false;
         }
-        let Some(inside) = self.path_in_store(path) else { return false };
+        let Some(inside) = self.path_in_store(path) else {
+            return false;
+        };
         match inside.split('/').collect::<Vec<_>>()[..] {
             ["latest.json" | ".gitignore"] => true,
             ["sessions", id, file] => is_session(id) && FILES.contains(&file),
@@ -537,21 +596,29 @@ impl Policy {
     /// Returns a path relative to the folder of stored reviews; `None` for a path outside of it.
     fn path_in_store<'p>(&self, path: &'p RepoPath) -> Option<&'p str> {
         let path = std::str::from_utf8(path.as_bytes()).ok()?;
-        path.strip_prefix(self.history.path.trim_end_matches('/'))?.strip_prefix('/')
+        path.strip_prefix(self.history.path.trim_end_matches('/'))?
+            .strip_prefix('/')
     }
 
-    /// Returns the thresholds for a path. For a finding about the whole change (`None`), the top level applies.
+    /// Returns the thresholds for a path. For a finding about the whole change (`None`), the top
+    /// level applies.
     pub fn thresholds(&self, path: Option<&RepoPath>) -> Thresholds {
         let mut t = Thresholds {
             block_on: self.block_on.clone(),
             warn_on: self.warn_on.clone(),
             min_confidence: self.min_confidence,
         };
-        let (Some(path), false) = (path, self.paths.is_empty()) else { return t };
+        let (Some(path), false) = (path, self.paths.is_empty()) else {
+            return t;
+        };
         let block = self.layer_of("block_on");
         let warn = self.layer_of("warn_on");
         let confidence = self.layer_of("min_confidence");
-        for i in self.compiled.paths.matching(self.paths.iter().map(|p| &p.glob), path) {
+        for i in self
+            .compiled
+            .paths
+            .matching(self.paths.iter().map(|p| &p.glob), path)
+        {
             let rule = &self.paths[i];
             if let (Some(v), true) = (&rule.block_on, rule.origin.layer >= block) {
                 t.block_on.clone_from(v);
@@ -568,7 +635,10 @@ impl Policy {
 
     /// Returns the guidelines for a path, in order.
     pub fn guidelines_for<'a>(&'a self, path: &RepoPath) -> impl Iterator<Item = &'a Guideline> {
-        let found = self.compiled.guidelines.matching(self.guidelines.iter().map(|g| &g.glob), path);
+        let found = self
+            .compiled
+            .guidelines
+            .matching(self.guidelines.iter().map(|g| &g.glob), path);
         found.into_iter().map(|i| &self.guidelines[i])
     }
 
@@ -579,7 +649,11 @@ impl Policy {
 
     /// Returns the origin of a value, by its full key (`review.jobs`, `backend.local.base_url`).
     pub fn origin_of(&self, key: &str) -> &SettingOrigin {
-        const DEFAULT: &SettingOrigin = &SettingOrigin { layer: Layer::Default, place: String::new(), line: None };
+        const DEFAULT: &SettingOrigin = &SettingOrigin {
+            layer: Layer::Default,
+            place: String::new(),
+            line: None,
+        };
         self.origins.get(key).unwrap_or(DEFAULT)
     }
 
@@ -588,8 +662,8 @@ impl Policy {
         self.origin_of(key).layer
     }
 
-    /// Returns the origin of the policy for reports: `worktree`, `head`, `base@<id>`, `flag` (`--config`), `user` (no
-    /// project file) or `default` (no file).
+    /// Returns the origin of the policy for reports: `worktree`, `head`, `base@<id>`, `flag`
+    /// (`--config`), `user` (no project file) or `default` (no file).
     pub fn origin_label(&self) -> &str {
         &self.origin
     }
@@ -597,18 +671,26 @@ impl Policy {
 
 /// Returns true if a name is a session ID: an existing date, and a number of at least three digits.
 fn is_session(name: &str) -> bool {
-    let parts = name.split_at_checked(10).and_then(|(day, rest)| Some((day, rest.strip_prefix('-')?)));
+    let parts = name
+        .split_at_checked(10)
+        .and_then(|(day, rest)| Some((day, rest.strip_prefix('-')?)));
     parts.is_some_and(|(day, n)| is_day(day) && is_session_number(n))
 }
 
 /// Returns true for an existing date in the form `YYYY-MM-DD`.
 fn is_day(day: &str) -> bool {
-    let is_shape =
-        day.bytes().enumerate().all(|(i, b)| if matches!(i, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
+    let is_shape = day.bytes().enumerate().all(|(i, b)| {
+        if matches!(i, 4 | 7) {
+            b == b'-'
+        } else {
+            b.is_ascii_digit()
+        }
+    });
     is_shape && day.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// Returns true for the number of a session on its day: three digits, or up to nine without leading zeros.
+/// Returns true for the number of a session on its day: three digits, or up to nine without leading
+/// zeros.
 fn is_session_number(digits: &str) -> bool {
     match digits.len() {
         3 => digits != "000" && digits.bytes().all(|b| b.is_ascii_digit()),
@@ -619,7 +701,8 @@ fn is_session_number(digits: &str) -> bool {
 
 /// Returns true if a name is that of a round, such as `round-1`.
 fn is_round(name: &str) -> bool {
-    name.strip_prefix("round-").is_some_and(|n| is_number(n) && n.parse::<u32>().is_ok())
+    name.strip_prefix("round-")
+        .is_some_and(|n| is_number(n) && n.parse::<u32>().is_ok())
 }
 
 /// Returns true for a positive decimal number without leading zeros.
@@ -630,7 +713,10 @@ fn is_number(digits: &str) -> bool {
 /// Returns the backends that need no table, sorted by name.
 fn built_in() -> Vec<Backend> {
     let names = BackendKind::ALL.map(BackendKind::name);
-    let mut names: Vec<&str> = names.into_iter().chain(PRESETS.iter().map(|p| p.name)).collect();
+    let mut names: Vec<&str> = names
+        .into_iter()
+        .chain(PRESETS.iter().map(|p| p.name))
+        .collect();
     names.sort_unstable();
     names.into_iter().map(Backend::new).collect()
 }
@@ -651,11 +737,20 @@ struct EntryPatterns {
 
 impl EntryPatterns {
     /// Returns the positions of the matching entries, ascending.
-    fn matching<'g>(&self, entries: impl Iterator<Item = &'g Vec<String>>, path: &RepoPath) -> Vec<usize> {
+    fn matching<'g>(
+        &self,
+        entries: impl Iterator<Item = &'g Vec<String>>,
+        path: &RepoPath,
+    ) -> Vec<usize> {
         let (globs, of) = self.globs.get_or_init(|| {
-            let flat: Vec<(usize, &String)> =
-                entries.enumerate().flat_map(|(i, list)| list.iter().map(move |g| (i, g))).collect();
-            (compile(&flat.iter().map(|(_, g)| *g).collect::<Vec<_>>()), flat.iter().map(|(i, _)| *i).collect())
+            let flat: Vec<(usize, &String)> = entries
+                .enumerate()
+                .flat_map(|(i, list)| list.iter().map(move |g| (i, g)))
+                .collect();
+            (
+                compile(&flat.iter().map(|(_, g)| *g).collect::<Vec<_>>()),
+                flat.iter().map(|(i, _)| *i).collect(),
+            )
         });
         let mut found: Vec<usize> = globs.matching(path).into_iter().map(|i| of[i]).collect();
         found.dedup();

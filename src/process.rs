@@ -1,8 +1,9 @@
 //! Runs the few programs that an operator configures: backends, key commands, the project's tests.
 //!
-//! A program gets only its arguments, an environment of listed variables, a folder, and its standard input: no
-//! descriptor of this process, and no shell. It leads its own process group, which ends with it: at its deadline,
-//! when the run is stopped, and when it leaves children behind.
+//! A program gets only its arguments, an environment of listed variables, a folder, and its
+//! standard input: no descriptor of this process, and no shell. It leads its own process group,
+//! which ends with it: at its deadline, when the run is stopped, and when it leaves children
+//! behind.
 
 pub mod detached;
 mod editor;
@@ -55,7 +56,8 @@ pub struct Program<'a> {
     pub max_stdout: usize,
     /// Bytes of standard error that are kept, the last ones. All of it is read.
     pub max_stderr: usize,
-    /// Bytes of memory that the program and its descendants may use together, on Linux; more ends them.
+    /// Bytes of memory that the program and its descendants may use together, on Linux; more ends
+    /// them.
     pub max_memory: Option<u64>,
 }
 
@@ -116,26 +118,34 @@ pub async fn run(program: &Program<'_>, stop: &Stop) -> io::Result<Output> {
         ControlFlow::Continue(())
     })
     .await?;
-    Ok(Output { end, stdout, stderr })
+    Ok(Output {
+        end,
+        stdout,
+        stderr,
+    })
 }
 
-/// Runs a program like [`run`], for blocking callers: on another thread, because the caller's may belong to a
-/// runtime.
+/// Runs a program like [`run`], for blocking callers: on another thread, because the caller's may
+/// belong to a runtime.
 ///
 /// # Errors
 /// It cannot be started.
 pub fn wait(program: &Program<'_>, stop: &Stop) -> io::Result<Output> {
     let output = std::thread::scope(|s| {
-        let thread = s
-            .spawn(|| tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(program, stop)));
+        let thread = s.spawn(|| {
+            tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?
+                .block_on(run(program, stop))
+        });
         thread.join()
     });
     output.unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
 }
 
-/// Runs a program to its end and passes on each line of its standard output, without the line end. Text after the
-/// last line end counts as a line. A line of more than `max_line` bytes ends the program, and so does a break by
-/// `on_line`.
+/// Runs a program to its end and passes on each line of its standard output, without the line end.
+/// Text after the last line end counts as a line. A line of more than `max_line` bytes ends the
+/// program, and so does a break by `on_line`.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -159,13 +169,24 @@ pub async fn converse(
     input: impl AsyncRead + Unpin,
     on_line: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> io::Result<Output> {
-    let mut lines = LineSplitter { seen: 0, rest: Vec::new(), max: program.max_stdout, max_line, on_line };
-    let (mut end, stderr) = supervise(program, stop, input, &mut |bytes: &[u8]| lines.take(bytes)).await?;
+    let mut lines = LineSplitter {
+        seen: 0,
+        rest: Vec::new(),
+        max: program.max_stdout,
+        max_line,
+        on_line,
+    };
+    let (mut end, stderr) =
+        supervise(program, stop, input, &mut |bytes: &[u8]| lines.take(bytes)).await?;
     let LineSplitter { rest, on_line, .. } = lines;
     if !rest.is_empty() && !matches!(end, End::TooMuch | End::Ended) && on_line(&rest).is_break() {
         end = End::Ended;
     }
-    Ok(Output { end, stdout: Vec::new(), stderr })
+    Ok(Output {
+        end,
+        stdout: Vec::new(),
+        stderr,
+    })
 }
 
 /// Splits the output of a program into lines.
@@ -234,11 +255,15 @@ async fn supervise(
     let mut child = start(program).await?;
     let mut group = ProcessGroup::of(&child);
     let child_id = child.id();
-    let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    let (Some(mut stdin), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
         return Err(io::Error::other("the program has no pipes"));
     };
-    let mut last = Tail { bytes: Vec::new(), max: program.max_stderr };
+    let mut last = Tail {
+        bytes: Vec::new(),
+        max: program.max_stderr,
+    };
     let end = {
         let feed = async move {
             // A program may stop reading early.
@@ -314,18 +339,28 @@ async fn supervise(
 /// Starts the program as the leader of a process group.
 async fn start(program: &Program<'_>) -> io::Result<Child> {
     let mut command = Command::new(program.path);
-    command.args(program.args).env_clear().envs(program.env.iter().map(|(k, v)| (k, v))).current_dir(program.dir);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+        .args(program.args)
+        .env_clear()
+        .envs(program.env.iter().map(|(k, v)| (k, v)))
+        .current_dir(program.dir);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
     #[cfg(unix)]
     {
         command.process_group(0);
-        // Descriptors of this process are closed on exec. Descriptors that its caller left open are closed here.
+        // Descriptors of this process are closed on exec. Descriptors that its caller left open are
+        // closed here.
         close_fds::set_fds_cloexec_threadsafe(3, &[]);
     }
     let mut tries = 0;
     loop {
         match command.spawn() {
-            // The file was just installed, and is still open for writing in a process that is about to exec.
+            // The file was just installed, and is still open for writing in a process that is about
+            // to exec.
             Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy && tries < BUSY_TRIES => {
                 tries += 1;
                 sleep(LOOK).await;
@@ -338,7 +373,10 @@ async fn start(program: &Program<'_>) -> io::Result<Child> {
 #[cfg(unix)]
 fn end_of(status: ExitStatus) -> End {
     use std::os::unix::process::ExitStatusExt as _;
-    status.code().map_or_else(|| End::Signal(status.signal().unwrap_or_default()), End::Exit)
+    status.code().map_or_else(
+        || End::Signal(status.signal().unwrap_or_default()),
+        End::Exit,
+    )
 }
 
 #[cfg(not(unix))]
@@ -388,7 +426,9 @@ struct ProcessGroup {
 impl ProcessGroup {
     fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self { leader: id.and_then(rustix::process::Pid::from_raw) }
+        Self {
+            leader: id.and_then(rustix::process::Pid::from_raw),
+        }
     }
 
     /// Sends SIGTERM to the group, and waits for at most `grace`.

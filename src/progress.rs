@@ -23,7 +23,8 @@ pub trait Progress: Sync {
     /// Models have answered `done` of `total` requests, for `usd` so far if the price is known.
     fn requests(&self, done: usize, total: usize, usd: Option<f64>);
 
-    /// Findings of the rules, and claims of models that other questions can still refute: one line each.
+    /// Findings of the rules, and claims of models that other questions can still refute: one line
+    /// each.
     fn so_far(&self, lines: &[Inert]);
 }
 
@@ -71,7 +72,8 @@ pub fn of(env: &Env, quiet: bool) -> Box<dyn Progress> {
 
 /// One line on standard error, shown after half a second and removed when this is dropped.
 ///
-/// A separate thread draws it, so that an update costs two stores, and a slow file does not stop the clock.
+/// A separate thread draws it, so that an update costs two stores, and a slow file does not stop
+/// the clock.
 #[derive(Debug)]
 pub struct Terminal {
     counts: Arc<ProgressCounts>,
@@ -99,9 +101,15 @@ impl Terminal {
         let counts = Arc::new(ProgressCounts::default());
         let (stop, stopped) = channel();
         let shared = Arc::clone(&counts);
-        let painter = std::thread::Builder::new().name("progress".to_owned()).spawn(move || paint(&shared, &stopped));
+        let painter = std::thread::Builder::new()
+            .name("progress".to_owned())
+            .spawn(move || paint(&shared, &stopped));
         // Without a thread there is no bar, which is harmless.
-        Self { counts, stop: Some(stop), painter: painter.ok() }
+        Self {
+            counts,
+            stop: Some(stop),
+            painter: painter.ok(),
+        }
     }
 }
 
@@ -115,11 +123,18 @@ impl Progress for Terminal {
     fn requests(&self, done: usize, total: usize, usd: Option<f64>) {
         self.counts.answered.fetch_max(done, Ordering::Relaxed);
         self.counts.asked.store(total, Ordering::Relaxed);
-        self.counts.cost.store(usd.map_or(u64::MAX, |d| (d * 1e6) as u64), Ordering::Relaxed);
+        self.counts.cost.store(
+            usd.map_or(u64::MAX, |d| (d * 1e6) as u64),
+            Ordering::Relaxed,
+        );
     }
 
     fn so_far(&self, lines: &[Inert]) {
-        let mut queue = self.counts.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self
+            .counts
+            .lines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         queue.extend_from_slice(lines);
     }
 }
@@ -139,26 +154,38 @@ fn paint(counts: &ProgressCounts, stopped: &Receiver<()>) {
         return;
     }
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("reviewing [{bar:24}] {pos}/{len} files  {elapsed}") {
+    if let Ok(style) =
+        ProgressStyle::with_template("reviewing [{bar:24}] {pos}/{len} files  {elapsed}")
+    {
         bar.set_style(style.progress_chars("=> "));
     }
     let mut asking = false;
     loop {
         let asked = counts.asked.load(Ordering::Relaxed);
         let (done, total) = match asked {
-            0 => (counts.done.load(Ordering::Relaxed), counts.total.load(Ordering::Relaxed)),
+            0 => (
+                counts.done.load(Ordering::Relaxed),
+                counts.total.load(Ordering::Relaxed),
+            ),
             _ => (counts.answered.load(Ordering::Relaxed), asked),
         };
         if asked > 0 {
-            let style = ProgressStyle::with_template("asking [{bar:24}] {pos}/{len} requests  {elapsed}{msg}");
+            let style = ProgressStyle::with_template(
+                "asking [{bar:24}] {pos}/{len} requests  {elapsed}{msg}",
+            );
             if let (false, Ok(style)) = (asking, style) {
                 bar.set_style(style.progress_chars("=> "));
                 asking = true;
             }
             let cost = counts.cost.load(Ordering::Relaxed);
-            bar.set_message(if cost == u64::MAX { String::new() } else { format!("  ${:.2}", cost as f64 / 1e6) });
+            bar.set_message(if cost == u64::MAX {
+                String::new()
+            } else {
+                format!("  ${:.2}", cost as f64 / 1e6)
+            });
         }
-        let lines = std::mem::take(&mut *counts.lines.lock().unwrap_or_else(PoisonError::into_inner));
+        let lines =
+            std::mem::take(&mut *counts.lines.lock().unwrap_or_else(PoisonError::into_inner));
         for line in lines {
             bar.println(line.guarded().as_str());
         }

@@ -1,13 +1,15 @@
-//! Receipts: a signed record of a complete review, so that a pipeline need not pay for the models again.
+//! Receipts: a signed record of a complete review, so that a pipeline need not pay for the models
+//! again.
 //!
-//! A receipt binds a verdict to the two trees that were compared, to the text of the change, to the policy values
-//! that decide, to the rules and to the backends that reviewed. It is signed with an SSH key and stored as a git note
-//! on the head's tree (`refs/notes/claude-reviewer`), which git pushes and fetches like any reference.
+//! A receipt binds a verdict to the two trees that were compared, to the text of the change, to the
+//! policy values that decide, to the rules and to the backends that reviewed. It is signed with an
+//! SSH key and stored as a git note on the head's tree (`refs/notes/claude-reviewer`), which git
+//! pushes and fetches like any reference.
 //!
-//! A run that accepts a receipt applies the rules again to the whole change, and asks no model. The results of the
-//! models come from the receipt if its terms match those of the run, the policy of the base lists its signer, and
-//! every backend that this policy requires has reviewed. The text of a note is untrusted: all of that is checked
-//! before any of it is used.
+//! A run that accepts a receipt applies the rules again to the whole change, and asks no model. The
+//! results of the models come from the receipt if its terms match those of the run, the policy of
+//! the base lists its signer, and every backend that this policy requires has reviewed. The text of
+//! a note is untrusted: all of that is checked before any of it is used.
 
 mod line;
 mod ssh;
@@ -34,7 +36,8 @@ const UNSEEN: &str = "the change has nothing for models to review";
 /// The result of searching for a receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// No model is configured, or none has anything to review: the rules alone decide, and they ran.
+    /// No model is configured, or none has anything to review: the rules alone decide, and they
+    /// ran.
     NotNeeded,
     /// A receipt replaces the models.
     Accepted,
@@ -45,15 +48,16 @@ pub enum Standing {
 /// Rejects a request for which no receipt can be issued, before a model is asked.
 ///
 /// # Errors
-/// Usage: the policy is not that of the base, only some files are reviewed, or there is no key, if that is known
-/// before the policy is read.
+/// Usage: the policy is not that of the base, only some files are reviewed, or there is no key, if
+/// that is known before the policy is read.
 pub fn possible(request: &ReviewRequest, env: &Env) -> Result<()> {
     if request.authority != Authority::Base {
         let error = Error::usage("--receipt needs the policy of the base");
         return Err(error.hint("review with --gate"));
     }
     if !request.files.is_empty() {
-        let error = Error::usage("--receipt needs the whole change and cannot be used with --files");
+        let error =
+            Error::usage("--receipt needs the whole change and cannot be used with --files");
         return Err(error.hint("review without --files"));
     }
     ssh::named(env).map(|_| ())
@@ -73,35 +77,48 @@ pub enum Issued {
 
 /// Signs a finished review and adds the receipt to the notes of the reviewed tree.
 ///
-/// If the request fetches, the receipts of the remote are fetched and merged first, so that the notes can be pushed.
+/// If the request fetches, the receipts of the remote are fetched and merged first, so that the
+/// notes can be pushed.
 ///
 /// # Errors
-/// Usage: no receipt can be issued for the review, or none would be accepted; there is no key; or the key cannot
-/// sign.
+/// Usage: no receipt can be issued for the review, or none would be accepted; there is no key; or
+/// the key cannot sign.
 pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -> Result<Issued> {
     possible(request, env)?;
     trees(review).map_err(refused)?;
     if review.outcome == Outcome::NothingToReview {
         return Ok(Issued::NotNeeded("nothing changed"));
     }
-    if review.outcome != Outcome::Reviewed || !matches!(review.verdict, Verdict::Pass | Verdict::Warn) {
-        let state = format!("it ended as {}, {}", review.outcome.name(), review.verdict.name());
+    if review.outcome != Outcome::Reviewed
+        || !matches!(review.verdict, Verdict::Pass | Verdict::Warn)
+    {
+        let state = format!(
+            "it ended as {}, {}",
+            review.outcome.name(),
+            review.verdict.name()
+        );
         return Err(refused(&state));
     }
     if review.coverage.is_truncated() {
-        return Err(refused("a limit was reached, and models did not see the whole change"));
+        return Err(refused(
+            "a limit was reached, and models did not see the whole change",
+        ));
     }
     if review.findings.iter().any(|f| f.waived.is_some()) {
-        return Err(refused("a finding was waived, and waivers apply to one run only"));
+        return Err(refused(
+            "a finding was waived, and waivers apply to one run only",
+        ));
     }
     if review.models.asked.is_empty() {
-        return Err(refused("no model was asked").hint("rules need no receipt: verify-receipt runs them again"));
+        return Err(refused("no model was asked")
+            .hint("rules need no receipt: verify-receipt runs them again"));
     }
     if !review.models.owed {
         return Ok(Issued::NotNeeded(UNSEEN));
     }
     let terms = terms(review).map_err(refused)?;
-    let tree = ObjectId::from_hex(&terms.head_tree).ok_or_else(|| Error::incomplete("the tree has no name"))?;
+    let tree = ObjectId::from_hex(&terms.head_tree)
+        .ok_or_else(|| Error::incomplete("the tree has no name"))?;
     let report = crate::report::json::report(review);
     let receipt = Receipt {
         schema_version: RECEIPT_VERSION,
@@ -113,20 +130,40 @@ pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -
         backends: reviewers(review),
     };
     let judged_by = &review.judged_by;
-    weigh(&receipt, &receipt.terms, &judged_by.review.backends, judged_by.review.mode)
-        .map_err(|why| refused(&format!("verification would reject it: {why}")))?;
+    weigh(
+        &receipt,
+        &receipt.terms,
+        &judged_by.review.backends,
+        judged_by.review.mode,
+    )
+    .map_err(|why| refused(&format!("verification would reject it: {why}")))?;
     let repo = Repo::open(&request.dir, env)?;
     let key = ssh::key(judged_by.receipt.key.as_deref(), env)?;
     let text = serde_json::to_string(&receipt).map_err(|e| not_written(&e))?;
     let signature = ssh::sign(&key, text.as_bytes(), env, repo.worktree(), stop)?;
-    let text = serde_json::to_vec(&Signed { receipt: text, signature }).map_err(|e| not_written(&e))?;
-    let read = parse(&text).map_err(|why| refused(&format!("verification would reject it: {why}")))?;
-    let apart = merge(&repo, request, env, stop).err().map(|e| e.on_one_line());
+    let text = serde_json::to_vec(&Signed {
+        receipt: text,
+        signature,
+    })
+    .map_err(|e| not_written(&e))?;
+    let read =
+        parse(&text).map_err(|why| refused(&format!("verification would reject it: {why}")))?;
+    let apart = merge(&repo, request, env, stop)
+        .err()
+        .map(|e| e.on_one_line());
     let note = repo.note(NOTES, tree).map_err(|e| {
         e.hint(format!("git notes --ref claude-reviewer show {tree} brings what a partial clone was made without"))
     })?;
-    let line = NoteLine { text, read: Ok(read) };
-    repo.set_note(NOTES, tree, &line::add(line, line::read(note.as_deref(), review.timestamp)), env)?;
+    let line = NoteLine {
+        text,
+        read: Ok(read),
+    };
+    repo.set_note(
+        NOTES,
+        tree,
+        &line::add(line, line::read(note.as_deref(), review.timestamp)),
+        env,
+    )?;
     Ok(Issued::Signed { key, apart })
 }
 
@@ -140,8 +177,8 @@ fn not_written(cause: &serde_json::Error) -> Error {
     Error::incomplete("the receipt cannot be written").caused_by(cause)
 }
 
-/// Returns how to share receipts: a push command, and the steps if the push is rejected because the remote has newer
-/// notes.
+/// Returns how to share receipts: a push command, and the steps if the push is rejected because the
+/// remote has newer notes.
 pub fn recipe(request: &ReviewRequest) -> [String; 2] {
     let remote = match &request.source {
         Source::Ends(ends) if is_plain_name(&ends.remote) => ends.remote.as_str(),
@@ -150,20 +187,29 @@ pub fn recipe(request: &ReviewRequest) -> [String; 2] {
     let theirs = format!("refs/notes/{remote}/claude-reviewer");
     let push = format!("git push {remote} {NOTES}");
     let merge = format!("git notes --ref claude-reviewer merge -s cat_sort_uniq {theirs}");
-    [push.clone(), format!("git fetch {remote} +{NOTES}:{theirs} && {merge} && {push}")]
+    [
+        push.clone(),
+        format!("git fetch {remote} +{NOTES}:{theirs} && {merge} && {push}"),
+    ]
 }
 
-/// Returns true for the name of a remote that a shell does not change. An address is not a name: it has no
-/// remote-tracking references.
+/// Returns true for the name of a remote that a shell does not change. An address is not a name: it
+/// has no remote-tracking references.
 fn is_plain_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
 /// Merges the notes of the remote into ours, if the request fetches.
 fn merge(repo: &Repo, request: &ReviewRequest, env: &Env, stop: &Stop) -> Result<()> {
-    let Some(mut fetched) = fetched(repo, request, env, stop)? else { return Ok(()) };
-    let Some(notes) = fetched.also(NOTES)? else { return Ok(()) };
+    let Some(mut fetched) = fetched(repo, request, env, stop)? else {
+        return Ok(());
+    };
+    let Some(notes) = fetched.also(NOTES)? else {
+        return Ok(());
+    };
     // A shallow history of the notes would make the reference broken.
     if repo.is_shallow() || fetched.open()?.is_shallow() {
         return Err(Error::incomplete("the clone is shallow"));
@@ -173,12 +219,18 @@ fn merge(repo: &Repo, request: &ReviewRequest, env: &Env, stop: &Stop) -> Result
 
 /// Reviews with the rules, and accepts a receipt in place of asking the models.
 ///
-/// The review is incomplete if the policy requires a model and no receipt is valid; its notes have the reasons.
+/// The review is incomplete if the policy requires a model and no receipt is valid; its notes have
+/// the reasons.
 ///
 /// # Errors
 /// Same as [`review::run`].
 pub fn verify(request: &ReviewRequest, world: &World<'_>) -> Result<(Review, Standing)> {
-    let request = ReviewRequest { offline: true, record: true, authority: Authority::Base, ..request.clone() };
+    let request = ReviewRequest {
+        offline: true,
+        record: true,
+        authority: Authority::Base,
+        ..request.clone()
+    };
     let mut review = review::run(&request, world)?;
     let wanted: Vec<String> = match request.backends.is_empty() {
         true => review.judged_by.review.backends.clone(),
@@ -188,26 +240,43 @@ pub fn verify(request: &ReviewRequest, world: &World<'_>) -> Result<(Review, Sta
         return Ok((review, Standing::NotNeeded));
     }
     if !review.models.owed {
-        review.notes.push(Note::general("receipt", format!("not needed: {UNSEEN}")));
+        review
+            .notes
+            .push(Note::general("receipt", format!("not needed: {UNSEEN}")));
         return Ok((review, Standing::NotNeeded));
     }
     let standing = match review::heard(world.stop, || check(&review, &request, &wanted, world)) {
         Ok((receipt, signer)) => {
-            let by: Vec<_> = receipt.backends.iter().map(|b| format!("{} ({})", b.name, b.model)).collect();
+            let by: Vec<_> = receipt
+                .backends
+                .iter()
+                .map(|b| format!("{} ({})", b.name, b.model))
+                .collect();
             let text = format!(
                 "results of {} come from a receipt signed by {signer} at {}: {}, {} findings in total",
                 by.join(", "),
                 receipt.timestamp,
-                if receipt.verdict == wire::Verdict::Pass { "pass" } else { "warn" },
-                receipt.summary.critical + receipt.summary.major + receipt.summary.minor + receipt.summary.suggestion,
+                if receipt.verdict == wire::Verdict::Pass {
+                    "pass"
+                } else {
+                    "warn"
+                },
+                receipt.summary.critical
+                    + receipt.summary.major
+                    + receipt.summary.minor
+                    + receipt.summary.suggestion,
             );
-            review.notes.push(Note::general("receipt", Inert::new(text).to_string()));
+            review
+                .notes
+                .push(Note::general("receipt", Inert::new(text).to_string()));
             review.vouch(&wanted, request.on_block);
             Standing::Accepted
         }
         Err(reasons) => {
             for why in &reasons {
-                review.notes.push(Note::general("receipt", Inert::new(why).to_string()));
+                review
+                    .notes
+                    .push(Note::general("receipt", Inert::new(why).to_string()));
             }
             review.vouched_by_nobody(&wanted);
             Standing::Refused(reasons)
@@ -224,28 +293,43 @@ fn check(
     world: &World<'_>,
 ) -> std::result::Result<(Receipt, String), Vec<String>> {
     if !request.files.is_empty() {
-        return Err(vec!["a receipt covers a whole change; this review is limited by --files".to_owned()]);
+        return Err(vec![
+            "a receipt covers a whole change; this review is limited by --files".to_owned(),
+        ]);
     }
     let terms = terms(review).map_err(|why| vec![format!("no receipt can be accepted: {why}")])?;
     let signers = &review.judged_by.receipt.signers;
     if signers.is_empty() {
-        return Err(vec!["the policy lists no trusted signer ([receipt] signers)".to_owned()]);
+        return Err(vec![
+            "the policy lists no trusted signer ([receipt] signers)".to_owned(),
+        ]);
     }
     let repo = Repo::open(&request.dir, world.env)
         .map_err(|e| vec![format!("cannot read the receipts: {}", e.on_one_line())])?;
-    let tree = ObjectId::from_hex(&terms.head_tree).ok_or_else(|| vec!["the tree has no name".to_owned()])?;
+    let tree = ObjectId::from_hex(&terms.head_tree)
+        .ok_or_else(|| vec!["the tree has no name".to_owned()])?;
     let is_fetching = fetches(request).is_some();
     let (mut reasons, mut notes) = (Vec::new(), Vec::new());
     // First, because this may fetch objects that the other receipts need.
     match remote(&repo, request, tree, world) {
         Ok(note) => notes.extend(note),
-        Err(e) => reasons.push(format!("cannot read the receipts of the remote: {}", e.on_one_line())),
+        Err(e) => reasons.push(format!(
+            "cannot read the receipts of the remote: {}",
+            e.on_one_line()
+        )),
     }
     match repo.note(NOTES, tree) {
         Ok(note) => notes.extend(note),
         Err(e) => {
-            let hint = if is_fetching { "" } else { "; --fetch reads them from the remote" };
-            reasons.push(format!("cannot read the receipts: {}{hint}", e.on_one_line()));
+            let hint = if is_fetching {
+                ""
+            } else {
+                "; --fetch reads them from the remote"
+            };
+            reasons.push(format!(
+                "cannot read the receipts: {}{hint}",
+                e.on_one_line()
+            ));
         }
     }
     let mut left = line::MOST;
@@ -257,7 +341,8 @@ fn check(
                 continue;
             }
         };
-        let mut weighed = weigh(&receipt, &terms, wanted, review.judged_by.review.mode).map(|()| String::new());
+        let mut weighed =
+            weigh(&receipt, &terms, wanted, review.judged_by.review.mode).map(|()| String::new());
         if weighed.is_ok() && left == 0 {
             weighed = Err(format!("there are {} newer ones", line::MOST));
         } else if weighed.is_ok() {
@@ -273,7 +358,11 @@ fn check(
         reasons.push(format!(
             "no receipt found for the tree {} in {NOTES}{}",
             terms.head_tree,
-            if is_fetching { ", here or at the remote" } else { "; --fetch reads those of the remote" }
+            if is_fetching {
+                ", here or at the remote"
+            } else {
+                "; --fetch reads those of the remote"
+            }
         ));
     }
     if reasons.len() > line::MOST {
@@ -293,23 +382,44 @@ fn fetches(request: &ReviewRequest) -> Option<&Ends> {
 }
 
 /// Prepares to fetch from the remote, if the request fetches.
-fn fetched(repo: &Repo, request: &ReviewRequest, env: &Env, stop: &Stop) -> Result<Option<Fetched>> {
-    let Some(ends) = fetches(request) else { return Ok(None) };
-    let fetch = Fetch { remote: ends.remote.clone(), tips: Vec::new(), credential: ends.credential.clone() };
+fn fetched(
+    repo: &Repo,
+    request: &ReviewRequest,
+    env: &Env,
+    stop: &Stop,
+) -> Result<Option<Fetched>> {
+    let Some(ends) = fetches(request) else {
+        return Ok(None);
+    };
+    let fetch = Fetch {
+        remote: ends.remote.clone(),
+        tips: Vec::new(),
+        credential: ends.credential.clone(),
+    };
     repo.fetch(&request.dir, env, &fetch, stop).map(Some)
 }
 
 /// Returns the remote's note for a tree, if the request fetches.
-fn remote(repo: &Repo, request: &ReviewRequest, tree: ObjectId, world: &World<'_>) -> Result<Option<Vec<u8>>> {
-    let Some(mut fetched) = fetched(repo, request, world.env, world.stop)? else { return Ok(None) };
-    let Some(notes) = fetched.also(NOTES)? else { return Ok(None) };
+fn remote(
+    repo: &Repo,
+    request: &ReviewRequest,
+    tree: ObjectId,
+    world: &World<'_>,
+) -> Result<Option<Vec<u8>>> {
+    let Some(mut fetched) = fetched(repo, request, world.env, world.stop)? else {
+        return Ok(None);
+    };
+    let Some(notes) = fetched.also(NOTES)? else {
+        return Ok(None);
+    };
     let found = fetched.open()?.note_id(notes, tree)?;
     let Some(note) = found else { return Ok(None) };
     let read = fetched.open()?.note_text(note);
     if read.is_ok() {
         return read.map(Some);
     }
-    // Git assumes that an existing commit is complete, although a partial clone may lack its objects.
+    // Git assumes that an existing commit is complete, although a partial clone may lack its
+    // objects.
     fetched.objects(&[note])?;
     fetched.open()?.note_text(note).map(Some)
 }
@@ -317,9 +427,13 @@ fn remote(repo: &Repo, request: &ReviewRequest, tree: ObjectId, world: &World<'_
 /// Returns the terms of a review, or the reason why it has none.
 fn terms(review: &Review) -> std::result::Result<Terms, &'static str> {
     let (base_tree, head_tree) = trees(review)?;
-    let Some(record) = &review.record else { return Err("the change was not kept as text") };
+    let Some(record) = &review.record else {
+        return Err("the change was not kept as text");
+    };
     if !record.left_out.is_empty() {
-        return Err("a file of the change is not stored as text (too large, or its name indicates secrets)");
+        return Err(
+            "a file of the change is not stored as text (too large, or its name indicates secrets)",
+        );
     }
     Ok(Terms {
         base_tree,
@@ -331,20 +445,37 @@ fn terms(review: &Review) -> std::result::Result<Terms, &'static str> {
 }
 
 fn trees(review: &Review) -> std::result::Result<(String, String), &'static str> {
-    let SourceInfo { base_tree, tree, .. } = &review.source;
-    base_tree.clone().zip(tree.clone()).ok_or("the review does not compare two commits")
+    let SourceInfo {
+        base_tree, tree, ..
+    } = &review.source;
+    base_tree
+        .clone()
+        .zip(tree.clone())
+        .ok_or("the review does not compare two commits")
 }
 
 fn reviewers(review: &Review) -> Vec<Reviewer> {
-    // Only the backends that answered: with several, a later one may be a fallback that was not asked.
-    let answered = review.models.asked.iter().filter_map(|name| Some((name, model_of(review, name)?)));
-    answered.map(|(name, model)| Reviewer { name: name.clone(), model: model.to_owned() }).collect()
+    // Only the backends that answered: with several, a later one may be a fallback that was not
+    // asked.
+    let answered = review
+        .models
+        .asked
+        .iter()
+        .filter_map(|name| Some((name, model_of(review, name)?)));
+    answered
+        .map(|(name, model)| Reviewer {
+            name: name.clone(),
+            model: model.to_owned(),
+        })
+        .collect()
 }
 
 /// Returns the model of a backend; `None` if the backend did not answer.
 fn model_of<'r>(review: &'r Review, backend: &str) -> Option<&'r str> {
     let mut usage = review.models.usage.iter().filter(|u| u.backend == backend);
-    usage.find(|u| !u.model.is_empty()).map(|u| u.model.as_str())
+    usage
+        .find(|u| !u.model.is_empty())
+        .map(|u| u.model.as_str())
 }
 
 #[cfg(test)]

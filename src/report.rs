@@ -1,7 +1,7 @@
 //! Reports: a finished review in the formats that people and programs read.
 //!
-//! Each format is a function over the review, in its own file. Formats make no decisions: the exit code is the same
-//! for all of them.
+//! Each format is a function over the review, in its own file. Formats make no decisions: the exit
+//! code is the same for all of them.
 
 pub mod dotenv;
 mod forge;
@@ -51,8 +51,13 @@ pub enum ReportFormat {
     Html,
 }
 
-/// A format's name on the command line, its description in the help, and the function that writes it.
-type FormatEntry = (&'static str, &'static str, fn(&Review, &Style, &mut dyn Write) -> io::Result<()>);
+/// A format's name on the command line, its description in the help, and the function that writes
+/// it.
+type FormatEntry = (
+    &'static str,
+    &'static str,
+    fn(&Review, &Style, &mut dyn Write) -> io::Result<()>,
+);
 
 impl ReportFormat {
     /// All formats, in the order of the help.
@@ -72,27 +77,55 @@ impl ReportFormat {
 
     fn form(self) -> FormatEntry {
         match self {
-            Self::Human => ("human", "text with code frames, totals and the verdict", human::render),
-            Self::Json => {
-                ("json", "versioned JSON, described by schemas/report.schema.json", |r, _, o| json::render(r, o))
-            }
-            Self::Sarif => ("sarif", "SARIF 2.1.0, for code scanning", |r, _, o| sarif::render(r, o)),
-            Self::Github => ("github", "log of a GitHub Actions step, with annotations", github::render),
-            Self::Summary => ("summary", "Markdown page for $GITHUB_STEP_SUMMARY", |r, _, o| summary::render(r, o)),
-            Self::Markdown => {
-                ("markdown", "Markdown comment for a pull request, within GitHub's size limit", |r, _, o| {
-                    markdown::render(r, o)
-                })
-            }
-            Self::Gitlab => ("gitlab", "GitLab Code Quality report", |r, _, o| gitlab::render(r, o)),
-            Self::Rdjson => ("rdjson", "Reviewdog Diagnostic Format", |r, _, o| rdjson::render(r, o)),
-            Self::Junit => ("junit", "JUnit XML, for Jenkins, GitLab and Azure", |r, _, o| junit::render(r, o)),
+            Self::Human => (
+                "human",
+                "text with code frames, totals and the verdict",
+                human::render,
+            ),
+            Self::Json => (
+                "json",
+                "versioned JSON, described by schemas/report.schema.json",
+                |r, _, o| json::render(r, o),
+            ),
+            Self::Sarif => ("sarif", "SARIF 2.1.0, for code scanning", |r, _, o| {
+                sarif::render(r, o)
+            }),
+            Self::Github => (
+                "github",
+                "log of a GitHub Actions step, with annotations",
+                github::render,
+            ),
+            Self::Summary => (
+                "summary",
+                "Markdown page for $GITHUB_STEP_SUMMARY",
+                |r, _, o| summary::render(r, o),
+            ),
+            Self::Markdown => (
+                "markdown",
+                "Markdown comment for a pull request, within GitHub's size limit",
+                |r, _, o| markdown::render(r, o),
+            ),
+            Self::Gitlab => ("gitlab", "GitLab Code Quality report", |r, _, o| {
+                gitlab::render(r, o)
+            }),
+            Self::Rdjson => ("rdjson", "Reviewdog Diagnostic Format", |r, _, o| {
+                rdjson::render(r, o)
+            }),
+            Self::Junit => (
+                "junit",
+                "JUnit XML, for Jenkins, GitLab and Azure",
+                |r, _, o| junit::render(r, o),
+            ),
             Self::Dotenv => (
                 "dotenv",
                 "key=value lines with verdict and counts, for $GITHUB_OUTPUT and GitLab dotenv reports",
                 |r, _, o| dotenv::render(r, o),
             ),
-            Self::Html => ("html", "one HTML page: the change with its findings", |r, _, o| html::render(r, o)),
+            Self::Html => (
+                "html",
+                "one HTML page: the change with its findings",
+                |r, _, o| html::render(r, o),
+            ),
         }
     }
 
@@ -108,10 +141,16 @@ impl ReportFormat {
 
     /// Parses a name. The error lists the known names.
     pub fn parse(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|f| f.name() == name).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|f| f.name()).collect();
-            format!("unknown format {name:?}, expected one of {}", names.join(", "))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|f| f.name() == name)
+            .ok_or_else(|| {
+                let names: Vec<_> = Self::ALL.iter().map(|f| f.name()).collect();
+                format!(
+                    "unknown format {name:?}, expected one of {}",
+                    names.join(", ")
+                )
+            })
     }
 }
 
@@ -131,14 +170,16 @@ pub struct Style {
     pub verbose: bool,
     /// List rejected and deferred findings.
     pub dispositioned: bool,
-    /// A CI system or a gate prints the report, where suppression comments in the change do not count.
+    /// A CI system or a gate prints the report, where suppression comments in the change do not
+    /// count.
     pub in_ci: bool,
 }
 
 /// Parts of a file link in addition to the path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Links {
-    /// The name of this machine: a terminal that shows a remote session must not open a local file of that path.
+    /// The name of this machine: a terminal that shows a remote session must not open a local file
+    /// of that path.
     pub host: String,
 }
 
@@ -157,11 +198,19 @@ impl Default for Style {
     }
 }
 
-/// Writes a report. Secrets in file names are masked. `style` applies to the reports that a terminal or a log shows.
-pub fn render(review: &Review, format: ReportFormat, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+/// Writes a report. Secrets in file names are masked. `style` applies to the reports that a
+/// terminal or a log shows.
+pub fn render(
+    review: &Review,
+    format: ReportFormat,
+    style: &Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (_, _, write) = format.form();
     let screened = match format {
-        ReportFormat::Human | ReportFormat::Json | ReportFormat::Html => std::borrow::Cow::Borrowed(review),
+        ReportFormat::Human | ReportFormat::Json | ReportFormat::Html => {
+            std::borrow::Cow::Borrowed(review)
+        }
         _ => for_forge(review),
     };
     let review = screened.as_ref();
@@ -177,14 +226,21 @@ pub fn render(review: &Review, format: ReportFormat, style: &Style, out: &mut dy
 /// Returns the line that ends every run on standard error, without a line end.
 pub fn summary_line(review: &Review) -> String {
     let c = &review.coverage;
-    let state = if c.is_complete() && !c.is_truncated() { "complete" } else { "incomplete" };
+    let state = if c.is_complete() && !c.is_truncated() {
+        "complete"
+    } else {
+        "incomplete"
+    };
     let findings: usize = totals(review).iter().map(|(_, n)| n).sum();
     let (reviewed, total, exit) = (c.files_reviewed, c.files_total, review.exit.code());
     let backend = Inert::new(backends(review).join(","));
-    format!("review: {state} files={reviewed}/{total} backend={backend} findings={findings} exit={exit}")
+    format!(
+        "review: {state} files={reviewed}/{total} backend={backend} findings={findings} exit={exit}"
+    )
 }
 
-/// Returns the verdict and its basis, on one line for people: `claude-reviewer: PASS, 2 files reviewed, 3 ms`.
+/// Returns the verdict and its basis, on one line for people:
+/// `claude-reviewer: PASS, 2 files reviewed, 3 ms`.
 pub fn verdict_line(review: &Review) -> String {
     let (word, _) = words::verdict(review);
     let basis = if review.outcome == crate::verdict::Outcome::NothingToReview {
@@ -206,8 +262,16 @@ pub fn changes(since: &Since) -> String {
         (since.new, "new"),
         (since.unchecked, "not checked"),
     ];
-    let parts: Vec<_> = all.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    if parts.is_empty() { "no findings in either round".to_owned() } else { parts.join(", ") }
+    let parts: Vec<_> = all
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} {what}"))
+        .collect();
+    if parts.is_empty() {
+        "no findings in either round".to_owned()
+    } else {
+        parts.join(", ")
+    }
 }
 
 /// Returns the names of the reviewers, `rules` first.
@@ -223,7 +287,8 @@ fn backends(review: &Review) -> Vec<&str> {
     names
 }
 
-/// Returns the number of findings that count, by severity, worst first. Includes findings that are not listed.
+/// Returns the number of findings that count, by severity, worst first. Includes findings that are
+/// not listed.
 fn totals(review: &Review) -> [(Severity, usize); 4] {
     let listed = counts(review, Finding::counts);
     std::array::from_fn(|i| (listed[i].0, listed[i].1 + review.unlisted.counting[i]))
@@ -242,29 +307,53 @@ fn dispositioned(review: &Review) -> usize {
 
 /// Returns the number of suppressed findings.
 fn suppressed(review: &Review) -> usize {
-    review.findings.iter().filter(|f| f.suppressed.is_some()).count() + review.unlisted.suppressed
+    review
+        .findings
+        .iter()
+        .filter(|f| f.suppressed.is_some())
+        .count()
+        + review.unlisted.suppressed
 }
 
 /// Returns the number of listed findings that a predicate selects by severity, worst first.
 fn counts(review: &Review, which: impl Fn(&Finding) -> bool) -> [(Severity, usize); 4] {
-    Severity::ALL.map(|s| (s, review.findings.iter().filter(|f| f.severity() == s && which(f)).count()))
+    Severity::ALL.map(|s| {
+        (
+            s,
+            review
+                .findings
+                .iter()
+                .filter(|f| f.severity() == s && which(f))
+                .count(),
+        )
+    })
 }
 
 /// Joins counts to `1 critical, 2 suggestions`; empty if all are zero.
 fn counted(totals: &[(Severity, usize)]) -> String {
-    let parts = totals.iter().filter(|(_, n)| *n > 0).map(|(severity, n)| match severity {
-        Severity::Suggestion => plural(*n, severity.name()),
-        _ => format!("{n} {severity}"),
-    });
+    let parts = totals
+        .iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(severity, n)| match severity {
+            Severity::Suggestion => plural(*n, severity.name()),
+            _ => format!("{n} {severity}"),
+        });
     parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns `1 file`, `2 files`.
 fn plural(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+    if n == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{n} {noun}s")
+    }
 }
 
 /// Returns the summary line of a run that failed before the review.
 pub fn summary_of_error(status: crate::error::ExitStatus) -> String {
-    format!("review: incomplete files=0/0 backend=none findings=0 exit={}", status.code())
+    format!(
+        "review: incomplete files=0/0 backend=none findings=0 exit={}",
+        status.code()
+    )
 }

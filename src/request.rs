@@ -23,8 +23,12 @@ pub enum Source {
         parent: Option<u32>,
     },
     /// The net change from the merge base to the head, plus the secret rules over every commit.
-    Branch { head: Option<String>, base: Option<String> },
-    /// Like `Branch`, between two commits that a CI event or a forge names, or that the user wants to fetch.
+    Branch {
+        head: Option<String>,
+        base: Option<String>,
+    },
+    /// Like `Branch`, between two commits that a CI event or a forge names, or that the user wants
+    /// to fetch.
     Ends(Box<Ends>),
     /// The ranges that git passes to a pre-push hook, each like `Branch`.
     Push(Vec<PushRange>),
@@ -90,8 +94,8 @@ pub struct Ends {
     pub base: End,
     /// Substitute for a base that no longer exists: the commit before a forced push.
     pub instead: Option<End>,
-    /// Source of the information that there may be no commits between the ends. Without it, an empty change is an
-    /// error and not a pass.
+    /// Source of the information that there may be no commits between the ends. Without it, an
+    /// empty change is an error and not a pass.
     pub may_be_empty: Option<String>,
     /// The remote of both ends: its name or an address.
     pub remote: String,
@@ -105,9 +109,11 @@ pub struct Ends {
 /// One end of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// A full object ID, with the full name of a remote reference that contains it, if there is one.
+    /// A full object ID, with the full name of a remote reference that contains it, if there is
+    /// one.
     Id { id: String, under: Option<String> },
-    /// An abbreviated object ID in lower case, with the full name of the remote reference that contains it.
+    /// An abbreviated object ID in lower case, with the full name of the remote reference that
+    /// contains it.
     Short { id: String, under: Option<String> },
     /// A branch of the remote, by its short name.
     Branch(String),
@@ -129,10 +135,11 @@ pub enum Fetching {
 pub enum Checkout {
     /// The author of the change, who may run any code there.
     Own,
-    /// Another person, in a job with rights that this person lacks: nothing from the worktree is run.
-    Foreign,
-    /// Possibly another person, on the machine of a user who reviews a pull request: nothing from the worktree is
+    /// Another person, in a job with rights that this person lacks: nothing from the worktree is
     /// run.
+    Foreign,
+    /// Possibly another person, on the machine of a user who reviews a pull request: nothing from
+    /// the worktree is run.
     Reviewer,
 }
 
@@ -167,24 +174,29 @@ impl Eq for Credential {}
 impl Credential {
     /// Creates a `Basic` header from a name and a token, as forges accept it from git.
     pub fn basic(url: &str, user: &str, token: &SecretString) -> Self {
-        let pair = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{}", token.expose_secret()));
-        Self { url: url.to_owned(), header: format!("Authorization: Basic {pair}").into() }
+        let pair = base64::engine::general_purpose::STANDARD
+            .encode(format!("{user}:{}", token.expose_secret()));
+        Self {
+            url: url.to_owned(),
+            header: format!("Authorization: Basic {pair}").into(),
+        }
     }
 }
 
 /// One line of a pre-push hook's standard input, or pre-commit's `FROM_REF`/`TO_REF`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushRange {
-    /// The local object ID in hexadecimal; all zeros if the remote reference is deleted. From pre-commit's variables
-    /// it may also be a name (`HEAD`, `refs/heads/main`).
+    /// The local object ID in hexadecimal; all zeros if the remote reference is deleted. From
+    /// pre-commit's variables it may also be a name (`HEAD`, `refs/heads/main`).
     pub local: String,
-    /// The object ID at the remote in hexadecimal; all zeros if the reference is new there. It may also be a name, as
-    /// above.
+    /// The object ID at the remote in hexadecimal; all zeros if the reference is new there. It may
+    /// also be a name, as above.
     pub remote: String,
     /// Name of the reference at the remote, for messages.
     pub name: String,
-    /// Name of the remote, or its address if it has no name; `None` if it is unknown. For a new reference, only
-    /// commits of this remote count as known: branches of other remotes do not matter.
+    /// Name of the remote, or its address if it has no name; `None` if it is unknown. For a new
+    /// reference, only commits of this remote count as known: branches of other remotes do not
+    /// matter.
     pub to: Option<String>,
 }
 
@@ -281,13 +293,14 @@ pub struct ReviewRequest {
     pub record: bool,
     /// The git hook that runs the review; the policy sets its mode.
     pub hook: Option<Hook>,
-    /// Audit whole files for weaknesses: at depth thorough, only the questions about security are asked.
+    /// Audit whole files for weaknesses: at depth thorough, only the questions about security are
+    /// asked.
     pub is_audit: bool,
     /// Given flags that affect only models: without a backend they are an error.
     pub model_flags: Vec<&'static str>,
     pub on_block: OnBlock,
-    /// Worktree whose store of reviews is used; `None` for the reviewed one. A private copy has no store, and tests
-    /// run in it only in a sandbox.
+    /// Worktree whose store of reviews is used; `None` for the reviewed one. A private copy has no
+    /// store, and tests run in it only in a sandbox.
     pub store_of: Option<PathBuf>,
 }
 
@@ -325,12 +338,13 @@ pub struct Naming {
 pub struct Contract {
     /// Path of the contract file, relative to the top of the repository.
     pub file: RepoPath,
-    /// Markdown with a heading for each requirement and criterion, so that a model can cite each of them.
+    /// Markdown with a heading for each requirement and criterion, so that a model can cite each of
+    /// them.
     pub text: String,
     /// Criteria that are judged one by one; never empty.
     pub criteria: Vec<Criterion>,
-    /// Files that are not shown to models as part of the change, because they are about it: the task itself, and
-    /// reports of earlier judgements. The rules scan them all the same.
+    /// Files that are not shown to models as part of the change, because they are about it: the
+    /// task itself, and reports of earlier judgements. The rules scan them all the same.
     pub apart: Vec<RepoPath>,
 }
 
@@ -347,8 +361,8 @@ pub struct Criterion {
 pub struct Previous {
     /// The findings of the previous round and the coder's responses, as text.
     pub text: String,
-    /// Files, in the form of reports, with a finding that the coder explained: models are asked about them again,
-    /// even if the code is unchanged.
+    /// Files, in the form of reports, with a finding that the coder explained: models are asked
+    /// about them again, even if the code is unchanged.
     pub explained: Vec<String>,
     /// The coder explained a finding without a file, so all questions are asked again.
     pub all: bool,

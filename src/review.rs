@@ -127,8 +127,16 @@ impl Stat {
     fn count(&mut self, file: &FileChange) {
         for hunk in file.text().iter().flat_map(|t| &t.hunks) {
             self.shown += hunk.new.count as usize;
-            self.added += hunk.edits.iter().map(|e| e.new.count as usize).sum::<usize>();
-            self.removed += hunk.edits.iter().map(|e| e.old.count as usize).sum::<usize>();
+            self.added += hunk
+                .edits
+                .iter()
+                .map(|e| e.new.count as usize)
+                .sum::<usize>();
+            self.removed += hunk
+                .edits
+                .iter()
+                .map(|e| e.old.count as usize)
+                .sum::<usize>();
         }
     }
 
@@ -226,7 +234,12 @@ pub struct Note {
 impl Note {
     /// Makes a note about the review as a whole.
     pub fn general(origin: &str, text: impl Into<String>) -> Self {
-        Self { file: None, line: None, text: text.into(), origin: origin.to_owned() }
+        Self {
+            file: None,
+            line: None,
+            text: text.into(),
+            origin: origin.to_owned(),
+        }
     }
 }
 
@@ -248,7 +261,9 @@ pub struct World<'a> {
 
 impl std::fmt::Debug for World<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("World").field("now", &self.now).finish_non_exhaustive()
+        f.debug_struct("World")
+            .field("now", &self.now)
+            .finish_non_exhaustive()
     }
 }
 
@@ -286,7 +301,11 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let untested = leave_untested(request, &mut governing.policy);
     notes.splice(0..0, resolved.notes);
     let policy = &governing.policy;
-    if let Some(name) = request.backends.iter().find(|b| policy.backend(b).is_none()) {
+    if let Some(name) = request
+        .backends
+        .iter()
+        .find(|b| policy.backend(b).is_none())
+    {
         let known: Vec<_> = policy.backends.iter().map(|b| b.name.as_str()).collect();
         let error = Error::usage(format!("unknown backend {name}"));
         return Err(error.hint(format!("policy knows {}", known.join(", "))));
@@ -301,12 +320,17 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     phases.end("load the policy");
     let mut parts = resolved.parts;
     if mode == Some(HookMode::Off) {
-        notes.push(Note::general("policy", "hook disabled by the policy: nothing was reviewed"));
+        notes.push(Note::general(
+            "policy",
+            "hook disabled by the policy: nothing was reviewed",
+        ));
         parts.clear();
     }
 
     let rules = RuleSet::new(&policy.rules, &governing.team_rules)?
-        .with_suppressions(Suppressions { honour_added: request.authority == Authority::Worktree })
+        .with_suppressions(Suppressions {
+            honour_added: request.authority == Authority::Worktree,
+        })
         .with_pins(pins::known(resolved.repo.as_ref(), &resolved.base, &parts));
     let files = Files::new(
         (request.files_name, &request.files),
@@ -318,13 +342,20 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     if request.brief.previous.is_empty() {
         files.refuse_unknown(&rules, resolved.repo.as_ref(), &parts)?;
     }
-    let backends = if request.backends.is_empty() { &policy.review.backends } else { &request.backends };
+    let backends = if request.backends.is_empty() {
+        &policy.review.backends
+    } else {
+        &request.backends
+    };
     if let (true, Some(flag)) = (backends.is_empty(), request.model_flags.first()) {
         return Err(without_backend(flag));
     }
     let stop = world.stop;
     let recorder = request.record.then(Recorder::new).transpose()?;
-    let place = resolved.repo.as_ref().and_then(|repo| StoreLocation::of(repo, policy, request, world.env));
+    let place = resolved
+        .repo
+        .as_ref()
+        .and_then(|repo| StoreLocation::of(repo, policy, request, world.env));
     let decisions = decided::load(
         (resolved.repo.as_ref(), request.authority),
         &decided::Bases {
@@ -380,14 +411,36 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         symbols: Arc::default(),
     };
     phases.end("compile the rules");
-    let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
-    phases.end(if asked.is_some() { "scan and ask" } else { "scan" });
-    let RuleResults { mut findings, unlisted, mut coverage, stat, first_change, notes: said, seen, mut pieces } = found;
+    let (found, asked) = if asking.is_needed() {
+        asking.beside_the_rules()?
+    } else {
+        (floor.review(), None)
+    };
+    phases.end(if asked.is_some() {
+        "scan and ask"
+    } else {
+        "scan"
+    });
+    let RuleResults {
+        mut findings,
+        unlisted,
+        mut coverage,
+        stat,
+        first_change,
+        notes: said,
+        seen,
+        mut pieces,
+    } = found;
     notes.extend(said);
     // Ignored and binary files are counted, but none of their content was read.
     let nothing = coverage.files_reviewed == 0 && findings.is_empty() && coverage.is_complete();
-    let of_rules = Share { files_reviewed: coverage.files_reviewed, files_total: coverage.files_total };
-    coverage.by_reviewer.insert(Origin::Rules.name().to_owned(), of_rules);
+    let of_rules = Share {
+        files_reviewed: coverage.files_reviewed,
+        files_total: coverage.files_total,
+    };
+    coverage
+        .by_reviewer
+        .insert(Origin::Rules.name().to_owned(), of_rules);
     coverage.hunks_by_rules = coverage.hunks_reviewed;
     let (mut models, mut tests, mut context) = (Models::default(), None, Vec::new());
     if request.offline && !nothing && !backends.is_empty() && mode != Some(HookMode::Rules) {
@@ -396,7 +449,13 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         models.owed = models::Asking { backends, ..asking }.is_owed();
         for name in backends.iter().filter(|_| models.owed) {
             coverage.failed.push((None, not_asked(name)));
-            coverage.by_reviewer.insert(name.clone(), Share { files_reviewed: 0, ..of_rules });
+            coverage.by_reviewer.insert(
+                name.clone(),
+                Share {
+                    files_reviewed: 0,
+                    ..of_rules
+                },
+            );
         }
         if models.owed {
             coverage.lose(Lost::Everything);
@@ -418,37 +477,81 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         claims.tell(&mut findings);
         // The worktree is read twice: first for the rules, then for the models.
         coverage.lose(lost);
-        let changed = seen.into_iter().filter(|(path, id)| shown.get(path).is_some_and(|theirs| theirs != id));
+        let changed = seen
+            .into_iter()
+            .filter(|(path, id)| shown.get(path).is_some_and(|theirs| theirs != id));
         for (path, _) in changed {
-            coverage.failed.push((Some(path), "it changed while it was reviewed; run the review again".to_owned()));
+            coverage.failed.push((
+                Some(path),
+                "it changed while it was reviewed; run the review again".to_owned(),
+            ));
         }
         findings.extend(claims.findings);
         findings.extend(beside);
         findings = arrange(findings);
-        waive(&mut findings, &waivers, &actor(world.env, resolved.repo.as_ref()));
-        decided::mark(&decisions, &mut findings, resolved.repo.as_ref(), &states, today(world.now));
+        waive(
+            &mut findings,
+            &waivers,
+            &actor(world.env, resolved.repo.as_ref()),
+        );
+        decided::mark(
+            &decisions,
+            &mut findings,
+            resolved.repo.as_ref(),
+            &states,
+            today(world.now),
+        );
         coverage.add(c);
         notes.extend(said);
-        models = Models { owed: models.owed || did.owed, ..did };
+        models = Models {
+            owed: models.owed || did.owed,
+            ..did
+        };
         tests = results;
     }
     if may_remember {
         remembered::save(world.env, top);
     }
     if world.agent.is_some() && models.owed {
-        notes.push(Note::general(agent::NAME, "the author's own agent reviewed this change"));
-        let required = if policy.mcp.agent_review == AgentReview::Counts { &[][..] } else { backends };
+        notes.push(Note::general(
+            agent::NAME,
+            "the author's own agent reviewed this change",
+        ));
+        let required = if policy.mcp.agent_review == AgentReview::Counts {
+            &[][..]
+        } else {
+            backends
+        };
         for name in required {
-            coverage.failed.push((None, format!("backend {name} was not asked: the author's own agent reviewed")));
-            coverage.by_reviewer.insert(name.clone(), Share { files_reviewed: 0, ..of_rules });
+            coverage.failed.push((
+                None,
+                format!("backend {name} was not asked: the author's own agent reviewed"),
+            ));
+            coverage.by_reviewer.insert(
+                name.clone(),
+                Share {
+                    files_reviewed: 0,
+                    ..of_rules
+                },
+            );
             coverage.lose(Lost::Everything);
         }
     }
     notes.extend(unused_waivers(&findings, &waivers));
     if !nothing {
-        coverage.failed.extend(untested.into_iter().chain(without_command).map(|why| (None, why)));
+        coverage.failed.extend(
+            untested
+                .into_iter()
+                .chain(without_command)
+                .map(|why| (None, why)),
+        );
     }
-    coverage.failed.extend(tests.iter().filter_map(TestResults::missing).map(|why| (None, why)));
+    coverage.failed.extend(
+        tests
+            .iter()
+            .filter_map(TestResults::missing)
+            .map(|why| (None, why)),
+    );
     coverage.tidy();
 
     let tested = tests.as_ref().map(|t| t.outcome);
@@ -489,7 +592,10 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         duration: started.elapsed(),
         place,
         is_elsewhere,
-        decisions: Decisions { entries: decisions, states },
+        decisions: Decisions {
+            entries: decisions,
+            states,
+        },
         judged_by: Box::new(governing.policy),
         unrecorded: pieces.iter_mut().filter_map(|p| p.numbers.take()).collect(),
         record: recorder.map(|_| Record::of(pieces)),
@@ -512,7 +618,9 @@ fn leave_untested(request: &ReviewRequest, policy: &mut Policy) -> Option<String
         policy.tests.run = false;
         return None;
     }
-    let Source::Ends(ends) = &request.source else { return None };
+    let Source::Ends(ends) = &request.source else {
+        return None;
+    };
     let place = match ends.checkout {
         Checkout::Own => return None,
         Checkout::Foreign => "a job that has rights which the author of the change lacks",
@@ -553,16 +661,30 @@ impl Review {
     /// # Errors
     ///
     /// `Usage` if a waiver is invalid.
-    pub fn add(&mut self, earlier: Vec<Finding>, request: &ReviewRequest, world: &World<'_>) -> Result<()> {
+    pub fn add(
+        &mut self,
+        earlier: Vec<Finding>,
+        request: &ReviewRequest,
+        world: &World<'_>,
+    ) -> Result<()> {
         let waivers = policy::waivers(&request.waivers, world.env)?;
         self.findings.extend(earlier);
         self.findings = arrange(std::mem::take(&mut self.findings));
-        let actor = self.place.as_ref().map_or_else(|| actor(world.env, None), |p| p.actor.clone());
+        let actor = self
+            .place
+            .as_ref()
+            .map_or_else(|| actor(world.env, None), |p| p.actor.clone());
         waive(&mut self.findings, &waivers, &actor);
         if !self.decisions.entries.is_empty() {
             let repo = Repo::open(&request.dir, world.env).ok();
             let Decisions { entries, states } = &self.decisions;
-            decided::mark(entries, &mut self.findings, repo.as_ref(), states, today(world.now));
+            decided::mark(
+                entries,
+                &mut self.findings,
+                repo.as_ref(),
+                states,
+                today(world.now),
+            );
         }
         self.judge_again(request.on_block);
         Ok(())
@@ -572,7 +694,9 @@ impl Review {
     pub fn vouch(&mut self, backends: &[String], on_block: OnBlock) {
         let told: Vec<String> = backends.iter().map(|b| not_asked(b)).collect();
         let failed = self.coverage.failed.len();
-        self.coverage.failed.retain(|(file, why)| file.is_some() || !told.contains(why));
+        self.coverage
+            .failed
+            .retain(|(file, why)| file.is_some() || !told.contains(why));
         if self.coverage.failed.len() < failed {
             self.coverage.regain(backends);
         }
@@ -584,7 +708,12 @@ impl Review {
 
     /// Adds to the coverage that no receipt replaces the backends that `--offline` skipped.
     pub fn vouched_by_nobody(&mut self, backends: &[String]) {
-        for (_, why) in self.coverage.failed.iter_mut().filter(|(file, _)| file.is_none()) {
+        for (_, why) in self
+            .coverage
+            .failed
+            .iter_mut()
+            .filter(|(file, _)| file.is_none())
+        {
             if let Some(name) = backends.iter().find(|b| not_asked(b) == *why) {
                 *why = format!("backend {name} was not asked, and no receipt covers it");
             }
@@ -605,7 +734,13 @@ impl Review {
     /// ended stays cancelled.
     pub fn judge_again(&mut self, on_block: OnBlock) {
         let tests = self.tests.as_ref().map(|t| t.outcome);
-        self.verdict = judge(&mut self.findings, &self.unlisted, &self.coverage, tests, &self.judged_by);
+        self.verdict = judge(
+            &mut self.findings,
+            &self.unlisted,
+            &self.coverage,
+            tests,
+            &self.judged_by,
+        );
         if self.outcome == Outcome::NothingToReview && !self.findings.is_empty() {
             self.outcome = Outcome::Reviewed;
         }
@@ -642,7 +777,13 @@ struct RuleResults {
 
 impl Floor<'_> {
     fn review(&self) -> RuleResults {
-        let RuleScan { repo, rules, files, policy, .. } = self.scan;
+        let RuleScan {
+            repo,
+            rules,
+            files,
+            policy,
+            ..
+        } = self.scan;
         let mut scanned = self.scan.run(self.parts);
         let unmatched: Vec<_> = files.unmatched().collect();
         if !unmatched.is_empty() {
@@ -654,32 +795,71 @@ impl Floor<'_> {
             governing::weakened(repo, self.parts, (rules, self.scan.authority), &mut scanned);
         }
         let mut counted = std::mem::take(&mut scanned.counted);
-        let mut findings = without_repeats(std::mem::take(&mut scanned.findings), &mut counted, self.parts);
+        let mut findings = without_repeats(
+            std::mem::take(&mut scanned.findings),
+            &mut counted,
+            self.parts,
+        );
         // Findings of files with stricter thresholds than the change as a whole are not gathered.
         let of_all = policy.thresholds(None);
         rules.gather(&|f| policy.thresholds(f.file()) == of_all, &mut findings);
-        Listing::default().cut(&mut findings, 0, |f| counted.push(self.scan.count(f, self.parts)));
+        Listing::default().cut(&mut findings, 0, |f| {
+            counted.push(self.scan.count(f, self.parts))
+        });
         let mut findings = arrange(findings);
         if !self.waivers.is_empty() {
             waive(&mut findings, self.waivers, &actor(self.env, repo));
         }
-        decided::mark(self.decisions, &mut findings, repo, &decided::states(repo, self.parts), self.today);
+        decided::mark(
+            self.decisions,
+            &mut findings,
+            repo,
+            &decided::states(repo, self.parts),
+            self.today,
+        );
         let unlisted = Unlisted::of(&counted, &findings);
-        let Scanned { coverage, first, notes, seen, pieces, stat, .. } = scanned;
-        RuleResults { findings, unlisted, coverage, stat, first_change: first, notes, seen, pieces }
+        let Scanned {
+            coverage,
+            first,
+            notes,
+            seen,
+            pieces,
+            stat,
+            ..
+        } = scanned;
+        RuleResults {
+            findings,
+            unlisted,
+            coverage,
+            stat,
+            first_change: first,
+            notes,
+            seen,
+            pieces,
+        }
     }
 }
 
 /// Drops findings that the commits inside a branch repeat: one finding is enough for a secret that
 /// the net change shows, or that an earlier commit has. Findings are compared by their unmasked
 /// text, so another secret with the same masked text is a separate finding.
-fn without_repeats(findings: Vec<Finding>, counted: &mut Vec<Counted>, parts: &[ChangePart]) -> Vec<Finding> {
+fn without_repeats(
+    findings: Vec<Finding>,
+    counted: &mut Vec<Counted>,
+    parts: &[ChangePart],
+) -> Vec<Finding> {
     let findings = without_net_repeats(findings, parts);
-    let inside: Vec<ObjectId> = parts.iter().filter(|p| p.scope == Scope::Secrets).filter_map(|p| p.commit).collect();
+    let inside: Vec<ObjectId> = parts
+        .iter()
+        .filter(|p| p.scope == Scope::Secrets)
+        .filter_map(|p| p.commit)
+        .collect();
     if inside.is_empty() {
         return findings;
     }
-    let (mut commits, mut kept): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| index_in(&inside, f).is_some());
+    let (mut commits, mut kept): (Vec<_>, Vec<_>) = findings
+        .into_iter()
+        .partition(|f| index_in(&inside, f).is_some());
     commits.sort_by_cached_key(|f| (index_in(&inside, f), f.suppressed.is_some()));
     let mut shown: HashSet<u64> = kept.iter().map(text_of).collect();
     shown.extend(counted.iter().filter(|c| !c.is_inside).map(Counted::text));
@@ -690,21 +870,28 @@ fn without_repeats(findings: Vec<Finding>, counted: &mut Vec<Counted>, parts: &[
 
 /// Returns the index of the commit that has a finding.
 fn index_in(commits: &[ObjectId], f: &Finding) -> Option<usize> {
-    f.commit.and_then(|commit| commits.iter().position(|c| *c == commit))
+    f.commit
+        .and_then(|commit| commits.iter().position(|c| *c == commit))
 }
 
 /// Drops findings that the net change of a range repeats: each of its commits reports the same
 /// findings for the lines that it adds.
 fn without_net_repeats(mut findings: Vec<Finding>, parts: &[ChangePart]) -> Vec<Finding> {
-    let is_range = parts.iter().any(|p| p.is_repeat) && parts.iter().all(|p| p.is_repeat || p.commit.is_some());
+    let is_range = parts.iter().any(|p| p.is_repeat)
+        && parts.iter().all(|p| p.is_repeat || p.commit.is_some());
     if is_range {
-        let shown: HashSet<_> = findings.iter().filter(|f| f.commit.is_some()).map(text_key).collect();
+        let shown: HashSet<_> = findings
+            .iter()
+            .filter(|f| f.commit.is_some())
+            .map(text_key)
+            .collect();
         findings.retain(|f| f.commit.is_some() || !shown.contains(&text_key(f)));
     }
     findings
 }
 
-/// Returns the rule, the file and the text of a finding: two commits that add the same line have equal keys.
+/// Returns the rule, the file and the text of a finding: two commits that add the same line have
+/// equal keys.
 fn text_key(f: &Finding) -> (String, Option<RepoPath>, u64) {
     (f.rule_id().to_owned(), f.file().cloned(), f.identity)
 }
@@ -716,16 +903,32 @@ fn not_asked(backend: &str) -> String {
 /// Marks the findings that waivers cover.
 fn waive(findings: &mut [Finding], waivers: &[Waive], actor: &str) {
     for w in waivers {
-        for f in findings.iter_mut().filter(|f| w.covers(f.fingerprint().as_str())) {
-            f.waived = Some(Waiver { reason: w.reason.clone(), actor: actor.to_owned(), link: None });
+        for f in findings
+            .iter_mut()
+            .filter(|f| w.covers(f.fingerprint().as_str()))
+        {
+            f.waived = Some(Waiver {
+                reason: w.reason.clone(),
+                actor: actor.to_owned(),
+                link: None,
+            });
         }
     }
 }
 
 /// Returns a note for each waiver that covers no finding.
 fn unused_waivers(findings: &[Finding], waivers: &[Waive]) -> Vec<Note> {
-    let unused = waivers.iter().filter(|w| !findings.iter().any(|f| w.covers(f.fingerprint().as_str())));
-    unused.map(|w| Note::general("policy", format!("the waiver of {} matches no finding", w.fingerprint))).collect()
+    let unused = waivers
+        .iter()
+        .filter(|w| !findings.iter().any(|f| w.covers(f.fingerprint().as_str())));
+    unused
+        .map(|w| {
+            Note::general(
+                "policy",
+                format!("the waiver of {} matches no finding", w.fingerprint),
+            )
+        })
+        .collect()
 }
 
 /// Returns the day of a time, in UTC.
@@ -736,14 +939,19 @@ pub(crate) fn today(now: jiff::Timestamp) -> jiff::civil::Date {
 /// Returns the name of the person or job that runs the review, from the environment or the git
 /// identity.
 fn actor(env: &Env, repo: Option<&Repo>) -> String {
-    ["GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BITBUCKET_STEP_TRIGGERER_UUID", "BUILD_REQUESTEDFOR"]
-        .iter()
-        .find_map(|v| env.var(v).map(str::to_owned))
-        .or_else(|| env.var("GIT_AUTHOR_NAME").map(str::to_owned))
-        .or_else(|| match repo?.identity() {
-            (Some(name), Some(email)) => Some(format!("{name} <{email}>")),
-            (name, email) => name.or(email),
-        })
-        .or_else(|| env.var("USER").map(str::to_owned))
-        .unwrap_or_else(|| "unknown".to_owned())
+    [
+        "GITHUB_ACTOR",
+        "GITLAB_USER_LOGIN",
+        "BITBUCKET_STEP_TRIGGERER_UUID",
+        "BUILD_REQUESTEDFOR",
+    ]
+    .iter()
+    .find_map(|v| env.var(v).map(str::to_owned))
+    .or_else(|| env.var("GIT_AUTHOR_NAME").map(str::to_owned))
+    .or_else(|| match repo?.identity() {
+        (Some(name), Some(email)) => Some(format!("{name} <{email}>")),
+        (name, email) => name.or(email),
+    })
+    .or_else(|| env.var("USER").map(str::to_owned))
+    .unwrap_or_else(|| "unknown".to_owned())
 }

@@ -1,8 +1,10 @@
-//! Rounds of a review: recalls earlier findings, compares them with the new ones, and stores the result.
+//! Rounds of a review: recalls earlier findings, compares them with the new ones, and stores the
+//! result.
 //!
-//! The only entry point for the command line, the hooks and MCP. [`review`] adds the known state of a session to the
-//! request, calls [`crate::review`], compares the findings, and passes the result to [`crate::history`]. A model's
-//! statements about earlier findings decide nothing: fingerprints and code regions do.
+//! The only entry point for the command line, the hooks and MCP. [`review`] adds the known state of
+//! a session to the request, calls [`crate::review`], compares the findings, and passes the result
+//! to [`crate::history`]. A model's statements about earlier findings decide nothing: fingerprints
+//! and code regions do.
 
 pub mod advice;
 pub mod apply;
@@ -74,7 +76,8 @@ pub enum Save {
 /// A finished round.
 #[derive(Debug)]
 pub struct Done {
-    /// The review, with its session if it was stored, and with the text of the change if the request asks for it.
+    /// The review, with its session if it was stored, and with the text of the change if the
+    /// request asks for it.
     pub review: Review,
     /// The review as stored, or as it would be stored, then without an ID.
     pub stored: wire::stored::Review,
@@ -82,7 +85,8 @@ pub struct Done {
     pub unsaved: Option<String>,
 }
 
-/// Returns the place of stored reviews, and the store if it exists. For code that reads stored reviews.
+/// Returns the place of stored reviews, and the store if it exists. For code that reads stored
+/// reviews.
 ///
 /// # Errors
 ///
@@ -97,11 +101,14 @@ pub fn open(request: &ReviewRequest, env: &Env) -> Result<(StoreLocation, Option
 ///
 /// # Errors
 ///
-/// Usage: not a valid ID; nothing is stored here. Whether a review with the ID exists is checked by the caller.
+/// Usage: not a valid ID; nothing is stored here. Whether a review with the ID exists is checked by
+/// the caller.
 pub fn named(name: &str, request: &ReviewRequest, env: &Env) -> Result<SessionId> {
     if name != "latest" {
         return SessionId::parse(name).ok_or_else(|| {
-            let error = Error::usage(format!("invalid review ID {name:?}: expected YYYY-MM-DD-NNN or latest"));
+            let error = Error::usage(format!(
+                "invalid review ID {name:?}: expected YYYY-MM-DD-NNN or latest"
+            ));
             error
                 .hint_person("list stored reviews: claude-reviewer history")
                 .hint_agent("list stored reviews with get_review_history")
@@ -111,7 +118,9 @@ pub fn named(name: &str, request: &ReviewRequest, env: &Env) -> Result<SessionId
     let latest = store.map(|s| s.latest()).transpose()?.flatten();
     latest.ok_or_else(|| {
         let error = Error::usage("no review is stored here yet");
-        error.hint_person("claude-reviewer review").hint_agent("request_review makes one")
+        error
+            .hint_person("claude-reviewer review")
+            .hint_agent("request_review makes one")
     })
 }
 
@@ -121,9 +130,9 @@ pub fn named(name: &str, request: &ReviewRequest, env: &Env) -> Result<SessionId
 ///
 /// # Errors
 ///
-/// As [`review::run`]; usage for a follow-up of a session that is unknown, closed, or has no rounds left, and for
-/// globs and revisions with a secret if they are to be stored. A failure to store the review is not an error: it is
-/// part of the result.
+/// As [`review::run`]; usage for a follow-up of a session that is unknown, closed, or has no rounds
+/// left, and for globs and revisions with a secret if they are to be stored. A failure to store the
+/// review is not an error: it is part of the result.
 pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
     review_with(ask, world, |_| Ok(()))
 }
@@ -133,12 +142,20 @@ pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
 /// # Errors
 ///
 /// As [`review`]; the errors of `amend`.
-pub fn review_with(ask: &Ask, world: &World<'_>, amend: impl FnOnce(&mut Review) -> Result<()>) -> Result<Done> {
+pub fn review_with(
+    ask: &Ask,
+    world: &World<'_>,
+    amend: impl FnOnce(&mut Review) -> Result<()>,
+) -> Result<Done> {
     let mut request = ask.request.clone();
     // Text of the user is masked before it is stored, like text for models.
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
     let pull = ask.pull.as_ref().map(|pull| pull::masked(pull, &rules));
-    let mut follow = ask.follow_up.as_ref().map(|id| Follow::open(id, &ask.request, world.env)).transpose()?;
+    let mut follow = ask
+        .follow_up
+        .as_ref()
+        .map(|id| Follow::open(id, &ask.request, world.env))
+        .transpose()?;
     if let Some(follow) = &mut follow {
         follow.pull_of_round.clone_from(&pull);
         follow.refuse_worktree_of_pull(ask)?;
@@ -147,9 +164,19 @@ pub fn review_with(ask: &Ask, world: &World<'_>, amend: impl FnOnce(&mut Review)
     if ask.save != Save::No && follow.is_none() {
         keepable(&request, &rules)?;
     }
-    let said = ask.request.brief.summary.as_deref().map(|s| context::summary(s, &rules));
+    let said = ask
+        .request
+        .brief
+        .summary
+        .as_deref()
+        .map(|s| context::summary(s, &rules));
     let answer = match (&follow, &ask.response) {
-        (Some(f), Some(given)) => Some(given.stored(&f.id.to_string(), f.last().round, &world.now.to_string(), &rules)),
+        (Some(f), Some(given)) => Some(given.stored(
+            &f.id.to_string(),
+            f.last().round,
+            &world.now.to_string(),
+            &rules,
+        )),
         (None, Some(_)) => {
             let error = Error::usage("a response answers a stored review, and none is named");
             return Err(error
@@ -165,15 +192,39 @@ pub fn review_with(ask: &Ask, world: &World<'_>, amend: impl FnOnce(&mut Review)
     let mut phases = Phases::start();
     let record = review.record.take().unwrap_or_default();
     let compared = match &follow {
-        Some(f) => Some(f.compare(&mut review, &record, answer.as_ref(), &request, &rules, world)?),
+        Some(f) => Some(f.compare(
+            &mut review,
+            &record,
+            answer.as_ref(),
+            &request,
+            &rules,
+            world,
+        )?),
         None => None,
     };
     amend(&mut review)?;
-    let pull_command = follow.as_ref().and_then(Follow::pull).or(pull.as_ref()).map(|named| {
-        let repo = Repo::open(&ask.request.dir, world.env).ok();
-        repo.map_or_else(|| format!("{} review pr {}", crate::NAME, named.number), |repo| pull::command(&repo, named))
-    });
-    let round = FinishedRound { ask, follow, pull, pull_command, said, answer, compared, record, rules };
+    let pull_command = follow
+        .as_ref()
+        .and_then(Follow::pull)
+        .or(pull.as_ref())
+        .map(|named| {
+            let repo = Repo::open(&ask.request.dir, world.env).ok();
+            repo.map_or_else(
+                || format!("{} review pr {}", crate::NAME, named.number),
+                |repo| pull::command(&repo, named),
+            )
+        });
+    let round = FinishedRound {
+        ask,
+        follow,
+        pull,
+        pull_command,
+        said,
+        answer,
+        compared,
+        record,
+        rules,
+    };
     let mut done = round.end(review, world);
     phases.end("compare and store");
     done.review.record = ask.request.record.then_some(round.record);
@@ -182,7 +233,11 @@ pub fn review_with(ask: &Ask, world: &World<'_>, amend: impl FnOnce(&mut Review)
 
 /// Rejects a request with a secret that a follow-up would need: masked it would not work.
 fn keepable(request: &ReviewRequest, rules: &RuleSet) -> Result<()> {
-    let what = if request.files.iter().any(|f| stored::masked(f, rules).is_some()) {
+    let what = if request
+        .files
+        .iter()
+        .any(|f| stored::masked(f, rules).is_some())
+    {
         "a pattern of files"
     } else if revision(&request.source).is_some_and(|rev| stored::masked(rev, rules).is_some()) {
         "the name of the revision"
@@ -237,36 +292,59 @@ impl FinishedRound<'_> {
             (Save::Yes, _) if nothing => None,
             (Save::Yes, None) => None,
             (Save::Required, None) => Some(Err("no worktree to store it in".to_owned())),
-            (Save::Yes | Save::Required, Some(place)) => {
-                Some(self.save(&review, place, world).map_err(|e| e.on_one_line()))
-            }
+            (Save::Yes | Save::Required, Some(place)) => Some(
+                self.save(&review, place, world)
+                    .map_err(|e| e.on_one_line()),
+            ),
         };
         let unsaved = match saved {
             Some(Ok(saved)) => {
-                review.session = Some(SessionRef { id: saved.id.to_string(), round: saved.round });
-                return Done { review, stored: saved.review, unsaved: None };
+                review.session = Some(SessionRef {
+                    id: saved.id.to_string(),
+                    round: saved.round,
+                });
+                return Done {
+                    review,
+                    stored: saved.review,
+                    unsaved: None,
+                };
             }
             Some(Err(why)) => Some(why),
             None => None,
         };
         if let (Some(why), Save::Required) = (&unsaved, self.ask.save) {
-            review.lacks(format!("the review could not be stored: {why}"), self.ask.request.on_block);
+            review.lacks(
+                format!("the review could not be stored: {why}"),
+                self.ask.request.on_block,
+            );
         }
         let stored = self.stored(&review, "", number);
-        Done { review, stored, unsaved }
+        Done {
+            review,
+            stored,
+            unsaved,
+        }
     }
 
     fn save(&self, review: &Review, place: &StoreLocation, world: &World<'_>) -> Result<Saved> {
         match &self.follow {
             Some(f) => {
                 let id = f.id.to_string();
-                f.store.append(&f.id, world.now, f.last().round, &self.record, self.answer.clone(), &|round| {
-                    self.stored(review, &id, round)
-                })
+                f.store.append(
+                    &f.id,
+                    world.now,
+                    f.last().round,
+                    &self.record,
+                    self.answer.clone(),
+                    &|round| self.stored(review, &id, round),
+                )
             }
             None => Store::open(place)?.create(world.now, &self.record, &|id| {
                 let id = id.to_string();
-                (self.request(review, place, &id), self.stored(review, &id, 1))
+                (
+                    self.request(review, place, &id),
+                    self.stored(review, &id, 1),
+                )
             }),
         }
     }
@@ -303,19 +381,36 @@ impl FinishedRound<'_> {
     }
 
     /// Returns the request in the format of the store.
-    fn request(&self, review: &Review, place: &StoreLocation, id: &str) -> wire::stored::StoredRequest {
+    fn request(
+        &self,
+        review: &Review,
+        place: &StoreLocation,
+        id: &str,
+    ) -> wire::stored::StoredRequest {
         let asked = &self.ask.request;
         let report = stored::report(review, &self.rules);
         let untracked = matches!(asked.source, Source::Unstaged { untracked: true });
         let rev = revision(&asked.source).map(str::to_owned);
-        let focus = review.judged_by.review.focus.iter().map(|c| c.name().to_owned());
+        let focus = review
+            .judged_by
+            .review
+            .focus
+            .iter()
+            .map(|c| c.name().to_owned());
         wire::stored::StoredRequest {
             schema_version: STORED_VERSION,
             review_id: id.to_owned(),
             timestamp: review.timestamp.to_string(),
             summary: self.said.clone(),
-            relevant_docs: asked.brief.documents.iter().map(|d| self.summary(&d.to_string_lossy())).collect(),
-            focus_areas: focus.chain(asked.brief.focus.iter().map(|f| self.summary(f))).collect(),
+            relevant_docs: asked
+                .brief
+                .documents
+                .iter()
+                .map(|d| self.summary(&d.to_string_lossy()))
+                .collect(),
+            focus_areas: focus
+                .chain(asked.brief.focus.iter().map(|f| self.summary(f)))
+                .collect(),
             source: report.source,
             asked: RequestedSource {
                 rev,

@@ -124,14 +124,22 @@ pub enum Seen {
 impl Suppressions {
     /// Returns which suppressing comments count in a net change.
     fn within_net(self) -> Counting {
-        if self.honour_added { Counting::Net } else { Counting::Base }
+        if self.honour_added {
+            Counting::Net
+        } else {
+            Counting::Base
+        }
     }
 
     /// Returns which suppressing comments count in one commit of several. In gate mode none counts:
     /// the commit before this one is equally under review, and may have added the comments that
     /// this commit does not add.
     fn within_commit(self) -> Counting {
-        if self.honour_added { Counting::All } else { Counting::None }
+        if self.honour_added {
+            Counting::All
+        } else {
+            Counting::None
+        }
     }
 }
 
@@ -245,12 +253,20 @@ pub fn languages() -> &'static [&'static str] {
 /// Returns true if a rename makes a file subject to rules that did not check its old path.
 pub fn comes_alive(old: &RepoPath, new: &RepoPath) -> bool {
     let of = |p: &RepoPath| Languages::of(p.as_bytes(), b"");
-    let family = ["javascript", "typescript"].map(Languages::named).into_iter().flatten();
+    let family = ["javascript", "typescript"]
+        .map(Languages::named)
+        .into_iter()
+        .flatten();
     let family = family.fold(Languages::NONE, Languages::with);
     let (before, after) = (of(old), of(new));
     // JavaScript and TypeScript have the same rules.
-    let before = if before.overlaps(family) { before.with(family) } else { before };
-    let leaves_tests = role::is_test_path(old.as_bytes()) && role::of(new.as_bytes()) == role::FileRole::Program;
+    let before = if before.overlaps(family) {
+        before.with(family)
+    } else {
+        before
+    };
+    let leaves_tests =
+        role::is_test_path(old.as_bytes()) && role::of(new.as_bytes()) == role::FileRole::Program;
     // Rules that skip tests also check files without a language, such as private keys.
     after.goes_beyond(before) || leaves_tests
 }
@@ -290,7 +306,11 @@ impl RuleSet {
     pub fn new(policy: &RulesPolicy, team: &[(String, String)]) -> Result<Self> {
         let mut rules = Self {
             team: team::Team::parse(team)?,
-            folders: policy.paths.iter().map(|p| p.trim_end_matches('/').to_owned()).collect(),
+            folders: policy
+                .paths
+                .iter()
+                .map(|p| p.trim_end_matches('/').to_owned())
+                .collect(),
             disabled: Vec::new(),
             severity: Vec::new(),
             profile: policy.profile,
@@ -308,7 +328,11 @@ impl RuleSet {
             rules.severity.push((index, *severity));
         }
         let is_default = policy.profile == RuleProfile::Default;
-        if !(team.is_empty() && policy.disable.is_empty() && policy.severity.is_empty() && is_default) {
+        if !(team.is_empty()
+            && policy.disable.is_empty()
+            && policy.severity.is_empty()
+            && is_default)
+        {
             rules.hash = Cow::Owned(rules.hash_of(team));
         }
         Ok(rules)
@@ -353,7 +377,12 @@ impl RuleSet {
 
     /// Reports findings that only the whole change shows. `tree` reads the few files that the rules
     /// need.
-    pub fn scan_change(&self, change: &crate::git::Change, tree: &Tree<'_>, out: &mut Vec<Finding>) {
+    pub fn scan_change(
+        &self,
+        change: &crate::git::Change,
+        tree: &Tree<'_>,
+        out: &mut Vec<Finding>,
+    ) {
         self.scan_entries(&change.entries, tree, out);
     }
 
@@ -393,7 +422,13 @@ impl RuleSet {
     /// Searches a text for instructions to a reviewer. A model reads the text in addition to the
     /// change: a commit message, a document, the name of a branch. `what` describes the text.
     /// `file` is its path if it is a file.
-    pub fn scan_beside(&self, what: &str, file: Option<&RepoPath>, text: &[u8], out: &mut Vec<Finding>) {
+    pub fn scan_beside(
+        &self,
+        what: &str,
+        file: Option<&RepoPath>,
+        text: &[u8],
+        out: &mut Vec<Finding>,
+    ) {
         beside::scan(self, what, file, text, out);
     }
 
@@ -432,11 +467,26 @@ impl RuleSet {
 
     /// Reports that the change weakens the policy. `text` describes the weakening, `line` is its
     /// line in the new file.
-    pub fn policy_weakened(&self, file: &RepoPath, line: Option<LineNo>, text: &str, out: &mut Vec<Finding>) {
-        let lines = line.map(|n| LineSpan { first: n, last: n, columns: None });
+    pub fn policy_weakened(
+        &self,
+        file: &RepoPath,
+        line: Option<LineNo>,
+        text: &str,
+        out: &mut Vec<Finding>,
+    ) {
+        let lines = line.map(|n| LineSpan {
+            first: n,
+            last: n,
+            columns: None,
+        });
         let quote = report::whole(text);
-        let sighting =
-            Sighting { file: Some(file), lines, quote: quote.as_bytes(), detail: Some(text), ..Sighting::default() };
+        let sighting = Sighting {
+            file: Some(file),
+            lines,
+            quote: quote.as_bytes(),
+            detail: Some(text),
+            ..Sighting::default()
+        };
         Reporter::new(self, None, out).report("policy-weakened", sighting);
     }
 
@@ -458,20 +508,32 @@ impl RuleSet {
     /// Returns true if the rule compares both sides of a change, or checks the change as a whole. A
     /// scan of a tree does not report all findings of such a rule.
     pub fn is_about_change(&self, id: &str) -> bool {
-        self.index_of(id).is_some_and(|i| self.rule(i).matcher == Matcher::Change)
+        self.index_of(id)
+            .is_some_and(|i| self.rule(i).matcher == Matcher::Change)
     }
 
-    /// Describes every rule: the built-in ones in the order of the catalogue, then the team's in the order of files.
+    /// Describes every rule: the built-in ones in the order of the catalogue, then the team's in
+    /// the order of files.
     pub fn descriptions(&self) -> impl Iterator<Item = Description<'_>> {
         (0..self.len() as u16).map(|i| self.description(i))
     }
 
     fn description(&self, index: u16) -> Description<'_> {
-        let defined = match self.team_index(index).and_then(|i| self.team.written.get(i)) {
-            Some(written) => RuleOrigin::Team { file: &written.file, line: written.line },
+        let defined = match self
+            .team_index(index)
+            .and_then(|i| self.team.written.get(i))
+        {
+            Some(written) => RuleOrigin::Team {
+                file: &written.file,
+                line: written.line,
+            },
             None => RuleOrigin::BuiltIn,
         };
-        Description { severity: self.severity_of(index), defined, ..Description::of(self.rule(index)) }
+        Description {
+            severity: self.severity_of(index),
+            defined,
+            ..Description::of(self.rule(index))
+        }
     }
 
     /// Returns the rule with an ID as the text of a rule file.
@@ -484,19 +546,25 @@ impl RuleSet {
         match self.team_index(index) {
             Some(i) if self.rule(index).matcher == Matcher::Structural => {
                 let written = &self.team.written[i];
-                Err(Error::usage(format!("cannot print {id} as TOML: it is a structural rule"))
-                    .hint(format!("see {}:{}", written.file, written.line)))
+                Err(Error::usage(format!(
+                    "cannot print {id} as TOML: it is a structural rule"
+                ))
+                .hint(format!("see {}:{}", written.file, written.line)))
             }
             Some(i) => Ok(team::to_toml(&self.team.written[i])),
-            None if self.rule(index).matcher == Matcher::Structural => {
-                Err(Error::usage(format!("cannot print {id} as TOML: it is a structural rule"))
-                    .hint_person("write a structural rule: claude-reviewer rules new ID --structural")
-                    .hint_agent("a team's structural rule is a YAML file: see docs/structural-rules.md"))
-            }
+            None if self.rule(index).matcher == Matcher::Structural => Err(Error::usage(format!(
+                "cannot print {id} as TOML: it is a structural rule"
+            ))
+            .hint_person("write a structural rule: claude-reviewer rules new ID --structural")
+            .hint_agent("a team's structural rule is a YAML file: see docs/structural-rules.md")),
             None => team::of_built_in(usize::from(index)).ok_or_else(|| {
-                Error::usage(format!("cannot print {id} as TOML: code of the program decides what it matches"))
-                    .hint_person(format!("read about the rule: claude-reviewer rules explain {id}"))
-                    .hint_agent("a team rule cannot express this rule")
+                Error::usage(format!(
+                    "cannot print {id} as TOML: code of the program decides what it matches"
+                ))
+                .hint_person(format!(
+                    "read about the rule: claude-reviewer rules explain {id}"
+                ))
+                .hint_agent("a team rule cannot express this rule")
             }),
         }
     }
@@ -506,7 +574,9 @@ impl RuleSet {
         let e = Error::usage(format!("unknown rule {id:?}"));
         match self.nearest(id) {
             Some(near) => e.hint(format!("did you mean {near:?}?")),
-            None => e.hint_person("see all rules: claude-reviewer rules list").hint_agent("check the id of the rule"),
+            None => e
+                .hint_person("see all rules: claude-reviewer rules list")
+                .hint_agent("check the id of the rule"),
         }
     }
 
@@ -529,7 +599,9 @@ impl RuleSet {
     /// Only team rules skip rule files. Built-in rules check them like all other files, above all
     /// for secrets.
     fn skips_rule_file(&self, index: u16, path: &[u8]) -> bool {
-        let is_rule_file = [&b".toml"[..], b".yml", b".yaml"].iter().any(|extension| path.ends_with(extension));
+        let is_rule_file = [&b".toml"[..], b".yml", b".yaml"]
+            .iter()
+            .any(|extension| path.ends_with(extension));
         if self.team_index(index).is_none() || !is_rule_file {
             return false;
         }
@@ -551,11 +623,18 @@ impl RuleSet {
 
     /// Returns the IDs of all rules.
     fn ids(&self) -> impl Iterator<Item = &str> {
-        catalog::RULES.iter().chain(&self.team.rules).map(|r| &*r.id)
+        catalog::RULES
+            .iter()
+            .chain(&self.team.rules)
+            .map(|r| &*r.id)
     }
 
     fn index_of(&self, id: &str) -> Option<u16> {
-        catalog::RULES.iter().chain(&self.team.rules).position(|r| r.id == id).map(|i| i as u16)
+        catalog::RULES
+            .iter()
+            .chain(&self.team.rules)
+            .position(|r| r.id == id)
+            .map(|i| i as u16)
     }
 
     /// Returns true for a rule of the catalogue, false for a rule of a team.
@@ -564,14 +643,22 @@ impl RuleSet {
     }
 
     fn is_enabled(&self, index: u16) -> bool {
-        let is_disabled = self.disabled.get(usize::from(index)).copied().unwrap_or(false);
+        let is_disabled = self
+            .disabled
+            .get(usize::from(index))
+            .copied()
+            .unwrap_or(false);
         !is_disabled && (self.profile == RuleProfile::Audit || !self.rule(index).is_audit)
     }
 
     fn severity_of(&self, index: u16) -> Severity {
         let rule = self.rule(index);
-        let of_profile = rule.audit_severity.filter(|_| self.profile == RuleProfile::Audit);
-        self.severity_set(index).or(of_profile).unwrap_or(rule.severity)
+        let of_profile = rule
+            .audit_severity
+            .filter(|_| self.profile == RuleProfile::Audit);
+        self.severity_set(index)
+            .or(of_profile)
+            .unwrap_or(rule.severity)
     }
 
     /// Returns the severity of a finding of a rule if the origin of the value is unknown.
@@ -580,12 +667,17 @@ impl RuleSet {
             RuleProfile::Default => Severity::Suggestion,
             RuleProfile::Audit => Severity::Minor,
         };
-        self.severity_set(index).unwrap_or_else(|| of_profile.min(self.severity_of(index)))
+        self.severity_set(index)
+            .unwrap_or_else(|| of_profile.min(self.severity_of(index)))
     }
 
     /// Returns the severity that policy sets for a rule by its name.
     fn severity_set(&self, index: u16) -> Option<Severity> {
-        self.severity.iter().rev().find(|(i, _)| *i == index).map(|(_, s)| *s)
+        self.severity
+            .iter()
+            .rev()
+            .find(|(i, _)| *i == index)
+            .map(|(_, s)| *s)
     }
 
     /// Returns a rule's expressions. `None`: the rule has none, or an invalid one (tests and the
@@ -639,7 +731,11 @@ impl RuleSet {
             field(self.profile.name().as_bytes());
         }
         for i in 0..self.len() as u16 {
-            field(if self.is_enabled(i) { self.severity_of(i).name().as_bytes() } else { b"off" });
+            field(if self.is_enabled(i) {
+                self.severity_of(i).name().as_bytes()
+            } else {
+                b"off"
+            });
         }
         for (name, content) in team {
             field(name.as_bytes());

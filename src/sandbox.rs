@@ -1,9 +1,9 @@
-//! Runs code that a model wrote, isolated from the machine: without network access, without the user's home, and with
-//! one private folder that it can write.
+//! Runs code that a model wrote, isolated from the machine: without network access, without the
+//! user's home, and with one private folder that it can write.
 //!
-//! The sandbox is bubblewrap, or the container command that the operator configures. Before any code runs in it, a
-//! probe checks that commands start, that the network is off, and that files outside of the private folder cannot be
-//! written. Without a sandbox, such code is never run.
+//! The sandbox is bubblewrap, or the container command that the operator configures. Before any
+//! code runs in it, a probe checks that commands start, that the network is off, and that files
+//! outside of the private folder cannot be written. Without a sandbox, such code is never run.
 
 use crate::env::Env;
 use crate::process::{End, Output, Program, find_program, run};
@@ -42,13 +42,31 @@ pub const TOOLCHAIN: &[&str] = &[
     "DOTNET_ROOT",
 ];
 /// Variables that a container program needs to find its engine.
-const ENGINE: &[&str] =
-    &["PATH", "HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST"];
+const ENGINE: &[&str] = &[
+    "PATH",
+    "HOME",
+    "XDG_RUNTIME_DIR",
+    "DOCKER_HOST",
+    "DOCKER_CONTEXT",
+    "DOCKER_CONFIG",
+    "CONTAINER_HOST",
+];
 
 /// System folders that bubblewrap shows: programs and libraries.
-const SYSTEM: &[&str] =
-    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/nix/store", "/gnu/store", "/run/current-system"];
-/// Files of `/etc` that programs need. Machine configuration can contain credentials, so the rest is hidden.
+const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/opt",
+    "/nix/store",
+    "/gnu/store",
+    "/run/current-system",
+];
+/// Files of `/etc` that programs need. Machine configuration can contain credentials, so the rest
+/// is hidden.
 const ETC: &[&str] = &[
     "/etc/alternatives",
     "/etc/group",
@@ -99,8 +117,9 @@ done
 exit 42
 "#;
 
-/// Sets limits, then runs the command `$1`: `$2` KiB of data, `$3` blocks of 512 bytes in a file, `$4` seconds. Skips
-/// a limit that the shell does not support. `timeout` ends a container whose client was killed.
+/// Sets limits, then runs the command `$1`: `$2` KiB of data, `$3` blocks of 512 bytes in a file,
+/// `$4` seconds. Skips a limit that the shell does not support. `timeout` ends a container whose
+/// client was killed.
 const LIMITED: &str = r#"
 ulimit -c 0 2>/dev/null
 ulimit -d "$2" 2>/dev/null
@@ -112,9 +131,11 @@ exec sh -c "$1"
 /// The operator's settings for the sandbox.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
-    /// A container program and its arguments, with `{tree}` for the private folder; empty for bubblewrap.
+    /// A container program and its arguments, with `{tree}` for the private folder; empty for
+    /// bubblewrap.
     pub command: &'a [String],
-    /// Additional folders that bubblewrap shows read-only: absolute, below `~/`, or inside the worktree.
+    /// Additional folders that bubblewrap shows read-only: absolute, below `~/`, or inside the
+    /// worktree.
     pub paths: &'a [String],
     /// The reviewed worktree.
     pub top: Option<&'a Path>,
@@ -154,16 +175,33 @@ impl Sandbox {
     ///
     /// # Errors
     /// One line: the program is missing, does not start, or does not isolate.
-    pub async fn open(settings: &Settings<'_>, env: &Env, folders: Folders<'_>, stop: &Stop) -> Result<Self, String> {
+    pub async fn open(
+        settings: &Settings<'_>,
+        env: &Env,
+        folders: Folders<'_>,
+        stop: &Stop,
+    ) -> Result<Self, String> {
         let kind = match settings.command.split_first() {
             None => {
-                let program = find_program("bwrap", env, settings.top).map_err(|e| e.to_string())?;
-                let home = env.os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
-                SandboxKind::Bubblewrap { program, home, shown: shown(settings, env)? }
+                let program =
+                    find_program("bwrap", env, settings.top).map_err(|e| e.to_string())?;
+                let home = env
+                    .os("HOME")
+                    .map(PathBuf::from)
+                    .and_then(|home| home.canonicalize().ok());
+                SandboxKind::Bubblewrap {
+                    program,
+                    home,
+                    shown: shown(settings, env)?,
+                }
             }
             Some((program, arguments)) => {
-                let program = find_program(program, env, settings.top).map_err(|e| e.to_string())?;
-                SandboxKind::Container { program, arguments: arguments.to_vec() }
+                let program =
+                    find_program(program, env, settings.top).map_err(|e| e.to_string())?;
+                SandboxKind::Container {
+                    program,
+                    arguments: arguments.to_vec(),
+                }
             }
         };
         let environment = match kind {
@@ -172,21 +210,32 @@ impl Sandbox {
         };
         let sandbox = Self { kind, environment };
         let deadline = Instant::now() + PROBE_TIME;
-        let output = sandbox.start(&["-c".into(), PROBE.into()], folders, deadline, stop).await;
+        let output = sandbox
+            .start(&["-c".into(), PROBE.into()], folders, deadline, stop)
+            .await;
         let output = output.map_err(|e| format!("{} does not start: {e}", sandbox.name()))?;
         match output.end {
             End::Exit(READY) => Ok(sandbox),
-            End::Exit(HAS_NETWORK) => Err(format!("{} does not turn off the network", sandbox.name())),
-            End::Exit(WRITES_OUTSIDE) => Err(format!("{} has writable system folders", sandbox.name())),
+            End::Exit(HAS_NETWORK) => {
+                Err(format!("{} does not turn off the network", sandbox.name()))
+            }
+            End::Exit(WRITES_OUTSIDE) => {
+                Err(format!("{} has writable system folders", sandbox.name()))
+            }
             end => {
                 let said = String::from_utf8_lossy(&output.stderr);
                 let said = Inert::new(said.lines().next().unwrap_or_default());
-                Err(format!("{} does not start a command ({}): {said}", sandbox.name(), described(end)))
+                Err(format!(
+                    "{} does not start a command ({}): {said}",
+                    sandbox.name(),
+                    described(end)
+                ))
             }
         }
     }
 
-    /// Finds and probes the configured sandbox, for callers outside of a runtime. Returns the name of its program.
+    /// Finds and probes the configured sandbox, for callers outside of a runtime. Returns the name
+    /// of its program.
     ///
     /// # Errors
     /// Same as [`Self::open`], or the folder for the probe cannot be created.
@@ -194,35 +243,58 @@ impl Sandbox {
         // The caller's thread may belong to a runtime.
         let opened = std::thread::scope(|s| s.spawn(|| Self::probe(settings, env)).join());
         let opened = opened.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
-        opened.map_err(|e| e.to_string())?.map(|sandbox| sandbox.name())
+        opened
+            .map_err(|e| e.to_string())?
+            .map(|sandbox| sandbox.name())
     }
 
     /// Opens the sandbox in a folder of its own, with a runtime of its own.
     fn probe(settings: &Settings<'_>, env: &Env) -> io::Result<Result<Self, String>> {
         let (tree, scratch) = (tempfile::tempdir()?, tempfile::tempdir()?);
-        let folders = Folders { tree: tree.path(), scratch: scratch.path() };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let folders = Folders {
+            tree: tree.path(),
+            scratch: scratch.path(),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         Ok(runtime.block_on(Self::open(settings, env, folders, &Stop::default())))
     }
 
     /// Returns the name of the program.
     pub fn name(&self) -> String {
-        let (SandboxKind::Bubblewrap { program, .. } | SandboxKind::Container { program, .. }) = &self.kind;
-        program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        let (SandboxKind::Bubblewrap { program, .. } | SandboxKind::Container { program, .. }) =
+            &self.kind;
+        program
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
     }
 
     /// Runs a shell command in the private folder, at most until the deadline.
     ///
     /// # Errors
     /// The sandbox does not start.
-    pub async fn run(&self, command: &str, folders: Folders<'_>, deadline: Instant, stop: &Stop) -> io::Result<Output> {
-        let seconds = deadline.saturating_duration_since(Instant::now()).as_secs().max(1);
-        let limits = [MAX_MEMORY >> 10, MAX_FILE >> 9, seconds].map(|n| OsString::from(n.to_string()));
+    pub async fn run(
+        &self,
+        command: &str,
+        folders: Folders<'_>,
+        deadline: Instant,
+        stop: &Stop,
+    ) -> io::Result<Output> {
+        let seconds = deadline
+            .saturating_duration_since(Instant::now())
+            .as_secs()
+            .max(1);
+        let limits =
+            [MAX_MEMORY >> 10, MAX_FILE >> 9, seconds].map(|n| OsString::from(n.to_string()));
         let mut words: Vec<OsString> = ["-c", LIMITED, "sh", command].map(OsString::from).to_vec();
         words.extend(limits);
         let mut output = self.start(&words, folders, deadline, stop).await?;
         // The inner limit has whole seconds, so it can be reached first.
-        if output.end == End::Exit(TIMED_OUT) && Instant::now() + Duration::from_secs(2) > deadline {
+        if output.end == End::Exit(TIMED_OUT) && Instant::now() + Duration::from_secs(2) > deadline
+        {
             output.end = End::TimedOut;
         }
         Ok(output)
@@ -237,8 +309,14 @@ impl Sandbox {
         stop: &Stop,
     ) -> io::Result<Output> {
         let (path, mut args) = match &self.kind {
-            SandboxKind::Bubblewrap { program, home, shown } => (program, bubblewrap(home.as_deref(), shown, folders)?),
-            SandboxKind::Container { program, arguments } => (program, container(arguments, folders.tree)),
+            SandboxKind::Bubblewrap {
+                program,
+                home,
+                shown,
+            } => (program, bubblewrap(home.as_deref(), shown, folders)?),
+            SandboxKind::Container { program, arguments } => {
+                (program, container(arguments, folders.tree))
+            }
         };
         args.push("sh".into());
         args.extend(words.iter().cloned());
@@ -273,15 +351,21 @@ fn shown(settings: &Settings<'_>, env: &Env) -> Result<Vec<(PathBuf, PathBuf)>, 
     let home = env.os("HOME").map(PathBuf::from);
     let mut all = Vec::new();
     for path in settings.paths {
-        let below_home = path.strip_prefix("~/").and_then(|rest| home.as_ref().map(|home| home.join(rest)));
+        let below_home = path
+            .strip_prefix("~/")
+            .and_then(|rest| home.as_ref().map(|home| home.join(rest)));
         let absolute = below_home.or_else(|| Some(PathBuf::from(path)).filter(|p| p.is_absolute()));
         match (absolute, settings.top) {
             (Some(place), _) => all.push((place.clone(), place)),
             (None, Some(top)) => {
                 // The change could put a link there that leads out of the repository.
-                let Ok(place) = top.join(path).canonicalize() else { continue };
+                let Ok(place) = top.join(path).canonicalize() else {
+                    continue;
+                };
                 if !top.canonicalize().is_ok_and(|top| place.starts_with(top)) {
-                    return Err(format!("{path} of sandbox_paths leads out of the repository"));
+                    return Err(format!(
+                        "{path} of sandbox_paths leads out of the repository"
+                    ));
                 }
                 all.push((place, Path::new(TREE).join(path)));
             }
@@ -293,14 +377,22 @@ fn shown(settings: &Settings<'_>, env: &Env) -> Result<Vec<(PathBuf, PathBuf)>, 
 
 /// Returns the variables of the environment that are set.
 fn variables(names: &[&str], env: &Env) -> Vec<(OsString, OsString)> {
-    names.iter().filter_map(|name| Some((OsString::from(name), env.os(name)?.clone()))).collect()
+    names
+        .iter()
+        .filter_map(|name| Some((OsString::from(name), env.os(name)?.clone())))
+        .collect()
 }
 
 /// Returns the environment inside of bubblewrap, where the home is a folder for temporary files.
 fn inner_environment(env: &Env) -> Vec<(OsString, OsString)> {
     let mut all = variables(TOOLCHAIN, env);
     all.extend(
-        [("HOME", "/tmp"), ("TMPDIR", "/tmp"), ("XDG_CACHE_HOME", "/tmp/.cache")].map(|(n, v)| (n.into(), v.into())),
+        [
+            ("HOME", "/tmp"),
+            ("TMPDIR", "/tmp"),
+            ("XDG_CACHE_HOME", "/tmp/.cache"),
+        ]
+        .map(|(n, v)| (n.into(), v.into())),
     );
     all
 }
@@ -309,21 +401,51 @@ fn inner_environment(env: &Env) -> Vec<(OsString, OsString)> {
 ///
 /// # Errors
 /// The folder for shared memory cannot be created.
-fn bubblewrap(home: Option<&Path>, shown: &[(PathBuf, PathBuf)], folders: Folders<'_>) -> io::Result<Vec<OsString>> {
+fn bubblewrap(
+    home: Option<&Path>,
+    shown: &[(PathBuf, PathBuf)],
+    folders: Folders<'_>,
+) -> io::Result<Vec<OsString>> {
     let shared_memory = folders.scratch.join("shm");
     std::fs::create_dir_all(&shared_memory)?;
     let mut args: Vec<OsString> = Vec::new();
-    let mut add = |words: &[&dyn AsRef<std::ffi::OsStr>]| args.extend(words.iter().map(|w| w.as_ref().to_owned()));
-    add(&[&"--unshare-all", &"--die-with-parent", &"--new-session", &"--cap-drop", &"ALL"]);
-    for folder in SYSTEM.iter().chain(ETC).map(PathBuf::from).chain(java_settings()) {
+    let mut add = |words: &[&dyn AsRef<std::ffi::OsStr>]| {
+        args.extend(words.iter().map(|w| w.as_ref().to_owned()))
+    };
+    add(&[
+        &"--unshare-all",
+        &"--die-with-parent",
+        &"--new-session",
+        &"--cap-drop",
+        &"ALL",
+    ]);
+    for folder in SYSTEM
+        .iter()
+        .chain(ETC)
+        .map(PathBuf::from)
+        .chain(java_settings())
+    {
         add(&[&"--ro-bind-try", &folder, &folder]);
     }
     if let Some(home) = home.filter(|home| SYSTEM.iter().any(|folder| home.starts_with(folder))) {
         add(&[&"--tmpfs", &home]);
     }
     add(&[&"--proc", &"/proc", &"--dev", &"/dev"]);
-    add(&[&"--bind", &shared_memory, &"/dev/shm", &"--remount-ro", &"/dev"]);
-    add(&[&"--bind", &folders.scratch, &"/tmp", &"--bind", &folders.tree, &TREE]);
+    add(&[
+        &"--bind",
+        &shared_memory,
+        &"/dev/shm",
+        &"--remount-ro",
+        &"/dev",
+    ]);
+    add(&[
+        &"--bind",
+        &folders.scratch,
+        &"/tmp",
+        &"--bind",
+        &folders.tree,
+        &TREE,
+    ]);
     for (place, at) in shown {
         add(&[&"--ro-bind-try", place, at]);
     }
@@ -333,8 +455,15 @@ fn bubblewrap(home: Option<&Path>, shown: &[(PathBuf, PathBuf)], folders: Folder
 
 /// Returns the configuration folders of Java runtimes, whose names contain the version.
 fn java_settings() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir("/etc").into_iter().flatten().flatten().map(|e| e.path());
-    let java = entries.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("java-")));
+    let entries = std::fs::read_dir("/etc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|e| e.path());
+    let java = entries.filter(|path| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("java-"))
+    });
     let mut all: Vec<PathBuf> = java.collect();
     all.sort();
     all
@@ -343,7 +472,10 @@ fn java_settings() -> Vec<PathBuf> {
 /// Returns the arguments of a container program with the path of the private folder.
 fn container(arguments: &[String], tree: &Path) -> Vec<OsString> {
     let tree = tree.to_string_lossy();
-    arguments.iter().map(|a| a.replace(PLACEHOLDER, &tree).into()).collect()
+    arguments
+        .iter()
+        .map(|a| a.replace(PLACEHOLDER, &tree).into())
+        .collect()
 }
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ impl Default for Stop {
 impl Stop {
     /// Stops the run. Only the first signal counts.
     pub fn now(&self, signal: Signal) {
-        self.0.send_if_modified(|s| s.is_none() && s.replace(signal).is_none());
+        self.0
+            .send_if_modified(|s| s.is_none() && s.replace(signal).is_none());
     }
 
     /// Returns the signal that stopped the run, if there is one.

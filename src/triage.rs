@@ -1,8 +1,10 @@
-//! Triage in the terminal: decisions on the findings of a stored review, and the menu of sensible next commands.
+//! Triage in the terminal: decisions on the findings of a stored review, and the menu of sensible
+//! next commands.
 //!
-//! State machines over `(State, Event) -> (State, Effects)` and views over `(&State, Size) -> Buffer`, both pure. The
-//! edge (`cli/triage`, `cli/screen`) reads keys, runs effects and draws. Untrusted text reaches a cell only through
-//! [`crate::untrusted`], in [`paper`].
+//! State machines over `(State, Event) -> (State, Effects)` and views over
+//! `(&State, Size) -> Buffer`, both pure. The edge (`cli/triage`, `cli/screen`) reads keys, runs
+//! effects and draws. Untrusted text reaches a cell only through [`crate::untrusted`], in
+//! [`paper`].
 
 pub mod code;
 pub mod filter;
@@ -31,7 +33,10 @@ pub struct Size {
 
 impl Size {
     /// The smallest terminal that triage and the menu are drawn on.
-    pub const LEAST: Self = Self { width: 40, height: 10 };
+    pub const LEAST: Self = Self {
+        width: 40,
+        height: 10,
+    };
 
     /// Returns true if the terminal is too small to draw on.
     pub fn is_too_small(self) -> bool {

@@ -1,8 +1,8 @@
 //! Escapes untrusted text, with one function for each output format.
 //!
-//! File names, code, and messages of models and servers can contain any characters. Characters that a terminal, a CI
-//! log or a SARIF viewer would act on are shown as escapes, such as `\x1b`, `\u{202e}` or `\xff`. No character is
-//! dropped.
+//! File names, code, and messages of models and servers can contain any characters. Characters that
+//! a terminal, a CI log or a SARIF viewer would act on are shown as escapes, such as `\x1b`,
+//! `\u{202e}` or `\xff`. No character is dropped.
 
 mod command;
 mod markdown;
@@ -21,10 +21,12 @@ const TAB: usize = 4;
 /// Combining marks on one letter, at most. More of them could cover the lines around it.
 const MAX_MARKS: usize = 8;
 
-/// Text that is safe for a terminal or a CI log: one line without control characters, without characters that reorder
-/// or hide other text, and without legacy workflow commands (`##[error]`, `##vso[task…]`).
+/// Text that is safe for a terminal or a CI log: one line without control characters, without
+/// characters that reorder or hide other text, and without legacy workflow commands (`##[error]`,
+/// `##vso[task…]`).
 ///
-/// A line of output must also not begin with `::`; the code that composes lines calls [`guard_line`].
+/// A line of output must also not begin with `::`; the code that composes lines calls
+/// [`guard_line`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inert(String);
 
@@ -32,7 +34,8 @@ impl Inert {
     /// Escapes untrusted text; line ends become `\n`, tabs become spaces.
     pub fn new(text: impl AsRef<[u8]>) -> Self {
         let text = text.as_ref();
-        let plain = text.iter().all(|b| matches!(b, b' '..=b'~')) && memchr::memmem::find(text, b"##").is_none();
+        let plain = text.iter().all(|b| matches!(b, b' '..=b'~'))
+            && memchr::memmem::find(text, b"##").is_none();
         match std::str::from_utf8(text) {
             // The common case.
             Ok(text) if plain => Self(text.to_owned()),
@@ -50,7 +53,8 @@ impl Inert {
         &self.0
     }
 
-    /// Returns a part of the text. The range must be on character boundaries; otherwise the part is empty.
+    /// Returns a part of the text. The range must be on character boundaries; otherwise the part is
+    /// empty.
     #[must_use]
     pub fn part(&self, range: impl std::slice::SliceIndex<str, Output = str>) -> Self {
         Self(self.0.get(range).unwrap_or_default().to_owned())
@@ -59,7 +63,14 @@ impl Inert {
     /// Returns the text before `from` and after `to` with a sign between, which must not be empty.
     #[must_use]
     pub fn without(&self, from: usize, to: usize, sign: &'static str) -> Self {
-        Self([self.part(..from).0.as_str(), sign, self.part(to..).0.as_str()].concat())
+        Self(
+            [
+                self.part(..from).0.as_str(),
+                sign,
+                self.part(to..).0.as_str(),
+            ]
+            .concat(),
+        )
     }
 
     /// Returns the text in a form that is safe at the start of a line.
@@ -112,7 +123,12 @@ pub struct Piece {
 impl Piece {
     /// Creates a piece of spaces.
     pub fn blank(width: usize) -> Self {
-        Self { shown: " ".repeat(width), width, bytes: 0, escaped: false }
+        Self {
+            shown: " ".repeat(width),
+            width,
+            bytes: 0,
+            escaped: false,
+        }
     }
 
     /// Returns the shown text.
@@ -182,7 +198,12 @@ impl PieceContext {
         self.previous = None;
         self.marks = 0;
         self.command = LoggingCommand::No;
-        Piece { shown, width, bytes, escaped: true }
+        Piece {
+            shown,
+            width,
+            bytes,
+            escaped: true,
+        }
     }
 
     fn char(&mut self, c: char, next: Option<char>) -> Piece {
@@ -192,7 +213,12 @@ impl PieceContext {
             self.column += width;
             self.previous = None;
             self.command = LoggingCommand::No;
-            return Piece { shown: " ".repeat(width), width, bytes, escaped: false };
+            return Piece {
+                shown: " ".repeat(width),
+                width,
+                bytes,
+                escaped: false,
+            };
         }
         let command = match (self.command, c) {
             (LoggingCommand::No, '#') => LoggingCommand::Hash,
@@ -210,7 +236,12 @@ impl PieceContext {
         self.command = command;
         self.previous = Some(c);
         self.column += width;
-        Piece { shown: c.to_string(), width, bytes, escaped: false }
+        Piece {
+            shown: c.to_string(),
+            width,
+            bytes,
+            escaped: false,
+        }
     }
 }
 
@@ -223,13 +254,15 @@ fn escape_of(c: char) -> String {
     }
 }
 
-/// Returns true if code has a character that hides or reorders text; line ends and tabs do not count.
+/// Returns true if code has a character that hides or reorders text; line ends and tabs do not
+/// count.
 pub fn has_active(code: &str) -> bool {
-    code.chars().any(|c| !matches!(c, '\n' | '\t') && is_active(c))
+    code.chars()
+        .any(|c| !matches!(c, '\n' | '\t') && is_active(c))
 }
 
-/// Returns true for control characters, characters that reorder or hide text, characters without width (Unicode's
-/// default ignorable code points), and line separators.
+/// Returns true for control characters, characters that reorder or hide text, characters without
+/// width (Unicode's default ignorable code points), and line separators.
 pub fn is_active(c: char) -> bool {
     c.is_control()
         || matches!(u32::from(c),
@@ -239,13 +272,15 @@ pub fn is_active(c: char) -> bool {
             | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A | 0xE0000..=0xE0FFF)
 }
 
-/// Returns true if a joiner or a variation selector has a legitimate use: inside an emoji, or between letters of
-/// scripts that need it.
+/// Returns true if a joiner or a variation selector has a legitimate use: inside an emoji, or
+/// between letters of scripts that need it.
 pub fn joins(previous: Option<char>, c: char, next: Option<char>) -> bool {
     match (previous, c, next) {
         (Some(p), '\u{fe0f}', _) => is_emoji(p),
         (Some(p), '\u{200d}', Some(n)) if is_emoji(n) => is_emoji(p) || p == '\u{fe0f}',
-        (Some(p), '\u{200c}' | '\u{200d}', Some(n)) => is_of_joining_script(p) && is_of_joining_script(n),
+        (Some(p), '\u{200c}' | '\u{200d}', Some(n)) => {
+            is_of_joining_script(p) && is_of_joining_script(n)
+        }
         _ => false,
     }
 }
@@ -316,7 +351,9 @@ pub fn uri(path: &[u8]) -> String {
         }
         for b in segment {
             match b {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(*b)),
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                    out.push(char::from(*b))
+                }
                 _ => out.push_str(&format!("%{b:02X}")),
             }
         }
@@ -324,8 +361,8 @@ pub fn uri(path: &[u8]) -> String {
     out
 }
 
-/// Returns a path without components that lead out of the repository: no root, no `.`, no `..`, like [`uri`], but not
-/// percent-encoded.
+/// Returns a path without components that lead out of the repository: no root, no `.`, no `..`,
+/// like [`uri`], but not percent-encoded.
 pub fn relative(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for segment in path.split('/').filter(|s| !s.is_empty()) {
@@ -363,21 +400,32 @@ mod tests {
             ("a\nb", "a\\nb"),
             ("\x7f\x08\0", "\\x7f\\x08\\x00"),
             ("a\u{202e}b\u{2066}c", "a\\u{202e}b\\u{2066}c"),
-            ("a\u{200b}b\u{feff}c\u{ad}d", "a\\u{200b}b\\u{feff}c\\u{ad}d"),
+            (
+                "a\u{200b}b\u{feff}c\u{ad}d",
+                "a\\u{200b}b\\u{feff}c\\u{ad}d",
+            ),
             ("\u{e0041}\u{fe01}", "\\u{e0041}\\u{fe01}"),
             ("a\u{2028}b\u{85}c", "a\\u{2028}b\\u{85}c"),
             ("a\tb", "a   b"),
         ] {
             assert_eq!(Inert::new(text).as_str(), shown, "{text:?}");
         }
-        assert_eq!(Inert::new(b"caf\xe9 \xf0\x9f").as_str(), "caf\\xe9 \\xf0\\x9f");
+        assert_eq!(
+            Inert::new(b"caf\xe9 \xf0\x9f").as_str(),
+            "caf\\xe9 \\xf0\\x9f"
+        );
     }
 
     #[test]
     fn honest_joiners_stay() {
-        for text in
-            ["👩\u{200d}👩\u{200d}👧", "❤\u{fe0f}", "می\u{200c}خواهم", "क\u{94d}\u{200d}ष", "e\u{301}", "日本語"]
-        {
+        for text in [
+            "👩\u{200d}👩\u{200d}👧",
+            "❤\u{fe0f}",
+            "می\u{200c}خواهم",
+            "क\u{94d}\u{200d}ष",
+            "e\u{301}",
+            "日本語",
+        ] {
             assert_eq!(Inert::new(text).as_str(), text);
         }
         assert_eq!(Inert::new("pass\u{200d}word").as_str(), "pass\\u{200d}word");
@@ -393,7 +441,10 @@ mod tests {
     fn inj_11_no_legacy_workflow_command_survives() {
         for (text, shown) in [
             ("##[error]x", "##\\x5berror]x"),
-            ("a ##vso[task.setvariable]x", "a ##vso\\x5btask.setvariable]x"),
+            (
+                "a ##vso[task.setvariable]x",
+                "a ##vso\\x5btask.setvariable]x",
+            ),
             ("###[x]", "###\\x5bx]"),
             ("# [x]", "# [x]"),
             ("#[test]", "#[test]"),
@@ -432,9 +483,12 @@ mod tests {
 
     #[test]
     fn inj_14_relative_paths_stay_inside() {
-        for (path, inside) in
-            [("src/a.rs", "src/a.rs"), ("./../x", "_./_../x"), ("/etc/passwd", "etc/passwd"), ("a//b", "a/b")]
-        {
+        for (path, inside) in [
+            ("src/a.rs", "src/a.rs"),
+            ("./../x", "_./_../x"),
+            ("/etc/passwd", "etc/passwd"),
+            ("a//b", "a/b"),
+        ] {
             assert_eq!(relative(path), inside);
         }
     }
@@ -448,6 +502,9 @@ mod tests {
     #[test]
     fn inj_14_plain_text_holds_no_links() {
         assert_eq!(plain("a[0] is <b>\nnext"), "a[0] is <b>\nnext");
-        assert_eq!(plain("[click](https://example.com)"), "\\[click\\](https://example.com)");
+        assert_eq!(
+            plain("[click](https://example.com)"),
+            "\\[click\\](https://example.com)"
+        );
     }
 }

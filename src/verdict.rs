@@ -102,12 +102,13 @@ skips! {
     Generated = "generated",
     /// A lockfile: not shown to models, scanned by the rules.
     Lockfile = "lockfile",
-    /// A file of secrets by its name (`.env`, a private key): not shown to models, scanned by the rules.
+    /// A file of secrets by its name (`.env`, a private key): not shown to models, scanned by the
+    /// rules.
     Sensitive = "sensitive",
     /// Past the size limit of a review, if the policy permits that.
     Limit = "limit",
-    /// The task by which the change is judged, or a report about it: not shown to models as a part of the change,
-    /// scanned by the rules.
+    /// The task by which the change is judged, or a report about it: not shown to models as a part
+    /// of the change, scanned by the rules.
     Contract = "contract",
 }
 
@@ -125,7 +126,13 @@ pub enum TestOutcome {
 
 impl TestOutcome {
     /// All outcomes.
-    pub const ALL: [Self; 5] = [Self::Passed, Self::Failed, Self::NotStarted, Self::TimedOut, Self::Stopped];
+    pub const ALL: [Self; 5] = [
+        Self::Passed,
+        Self::Failed,
+        Self::NotStarted,
+        Self::TimedOut,
+        Self::Stopped,
+    ];
 
     /// Returns the name in reports.
     pub fn name(self) -> &'static str {
@@ -147,8 +154,8 @@ pub const CUT_OFF: &str = "not all of it was asked about:";
 pub struct Share {
     /// Files of which the reviewer completed every part, with every lens.
     pub files_reviewed: usize,
-    /// Files that the reviewer had to review: for the rules those of the change, for a backend those that may be
-    /// shown to it.
+    /// Files that the reviewer had to review: for the rules those of the change, for a backend
+    /// those that may be shown to it.
     pub files_total: usize,
 }
 
@@ -174,11 +181,12 @@ pub struct Coverage {
     pub hunks_by_rules: usize,
     /// Hunks whose model review came from the cache.
     pub cached: usize,
-    /// Stored reviews in the change: the rules scan them for secrets, and they are not counted anywhere else.
+    /// Stored reviews in the change: the rules scan them for secrets, and they are not counted
+    /// anywhere else.
     pub records: usize,
     pub skipped: Vec<(RepoPath, Skip)>,
-    /// Files that should have been reviewed, but were not. Without a path, the whole change (a backend that did not
-    /// answer).
+    /// Files that should have been reviewed, but were not. Without a path, the whole change (a
+    /// backend that did not answer).
     pub failed: Vec<(Option<RepoPath>, String)>,
 }
 
@@ -199,7 +207,11 @@ impl Coverage {
             Lost::Everything => (self.files_reviewed, self.hunks_reviewed) = (0, 0),
             Lost::Files(files) => {
                 // A file that the rules could not read is not counted as reviewed.
-                let failed: BTreeSet<&RepoPath> = self.failed.iter().filter_map(|(path, _)| path.as_ref()).collect();
+                let failed: BTreeSet<&RepoPath> = self
+                    .failed
+                    .iter()
+                    .filter_map(|(path, _)| path.as_ref())
+                    .collect();
                 for (_, hunks) in files.iter().filter(|(path, _)| !failed.contains(path)) {
                     self.files_reviewed = self.files_reviewed.saturating_sub(1);
                     self.hunks_reviewed = self.hunks_reviewed.saturating_sub(*hunks);
@@ -211,7 +223,10 @@ impl Coverage {
     /// Counts the part that the rules completed as reviewed, if a receipt replaces these backends.
     pub fn regain(&mut self, backends: &[String]) {
         self.by_reviewer.retain(|name, _| !backends.contains(name));
-        let rules = self.by_reviewer.get(Origin::Rules.name()).map(|s| s.files_reviewed);
+        let rules = self
+            .by_reviewer
+            .get(Origin::Rules.name())
+            .map(|s| s.files_reviewed);
         self.files_reviewed = rules.unwrap_or(self.files_reviewed);
         self.hunks_reviewed = self.hunks_by_rules;
     }
@@ -240,11 +255,11 @@ impl Coverage {
 
 /// Marks the findings that block, and computes the verdict.
 ///
-/// A finding blocks if it counts (not suppressed, not waived), its severity is at or above one in `block_on` for its
-/// path, and, for a model's finding, its confidence is at least `min_confidence` and no second check disputed it.
-/// `tests` is the outcome of the project's tests, if they ran: failed ones block unless the policy makes them a
-/// warning. A truncated review is at least a warning. Blocking takes precedence over incompleteness, and
-/// incompleteness over warnings.
+/// A finding blocks if it counts (not suppressed, not waived), its severity is at or above one in
+/// `block_on` for its path, and, for a model's finding, its confidence is at least `min_confidence`
+/// and no second check disputed it. `tests` is the outcome of the project's tests, if they ran:
+/// failed ones block unless the policy makes them a warning. A truncated review is at least a
+/// warning. Blocking takes precedence over incompleteness, and incompleteness over warnings.
 ///
 /// Findings that are not listed count like listed ones.
 pub fn judge(
@@ -255,7 +270,8 @@ pub fn judge(
     policy: &Policy,
 ) -> Verdict {
     let failed = tests == Some(TestOutcome::Failed);
-    let mut block = unlisted.total_blocking() > 0 || failed && policy.tests.on_failure == OnTestFailure::Block;
+    let mut block =
+        unlisted.total_blocking() > 0 || failed && policy.tests.on_failure == OnTestFailure::Block;
     let mut warn = unlisted.warning > 0 || failed || coverage.is_truncated();
     for f in findings.iter_mut() {
         let t = policy.thresholds(f.file());
@@ -301,19 +317,48 @@ mod tests {
     use crate::finding::{Category, Confidence, Draft, Proof, Suppression};
 
     /// Judges a review that lists every finding.
-    fn judge(findings: &mut [Finding], coverage: &Coverage, tests: Option<TestOutcome>, policy: &Policy) -> Verdict {
+    fn judge(
+        findings: &mut [Finding],
+        coverage: &Coverage,
+        tests: Option<TestOutcome>,
+        policy: &Policy,
+    ) -> Verdict {
         super::judge(findings, &Unlisted::default(), coverage, tests, policy)
     }
 
     #[test]
     fn slo_02_findings_that_are_not_listed_count() {
-        assert_eq!(verdict_of(&Unlisted { blocking: [0, 1, 0, 0], ..Unlisted::default() }), Verdict::Block);
-        assert_eq!(verdict_of(&Unlisted { warning: 1, ..Unlisted::default() }), Verdict::Warn);
-        assert_eq!(verdict_of(&Unlisted { suppressed: 5, ..Unlisted::default() }), Verdict::Pass);
+        assert_eq!(
+            verdict_of(&Unlisted {
+                blocking: [0, 1, 0, 0],
+                ..Unlisted::default()
+            }),
+            Verdict::Block
+        );
+        assert_eq!(
+            verdict_of(&Unlisted {
+                warning: 1,
+                ..Unlisted::default()
+            }),
+            Verdict::Warn
+        );
+        assert_eq!(
+            verdict_of(&Unlisted {
+                suppressed: 5,
+                ..Unlisted::default()
+            }),
+            Verdict::Pass
+        );
     }
 
     fn verdict_of(unlisted: &Unlisted) -> Verdict {
-        super::judge(&mut [], unlisted, &coverage(false), None, &Policy::default())
+        super::judge(
+            &mut [],
+            unlisted,
+            &coverage(false),
+            None,
+            &Policy::default(),
+        )
     }
 
     fn finding(severity: Severity) -> Finding {
@@ -338,8 +383,15 @@ mod tests {
     }
 
     fn coverage(failed: bool) -> Coverage {
-        let failed = if failed { vec![(None, "no answer".to_owned())] } else { Vec::new() };
-        Coverage { failed, ..Coverage::default() }
+        let failed = if failed {
+            vec![(None, "no answer".to_owned())]
+        } else {
+            Vec::new()
+        };
+        Coverage {
+            failed,
+            ..Coverage::default()
+        }
     }
 
     #[test]
@@ -356,7 +408,11 @@ mod tests {
             (&[Critical], true, Verdict::Block),
         ] {
             let mut findings: Vec<_> = severities.iter().copied().map(finding).collect();
-            assert_eq!(judge(&mut findings, &coverage(failed), None, &default), verdict, "{severities:?} {failed}");
+            assert_eq!(
+                judge(&mut findings, &coverage(failed), None, &default),
+                verdict,
+                "{severities:?} {failed}"
+            );
             for f in &findings {
                 assert_eq!(f.blocking, f.severity() >= Major);
             }
@@ -366,9 +422,25 @@ mod tests {
     #[test]
     fn what_is_worse_than_a_named_severity_blocks_too() {
         let only_major = blocking_on(vec![Severity::Major]);
-        assert_eq!(judge(&mut [finding(Severity::Critical)], &coverage(false), None, &only_major), Verdict::Block);
+        assert_eq!(
+            judge(
+                &mut [finding(Severity::Critical)],
+                &coverage(false),
+                None,
+                &only_major
+            ),
+            Verdict::Block
+        );
         let nothing = blocking_on(Vec::new());
-        assert_eq!(judge(&mut [finding(Severity::Critical)], &coverage(false), None, &nothing), Verdict::Warn);
+        assert_eq!(
+            judge(
+                &mut [finding(Severity::Critical)],
+                &coverage(false),
+                None,
+                &nothing
+            ),
+            Verdict::Warn
+        );
     }
 
     fn blocking_on(severities: Vec<Severity>) -> Policy {
@@ -391,7 +463,11 @@ mod tests {
         ] {
             let mut policy = Policy::default();
             policy.tests.on_failure = on_failure;
-            assert_eq!(judge(&mut [], &coverage(failed), tests, &policy), verdict, "{tests:?} {on_failure:?} {failed}");
+            assert_eq!(
+                judge(&mut [], &coverage(failed), tests, &policy),
+                verdict,
+                "{tests:?} {on_failure:?} {failed}"
+            );
         }
     }
 
@@ -401,16 +477,28 @@ mod tests {
         cut.skipped.push((RepoPath::from("a.rs"), Skip::Limit));
         let policy = Policy::default();
         assert_eq!(judge(&mut [], &cut, None, &policy), Verdict::Warn);
-        assert_eq!(judge(&mut [finding(Severity::Critical)], &cut, None, &policy), Verdict::Block);
-        assert_ne!(Verdict::Warn.assessment(Outcome::Reviewed), Some(Assessment::Lgtm));
+        assert_eq!(
+            judge(&mut [finding(Severity::Critical)], &cut, None, &policy),
+            Verdict::Block
+        );
+        assert_ne!(
+            Verdict::Warn.assessment(Outcome::Reviewed),
+            Some(Assessment::Lgtm)
+        );
     }
 
     #[test]
     fn what_does_not_count_neither_blocks_nor_warns() {
         let mut f = finding(Severity::Critical);
-        f.suppressed = Some(Suppression { by: "inline", reason: "a sample".to_owned() });
+        f.suppressed = Some(Suppression {
+            by: "inline",
+            reason: "a sample".to_owned(),
+        });
         let mut findings = [f];
-        assert_eq!(judge(&mut findings, &coverage(false), None, &Policy::default()), Verdict::Pass);
+        assert_eq!(
+            judge(&mut findings, &coverage(false), None, &Policy::default()),
+            Verdict::Pass
+        );
         assert!(!findings[0].blocking);
     }
 
@@ -425,7 +513,11 @@ mod tests {
             (Verdict::Incomplete, Fail, OnBlock::ExitZero, 3),
             (Verdict::Incomplete, Warn, OnBlock::Fail, 0),
         ] {
-            assert_eq!(exit_status(verdict, on, on_block).code(), code, "{verdict:?} {on:?} {on_block:?}");
+            assert_eq!(
+                exit_status(verdict, on, on_block).code(),
+                code,
+                "{verdict:?} {on:?} {on_block:?}"
+            );
         }
     }
 }

@@ -59,7 +59,8 @@ pub struct Report {
     pub design_compliance: Option<DesignCompliance>,
     /// Requirements of the documents that the change does not meet.
     pub missing_requirements: Vec<MissingRequirement>,
-    /// Tickets, issues and pages that models were given beside the change. Their text is not part of the report.
+    /// Tickets, issues and pages that models were given beside the change. Their text is not part
+    /// of the report.
     #[serde(default)]
     pub context: Vec<ContextItem>,
     /// Remarks of models about parts of the change. They do not affect the verdict.
@@ -86,7 +87,8 @@ pub struct ContextItem {
     pub title: String,
     /// jira, confluence, github, gitlab, bitbucket, or the name of a context server.
     pub source: String,
-    /// Its version or the time of its last change, as the source writes it; empty if the source does not say.
+    /// Its version or the time of its last change, as the source writes it; empty if the source
+    /// does not say.
     pub version: String,
     /// SHA-256 of the title and the text that models were shown.
     pub digest: String,
@@ -261,7 +263,8 @@ pub struct Finding {
     pub rule_id: String,
     /// `rules`, or the name of the backend.
     pub origin: String,
-    /// Path from the repository root; null for the whole change. Names that are not UTF-8 are C-quoted as in git.
+    /// Path from the repository root; null for the whole change. Names that are not UTF-8 are
+    /// C-quoted as in git.
     pub file: Option<String>,
     /// First line on the new side, from 1; null for the whole file.
     pub line: Option<u32>,
@@ -270,8 +273,8 @@ pub struct Finding {
     /// Other lines that the finding involves, such as unchanged code that the change breaks.
     #[serde(default)]
     pub also: Vec<Also>,
-    /// The path of a value from its source to the dangerous call, in the file of the finding; empty where no data flow was
-    /// followed.
+    /// The path of a value from its source to the dangerous call, in the file of the finding; empty
+    /// where no data flow was followed.
     #[serde(default)]
     pub flow: Vec<FlowStep>,
     /// Commit of the range that contains the finding.
@@ -298,8 +301,8 @@ pub struct Finding {
     pub cwe: Option<u32>,
     /// Cited heading of the team's conventions.
     pub convention: Option<String>,
-    /// Evidence: `rule:ID`, `quote`, `read:FILE:FIRST-LAST`, `backend:NAME`, `reproduced`, or `carried:round-N` for a finding that is
-    /// open since that round.
+    /// Evidence: `rule:ID`, `quote`, `read:FILE:FIRST-LAST`, `backend:NAME`, `reproduced`, or
+    /// `carried:round-N` for a finding that is open since that round.
     pub evidence: Vec<String>,
     /// True if the finding blocks under the policy.
     pub blocking: bool,
@@ -378,14 +381,20 @@ pub struct Decided {
 }
 
 impl Finding {
-    /// Returns true if a person must decide on the finding: it has no decision, and is neither suppressed nor waived.
+    /// Returns true if a person must decide on the finding: it has no decision, and is neither
+    /// suppressed nor waived.
     pub fn is_pending(&self) -> bool {
-        self.disposition == Disposition::Pending && self.suppressed.is_none() && self.waived.is_none()
+        self.disposition == Disposition::Pending
+            && self.suppressed.is_none()
+            && self.waived.is_none()
     }
 
     /// Returns true if the finding counts: not suppressed, waived, rejected or deferred.
     pub fn counts(&self) -> bool {
-        let is_aside = matches!(self.disposition, Disposition::Rejected | Disposition::Deferred);
+        let is_aside = matches!(
+            self.disposition,
+            Disposition::Rejected | Disposition::Deferred
+        );
         self.suppressed.is_none() && self.waived.is_none() && !is_aside
     }
 }
@@ -620,14 +629,19 @@ pub struct Policy {
     pub hash: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
 /// Returns a duration in milliseconds, rounded up: a step that ran never took 0 ms.
 pub fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).max(1)
+    u64::try_from(duration.as_nanos().div_ceil(1_000_000))
+        .unwrap_or(u64::MAX)
+        .max(1)
 }
 
 /// Converts a document to a JSON value; null if it cannot be represented.

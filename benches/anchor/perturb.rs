@@ -1,4 +1,5 @@
-//! Distorted claims about a change: `benches/anchor.rs` measures them, and a test checks the requirements.
+//! Distorted claims about a change: `benches/anchor.rs` measures them, and a test checks the
+//! requirements.
 
 mod changes;
 
@@ -67,7 +68,8 @@ pub enum Bar {
     Shown,
     /// No claim on another line is trusted.
     Doubted,
-    /// The claims name another file than that of the line. They are on the true line, with at least low confidence.
+    /// The claims name another file than that of the line. They are on the true line, with at least
+    /// low confidence.
     OtherFile,
 }
 
@@ -141,11 +143,11 @@ impl Way {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
     pub told: u32,
-    /// Claims that are equally true of another line; see [`Setting::is_undecided`]. They cannot be distinguished, so
-    /// they are excluded.
+    /// Claims that are equally true of another line; see [`Setting::is_undecided`]. They cannot be
+    /// distinguished, so they are excluded.
     pub undecided: u32,
-    /// Claims with enough information to find the line, those among them that were anchored to it, and those that can
-    /// block there.
+    /// Claims with enough information to find the line, those among them that were anchored to it,
+    /// and those that can block there.
     pub clear: u32,
     pub right: u32,
     pub blocking: u32,
@@ -154,7 +156,8 @@ pub struct Figures {
     pub others_right: u32,
     /// Claims of either kind that became remarks or were dropped.
     pub lost: u32,
-    /// Claims of either kind on a line other than the true one, and those among them with medium or high confidence.
+    /// Claims of either kind on a line other than the true one, and those among them with medium or
+    /// high confidence.
     pub elsewhere: u32,
     pub medium: u32,
     pub high: u32,
@@ -177,14 +180,20 @@ impl Figures {
 
     /// Checks the requirement for a distortion. Returns the figures if they do not meet it.
     pub fn check(&self, way: Way) -> Result<(), String> {
-        let share = |part: u32, least: u32| u64::from(part) * 100 >= u64::from(self.clear) * u64::from(least);
+        let share = |part: u32, least: u32| {
+            u64::from(part) * 100 >= u64::from(self.clear) * u64::from(least)
+        };
         let holds = match way.bar() {
             Bar::Blocks => share(self.blocking, 95) && self.medium == 0,
             Bar::Shown => share(self.right, 95) && self.lost == 0 && self.medium == 0,
             Bar::Doubted => self.lost == 0 && self.medium == 0,
             Bar::OtherFile => share(self.right, 95) && self.medium == 0,
         };
-        if holds && self.high == 0 { Ok(()) } else { Err(format!("{}: {self:?}", way.name())) }
+        if holds && self.high == 0 {
+            Ok(())
+        } else {
+            Err(format!("{}: {self:?}", way.name()))
+        }
     }
 }
 
@@ -197,8 +206,8 @@ struct Line {
     added: bool,
     /// The line without white space.
     folded: String,
-    /// Numbers of the line in different views: the header of the old side and a count, its position in the hunk, in
-    /// the file's diff with and without headers, and in the whole prompt.
+    /// Numbers of the line in different views: the header of the old side and a count, its position
+    /// in the hunk, in the file's diff with and without headers, and in the whole prompt.
     views: Vec<u32>,
 }
 
@@ -255,8 +264,16 @@ pub fn measure(
     figures: &mut [Figures; Way::ALL.len()],
 ) {
     let lines = lines(group, chunk);
-    let setting = Setting { group, chunk, rules, lines: &lines };
-    let added: Vec<&Line> = lines.iter().filter(|l| l.added && !l.folded.is_empty()).collect();
+    let setting = Setting {
+        group,
+        chunk,
+        rules,
+        lines: &lines,
+    };
+    let added: Vec<&Line> = lines
+        .iter()
+        .filter(|l| l.added && !l.folded.is_empty())
+        .collect();
     if added.is_empty() {
         return;
     }
@@ -293,16 +310,27 @@ impl Texts {
             let text = redact::text(rules, f.change.text()?.new.whole()?).text;
             Some((f.path().clone(), text))
         };
-        let mut all: Vec<(RepoPath, String)> = group.files.iter().filter_map(whole).chain(further).collect();
+        let mut all: Vec<(RepoPath, String)> = group
+            .files
+            .iter()
+            .filter_map(whole)
+            .chain(further)
+            .collect();
         all.sort();
-        let (paths, texts) = all.into_iter().map(|(path, text)| (path, Rc::from(text))).unzip();
+        let (paths, texts) = all
+            .into_iter()
+            .map(|(path, text)| (path, Rc::from(text)))
+            .unzip();
         Self { paths, texts }
     }
 }
 
 impl TreeFiles for Texts {
     fn text(&self, path: &RepoPath) -> Option<Rc<str>> {
-        self.paths.iter().position(|p| p == path).map(|i| self.texts[i].clone())
+        self.paths
+            .iter()
+            .position(|p| p == path)
+            .map(|i| self.texts[i].clone())
     }
 
     fn paths(&self) -> &[RepoPath] {
@@ -323,8 +351,19 @@ impl Setting<'_> {
     /// Anchors a claim, and returns the finding; `None` if it became a remark or was dropped.
     fn finding(&self, told: Told, tree: Option<&Texts>) -> Option<Finding> {
         let last = LineNo::new(u32::MAX).unwrap_or(LineNo::FIRST);
-        let paths = self.group.files.iter().map(|f| f.path()).chain(tree.into_iter().flat_map(|t| &t.paths));
-        let read: Vec<Read> = paths.map(|p| Read { path: p.clone(), first: LineNo::FIRST, last }).collect();
+        let paths = self
+            .group
+            .files
+            .iter()
+            .map(|f| f.path())
+            .chain(tree.into_iter().flat_map(|t| &t.paths));
+        let read: Vec<Read> = paths
+            .map(|p| Read {
+                path: p.clone(),
+                first: LineNo::FIRST,
+                last,
+            })
+            .collect();
         let context = Context {
             group: self.group,
             chunk: self.chunk,
@@ -336,22 +375,37 @@ impl Setting<'_> {
             rules: self.rules,
             tree: tree.map(|t| t as &dyn TreeFiles),
         };
-        let reply = Reply { findings: vec![told.claim()], ..Reply::default() };
+        let reply = Reply {
+            findings: vec![told.claim()],
+            ..Reply::default()
+        };
         let mut anchored = anchor::claims(&reply, &context).into_iter();
-        let Some(Anchored::Candidate(candidate)) = anchored.next() else { return None };
-        anchor::seal(vec![*candidate], &[], self.rules).findings.into_iter().next()
+        let Some(Anchored::Candidate(candidate)) = anchored.next() else {
+            return None;
+        };
+        anchor::seal(vec![*candidate], &[], self.rules)
+            .findings
+            .into_iter()
+            .next()
     }
 
     fn outcome(&self, way: Way, told: Told, truth: &Line) -> Figures {
         if self.is_undecided(&told, truth) {
-            return Figures { told: 1, undecided: 1, ..Figures::default() };
+            return Figures {
+                told: 1,
+                undecided: 1,
+                ..Figures::default()
+            };
         }
         let clear = self.is_clear(way, &told, truth);
         let finding = self.finding(told, None);
         let own = self.group.files[truth.file].path();
         let is_right = |f: &Finding| {
-            let is_there = f.lines().is_some_and(|l| (l.first.get()..=l.last.get()).contains(&truth.number));
-            let is_first = way == Way::IdenticalQuoted || f.lines().is_some_and(|l| l.first.get() == truth.number);
+            let is_there = f
+                .lines()
+                .is_some_and(|l| (l.first.get()..=l.last.get()).contains(&truth.number));
+            let is_first = way == Way::IdenticalQuoted
+                || f.lines().is_some_and(|l| l.first.get() == truth.number);
             f.file() == Some(own) && is_there && is_first
         };
         Figures::of(finding.as_ref(), clear, is_right)
@@ -360,9 +414,11 @@ impl Setting<'_> {
     /// Returns true if the distorted claim is true of another line:
     ///
     /// - The named file has the quote on the line with the claimed number, on either side.
-    /// - The named file has it in another shown line, and the number is not that of the true line. The same claim can
-    ///   be made about that line with a number that is off, and must be trusted there.
-    /// - The named file does not have it, and a third file has it on the line with the claimed number.
+    /// - The named file has it in another shown line, and the number is not that of the true line.
+    ///   The same claim can be made about that line with a number that is off, and must be trusted
+    ///   there.
+    /// - The named file does not have it, and a third file has it on the line with the claimed
+    ///   number.
     fn is_undecided(&self, told: &Told, truth: &Line) -> bool {
         let number = told.number();
         let is_numbered = number == Some(truth.number);
@@ -372,7 +428,9 @@ impl Setting<'_> {
         }
         let kept = fold(&told.kept);
         let change = self.group.files[told.at].change.text();
-        let numbered = change.zip(number).and_then(|(c, n)| c.new.line(LineNo::new(n)?));
+        let numbered = change
+            .zip(number)
+            .and_then(|(c, n)| c.new.line(LineNo::new(n)?));
         if numbered.is_some_and(|text| fold(&String::from_utf8_lossy(text)).contains(&kept)) {
             return true;
         }
@@ -388,17 +446,29 @@ impl Setting<'_> {
         !is_own && !is_numbered && self.lines.iter().any(is_other)
     }
 
-    /// Returns the removed lines of a file, without white space, with the numbers that a claim about one can have:
-    /// its own on the old side, and that of the next line of the new side, which the prompt asks for, or else of the
-    /// one before.
+    /// Returns the removed lines of a file, without white space, with the numbers that a claim
+    /// about one can have: its own on the old side, and that of the next line of the new side,
+    /// which the prompt asks for, or else of the one before.
     fn removed(&self, file: usize) -> Vec<(String, Vec<u32>)> {
         let mut all = Vec::new();
         for hunk in &self.group.files[file].hunks {
             let new = |l: &claude_reviewer::ai::material::ShownLine| l.new.map(LineNo::get);
-            for (at, line) in hunk.lines.iter().enumerate().filter(|(_, l)| l.kind == LineKind::Removed) {
+            for (at, line) in hunk
+                .lines
+                .iter()
+                .enumerate()
+                .filter(|(_, l)| l.kind == LineKind::Removed)
+            {
                 let next = hunk.lines[at..].iter().find_map(new);
                 let stand_in = next.or_else(|| hunk.lines[..at].iter().rev().find_map(new));
-                all.push((fold(&line.text), line.old.map(LineNo::get).into_iter().chain(stand_in).collect()));
+                all.push((
+                    fold(&line.text),
+                    line.old
+                        .map(LineNo::get)
+                        .into_iter()
+                        .chain(stand_in)
+                        .collect(),
+                ));
             }
         }
         all
@@ -406,10 +476,10 @@ impl Setting<'_> {
 
     /// Returns true if the claim has enough information to find its line.
     ///
-    /// With the right file: the number, or a quote that is in no other line of the file, and no other file has the
-    /// quote on the line with the claimed number. With another file: a quote that is in no other shown line, and in
-    /// no line of the named file. Its removed lines count too, unless the number is that of the true line. A part of
-    /// a line must also be long enough.
+    /// With the right file: the number, or a quote that is in no other line of the file, and no
+    /// other file has the quote on the line with the claimed number. With another file: a quote
+    /// that is in no other shown line, and in no line of the named file. Its removed lines count
+    /// too, unless the number is that of the true line. A part of a line must also be long enough.
     fn is_clear(&self, way: Way, told: &Told, truth: &Line) -> bool {
         let kept = fold(&told.kept);
         let count = |fits: &dyn Fn(&Line) -> bool| self.lines.iter().filter(|l| fits(l)).count();
@@ -417,13 +487,19 @@ impl Setting<'_> {
         let is_numbered = told.number() == Some(truth.number);
         let is_numbered_elsewhere = || {
             let is_it = |l: &&Line| l.file != truth.file && told.number() == Some(l.number);
-            self.lines.iter().filter(is_it).any(|l| told.fits(&l.folded, &kept))
+            self.lines
+                .iter()
+                .filter(is_it)
+                .any(|l| told.fits(&l.folded, &kept))
         };
         match way.bar() {
             Bar::Shown => true,
             Bar::Doubted => false,
             _ if !told.is_whole && !told.is_long() => false,
-            Bar::OtherFile => count(&|l| l.folded.contains(&kept)) == 1 && !self.has_named(told, &kept, is_numbered),
+            Bar::OtherFile => {
+                count(&|l| l.folded.contains(&kept)) == 1
+                    && !self.has_named(told, &kept, is_numbered)
+            }
             Bar::Blocks if is_numbered => true,
             Bar::Blocks if is_numbered_elsewhere() => false,
             Bar::Blocks if told.is_whole => count(&in_file) == 1,
@@ -431,9 +507,13 @@ impl Setting<'_> {
         }
     }
 
-    /// Returns true if the named file has the quote on its new side, shown or not, or in a removed line.
+    /// Returns true if the named file has the quote on its new side, shown or not, or in a removed
+    /// line.
     fn has_named(&self, told: &Told, kept: &str, is_numbered: bool) -> bool {
-        let whole = self.group.files[told.at].change.text().and_then(|t| t.new.whole());
+        let whole = self.group.files[told.at]
+            .change
+            .text()
+            .and_then(|t| t.new.whole());
         let text = whole.map(String::from_utf8_lossy).unwrap_or_default();
         text.lines().any(|l| fold(l).contains(kept))
             || !is_numbered && self.removed(told.at).iter().any(|(l, _)| l.contains(kept))
@@ -441,11 +521,17 @@ impl Setting<'_> {
 
     /// Makes a claim about a line with a copy.
     fn identical(&self, way: Way, line: &Line, random: &mut fastrand::Rng) -> Option<Figures> {
-        let (group, chunk) = changes::with_twin(&self.group.files[line.file], line.number, self.rules)?;
+        let (group, chunk) =
+            changes::with_twin(&self.group.files[line.file], line.number, self.rules)?;
         let lines = lines(&group, &chunk);
         let at = lines.iter().position(|l| l.number == line.number)?;
         let truth = &lines[at];
-        let setting = Setting { group: &group, chunk: &chunk, rules: self.rules, lines: &lines };
+        let setting = Setting {
+            group: &group,
+            chunk: &chunk,
+            rules: self.rules,
+            lines: &lines,
+        };
         let mut told = Told::new(&group, truth);
         told.line = match random.usize(..5) {
             0 => None,
@@ -456,32 +542,57 @@ impl Setting<'_> {
             return None;
         }
         if way == Way::IdenticalQuoted {
-            let next = lines[at + 1..].iter().find(|l| !l.folded.is_empty()).filter(|l| l.hunk == truth.hunk)?;
+            let next = lines[at + 1..]
+                .iter()
+                .find(|l| !l.folded.is_empty())
+                .filter(|l| l.hunk == truth.hunk)?;
             told.quote = [&told.quote, "\n", text(&group, next)].concat();
             let pair = [&truth.folded, &next.folded];
             let filled: Vec<&Line> = lines.iter().filter(|l| !l.folded.is_empty()).collect();
-            let pairs = || filled.windows(2).filter(|w| [&w[0].folded, &w[1].folded] == pair);
+            let pairs = || {
+                filled
+                    .windows(2)
+                    .filter(|w| [&w[0].folded, &w[1].folded] == pair)
+            };
             if pairs().any(|w| told.line == Some(i64::from(w[0].number))) {
-                return Some(Figures { told: 1, undecided: 1, ..Figures::default() });
+                return Some(Figures {
+                    told: 1,
+                    undecided: 1,
+                    ..Figures::default()
+                });
             }
             let finding = setting.finding(told, None);
-            let is_right =
-                |f: &Finding| f.lines().is_some_and(|l| (l.first.get()..=l.last.get()).contains(&truth.number));
-            return Some(Figures::of(finding.as_ref(), pairs().count() == 1, is_right));
+            let is_right = |f: &Finding| {
+                f.lines()
+                    .is_some_and(|l| (l.first.get()..=l.last.get()).contains(&truth.number))
+            };
+            return Some(Figures::of(
+                finding.as_ref(),
+                pairs().count() == 1,
+                is_right,
+            ));
         }
         Some(setting.outcome(way, told, truth))
     }
 
-    /// Makes a claim about an unchanged line of the file, which must become the second position of the finding.
+    /// Makes a claim about an unchanged line of the file, which must become the second position of
+    /// the finding.
     fn unchanged(&self, line: &Line, random: &mut fastrand::Rng) -> Option<Figures> {
         let says = |l: &Line| l.folded.chars().filter(|c| c.is_alphanumeric()).count() >= 4;
-        let others: Vec<&Line> = self.lines.iter().filter(|l| l.file == line.file && !l.added && says(l)).collect();
+        let others: Vec<&Line> = self
+            .lines
+            .iter()
+            .filter(|l| l.file == line.file && !l.added && says(l))
+            .collect();
         let other = *others.get(random.usize(..others.len().max(1)))?;
         let tree = Texts::of(self.group, None, self.rules);
         let finding = self.finding(Told::new(self.group, other), Some(&tree));
         let own = self.group.files[line.file].path();
         let is_right = |f: &Finding| {
-            let is_second = f.also().iter().any(|a| a.file == *own && a.line.get() == other.number);
+            let is_second = f
+                .also()
+                .iter()
+                .any(|a| a.file == *own && a.line.get() == other.number);
             is_second && f.file() == Some(own)
         };
         Some(Figures::of(finding.as_ref(), true, is_right))
@@ -501,14 +612,30 @@ impl Setting<'_> {
             return None;
         }
         let call = format!("    result = {name}(argument)");
-        let caller = (path.clone(), format!("first\n{}{call}\nlast\n", "other\n".repeat(random.usize(1..30))));
+        let caller = (
+            path.clone(),
+            format!(
+                "first\n{}{call}\nlast\n",
+                "other\n".repeat(random.usize(1..30))
+            ),
+        );
         let number = caller.1.lines().position(|l| l == call)? as i64 + 1;
         let tree = Texts::of(self.group, Some(caller), self.rules);
         let (mut group, chunk) = changes::alone(&self.group.files[line.file], self.rules)?;
         group.related.changed = vec![vec![name.clone()]];
         let lines = lines(&group, &chunk);
-        let setting = Setting { group: &group, chunk: &chunk, rules: self.rules, lines: &lines };
-        let told = Told { file: path.to_wire(), line: Some(number), quote: call, ..Told::new(self.group, line) };
+        let setting = Setting {
+            group: &group,
+            chunk: &chunk,
+            rules: self.rules,
+            lines: &lines,
+        };
+        let told = Told {
+            file: path.to_wire(),
+            line: Some(number),
+            quote: call,
+            ..Told::new(self.group, line)
+        };
         let finding = setting.finding(told, Some(&tree));
         // A line with the name, or one in its definition.
         let names_it = |f: &Finding| {
@@ -517,7 +644,10 @@ impl Setting<'_> {
             there.is_some_and(|l| text(&group, l).contains(&name) || defines(&group, l, &name))
         };
         let is_right = |f: &Finding| {
-            let is_second = f.also().iter().any(|a| a.file == path && i64::from(a.line.get()) == number);
+            let is_second = f
+                .also()
+                .iter()
+                .any(|a| a.file == path && i64::from(a.line.get()) == number);
             is_second && f.file() == Some(&own) && names_it(f)
         };
         Some(Figures::of(finding.as_ref(), true, is_right))
@@ -527,7 +657,12 @@ impl Setting<'_> {
 impl Figures {
     /// Counts one claim.
     fn of(finding: Option<&Finding>, is_clear: bool, is_right: impl Fn(&Finding) -> bool) -> Self {
-        let mut figures = Self { told: 1, clear: u32::from(is_clear), others: u32::from(!is_clear), ..Self::default() };
+        let mut figures = Self {
+            told: 1,
+            clear: u32::from(is_clear),
+            others: u32::from(!is_clear),
+            ..Self::default()
+        };
         match finding {
             None => figures.lost = 1,
             Some(f) if is_right(f) => {
@@ -583,13 +718,26 @@ impl Told {
         }
     }
 
-    fn perturbed(mut self, way: Way, group: &Group, chunk: &Chunk, line: &Line, random: &mut fastrand::Rng) -> Self {
+    fn perturbed(
+        mut self,
+        way: Way,
+        group: &Group,
+        chunk: &Chunk,
+        line: &Line,
+        random: &mut fastrand::Rng,
+    ) -> Self {
         match way {
             Way::AsItIs => {}
-            Way::LineOff => self.line = Some((i64::from(line.number) + random.i64(-30..=30)).max(1)),
+            Way::LineOff => {
+                self.line = Some((i64::from(line.number) + random.i64(-30..=30)).max(1))
+            }
             Way::NoLine => self.line = None,
-            Way::DiffView => self.line = Some(i64::from(line.views[random.usize(..line.views.len())])),
-            Way::PathPrefix => self.file.insert_str(0, ["a/", "b/", "./"][random.usize(..3)]),
+            Way::DiffView => {
+                self.line = Some(i64::from(line.views[random.usize(..line.views.len())]))
+            }
+            Way::PathPrefix => self
+                .file
+                .insert_str(0, ["a/", "b/", "./"][random.usize(..3)]),
             Way::QuotePrefix => {
                 let n = line.number;
                 let prefix = match random.usize(..5) {
@@ -626,7 +774,8 @@ impl Told {
             }
             Way::Operators => {
                 // A leading `-` is a list item, not an operator.
-                let start = self.quote.len() - self.quote.trim_start().trim_start_matches("- ").len();
+                let start =
+                    self.quote.len() - self.quote.trim_start().trim_start_matches("- ").len();
                 let mut rest = self.quote.split_off(start);
                 for operator in ["=", "==", "+", "-", "*", "<", ">", ":=", "!=", "&&", "||"] {
                     rest = rest.replace(&format!(" {operator} "), operator);
@@ -638,14 +787,24 @@ impl Told {
                 self.quote = format!("`{quote}`");
             }
             Way::WordChanged => {
-                let words: Vec<&str> =
-                    self.quote.split(|c: char| !c.is_alphanumeric()).filter(|w| w.len() > 2).collect();
-                if let Some(word) = (!words.is_empty()).then(|| words[random.usize(..words.len())].to_owned()) {
+                let words: Vec<&str> = self
+                    .quote
+                    .split(|c: char| !c.is_alphanumeric())
+                    .filter(|w| w.len() > 2)
+                    .collect();
+                if let Some(word) =
+                    (!words.is_empty()).then(|| words[random.usize(..words.len())].to_owned())
+                {
                     self.quote = self.quote.replacen(&word, "another", 1);
                 }
             }
             Way::Neighbour => {
-                let others: Vec<usize> = chunk.pieces.iter().map(|p| p.file).filter(|f| *f != line.file).collect();
+                let others: Vec<usize> = chunk
+                    .pieces
+                    .iter()
+                    .map(|p| p.file)
+                    .filter(|f| *f != line.file)
+                    .collect();
                 if !others.is_empty() {
                     self.at = others[random.usize(..others.len())];
                     self.file = group.files[self.at].name.clone();
@@ -673,7 +832,11 @@ impl Told {
 
     /// Returns true if the quote matches a line. Both are without white space.
     fn fits(&self, line: &str, kept: &str) -> bool {
-        if self.is_whole { line == kept } else { line.contains(kept) }
+        if self.is_whole {
+            line == kept
+        } else {
+            line.contains(kept)
+        }
     }
 
     /// Keeps a part of the quote, by percentages of its characters.
@@ -690,7 +853,11 @@ impl Told {
         let kept = self.kept.split_whitespace().collect::<Vec<_>>().join(" ");
         let (mut tokens, mut previous) = (0, ' ');
         for c in kept.chars() {
-            let kind = if c.is_alphanumeric() || c == '_' { 'a' } else { c };
+            let kind = if c.is_alphanumeric() || c == '_' {
+                'a'
+            } else {
+                c
+            };
             tokens += usize::from(kind != ' ' && kind != previous);
             previous = kind;
         }

@@ -1,8 +1,9 @@
-//! The agent of the author in place of a backend: it receives the questions of a review, and its answers are treated
-//! like those from a model.
+//! The agent of the author in place of a backend: it receives the questions of a review, and its
+//! answers are treated like those from a model.
 //!
-//! The run does not wait for the agent. A first run collects the questions, and every answer is missing. A later run
-//! over the same change asks the same questions, and finds the submitted answers by the IDs of their questions.
+//! The run does not wait for the agent. A first run collects the questions, and every answer is
+//! missing. A later run over the same change asks the same questions, and finds the submitted
+//! answers by the IDs of their questions.
 
 use super::ask::{Ask, Cause, Failure, ModelAnswer, Nonce, Prompt, Schema};
 use crate::hex;
@@ -40,10 +41,14 @@ pub struct AgentQuestion {
 }
 
 impl Agent {
-    /// Creates an agent with its submitted answers, by the IDs of their questions. `nonce` is the nonce that each
-    /// answer must repeat.
+    /// Creates an agent with its submitted answers, by the IDs of their questions. `nonce` is the
+    /// nonce that each answer must repeat.
     pub fn new(nonce: Nonce, answers: BTreeMap<String, String>) -> Self {
-        Self { nonce, answers, asked: Mutex::default() }
+        Self {
+            nonce,
+            answers,
+            asked: Mutex::default(),
+        }
     }
 
     pub(super) fn nonce(&self) -> &Nonce {
@@ -52,7 +57,10 @@ impl Agent {
 
     /// Returns the questions of the run, in order.
     pub fn questions(&self) -> Vec<AgentQuestion> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Records a question, and returns the submitted answer.
@@ -71,15 +79,30 @@ impl Agent {
             });
         }
         match answer {
-            Some(text) => Ok(ModelAnswer { text: text.clone(), ..ModelAnswer::default() }),
-            None => Err(Failure::new(Cause::Setup, format!("no answer to question {id} was submitted"))),
+            Some(text) => Ok(ModelAnswer {
+                text: text.clone(),
+                ..ModelAnswer::default()
+            }),
+            None => Err(Failure::new(
+                Cause::Setup,
+                format!("no answer to question {id} was submitted"),
+            )),
         }
     }
 }
 
 fn text(prompt: &Prompt) -> String {
-    let parts = [&prompt.context, &prompt.manifest.text, &prompt.chunk, &prompt.task];
-    let parts: Vec<&str> = parts.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    let parts = [
+        &prompt.context,
+        &prompt.manifest.text,
+        &prompt.chunk,
+        &prompt.task,
+    ];
+    let parts: Vec<&str> = parts
+        .into_iter()
+        .map(String::as_str)
+        .filter(|part| !part.is_empty())
+        .collect();
     parts.join("\n\n")
 }
 

@@ -1,7 +1,8 @@
 //! Anchors claims to the change. Pure.
 //!
-//! A claim becomes a [`ClaimCandidate`] only if its quote or its line is in the text sent to the model. Its confidence
-//! follows from the evidence, and never from the model's own statements about it.
+//! A claim becomes a [`ClaimCandidate`] only if its quote or its line is in the text sent to the
+//! model. Its confidence follows from the evidence, and never from the model's own statements about
+//! it.
 
 mod also;
 mod cite;
@@ -62,13 +63,13 @@ pub struct Context<'a> {
 
 /// The files of the tree under review, as models see them.
 pub trait TreeFiles: Debug {
-    /// Returns the text of a file with secrets replaced and hidden characters made visible. Returns `None` if the file
-    /// cannot be shown.
+    /// Returns the text of a file with secrets replaced and hidden characters made visible. Returns
+    /// `None` if the file cannot be shown.
     fn text(&self, path: &RepoPath) -> Option<Rc<str>>;
     /// Returns the paths of all files, in byte order.
     fn paths(&self) -> &[RepoPath];
-    /// Returns the definitions and imports of a file. Returns `None` if it cannot be shown or its language has no
-    /// grammar.
+    /// Returns the definitions and imports of a file. Returns `None` if it cannot be shown or its
+    /// language has no grammar.
     fn symbols(&self, path: &RepoPath) -> Option<Arc<Symbols>> {
         Symbols::read(path, self.text(path)?.as_bytes()).map(Arc::new)
     }
@@ -92,8 +93,8 @@ impl TreeFiles for Tree<'_> {
 #[derive(Clone, Debug)]
 pub enum Anchored {
     Candidate(Box<ClaimCandidate>),
-    /// The claim is not about the change, whether it is true or not: it concerns unchanged code, or a file outside the
-    /// change.
+    /// The claim is not about the change, whether it is true or not: it concerns unchanged code, or
+    /// a file outside the change.
     Remark {
         file: Option<RepoPath>,
         line: Option<LineNo>,
@@ -110,7 +111,8 @@ pub enum Anchored {
 #[derive(Clone, Debug)]
 pub struct ClaimCandidate {
     pub draft: Draft,
-    /// Position of its [`Group`]. The commit cannot replace it: several groups may have the same commit, or none.
+    /// Position of its [`Group`]. The commit cannot replace it: several groups may have the same
+    /// commit, or none.
     pub group: usize,
     pub commit: Option<ObjectId>,
     /// The backend's configured name.
@@ -127,7 +129,8 @@ pub struct ClaimCandidate {
 }
 
 impl ClaimCandidate {
-    /// Returns the severity. A listed weakness is critical if the claim is anchored to its lines by a quote.
+    /// Returns the severity. A listed weakness is critical if the claim is anchored to its lines by
+    /// a quote.
     pub fn severity(&self) -> Severity {
         seal::severity(&self.draft, self.quoted >= Quoted::AsNumbered)
     }
@@ -138,18 +141,24 @@ impl ClaimCandidate {
 pub enum Quoted {
     /// The quote is missing, ambiguous, or only similar to the line.
     Loosely,
-    /// The quote equals the line with the claimed number, but equal lines are nearby. Or it is a part of the line with
-    /// the claimed number, or of only one changed line. Medium confidence, unless another backend names the same line.
+    /// The quote equals the line with the claimed number, but equal lines are nearby. Or it is a
+    /// part of the line with the claimed number, or of only one changed line. Medium confidence,
+    /// unless another backend names the same line.
     AsNumbered,
-    /// The quote equals the line, except for white space, typographic characters and a diff marker. No other line can
-    /// be meant.
+    /// The quote equals the line, except for white space, typographic characters and a diff marker.
+    /// No other line can be meant.
     Exactly,
 }
 
-/// Anchors each finding, design violation and missing requirement of a reply. The notes of the reply become remarks.
+/// Anchors each finding, design violation and missing requirement of a reply. The notes of the
+/// reply become remarks.
 pub fn claims(reply: &Reply, cx: &Context<'_>) -> Vec<Anchored> {
     let mut drafter = Drafter::new(*cx);
-    let mut out: Vec<Anchored> = reply.findings.iter().map(|claim| drafter.anchor(claim)).collect();
+    let mut out: Vec<Anchored> = reply
+        .findings
+        .iter()
+        .map(|claim| drafter.anchor(claim))
+        .collect();
     out.extend(reply.notes.iter().map(|note| Anchored::Remark {
         file: None,
         line: None,
@@ -157,12 +166,17 @@ pub fn claims(reply: &Reply, cx: &Context<'_>) -> Vec<Anchored> {
     }));
     let violations = reply.design_compliance.iter().flat_map(|c| &c.violations);
     out.extend(violations.map(|v| drafter.documented(&Documented::of_violation(v))));
-    out.extend(reply.missing_requirements.iter().map(|m| drafter.documented(&Documented::of_missing(m))));
+    out.extend(
+        reply
+            .missing_requirements
+            .iter()
+            .map(|m| drafter.documented(&Documented::of_missing(m))),
+    );
     out
 }
 
-/// Returns the compliance statement and the missing requirements of a reply, for the report. Omits an entry whose
-/// citation does not exist.
+/// Returns the compliance statement and the missing requirements of a reply, for the report. Omits
+/// an entry whose citation does not exist.
 pub fn documented(reply: &Reply, cx: &Context<'_>) -> (Option<Compliance>, Vec<UnmetRequirement>) {
     let compliance = reply.design_compliance.as_ref().map(|c| {
         let violations = c.violations.iter().filter_map(|v| {
@@ -176,7 +190,10 @@ pub fn documented(reply: &Reply, cx: &Context<'_>) -> (Option<Compliance>, Vec<U
             })
         });
         let violations: Vec<_> = violations.collect();
-        Compliance { follows: c.follows_architecture && violations.is_empty(), violations }
+        Compliance {
+            follows: c.follows_architecture && violations.is_empty(),
+            violations,
+        }
     });
     let has_documents = !cx.documents.is_empty() || !cx.conventions.is_empty();
     let missing = reply.missing_requirements.iter().filter_map(|m| {

@@ -13,8 +13,8 @@ use tokio::sync::Notify;
 /// The end of a question: at its deadline or with the run.
 pub use http::Limits as Until;
 
-/// A random mark of one run that a reply must repeat. It has 32 hexadecimal digits, so the author of the change cannot
-/// guess it.
+/// A random mark of one run that a reply must repeat. It has 32 hexadecimal digits, so the author
+/// of the change cannot guess it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nonce(String);
 
@@ -28,8 +28,8 @@ impl Nonce {
     pub fn random() -> Self {
         let mut random = [0; 16];
         if getrandom::fill(&mut random).is_err() {
-            // Without entropy, fall back to a generator seeded from the clock and memory addresses, which the author of
-            // the change does not know.
+            // Without entropy, fall back to a generator seeded from the clock and memory addresses,
+            // which the author of the change does not know.
             random.iter_mut().for_each(|b| *b = fastrand::u8(..));
         }
         Self::new(random)
@@ -37,7 +37,10 @@ impl Nonce {
 
     /// Parses 32 lowercase hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
-        let is_valid = text.len() == 32 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let is_valid = text.len() == 32
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         is_valid.then(|| Self(text.to_owned()))
     }
 
@@ -47,13 +50,14 @@ impl Nonce {
     }
 }
 
-/// The parts of a prompt, in the order in which they are sent. The least variable part comes first, so that providers
-/// can cache the prefix.
+/// The parts of a prompt, in the order in which they are sent. The least variable part comes first,
+/// so that providers can cache the prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
     /// Instructions; a constant template.
     pub system: &'static str,
-    /// Context of the run (conventions, documents, the request), the same for all its requests. May be empty.
+    /// Context of the run (conventions, documents, the request), the same for all its requests. May
+    /// be empty.
     pub context: String,
     /// The files of the whole change.
     pub manifest: Manifest,
@@ -69,8 +73,8 @@ pub struct Prompt {
 pub struct Manifest {
     /// Rendered list; may be empty.
     pub text: String,
-    /// Paths in the list. A cached answer is valid for any manifest with the same paths, because the line counts of
-    /// other files do not matter.
+    /// Paths in the list. A cached answer is valid for any manifest with the same paths, because
+    /// the line counts of other files do not matter.
     pub key: String,
 }
 
@@ -79,7 +83,8 @@ pub struct Manifest {
 pub struct Schema {
     /// `review`, `verdict` or similar.
     pub name: &'static str,
-    /// Strict JSON Schema: every property required, no additional properties, optional ones nullable.
+    /// Strict JSON Schema: every property required, no additional properties, optional ones
+    /// nullable.
     pub value: serde_json::Value,
 }
 
@@ -111,7 +116,8 @@ pub struct Ask<'a> {
     pub begun: Option<&'a Begun>,
 }
 
-/// A flag that is set when an answer begins. From then on the provider's cache contains the prefix of the prompt.
+/// A flag that is set when an answer begins. From then on the provider's cache contains the prefix
+/// of the prompt.
 #[derive(Debug, Default)]
 pub struct Begun {
     is_set: AtomicBool,
@@ -140,8 +146,8 @@ pub struct ModelAnswer {
     /// Text of the reply: one JSON document, if the backend followed the instructions.
     pub text: String,
     pub usage: Spent,
-    /// Lines that the backend read with tools, from the log of this process or the events of the program. Never from
-    /// the reply itself.
+    /// Lines that the backend read with tools, from the log of this process or the events of the
+    /// program. Never from the reply itself.
     pub read: Vec<Read>,
     pub lookups: Lookups,
     /// Model name from the provider.
@@ -153,8 +159,8 @@ pub struct ModelAnswer {
 pub struct Lookups {
     /// Lookups in order.
     pub all: Vec<Lookup>,
-    /// True if the answer must not be cached: a result matches the rules about prompt injection, or a lookup cannot be
-    /// repeated.
+    /// True if the answer must not be cached: a result matches the rules about prompt injection, or
+    /// a lookup cannot be repeated.
     pub is_unfit: bool,
 }
 
@@ -223,11 +229,13 @@ impl Spent {
     }
 }
 
-/// The failure of a question. Its message is one line without keys, and contains at most a short excerpt from a server.
+/// The failure of a question. Its message is one line without keys, and contains at most a short
+/// excerpt from a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     pub cause: Cause,
-    /// A lowercase fragment without the backend's name, such as `429 Too Many Requests; retry after 3600 s`.
+    /// A lowercase fragment without the backend's name, such as
+    /// `429 Too Many Requests; retry after 3600 s`.
     pub message: String,
     /// A suggestion for the user, if there is one.
     pub hint: Option<String>,
@@ -265,7 +273,13 @@ pub enum Cause {
 impl Failure {
     /// Builds a failure without usage.
     pub fn new(cause: Cause, message: impl Into<String>) -> Self {
-        Self { cause, message: message.into(), hint: None, retry_after: None, usage: Box::default() }
+        Self {
+            cause,
+            message: message.into(),
+            hint: None,
+            retry_after: None,
+            usage: Box::default(),
+        }
     }
 
     /// Adds a suggestion for the user.
@@ -288,7 +302,18 @@ impl From<http::Failure> for Failure {
             http::Cause::Stopped => Cause::Stopped,
             http::Cause::Limit => Cause::Limit,
         };
-        let http::Failure { message, hint, retry_after, .. } = failure;
-        Self { cause, message, hint, retry_after, usage: Box::default() }
+        let http::Failure {
+            message,
+            hint,
+            retry_after,
+            ..
+        } = failure;
+        Self {
+            cause,
+            message,
+            hint,
+            retry_after,
+            usage: Box::default(),
+        }
     }
 }

@@ -1,8 +1,10 @@
-//! Sends requests to models. Each request returns the text of an answer, or a [`Failure`] with the reason.
+//! Sends requests to models. Each request returns the text of an answer, or a [`Failure`] with the
+//! reason.
 //!
-//! Each provider has one file with its wire format, and one entry in [`DIALECTS`]. Sending, retries and deadlines
-//! (`crate::http`) and the conversation with tools (`talk`) are the same for all of them. The Claude Code command line
-//! (`claude`) is a separate implementation. No answer is trusted here.
+//! Each provider has one file with its wire format, and one entry in [`DIALECTS`]. Sending, retries
+//! and deadlines (`crate::http`) and the conversation with tools (`talk`) are the same for all of
+//! them. The Claude Code command line (`claude`) is a separate implementation. No answer is trusted
+//! here.
 
 mod anthropic;
 mod claude;
@@ -57,11 +59,19 @@ impl Backend {
     ///
     /// # Errors
     ///
-    /// Returns `Setup`, with a hint about the setting: a withheld backend, a missing key or program, an unusable proxy.
-    pub fn open(policy: &policy::Backend, env: &Env, repo_top: Option<&Path>, pool: &Pool) -> Result<Self, Failure> {
+    /// Returns `Setup`, with a hint about the setting: a withheld backend, a missing key or
+    /// program, an unusable proxy.
+    pub fn open(
+        policy: &policy::Backend,
+        env: &Env,
+        repo_top: Option<&Path>,
+        pool: &Pool,
+    ) -> Result<Self, Failure> {
         if let Some(key) = &policy.withheld {
             let message = format!("{key} comes from a file that is not trusted");
-            return Err(Failure::new(Cause::Setup, message).hint("run `claude-reviewer policy trust`"));
+            return Err(
+                Failure::new(Cause::Setup, message).hint("run `claude-reviewer policy trust`")
+            );
         }
         let Some(kind) = policy.kind else {
             let hint = format!("add to [backend.{}]: kind = \"openai\"", policy.name);
@@ -69,13 +79,22 @@ impl Backend {
         };
         let dialect = match policy.api {
             Some(Api::Responses) => Some(&responses::DIALECT),
-            Some(Api::Chat) | None => DIALECTS.iter().find(|(k, _)| *k == kind).map(|(_, dialect)| *dialect),
+            Some(Api::Chat) | None => DIALECTS
+                .iter()
+                .find(|(k, _)| *k == kind)
+                .map(|(_, dialect)| *dialect),
         };
         let speaker = match dialect {
-            Some(dialect) => Speaker::Http(Box::new(http::Http::open(policy, dialect, env, repo_top, pool)?)),
+            Some(dialect) => Speaker::Http(Box::new(http::Http::open(
+                policy, dialect, env, repo_top, pool,
+            )?)),
             None => Speaker::Claude(Box::new(claude::Claude::open(policy, env, repo_top)?)),
         };
-        Ok(Self { name: policy.name.clone(), kind, speaker })
+        Ok(Self {
+            name: policy.name.clone(),
+            kind,
+            speaker,
+        })
     }
 
     /// Returns the name in the policy.
@@ -122,8 +141,8 @@ impl Backend {
         }
     }
 
-    /// Returns the maximum number of requests for one question, without retries. `looks_around` is true if it may use
-    /// tools.
+    /// Returns the maximum number of requests for one question, without retries. `looks_around` is
+    /// true if it may use tools.
     pub fn most_requests(&self, looks_around: bool) -> u32 {
         match (&self.speaker, looks_around) {
             (Speaker::Http(_), true) => talk::MOST_REQUESTS,
@@ -133,8 +152,9 @@ impl Backend {
         }
     }
 
-    /// Determines the values that the policy does not set: the key from its command, the model from the provider's
-    /// list. Returns the model. [`ask`](Self::ask) calls this too; only the first call has a cost.
+    /// Determines the values that the policy does not set: the key from its command, the model from
+    /// the provider's list. Returns the model. [`ask`](Self::ask) calls this too; only the first
+    /// call has a cost.
     pub async fn ready(&self, deadline: Instant, stop: &Stop) -> Result<&str, Failure> {
         match &self.speaker {
             Speaker::Http(http) => http.ready(deadline, stop).await,
@@ -142,8 +162,8 @@ impl Backend {
         }
     }
 
-    /// Returns the version of the program, after checking that it is new enough. Returns `None` if the backend is not a
-    /// program or reports no version.
+    /// Returns the version of the program, after checking that it is new enough. Returns `None` if
+    /// the backend is not a program or reports no version.
     pub async fn version(&self, deadline: Instant, stop: &Stop) -> Result<Option<String>, Failure> {
         match &self.speaker {
             Speaker::Http(_) => Ok(None),
@@ -151,12 +171,16 @@ impl Backend {
         }
     }
 
-    /// Sends a question. `around` is the tree that the model can read through tools; with `None` it sees only the
-    /// prompt.
+    /// Sends a question. `around` is the tree that the model can read through tools; with `None` it
+    /// sees only the prompt.
     ///
-    /// Ends at the deadline of the question, and immediately when the run is stopped. Dropping the future closes its
-    /// connection.
-    pub async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<ModelAnswer, Failure> {
+    /// Ends at the deadline of the question, and immediately when the run is stopped. Dropping the
+    /// future closes its connection.
+    pub async fn ask(
+        &self,
+        ask: &Ask<'_>,
+        around: Option<&Tree<'_>>,
+    ) -> Result<ModelAnswer, Failure> {
         match &self.speaker {
             Speaker::Http(http) => http.ask(ask, around).await,
             Speaker::Claude(claude) => claude.ask(ask, around).await,

@@ -1,8 +1,9 @@
 //! The budget of a run: spent and reserved requests, tokens and dollars. Pure.
 //!
-//! Every round trip is reserved before it starts: one request, a conservative estimate of the tokens of its prompt, and
-//! the longest answer, to which the request then limits the model. After the round trip, the actual usage replaces the
-//! reservation. So the limits also hold for concurrent requests.
+//! Every round trip is reserved before it starts: one request, a conservative estimate of the
+//! tokens of its prompt, and the longest answer, to which the request then limits the model. After
+//! the round trip, the actual usage replaces the reservation. So the limits also hold for
+//! concurrent requests.
 
 use super::ask::Spent;
 use crate::policy::Price;
@@ -10,9 +11,11 @@ use std::collections::HashMap;
 
 /// Bytes per token, to estimate a prompt; conservative for code.
 const BYTES: u64 = 3;
-/// Tokens of one answer, at most, unless a higher effort is configured. All current models can write this many.
+/// Tokens of one answer, at most, unless a higher effort is configured. All current models can
+/// write this many.
 pub const LONGEST: u64 = 16_000;
-/// Tokens of an answer that is not truncated. With a smaller remaining budget, a request waits until others have ended.
+/// Tokens of an answer that is not truncated. With a smaller remaining budget, a request waits
+/// until others have ended.
 const ENOUGH: u64 = 4_000;
 /// Tokens of an answer below which a request is not sent.
 const LEAST: u64 = 256;
@@ -21,8 +24,8 @@ const UNCOUNTED: u64 = 1_500;
 /// Tokens that the results of tools add to a conversation in one round, for an estimate.
 const TOOLS: u64 = 5_000;
 
-/// Surcharge for input that the provider writes to its cache, as a fraction of the input price. Applies to Anthropic's
-/// five-minute cache and to OpenAI's.
+/// Surcharge for input that the provider writes to its cache, as a fraction of the input price.
+/// Applies to Anthropic's five-minute cache and to OpenAI's.
 const WRITE: f64 = 0.25;
 
 /// Spending limits of a run.
@@ -132,7 +135,9 @@ impl Budget {
 
     /// Sets requests aside for later questions, at most as many as the planned questions leave.
     pub fn keep(&mut self, requests: u32) {
-        let spare = self.left().saturating_sub(self.requests.promised + self.requests.waiting);
+        let spare = self
+            .left()
+            .saturating_sub(self.requests.promised + self.requests.waiting);
         self.requests.kept = requests.min(spare);
     }
 
@@ -148,7 +153,10 @@ impl Budget {
         }
         let r = &mut self.requests;
         r.waiting = r.waiting.saturating_sub(1);
-        let free = available.saturating_sub(1).saturating_sub(r.waiting).saturating_sub(r.kept);
+        let free = available
+            .saturating_sub(1)
+            .saturating_sub(r.waiting)
+            .saturating_sub(r.kept);
         let share = 1 + (free / (r.waiting + 1)).min(most.saturating_sub(1));
         r.promised += share;
         r.open += 1;
@@ -161,7 +169,8 @@ impl Budget {
         self.requests.open = self.requests.open.saturating_sub(1);
     }
 
-    /// Takes one request from the share of a question, or from the spare requests if the share is used up.
+    /// Takes one request from the share of a question, or from the spare requests if the share is
+    /// used up.
     ///
     /// # Errors
     ///
@@ -180,7 +189,10 @@ impl Budget {
     /// Returns the number of requests that are not promised to any question.
     pub fn spare(&self) -> u32 {
         let r = &self.requests;
-        self.left().saturating_sub(r.promised).saturating_sub(r.waiting).saturating_sub(r.kept)
+        self.left()
+            .saturating_sub(r.promised)
+            .saturating_sub(r.waiting)
+            .saturating_sub(r.kept)
     }
 
     fn left(&self) -> u32 {
@@ -195,15 +207,20 @@ impl Budget {
     pub fn reserve(&mut self, want: &Want<'_>) -> Reservation {
         let input = (want.bytes as u64).div_ceil(BYTES);
         let price = self.price_of(want);
-        let is_unknown = self.limits.usd_is_set && price.is_none() && !self.costs.contains_key(want.backend);
+        let is_unknown =
+            self.limits.usd_is_set && price.is_none() && !self.costs.contains_key(want.backend);
         if is_unknown && self.in_flight > 0 {
-            // The first answer may contain a cost. Until then, send one request at a time, to limit the risk of
-            // exceeding the budget.
+            // The first answer may contain a cost. Until then, send one request at a time, to limit
+            // the risk of exceeding the budget.
             return Reservation::Later;
         }
         let (room, limit) = self.room(input, price.as_ref());
         if room < LEAST || (room < ENOUGH && self.in_flight > 0) {
-            return if self.in_flight > 0 { Reservation::Later } else { Reservation::Refused(limit) };
+            return if self.in_flight > 0 {
+                Reservation::Later
+            } else {
+                Reservation::Refused(limit)
+            };
         }
         let output = (room < u64::MAX).then(|| room.min(want.longest));
         let tokens = input + output.unwrap_or(UNCOUNTED);
@@ -211,34 +228,53 @@ impl Budget {
         self.held_tokens += tokens;
         self.held_usd += usd;
         self.in_flight += 1;
-        Reservation::Granted(Ticket { input, tokens, usd, output })
+        Reservation::Granted(Ticket {
+            input,
+            tokens,
+            usd,
+            output,
+        })
     }
 
     /// Returns the tokens that an answer can have within the limits, and the tightest limit.
     fn room(&self, input: u64, price: Option<&Price>) -> (u64, String) {
         let by_tokens = self.limits.tokens.map(|most| {
-            let room = most.saturating_sub(self.tokens).saturating_sub(self.held_tokens).saturating_sub(input);
+            let room = most
+                .saturating_sub(self.tokens)
+                .saturating_sub(self.held_tokens)
+                .saturating_sub(input);
             (room, format!("--max-tokens {most}"))
         });
         let by_cost = price.map(|p| {
             let left = self.limits.usd - self.usd - self.held_usd - cost_of(p, input, 0);
-            let room = if p.output > 0.0 { (left * 1e6 / p.output).max(0.0) as u64 } else { u64::MAX };
-            let room = if left > 0.0 || (left >= 0.0 && is_free(p)) { room } else { 0 };
+            let room = if p.output > 0.0 {
+                (left * 1e6 / p.output).max(0.0) as u64
+            } else {
+                u64::MAX
+            };
+            let room = if left > 0.0 || (left >= 0.0 && is_free(p)) {
+                room
+            } else {
+                0
+            };
             (room, format!("max_cost_usd = {}", self.limits.usd))
         });
-        let spent =
-            (self.usd > 0.0 && self.usd >= self.limits.usd).then(|| (0, format!("max_cost_usd = {}", self.limits.usd)));
+        let spent = (self.usd > 0.0 && self.usd >= self.limits.usd)
+            .then(|| (0, format!("max_cost_usd = {}", self.limits.usd)));
         let all = [by_tokens, by_cost, spent].into_iter().flatten();
-        all.min_by_key(|(room, _)| *room).unwrap_or((u64::MAX, String::new()))
+        all.min_by_key(|(room, _)| *room)
+            .unwrap_or((u64::MAX, String::new()))
     }
 
-    /// Returns true if the budget allows two more round trips for a question, the second with results of tools. Tools
-    /// are only offered then, so that enough is left for the answer.
+    /// Returns true if the budget allows two more round trips for a question, the second with
+    /// results of tools. Tools are only offered then, so that enough is left for the answer.
     pub fn affords_tools(&self, want: &Want<'_>) -> bool {
         let input = 2 * (want.bytes as u64).div_ceil(BYTES) + TOOLS + UNCOUNTED;
         let open = u64::from((self.requests.open + self.requests.waiting).max(1));
         let by_tokens = self.limits.tokens.is_none_or(|most| {
-            let left = most.saturating_sub(self.tokens).saturating_sub(self.held_tokens);
+            let left = most
+                .saturating_sub(self.tokens)
+                .saturating_sub(self.held_tokens);
             left / open >= input + UNCOUNTED
         });
         let by_cost = self.price_of(want).is_none_or(|p| {
@@ -253,17 +289,30 @@ impl Budget {
             (Some(price), _) => Some(*price),
             (None, Some(Cost::PerToken(usd))) => {
                 let million = usd * 1e6;
-                Some(Price { input: million, cached: million, output: million })
+                Some(Price {
+                    input: million,
+                    cached: million,
+                    output: million,
+                })
             }
             (None, _) => None,
         }
     }
 
-    /// Replaces a reservation with the actual usage. If the provider reports none, the estimate is kept.
+    /// Replaces a reservation with the actual usage. If the provider reports none, the estimate is
+    /// kept.
     pub fn settle(&mut self, ticket: Ticket, want: &Want<'_>, spent: &Spent) {
         self.release(ticket);
-        let input = if spent.input_tokens > 0 { spent.input_tokens } else { ticket.input };
-        let output = if spent.output_tokens > 0 || spent.input_tokens > 0 { spent.output_tokens } else { UNCOUNTED };
+        let input = if spent.input_tokens > 0 {
+            spent.input_tokens
+        } else {
+            ticket.input
+        };
+        let output = if spent.output_tokens > 0 || spent.input_tokens > 0 {
+            spent.output_tokens
+        } else {
+            UNCOUNTED
+        };
         self.tokens = self.tokens.saturating_add(input).saturating_add(output);
         self.usd += spent.cost_usd.unwrap_or(0.0);
         match (spent.cost_usd, want.price) {
@@ -273,10 +322,15 @@ impl Budget {
                     Some(Cost::PerToken(known)) => known.max(rate),
                     _ => rate,
                 };
-                self.costs.insert(want.backend.to_owned(), Cost::PerToken(most));
+                self.costs
+                    .insert(want.backend.to_owned(), Cost::PerToken(most));
             }
             (Some(_), Some(_)) => {}
-            (None, _) => drop(self.costs.entry(want.backend.to_owned()).or_insert(Cost::Unnamed)),
+            (None, _) => drop(
+                self.costs
+                    .entry(want.backend.to_owned())
+                    .or_insert(Cost::Unnamed),
+            ),
         }
     }
 
@@ -291,9 +345,15 @@ impl Budget {
     pub fn passed(&self, ticket: &Ticket, spent: &Spent) -> Option<String> {
         let tokens = self.tokens + self.held_tokens.saturating_sub(ticket.tokens);
         let now = spent.input_tokens + spent.output_tokens;
-        let by_tokens = self.limits.tokens.filter(|most| tokens + now > *most).map(|m| format!("--max-tokens {m}"));
+        let by_tokens = self
+            .limits
+            .tokens
+            .filter(|most| tokens + now > *most)
+            .map(|m| format!("--max-tokens {m}"));
         let usd = self.usd + (self.held_usd - ticket.usd).max(0.0) + spent.cost_usd.unwrap_or(0.0);
-        by_tokens.or_else(|| (usd > self.limits.usd).then(|| format!("max_cost_usd = {}", self.limits.usd)))
+        by_tokens.or_else(|| {
+            (usd > self.limits.usd).then(|| format!("max_cost_usd = {}", self.limits.usd))
+        })
     }
 
     /// Returns the dollars spent so far, or `None` if no cost is known.
@@ -318,14 +378,19 @@ fn cost_of(price: &Price, input: u64, output: u64) -> f64 {
 
 /// Returns the cost from the provider, or else the cost by the prices of the policy.
 pub fn cost(spent: &Spent, price: Option<&Price>) -> Option<f64> {
-    spent.cost_usd.or_else(|| price.map(|p| cost_by_price(spent, p)))
+    spent
+        .cost_usd
+        .or_else(|| price.map(|p| cost_by_price(spent, p)))
 }
 
 /// Returns the cost of the counted tokens.
 fn cost_by_price(spent: &Spent, p: &Price) -> f64 {
     let fresh = spent.input_tokens.saturating_sub(spent.cached_tokens) as f64;
     let fresh = fresh + spent.written_tokens as f64 * WRITE;
-    (fresh * p.input + spent.cached_tokens as f64 * p.cached + spent.output_tokens as f64 * p.output) / 1e6
+    (fresh * p.input
+        + spent.cached_tokens as f64 * p.cached
+        + spent.output_tokens as f64 * p.output)
+        / 1e6
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Caches complete and valid replies, so that unchanged parts of a change need no request.
 //!
-//! The cache is content-addressed: the key covers the whole request, the backend and the model. The lookups of the
-//! model are part of the entry, and the entry is only valid if the same lookups have the same results (`run/repeat`).
-//! The folder must belong to the user alone. It is not used if it is a symlink, belongs to another user, is accessible
-//! to others, or is inside the tree under review, where the change could have added it. A corrupt entry is a miss. A
-//! failure of the cache is never an error.
+//! The cache is content-addressed: the key covers the whole request, the backend and the model. The
+//! lookups of the model are part of the entry, and the entry is only valid if the same lookups have
+//! the same results (`run/repeat`). The folder must belong to the user alone. It is not used if it
+//! is a symlink, belongs to another user, is accessible to others, or is inside the tree under
+//! review, where the change could have added it. A corrupt entry is a miss. A failure of the cache
+//! is never an error.
 
 use crate::ai::ask::{Lookup, LookupSubject, Nonce, Prompt, Read, Schema};
 use crate::ai::tools;
@@ -91,7 +92,8 @@ struct TextHash<'n> {
 impl TextHash<'_> {
     /// Adds one text.
     fn add(&mut self, text: &str) {
-        // Split the text at the nonce and hash the lengths, so that no text can imitate the gap of another.
+        // Split the text at the nonce and hash the lengths, so that no text can imitate the gap of
+        // another.
         let parts: Vec<_> = text.split(self.nonce).collect();
         self.hash.update((parts.len() as u64).to_le_bytes());
         for part in parts {
@@ -104,10 +106,28 @@ impl TextHash<'_> {
 impl ReplyKey {
     /// Returns the key of a question. The nonce of the run is not part of it.
     pub fn of(question: &CachedQuestion<'_>) -> Self {
-        let CachedQuestion { prompt, schema, kind, endpoint, model, effort, depth, has_tools } = question;
-        let mut hash = TextHash { hash: Sha256::new(), nonce: prompt.nonce.as_str() };
+        let CachedQuestion {
+            prompt,
+            schema,
+            kind,
+            endpoint,
+            model,
+            effort,
+            depth,
+            has_tools,
+        } = question;
+        let mut hash = TextHash {
+            hash: Sha256::new(),
+            nonce: prompt.nonce.as_str(),
+        };
         hash.add(env!("CARGO_PKG_VERSION"));
-        for part in [prompt.system, &prompt.context, &prompt.manifest.key, &prompt.chunk, &prompt.task] {
+        for part in [
+            prompt.system,
+            &prompt.context,
+            &prompt.manifest.key,
+            &prompt.chunk,
+            &prompt.task,
+        ] {
             hash.add(part);
         }
         hash.add(schema.name);
@@ -144,11 +164,11 @@ impl ReplyKey {
 }
 
 impl Cache {
-    /// Opens the user's cache, or creates it. `top` is the root of the tree under review: a cache inside it is not
-    /// trusted.
+    /// Opens the user's cache, or creates it. `top` is the root of the tree under review: a cache
+    /// inside it is not trusted.
     ///
-    /// Returns `None` if no cache is possible: no home folder, a read-only file system, a symlink, or a folder that
-    /// others can access.
+    /// Returns `None` if no cache is possible: no home folder, a read-only file system, a symlink,
+    /// or a folder that others can access.
     pub fn open(env: &Env, top: Option<&Path>) -> Option<Self> {
         let home = env.cache_home()?;
         std::fs::create_dir_all(&home).ok()?;
@@ -164,29 +184,45 @@ impl Cache {
         for name in FOLDERS {
             // Ignore the error if the folder exists; its owner and mode are checked below.
             let _ = rustix::fs::mkdirat(&folder, name, Mode::RWXU);
-            folder = rustix::fs::openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+            folder =
+                rustix::fs::openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()).ok()?;
             let stat = rustix::fs::fstat(&folder).ok()?;
             if !is_own(&stat) {
                 return None;
             }
         }
-        Some(Self { folder, puts: Cell::new(0) })
+        Some(Self {
+            folder,
+            puts: Cell::new(0),
+        })
     }
 
     /// Returns the reply to a question, with the nonce of this run. Removes a corrupt entry.
     pub fn get(&self, key: &ReplyKey, nonce: &Nonce) -> Option<KeptReply> {
         let name = key.file_name();
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.folder, &name, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
             Err(rustix::io::Errno::NOENT) => return None,
             Err(_) => return self.remove(&name),
         };
-        let Some(bytes) = read_own(file) else { return self.remove(&name) };
-        let Some(kept) = decode(&bytes, key, nonce) else { return self.remove(&name) };
-        // Update the time, so that the least recently used entries are removed first. A failure is ignored.
-        let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
-        let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
+        let Some(bytes) = read_own(file) else {
+            return self.remove(&name);
+        };
+        let Some(kept) = decode(&bytes, key, nonce) else {
+            return self.remove(&name);
+        };
+        // Update the time, so that the least recently used entries are removed first. A failure is
+        // ignored.
+        let now = rustix::fs::Timespec {
+            tv_sec: 0,
+            tv_nsec: rustix::fs::UTIME_NOW,
+        };
+        let times = rustix::fs::Timestamps {
+            last_access: now,
+            last_modification: now,
+        };
         let _ = rustix::fs::utimensat(&self.folder, &name, &times, AtFlags::SYMLINK_NOFOLLOW);
         Some(kept)
     }
@@ -203,8 +239,11 @@ impl Cache {
             self.shrink();
         }
         let name = format!("tmp-{:016x}-{:x}", fastrand::u64(..), std::process::id());
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Ok(fd) = rustix::fs::openat(&self.folder, &name, flags, Mode::RUSR | Mode::WUSR) else { return };
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(fd) = rustix::fs::openat(&self.folder, &name, flags, Mode::RUSR | Mode::WUSR) else {
+            return;
+        };
         // No fsync: the checksum detects an entry that a crash truncated.
         let written = File::from(fd).write_all(&bytes).is_ok()
             && rustix::fs::renameat(&self.folder, &name, &self.folder, key.file_name()).is_ok();
@@ -221,20 +260,31 @@ impl Cache {
 
     /// Removes the oldest entries above the size limit, and stale temporary files.
     fn shrink(&self) {
-        let Ok(dir) = Dir::read_from(&self.folder) else { return };
+        let Ok(dir) = Dir::read_from(&self.folder) else {
+            return;
+        };
         let mut entries: Vec<(i64, u64, String)> = Vec::new();
         let mut newest = 0;
         for entry in dir.flatten() {
-            let Ok(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
-            let Ok(stat) = rustix::fs::statat(&self.folder, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            let Ok(name) = entry.file_name().to_str().map(str::to_owned) else {
+                continue;
+            };
+            let Ok(stat) = rustix::fs::statat(&self.folder, &name, AtFlags::SYMLINK_NOFOLLOW)
+            else {
+                continue;
+            };
             if FileType::from_raw_mode(stat.st_mode as _) == FileType::RegularFile {
                 let size = u64::try_from(stat.st_size).unwrap_or(0).max(BLOCK);
                 newest = newest.max(stat.st_mtime);
                 entries.push((stat.st_mtime, size, name));
             }
         }
-        // Compare with the newest file instead of the clock, which may differ from that of the file system.
-        for (_, _, name) in entries.iter().filter(|(time, _, name)| name.starts_with("tmp-") && newest - time > STALE) {
+        // Compare with the newest file instead of the clock, which may differ from that of the file
+        // system.
+        for (_, _, name) in entries
+            .iter()
+            .filter(|(time, _, name)| name.starts_with("tmp-") && newest - time > STALE)
+        {
             self.remove::<()>(name);
         }
         let mut total: u64 = entries.iter().map(|(_, size, _)| size).sum();
@@ -254,14 +304,19 @@ impl Cache {
 
 /// Returns true if a file or folder belongs to this user and others have no access.
 fn is_own(stat: &rustix::fs::Stat) -> bool {
-    stat.st_uid == rustix::process::geteuid().as_raw() && Mode::from_raw_mode(stat.st_mode as _).bits() & 0o077 == 0
+    stat.st_uid == rustix::process::geteuid().as_raw()
+        && Mode::from_raw_mode(stat.st_mode as _).bits() & 0o077 == 0
 }
 
-/// Reads an entry. Returns `None` if the file does not belong to this user, is too large, or is not a regular file.
+/// Reads an entry. Returns `None` if the file does not belong to this user, is too large, or is not
+/// a regular file.
 fn read_own(file: File) -> Option<Vec<u8>> {
     let stat = rustix::fs::fstat(&file).ok()?;
     let size = u64::try_from(stat.st_size).ok()?;
-    if FileType::from_raw_mode(stat.st_mode as _) != FileType::RegularFile || !is_own(&stat) || size > MAX_ENTRY {
+    if FileType::from_raw_mode(stat.st_mode as _) != FileType::RegularFile
+        || !is_own(&stat)
+        || size > MAX_ENTRY
+    {
         return None;
     }
     let mut bytes = Vec::new();
@@ -271,7 +326,10 @@ fn read_own(file: File) -> Option<Vec<u8>> {
 
 /// Encodes an entry: a line with the checksum of the rest, and one JSON document.
 fn encode(key: &ReplyKey, nonce: &Nonce, kept: &KeptReply) -> Vec<u8> {
-    let read = kept.read.iter().map(|r| json!([hex::encode(r.path.as_bytes()), r.first.get(), r.last.get()]));
+    let read = kept
+        .read
+        .iter()
+        .map(|r| json!([hex::encode(r.path.as_bytes()), r.first.get(), r.last.get()]));
     let body = json!({
         "key": key.file_name(),
         // Pieces of the text, between which the nonce of the reading run is inserted.
@@ -310,8 +368,12 @@ fn decode(bytes: &[u8], key: &ReplyKey, nonce: &Nonce) -> Option<KeptReply> {
 fn lookup_to_json(lookup: &Lookup) -> Value {
     let digest = hex::encode(&lookup.digest);
     match &lookup.subject {
-        LookupSubject::Call { name, arguments } => json!({"call": name, "arguments": arguments, "digest": digest}),
-        LookupSubject::File(path) => json!({"file": hex::encode(path.as_bytes()), "digest": digest}),
+        LookupSubject::Call { name, arguments } => {
+            json!({"call": name, "arguments": arguments, "digest": digest})
+        }
+        LookupSubject::File(path) => {
+            json!({"file": hex::encode(path.as_bytes()), "digest": digest})
+        }
         LookupSubject::Tree => json!({"digest": digest}),
     }
 }
@@ -319,9 +381,10 @@ fn lookup_to_json(lookup: &Lookup) -> Value {
 fn lookup_of(value: &Value) -> Option<Lookup> {
     let digest = hex::decode(value["digest"].as_str()?)?.try_into().ok()?;
     let subject = match (value.get("call"), value.get("file")) {
-        (Some(name), None) => {
-            LookupSubject::Call { name: name.as_str()?.to_owned(), arguments: value.get("arguments")?.clone() }
-        }
+        (Some(name), None) => LookupSubject::Call {
+            name: name.as_str()?.to_owned(),
+            arguments: value.get("arguments")?.clone(),
+        },
         (None, Some(path)) => LookupSubject::File(RepoPath::new(hex::decode(path.as_str()?)?)),
         (None, None) => LookupSubject::Tree,
         (Some(_), Some(_)) => return None,
@@ -331,7 +394,11 @@ fn lookup_of(value: &Value) -> Option<Lookup> {
 
 fn read_of(value: &Value) -> Option<Read> {
     let path = RepoPath::new(hex::decode(value[0].as_str()?)?);
-    Some(Read { path, first: line_of(&value[1])?, last: line_of(&value[2])? })
+    Some(Read {
+        path,
+        first: line_of(&value[1])?,
+        last: line_of(&value[2])?,
+    })
 }
 
 /// Parses a line number.

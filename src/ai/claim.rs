@@ -1,8 +1,8 @@
 //! The schemas of replies, and the claims in them, which are untrusted.
 //!
-//! The schemas are generated from these types, so they are constant. They are stricter than the parser, `reply`: a
-//! server that enforces the schema prevents invalid replies, and a reply from another server is not lost because of a
-//! misspelled severity.
+//! The schemas are generated from these types, so they are constant. They are stricter than the
+//! parser, `reply`: a server that enforces the schema prevents invalid replies, and a reply from
+//! another server is not lost because of a misspelled severity.
 
 pub mod counsel;
 pub mod criteria;
@@ -16,8 +16,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
-/// A reply: one JSON document. The fields are in the order in which a model should write them: the evidence before the
-/// judgement, the summary last.
+/// A reply: one JSON document. The fields are in the order in which a model should write them: the
+/// evidence before the judgement, the summary last.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Reply {
     /// The value of the prompt's last line.
@@ -136,15 +136,19 @@ pub struct Rebuttal {
 
 /// Returns the schema of a [`Reply`]. It never changes during a run.
 pub fn schema() -> &'static ask::Schema {
-    static SCHEMA: LazyLock<ask::Schema> =
-        LazyLock::new(|| ask::Schema { name: "review", value: strict_schema_of::<Reply>() });
+    static SCHEMA: LazyLock<ask::Schema> = LazyLock::new(|| ask::Schema {
+        name: "review",
+        value: strict_schema_of::<Reply>(),
+    });
     &SCHEMA
 }
 
 /// Returns the schema of a [`Rebuttal`]. It never changes during a run.
 pub fn rebuttal_schema() -> &'static ask::Schema {
-    static SCHEMA: LazyLock<ask::Schema> =
-        LazyLock::new(|| ask::Schema { name: "verdict", value: strict_schema_of::<Rebuttal>() });
+    static SCHEMA: LazyLock<ask::Schema> = LazyLock::new(|| ask::Schema {
+        name: "verdict",
+        value: strict_schema_of::<Rebuttal>(),
+    });
     &SCHEMA
 }
 
@@ -156,20 +160,25 @@ fn categories(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": Category::ALL.map(Category::name) })
 }
 
-/// Generates a schema that every provider accepts: without references, all properties required, no additional
-/// properties.
+/// Generates a schema that every provider accepts: without references, all properties required, no
+/// additional properties.
 fn strict_schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|s| {
         s.inline_subschemas = true;
         s.meta_schema = None;
     });
-    let mut value = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let mut value = settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value();
     make_strict(&mut value);
     value
 }
 
 fn make_strict(schema: &mut Value) {
-    let Value::Object(object) = schema else { return };
+    let Value::Object(object) = schema else {
+        return;
+    };
     for noise in ["title", "format", "default"] {
         object.remove(noise);
     }
@@ -205,8 +214,15 @@ mod tests {
         see(object);
         let properties = object.get("properties").and_then(Value::as_object);
         let inside = properties.into_iter().flat_map(|p| p.values());
-        let choices = object.get("anyOf").and_then(Value::as_array).into_iter().flatten();
-        inside.chain(object.get("items")).chain(choices).for_each(|s| visit(s, see));
+        let choices = object
+            .get("anyOf")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        inside
+            .chain(object.get("items"))
+            .chain(choices)
+            .for_each(|s| visit(s, see));
     }
 
     #[test]
@@ -222,8 +238,18 @@ mod tests {
             let mut objects = 0;
             visit(&schema.value, &mut |o| {
                 for key in o.keys() {
-                    let known = ["type", "description", "enum", "properties", "required", "additionalProperties"];
-                    assert!(known.contains(&key.as_str()) || key == "items" || key == "anyOf", "{key} in {o:?}");
+                    let known = [
+                        "type",
+                        "description",
+                        "enum",
+                        "properties",
+                        "required",
+                        "additionalProperties",
+                    ];
+                    assert!(
+                        known.contains(&key.as_str()) || key == "items" || key == "anyOf",
+                        "{key} in {o:?}"
+                    );
                 }
                 if let Some(Value::Object(properties)) = o.get("properties") {
                     objects += 1;
@@ -237,7 +263,12 @@ mod tests {
     }
 
     fn fields(schema: &Value) -> Vec<String> {
-        schema["properties"].as_object().unwrap().keys().cloned().collect()
+        schema["properties"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect()
     }
 
     #[test]
@@ -276,19 +307,50 @@ mod tests {
             ]
         );
         assert_eq!(claim["properties"]["severity"]["enum"][0], "critical");
-        assert_eq!(claim["properties"]["category"]["enum"].as_array().unwrap().len(), 9);
-        assert_eq!(claim["properties"]["line"]["type"], json!(["integer", "null"]));
-        assert_eq!(fields(&claim["properties"]["also"]["items"]), ["file", "line", "quote"]);
+        assert_eq!(
+            claim["properties"]["category"]["enum"]
+                .as_array()
+                .unwrap()
+                .len(),
+            9
+        );
+        assert_eq!(
+            claim["properties"]["line"]["type"],
+            json!(["integer", "null"])
+        );
+        assert_eq!(
+            fields(&claim["properties"]["also"]["items"]),
+            ["file", "line", "quote"]
+        );
         let compliance = &value["properties"]["design_compliance"]["anyOf"];
         assert_eq!(compliance[1], json!({ "type": "null" }));
         let violation = &compliance[0]["properties"]["violations"]["items"];
-        assert_eq!(fields(violation), ["issue", "description", "impact", "reference", "recommendation"]);
-        assert_eq!(fields(&rebuttal_schema().value), ["nonce", "reason", "quote", "refuted"]);
-        assert_eq!(fields(&value["properties"]["not_reviewed"]["items"]), ["file", "why"]);
+        assert_eq!(
+            fields(violation),
+            [
+                "issue",
+                "description",
+                "impact",
+                "reference",
+                "recommendation"
+            ]
+        );
+        assert_eq!(
+            fields(&rebuttal_schema().value),
+            ["nonce", "reason", "quote", "refuted"]
+        );
+        assert_eq!(
+            fields(&value["properties"]["not_reviewed"]["items"]),
+            ["file", "why"]
+        );
     }
 
     #[test]
     fn a_schema_is_small_enough_to_go_with_every_request() {
-        assert!(schema().value.to_string().len() < 4_096, "{}", schema().value);
+        assert!(
+            schema().value.to_string().len() < 4_096,
+            "{}",
+            schema().value
+        );
     }
 }

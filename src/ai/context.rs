@@ -1,5 +1,5 @@
-//! The context that a model receives in addition to the change: the team's conventions, documents, commit messages. It
-//! is redacted and limited, and omissions are stated.
+//! The context that a model receives in addition to the change: the team's conventions, documents,
+//! commit messages. It is redacted and limited, and omissions are stated.
 
 use super::material::Document;
 use super::redact;
@@ -35,8 +35,9 @@ pub struct FoundDocuments {
     pub missing: Option<String>,
 }
 
-/// Finds the convention files for the changed files: each name, in each folder from the files up to the root, nearest
-/// first. `state` must be trusted, so that the text is from the team and not from the change.
+/// Finds the convention files for the changed files: each name, in each folder from the files up to
+/// the root, nearest first. `state` must be trusted, so that the text is from the team and not from
+/// the change.
 pub fn conventions<'p>(
     reader: &mut Reader<'_>,
     state: &State,
@@ -51,35 +52,52 @@ pub fn conventions<'p>(
     }
     for folder in folders(paths, &mut out.notes) {
         // A name that contains a folder refers to one file only.
-        for name in names.iter().filter(|n| folder.is_empty() || !n.contains('/')) {
+        for name in names
+            .iter()
+            .filter(|n| folder.is_empty() || !n.contains('/'))
+        {
             let path = match folder.is_empty() {
                 true => RepoPath::from(name.as_str()),
                 false => RepoPath::new([&folder, &b"/"[..], name.as_bytes()].concat()),
             };
             let shown = redact::path(rules, &path);
             if redact::is_sensitive(&path) {
-                out.notes.push(format!("{shown} holds secrets by its name: not given to a model"));
+                out.notes.push(format!(
+                    "{shown} holds secrets by its name: not given to a model"
+                ));
                 continue;
             }
             let text = match reader.read(state, &path, CONVENTIONS_READ) {
                 Ok(Some(bytes)) => redact::text(rules, &bytes).text,
                 Ok(None) => continue,
                 Err(e) => {
-                    out.notes.push(format!("{shown} was not given to a model: {}", e.message));
+                    out.notes
+                        .push(format!("{shown} was not given to a model: {}", e.message));
                     continue;
                 }
             };
             // Skip the same text under another name, as for two programs.
-            if text.trim().is_empty() || out.documents.iter().any(|d| d.folder == folder && d.text == text) {
+            if text.trim().is_empty()
+                || out
+                    .documents
+                    .iter()
+                    .any(|d| d.folder == folder && d.text == text)
+            {
                 continue;
             }
             let (text, rest) = shortened(text, CONVENTIONS.min(room));
             if rest > 0 {
-                out.notes.push(format!("of {shown}, the last {rest} bytes were not given to a model"));
+                out.notes.push(format!(
+                    "of {shown}, the last {rest} bytes were not given to a model"
+                ));
             }
             room -= text.len().min(room);
             if !text.is_empty() {
-                out.documents.push(Document { name: shown, text, folder: folder.clone() });
+                out.documents.push(Document {
+                    name: shown,
+                    text,
+                    folder: folder.clone(),
+                });
             }
         }
     }
@@ -92,7 +110,10 @@ pub fn conventions<'p>(
 }
 
 /// Returns the folders that contain the files, up to the root (empty), the deepest first.
-fn folders<'p>(paths: impl IntoIterator<Item = &'p RepoPath>, notes: &mut Vec<String>) -> Vec<Vec<u8>> {
+fn folders<'p>(
+    paths: impl IntoIterator<Item = &'p RepoPath>,
+    notes: &mut Vec<String>,
+) -> Vec<Vec<u8>> {
     let mut all = BTreeSet::from([&b""[..]]);
     for path in paths {
         let path = path.as_bytes();
@@ -105,18 +126,31 @@ fn folders<'p>(paths: impl IntoIterator<Item = &'p RepoPath>, notes: &mut Vec<St
         }
     }
     if all.len() == FOLDERS {
-        notes.push(format!("conventions were read from the first {FOLDERS} folders only"));
+        notes.push(format!(
+            "conventions were read from the first {FOLDERS} folders only"
+        ));
     }
     let mut all: Vec<Vec<u8>> = all.into_iter().map(<[u8]>::to_vec).collect();
-    all.sort_by_key(|f| std::cmp::Reverse(if f.is_empty() { 0 } else { 1 + memchr::memchr_iter(b'/', f).count() }));
+    all.sort_by_key(|f| {
+        std::cmp::Reverse(if f.is_empty() {
+            0
+        } else {
+            1 + memchr::memchr_iter(b'/', f).count()
+        })
+    });
     all
 }
 
 /// Reads documents that the user named. The notes list each rejected document with the reason.
 ///
-/// `top` is the worktree of the repository: nothing outside it is read, not even through a symlink. Without a
-/// repository, `dir` is used.
-pub fn documents(named: &[PathBuf], dir: &Path, top: Option<&Path>, rules: &RuleSet) -> FoundDocuments {
+/// `top` is the worktree of the repository: nothing outside it is read, not even through a symlink.
+/// Without a repository, `dir` is used.
+pub fn documents(
+    named: &[PathBuf],
+    dir: &Path,
+    top: Option<&Path>,
+    rules: &RuleSet,
+) -> FoundDocuments {
     let mut out = FoundDocuments::default();
     for path in named {
         match document(path, dir, top.unwrap_or(dir), rules) {
@@ -124,7 +158,8 @@ pub fn documents(named: &[PathBuf], dir: &Path, top: Option<&Path>, rules: &Rule
             Ok(document) => out.documents.push(document),
             Err(why) => {
                 let name = redact::name(rules, path.as_os_str().as_encoded_bytes());
-                out.notes.push(format!("{name} was not given to a model: {why}"));
+                out.notes
+                    .push(format!("{name} was not given to a model: {why}"));
             }
         }
     }
@@ -134,7 +169,11 @@ pub fn documents(named: &[PathBuf], dir: &Path, top: Option<&Path>, rules: &Rule
 fn document(path: &Path, dir: &Path, top: &Path, rules: &RuleSet) -> Result<Document, String> {
     let Inside { path: own, bytes } = inside(path, dir, top)?;
     let text = redact::text(rules, &bytes).text;
-    Ok(Document { name: redact::path(rules, &own), text, folder: Vec::new() })
+    Ok(Document {
+        name: redact::path(rules, &own),
+        text,
+        folder: Vec::new(),
+    })
 }
 
 /// A text file that the user named, not redacted.
@@ -146,8 +185,8 @@ pub struct Inside {
     pub bytes: Vec<u8>,
 }
 
-/// Reads a text file that the user named. Rejects files outside `top` (also through a symlink), files in `.git`, and
-/// files whose name indicates secrets. `path` may be relative to `dir`.
+/// Reads a text file that the user named. Rejects files outside `top` (also through a symlink),
+/// files in `.git`, and files whose name indicates secrets. `path` may be relative to `dir`.
 ///
 /// # Errors
 ///
@@ -155,13 +194,17 @@ pub struct Inside {
 pub fn inside(path: &Path, dir: &Path, top: &Path) -> Result<Inside, String> {
     let (full, own) = locate(path, dir, top)?;
     let bytes = read(&full)?;
-    if memchr::memchr(0, &bytes).is_some() && !bytes.starts_with(b"\xff\xfe") && !bytes.starts_with(b"\xfe\xff") {
+    if memchr::memchr(0, &bytes).is_some()
+        && !bytes.starts_with(b"\xff\xfe")
+        && !bytes.starts_with(b"\xfe\xff")
+    {
         return Err("not a text file".to_owned());
     }
     Ok(Inside { path: own, bytes })
 }
 
-/// Resolves a file that the user named, by the rules of [`inside`]: its full path, and its path from `top`.
+/// Resolves a file that the user named, by the rules of [`inside`]: its full path, and its path
+/// from `top`.
 ///
 /// # Errors
 ///
@@ -178,7 +221,10 @@ pub fn locate(path: &Path, dir: &Path, top: &Path) -> Result<(PathBuf, RepoPath)
     }
     let own = RepoPath::new(bytes.to_vec());
     let named = RepoPath::new(path.as_os_str().as_encoded_bytes().to_vec());
-    if inside.components().any(|c| c.as_os_str().eq_ignore_ascii_case(".git")) {
+    if inside
+        .components()
+        .any(|c| c.as_os_str().eq_ignore_ascii_case(".git"))
+    {
         return Err("it belongs to git".to_owned());
     }
     if redact::is_sensitive(&own) || redact::is_sensitive(&named) {
@@ -187,20 +233,26 @@ pub fn locate(path: &Path, dir: &Path, top: &Path) -> Result<(PathBuf, RepoPath)
     Ok((full, own))
 }
 
-/// Reads a regular file. The file is opened without blocking and its type is checked first, so that a pipe does not
-/// block.
+/// Reads a regular file. The file is opened without blocking and its type is checked first, so that
+/// a pipe does not block.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| format!("it cannot be read: {e}"))?;
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(|e| format!("it cannot be read: {e}"))?;
     let file = std::fs::File::from(file);
-    let about = file.metadata().map_err(|e| format!("it cannot be read: {e}"))?;
+    let about = file
+        .metadata()
+        .map_err(|e| format!("it cannot be read: {e}"))?;
     if !about.is_file() {
         return Err("not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
     let limit = MAX_DOCUMENT as u64 + 1;
-    file.take(limit).read_to_end(&mut bytes).map_err(|e| format!("it cannot be read: {e}"))?;
+    file.take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(|e| format!("it cannot be read: {e}"))?;
     match bytes.len() > MAX_DOCUMENT {
         true => Err(format!("it is larger than {} KiB", MAX_DOCUMENT >> 10)),
         false => Ok(bytes),
@@ -215,25 +267,39 @@ fn unreadable(e: &std::io::Error) -> String {
     }
 }
 
-/// Returns the commit messages of a change, oldest first: the message of `commit`, or of the commits between the ends
-/// of the change. Skips messages that cannot be read, because they are not part of the change.
-pub fn messages(reader: &mut Reader<'_>, change: &Change, commit: Option<ObjectId>, rules: &RuleSet) -> Vec<String> {
+/// Returns the commit messages of a change, oldest first: the message of `commit`, or of the
+/// commits between the ends of the change. Skips messages that cannot be read, because they are not
+/// part of the change.
+pub fn messages(
+    reader: &mut Reader<'_>,
+    change: &Change,
+    commit: Option<ObjectId>,
+    rules: &RuleSet,
+) -> Vec<String> {
     let commits = match commit {
         Some(id) => vec![id],
-        None => reader.between(&change.base, &change.head).unwrap_or_default(),
+        None => reader
+            .between(&change.base, &change.head)
+            .unwrap_or_default(),
     };
     let mut room = ALL_MESSAGES;
     let mut out = Vec::new();
     // Prefer the newest, which describe the current state of the change best.
     for id in commits.iter().rev().take(MESSAGES) {
-        let Ok(bytes) = reader.message(*id, MESSAGE * 4) else { continue };
+        let Ok(bytes) = reader.message(*id, MESSAGE * 4) else {
+            continue;
+        };
         let text = redact::text(rules, bytes.trim_ascii()).text;
         let (text, rest) = shortened(text, MESSAGE.min(room));
         if text.is_empty() {
             break;
         }
         room -= text.len().min(room);
-        let more = if rest > 0 { format!("\n[{rest} more bytes]") } else { String::new() };
+        let more = if rest > 0 {
+            format!("\n[{rest} more bytes]")
+        } else {
+            String::new()
+        };
         // Omit the ID, so that an amended commit with the same message does not change the prompt.
         out.push(format!("commit:\n{text}{more}"));
     }
@@ -247,29 +313,49 @@ pub fn messages(reader: &mut Reader<'_>, change: &Change, commit: Option<ObjectI
 
 /// Returns the author's description of the change, redacted and truncated.
 pub fn summary(text: &str, rules: &RuleSet) -> String {
-    let (text, rest) = shortened(redact::text(rules, text.trim().as_bytes()).text, ALL_MESSAGES);
-    if rest > 0 { format!("{text}\n[{rest} more bytes]") } else { text }
+    let (text, rest) = shortened(
+        redact::text(rules, text.trim().as_bytes()).text,
+        ALL_MESSAGES,
+    );
+    if rest > 0 {
+        format!("{text}\n[{rest} more bytes]")
+    } else {
+        text
+    }
 }
 
 /// Returns a contract as a document that can be cited: `contract#Requirement R1`.
 pub fn contract(contract: &Contract, rules: &RuleSet) -> Document {
     let text = redact::text(rules, contract.text.as_bytes()).text;
-    Document { name: "contract".to_owned(), text, folder: Vec::new() }
+    Document {
+        name: "contract".to_owned(),
+        text,
+        folder: Vec::new(),
+    }
 }
 
 /// Returns the criteria of a contract, redacted.
 pub fn criteria(contract: &Contract, rules: &RuleSet) -> Vec<Criterion> {
     let criteria = contract.criteria.iter();
-    criteria.map(|c| Criterion { id: c.id.clone(), text: redact::text(rules, c.text.as_bytes()).text }).collect()
+    criteria
+        .map(|c| Criterion {
+            id: c.id.clone(),
+            text: redact::text(rules, c.text.as_bytes()).text,
+        })
+        .collect()
 }
 
-/// Truncates a text at the end of a line, or else of a character. Also returns the number of omitted bytes.
+/// Truncates a text at the end of a line, or else of a character. Also returns the number of
+/// omitted bytes.
 pub(super) fn shortened(mut text: String, most: usize) -> (String, usize) {
     if text.len() <= most {
         return (text, 0);
     }
     let end = text.floor_char_boundary(most);
-    let end = text[..end].rfind('\n').filter(|at| *at * 2 > end).map_or(end, |at| at + 1);
+    let end = text[..end]
+        .rfind('\n')
+        .filter(|at| *at * 2 > end)
+        .map_or(end, |at| at + 1);
     let rest = text.len() - end;
     text.truncate(end);
     (text, rest)

@@ -17,7 +17,8 @@ impl Prompts {
     ///
     /// # Errors
     ///
-    /// Returns a usage error if it cannot be created, is not a regular file, or is readable by others.
+    /// Returns a usage error if it cannot be created, is not a regular file, or is readable by
+    /// others.
     pub fn open(path: &Path) -> Result<Self> {
         let mut options = File::options();
         options.append(true).create(true);
@@ -26,8 +27,12 @@ impl Prompts {
             use std::os::unix::fs::OpenOptionsExt as _;
             options.mode(0o600).custom_flags(NO_WAIT);
         }
-        let file = options.open(path).map_err(|e| unusable(path, "it cannot be written").caused_by(&e))?;
-        let meta = file.metadata().map_err(|e| unusable(path, "cannot read its metadata").caused_by(&e))?;
+        let file = options
+            .open(path)
+            .map_err(|e| unusable(path, "it cannot be written").caused_by(&e))?;
+        let meta = file
+            .metadata()
+            .map_err(|e| unusable(path, "cannot read its metadata").caused_by(&e))?;
         if !meta.is_file() {
             return Err(unusable(path, "not a regular file"));
         }
@@ -35,8 +40,10 @@ impl Prompts {
         {
             use std::os::unix::fs::PermissionsExt as _;
             if meta.permissions().mode() & 0o077 != 0 {
-                return Err(unusable(path, "others may read it")
-                    .hint(format!("chmod 600 {}", shell::quoted(&path.to_string_lossy()))));
+                return Err(unusable(path, "others may read it").hint(format!(
+                    "chmod 600 {}",
+                    shell::quoted(&path.to_string_lossy())
+                )));
             }
         }
         Ok(Self(Mutex::new(file)))
@@ -45,10 +52,19 @@ impl Prompts {
     /// Appends a question as it is sent. A write error does not affect the review.
     pub(super) fn append(&self, backend: &str, ask: &Ask<'_>) {
         let p = ask.prompt;
-        let mut text = format!("=== {backend}\n--- system\n{}\n--- context\n{}\n", p.system, p.context);
-        text.push_str(&format!("--- chunk\n{}{}\n--- task\n{}\n", p.manifest.text, p.chunk, p.task));
+        let mut text = format!(
+            "=== {backend}\n--- system\n{}\n--- context\n{}\n",
+            p.system, p.context
+        );
+        text.push_str(&format!(
+            "--- chunk\n{}{}\n--- task\n{}\n",
+            p.manifest.text, p.chunk, p.task
+        ));
         if let Some(repair) = ask.repair {
-            text.push_str(&format!("--- repair ({})\n{}\n", repair.problem, repair.reply));
+            text.push_str(&format!(
+                "--- repair ({})\n{}\n",
+                repair.problem, repair.reply
+            ));
         }
         if let Ok(mut file) = self.0.lock() {
             let _ = file.write_all(text.as_bytes());

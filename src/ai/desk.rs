@@ -1,7 +1,9 @@
-//! Private folders for programs and for the copy of a fix, and removal of folders that terminated processes left.
+//! Private folders for programs and for the copy of a fix, and removal of folders that terminated
+//! processes left.
 //!
-//! A process that is killed, or terminated by a second Ctrl-C, cannot clean up. The kernel releases the lock of each
-//! folder with its process, so the next process that creates a folder can detect the stale ones.
+//! A process that is killed, or terminated by a second Ctrl-C, cannot clean up. The kernel releases
+//! the lock of each folder with its process, so the next process that creates a folder can detect
+//! the stale ones.
 
 use crate::env::Env;
 use std::fs::{DirBuilder, File, Metadata, TryLockError};
@@ -17,8 +19,8 @@ const RANDOM: usize = 6;
 const LOCK: &str = "lock";
 /// All possible entries of a folder. `lock.new` is the lock before it is acquired.
 const PARTS: [&str; 4] = ["tree", "tmp", LOCK, "lock.new"];
-/// Age at which a folder without a lock is stale: its process ended while it created or removed the folder, or the file
-/// system does not support locks. No run takes that long.
+/// Age at which a folder without a lock is stale: its process ended while it created or removed the
+/// folder, or the file system does not support locks. No run takes that long.
 const OLD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The folders of this process.
@@ -38,7 +40,9 @@ pub(crate) struct PrivateFolder {
 /// Returns the folder for temporary files: that of the system, unless it is inside the repository.
 pub(crate) fn temporary(env: &Env, top: Option<&Path>) -> Option<PathBuf> {
     let top = top.and_then(|t| t.canonicalize().ok());
-    let named = ["TMPDIR", "TEMP", "TMP"].into_iter().filter_map(|name| env.os(name).map(PathBuf::from));
+    let named = ["TMPDIR", "TEMP", "TMP"]
+        .into_iter()
+        .filter_map(|name| env.os(name).map(PathBuf::from));
     let usual = cfg!(unix).then(|| PathBuf::from("/tmp"));
     named
         .chain(usual)
@@ -56,13 +60,21 @@ impl PrivateFolder {
         let mut builder = tempfile::Builder::new();
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-        let root = builder.prefix(PREFIX).rand_bytes(RANDOM).tempdir_in(parent)?;
+        let root = builder
+            .prefix(PREFIX)
+            .rand_bytes(RANDOM)
+            .tempdir_in(parent)?;
         let held = hold(root.path())?;
         let (work, scratch) = (root.path().join("tree"), root.path().join("tmp"));
         folder(&work)?;
         folder(&scratch)?;
         own().push(root.path().to_owned());
-        Ok(Self { root, _lock: held, work, scratch })
+        Ok(Self {
+            root,
+            _lock: held,
+            work,
+            scratch,
+        })
     }
 
     /// Returns the folder that a program works in.
@@ -85,7 +97,9 @@ impl Drop for PrivateFolder {
 /// Removes the folders of this process, which terminates immediately afterwards.
 pub(crate) fn discard() {
     // Another thread may still write; the next process removes the rest.
-    own().drain(..).for_each(|path| drop(std::fs::remove_dir_all(path)));
+    own()
+        .drain(..)
+        .for_each(|path| drop(std::fs::remove_dir_all(path)));
 }
 
 fn own() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -101,8 +115,8 @@ pub(super) fn folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Creates the lock of a folder. It is renamed after it is acquired, so that `lock` is never free while its process
-/// runs.
+/// Creates the lock of a folder. It is renamed after it is acquired, so that `lock` is never free
+/// while its process runs.
 fn hold(root: &Path) -> io::Result<Option<File>> {
     let new = root.join("lock.new");
     let file = File::create_new(&new)?;
@@ -117,7 +131,9 @@ fn hold(root: &Path) -> io::Result<Option<File>> {
 
 /// Removes stale folders. Ignores a folder that cannot be removed.
 fn sweep(parent: &Path) {
-    let Ok(entries) = std::fs::read_dir(parent) else { return };
+    let Ok(entries) = std::fs::read_dir(parent) else {
+        return;
+    };
     for entry in entries.flatten() {
         let is_named = entry.file_name().to_str().is_some_and(is_name);
         let path = entry.path();
@@ -134,22 +150,33 @@ fn is_name(name: &str) -> bool {
 
 /// Returns true if a folder belongs to this user and no process uses it.
 fn is_left(path: &Path) -> bool {
-    let Ok(meta) = path.symlink_metadata() else { return false };
+    let Ok(meta) = path.symlink_metadata() else {
+        return false;
+    };
     if !meta.is_dir() || !is_private(&meta) || !has_known_parts(path) {
         return false;
     }
     match File::open(path.join(LOCK)) {
-        Ok(file) => !matches!(file.try_lock(), Err(TryLockError::WouldBlock | TryLockError::Error(_))),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            meta.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD))
-        }
+        Ok(file) => !matches!(
+            file.try_lock(),
+            Err(TryLockError::WouldBlock | TryLockError::Error(_))
+        ),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => meta
+            .modified()
+            .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD)),
         Err(_) => false,
     }
 }
 
 fn has_known_parts(path: &Path) -> bool {
     std::fs::read_dir(path).is_ok_and(|mut entries| {
-        entries.all(|entry| entry.is_ok_and(|e| e.file_name().to_str().is_some_and(|name| PARTS.contains(&name))))
+        entries.all(|entry| {
+            entry.is_ok_and(|e| {
+                e.file_name()
+                    .to_str()
+                    .is_some_and(|name| PARTS.contains(&name))
+            })
+        })
     })
 }
 
@@ -181,7 +208,10 @@ mod tests {
     }
 
     fn set_age(path: &Path, age: Duration) {
-        File::open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();
+        File::open(path)
+            .unwrap()
+            .set_modified(SystemTime::now() - age)
+            .unwrap();
     }
 
     #[test]
@@ -189,8 +219,16 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let desk = PrivateFolder::new(parent.path()).unwrap();
         let root = desk.work().parent().unwrap().to_owned();
-        assert!(is_name(root.file_name().unwrap().to_str().unwrap()), "{}", root.display());
-        assert!(desk.work().is_dir() && desk.scratch().is_dir() && is_private(&root.metadata().unwrap()));
+        assert!(
+            is_name(root.file_name().unwrap().to_str().unwrap()),
+            "{}",
+            root.display()
+        );
+        assert!(
+            desk.work().is_dir()
+                && desk.scratch().is_dir()
+                && is_private(&root.metadata().unwrap())
+        );
         assert!(has_known_parts(&root) && !is_left(&root));
         drop(desk);
         assert!(!root.exists());
@@ -218,7 +256,11 @@ mod tests {
         let notes = left(parent.path(), "notes1");
         write(notes.join("diary.txt"), "").unwrap();
         let mut stay = vec![notes];
-        for name in ["claude-reviewer-longer-name", "claude-reviewer-", "other-abc123"] {
+        for name in [
+            "claude-reviewer-longer-name",
+            "claude-reviewer-",
+            "other-abc123",
+        ] {
             let root = parent.path().join(name);
             folder(&root).unwrap();
             write(root.join(LOCK), "").unwrap();
@@ -237,6 +279,9 @@ mod tests {
             stay.extend([open, target.join("tree"), link]);
         }
         drop(PrivateFolder::new(parent.path()).unwrap());
-        assert!(stay.iter().all(|path| path.symlink_metadata().is_ok()), "{stay:?}");
+        assert!(
+            stay.iter().all(|path| path.symlink_metadata().is_ok()),
+            "{stay:?}"
+        );
     }
 }

@@ -1,7 +1,8 @@
-//! Decides which changed files are excluded from prompts: binary files, generated files, files with secrets.
+//! Decides which changed files are excluded from prompts: binary files, generated files, files with
+//! secrets.
 //!
-//! The rules scan all of them. In a gate, the change cannot exclude itself: a file that declares itself generated is
-//! only excluded if it did so before the change.
+//! The rules scan all of them. In a gate, the change cannot exclude itself: a file that declares
+//! itself generated is only excluded if it did so before the change.
 
 use super::redact;
 use crate::diff::{Body, FileChange, FileMode, RepoPath, Side, Text, TextChange};
@@ -30,12 +31,16 @@ pub struct ExcludedFile {
 impl ExcludedFile {
     /// Builds the entry of an excluded file.
     pub fn new(path: RepoPath, why: Skip, rules: &RuleSet) -> Self {
-        Self { name: redact::path(rules, &path), path, why }
+        Self {
+            name: redact::path(rules, &path),
+            path,
+            why,
+        }
     }
 }
 
-/// Returns the treatment of a file. `generated` is the value of the attribute `linguist-generated` for the path in a
-/// trusted state, or `None` if it is not set.
+/// Returns the treatment of a file. `generated` is the value of the attribute `linguist-generated`
+/// for the path in a trusted state, or `None` if it is not set.
 pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> PromptTreatment {
     let text = match &change.body {
         Body::Submodule { .. } => return PromptTreatment::Kept(Skip::Submodule),
@@ -47,8 +52,15 @@ pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> P
         return PromptTreatment::Nothing;
     }
     let entry = &change.entry;
-    let (side, shown) = if entry.new.is_some() { (&entry.new, &text.new) } else { (&entry.old, &text.old) };
-    let is_sensitive = [&entry.old, &entry.new].into_iter().flatten().any(|s| redact::is_sensitive(&s.path));
+    let (side, shown) = if entry.new.is_some() {
+        (&entry.new, &text.new)
+    } else {
+        (&entry.old, &text.old)
+    };
+    let is_sensitive = [&entry.old, &entry.new]
+        .into_iter()
+        .flatten()
+        .any(|s| redact::is_sensitive(&s.path));
     if is_sensitive && may_hide(rules, side.as_ref(), shown, is_secret) {
         return PromptTreatment::Kept(Skip::Sensitive);
     }
@@ -57,13 +69,15 @@ pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> P
     }
     match generated {
         Some(true) => PromptTreatment::Kept(Skip::Generated),
-        None if is_believed_generated(change, text, shown, rules) => PromptTreatment::Kept(Skip::Generated),
+        None if is_believed_generated(change, text, shown, rules) => {
+            PromptTreatment::Kept(Skip::Generated)
+        }
         _ => PromptTreatment::Shown,
     }
 }
 
-/// Returns true if the name of a file may exclude it. In a gate, a name must not exclude a program: a script, or an
-/// executable file that `is_data` rejects. Secrets in it are still redacted.
+/// Returns true if the name of a file may exclude it. In a gate, a name must not exclude a program:
+/// a script, or an executable file that `is_data` rejects. Secrets in it are still redacted.
 fn may_hide(rules: &RuleSet, side: Option<&Side>, text: &Text, is_data: fn(&[u8]) -> bool) -> bool {
     let is_script = text.whole().is_some_and(|t| t.starts_with(b"#!"));
     let is_run = side.is_some_and(|s| s.mode == FileMode::Executable);
@@ -71,12 +85,21 @@ fn may_hide(rules: &RuleSet, side: Option<&Side>, text: &Text, is_data: fn(&[u8]
     rules.trusts_the_change() || !is_program
 }
 
-/// Returns true if `shown`, the current text of a file, is generated. In a gate, the text before the change must be
-/// generated too.
-fn is_believed_generated(change: &FileChange, text: &TextChange, shown: &Text, rules: &RuleSet) -> bool {
+/// Returns true if `shown`, the current text of a file, is generated. In a gate, the text before
+/// the change must be generated too.
+fn is_believed_generated(
+    change: &FileChange,
+    text: &TextChange,
+    shown: &Text,
+    rules: &RuleSet,
+) -> bool {
     is_generated(change.path(), shown)
         && (rules.trusts_the_change()
-            || change.entry.old.as_ref().is_some_and(|old| is_generated(&old.path, &text.old)))
+            || change
+                .entry
+                .old
+                .as_ref()
+                .is_some_and(|old| is_generated(&old.path, &text.old)))
 }
 
 /// Returns true if a program likely wrote a text.
@@ -86,8 +109,13 @@ fn is_generated(path: &RepoPath, text: &Text) -> bool {
 
 /// Returns true if a text resembles a file of secrets: a key, binary content, or only settings.
 fn is_secret(text: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(text) else { return true };
-    let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
+    let Ok(text) = std::str::from_utf8(text) else {
+        return true;
+    };
+    let mut lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty() && !l.starts_with('#'));
     text.contains("-----BEGIN ") || lines.clone().all(is_setting) || lines.all(|l| !l.contains(' '))
 }
 
@@ -95,7 +123,10 @@ fn is_secret(text: &[u8]) -> bool {
 fn is_setting(line: &str) -> bool {
     let line = line.strip_prefix("export ").unwrap_or(line);
     let name = line.split_once('=').map_or("", |(name, _)| name);
-    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }
 
 /// Returns true if the file name is one that a package manager writes.
@@ -168,7 +199,9 @@ fn is_generated_name(path: &RepoPath) -> bool {
         ".ts.map",
     ];
     let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
-    ENDS.iter().any(|e| name.ends_with(e)) || name.starts_with("zz_generated.") || name.contains(".generated.")
+    ENDS.iter().any(|e| name.ends_with(e))
+        || name.starts_with("zz_generated.")
+        || name.contains(".generated.")
 }
 
 /// Bytes and lines at the start of a file that are searched for a generator's comment.
@@ -180,9 +213,13 @@ const SENTENCE: usize = 3;
 /// Returns true if a comment at the start of a file states that it was generated.
 fn says_generated(text: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&text[..text.len().min(HEAD)]).to_ascii_lowercase();
-    const LEADERS: &[&str] = &["//", "#", "/*", "*", "--", ";", "<!--", "%", "'", "\"\"\"", "rem ", "(*", "{-", "dnl "];
+    const LEADERS: &[&str] = &[
+        "//", "#", "/*", "*", "--", ";", "<!--", "%", "'", "\"\"\"", "rem ", "(*", "{-", "dnl ",
+    ];
     let lines = head.lines().take(HEAD_LINES).map(str::trim);
-    let lines: Vec<&str> = lines.filter(|line| LEADERS.iter().any(|leader| line.starts_with(leader))).collect();
+    let lines: Vec<&str> = lines
+        .filter(|line| LEADERS.iter().any(|leader| line.starts_with(leader)))
+        .collect();
     lines.iter().any(|line| has_generated_tag(line))
         || (0..lines.len()).any(|i| warns_of_edits(&lines[i..(i + SENTENCE).min(lines.len())]))
 }
@@ -198,13 +235,20 @@ fn has_generated_tag(line: &str) -> bool {
     word || line.contains("<auto-generated") || line.contains("<autogenerated")
 }
 
-/// Returns true if the first line states that the file is generated, and one of the lines that it must not be edited.
+/// Returns true if the first line states that the file is generated, and one of the lines that it
+/// must not be edited.
 fn warns_of_edits(lines: &[&str]) -> bool {
     lines[0].contains("generated")
         && lines.iter().any(|l| {
-            ["do not edit", "do not modify", "don't edit", "do not change", "not be edited"]
-                .iter()
-                .any(|w| l.contains(w))
+            [
+                "do not edit",
+                "do not modify",
+                "don't edit",
+                "do not change",
+                "not be edited",
+            ]
+            .iter()
+            .any(|w| l.contains(w))
         })
 }
 
@@ -215,7 +259,9 @@ const MINIFIED_LINE: usize = 500;
 /// Returns true if a file is minified code or CSS, by its name or its average line length.
 fn is_minified(path: &RepoPath, text: &Text) -> bool {
     let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
-    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
+    let Some((stem, extension)) = name.rsplit_once('.') else {
+        return false;
+    };
     if !["js", "mjs", "cjs", "css"].contains(&extension) {
         return false;
     }
@@ -223,7 +269,8 @@ fn is_minified(path: &RepoPath, text: &Text) -> bool {
         return true;
     }
     text.whole().is_some_and(|t| {
-        t.len() >= MINIFIED_FROM && t.len() / (memchr::memchr_iter(b'\n', t).count() + 1) >= MINIFIED_LINE
+        t.len() >= MINIFIED_FROM
+            && t.len() / (memchr::memchr_iter(b'\n', t).count() + 1) >= MINIFIED_LINE
     })
 }
 
@@ -235,7 +282,9 @@ mod tests {
     use crate::rules::Suppressions;
 
     fn rules(honour_added: bool) -> RuleSet {
-        RuleSet::new(&RulesPolicy::default(), &[]).unwrap().with_suppressions(Suppressions { honour_added })
+        RuleSet::new(&RulesPolicy::default(), &[])
+            .unwrap()
+            .with_suppressions(Suppressions { honour_added })
     }
 
     fn added(path: &str, text: &str) -> FileChange {
@@ -249,10 +298,22 @@ mod tests {
     }
 
     fn modified(path: &str, old: &str, new: &str) -> FileChange {
-        let side = Some(Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None });
+        let side = Some(Side {
+            path: RepoPath::from(path),
+            mode: FileMode::Regular,
+            id: None,
+        });
         FileChange {
-            entry: Entry { kind: ChangeKind::Modified, old: side.clone(), new: side },
-            body: Body::between(Some(old.as_bytes().to_vec()), Some(new.as_bytes().to_vec()), Attribute::Unset),
+            entry: Entry {
+                kind: ChangeKind::Modified,
+                old: side.clone(),
+                new: side,
+            },
+            body: Body::between(
+                Some(old.as_bytes().to_vec()),
+                Some(new.as_bytes().to_vec()),
+                Attribute::Unset,
+            ),
         }
     }
 
@@ -262,8 +323,16 @@ mod tests {
         let long = format!("var a={};", "f(1);".repeat(2_000));
         for (path, text, expected) in [
             ("src/a.rs", "fn main() {}\n", PromptTreatment::Shown),
-            ("Cargo.lock", "version = 4\n", PromptTreatment::Kept(Skip::Lockfile)),
-            ("web/package-lock.json", "{}\n", PromptTreatment::Kept(Skip::Lockfile)),
+            (
+                "Cargo.lock",
+                "version = 4\n",
+                PromptTreatment::Kept(Skip::Lockfile),
+            ),
+            (
+                "web/package-lock.json",
+                "{}\n",
+                PromptTreatment::Kept(Skip::Lockfile),
+            ),
             (".env", "A=1\n", PromptTreatment::Kept(Skip::Sensitive)),
             (".env.example", "A=\n", PromptTreatment::Shown),
             ("a/id_rsa", "x\n", PromptTreatment::Kept(Skip::Sensitive)),
@@ -272,29 +341,67 @@ mod tests {
                 "// Code generated by stringer; DO NOT EDIT.\n\npackage a\n",
                 PromptTreatment::Kept(Skip::Generated),
             ),
-            ("a.go", "// Package a says DO NOT EDIT by hand.\npackage a\n", PromptTreatment::Shown),
-            ("a.rs", "// @generated by a tool\n", PromptTreatment::Kept(Skip::Generated)),
+            (
+                "a.go",
+                "// Package a says DO NOT EDIT by hand.\npackage a\n",
+                PromptTreatment::Shown,
+            ),
+            (
+                "a.rs",
+                "// @generated by a tool\n",
+                PromptTreatment::Kept(Skip::Generated),
+            ),
             ("a.rs", "// @generated-by nobody\n", PromptTreatment::Shown),
             ("a.rs", "let s = \"@generated\";\n", PromptTreatment::Shown),
-            ("a.cs", "// <auto-generated/>\n", PromptTreatment::Kept(Skip::Generated)),
+            (
+                "a.cs",
+                "// <auto-generated/>\n",
+                PromptTreatment::Kept(Skip::Generated),
+            ),
             (
                 "a.py",
                 "# This file was generated by foo.\n#\n# Please do not edit it.\n",
                 PromptTreatment::Kept(Skip::Generated),
             ),
-            ("0001_initial.py", "# Generated by Django 5.0 on 2024-01-01\n", PromptTreatment::Shown),
-            ("a.pb.go", "package a\n", PromptTreatment::Kept(Skip::Generated)),
+            (
+                "0001_initial.py",
+                "# Generated by Django 5.0 on 2024-01-01\n",
+                PromptTreatment::Shown,
+            ),
+            (
+                "a.pb.go",
+                "package a\n",
+                PromptTreatment::Kept(Skip::Generated),
+            ),
             ("a.min.js", "x\n", PromptTreatment::Kept(Skip::Generated)),
             ("dist/app.js", &long, PromptTreatment::Kept(Skip::Generated)),
-            ("dist/app.js.map", "{}\n", PromptTreatment::Kept(Skip::Generated)),
+            (
+                "dist/app.js.map",
+                "{}\n",
+                PromptTreatment::Kept(Skip::Generated),
+            ),
             ("world.map", "x\n", PromptTreatment::Shown),
             ("data.json", &long, PromptTreatment::Shown),
         ] {
-            assert_eq!(sight(&added(path, text), &rules, None), expected, "{path}: {}", &text[..text.len().min(60)]);
+            assert_eq!(
+                sight(&added(path, text), &rules, None),
+                expected,
+                "{path}: {}",
+                &text[..text.len().min(60)]
+            );
         }
-        assert_eq!(sight(&added("a.rs", "fn main() {}\n"), &rules, Some(true)), PromptTreatment::Kept(Skip::Generated));
-        assert_eq!(sight(&added("a.rs", "// @generated\n"), &rules, Some(false)), PromptTreatment::Shown);
-        assert_eq!(sight(&modified("a", "x\n", "x\n"), &rules, None), PromptTreatment::Nothing);
+        assert_eq!(
+            sight(&added("a.rs", "fn main() {}\n"), &rules, Some(true)),
+            PromptTreatment::Kept(Skip::Generated)
+        );
+        assert_eq!(
+            sight(&added("a.rs", "// @generated\n"), &rules, Some(false)),
+            PromptTreatment::Shown
+        );
+        assert_eq!(
+            sight(&modified("a", "x\n", "x\n"), &rules, None),
+            PromptTreatment::Nothing
+        );
     }
 
     #[test]
@@ -303,12 +410,31 @@ mod tests {
         let code = "export function login(user) {\n  return check(user);\n}\n";
         let hidden = format!("{code}export const skip = true; // {}\n", "x".repeat(4_800));
         let generated = PromptTreatment::Kept(Skip::Generated);
-        assert_eq!(sight(&modified("src/auth.js", code, &hidden), &gate, None), PromptTreatment::Shown);
-        assert_eq!(sight(&added("src/auth.js", &hidden), &gate, None), PromptTreatment::Shown);
-        assert_eq!(sight(&added("src/auth.min.js", code), &gate, None), PromptTreatment::Shown);
-        assert_eq!(sight(&added("src/auth.min.js", code), &desk, None), generated);
+        assert_eq!(
+            sight(&modified("src/auth.js", code, &hidden), &gate, None),
+            PromptTreatment::Shown
+        );
+        assert_eq!(
+            sight(&added("src/auth.js", &hidden), &gate, None),
+            PromptTreatment::Shown
+        );
+        assert_eq!(
+            sight(&added("src/auth.min.js", code), &gate, None),
+            PromptTreatment::Shown
+        );
+        assert_eq!(
+            sight(&added("src/auth.min.js", code), &desk, None),
+            generated
+        );
         let small = format!("var a={};\n", "f(1);".repeat(2_000));
-        assert_eq!(sight(&modified("dist/app.js", &small, &small.replace("1", "2")), &gate, None), generated);
+        assert_eq!(
+            sight(
+                &modified("dist/app.js", &small, &small.replace("1", "2")),
+                &gate,
+                None
+            ),
+            generated
+        );
     }
 
     #[test]
@@ -321,24 +447,51 @@ mod tests {
             (executable("boot.key", code), None),
             (executable("go.sum", code), None),
             (added("run.env.sh", "rm -rf /\n"), None),
-            (executable(".env", "A=1\nexport B=two words\n"), Some(Skip::Sensitive)),
-            (executable("boot.key", "0123456789abcdef\n"), Some(Skip::Sensitive)),
-            (added("go.sum", "example.com/a v1.0.0 h1:abc=\n"), Some(Skip::Lockfile)),
+            (
+                executable(".env", "A=1\nexport B=two words\n"),
+                Some(Skip::Sensitive),
+            ),
+            (
+                executable("boot.key", "0123456789abcdef\n"),
+                Some(Skip::Sensitive),
+            ),
+            (
+                added("go.sum", "example.com/a v1.0.0 h1:abc=\n"),
+                Some(Skip::Lockfile),
+            ),
         ] {
             let expected = kept.map_or(PromptTreatment::Shown, PromptTreatment::Kept);
             assert_eq!(sight(&change, &gate, None), expected, "{:?}", change.path());
         }
-        assert_eq!(sight(&added(".envrc", script), &desk, None), PromptTreatment::Kept(Skip::Sensitive));
+        assert_eq!(
+            sight(&added(".envrc", script), &desk, None),
+            PromptTreatment::Kept(Skip::Sensitive)
+        );
     }
 
     #[test]
     fn in_a_gate_a_change_cannot_call_itself_generated() {
         let (gate, marked) = (rules(false), "// @generated\nfn a() {}\n");
-        assert_eq!(sight(&added("a.rs", marked), &gate, None), PromptTreatment::Shown);
-        assert_eq!(sight(&added("a.pb.go", "package a\n"), &gate, None), PromptTreatment::Shown);
-        assert_eq!(sight(&modified("a.rs", "fn a() {}\n", marked), &gate, None), PromptTreatment::Shown);
+        assert_eq!(
+            sight(&added("a.rs", marked), &gate, None),
+            PromptTreatment::Shown
+        );
+        assert_eq!(
+            sight(&added("a.pb.go", "package a\n"), &gate, None),
+            PromptTreatment::Shown
+        );
+        assert_eq!(
+            sight(&modified("a.rs", "fn a() {}\n", marked), &gate, None),
+            PromptTreatment::Shown
+        );
         let again = modified("a.rs", marked, "// @generated\nfn b() {}\n");
-        assert_eq!(sight(&again, &gate, None), PromptTreatment::Kept(Skip::Generated));
-        assert_eq!(sight(&added("a.rs", marked), &gate, Some(true)), PromptTreatment::Kept(Skip::Generated));
+        assert_eq!(
+            sight(&again, &gate, None),
+            PromptTreatment::Kept(Skip::Generated)
+        );
+        assert_eq!(
+            sight(&added("a.rs", marked), &gate, Some(true)),
+            PromptTreatment::Kept(Skip::Generated)
+        );
     }
 }

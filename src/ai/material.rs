@@ -1,12 +1,17 @@
-//! The content that models may receive: the change with every secret replaced and every hidden character visible.
+//! The content that models may receive: the change with every secret replaced and every hidden
+//! character visible.
 //!
-//! Plan, prompt and anchor all use these lines, so that a quote is compared with exactly the text that was sent.
+//! Plan, prompt and anchor all use these lines, so that a quote is compared with exactly the text
+//! that was sent.
 
 use super::kept::{PromptTreatment, sight};
 use super::redact::{self, Sieve};
 use super::related::Related;
 use super::section::Language;
-use crate::diff::{FileChange, Hunk, HunkLine, LineKind, LineNo, ObjectId, RepoPath, Text, TextChange, trim_line_end};
+use crate::diff::{
+    FileChange, Hunk, HunkLine, LineKind, LineNo, ObjectId, RepoPath, Text, TextChange,
+    trim_line_end,
+};
 use crate::git::State;
 use crate::policy::Policy;
 use crate::rules::RuleSet;
@@ -44,14 +49,15 @@ pub struct Shown {
     pub guidelines: Vec<String>,
     /// Rule IDs of the secrets that were replaced, without duplicates, in order of appearance.
     pub redacted: Vec<String>,
-    /// Added lines that were truncated, because they are longer than [`MAX_ADDED`] bytes. No model reviews the rest.
+    /// Added lines that were truncated, because they are longer than [`MAX_ADDED`] bytes. No model
+    /// reviews the rest.
     pub cut: Vec<LineNo>,
     /// Definitions and uses on both sides.
     pub symbols: SideSymbols,
 }
 
-/// The symbols of both sides of a change. `None` if the content of the side is incomplete, or its language has no
-/// grammar.
+/// The symbols of both sides of a change. `None` if the content of the side is incomplete, or its
+/// language has no grammar.
 #[derive(Debug, Default)]
 pub struct SideSymbols {
     pub old: Option<Arc<Symbols>>,
@@ -60,8 +66,11 @@ pub struct SideSymbols {
 
 impl SideSymbols {
     fn of(change: &FileChange, known: &Cache) -> Self {
-        let Some(text) = change.text() else { return Self::default() };
-        let [old, new] = [&text.old, &text.new].map(|side| known.read(change.path(), side.whole()?));
+        let Some(text) = change.text() else {
+            return Self::default();
+        };
+        let [old, new] =
+            [&text.old, &text.new].map(|side| known.read(change.path(), side.whole()?));
         Self { old, new }
     }
 }
@@ -80,16 +89,21 @@ pub struct ShownLine {
     pub kind: LineKind,
     pub old: Option<LineNo>,
     pub new: Option<LineNo>,
-    /// Text without its line end, with secrets replaced and hidden characters as `\u{202e}`. At most [`MAX_LINE`]
-    /// bytes, with a note if it is truncated. A longer added line is divided into several consecutive entries with the
-    /// same number.
+    /// Text without its line end, with secrets replaced and hidden characters as `\u{202e}`. At
+    /// most [`MAX_LINE`] bytes, with a note if it is truncated. A longer added line is divided into
+    /// several consecutive entries with the same number.
     pub text: String,
 }
 
 impl ShownLine {
     /// Builds the entry for a line, or for one piece of it.
     fn of(line: &HunkLine<'_>, text: String) -> Self {
-        Self { kind: line.kind, old: line.old, new: line.new, text }
+        Self {
+            kind: line.kind,
+            old: line.old,
+            new: line.new,
+            text,
+        }
     }
 }
 
@@ -101,7 +115,8 @@ pub const MAX_ADDED: usize = 64 << 10;
 impl Shown {
     /// Renders a changed file for models. Returns `None` if only names or modes changed.
     ///
-    /// Scans both sides as a whole, because a secret may start outside a hunk. The time is linear in their size.
+    /// Scans both sides as a whole, because a secret may start outside a hunk. The time is linear
+    /// in their size.
     ///
     /// # Errors
     ///
@@ -110,8 +125,8 @@ impl Shown {
         Self::marked(change, None, rules, policy, &Cache::default())
     }
 
-    /// Like [`Shown::new`], with the value of `linguist-generated` for the path in a trusted state, and the symbols
-    /// that the run has cached.
+    /// Like [`Shown::new`], with the value of `linguist-generated` for the path in a trusted state,
+    /// and the symbols that the run has cached.
     ///
     /// # Errors
     ///
@@ -132,15 +147,32 @@ impl Shown {
         let mut cut = Vec::new();
         let symbols = SideSymbols::of(&change, known);
         let hunks = match change.text() {
-            Some(text) => Renderer::new(&change, text, &symbols, rules).hunks(&mut redacted, &mut cut),
+            Some(text) => {
+                Renderer::new(&change, text, &symbols, rules).hunks(&mut redacted, &mut cut)
+            }
             None => Vec::new(),
         };
         let guidelines = policy.guidelines_for(change.path());
-        let guidelines = guidelines.map(|g| redact::text(rules, g.text.trim().as_bytes()).text).collect();
+        let guidelines = guidelines
+            .map(|g| redact::text(rules, g.text.trim().as_bytes()).text)
+            .collect();
         let name = redact::path(rules, change.path());
-        let old = change.entry.old.as_ref().filter(|old| old.path != *change.path());
+        let old = change
+            .entry
+            .old
+            .as_ref()
+            .filter(|old| old.path != *change.path());
         let old_name = old.map(|old| redact::path(rules, &old.path));
-        Ok(Some(Self { change, name, old_name, hunks, guidelines, redacted, cut, symbols }))
+        Ok(Some(Self {
+            change,
+            name,
+            old_name,
+            hunks,
+            guidelines,
+            redacted,
+            cut,
+            symbols,
+        }))
     }
 
     /// Returns the path on the new side, or on the old side for a deletion.
@@ -187,13 +219,26 @@ struct RenderedSide<'t, 'r> {
 
 impl<'t, 'r> RenderedSide<'t, 'r> {
     fn new(rules: &'r RuleSet, text: &'t Text, symbols: Option<&'t Symbols>) -> Self {
-        Self { rules, text, run: None, searched: 0, section: None, symbols, line: 1 }
+        Self {
+            rules,
+            text,
+            run: None,
+            searched: 0,
+            section: None,
+            symbols,
+            line: 1,
+        }
     }
 
-    /// Makes the run that contains a part of the text the current one. Returns the position of the part in it.
+    /// Makes the run that contains a part of the text the current one. Returns the position of the
+    /// part in it.
     fn enter(&mut self, part: &'t [u8]) -> Option<usize> {
         let (run, at) = self.text.around(part)?;
-        if self.run.as_ref().is_none_or(|(known, _)| !std::ptr::eq(*known, run)) {
+        if self
+            .run
+            .as_ref()
+            .is_none_or(|(known, _)| !std::ptr::eq(*known, run))
+        {
             self.run = Some((run, Sieve::new(self.rules, run)));
             (self.searched, self.section, self.line) = (0, None, 1);
         }
@@ -208,19 +253,30 @@ impl<'t, 'r> RenderedSide<'t, 'r> {
         }
     }
 
-    /// Finds the section of a hunk. `part` holds its lines, and `about` is the offset of its first changed line.
+    /// Finds the section of a hunk. `part` holds its lines, and `about` is the offset of its first
+    /// changed line.
     fn section(&mut self, part: &'t [u8], about: u32, language: &Language) -> String {
         let mut out = String::new();
-        let Some(at) = self.enter(part) else { return out };
-        let Some((run, sieve)) = &self.run else { return out };
+        let Some(at) = self.enter(part) else {
+            return out;
+        };
+        let Some((run, sieve)) = &self.run else {
+            return out;
+        };
         // The lines above the previous hunk are already searched.
         let fresh = self.searched.min(at)..at;
         self.line += memchr::memchr_iter(b'\n', &run[fresh.clone()]).count() as u32;
         self.searched = at;
         // If no definition contains the hunk, use git's default rule in every language.
-        let language = if self.symbols.is_some() { Language::any() } else { language };
+        let language = if self.symbols.is_some() {
+            Language::any()
+        } else {
+            language
+        };
         self.section = language.find(run, fresh).or(self.section.take());
-        let scope = self.symbols.and_then(|s| s.heading_of(self.line, self.line + about));
+        let scope = self
+            .symbols
+            .and_then(|s| s.heading_of(self.line, self.line + about));
         if let Some(section) = scope.or_else(|| self.section.clone()) {
             sieve.write(section, &mut out, &mut Vec::new());
         }
@@ -229,8 +285,16 @@ impl<'t, 'r> RenderedSide<'t, 'r> {
 }
 
 impl<'t, 'r> Renderer<'t, 'r> {
-    fn new(change: &FileChange, text: &'t TextChange, symbols: &'t SideSymbols, rules: &'r RuleSet) -> Self {
-        let mut ends = text.added().chain(text.removed()).map(|b| first_line(b.text).ends_with(b"\r\n"));
+    fn new(
+        change: &FileChange,
+        text: &'t TextChange,
+        symbols: &'t SideSymbols,
+        rules: &'r RuleSet,
+    ) -> Self {
+        let mut ends = text
+            .added()
+            .chain(text.removed())
+            .map(|b| first_line(b.text).ends_with(b"\r\n"));
         let first = ends.next();
         Self {
             text,
@@ -242,14 +306,31 @@ impl<'t, 'r> Renderer<'t, 'r> {
     }
 
     fn hunks(mut self, redacted: &mut Vec<String>, cut: &mut Vec<LineNo>) -> Vec<ShownHunk> {
-        self.text.hunks.iter().map(|hunk| self.hunk(hunk, redacted, cut)).collect()
+        self.text
+            .hunks
+            .iter()
+            .map(|hunk| self.hunk(hunk, redacted, cut))
+            .collect()
     }
 
-    fn hunk(&mut self, hunk: &'t Hunk, redacted: &mut Vec<String>, cut: &mut Vec<LineNo>) -> ShownHunk {
+    fn hunk(
+        &mut self,
+        hunk: &'t Hunk,
+        redacted: &mut Vec<String>,
+        cut: &mut Vec<LineNo>,
+    ) -> ShownHunk {
         // Use the old side for a hunk that only deletes, and the new side otherwise.
-        let (side, lines) = if hunk.new.count > 0 { (&mut self.new, &hunk.new) } else { (&mut self.old, &hunk.old) };
+        let (side, lines) = if hunk.new.count > 0 {
+            (&mut self.new, &hunk.new)
+        } else {
+            (&mut self.old, &hunk.old)
+        };
         let section = match side.text.whole() {
-            Some(_) => side.section(side.text.slice(lines), first_change(self.text, hunk), self.language),
+            Some(_) => side.section(
+                side.text.slice(lines),
+                first_change(self.text, hunk),
+                self.language,
+            ),
             None => redact::text(side.rules, &hunk.section).text,
         };
         let mut lines = Vec::new();
@@ -262,13 +343,23 @@ impl<'t, 'r> Renderer<'t, 'r> {
     }
 
     /// Appends a line. Returns false if an added line was truncated.
-    fn line(&mut self, line: &HunkLine<'t>, redacted: &mut Vec<String>, out: &mut Vec<ShownLine>) -> bool {
+    fn line(
+        &mut self,
+        line: &HunkLine<'t>,
+        redacted: &mut Vec<String>,
+        out: &mut Vec<ShownLine>,
+    ) -> bool {
         let bytes = trim_line_end(line.text);
-        let side = if line.kind == LineKind::Removed { &mut self.old } else { &mut self.new };
+        let side = if line.kind == LineKind::Removed {
+            &mut self.old
+        } else {
+            &mut self.new
+        };
         let mut text = String::with_capacity(bytes.len());
         side.write(bytes, &mut text, redacted);
         let is_added = line.kind == LineKind::Added;
-        let is_whole = !shorten(&mut text, if is_added { MAX_ADDED } else { MAX_LINE }) || !is_added;
+        let is_whole =
+            !shorten(&mut text, if is_added { MAX_ADDED } else { MAX_LINE }) || !is_added;
         if self.ends_differ && line.kind != LineKind::Context && line.text.ends_with(b"\r\n") {
             text.push_str("\\u{d}");
         }
@@ -278,13 +369,20 @@ impl<'t, 'r> Renderer<'t, 'r> {
             out.push(ShownLine::of(line, piece.to_owned()));
             rest = after;
         }
-        out.push(ShownLine::of(line, if rest.len() == text.len() { text } else { rest.to_owned() }));
+        out.push(ShownLine::of(
+            line,
+            if rest.len() == text.len() {
+                text
+            } else {
+                rest.to_owned()
+            },
+        ));
         is_whole
     }
 }
 
-/// Returns the number of lines between the start of a hunk and its first change: an added line, or the line before a
-/// removed one.
+/// Returns the number of lines between the start of a hunk and its first change: an added line, or
+/// the line before a removed one.
 fn first_change(text: &TextChange, hunk: &Hunk) -> u32 {
     let mut before = 0;
     let mut is_removal = false;
@@ -303,7 +401,8 @@ fn first_line(text: &[u8]) -> &[u8] {
     memchr::memchr(b'\n', text).map_or(text, |i| &text[..=i])
 }
 
-/// Truncates a line that is longer than `most` bytes, and appends a note. Returns true if it was truncated.
+/// Truncates a line that is longer than `most` bytes, and appends a note. Returns true if it was
+/// truncated.
 fn shorten(text: &mut String, most: usize) -> bool {
     const ROOM: usize = 40;
     let is_long = text.len() > most;
@@ -346,17 +445,40 @@ mod tests {
     }
 
     fn shown(path: &str, old: &str, new: &str) -> Shown {
-        let side = Some(DiffSide { path: RepoPath::from(path), mode: FileMode::Regular, id: None });
+        let side = Some(DiffSide {
+            path: RepoPath::from(path),
+            mode: FileMode::Regular,
+            id: None,
+        });
         let change = FileChange {
-            entry: Entry { kind: ChangeKind::Modified, old: side.clone(), new: side },
-            body: Body::between(Some(old.as_bytes().to_vec()), Some(new.as_bytes().to_vec()), Attribute::Unset),
+            entry: Entry {
+                kind: ChangeKind::Modified,
+                old: side.clone(),
+                new: side,
+            },
+            body: Body::between(
+                Some(old.as_bytes().to_vec()),
+                Some(new.as_bytes().to_vec()),
+                Attribute::Unset,
+            ),
         };
-        Shown::new(change, &rules(), &Policy::default()).unwrap().unwrap()
+        Shown::new(change, &rules(), &Policy::default())
+            .unwrap()
+            .unwrap()
     }
 
     fn lines(hunk: &ShownHunk) -> Vec<String> {
         let lines = hunk.lines.iter();
-        lines.map(|l| format!("{:?} {} {}", l.kind, l.new.map_or(String::new(), |n| n.to_string()), l.text)).collect()
+        lines
+            .map(|l| {
+                format!(
+                    "{:?} {} {}",
+                    l.kind,
+                    l.new.map_or(String::new(), |n| n.to_string()),
+                    l.text
+                )
+            })
+            .collect()
     }
 
     #[test]
@@ -382,7 +504,10 @@ mod tests {
             let body: String = (0..20).map(|i| format!("    f{n}({i});\n")).collect();
             old.push_str(&format!("fn f{n}() {{\n{body}}}\n"));
         }
-        let new = old.replace("f1(15)", "g").replace("f1(2)", "g").replace("f2(15)", "g");
+        let new = old
+            .replace("f1(15)", "g")
+            .replace("f1(2)", "g")
+            .replace("f2(15)", "g");
         let s = shown("a.rs", &old, &new);
         let sections: Vec<_> = s.hunks.iter().map(|h| h.section.as_str()).collect();
         // The first hunk starts in `f0`, and its first changed line is in `f1`.
@@ -393,11 +518,24 @@ mod tests {
     fn sec_01_a_secret_that_starts_outside_of_the_hunk_is_replaced() {
         let kind = ["RSA PRIVATE", " KEY"].concat();
         let key = (0..12).map(|_| made("pem-body")).collect::<Vec<_>>();
-        let old = format!("a\n-----BEGIN {kind}-----\n{}\n-----END {kind}-----\nb\n", key.join("\n"));
+        let old = format!(
+            "a\n-----BEGIN {kind}-----\n{}\n-----END {kind}-----\nb\n",
+            key.join("\n")
+        );
         let new = old.replacen(&key[6], &key[6].chars().rev().collect::<String>(), 100);
         let s = shown("notes.txt", &old, &new);
-        assert!(s.hunks.iter().flat_map(|h| &h.lines).all(|l| !l.text.contains(&key[6][..12])));
-        assert!(s.hunks.iter().flat_map(|h| &h.lines).any(|l| l.text == "<secret:private-key:64>"));
+        assert!(
+            s.hunks
+                .iter()
+                .flat_map(|h| &h.lines)
+                .all(|l| !l.text.contains(&key[6][..12]))
+        );
+        assert!(
+            s.hunks
+                .iter()
+                .flat_map(|h| &h.lines)
+                .any(|l| l.text == "<secret:private-key:64>")
+        );
         assert_eq!(s.redacted, ["private-key"]);
     }
 
@@ -410,7 +548,10 @@ mod tests {
         let all = format!("{s:?}");
         let shown_text: String = s.hunks.iter().flat_map(lines).collect();
         assert!(!shown_text.contains(&two[4..]), "{shown_text}");
-        assert_eq!(s.hunks[0].section, "def f(k=\"<secret:aws-access-key-id:20>\"):");
+        assert_eq!(
+            s.hunks[0].section,
+            "def f(k=\"<secret:aws-access-key-id:20>\"):"
+        );
         assert!(all.contains("redacted"));
     }
 
@@ -422,10 +563,18 @@ mod tests {
             "--- a/x.rs\n+++ b/x.rs\n@@ -10,2 +10,3 @@ fn outer()\n {key}\n+{key}\n {end}\n@@ -30 +31 @@ fn next()\n-a\n+b\n"
         );
         let change = patch::parse(text.as_bytes()).unwrap().remove(0);
-        let s = Shown::new(change, &rules(), &Policy::default()).unwrap().unwrap();
+        let s = Shown::new(change, &rules(), &Policy::default())
+            .unwrap()
+            .unwrap();
         assert_eq!(s.hunks[0].section, "fn outer()");
         assert_eq!(s.hunks[1].section, "fn next()");
-        assert_eq!(lines(&s.hunks[0])[..2], ["Context 10 <secret:private-key:64>", "Added 11 <secret:private-key:64>"]);
+        assert_eq!(
+            lines(&s.hunks[0])[..2],
+            [
+                "Context 10 <secret:private-key:64>",
+                "Added 11 <secret:private-key:64>"
+            ]
+        );
         assert_eq!(lines(&s.hunks[1]), ["Removed  a", "Added 31 b"]);
     }
 
@@ -440,9 +589,21 @@ mod tests {
     #[test]
     fn long_lines_beside_the_change_are_cut_and_say_so() {
         let long = "é".repeat(5_000);
-        let s = shown("a.txt", &format!("{long}\n{long}b\nx\n"), &format!("{long}\ny\n"));
-        for line in s.hunks[0].lines.iter().filter(|l| l.kind != LineKind::Added && l.text != "x") {
-            assert!(line.text.len() <= MAX_LINE && line.text.ends_with("more bytes]"), "{}", line.text);
+        let s = shown(
+            "a.txt",
+            &format!("{long}\n{long}b\nx\n"),
+            &format!("{long}\ny\n"),
+        );
+        for line in s.hunks[0]
+            .lines
+            .iter()
+            .filter(|l| l.kind != LineKind::Added && l.text != "x")
+        {
+            assert!(
+                line.text.len() <= MAX_LINE && line.text.ends_with("more bytes]"),
+                "{}",
+                line.text
+            );
         }
         assert!(s.cut.is_empty());
     }
@@ -452,9 +613,21 @@ mod tests {
         for unit in ["é", "call(1); ", "x"] {
             let long = unit.repeat(20_000 / unit.len());
             let s = shown("a.txt", "a\nz\n", &format!("a\n{long}\nb\nz\n"));
-            let pieces: Vec<&ShownLine> = s.hunks[0].lines.iter().filter(|l| l.new == LineNo::new(2)).collect();
-            assert!(pieces.len() > 9 && pieces.iter().all(|l| l.text.len() <= MAX_LINE && l.kind == LineKind::Added));
-            assert_eq!(pieces.iter().map(|l| l.text.as_str()).collect::<String>(), long);
+            let pieces: Vec<&ShownLine> = s.hunks[0]
+                .lines
+                .iter()
+                .filter(|l| l.new == LineNo::new(2))
+                .collect();
+            assert!(
+                pieces.len() > 9
+                    && pieces
+                        .iter()
+                        .all(|l| l.text.len() <= MAX_LINE && l.kind == LineKind::Added)
+            );
+            assert_eq!(
+                pieces.iter().map(|l| l.text.as_str()).collect::<String>(),
+                long
+            );
             assert_eq!(s.hunks[0].lines.last().unwrap().new, LineNo::new(4));
             assert!(s.cut.is_empty());
         }
@@ -462,15 +635,26 @@ mod tests {
 
     #[test]
     fn what_is_beyond_the_bound_of_an_added_line_is_recorded() {
-        let s = shown("a.txt", "a\n", &format!("a\n{}\nb\n{}\n", "x ".repeat(40_000), "y".repeat(MAX_ADDED)));
+        let s = shown(
+            "a.txt",
+            "a\n",
+            &format!("a\n{}\nb\n{}\n", "x ".repeat(40_000), "y".repeat(MAX_ADDED)),
+        );
         assert_eq!(s.cut, [LineNo::new(2).unwrap()]);
-        let last = s.hunks[0].lines.iter().rfind(|l| l.new == LineNo::new(2)).unwrap();
+        let last = s.hunks[0]
+            .lines
+            .iter()
+            .rfind(|l| l.new == LineNo::new(2))
+            .unwrap();
         assert!(last.text.ends_with(" more bytes]"), "{}", last.text);
     }
 
     #[test]
     fn inj_07_hidden_characters_are_visible() {
         let s = shown("a.py", "x = 1\n", "x = 1 \u{e0068}\u{e0069}\u{202e}\n");
-        assert_eq!(s.hunks[0].lines[1].text, "x = 1 \\u{e0068}\\u{e0069}\\u{202e}");
+        assert_eq!(
+            s.hunks[0].lines[1].text,
+            "x = 1 \\u{e0068}\\u{e0069}\\u{202e}"
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! Divides the change into requests. Pure.
 //!
-//! A file stays whole if it fits, and related files stay together ([`affinity`]). The cuts between chunks depend on
-//! file names instead of on the preceding content. So an edit moves few cuts, and the cached answers to the other
-//! chunks remain usable. Nothing is dropped silently: the plan lists what exceeds the limits.
+//! A file stays whole if it fits, and related files stay together ([`affinity`]). The cuts between
+//! chunks depend on file names instead of on the preceding content. So an edit moves few cuts, and
+//! the cached answers to the other chunks remain usable. Nothing is dropped silently: the plan
+//! lists what exceeds the limits.
 
 mod affinity;
 mod split;
@@ -50,14 +51,15 @@ pub struct Limits {
     pub files: usize,
     /// Lines of one request, at most.
     pub lines: usize,
-    /// Bytes of the change in one request, at most: the capacity of the backend, minus the text that all requests
-    /// share. Three bytes are about one token.
+    /// Bytes of the change in one request, at most: the capacity of the backend, minus the text
+    /// that all requests share. Three bytes are about one token.
     pub bytes: usize,
     /// Requests for the whole change, at most.
     pub requests: usize,
 }
 
-/// Bytes of related code in one request, if the capacity allows: this, or twice the size of the change in it.
+/// Bytes of related code in one request, if the capacity allows: this, or twice the size of the
+/// change in it.
 const RELATED: usize = 20 << 10;
 
 /// The requests of a review, and the files that they leave out.
@@ -90,7 +92,11 @@ impl std::ops::Add for ChunkWeight {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self { files: self.files + other.files, lines: self.lines + other.lines, bytes: self.bytes + other.bytes }
+        Self {
+            files: self.files + other.files,
+            lines: self.lines + other.lines,
+            bytes: self.bytes + other.bytes,
+        }
     }
 }
 
@@ -104,21 +110,43 @@ impl ChunkWeight {
     const LINE: usize = 9;
 
     fn of_lines(hunk: &ShownHunk, lines: Range<usize>) -> Self {
-        let section = if lines.start == 0 { hunk.section.len() } else { hunk.section.len().max(Self::SECTION) };
+        let section = if lines.start == 0 {
+            hunk.section.len()
+        } else {
+            hunk.section.len().max(Self::SECTION)
+        };
         let count = lines.len();
-        let bytes: usize = hunk.lines[lines].iter().map(|l| l.text.len() + Self::LINE).sum();
-        Self { files: 0, lines: count, bytes: bytes + section + Self::HUNK }
+        let bytes: usize = hunk.lines[lines]
+            .iter()
+            .map(|l| l.text.len() + Self::LINE)
+            .sum();
+        Self {
+            files: 0,
+            lines: count,
+            bytes: bytes + section + Self::HUNK,
+        }
     }
 
     fn of_file(file: &Shown) -> Self {
         // A guideline may list the files that it applies to.
-        let guidelines: usize = file.guidelines.iter().map(|g| g.len() + file.name.len() + 4).sum();
+        let guidelines: usize = file
+            .guidelines
+            .iter()
+            .map(|g| g.len() + file.name.len() + 4)
+            .sum();
         let names = file.name.len() + file.old_name.as_ref().map_or(0, String::len);
-        Self { files: 1, lines: 0, bytes: names + Self::HEADING + guidelines }
+        Self {
+            files: 1,
+            lines: 0,
+            bytes: names + Self::HEADING + guidelines,
+        }
     }
 
     fn of_piece(file: &Shown, piece: &FilePiece) -> Self {
-        let hunks = piece.hunks.iter().map(|p| Self::of_lines(&file.hunks[p.hunk], p.lines.clone()));
+        let hunks = piece
+            .hunks
+            .iter()
+            .map(|p| Self::of_lines(&file.hunks[p.hunk], p.lines.clone()));
         hunks.fold(Self::of_file(file), Self::add)
     }
 
@@ -128,7 +156,9 @@ impl ChunkWeight {
 
     /// Returns true if this is at least half of the limits of a request.
     fn is_half(self, limits: &Limits) -> bool {
-        self.files * 2 >= limits.files || self.lines * 2 >= limits.lines || self.bytes * 2 >= limits.bytes
+        self.files * 2 >= limits.files
+            || self.lines * 2 >= limits.lines
+            || self.bytes * 2 >= limits.bytes
     }
 }
 
@@ -136,24 +166,45 @@ use std::ops::Add as _;
 
 /// Cuts the change into chunks. The result is deterministic.
 pub fn plan(groups: &[Group], limits: &Limits) -> ReviewPlan {
-    let limits = &Limits { files: limits.files.max(1), lines: limits.lines.max(1), ..*limits };
+    let limits = &Limits {
+        files: limits.files.max(1),
+        lines: limits.lines.max(1),
+        ..*limits
+    };
     let mut plan = ReviewPlan::default();
     for (index, group) in groups.iter().enumerate() {
         let mut chunks = pack(index, group, limits);
-        // Only a request for a whole group contains its commit messages. If there are several requests, they do not
-        // depend on the messages.
+        // Only a request for a whole group contains its commit messages. If there are several
+        // requests, they do not depend on the messages.
         if chunks.len() == 1 {
             let messages: usize = group.messages.iter().map(|m| m.len() + 2).sum();
-            chunks = pack(index, group, &Limits { bytes: limits.bytes.saturating_sub(messages), ..*limits });
+            chunks = pack(
+                index,
+                group,
+                &Limits {
+                    bytes: limits.bytes.saturating_sub(messages),
+                    ..*limits
+                },
+            );
         }
         plan.chunks.append(&mut chunks);
     }
-    let beyond = plan.chunks.split_off(plan.chunks.len().min(limits.requests));
+    let beyond = plan
+        .chunks
+        .split_off(plan.chunks.len().min(limits.requests));
     for chunk in beyond {
         for piece in chunk.pieces {
-            let mut own = plan.chunks.iter().filter(|c| c.group == chunk.group).flat_map(|c| &c.pieces);
+            let mut own = plan
+                .chunks
+                .iter()
+                .filter(|c| c.group == chunk.group)
+                .flat_map(|c| &c.pieces);
             let partly = own.any(|p| p.file == piece.file);
-            let left = LeftOut { group: chunk.group, file: piece.file, partly };
+            let left = LeftOut {
+                group: chunk.group,
+                file: piece.file,
+                partly,
+            };
             if plan.left_out.last() != Some(&left) {
                 plan.left_out.push(left);
             }
@@ -194,7 +245,10 @@ impl Packer<'_> {
     /// Adds related files.
     fn add(&mut self, cluster: &[usize]) {
         let pieces: Vec<FilePiece> = cluster.iter().map(|f| whole(self.files, *f)).collect();
-        let weight = pieces.iter().map(|p| self.weigh(p)).fold(ChunkWeight::default(), ChunkWeight::add);
+        let weight = pieces
+            .iter()
+            .map(|p| self.weigh(p))
+            .fold(ChunkWeight::default(), ChunkWeight::add);
         if weight.fits(self.limits) {
             if !(self.weight + weight).fits(self.limits) {
                 self.close();
@@ -205,9 +259,11 @@ impl Packer<'_> {
                 self.add_alone(piece);
             }
         }
-        // Once a chunk is half full, the file name decides where it ends, so that an edit in earlier files does not
-        // move the cut.
-        let ends = cluster.last().is_some_and(|f| is_end(self.files[*f].path().as_bytes()));
+        // Once a chunk is half full, the file name decides where it ends, so that an edit in
+        // earlier files does not move the cut.
+        let ends = cluster
+            .last()
+            .is_some_and(|f| is_end(self.files[*f].path().as_bytes()));
         if ends && self.weight.is_half(self.limits) {
             self.close();
         }
@@ -227,9 +283,14 @@ impl Packer<'_> {
         let parts = split::parts(file, self.limits);
         let split = parts.len() > 1;
         for hunks in parts {
-            // Close only before each part, so that the last one can share its chunk with the following files.
+            // Close only before each part, so that the last one can share its chunk with the
+            // following files.
             self.close();
-            let piece = FilePiece { file: piece.file, hunks, split };
+            let piece = FilePiece {
+                file: piece.file,
+                hunks,
+                split,
+            };
             let weight = self.weigh(&piece);
             self.take(vec![piece], weight);
         }
@@ -247,28 +308,54 @@ impl Packer<'_> {
     fn close(&mut self) {
         let mut pieces = std::mem::take(&mut self.open);
         pieces.sort_by_key(|p| p.file);
-        let room = self.limits.bytes.saturating_sub(self.weight.bytes).min(RELATED.max(2 * self.weight.bytes));
+        let room = self
+            .limits
+            .bytes
+            .saturating_sub(self.weight.bytes)
+            .min(RELATED.max(2 * self.weight.bytes));
         self.weight = ChunkWeight::default();
         if !pieces.is_empty() {
-            self.full.push(Chunk { group: self.group, pieces, room });
+            self.full.push(Chunk {
+                group: self.group,
+                pieces,
+                room,
+            });
         }
     }
 }
 
-/// Returns all files of a group as one chunk, to anchor claims about the whole change. No request contains it.
+/// Returns all files of a group as one chunk, to anchor claims about the whole change. No request
+/// contains it.
 pub fn all_of(group: usize, files: &[Shown]) -> Chunk {
-    Chunk { group, pieces: (0..files.len()).map(|file| whole(files, file)).collect(), room: 0 }
+    Chunk {
+        group,
+        pieces: (0..files.len()).map(|file| whole(files, file)).collect(),
+        room: 0,
+    }
 }
 
 fn whole(files: &[Shown], file: usize) -> FilePiece {
-    let hunks = files[file].hunks.iter().enumerate().map(|(hunk, h)| HunkPart { hunk, lines: 0..h.lines.len() });
-    FilePiece { file, hunks: hunks.collect(), split: false }
+    let hunks = files[file]
+        .hunks
+        .iter()
+        .enumerate()
+        .map(|(hunk, h)| HunkPart {
+            hunk,
+            lines: 0..h.lines.len(),
+        });
+    FilePiece {
+        file,
+        hunks: hunks.collect(),
+        split: false,
+    }
 }
 
 /// Returns true for one in four file names, by hash: a chunk may end after such a file.
 fn is_end(name: &[u8]) -> bool {
     // FNV-1a.
-    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3));
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
+        (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
+    });
     (hash >> 32) & 3 == 0
 }
 

@@ -50,19 +50,37 @@ pub fn listed(kind: BackendKind, model: &str) -> Option<ListedPrice> {
     let model = model.rsplit('/').next().unwrap_or(model);
     let exact = vendor.models.iter().find(|m| m.name == model);
     let m = exact.or_else(|| vendor.models.iter().find(|m| is_version(model, &m.name)))?;
-    let price = Price { input: m.input, cached: m.cached, output: m.output };
-    Some(ListedPrice { price, date: vendor.date.clone(), source: vendor.source.clone() })
+    let price = Price {
+        input: m.input,
+        cached: m.cached,
+        output: m.output,
+    };
+    Some(ListedPrice {
+        price,
+        date: vendor.date.clone(),
+        source: vendor.source.clone(),
+    })
 }
 
-/// Returns true if a model is the listed one, or a dated version of it. A name with another suffix is a different
-/// model.
+/// Returns true if a model is the listed one, or a dated version of it. A name with another suffix
+/// is a different model.
 fn is_version(model: &str, name: &str) -> bool {
-    let Some(rest) = model.strip_prefix(name) else { return false };
-    let Some(rest) = rest.strip_prefix('-') else { return rest.is_empty() };
-    let parts: Vec<&str> = rest.strip_prefix("preview-").unwrap_or(rest).split('-').collect();
+    let Some(rest) = model.strip_prefix(name) else {
+        return false;
+    };
+    let Some(rest) = rest.strip_prefix('-') else {
+        return rest.is_empty();
+    };
+    let parts: Vec<&str> = rest
+        .strip_prefix("preview-")
+        .unwrap_or(rest)
+        .split('-')
+        .collect();
     let lengths: Vec<usize> = parts.iter().map(|p| p.len()).collect();
     // 20260101, 2026-01-01, 01-2026, or a revision number such as 001.
-    let is_date = parts.iter().all(|part| part.bytes().all(|b| b.is_ascii_digit()))
+    let is_date = parts
+        .iter()
+        .all(|part| part.bytes().all(|b| b.is_ascii_digit()))
         && matches!(lengths[..], [8] | [4, 2, 2] | [2, 4] | [3]);
     matches!(rest, "latest" | "preview") || is_date
 }
@@ -79,11 +97,17 @@ mod tests {
         assert_eq!(kinds, ["anthropic", "openai", "google"]);
         for vendor in &list.vendor {
             assert!(vendor.source.starts_with("https://"), "{vendor:?}");
-            assert!(vendor.date.parse::<jiff::civil::Date>().is_ok(), "{vendor:?}");
+            assert!(
+                vendor.date.parse::<jiff::civil::Date>().is_ok(),
+                "{vendor:?}"
+            );
             let names: HashSet<&str> = vendor.models.iter().map(|m| m.name.as_str()).collect();
             assert_eq!(names.len(), vendor.models.len());
             for m in &vendor.models {
-                assert!(0.0 < m.cached && m.cached <= m.input && m.input < m.output && m.output < 200.0, "{m:?}");
+                assert!(
+                    0.0 < m.cached && m.cached <= m.input && m.input < m.output && m.output < 200.0,
+                    "{m:?}"
+                );
             }
         }
     }
@@ -119,8 +143,14 @@ mod tests {
         ] {
             assert_eq!(input(BackendKind::OpenAi, model), price, "{model}");
         }
-        assert_eq!(input(BackendKind::Google, "models/gemini-3.1-pro-preview"), Some(2.0));
-        assert_eq!(input(BackendKind::Google, "gemini-2.5-flash-lite-preview-09-2025"), Some(0.1));
+        assert_eq!(
+            input(BackendKind::Google, "models/gemini-3.1-pro-preview"),
+            Some(2.0)
+        );
+        assert_eq!(
+            input(BackendKind::Google, "gemini-2.5-flash-lite-preview-09-2025"),
+            Some(0.1)
+        );
         assert_eq!(input(BackendKind::Google, "gemini-2.5-flash-image"), None);
     }
 }

@@ -1,7 +1,8 @@
 //! Renders prompts. Pure: all untrusted text is redacted before, and put inside fences here.
 //!
-//! A prompt consists of constant instructions, the context of the run, a part of the change, and the task, in this
-//! order, so that providers can cache its prefix. Its last line is the nonce, which a reply must repeat.
+//! A prompt consists of constant instructions, the context of the run, a part of the change, and
+//! the task, in this order, so that providers can cache its prefix. Its last line is the nonce,
+//! which a reply must repeat.
 
 mod consult;
 mod criteria;
@@ -31,7 +32,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// The context of a run that all its requests share, except the change itself. All texts are redacted.
+/// The context of a run that all its requests share, except the change itself. All texts are
+/// redacted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Brief {
     pub depth: Depth,
@@ -74,7 +76,12 @@ impl Rejection {
     /// Returns true if a hunk of these files contains the line of the claim.
     fn is_about(&self, files: &[&Shown]) -> bool {
         let mut own = files.iter().filter(|f| f.path().to_wire() == self.path);
-        own.any(|f| f.hunks.iter().flat_map(|h| &h.lines).any(|l| l.text.contains(&self.line)))
+        own.any(|f| {
+            f.hunks
+                .iter()
+                .flat_map(|h| &h.lines)
+                .any(|l| l.text.contains(&self.line))
+        })
     }
 }
 
@@ -93,7 +100,12 @@ pub enum Lens {
 
 impl Lens {
     /// The lenses of depth thorough, one request each.
-    pub const THOROUGH: [Self; 4] = [Self::Correctness, Self::Security, Self::Conventions, Self::Tests];
+    pub const THOROUGH: [Self; 4] = [
+        Self::Correctness,
+        Self::Security,
+        Self::Conventions,
+        Self::Tests,
+    ];
 
     fn task(self) -> &'static str {
         match self {
@@ -107,16 +119,22 @@ impl Lens {
 }
 
 impl Brief {
-    /// Truncates documents and conventions, the longest first, until the whole context takes at most half of a request
-    /// of `capacity` bytes. Returns notes that list the truncated documents.
+    /// Truncates documents and conventions, the longest first, until the whole context takes at
+    /// most half of a request of `capacity` bytes. Returns notes that list the truncated documents.
     pub fn fit(&mut self, capacity: usize) -> Vec<String> {
         /// No text is truncated below this size in bytes.
         const LEAST: usize = 1 << 10;
         let mut cut: Vec<(String, usize)> = Vec::new();
         while fixed_bytes(self, capacity) > capacity / 2 {
-            let all = self.documents.iter_mut().chain(&mut self.tickets).chain(&mut self.conventions);
+            let all = self
+                .documents
+                .iter_mut()
+                .chain(&mut self.tickets)
+                .chain(&mut self.conventions);
             let longest = all.max_by_key(|d| d.text.len());
-            let Some(longest) = longest.filter(|d| d.text.len() > LEAST) else { break };
+            let Some(longest) = longest.filter(|d| d.text.len() > LEAST) else {
+                break;
+            };
             let half = (longest.text.len() / 2).max(LEAST);
             let (text, rest) = shortened(std::mem::take(&mut longest.text), half);
             longest.text = text;
@@ -126,7 +144,9 @@ impl Brief {
             }
         }
         cut.into_iter()
-            .map(|(name, rest)| format!("{rest} bytes of {name} were not sent to a model: too long"))
+            .map(|(name, rest)| {
+                format!("{rest} bytes of {name} were not sent to a model: too long")
+            })
             .collect()
     }
 }
@@ -149,7 +169,8 @@ const CITED: usize = 4 << 10;
 const CLAIM_LINES: usize = 80;
 /// Bytes of related code in the prompt that verifies a claim, at most.
 const CLAIM_RELATED: usize = 20 << 10;
-/// Bytes of the prompt that verifies a claim, without its code and the list of files, at most: rules, task and names.
+/// Bytes of the prompt that verifies a claim, without its code and the list of files, at most:
+/// rules, task and names.
 const CLAIM_FIXED: usize = 6 << 10;
 /// Divisor for the share of a request that is reserved for follow-up rounds: an eighth.
 const ROUNDS_SHARE: usize = 8;
@@ -163,32 +184,53 @@ pub fn review(brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &N
     review_after(brief.previous.len(), brief, group, chunk, lens, nonce)
 }
 
-/// Returns the prompts about a chunk from earlier rounds whose answers are still valid, the oldest first: the prompt
-/// was the same when there were fewer rounds, and the chunk is unchanged. An explanation of a finding in one of its
-/// files invalidates an answer.
-pub fn earlier(brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &Nonce) -> Vec<Prompt> {
+/// Returns the prompts about a chunk from earlier rounds whose answers are still valid, the oldest
+/// first: the prompt was the same when there were fewer rounds, and the chunk is unchanged. An
+/// explanation of a finding in one of its files invalidates an answer.
+pub fn earlier(
+    brief: &Brief,
+    group: &Group,
+    chunk: &Chunk,
+    lens: Lens,
+    nonce: &Nonce,
+) -> Vec<Prompt> {
     let last_explained = brief.previous.iter().rposition(|round| {
-        round.all || chunk.pieces.iter().any(|p| round.explained.contains(&group.files[p.file].path().to_wire()))
+        round.all
+            || chunk.pieces.iter().any(|p| {
+                round
+                    .explained
+                    .contains(&group.files[p.file].path().to_wire())
+            })
     });
     let all = last_explained.map_or(0, |i| i + 1)..brief.previous.len();
-    all.map(|rounds| review_after(rounds, brief, group, chunk, lens, nonce)).collect()
+    all.map(|rounds| review_after(rounds, brief, group, chunk, lens, nonce))
+        .collect()
 }
 
 /// Renders the prompt to review a chunk, limited to the first `rounds` follow-up rounds.
-fn review_after(rounds: usize, brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &Nonce) -> Prompt {
+fn review_after(
+    rounds: usize,
+    brief: &Brief,
+    group: &Group,
+    chunk: &Chunk,
+    lens: Lens,
+    nonce: &Nonce,
+) -> Prompt {
     let previous = &brief.previous[..rounds];
     Prompt {
         system: SYSTEM,
         context: context(brief, previous),
         manifest: manifest::manifest(group, &brief.kept, chunk),
         chunk: part(brief, group, chunk),
-        task: messages(group, chunk, lens) + &task(brief, previous, lens, Some((group, chunk)), nonce),
+        task: messages(group, chunk, lens)
+            + &task(brief, previous, lens, Some((group, chunk)), nonce),
         nonce: nonce.clone(),
     }
 }
 
-/// Renders the prompt that compares a whole change with its commit messages. The list of files with their line counts
-/// is part of the question, so that an answer about another state of the change does not match.
+/// Renders the prompt that compares a whole change with its commit messages. The list of files with
+/// their line counts is part of the question, so that an answer about another state of the change
+/// does not match.
 pub fn whole_change(brief: &Brief, group: &Group, nonce: &Nonce) -> Prompt {
     let chunk = plan::all_of(0, &group.files);
     let mut text = manifest::manifest(group, &brief.kept, &chunk).text;
@@ -205,8 +247,8 @@ pub fn whole_change(brief: &Brief, group: &Group, nonce: &Nonce) -> Prompt {
     }
 }
 
-/// Renders the commit messages, but only for a request with the whole change. A part omits them, so that it is reviewed
-/// again only if its own code changes, and not after every commit.
+/// Renders the commit messages, but only for a request with the whole change. A part omits them, so
+/// that it is reviewed again only if its own code changes, and not after every commit.
 fn messages(group: &Group, chunk: &Chunk, lens: Lens) -> String {
     let mut out = String::new();
     let is_asked = matches!(lens, Lens::Whole | Lens::Conventions) && !is_part(group, chunk);
@@ -235,44 +277,73 @@ struct ClaimCode<'g> {
 impl<'g> ClaimCode<'g> {
     /// Returns the unchanged lines before and after the lines of the hunk.
     fn unchanged(&self) -> [Vec<(u32, &'g str)>; 2] {
-        let mut numbers = self.hunk.lines[self.lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
+        let mut numbers = self.hunk.lines[self.lines.clone()]
+            .iter()
+            .filter_map(|l| l.new.map(|n| n.get()));
         let (Some(first), Some(last)) = (numbers.clone().next(), numbers.next_back()) else {
             return [const { Vec::new() }; 2];
         };
-        [related::between(&self.around, 0, first), related::between(&self.around, last, u32::MAX)]
+        [
+            related::between(&self.around, 0, first),
+            related::between(&self.around, last, u32::MAX),
+        ]
     }
 }
 
-/// Returns the code around a claim, with at most `room` bytes of related code. Returns `None` if the claim is not
-/// anchored to a line that can be shown.
+/// Returns the code around a claim, with at most `room` bytes of related code. Returns `None` if
+/// the claim is not anchored to a line that can be shown.
 fn claim_code<'g>(draft: &Draft, group: &'g Group, room: usize) -> Option<ClaimCode<'g>> {
     let location = draft.location.as_ref()?;
     let first = location.lines?.first;
-    let index = group.files.iter().position(|f| *f.path() == location.file)?;
+    let index = group
+        .files
+        .iter()
+        .position(|f| *f.path() == location.file)?;
     let file = &group.files[index];
     let (number, hunk, at) = file.hunks.iter().enumerate().find_map(|(number, h)| {
         let at = h.lines.iter().position(|l| l.new == Some(first))?;
         let mut pieces = h.lines[at..].iter().take_while(|l| l.new == Some(first));
         // If a long line is divided into pieces, take the one that contains the quote.
-        let quoted = pieces.position(|l| !draft.quote.is_empty() && l.text.contains(draft.quote.trim()));
+        let quoted =
+            pieces.position(|l| !draft.quote.is_empty() && l.text.contains(draft.quote.trim()));
         Some((number, h, at + quoted.unwrap_or(0)))
     })?;
     let lines = around(hunk, at);
     let picked = Picked::fit(group, &vec![(index, number, lines.clone())], room);
     let around_hunk = picked.around(index).cloned().unwrap_or_default();
-    Some(ClaimCode { file, hunk, lines, picked, around: around_hunk })
+    Some(ClaimCode {
+        file,
+        hunk,
+        lines,
+        picked,
+        around: around_hunk,
+    })
 }
 
-/// Returns the lines that a refutation of a claim can quote: lines in the prompt of [`refute`] that the change leaves
-/// in the file.
-pub fn refutable_lines<'g>(brief: &Brief, draft: &Draft, group: &'g Group, capacity: usize) -> Vec<&'g str> {
+/// Returns the lines that a refutation of a claim can quote: lines in the prompt of [`refute`] that
+/// the change leaves in the file.
+pub fn refutable_lines<'g>(
+    brief: &Brief,
+    draft: &Draft,
+    group: &'g Group,
+    capacity: usize,
+) -> Vec<&'g str> {
     let room = claim_room(brief, draft, group, capacity);
-    let Some(code) = claim_code(draft, group, room) else { return Vec::new() };
-    let unchanged = code.unchanged().concat().into_iter().map(|(_, text)| text).chain(code.picked.lines());
+    let Some(code) = claim_code(draft, group, room) else {
+        return Vec::new();
+    };
+    let unchanged = code
+        .unchanged()
+        .concat()
+        .into_iter()
+        .map(|(_, text)| text)
+        .chain(code.picked.lines());
     let unchanged: Vec<&str> = unchanged.collect();
     let ClaimCode { hunk, lines, .. } = code;
     let is_gone = hunk.lines.iter().all(|l| l.kind == LineKind::Removed);
-    let shown = hunk.lines[lines].iter().filter(|l| is_gone || l.kind != LineKind::Removed);
+    let shown = hunk.lines[lines]
+        .iter()
+        .filter(|l| is_gone || l.kind != LineKind::Removed);
     shown.map(|l| l.text.as_str()).chain(unchanged).collect()
 }
 
@@ -283,17 +354,35 @@ fn claim_room(brief: &Brief, draft: &Draft, group: &Group, capacity: usize) -> u
     CLAIM_RELATED.min(capacity.saturating_sub(used))
 }
 
-/// Renders the prompt that verifies one claim with its code, in a request of `capacity` bytes. Returns `None` if the
-/// claim is not anchored to a line that can be shown.
-pub fn refute(brief: &Brief, draft: &Draft, group: &Group, capacity: usize, nonce: &Nonce) -> Option<Prompt> {
-    let chunk = claim_with_code(brief, draft, group, claim_room(brief, draft, group, capacity))?;
+/// Renders the prompt that verifies one claim with its code, in a request of `capacity` bytes.
+/// Returns `None` if the claim is not anchored to a line that can be shown.
+pub fn refute(
+    brief: &Brief,
+    draft: &Draft,
+    group: &Group,
+    capacity: usize,
+    nonce: &Nonce,
+) -> Option<Prompt> {
+    let chunk = claim_with_code(
+        brief,
+        draft,
+        group,
+        claim_room(brief, draft, group, capacity),
+    )?;
     let mut task = DECIDE.to_owned();
     ending(brief, group.tree.is_some(), nonce, &mut task);
-    Some(about_a_claim(REFUTE, files_beside(brief, draft, group), chunk, task, nonce))
+    Some(about_a_claim(
+        REFUTE,
+        files_beside(brief, draft, group),
+        chunk,
+        task,
+        nonce,
+    ))
 }
 
-/// Renders the prompt for a test that demonstrates the defect of one claim, in a request of `capacity` bytes. `command`
-/// runs the project's tests. Returns `None` if the claim is not anchored to a line that can be shown.
+/// Renders the prompt for a test that demonstrates the defect of one claim, in a request of
+/// `capacity` bytes. `command` runs the project's tests. Returns `None` if the claim is not
+/// anchored to a line that can be shown.
 pub fn reproduce(
     brief: &Brief,
     draft: &Draft,
@@ -301,10 +390,19 @@ pub fn reproduce(
     command: Option<&str>,
     nonce: &Nonce,
 ) -> Option<Prompt> {
-    let chunk = claim_with_code(brief, draft, group, claim_room(brief, draft, group, capacity))?;
+    let chunk = claim_with_code(
+        brief,
+        draft,
+        group,
+        claim_room(brief, draft, group, capacity),
+    )?;
     let mut task = PROVE.to_owned();
     if let Some(command) = command {
-        let _ = writeln!(task, "The project's tests run with this command: {}", redact::visible(command.as_bytes()));
+        let _ = writeln!(
+            task,
+            "The project's tests run with this command: {}",
+            redact::visible(command.as_bytes())
+        );
     }
     // A test needs more than the lines of the claim, at every depth.
     if group.tree.is_some() {
@@ -312,26 +410,56 @@ pub fn reproduce(
     }
     task.push_str("nonce: ");
     task.push_str(nonce.as_str());
-    Some(about_a_claim(REPRODUCE, files_beside(brief, draft, group), chunk, task, nonce))
+    Some(about_a_claim(
+        REPRODUCE,
+        files_beside(brief, draft, group),
+        chunk,
+        task,
+        nonce,
+    ))
 }
 
 /// Builds a prompt with one claim and no other part of the change.
-fn about_a_claim(system: &'static str, manifest: Manifest, chunk: String, task: String, nonce: &Nonce) -> Prompt {
-    Prompt { system, manifest, context: String::new(), chunk, task, nonce: nonce.clone() }
+fn about_a_claim(
+    system: &'static str,
+    manifest: Manifest,
+    chunk: String,
+    task: String,
+    nonce: &Nonce,
+) -> Prompt {
+    Prompt {
+        system,
+        manifest,
+        context: String::new(),
+        chunk,
+        task,
+        nonce: nonce.clone(),
+    }
 }
 
 /// Renders the list of changed files for the prompt that verifies a claim.
 fn files_beside(brief: &Brief, draft: &Draft, group: &Group) -> Manifest {
-    let file = draft.location.as_ref().and_then(|l| group.files.iter().position(|f| *f.path() == l.file));
-    file.map_or_else(Manifest::default, |file| manifest::beside(group, &brief.kept, file))
+    let file = draft
+        .location
+        .as_ref()
+        .and_then(|l| group.files.iter().position(|f| *f.path() == l.file));
+    file.map_or_else(Manifest::default, |file| {
+        manifest::beside(group, &brief.kept, file)
+    })
 }
 
-/// Renders a claim and the code around it, with at most `room` bytes of related code. Returns `None` if the claim is
-/// not anchored to a line that can be shown.
+/// Renders a claim and the code around it, with at most `room` bytes of related code. Returns
+/// `None` if the claim is not anchored to a line that can be shown.
 fn claim_with_code(brief: &Brief, draft: &Draft, group: &Group, room: usize) -> Option<String> {
     let found = claim_code(draft, group, room)?;
     let [before, after] = found.unchanged();
-    let ClaimCode { file, hunk, lines: shown, picked, .. } = found;
+    let ClaimCode {
+        file,
+        hunk,
+        lines: shown,
+        picked,
+        ..
+    } = found;
     let mut chunk = String::new();
     let mut code = String::new();
     show::heading(file, false, &mut code);
@@ -344,7 +472,11 @@ fn claim_with_code(brief: &Brief, draft: &Draft, group: &Group, room: usize) -> 
     if !related.is_empty() {
         fenced("related code", &related, &mut chunk);
     }
-    if let Some(section) = draft.convention.as_deref().and_then(|label| cited(brief, file, label)) {
+    if let Some(section) = draft
+        .convention
+        .as_deref()
+        .and_then(|label| cited(brief, file, label))
+    {
         document("conventions", &section, &mut chunk);
     }
     fenced("claim", &claim(draft, file, group), &mut chunk);
@@ -353,18 +485,32 @@ fn claim_with_code(brief: &Brief, draft: &Draft, group: &Group, room: usize) -> 
 
 /// Returns the section that a claim cites, truncated to [`CITED`] bytes.
 fn cited(brief: &Brief, file: &Shown, label: &str) -> Option<Document> {
-    let guidelines = Document { name: "guidelines".to_owned(), text: file.guidelines.join("\n"), folder: Vec::new() };
-    let all = brief.conventions.iter().chain(&brief.documents).chain(&brief.tickets).chain([&guidelines]);
+    let guidelines = Document {
+        name: "guidelines".to_owned(),
+        text: file.guidelines.join("\n"),
+        folder: Vec::new(),
+    };
+    let all = brief
+        .conventions
+        .iter()
+        .chain(&brief.documents)
+        .chain(&brief.tickets)
+        .chain([&guidelines]);
     let section = all.into_iter().find_map(|d| section_of(label, d))?;
     let (text, _) = shortened(section.to_owned(), CITED);
-    Some(Document { name: redact::visible(label.as_bytes()), text, folder: Vec::new() })
+    Some(Document {
+        name: redact::visible(label.as_bytes()),
+        text,
+        folder: Vec::new(),
+    })
 }
 
-/// Returns the bytes of a request of `capacity` bytes that all requests share, at most, and that are not available for
-/// a chunk.
+/// Returns the bytes of a request of `capacity` bytes that all requests share, at most, and that
+/// are not available for a chunk.
 ///
-/// A share of the capacity is reserved for follow-up rounds even if there are none yet. Otherwise a further round would
-/// leave less room for related code, and unchanged parts would be reviewed again.
+/// A share of the capacity is reserved for follow-up rounds even if there are none yet. Otherwise a
+/// further round would leave less room for related code, and unchanged parts would be reviewed
+/// again.
 pub fn fixed_bytes(brief: &Brief, capacity: usize) -> usize {
     let without_rounds = shared_bytes(brief, &[]);
     shared_bytes(brief, &brief.previous).max(without_rounds + capacity / ROUNDS_SHARE)
@@ -373,8 +519,16 @@ pub fn fixed_bytes(brief: &Brief, capacity: usize) -> usize {
 fn shared_bytes(brief: &Brief, previous: &[Previous]) -> usize {
     let nonce = Nonce::new([0; 16]);
     let lenses = Lens::THOROUGH.iter().chain([&Lens::Whole]);
-    let task = lenses.map(|l| task(brief, previous, *l, None, &nonce).len()).max().unwrap_or_default();
-    let scoped: usize = brief.conventions.iter().filter(|d| !d.folder.is_empty()).map(|d| d.text.len() + 200).sum();
+    let task = lenses
+        .map(|l| task(brief, previous, *l, None, &nonce).len())
+        .max()
+        .unwrap_or_default();
+    let scoped: usize = brief
+        .conventions
+        .iter()
+        .filter(|d| !d.folder.is_empty())
+        .map(|d| d.text.len() + 200)
+        .sum();
     let context = context(brief, previous).len();
     SYSTEM.len() + context + scoped + task + languages::longest() + criteria::bytes(brief) + 400
 }
@@ -407,7 +561,11 @@ fn context(brief: &Brief, previous: &[Previous]) -> String {
 }
 
 fn document(kind: &str, document: &Document, out: &mut String) {
-    fenced(kind, &format!("name: {}\n\n{}", document.name, document.text), out);
+    fenced(
+        kind,
+        &format!("name: {}\n\n{}", document.name, document.text),
+        out,
+    );
 }
 
 /// Renders a chunk, with the conventions and guidelines for its files.
@@ -415,7 +573,10 @@ fn part(brief: &Brief, group: &Group, chunk: &Chunk) -> String {
     let files: Vec<&Shown> = chunk.pieces.iter().map(|p| &group.files[p.file]).collect();
     let mut out = String::new();
     for d in brief.conventions.iter().filter(|d| !d.folder.is_empty()) {
-        if files.iter().any(|f| is_inside(f.path().as_bytes(), &d.folder)) {
+        if files
+            .iter()
+            .any(|f| is_inside(f.path().as_bytes(), &d.folder))
+        {
             document("conventions", d, &mut out);
         }
     }
@@ -442,9 +603,21 @@ fn part(brief: &Brief, group: &Group, chunk: &Chunk) -> String {
 /// Lists the rejected claims about lines of these files.
 fn rejected(brief: &Brief, files: &[&Shown]) -> String {
     let mut out = String::new();
-    for r in brief.rejections.iter().filter(|r| r.is_about(files)).take(REJECTIONS) {
-        let reason = if r.reason.is_empty() { "no reason was given" } else { &r.reason };
-        let text = format!("{}: {} ({}): rejected before: {reason}", r.path, r.line, r.rule);
+    for r in brief
+        .rejections
+        .iter()
+        .filter(|r| r.is_about(files))
+        .take(REJECTIONS)
+    {
+        let reason = if r.reason.is_empty() {
+            "no reason was given"
+        } else {
+            &r.reason
+        };
+        let text = format!(
+            "{}: {} ({}): rejected before: {reason}",
+            r.path, r.line, r.rule
+        );
         let _ = writeln!(out, "{}", redact::visible(text.as_bytes()));
     }
     out
@@ -452,10 +625,12 @@ fn rejected(brief: &Brief, files: &[&Shown]) -> String {
 
 /// Returns true if a path is inside a folder.
 fn is_inside(path: &[u8], folder: &[u8]) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
+    path.strip_prefix(folder)
+        .is_some_and(|rest| rest.first() == Some(&b'/'))
 }
 
-/// Lists the guidelines of the policy for the files. Each text is listed once, with the files that it applies to.
+/// Lists the guidelines of the policy for the files. Each text is listed once, with the files that
+/// it applies to.
 fn guidelines(files: &[&Shown]) -> String {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     for file in files {
@@ -479,14 +654,26 @@ fn guidelines(files: &[&Shown]) -> String {
 
 /// Appends excluded files in the folders of the chunk's files, such as the lockfile of a manifest.
 fn kept(brief: &Brief, files: &[&Shown], out: &mut String) {
-    let near = brief.kept.iter().filter(|k| files.iter().any(|f| folder_of(f.path()) == folder_of(&k.path)));
+    let near = brief.kept.iter().filter(|k| {
+        files
+            .iter()
+            .any(|f| folder_of(f.path()) == folder_of(&k.path))
+    });
     let near: Vec<&ExcludedFile> = near.collect();
     if near.is_empty() {
         return;
     }
-    let names: Vec<_> = near.iter().take(KEPT_NAMES).map(|k| format!("{} ({})", k.name, k.why.name())).collect();
+    let names: Vec<_> = near
+        .iter()
+        .take(KEPT_NAMES)
+        .map(|k| format!("{} ({})", k.name, k.why.name()))
+        .collect();
     let more = near.len().saturating_sub(KEPT_NAMES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     let _ = writeln!(out, "\nchanged too, not shown: {}{more}", names.join(", "));
 }
 
@@ -496,8 +683,15 @@ fn folder_of(path: &RepoPath) -> &[u8] {
     &path[..memchr::memrchr(b'/', path).map_or(0, |i| i + 1)]
 }
 
-/// Renders the task. `about` is the chunk to review. With `None` the result is the longest task, without a checklist.
-fn task(brief: &Brief, previous: &[Previous], lens: Lens, about: Option<(&Group, &Chunk)>, nonce: &Nonce) -> String {
+/// Renders the task. `about` is the chunk to review. With `None` the result is the longest task,
+/// without a checklist.
+fn task(
+    brief: &Brief,
+    previous: &[Previous],
+    lens: Lens,
+    about: Option<(&Group, &Chunk)>,
+    nonce: &Nonce,
+) -> String {
     let mut out = lens.task().to_owned();
     if let (Lens::Whole | Lens::Correctness, Some((group, chunk))) = (lens, about) {
         languages::checklist(group, chunk, &mut out);
@@ -524,7 +718,12 @@ fn task(brief: &Brief, previous: &[Previous], lens: Lens, about: Option<(&Group,
         let names: Vec<_> = brief.focus.iter().map(|c| c.name()).collect();
         let _ = writeln!(out, "Focus on: {}.", names.join(", "));
     }
-    ending(brief, about.is_none_or(|(group, _)| group.tree.is_some()), nonce, &mut out);
+    ending(
+        brief,
+        about.is_none_or(|(group, _)| group.tree.is_some()),
+        nonce,
+        &mut out,
+    );
     out
 }
 
@@ -545,8 +744,15 @@ fn around(hunk: &ShownHunk, at: usize) -> Range<usize> {
 
 /// Renders a claim. Text from a model is untrusted too.
 fn claim(draft: &Draft, file: &Shown, group: &Group) -> String {
-    let line = draft.location.as_ref().and_then(|l| l.lines).map_or(0, |l| l.first.get());
-    let mut out = format!("file: {}\nline: {line}\nseverity: {}\n", file.name, draft.severity);
+    let line = draft
+        .location
+        .as_ref()
+        .and_then(|l| l.lines)
+        .map_or(0, |l| l.first.get());
+    let mut out = format!(
+        "file: {}\nline: {line}\nseverity: {}\n",
+        file.name, draft.severity
+    );
     let (failure, convention) = (draft.failure.as_deref(), draft.convention.as_deref());
     for (name, text) in [
         ("quote", draft.quote.as_str()),
@@ -560,7 +766,12 @@ fn claim(draft: &Draft, file: &Shown, group: &Group) -> String {
         }
     }
     for also in &draft.also {
-        let place = format!("{}:{}: {}", name_of(&also.file, group), also.line, also.quote);
+        let place = format!(
+            "{}:{}: {}",
+            name_of(&also.file, group),
+            also.line,
+            also.quote
+        );
         let _ = writeln!(out, "also: {}", redact::visible(place.as_bytes()));
     }
     out

@@ -17,7 +17,10 @@ pub struct Ledger {
 impl Ledger {
     /// Creates a ledger with nothing spent.
     pub fn new(limits: BudgetLimits) -> Self {
-        Self { budget: RefCell::new(Budget::new(limits)), freed: Notify::new() }
+        Self {
+            budget: RefCell::new(Budget::new(limits)),
+            freed: Notify::new(),
+        }
     }
 
     /// Opens a question to a backend, with at most `most` requests.
@@ -25,9 +28,19 @@ impl Ledger {
     /// # Errors
     ///
     /// Returns the limit if no request is left.
-    pub fn open<'a>(&'a self, backend: &'a str, price: Option<&'a Price>, most: u32) -> Result<Quota<'a>, String> {
+    pub fn open<'a>(
+        &'a self,
+        backend: &'a str,
+        price: Option<&'a Price>,
+        most: u32,
+    ) -> Result<Quota<'a>, String> {
         let share = self.budget.borrow_mut().open(most)?;
-        Ok(Quota { ledger: Some(self), backend, price, share: Cell::new(share) })
+        Ok(Quota {
+            ledger: Some(self),
+            backend,
+            price,
+            share: Cell::new(share),
+        })
     }
 
     /// Announces questions.
@@ -70,31 +83,59 @@ pub struct Quota<'a> {
 impl Quota<'static> {
     /// Returns an unlimited quota.
     pub const fn unlimited() -> Self {
-        Self { ledger: None, backend: "", price: None, share: Cell::new(u32::MAX) }
+        Self {
+            ledger: None,
+            backend: "",
+            price: None,
+            share: Cell::new(u32::MAX),
+        }
     }
 }
 
 impl<'a> Quota<'a> {
     fn want(&self, bytes: usize, longest: u64) -> Want<'a> {
-        Want { backend: self.backend, price: self.price, bytes, longest }
+        Want {
+            backend: self.backend,
+            price: self.price,
+            bytes,
+            longest,
+        }
     }
 
-    /// Reserves a round trip that sends this many bytes, for an answer of at most `longest` tokens. Waits while only
-    /// requests in flight prevent it.
+    /// Reserves a round trip that sends this many bytes, for an answer of at most `longest` tokens.
+    /// Waits while only requests in flight prevent it.
     ///
     /// # Errors
     ///
-    /// Returns `Limit` with the limit that would be exceeded, `TimedOut` at the deadline, or `Stopped` at the end of
-    /// the run.
-    pub async fn reserve(&self, bytes: usize, longest: u64, limits: &Until<'_>) -> Result<Grant<'_>, Failure> {
+    /// Returns `Limit` with the limit that would be exceeded, `TimedOut` at the deadline, or
+    /// `Stopped` at the end of the run.
+    pub async fn reserve(
+        &self,
+        bytes: usize,
+        longest: u64,
+        limits: &Until<'_>,
+    ) -> Result<Grant<'_>, Failure> {
         let Some(ledger) = self.ledger else {
-            return Ok(Grant { quota: self, ticket: Cell::new(None), bytes, longest });
+            return Ok(Grant {
+                quota: self,
+                ticket: Cell::new(None),
+                bytes,
+                longest,
+            });
         };
         loop {
-            let reservation = ledger.budget.borrow_mut().reserve(&self.want(bytes, longest));
+            let reservation = ledger
+                .budget
+                .borrow_mut()
+                .reserve(&self.want(bytes, longest));
             match reservation {
                 Reservation::Granted(ticket) => {
-                    let grant = Grant { quota: self, ticket: Cell::new(Some(ticket)), bytes, longest };
+                    let grant = Grant {
+                        quota: self,
+                        ticket: Cell::new(Some(ticket)),
+                        bytes,
+                        longest,
+                    };
                     self.take()?;
                     return Ok(grant);
                 }
@@ -110,14 +151,17 @@ impl<'a> Quota<'a> {
     ///
     /// Returns `Limit`.
     fn take(&self) -> Result<(), Failure> {
-        let Some(ledger) = self.ledger else { return Ok(()) };
+        let Some(ledger) = self.ledger else {
+            return Ok(());
+        };
         let mut share = self.share.get();
         let taken = ledger.budget.borrow_mut().take(&mut share);
         self.share.set(share);
         taken.map_err(|limit| Failure::new(Cause::Limit, limit))
     }
 
-    /// Reserves a retry. The question needs its share for its rounds, so spare requests are used first.
+    /// Reserves a retry. The question needs its share for its rounds, so spare requests are used
+    /// first.
     ///
     /// # Errors
     ///
@@ -133,11 +177,17 @@ impl<'a> Quota<'a> {
         taken
     }
 
-    /// Returns true if tools can be offered in a round trip of this many bytes: their results and the answer fit in the
-    /// remaining share of the question.
+    /// Returns true if tools can be offered in a round trip of this many bytes: their results and
+    /// the answer fit in the remaining share of the question.
     pub fn affords_tools(&self, bytes: usize) -> bool {
-        let Some(ledger) = self.ledger else { return true };
-        self.share.get() >= 2 && ledger.budget.borrow().affords_tools(&self.want(bytes, LONGEST))
+        let Some(ledger) = self.ledger else {
+            return true;
+        };
+        self.share.get() >= 2
+            && ledger
+                .budget
+                .borrow()
+                .affords_tools(&self.want(bytes, LONGEST))
     }
 
     /// Returns the number of requests that are promised to the question and not sent.
@@ -173,13 +223,21 @@ impl Grant<'_> {
     /// Replaces the reservation with the actual usage.
     pub fn settle(self, spent: &Spent) {
         if let (Some(ticket), Some(ledger)) = (self.ticket.take(), self.quota.ledger) {
-            let spent = Spent { cost_usd: cost(spent, self.quota.price), ..*spent };
-            ledger.budget.borrow_mut().settle(ticket, &self.quota.want(self.bytes, self.longest), &spent);
+            let spent = Spent {
+                cost_usd: cost(spent, self.quota.price),
+                ..*spent
+            };
+            ledger.budget.borrow_mut().settle(
+                ticket,
+                &self.quota.want(self.bytes, self.longest),
+                &spent,
+            );
             ledger.freed.notify_waiters();
         }
     }
 
-    /// Counts another request of a program that sends requests itself, from the share of the question.
+    /// Counts another request of a program that sends requests itself, from the share of the
+    /// question.
     ///
     /// # Errors
     ///
@@ -188,8 +246,8 @@ impl Grant<'_> {
         self.quota.take()
     }
 
-    /// Counts a retry of a program that sends requests itself. The program needs its share for its turns, so the retry
-    /// uses a spare request.
+    /// Counts a retry of a program that sends requests itself. The program needs its share for its
+    /// turns, so the retry uses a spare request.
     ///
     /// # Errors
     ///
@@ -201,7 +259,10 @@ impl Grant<'_> {
     /// Returns the limit that was exceeded, given the usage of the round trip so far.
     pub fn passed(&self, spent: &Spent) -> Option<Failure> {
         let (ticket, ledger) = (self.ticket.get()?, self.quota.ledger?);
-        let spent = Spent { cost_usd: cost(spent, self.quota.price), ..*spent };
+        let spent = Spent {
+            cost_usd: cost(spent, self.quota.price),
+            ..*spent
+        };
         let limit = ledger.budget.borrow().passed(&ticket, &spent)?;
         Some(Failure::new(Cause::Limit, limit))
     }

@@ -1,7 +1,8 @@
 //! Removes secrets from text, and makes hidden characters visible.
 //!
-//! All text for a backend passes through this module. Secrets become placeholders with their kind and length, and
-//! characters that hide or reorder text are written as `\u{202e}`. The number of lines does not change.
+//! All text for a backend passes through this module. Secrets become placeholders with their kind
+//! and length, and characters that hide or reorder text are written as `\u{202e}`. The number of
+//! lines does not change.
 
 use crate::diff::{RepoPath, code};
 use crate::rules::{RuleSet, Secret};
@@ -19,7 +20,8 @@ pub struct Redacted {
     pub kinds: Vec<String>,
 }
 
-/// Replaces the secrets of a text, and makes its hidden characters visible. Decodes UTF-16 and UTF-32 first.
+/// Replaces the secrets of a text, and makes its hidden characters visible. Decodes UTF-16 and
+/// UTF-32 first.
 pub fn text(rules: &RuleSet, bytes: &[u8]) -> Redacted {
     whole(rules, bytes)
 }
@@ -38,7 +40,10 @@ pub fn path(rules: &RuleSet, path: &RepoPath) -> String {
 
 /// Returns the redacted name of a document or branch.
 pub fn name(rules: &RuleSet, bytes: &[u8]) -> String {
-    text(rules, bytes).text.replace('\n', "\\u{a}").replace('\t', "\\u{9}")
+    text(rules, bytes)
+        .text
+        .replace('\n', "\\u{a}")
+        .replace('\t', "\\u{9}")
 }
 
 /// Makes hidden characters visible without replacing secrets, for text that is already redacted.
@@ -48,7 +53,8 @@ pub fn visible(bytes: &[u8]) -> String {
     out
 }
 
-/// The secrets of a text, to write parts of it. Secrets are detected in the whole text, because their context matters.
+/// The secrets of a text, to write parts of it. Secrets are detected in the whole text, because
+/// their context matters.
 #[derive(Debug)]
 pub(super) struct Sieve<'t, 'r> {
     text: &'t [u8],
@@ -58,7 +64,10 @@ pub(super) struct Sieve<'t, 'r> {
 impl<'t, 'r> Sieve<'t, 'r> {
     /// Detects the secrets of a text.
     pub(super) fn new(rules: &'r RuleSet, text: &'t [u8]) -> Self {
-        Self { text, secrets: rules.secrets(text) }
+        Self {
+            text,
+            secrets: rules.secrets(text),
+        }
     }
 
     /// Returns the secrets that overlap a part.
@@ -85,7 +94,9 @@ impl<'t, 'r> Sieve<'t, 'r> {
 
 /// Decodes UTF-16 and UTF-32 to UTF-8, in which secrets are detected.
 fn decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let wide = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || memchr::memchr(0, bytes).is_some();
+    let wide = bytes.starts_with(b"\xff\xfe")
+        || bytes.starts_with(b"\xfe\xff")
+        || memchr::memchr(0, bytes).is_some();
     if wide
         && let Some(text) = code::added(RepoPath::from("text"), bytes.to_vec()).text()
         && let Some(whole) = text.new.whole()
@@ -98,10 +109,12 @@ fn decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
 /// The word at the start of prompt fences; see `prompt::fence`.
 pub(super) const FENCE: &str = "untrusted";
 
-/// Appends text with hidden characters visible and fence-like text escaped. Tabs and line ends are kept; bytes that are
-/// not UTF-8 become `\xff`.
+/// Appends text with hidden characters visible and fence-like text escaped. Tabs and line ends are
+/// kept; bytes that are not UTF-8 become `\xff`.
 fn reveal(text: &[u8], out: &mut String) {
-    let plain = text.iter().all(|b| matches!(b, b' '..=b'~' | b'\t' | b'\n'));
+    let plain = text
+        .iter()
+        .all(|b| matches!(b, b' '..=b'~' | b'\t' | b'\n'));
     let mut from = 0;
     // Escape the bracket of a fence that this program did not write.
     for at in memchr::memchr_iter(b'<', text).filter(|at| is_fence(&text[*at..])) {
@@ -115,8 +128,11 @@ fn reveal(text: &[u8], out: &mut String) {
 /// Returns true if a text starts like a prompt fence, with any mark.
 fn is_fence(text: &[u8]) -> bool {
     let start = text[1..].iter().take(16);
-    let skipped = start.take_while(|b| b.is_ascii_whitespace() || !b.is_ascii_graphic() || **b == b'/').count();
-    text.get(1 + skipped..1 + skipped + FENCE.len()).is_some_and(|w| w.eq_ignore_ascii_case(FENCE.as_bytes()))
+    let skipped = start
+        .take_while(|b| b.is_ascii_whitespace() || !b.is_ascii_graphic() || **b == b'/')
+        .count();
+    text.get(1 + skipped..1 + skipped + FENCE.len())
+        .is_some_and(|w| w.eq_ignore_ascii_case(FENCE.as_bytes()))
 }
 
 fn reveal_part(text: &[u8], plain: bool, out: &mut String) {
@@ -147,34 +163,48 @@ fn reveal_part(text: &[u8], plain: bool, out: &mut String) {
 
 /// Returns true if the name of a file indicates secrets, so that its content is never sent.
 ///
-/// Such files are environment files (`.env`, `.env.production`, `app.env`; not `.env.example`), private keys,
-/// certificates, key stores, and the files in which programs store credentials.
+/// Such files are environment files (`.env`, `.env.production`, `app.env`; not `.env.example`),
+/// private keys, certificates, key stores, and the files in which programs store credentials.
 pub fn is_sensitive(path: &RepoPath) -> bool {
     let path = path.as_bytes().to_ascii_lowercase();
     let name = path.rsplit(|b| *b == b'/').next().unwrap_or_default();
-    let parent = path.len().checked_sub(name.len() + 1).map_or(&[][..], |end| &path[..end]);
+    let parent = path
+        .len()
+        .checked_sub(name.len() + 1)
+        .map_or(&[][..], |end| &path[..end]);
     let parent = parent.rsplit(|b| *b == b'/').next().unwrap_or_default();
-    let Ok(name) = std::str::from_utf8(name) else { return false };
+    let Ok(name) = std::str::from_utf8(name) else {
+        return false;
+    };
     is_environment(name) || is_key(name) || is_credentials(parent, name)
 }
 
 /// Parts of a file name that mark an example without real secrets.
-const PLAIN: &[&str] = &["example", "sample", "template", "tmpl", "tpl", "dist", "default", "defaults", "schema"];
+const PLAIN: &[&str] = &[
+    "example", "sample", "template", "tmpl", "tpl", "dist", "default", "defaults", "schema",
+];
 
 fn is_plain(name: &str) -> bool {
-    name.split(['.', '-', '_']).any(|part| PLAIN.contains(&part))
+    name.split(['.', '-', '_'])
+        .any(|part| PLAIN.contains(&part))
 }
 
 fn is_environment(name: &str) -> bool {
     // `.env.d.ts` declares types, and `.env.rs` is code.
     const PROGRAM: &[&str] = &[
-        "ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs", "vue", "py", "rb", "go", "rs", "java", "kt", "kts",
-        "scala", "groovy", "swift", "c", "h", "cc", "cpp", "hpp", "cs", "php", "pl", "lua", "ex", "exs", "hs", "clj",
-        "dart", "sh", "bash", "zsh", "fish", "ksh", "ps1", "bat", "cmd", "sql", "tf", "html", "md", "vault",
+        "ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs", "vue", "py", "rb", "go", "rs",
+        "java", "kt", "kts", "scala", "groovy", "swift", "c", "h", "cc", "cpp", "hpp", "cs", "php",
+        "pl", "lua", "ex", "exs", "hs", "clj", "dart", "sh", "bash", "zsh", "fish", "ksh", "ps1",
+        "bat", "cmd", "sql", "tf", "html", "md", "vault",
     ];
-    let Some((stem, rest)) = name.split_once(".env") else { return name == ".envrc" };
+    let Some((stem, rest)) = name.split_once(".env") else {
+        return name == ".envrc";
+    };
     let ends = rest.is_empty() || rest.starts_with(['.', '-', '_']) || rest == "rc";
-    let program = rest.rsplit('.').next().is_some_and(|e| PROGRAM.contains(&e));
+    let program = rest
+        .rsplit('.')
+        .next()
+        .is_some_and(|e| PROGRAM.contains(&e));
     ends && !program && !is_plain(rest) && !is_plain(stem)
 }
 
@@ -204,7 +234,15 @@ fn is_key(name: &str) -> bool {
         "gpg",
         "ovpn",
     ];
-    let ssh = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", "identity"];
+    let ssh = [
+        "id_rsa",
+        "id_dsa",
+        "id_ecdsa",
+        "id_ed25519",
+        "id_ecdsa_sk",
+        "id_ed25519_sk",
+        "identity",
+    ];
     let extension = name.rsplit_once('.').map_or("", |(_, e)| e);
     let host = name.starts_with("ssh_host_") && name.ends_with("_key");
     STORES.contains(&extension) || ssh.contains(&name) || host || name == "master.key"
@@ -292,7 +330,11 @@ mod tests {
         assert_eq!(out.lines().count(), 2);
         let line = format!("password = \"{}\"\n", made("password:20"));
         let out = text(&rules(), line.as_bytes()).text;
-        assert!(out.starts_with("password = \"<secret:hardcoded-credential") && out.ends_with(":20>\"\n"), "{out}");
+        assert!(
+            out.starts_with("password = \"<secret:hardcoded-credential")
+                && out.ends_with(":20>\"\n"),
+            "{out}"
+        );
     }
 
     #[test]
@@ -306,29 +348,59 @@ mod tests {
     fn sec_01_the_body_of_a_key_is_replaced_line_by_line() {
         let body = made("pem-body");
         let kind = ["RSA PRIVATE", " KEY"].concat();
-        let (begin, end) = (format!("-----BEGIN {kind}-----"), format!("-----END {kind}-----"));
+        let (begin, end) = (
+            format!("-----BEGIN {kind}-----"),
+            format!("-----END {kind}-----"),
+        );
         let mark = |n: usize| format!("<secret:private-key:{n}>");
-        let (out, kinds) = shown(&format!("{begin}\n{body}\n  \"{body}\\n\" +\n{end}\nlet a = 1;\n"));
+        let (out, kinds) = shown(&format!(
+            "{begin}\n{body}\n  \"{body}\\n\" +\n{end}\nlet a = 1;\n"
+        ));
         let n = body.len();
-        assert_eq!(out, format!("{begin}\n{}\n  \"{}\" +\n{end}\nlet a = 1;\n", mark(n), mark(n + 2)));
+        assert_eq!(
+            out,
+            format!(
+                "{begin}\n{}\n  \"{}\" +\n{end}\nlet a = 1;\n",
+                mark(n),
+                mark(n + 2)
+            )
+        );
         assert_eq!(kinds, ["private-key"]);
         // Only the end of the key is included, as in a patch.
         let (out, _) = shown(&format!("let a = 1;\n{body}\n{body}\n{end}\n"));
-        assert_eq!(out, format!("let a = 1;\n{}\n{}\n{end}\n", mark(n), mark(n)));
-        let (out, _) = shown(&format!("{{\"private_key\": \"{begin}\\n{body}\\n{end}\\n\"}}\n"));
-        assert!(!out.contains(&body[..20]) && out.contains("<secret:"), "{out}");
-        let code = format!("if text.starts_with(\"{begin}\") {{\nprintln!(\"{begin}{{}}\", body);\n}}\n");
+        assert_eq!(
+            out,
+            format!("let a = 1;\n{}\n{}\n{end}\n", mark(n), mark(n))
+        );
+        let (out, _) = shown(&format!(
+            "{{\"private_key\": \"{begin}\\n{body}\\n{end}\\n\"}}\n"
+        ));
+        assert!(
+            !out.contains(&body[..20]) && out.contains("<secret:"),
+            "{out}"
+        );
+        let code =
+            format!("if text.starts_with(\"{begin}\") {{\nprintln!(\"{begin}{{}}\", body);\n}}\n");
         assert_eq!(shown(&code).0, code, "code about keys is not a key");
-        let (out, _) = shown(&format!("---- BEGIN SSH2 ENCRYPTED PRIVATE{} ----\n{body}\n", " KEY"));
+        let (out, _) = shown(&format!(
+            "---- BEGIN SSH2 ENCRYPTED PRIVATE{} ----\n{body}\n",
+            " KEY"
+        ));
         assert!(!out.contains(&body), "{out}");
-        let (out, _) = shown(&format!("Private-Lines: 2\n{body}\n{body}\nPrivate-MAC: 1\n"));
-        assert!(!out.contains(&body) && out.ends_with("Private-MAC: 1\n"), "{out}");
+        let (out, _) = shown(&format!(
+            "Private-Lines: 2\n{body}\n{body}\nPrivate-MAC: 1\n"
+        ));
+        assert!(
+            !out.contains(&body) && out.ends_with("Private-MAC: 1\n"),
+            "{out}"
+        );
     }
 
     #[test]
     fn sec_01_encoded_secrets_are_replaced_whole() {
         use base64::Engine as _;
-        let encoded = base64::engine::general_purpose::STANDARD.encode(format!("x = {}", made("aws-key-id:AKIA")));
+        let encoded = base64::engine::general_purpose::STANDARD
+            .encode(format!("x = {}", made("aws-key-id:AKIA")));
         let (out, kinds) = shown(&format!("data: {encoded}\n"));
         assert!(out.starts_with("data: <secret:aws-access-key-id:"), "{out}");
         assert!(!out.contains(&encoded[..24]) && kinds.len() == 1, "{out}");
@@ -337,16 +409,25 @@ mod tests {
     #[test]
     fn sec_01_secrets_in_utf_16_are_found() {
         let secret = made("aws-key-id:AKIA");
-        let wide: Vec<u8> = format!("\u{feff}key = \"{secret}\"\n").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let wide: Vec<u8> = format!("\u{feff}key = \"{secret}\"\n")
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
         let out = text(&rules(), &wide).text;
-        assert!(out.contains("key = \"<secret:aws-access-key-id:20>\"") && !out.contains('\0'), "{out}");
+        assert!(
+            out.contains("key = \"<secret:aws-access-key-id:20>\"") && !out.contains('\0'),
+            "{out}"
+        );
     }
 
     #[test]
     fn inj_07_what_hides_is_shown() {
         for (input, output) in [
             ("a\u{202e}b\u{2066}c", "a\\u{202e}b\\u{2066}c"),
-            ("x\u{e0041}\u{fe01}\u{200b}", "x\\u{e0041}\\u{fe01}\\u{200b}"),
+            (
+                "x\u{e0041}\u{fe01}\u{200b}",
+                "x\\u{e0041}\\u{fe01}\\u{200b}",
+            ),
             ("\x1b[31mred\0\x08", "\\u{1b}[31mred\\u{0}\\u{8}"),
             ("a\tb\r\nc\rd\n", "a\tb\nc\\u{d}d\n"),
             ("👩\u{200d}👩 日本語 é", "👩\u{200d}👩 日本語 é"),
@@ -378,7 +459,10 @@ mod tests {
             for part in [0..cut, cut..text.len()] {
                 let mut out = String::new();
                 sieve.write(part.clone(), &mut out, &mut Vec::new());
-                assert!(!out.contains("AKI") && !out.contains(&text[20..24]), "{part:?} {out}");
+                assert!(
+                    !out.contains("AKI") && !out.contains(&text[20..24]),
+                    "{part:?} {out}"
+                );
             }
         }
     }

@@ -1,13 +1,14 @@
 //! The only parser of replies. Pure.
 //!
-//! A reply is one JSON document that repeats the nonce of its prompt. A code fence around it is removed, and so is the
-//! thinking that some open models write before it. Anything else is a [`ReplyProblem`]: prose, a second document, a
-//! wrong nonce, an exceeded limit. Inside the document the parser accepts everything that does not lose a claim, because
-//! a small model that writes `"line": "42"` can still be right about the line.
+//! A reply is one JSON document that repeats the nonce of its prompt. A code fence around it is
+//! removed, and so is the thinking that some open models write before it. Anything else is a
+//! [`ReplyProblem`]: prose, a second document, a wrong nonce, an exceeded limit. Inside the
+//! document the parser accepts everything that does not lose a claim, because a small model that
+//! writes `"line": "42"` can still be right about the line.
 //!
-//! A document without the nonce, with another nonce, or with a second document after it is never repaired. It may be an
-//! answer that the change itself dictates. If asked to repair it, the model would add the correct nonce to text that
-//! the author of the change wrote.
+//! A document without the nonce, with another nonce, or with a second document after it is never
+//! repaired. It may be an answer that the change itself dictates. If asked to repair it, the model
+//! would add the correct nonce to text that the author of the change wrote.
 
 mod consistent;
 mod counsel;
@@ -35,7 +36,8 @@ pub const MAX_FINDINGS: usize = 1_000;
 /// Reason why a reply is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplyProblem {
-    /// A lowercase fragment for people and for the repair request. It quotes only keys of the reply.
+    /// A lowercase fragment for people and for the repair request. It quotes only keys of the
+    /// reply.
     pub message: String,
     /// True if a repair request can help.
     pub repairable: bool,
@@ -43,11 +45,17 @@ pub struct ReplyProblem {
 
 impl ReplyProblem {
     fn repairable(message: impl Into<String>) -> Self {
-        Self { message: message.into(), repairable: true }
+        Self {
+            message: message.into(),
+            repairable: true,
+        }
     }
 
     fn final_(message: impl Into<String>) -> Self {
-        Self { message: message.into(), repairable: false }
+        Self {
+            message: message.into(),
+            repairable: false,
+        }
     }
 }
 
@@ -55,24 +63,39 @@ impl ReplyProblem {
 pub fn parse(text: &str, nonce: &Nonce) -> Result<Reply, ReplyProblem> {
     let (reply, extras) = read::reply(document(text, nonce)?)?;
     match consistent::contradiction(&reply, &extras) {
-        Some(why) => Err(ReplyProblem::repairable(format!("the reply is inconsistent: {why}"))),
-        None => Ok(Reply { nonce: nonce.as_str().to_owned(), ..reply }),
+        Some(why) => Err(ReplyProblem::repairable(format!(
+            "the reply is inconsistent: {why}"
+        ))),
+        None => Ok(Reply {
+            nonce: nonce.as_str().to_owned(),
+            ..reply
+        }),
     }
 }
 
 /// Parses the reply to a request to refute a claim.
 pub fn rebuttal(text: &str, nonce: &Nonce) -> Result<Rebuttal, ReplyProblem> {
     let rebuttal = read::rebuttal(document(text, nonce)?)?;
-    Ok(Rebuttal { nonce: nonce.as_str().to_owned(), ..rebuttal })
+    Ok(Rebuttal {
+        nonce: nonce.as_str().to_owned(),
+        ..rebuttal
+    })
 }
 
 /// Returns the files of the prompt that a reply does not list as reviewed, in order.
 pub fn unaccounted<'a>(reply: &Reply, shown: impl IntoIterator<Item = &'a Shown>) -> Vec<RepoPath> {
     let shown: Vec<&Shown> = shown.into_iter().collect();
     let names = ChangedPaths::new(shown.iter().copied());
-    let named: Vec<&RepoPath> =
-        reply.files_reviewed.iter().filter_map(|name| names.find(name)).map(|i| shown[i].path()).collect();
-    let left = shown.iter().map(|f| f.path()).filter(|path| !named.contains(path));
+    let named: Vec<&RepoPath> = reply
+        .files_reviewed
+        .iter()
+        .filter_map(|name| names.find(name))
+        .map(|i| shown[i].path())
+        .collect();
+    let left = shown
+        .iter()
+        .map(|f| f.path())
+        .filter(|path| !named.contains(path));
     let mut left: Vec<RepoPath> = left.cloned().collect();
     left.dedup();
     left
@@ -83,23 +106,36 @@ fn document(text: &str, nonce: &Nonce) -> Result<Object, ReplyProblem> {
     if text.len() > MAX_BYTES {
         return Err(ReplyProblem::final_("the reply is larger than 16 MiB"));
     }
-    // A text that resembles a reply but does not contain the nonce is never repaired, even if its syntax is invalid.
+    // A text that resembles a reply but does not contain the nonce is never repaired, even if its
+    // syntax is invalid.
     let may_mend = text.contains(nonce.as_str()) || !text.contains("\"findings\"");
     let mut object = match split(text) {
         Ok(document) => match json::read(document) {
             Ok(Json::Object(object)) => object,
             Ok(_) => return Err(ReplyProblem::repairable("the reply is not a JSON object")),
-            Err(JsonFault::Bound(bound)) => return Err(ReplyProblem::final_(format!("the reply has {bound}"))),
+            Err(JsonFault::Bound(bound)) => {
+                return Err(ReplyProblem::final_(format!("the reply has {bound}")));
+            }
             Err(JsonFault::Syntax(e)) => {
                 let message = format!("the reply is not a JSON document: {e}");
-                return Err(ReplyProblem { message, repairable: may_mend });
+                return Err(ReplyProblem {
+                    message,
+                    repairable: may_mend,
+                });
             }
         },
-        Err(problem) => return Err(ReplyProblem { repairable: problem.repairable && may_mend, ..problem }),
+        Err(problem) => {
+            return Err(ReplyProblem {
+                repairable: problem.repairable && may_mend,
+                ..problem
+            });
+        }
     };
     match object.take("nonce") {
         Some(Json::Text(said)) if said.trim() == nonce.as_str() => Ok(object),
-        Some(_) => Err(ReplyProblem::final_("the reply has another nonce than the prompt")),
+        Some(_) => Err(ReplyProblem::final_(
+            "the reply has another nonce than the prompt",
+        )),
         None => Err(ReplyProblem::final_("the reply does not repeat the nonce")),
     }
 }
@@ -107,7 +143,10 @@ fn document(text: &str, nonce: &Nonce) -> Result<Object, ReplyProblem> {
 /// Removes the permitted text around a document.
 fn split(text: &str) -> Result<&str, ReplyProblem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
-    let text = match text.strip_prefix("<think>").and_then(|t| t.split_once("</think>")) {
+    let text = match text
+        .strip_prefix("<think>")
+        .and_then(|t| t.split_once("</think>"))
+    {
         Some((_, answer)) => answer.trim_start(),
         None => text,
     };
@@ -123,16 +162,24 @@ fn split(text: &str) -> Result<&str, ReplyProblem> {
             _ => "the reply is not a JSON document: it begins with something else",
         }));
     }
-    let Some(end) = json::end_of_object(body) else { return Ok(body) };
+    let Some(end) = json::end_of_object(body) else {
+        return Ok(body);
+    };
     let (document, rest) = body.split_at(end);
     let rest = rest.trim();
-    let rest = if fenced { rest.strip_prefix("```").unwrap_or(rest).trim() } else { rest };
+    let rest = if fenced {
+        rest.strip_prefix("```").unwrap_or(rest).trim()
+    } else {
+        rest
+    };
     if rest.is_empty() {
         Ok(document)
     } else if rest.contains(['{', '[']) {
         Err(ReplyProblem::final_("a second document follows the first"))
     } else {
-        Err(ReplyProblem::repairable("something follows the JSON document"))
+        Err(ReplyProblem::repairable(
+            "something follows the JSON document",
+        ))
     }
 }
 
@@ -180,12 +227,30 @@ mod tests {
             format!("<think>\n{{}} hm\n</think>\n\n{good}"),
             format!("<think></think>```JSON\n{good}\n```"),
         ] {
-            assert_eq!(parse(&text, &nonce()).map(|r| r.summary), Ok("ok".to_owned()), "{text}");
+            assert_eq!(
+                parse(&text, &nonce()).map(|r| r.summary),
+                Ok("ok".to_owned()),
+                "{text}"
+            );
         }
-        for text in ["", " ", "null", "Looks good.", "[]", "\"a\"", "```\n```", "<think>{}", "```python\nx\n```"] {
+        for text in [
+            "",
+            " ",
+            "null",
+            "Looks good.",
+            "[]",
+            "\"a\"",
+            "```\n```",
+            "<think>{}",
+            "```python\nx\n```",
+        ] {
             assert!(problem(text).1, "{text} can be repaired");
         }
-        for text in [format!("Sure:\n{good}"), format!("{good}\nDone."), format!("```json\n{good}\n```\nDone.")] {
+        for text in [
+            format!("Sure:\n{good}"),
+            format!("{good}\nDone."),
+            format!("```json\n{good}\n```\nDone."),
+        ] {
             assert!(problem(&text).1, "{text} can be repaired");
         }
     }
@@ -193,10 +258,15 @@ mod tests {
     #[test]
     fn out_11_a_second_document_is_never_mended() {
         let good = document("\"summary\": \"ok\"");
-        for text in
-            [format!("{good}{good}"), format!("{good}\n\n[]"), format!("```json\n{good}\n```\n```json\n{{}}\n```")]
-        {
-            assert_eq!(problem(&text), ("a second document follows the first".to_owned(), false));
+        for text in [
+            format!("{good}{good}"),
+            format!("{good}\n\n[]"),
+            format!("```json\n{good}\n```\n```json\n{{}}\n```"),
+        ] {
+            assert_eq!(
+                problem(&text),
+                ("a second document follows the first".to_owned(), false)
+            );
         }
     }
 
@@ -218,16 +288,44 @@ mod tests {
 
     #[test]
     fn out_02_bounds_are_named_and_final() {
-        let deep = document(&format!("\"x\": {}{}", "[".repeat(100_000), "]".repeat(100_000)));
-        assert_eq!(problem(&deep), ("the reply has nesting deeper than 128 levels".to_owned(), false));
+        let deep = document(&format!(
+            "\"x\": {}{}",
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        ));
+        assert_eq!(
+            problem(&deep),
+            (
+                "the reply has nesting deeper than 128 levels".to_owned(),
+                false
+            )
+        );
         let many = document(&format!("\"findings\": [{}{{}}]", "{},".repeat(1_000)));
-        assert_eq!(problem(&many), ("the reply has more than 1000 findings".to_owned(), false));
+        assert_eq!(
+            problem(&many),
+            ("the reply has more than 1000 findings".to_owned(), false)
+        );
         let wide = document(&format!("\"findings\": [{}0]", "0,".repeat(1_000_000)));
-        assert_eq!(problem(&wide), ("the reply has a list of more than 10,000 members".to_owned(), false));
+        assert_eq!(
+            problem(&wide),
+            (
+                "the reply has a list of more than 10,000 members".to_owned(),
+                false
+            )
+        );
         let long = |n: usize| document(&format!("\"summary\": \"{}\"", "a".repeat(n)));
         assert!(parse(&long(16 << 10), &nonce()).is_ok());
-        assert_eq!(problem(&long((16 << 10) + 1)), ("the reply has a string longer than 16 KiB".to_owned(), false));
-        assert_eq!(problem(&long(MAX_BYTES)), ("the reply is larger than 16 MiB".to_owned(), false));
+        assert_eq!(
+            problem(&long((16 << 10) + 1)),
+            (
+                "the reply has a string longer than 16 KiB".to_owned(),
+                false
+            )
+        );
+        assert_eq!(
+            problem(&long(MAX_BYTES)),
+            ("the reply is larger than 16 MiB".to_owned(), false)
+        );
         let full = document(&format!("\"findings\": [{}{{}}]", "{},".repeat(999)));
         assert_eq!(parse(&full, &nonce()).unwrap().findings.len(), 1_000);
     }
@@ -261,10 +359,17 @@ mod tests {
             );
         }
         assert_eq!(claim("\"line\": \"42-45\"").end_line, Some(45));
-        assert_eq!((claim("\"line\": null").line, claim("").notes.len()), (None, 0));
+        assert_eq!(
+            (claim("\"line\": null").line, claim("").notes.len()),
+            (None, 0)
+        );
         for wrong in ["NaN", "1e999", "Infinity", "01", "+1", "0x1"] {
-            let (message, repairable) = problem(&document(&format!("\"findings\": [{{\"line\": {wrong}}}]")));
-            assert!(repairable && message.starts_with("the reply is not a JSON document: "), "{wrong}: {message}");
+            let (message, repairable) =
+                problem(&document(&format!("\"findings\": [{{\"line\": {wrong}}}]")));
+            assert!(
+                repairable && message.starts_with("the reply is not a JSON document: "),
+                "{wrong}: {message}"
+            );
         }
         let twice = document("\"findings\": [], \"findings\": [{}]");
         assert!(problem(&twice).0.contains("duplicate key in an object"));
@@ -274,12 +379,24 @@ mod tests {
 
     #[test]
     fn net_12_bytes_that_no_text_has_are_harmless() {
-        for text in ["\0", "\u{feff}", "{\0}", "\u{feff}\u{feff}{}", "{\"nonce\": \"a\0b\"}", "\u{fffd}{"] {
+        for text in [
+            "\0",
+            "\u{feff}",
+            "{\0}",
+            "\u{feff}\u{feff}{}",
+            "{\"nonce\": \"a\0b\"}",
+            "\u{fffd}{",
+        ] {
             assert!(parse(text, &nonce()).is_err());
         }
         let reply = parse(&document("\"summary\": \"a\\u0000b\\ud800\""), &nonce());
         assert!(reply.is_err(), "half of a pair is not text");
-        assert_eq!(parse(&document("\"summary\": \"a\\u0000b\""), &nonce()).unwrap().summary, "a\0b");
+        assert_eq!(
+            parse(&document("\"summary\": \"a\\u0000b\""), &nonce())
+                .unwrap()
+                .summary,
+            "a\0b"
+        );
     }
 
     #[test]
@@ -288,11 +405,21 @@ mod tests {
             "\"path\": \"a.rs\", \"line_number\": 3, \"description\": \"It is wrong\", \"suggested_fix\": \"Mend it\", \
              \"cwe\": \"CWE-89\", \"severity\": \"High\", \"quote\": [\"a\", \"b\"], \"score\": 0.4, \"tags\": [\"x\"]",
         );
-        assert_eq!((c.file.as_deref(), c.line, c.message.as_str()), (Some("a.rs"), Some(3), "It is wrong"));
-        assert_eq!((c.suggestion.as_deref(), c.cwe, c.quote.as_deref()), (Some("Mend it"), Some(89), Some("a\nb")));
+        assert_eq!(
+            (c.file.as_deref(), c.line, c.message.as_str()),
+            (Some("a.rs"), Some(3), "It is wrong")
+        );
+        assert_eq!(
+            (c.suggestion.as_deref(), c.cwe, c.quote.as_deref()),
+            (Some("Mend it"), Some(89), Some("a\nb"))
+        );
         assert_eq!(claim("\"cwe\": 79.0").cwe, Some(79));
         assert_eq!(claim("\"cwe\": \"none\"").cwe, None);
-        let reply = parse(&document("\"design_compliance\": {\"violations\": []}"), &nonce()).unwrap();
+        let reply = parse(
+            &document("\"design_compliance\": {\"violations\": []}"),
+            &nonce(),
+        )
+        .unwrap();
         assert!(reply.design_compliance.unwrap().follows_architecture);
     }
 
@@ -312,10 +439,18 @@ mod tests {
             assert!(problem(&document(members)).1, "{members}");
         }
         let reply = parse(
-            &document("\"verdict\": \"lgtm\", \"score\": 3, \"empty\": \"\", \"none\": null, \"list\": []"),
+            &document(
+                "\"verdict\": \"lgtm\", \"score\": 3, \"empty\": \"\", \"none\": null, \"list\": []",
+            ),
             &nonce(),
         );
-        assert_eq!(reply.unwrap().notes, ["the reply also has verdict: lgtm", "the reply also has score: 3"]);
+        assert_eq!(
+            reply.unwrap().notes,
+            [
+                "the reply also has verdict: lgtm",
+                "the reply also has score: 3"
+            ]
+        );
     }
 
     fn read_rebuttal(members: &str) -> Result<Rebuttal, ReplyProblem> {
@@ -325,29 +460,56 @@ mod tests {
     #[test]
     fn a_rebuttal_is_true_or_false() {
         assert_eq!(
-            read_rebuttal("\"refuted\": true, \"reason\": \"it is checked\"").map(|r| (r.refuted, r.reason)),
+            read_rebuttal("\"refuted\": true, \"reason\": \"it is checked\"")
+                .map(|r| (r.refuted, r.reason)),
             Ok((true, "it is checked".to_owned()))
         );
-        assert_eq!(read_rebuttal("\"refuted\": \"false\"").map(|r| r.refuted), Ok(false));
+        assert_eq!(
+            read_rebuttal("\"refuted\": \"false\"").map(|r| r.refuted),
+            Ok(false)
+        );
         assert!(read_rebuttal("\"refuted\": 1").is_err());
-        assert!(read_rebuttal("\"reason\": \"it is checked\"").unwrap_err().repairable);
+        assert!(
+            read_rebuttal("\"reason\": \"it is checked\"")
+                .unwrap_err()
+                .repairable
+        );
     }
 
     /// Returns the files that a reply does not account for if it names these files.
     fn left(files: &[Shown], named: &[&str]) -> Vec<String> {
-        let reply = Reply { files_reviewed: named.iter().map(|n| (*n).to_owned()).collect(), ..Reply::default() };
-        unaccounted(&reply, files).iter().map(RepoPath::to_wire).collect()
+        let reply = Reply {
+            files_reviewed: named.iter().map(|n| (*n).to_owned()).collect(),
+            ..Reply::default()
+        };
+        unaccounted(&reply, files)
+            .iter()
+            .map(RepoPath::to_wire)
+            .collect()
     }
 
     #[test]
     fn out_09_files_are_accounted_for_by_whatever_they_are_called() {
-        let rules = crate::rules::RuleSet::new(&crate::policy::RulesPolicy::default(), &[]).unwrap();
+        let rules =
+            crate::rules::RuleSet::new(&crate::policy::RulesPolicy::default(), &[]).unwrap();
         let files = ["src/a.rs", "src/b.rs", "lib/b.rs"].map(|path| {
             let change = crate::diff::code::added(RepoPath::from(path), b"x = 1\n".to_vec());
-            Shown::new(change, &rules, &crate::policy::Policy::default()).unwrap().unwrap()
+            Shown::new(change, &rules, &crate::policy::Policy::default())
+                .unwrap()
+                .unwrap()
         });
-        assert_eq!(left(&files, &["b/src/a.rs", "./src/b.rs", "`lib/b.rs`"]), Vec::<String>::new());
-        assert_eq!(left(&files, &["a.rs", "b.rs"]), ["src/b.rs", "lib/b.rs"], "which of the two is not said");
-        assert_eq!(left(&files, &["SRC/A.RS", "/src/../src/b.rs", "lib"]), ["src/a.rs", "src/b.rs", "lib/b.rs"]);
+        assert_eq!(
+            left(&files, &["b/src/a.rs", "./src/b.rs", "`lib/b.rs`"]),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            left(&files, &["a.rs", "b.rs"]),
+            ["src/b.rs", "lib/b.rs"],
+            "which of the two is not said"
+        );
+        assert_eq!(
+            left(&files, &["SRC/A.RS", "/src/../src/b.rs", "lib"]),
+            ["src/a.rs", "src/b.rs", "lib/b.rs"]
+        );
     }
 }

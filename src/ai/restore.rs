@@ -1,8 +1,8 @@
 //! Restores the bytes of a file from the text that a model edited.
 //!
-//! A model sees a file with secrets replaced, hidden characters visible, and all lines ending in `\n`. Unedited lines
-//! keep their bytes. In edited lines, each placeholder is replaced by its original text, or the edit is rejected: a
-//! placeholder is never written to a file.
+//! A model sees a file with secrets replaced, hidden characters visible, and all lines ending in
+//! `\n`. Unedited lines keep their bytes. In edited lines, each placeholder is replaced by its
+//! original text, or the edit is rejected: a placeholder is never written to a file.
 
 use super::redact;
 use crate::diff;
@@ -22,13 +22,13 @@ struct MaskedPart {
     original: Vec<u8>,
 }
 
-/// Returns the bytes of a file with the model's edits. `original` holds its bytes, and `edited` the text from the
-/// model.
+/// Returns the bytes of a file with the model's edits. `original` holds its bytes, and `edited` the
+/// text from the model.
 ///
 /// # Errors
 ///
-/// Returns a message of one line if the file cannot be edited, or if a placeholder in an edit matches no text or
-/// several texts of the file.
+/// Returns a message of one line if the file cannot be edited, or if a placeholder in an edit
+/// matches no text or several texts of the file.
 pub fn restored(rules: &RuleSet, original: &[u8], edited: &str) -> Result<Vec<u8>, String> {
     if std::str::from_utf8(original).is_err() || memchr::memchr(0, original).is_some() {
         return Err(NOT_UTF8.to_owned());
@@ -43,7 +43,10 @@ pub fn restored(rules: &RuleSet, original: &[u8], edited: &str) -> Result<Vec<u8
     let mut tokens = Vec::new();
     let mut start = 0;
     for (i, (line, shown)) in old.iter().zip(&shown_lines).enumerate() {
-        let spans = secrets.iter().map(|s| s.span.clone()).filter(|s| s.start >= start && s.end <= start + line.len());
+        let spans = secrets
+            .iter()
+            .map(|s| s.span.clone())
+            .filter(|s| s.start >= start && s.end <= start + line.len());
         let spans: Vec<_> = spans.map(|s| s.start - start..s.end - start).collect();
         let number = u32::try_from(i).unwrap_or(u32::MAX);
         read_tokens(number, line, shown, &spans, &mut tokens)?;
@@ -53,13 +56,29 @@ pub fn restored(rules: &RuleSet, original: &[u8], edited: &str) -> Result<Vec<u8
     let mut out: Vec<Vec<u8>> = Vec::new();
     let mut at = 0;
     for (from, to) in diff::replaced(shown.as_bytes(), edited.as_bytes()) {
-        let kept = old.get(at..from.start as usize).ok_or("its lines cannot be matched")?;
+        let kept = old
+            .get(at..from.start as usize)
+            .ok_or("its lines cannot be matched")?;
         out.extend(kept.iter().map(|line| line.to_vec()));
         // The last line of a file may have no line end.
-        let near = [Some(from.start as usize), (from.start as usize).checked_sub(1)];
-        let mut near = near.into_iter().flatten().filter_map(|i| old.get(i)).filter(|line| line.ends_with(b"\n"));
-        let end: &[u8] = if near.next().is_some_and(|line| line.ends_with(b"\r\n")) { b"\r\n" } else { b"\n" };
-        for line in new.get(to.start as usize..to.end as usize).unwrap_or_default() {
+        let near = [
+            Some(from.start as usize),
+            (from.start as usize).checked_sub(1),
+        ];
+        let mut near = near
+            .into_iter()
+            .flatten()
+            .filter_map(|i| old.get(i))
+            .filter(|line| line.ends_with(b"\n"));
+        let end: &[u8] = if near.next().is_some_and(|line| line.ends_with(b"\r\n")) {
+            b"\r\n"
+        } else {
+            b"\n"
+        };
+        for line in new
+            .get(to.start as usize..to.end as usize)
+            .unwrap_or_default()
+        {
             let text = line.strip_suffix('\n').unwrap_or(line);
             let mut bytes = resolved(text, &tokens, &from)?;
             bytes.extend_from_slice(end);
@@ -67,7 +86,12 @@ pub fn restored(rules: &RuleSet, original: &[u8], edited: &str) -> Result<Vec<u8
         }
         at = from.end as usize;
     }
-    out.extend(old.get(at..).unwrap_or_default().iter().map(|line| line.to_vec()));
+    out.extend(
+        old.get(at..)
+            .unwrap_or_default()
+            .iter()
+            .map(|line| line.to_vec()),
+    );
     Ok(joined(out, edited.ends_with('\n')))
 }
 
@@ -88,7 +112,11 @@ pub fn created(text: &str) -> Result<Vec<u8>, String> {
 
 /// Joins lines. Only the last one may have no line end.
 fn joined(mut lines: Vec<Vec<u8>>, is_ended: bool) -> Vec<u8> {
-    let end: &[u8] = if lines.first().is_some_and(|l| l.ends_with(b"\r\n")) { b"\r\n" } else { b"\n" };
+    let end: &[u8] = if lines.first().is_some_and(|l| l.ends_with(b"\r\n")) {
+        b"\r\n"
+    } else {
+        b"\n"
+    };
     let count = lines.len();
     for (i, line) in lines.iter_mut().enumerate() {
         match (line.ends_with(b"\n"), i + 1 < count || is_ended) {
@@ -117,28 +145,53 @@ fn read_tokens(
     let (mut at, mut rest) = (0, shown);
     while at < text.len() {
         if let Some(span) = secrets.iter().find(|s| s.start == at) {
-            let length =
-                rest.find('>').map(|end| end + 1).filter(|_| rest.starts_with(SECRET)).ok_or_else(unmatched)?;
-            let original = text.as_bytes().get(span.clone()).ok_or_else(unmatched)?.to_vec();
-            out.push(MaskedPart { line: number, shown: rest[..length].to_owned(), original });
+            let length = rest
+                .find('>')
+                .map(|end| end + 1)
+                .filter(|_| rest.starts_with(SECRET))
+                .ok_or_else(unmatched)?;
+            let original = text
+                .as_bytes()
+                .get(span.clone())
+                .ok_or_else(unmatched)?
+                .to_vec();
+            out.push(MaskedPart {
+                line: number,
+                shown: rest[..length].to_owned(),
+                original,
+            });
             (at, rest) = (span.end, &rest[length..]);
             continue;
         }
-        let c = text.get(at..).and_then(|t| t.chars().next()).ok_or_else(unmatched)?;
+        let c = text
+            .get(at..)
+            .and_then(|t| t.chars().next())
+            .ok_or_else(unmatched)?;
         let next = at + c.len_utf8();
         if let Some(after) = rest.strip_prefix(c) {
             (at, rest) = (next, after);
         } else if c == '\r' && text[next..].starts_with('\n') {
             at = next;
         } else {
-            let length =
-                rest.find('}').map(|end| end + 1).filter(|_| rest.starts_with("\\u{")).ok_or_else(unmatched)?;
+            let length = rest
+                .find('}')
+                .map(|end| end + 1)
+                .filter(|_| rest.starts_with("\\u{"))
+                .ok_or_else(unmatched)?;
             let original = text.as_bytes()[at..next].to_vec();
-            out.push(MaskedPart { line: number, shown: rest[..length].to_owned(), original });
+            out.push(MaskedPart {
+                line: number,
+                shown: rest[..length].to_owned(),
+                original,
+            });
             (at, rest) = (next, &rest[length..]);
         }
     }
-    if rest.is_empty() { Ok(()) } else { Err(unmatched()) }
+    if rest.is_empty() {
+        Ok(())
+    } else {
+        Err(unmatched())
+    }
 }
 
 /// Returns the error for a file whose lines differ in number or text from those that the model saw.
@@ -146,8 +199,13 @@ fn unmatched() -> String {
     "its lines cannot be matched with those that the model saw".to_owned()
 }
 
-/// Replaces the placeholders in a line from the model by their original bytes. `lines` is the range that it replaces.
-fn resolved(line: &str, tokens: &[MaskedPart], lines: &std::ops::Range<u32>) -> Result<Vec<u8>, String> {
+/// Replaces the placeholders in a line from the model by their original bytes. `lines` is the range
+/// that it replaces.
+fn resolved(
+    line: &str,
+    tokens: &[MaskedPart],
+    lines: &std::ops::Range<u32>,
+) -> Result<Vec<u8>, String> {
     if has_active(line) {
         return Err("the model wrote hidden characters".to_owned());
     }
@@ -157,11 +215,18 @@ fn resolved(line: &str, tokens: &[MaskedPart], lines: &std::ops::Range<u32>) -> 
     while let Some(c) = rest.chars().next() {
         if rest.starts_with(SECRET) {
             let placeholder = &rest[..rest.find('>').map_or(rest.len(), |end| end + 1)];
-            let near: Vec<&MaskedPart> = own.iter().copied().filter(|t| t.shown == placeholder).collect();
+            let near: Vec<&MaskedPart> = own
+                .iter()
+                .copied()
+                .filter(|t| t.shown == placeholder)
+                .collect();
             let all: Vec<&MaskedPart> = tokens.iter().filter(|t| t.shown == placeholder).collect();
             out.extend_from_slice(only(if near.is_empty() { &all } else { &near })?);
             rest = &rest[placeholder.len()..];
-        } else if let Some(token) = own.iter().find(|t| !t.shown.starts_with(SECRET) && rest.starts_with(&t.shown)) {
+        } else if let Some(token) = own
+            .iter()
+            .find(|t| !t.shown.starts_with(SECRET) && rest.starts_with(&t.shown))
+        {
             out.extend_from_slice(&token.original);
             rest = &rest[token.shown.len()..];
         } else {
@@ -175,8 +240,12 @@ fn resolved(line: &str, tokens: &[MaskedPart], lines: &std::ops::Range<u32>) -> 
 /// Returns the original text of placeholders if it is unique.
 fn only<'t>(tokens: &[&'t MaskedPart]) -> Result<&'t [u8], String> {
     match tokens {
-        [] => Err("the model wrote the placeholder of a secret that the file does not have".to_owned()),
-        [first, others @ ..] if others.iter().all(|t| t.original == first.original) => Ok(&first.original),
+        [] => Err(
+            "the model wrote the placeholder of a secret that the file does not have".to_owned(),
+        ),
+        [first, others @ ..] if others.iter().all(|t| t.original == first.original) => {
+            Ok(&first.original)
+        }
         _ => Err("the model wrote the placeholder of a secret that stands for several".to_owned()),
     }
 }
@@ -198,17 +267,24 @@ mod tests {
     fn edited(original: &str, edit: impl Fn(&str) -> String) -> Result<String, String> {
         let rules = rules();
         let shown = redact::text(&rules, original.as_bytes()).text;
-        restored(&rules, original.as_bytes(), &edit(&shown)).map(|bytes| String::from_utf8(bytes).unwrap())
+        restored(&rules, original.as_bytes(), &edit(&shown))
+            .map(|bytes| String::from_utf8(bytes).unwrap())
     }
 
     #[test]
     fn lines_that_the_model_left_alone_keep_their_bytes() {
-        let text = format!("\u{feff}a = 1\r\nkey = \"{}\"\r\nx\u{202e}y\r\nb = 2", key('A'));
+        let text = format!(
+            "\u{feff}a = 1\r\nkey = \"{}\"\r\nx\u{202e}y\r\nb = 2",
+            key('A')
+        );
         let out = edited(&text, |shown| shown.replace("b = 2", "b = 3\nc = 4\n"));
         assert_eq!(out.unwrap(), text.replace("b = 2", "b = 3\r\nc = 4\r\n"));
         assert_eq!(edited(&text, str::to_owned).unwrap(), text);
         assert_eq!(edited("a\nb\n", |_| "a".to_owned()).unwrap(), "a");
-        assert_eq!(edited("a\r\nb", |_| "a\nb\nc".to_owned()).unwrap(), "a\r\nb\r\nc");
+        assert_eq!(
+            edited("a\r\nb", |_| "a\nb\nc".to_owned()).unwrap(),
+            "a\r\nb\r\nc"
+        );
         assert_eq!(edited("", |_| "a\n".to_owned()).unwrap(), "a\n");
     }
 
@@ -232,7 +308,11 @@ mod tests {
             format!("{shown}three = \"{placeholder}\"\n")
         };
         assert!(edited(&two, third).unwrap_err().contains("several"));
-        assert!(edited("a\n", |_| "a = <secret:x:20>\n".to_owned()).unwrap_err().contains("does not have"));
+        assert!(
+            edited("a\n", |_| "a = <secret:x:20>\n".to_owned())
+                .unwrap_err()
+                .contains("does not have")
+        );
         assert!(edited("a\n", |_| "a = <secret:x\n".to_owned()).is_err());
         assert!(created("a = <secret:x:20>\n").is_err() && created("a\u{202e}\n").is_err());
     }
@@ -241,9 +321,15 @@ mod tests {
     fn hidden_characters_stay_in_edited_lines_and_new_ones_are_refused() {
         let out = edited("a\u{202e}b = 1\n", |shown| shown.replace("1", "2")).unwrap();
         assert_eq!(out, "a\u{202e}b = 2\n");
-        assert_eq!(edited("a\u{202e}b = 1\n", |_| "ab = 1\n".to_owned()).unwrap(), "ab = 1\n");
+        assert_eq!(
+            edited("a\u{202e}b = 1\n", |_| "ab = 1\n".to_owned()).unwrap(),
+            "ab = 1\n"
+        );
         assert!(edited("a\n", |_| "a\u{202e}\n".to_owned()).is_err());
         let code = "let a = '\\u{202e}';\n";
-        assert_eq!(edited(code, |shown| shown.replace("a =", "b =")).unwrap(), code.replace("a =", "b ="));
+        assert_eq!(
+            edited(code, |shown| shown.replace("a =", "b =")).unwrap(),
+            code.replace("a =", "b =")
+        );
     }
 }

@@ -1,7 +1,8 @@
-//! Runs all requests of a review: selects the backends, orders and limits the requests, and collects the results.
+//! Runs all requests of a review: selects the backends, orders and limits the requests, and
+//! collects the results.
 //!
-//! One thread waits for all answers. This module does not depend on a provider and does not decide the verdict. It
-//! lists the parts without an answer and anchors the claims.
+//! One thread waits for all answers. This module does not depend on a provider and does not decide
+//! the verdict. It lists the parts without an answer and anchors the claims.
 
 mod consult;
 mod criteria;
@@ -80,7 +81,9 @@ pub struct ReviewJob<'a> {
 
 impl std::fmt::Debug for ReviewJob<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReviewJob").field("backends", &self.backends).finish_non_exhaustive()
+        f.debug_struct("ReviewJob")
+            .field("backends", &self.backends)
+            .finish_non_exhaustive()
     }
 }
 
@@ -98,7 +101,8 @@ impl ReviewJob<'_> {
 /// The result of a model review.
 #[derive(Debug, Default)]
 pub struct RunOutcome {
-    /// Findings, and comments of models on the rules' findings, by their positions in the list from `floor`.
+    /// Findings, and comments of models on the rules' findings, by their positions in the list from
+    /// `floor`.
     pub claims: Sealed,
     pub remarks: Vec<Remark>,
     /// True if a backend that should review everything could not be used at all.
@@ -135,7 +139,11 @@ pub async fn review(
     let mut out = RunOutcome::default();
     out.models.asked = job.backends.to_vec();
     let nothing = groups.iter().all(|g| g.files.is_empty());
-    let teams = if nothing { Vec::new() } else { open(job, &mut out) };
+    let teams = if nothing {
+        Vec::new()
+    } else {
+        open(job, &mut out)
+    };
     if let Some(capacity) = teams.iter().flatten().map(Member::capacity).min() {
         let cut = brief.fit(capacity);
         out.remarks.extend(cut.into_iter().map(Remark::of_the_run));
@@ -145,8 +153,8 @@ pub async fn review(
     session.run(&teams, floor, out).await
 }
 
-/// Opens the backends. Depending on the review mode, each is a team of its own, or all form one team in which the first
-/// answer suffices.
+/// Opens the backends. Depending on the review mode, each is a team of its own, or all form one
+/// team in which the first answer suffices.
 fn open<'a>(job: &ReviewJob<'a>, out: &mut RunOutcome) -> Vec<Vec<Member<'a>>> {
     let pool = Pool::default();
     let mut open: Vec<Member<'a>> = Vec::new();
@@ -166,7 +174,9 @@ fn open<'a>(job: &ReviewJob<'a>, out: &mut RunOutcome) -> Vec<Vec<Member<'a>>> {
     let first = job.policy.review.mode == Mode::First;
     if first && !open.is_empty() {
         out.models.setbacks.clear();
-        let skipped = failures.drain(..).map(|f| Remark::of_the_run(format!("the next backend is asked: {f}")));
+        let skipped = failures
+            .drain(..)
+            .map(|f| Remark::of_the_run(format!("the next backend is asked: {f}")));
         out.remarks.extend(skipped);
     }
     out.unasked = !failures.is_empty();
@@ -181,7 +191,12 @@ fn open<'a>(job: &ReviewJob<'a>, out: &mut RunOutcome) -> Vec<Vec<Member<'a>>> {
 impl Remark {
     /// Builds a remark about the run itself.
     fn of_the_run(text: String) -> Self {
-        Self { backend: "review".to_owned(), file: None, line: None, text }
+        Self {
+            backend: "review".to_owned(),
+            file: None,
+            line: None,
+            text,
+        }
     }
 }
 
@@ -193,7 +208,8 @@ struct ReviewSession<'a> {
     nonce: Nonce,
     cache: Option<Cache>,
     ledger: Ledger,
-    /// Limits of concurrent requests, by backend name, so that a slow or rate-limited backend does not delay another.
+    /// Limits of concurrent requests, by backend name, so that a slow or rate-limited backend does
+    /// not delay another.
     permits: RefCell<HashMap<String, Rc<Semaphore>>>,
     /// Trees of the groups, created when they are first needed.
     trees: Vec<OnceCell<Tree<'a>>>,
@@ -224,14 +240,18 @@ impl<'a> ReviewSession<'a> {
             tokens: job.max_tokens,
         };
         let cache = match (job.cache, job.script, job.agent) {
-            (CacheUse::Allowed, None, None) => Cache::open(job.env, job.repo.and_then(Repo::worktree)),
+            (CacheUse::Allowed, None, None) => {
+                Cache::open(job.env, job.repo.and_then(Repo::worktree))
+            }
             _ => None,
         };
         Self {
             job,
             groups,
             brief,
-            nonce: job.agent.map_or_else(Nonce::random, |agent| agent.nonce().clone()),
+            nonce: job
+                .agent
+                .map_or_else(Nonce::random, |agent| agent.nonce().clone()),
             cache,
             ledger: Ledger::new(limits),
             permits: RefCell::default(),
@@ -249,32 +269,52 @@ impl<'a> ReviewSession<'a> {
     fn permits(&self, backend: &str) -> Rc<Semaphore> {
         let most = self.job.policy.review.jobs.max(1) as usize;
         let mut all = self.permits.borrow_mut();
-        all.entry(backend.to_owned()).or_insert_with(|| Rc::new(Semaphore::new(most))).clone()
+        all.entry(backend.to_owned())
+            .or_insert_with(|| Rc::new(Semaphore::new(most)))
+            .clone()
     }
 
-    async fn run(&self, teams: &[Team<'a>], floor: oneshot::Receiver<Vec<Finding>>, mut out: RunOutcome) -> RunOutcome {
+    async fn run(
+        &self,
+        teams: &[Team<'a>],
+        floor: oneshot::Receiver<Vec<Finding>>,
+        mut out: RunOutcome,
+    ) -> RunOutcome {
         let lenses = self.job.lenses();
         let teams_by_number = teams.iter().enumerate();
-        let views: Vec<(usize, &Team<'a>, Lens)> =
-            teams_by_number.flat_map(|(i, t)| lenses.iter().map(move |l| (i, t, *l))).collect();
+        let views: Vec<(usize, &Team<'a>, Lens)> = teams_by_number
+            .flat_map(|(i, t)| lenses.iter().map(move |l| (i, t, *l)))
+            .collect();
         let mut ledger = FileLedger::new(teams);
-        let begun: Vec<Vec<Begun>> =
-            teams.iter().map(|t| t.chunks.iter().map(|_| Begun::default()).collect()).collect();
+        let begun: Vec<Vec<Begun>> = teams
+            .iter()
+            .map(|t| t.chunks.iter().map(|_| Begun::default()).collect())
+            .collect();
         let mut looks = FuturesUnordered::new();
         for (view, (t, team, lens)) in views.iter().enumerate() {
             let chunks = team.chunks.iter().zip(&begun[*t]);
-            looks
-                .extend(chunks.map(|(c, begun)| async move { (view, self.look_in_turn(team, c, *lens, begun).await) }));
+            looks.extend(chunks.map(|(c, begun)| async move {
+                (view, self.look_in_turn(team, c, *lens, begun).await)
+            }));
         }
         let mut wholes = FuturesUnordered::new();
         for team in teams {
-            wholes.extend(self.wholes(team).into_iter().map(|group| self.look_at_the_whole(team, group)));
+            wholes.extend(
+                self.wholes(team)
+                    .into_iter()
+                    .map(|group| self.look_at_the_whole(team, group)),
+            );
         }
         // An answer that is cached for every view needed no request.
         let mut cached = vec![0; views.len()];
-        let judged = if self.brief.criteria.is_empty() { 0 } else { teams.iter().map(|t| t.chunks.len()).sum() };
+        let judged = if self.brief.criteria.is_empty() {
+            0
+        } else {
+            teams.iter().map(|t| t.chunks.len()).sum()
+        };
         self.expect(looks.len() + judged + wholes.len());
-        self.ledger.keep(u32::try_from(self.kept_requests()).unwrap_or(u32::MAX));
+        self.ledger
+            .keep(u32::try_from(self.kept_requests()).unwrap_or(u32::MAX));
         self.tell();
         let mut all = ChunkReview::default();
         let mut early = Early::default();
@@ -289,14 +329,21 @@ impl<'a> ReviewSession<'a> {
                 all.merge(looked);
             }
         };
-        let ((), votes, about_the_whole) =
-            join3(reviewed, self.judged(teams), wholes.collect::<Vec<ChunkReview>>()).await;
+        let ((), votes, about_the_whole) = join3(
+            reviewed,
+            self.judged(teams),
+            wholes.collect::<Vec<ChunkReview>>(),
+        )
+        .await;
         drop(looks);
-        about_the_whole.into_iter().for_each(|looked| all.merge(looked));
+        about_the_whole
+            .into_iter()
+            .for_each(|looked| all.merge(looked));
         out.failed.extend(votes.failed.iter().cloned());
         out.cut.extend(votes.cut.iter().cloned());
         out.missed = ledger.missed();
-        out.missed.extend(self.keys_of(votes.cut.iter().map(|(path, _)| path)));
+        out.missed
+            .extend(self.keys_of(votes.cut.iter().map(|(path, _)| path)));
         out.finished = ledger.finished();
         if !teams.is_empty() {
             out.models.criteria = votes.count(&self.brief.criteria, out.cut.is_empty());
@@ -306,7 +353,17 @@ impl<'a> ReviewSession<'a> {
         self.ledger.keep(0);
         self.second_look(teams, &mut all, &floor, &mut out).await;
         self.reproduce(teams, &mut all.candidates, &mut out).await;
-        let ChunkReview { candidates, remarks, dropped, failed, cut, compliance, missing, opinions, .. } = all;
+        let ChunkReview {
+            candidates,
+            remarks,
+            dropped,
+            failed,
+            cut,
+            compliance,
+            missing,
+            opinions,
+            ..
+        } = all;
         let disputes = std::mem::take(&mut out.claims.disputes);
         out.claims = anchor::seal(candidates, &floor, self.job.rules);
         out.claims.disputes.extend(disputes);
@@ -321,7 +378,8 @@ impl<'a> ReviewSession<'a> {
         out.failed.extend(failed);
         out.cut.extend(cut);
         out.cached = cached.into_iter().min().unwrap_or_default();
-        out.remarks.sort_by(|a, b| (&a.file, a.line, &a.text).cmp(&(&b.file, b.line, &b.text)));
+        out.remarks
+            .sort_by(|a, b| (&a.file, a.line, &a.text).cmp(&(&b.file, b.line, &b.text)));
         out.remarks.dedup();
         out.models.dropped = dropped;
         out.models.compliance = compliance;
@@ -341,11 +399,15 @@ impl<'a> ReviewSession<'a> {
         out
     }
 
-    /// Returns the number of requests that are reserved for the second review. At depth quick it only gets the
-    /// remaining requests: an unreviewed part is worse than an unverified claim.
+    /// Returns the number of requests that are reserved for the second review. At depth quick it
+    /// only gets the remaining requests: an unreviewed part is worse than an unverified claim.
     fn kept_requests(&self) -> usize {
         let review = &self.job.policy.review;
-        if review.depth == Depth::Thorough { (review.max_requests as usize / 5).max(1) } else { 0 }
+        if review.depth == Depth::Thorough {
+            (review.max_requests as usize / 5).max(1)
+        } else {
+            0
+        }
     }
 
     /// Announces further questions.
@@ -366,8 +428,15 @@ impl<'a> ReviewSession<'a> {
             .into_iter()
             .map(|mut members| {
                 let count = members.len();
-                members.iter_mut().zip(1..).for_each(|(member, place)| member.precede(count - place));
-                let capacity = members.iter().map(Member::capacity).min().unwrap_or_default();
+                members
+                    .iter_mut()
+                    .zip(1..)
+                    .for_each(|(member, place)| member.precede(count - place));
+                let capacity = members
+                    .iter()
+                    .map(Member::capacity)
+                    .min()
+                    .unwrap_or_default();
                 let limits = plan::Limits {
                     bytes: capacity.saturating_sub(prompt::fixed_bytes(self.brief, capacity)),
                     files: review.max_files as usize,
@@ -376,21 +445,36 @@ impl<'a> ReviewSession<'a> {
                 };
                 let ReviewPlan { chunks, left_out } = plan::plan(self.groups, &limits);
                 let why = format!("max_requests = {}", review.max_requests);
-                let left_out: Vec<FileKey> = left_out.into_iter().map(|l| (l.group, l.file)).collect();
-                out.cut.extend(left_out.iter().map(|(group, file)| (self.path(*group, *file), why.clone())));
-                Team { members, chunks, left_out }
+                let left_out: Vec<FileKey> =
+                    left_out.into_iter().map(|l| (l.group, l.file)).collect();
+                out.cut.extend(
+                    left_out
+                        .iter()
+                        .map(|(group, file)| (self.path(*group, *file), why.clone())),
+                );
+                Team {
+                    members,
+                    chunks,
+                    left_out,
+                }
             })
             .collect()
     }
 
-    /// Returns a remark for each backend with unknown cost, for which the cost limit has no effect. A local server is
-    /// free unless the user set a limit.
+    /// Returns a remark for each backend with unknown cost, for which the cost limit has no effect.
+    /// A local server is free unless the user set a limit.
     fn unpriced(&self, usage: &[BackendUsage]) -> Vec<Remark> {
         let policy = self.job.policy;
         let is_default = policy.origin_of("review.max_cost_usd").layer == Layer::Default;
-        let unknown = usage.iter().filter(|u| u.spent.requests > 0 && u.spent.cost_usd.is_none());
-        let charged =
-            unknown.filter(|u| !(is_default && policy.backend(&u.backend).is_some_and(Backend::is_on_this_machine)));
+        let unknown = usage
+            .iter()
+            .filter(|u| u.spent.requests > 0 && u.spent.cost_usd.is_none());
+        let charged = unknown.filter(|u| {
+            !(is_default
+                && policy
+                    .backend(&u.backend)
+                    .is_some_and(Backend::is_on_this_machine))
+        });
         charged.map(without_price).collect()
     }
 
@@ -400,10 +484,13 @@ impl<'a> ReviewSession<'a> {
 
     /// Returns the tree that the reviewer of a group may read through tools, at depth thorough.
     fn around(&self, group: usize) -> Option<&Tree<'a>> {
-        (self.job.policy.review.depth == Depth::Thorough).then(|| self.tree(group)).flatten()
+        (self.job.policy.review.depth == Depth::Thorough)
+            .then(|| self.tree(group))
+            .flatten()
     }
 
-    /// Returns the tree under review of a group, or `None` for a patch or files outside a repository.
+    /// Returns the tree under review of a group, or `None` for a patch or files outside a
+    /// repository.
     fn tree(&self, group: usize) -> Option<&Tree<'a>> {
         let (repo, g) = (self.job.repo?, self.groups.get(group)?);
         let state = g.tree.clone()?;
@@ -418,7 +505,11 @@ impl<'a> ReviewSession<'a> {
     }
 
     fn paths(&self, chunk: &Chunk) -> Vec<RepoPath> {
-        chunk.pieces.iter().map(|p| self.path(chunk.group, p.file)).collect()
+        chunk
+            .pieces
+            .iter()
+            .map(|p| self.path(chunk.group, p.file))
+            .collect()
     }
 
     fn step(&self) {
@@ -428,7 +519,9 @@ impl<'a> ReviewSession<'a> {
 
     fn tell(&self) {
         if self.planned.get() > 0 {
-            self.job.progress.requests(self.answered.get(), self.planned.get(), self.ledger.usd());
+            self.job
+                .progress
+                .requests(self.answered.get(), self.planned.get(), self.ledger.usd());
         }
     }
 }
@@ -441,7 +534,11 @@ fn is_used(usage: &[BackendUsage], backend: &str) -> bool {
 /// Builds the remark that the cost limit has no effect for a backend.
 fn without_price(usage: &BackendUsage) -> Remark {
     let name = &usage.backend;
-    let model = if usage.model.is_empty() { "its model" } else { &usage.model };
+    let model = if usage.model.is_empty() {
+        "its model"
+    } else {
+        &usage.model
+    };
     Remark::of_the_run(format!(
         "max_cost_usd has no effect for {name}: no price of {model} is known; set price in [backend.{name}]"
     ))

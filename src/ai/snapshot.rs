@@ -1,9 +1,10 @@
 //! The tree under review as files in a private folder, for a program that can access nothing else.
 //!
-//! The snapshot contains the files as [`Tree`] shows them: regular text files without secrets. It omits files that
-//! configure an agent or its search: settings, instructions, ignore lists. The prompt already contains the conventions;
-//! the change must not add others, or hide a file. The files are not executable, and there are no symlinks. The folder
-//! is removed when the value is dropped.
+//! The snapshot contains the files as [`Tree`] shows them: regular text files without secrets. It
+//! omits files that configure an agent or its search: settings, instructions, ignore lists. The
+//! prompt already contains the conventions; the change must not add others, or hide a file. The
+//! files are not executable, and there are no symlinks. The folder is removed when the value is
+//! dropped.
 
 use crate::ai::ask::{Cause, Failure};
 use crate::ai::desk::{PrivateFolder, folder};
@@ -25,8 +26,8 @@ const MAX_FILE: usize = 1 << 20;
 /// Time for which files are written before the task yields.
 const TURN: Duration = Duration::from_millis(20);
 
-/// Folders and files, in lower case and in any folder, that agents read as settings or instructions, or that searches
-/// read as ignore lists.
+/// Folders and files, in lower case and in any folder, that agents read as settings or
+/// instructions, or that searches read as ignore lists.
 const STEERING: &[&str] = &[
     ".agents",
     ".aider.conf.yml",
@@ -67,9 +68,19 @@ const STEERING: &[&str] = &[
     "opencode.json",
 ];
 
-/// Folders, in lower case, of third-party or generated code. They are written last, if there is room.
-const FOREIGN: &[&str] =
-    &["node_modules", "vendor", "third_party", "third-party", "bower_components", "dist", "build", "target", "out"];
+/// Folders, in lower case, of third-party or generated code. They are written last, if there is
+/// room.
+const FOREIGN: &[&str] = &[
+    "node_modules",
+    "vendor",
+    "third_party",
+    "third-party",
+    "bower_components",
+    "dist",
+    "build",
+    "target",
+    "out",
+];
 
 /// A private folder that contains the tree under review.
 #[derive(Debug)]
@@ -85,18 +96,37 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Writes the permitted files of a tree to a new folder below `parent`. Yields to other tasks meanwhile.
+    /// Writes the permitted files of a tree to a new folder below `parent`. Yields to other tasks
+    /// meanwhile.
     ///
     /// # Errors
     ///
-    /// Returns `Stopped` or `TimedOut`, or `Setup` if the tree cannot be listed or the files cannot be written.
-    pub(super) async fn take(tree: &Tree<'_>, parent: &Path, deadline: Instant, stop: &Stop) -> Result<Self, Failure> {
-        let paths = tree.paths().map_err(|e| not_taken("the tree under review cannot be listed", &e))?;
-        let desk = PrivateFolder::new(parent).map_err(|e| not_taken("no private folder can be made", &e))?;
-        let mut taken = Self { desk, files: BTreeSet::new(), unfit: 0, beyond: 0, is_editable: tree.is_editable() };
+    /// Returns `Stopped` or `TimedOut`, or `Setup` if the tree cannot be listed or the files cannot
+    /// be written.
+    pub(super) async fn take(
+        tree: &Tree<'_>,
+        parent: &Path,
+        deadline: Instant,
+        stop: &Stop,
+    ) -> Result<Self, Failure> {
+        let paths = tree
+            .paths()
+            .map_err(|e| not_taken("the tree under review cannot be listed", &e))?;
+        let desk = PrivateFolder::new(parent)
+            .map_err(|e| not_taken("no private folder can be made", &e))?;
+        let mut taken = Self {
+            desk,
+            files: BTreeSet::new(),
+            unfit: 0,
+            beyond: 0,
+            is_editable: tree.is_editable(),
+        };
         let mut bytes = 0;
         let mut turn = Instant::now();
-        let (own, foreign): (Vec<_>, Vec<_>) = paths.iter().filter(|p| !is_steering(p)).partition(|p| !is_foreign(p));
+        let (own, foreign): (Vec<_>, Vec<_>) = paths
+            .iter()
+            .filter(|p| !is_steering(p))
+            .partition(|p| !is_foreign(p));
         for path in own.into_iter().chain(foreign) {
             if turn.elapsed() > TURN {
                 tokio::task::yield_now().await;
@@ -104,7 +134,10 @@ impl Snapshot {
                     return Err(Failure::new(Cause::Stopped, "the run was ended"));
                 }
                 if Instant::now() >= deadline {
-                    return Err(Failure::new(Cause::TimedOut, "the deadline passed while the tree was laid out"));
+                    return Err(Failure::new(
+                        Cause::TimedOut,
+                        "the deadline passed while the tree was laid out",
+                    ));
                 }
                 turn = Instant::now();
             }
@@ -114,7 +147,8 @@ impl Snapshot {
             }
             let text = match tree.text(path) {
                 Ok(text) if text.len() <= MAX_FILE => text,
-                Ok(_) | Err(Unread::Binary | Unread::TooLarge | Unread::Failed(_) | Unread::Absent) => {
+                Ok(_)
+                | Err(Unread::Binary | Unread::TooLarge | Unread::Failed(_) | Unread::Absent) => {
                     taken.unfit += 1;
                     continue;
                 }
@@ -134,7 +168,12 @@ impl Snapshot {
                     bytes += text.len();
                     taken.files.insert(path.clone());
                 }
-                Err(e) if matches!(e.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+                Err(e)
+                    if matches!(
+                        e.kind(),
+                        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+                    ) =>
+                {
                     return Err(not_taken("the tree under review cannot be laid out", &e));
                 }
                 // The file system rejects the name, or treats it as the name of another file.
@@ -145,14 +184,20 @@ impl Snapshot {
     }
 
     fn write(&self, path: &RepoPath, text: &str) -> io::Result<()> {
-        let place = self.desk.work().join(native(path).ok_or(io::ErrorKind::InvalidFilename)?);
+        let place = self
+            .desk
+            .work()
+            .join(native(path).ok_or(io::ErrorKind::InvalidFilename)?);
         if let Some(parent) = place.parent() {
             folder(parent)?;
         }
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, if self.is_editable { 0o600 } else { 0o400 });
+        std::os::unix::fs::OpenOptionsExt::mode(
+            &mut options,
+            if self.is_editable { 0o600 } else { 0o400 },
+        );
         options.open(place)?.write_all(text.as_bytes())
     }
 
@@ -169,11 +214,15 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// Returns an error if the tree does not contain the file, the text does not occur exactly once, or the file cannot
-    /// be written.
+    /// Returns an error if the tree does not contain the file, the text does not occur exactly
+    /// once, or the file cannot be written.
     pub(super) fn replace(&self, path: &str, old: &str, new: &str) -> io::Result<()> {
         let path = RepoPath::from(path);
-        let known = self.files.get(&path).and_then(native).ok_or(io::ErrorKind::NotFound)?;
+        let known = self
+            .files
+            .get(&path)
+            .and_then(native)
+            .ok_or(io::ErrorKind::NotFound)?;
         let place = self.desk.work().join(known);
         let text = std::fs::read_to_string(&place)?;
         if old.is_empty() || text.matches(old).count() != 1 {
@@ -184,12 +233,13 @@ impl Snapshot {
         self.write(&path, &text.replacen(old, new, 1))
     }
 
-    /// Copies the files that a program edited or created to the drafts of the tree. Symlinks are not followed.
+    /// Copies the files that a program edited or created to the drafts of the tree. Symlinks are
+    /// not followed.
     ///
     /// # Errors
     ///
-    /// Returns a message of one line if a limit is exceeded, a file is not text, or the program created a symlink or
-    /// deleted a file.
+    /// Returns a message of one line if a limit is exceeded, a file is not text, or the program
+    /// created a symlink or deleted a file.
     pub(super) fn hand_over(&self, tree: &Tree<'_>) -> Result<(), String> {
         let mut all = Vec::new();
         list(self.desk.work(), &[], &mut all)?;
@@ -198,21 +248,35 @@ impl Snapshot {
         }
         for path in all {
             let name = tree.name(&path);
-            let place = native(&path).map(|p| self.desk.work().join(p)).ok_or("a name that is not one of a file")?;
-            let len = std::fs::symlink_metadata(&place).map_err(|e| format!("{name} cannot be read: {e}"))?.len();
+            let place = native(&path)
+                .map(|p| self.desk.work().join(p))
+                .ok_or("a name that is not one of a file")?;
+            let len = std::fs::symlink_metadata(&place)
+                .map_err(|e| format!("{name} cannot be read: {e}"))?
+                .len();
             if len > 2 * MAX_FILE as u64 {
                 return Err(format!("{name} is too large"));
             }
             let bytes = std::fs::read(&place).map_err(|e| format!("{name} cannot be read: {e}"))?;
-            let text = String::from_utf8(bytes).map_err(|_| format!("{name} is not a text"))?.replace("\r\n", "\n");
-            let before = if self.files.contains(&path) { tree.text(&path).ok() } else { None };
+            let text = String::from_utf8(bytes)
+                .map_err(|_| format!("{name} is not a text"))?
+                .replace("\r\n", "\n");
+            let before = if self.files.contains(&path) {
+                tree.text(&path).ok()
+            } else {
+                None
+            };
             match &before {
                 Some(before) if **before == *text => continue,
                 Some(_) => {}
                 None if tree.has_room_for(&path).map_err(|e| e.message)? => {}
                 None => return Err(format!("{name} cannot be created")),
             }
-            tree.draft(&path, &text, text.len().abs_diff(before.map_or(0, |b| b.len())))?;
+            tree.draft(
+                &path,
+                &text,
+                text.len().abs_diff(before.map_or(0, |b| b.len())),
+            )?;
         }
         Ok(())
     }
@@ -222,11 +286,14 @@ impl Snapshot {
         &self.desk
     }
 
-    /// Returns the file for a path from a program: absolute, or relative to the working folder. Returns `None` if the
-    /// snapshot does not contain it.
+    /// Returns the file for a path from a program: absolute, or relative to the working folder.
+    /// Returns `None` if the snapshot does not contain it.
     pub(super) fn file(&self, path: &str) -> Option<&RepoPath> {
         let path = Path::new(path);
-        let inside = path.strip_prefix(self.desk.work()).ok().or_else(|| path.is_relative().then_some(path))?;
+        let inside = path
+            .strip_prefix(self.desk.work())
+            .ok()
+            .or_else(|| path.is_relative().then_some(path))?;
         let mut parts = Vec::new();
         for part in inside.components() {
             match part {
@@ -269,14 +336,16 @@ impl Snapshot {
 
 /// Builds the failure of a snapshot that could not be written.
 fn not_taken(what: &str, e: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Cause::Setup, format!("{what}: {e}")).hint("depth = \"quick\" needs no look around")
+    Failure::new(Cause::Setup, format!("{what}: {e}"))
+        .hint("depth = \"quick\" needs no look around")
 }
 
 /// Lists the regular files below a folder.
 ///
 /// # Errors
 ///
-/// Returns an error if there are too many files, or one that is neither a regular file nor a folder.
+/// Returns an error if there are too many files, or one that is neither a regular file nor a
+/// folder.
 fn list(folder: &Path, prefix: &[u8], out: &mut Vec<RepoPath>) -> Result<(), String> {
     for entry in std::fs::read_dir(folder).map_err(|e| unreadable(&e))? {
         let entry = entry.map_err(|e| unreadable(&e))?;
@@ -303,13 +372,19 @@ fn unreadable(e: &io::Error) -> String {
     format!("the private copy cannot be read: {e}")
 }
 
-/// Converts a path of the repository to a native one. Returns `None` if it would not be below a folder.
+/// Converts a path of the repository to a native one. Returns `None` if it would not be below a
+/// folder.
 fn native(path: &RepoPath) -> Option<PathBuf> {
     #[cfg(unix)]
-    let native = PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path.as_bytes()));
+    let native = PathBuf::from(
+        <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path.as_bytes()),
+    );
     #[cfg(not(unix))]
     let native = PathBuf::from(std::str::from_utf8(path.as_bytes()).ok()?);
-    native.components().all(|c| matches!(c, std::path::Component::Normal(_))).then_some(native)
+    native
+        .components()
+        .all(|c| matches!(c, std::path::Component::Normal(_)))
+        .then_some(native)
 }
 
 /// Returns true if a path, or a folder in it, configures an agent or its search.
@@ -322,5 +397,9 @@ fn is_foreign(path: &RepoPath) -> bool {
 }
 
 fn has_part(path: &RepoPath, names: &[&str]) -> bool {
-    path.as_bytes().split(|b| *b == b'/').any(|part| names.iter().any(|n| part.eq_ignore_ascii_case(n.as_bytes())))
+    path.as_bytes().split(|b| *b == b'/').any(|part| {
+        names
+            .iter()
+            .any(|n| part.eq_ignore_ascii_case(n.as_bytes()))
+    })
 }

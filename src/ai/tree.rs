@@ -1,8 +1,9 @@
-//! The tree under review, as models can read it: regular files only, without secrets, within limits.
+//! The tree under review, as models can read it: regular files only, without secrets, within
+//! limits.
 //!
-//! The tree contains exactly the reviewed state: the tree of a commit, the index, or the tracked files of the worktree
-//! and the files that the change adds. Symlinks are not followed, and ignored files are not listed. Files for
-//! credentials and stored reviews are never read.
+//! The tree contains exactly the reviewed state: the tree of a commit, the index, or the tracked
+//! files of the worktree and the files that the change adds. Symlinks are not followed, and ignored
+//! files are not listed. Files for credentials and stored reviews are never read.
 
 use crate::ai::material::Shown;
 use crate::ai::redact;
@@ -34,7 +35,8 @@ pub struct Tree<'r> {
     repo: &'r Repo,
     state: State,
     rules: &'r RuleSet,
-    /// Policy that identifies stored reviews. Their content about earlier rounds would influence a model.
+    /// Policy that identifies stored reviews. Their content about earlier rounds would influence a
+    /// model.
     policy: Option<&'r Policy>,
     reader: RefCell<Reader<'r>>,
     /// Files that the change adds and git does not track yet.
@@ -101,7 +103,9 @@ impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absent => f.write_str("file not found in the tree under review"),
-            Self::Sensitive => f.write_str("it may contain credentials, so its content is not shown"),
+            Self::Sensitive => {
+                f.write_str("it may contain credentials, so its content is not shown")
+            }
             Self::Binary => f.write_str("not a text file"),
             Self::TooLarge => write!(f, "it is larger than {} MiB", MAX_FILE >> 20),
             Self::Exhausted => f.write_str("the limit for reading files is reached"),
@@ -112,7 +116,9 @@ impl fmt::Display for Unread {
 
 impl fmt::Debug for Tree<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tree").field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("Tree")
+            .field("state", &self.state)
+            .finish_non_exhaustive()
     }
 }
 
@@ -140,7 +146,10 @@ impl<'r> Tree<'r> {
     /// Allows a model to edit and create files in memory.
     #[must_use]
     pub fn with_drafts(self) -> Self {
-        Self { drafts: Some(RefCell::default()), ..self }
+        Self {
+            drafts: Some(RefCell::default()),
+            ..self
+        }
     }
 
     /// Returns true if a model may edit and create files.
@@ -151,7 +160,9 @@ impl<'r> Tree<'r> {
     /// Returns the edited and created files as the model sees them.
     pub fn drafts(&self) -> BTreeMap<RepoPath, String> {
         let drafts = self.drafts.iter().flat_map(|d| d.borrow().texts.clone());
-        drafts.map(|(path, text)| (path, text.to_string())).collect()
+        drafts
+            .map(|(path, text)| (path, text.to_string()))
+            .collect()
     }
 
     /// Returns the text of a file that a model edited or created.
@@ -164,13 +175,25 @@ impl<'r> Tree<'r> {
     /// # Errors
     ///
     /// Returns a message if a limit would be exceeded.
-    pub(super) fn draft(&self, path: &RepoPath, text: &str, written: usize) -> std::result::Result<(), String> {
-        let mut drafts = self.drafts.as_ref().ok_or("files can only be read")?.borrow_mut();
+    pub(super) fn draft(
+        &self,
+        path: &RepoPath,
+        text: &str,
+        written: usize,
+    ) -> std::result::Result<(), String> {
+        let mut drafts = self
+            .drafts
+            .as_ref()
+            .ok_or("files can only be read")?
+            .borrow_mut();
         if !drafts.texts.contains_key(path) && drafts.texts.len() >= MOST_DRAFTS {
             return Err(format!("a fix can change {MOST_DRAFTS} files at most"));
         }
         if text.len() > MOST_DRAFT || drafts.bytes.saturating_add(written) > MOST_WRITTEN {
-            return Err(format!("a fix can write {} KiB at most", MOST_WRITTEN >> 10));
+            return Err(format!(
+                "a fix can write {} KiB at most",
+                MOST_WRITTEN >> 10
+            ));
         }
         drafts.bytes += written;
         drafts.texts.insert(path.clone(), text.into());
@@ -179,7 +202,8 @@ impl<'r> Tree<'r> {
         Ok(())
     }
 
-    /// Records a rejected edit of a file, until a later edit of the file succeeds. `path` is the path from the model.
+    /// Records a rejected edit of a file, until a later edit of the file succeeds. `path` is the
+    /// path from the model.
     pub(in crate::ai) fn refuse(&self, path: &str, why: &str) {
         let Some(drafts) = &self.drafts else { return };
         let mut drafts = drafts.borrow_mut();
@@ -192,31 +216,47 @@ impl<'r> Tree<'r> {
 
     /// Returns the rejected edits with their reasons. Untrusted text.
     pub(in crate::ai) fn refused_edits(&self) -> Vec<String> {
-        self.drafts.iter().flat_map(|d| d.borrow().refused.clone()).map(|(_, why)| why).collect()
+        self.drafts
+            .iter()
+            .flat_map(|d| d.borrow().refused.clone())
+            .map(|(_, why)| why)
+            .collect()
     }
 
-    /// Returns true if a file can be created: no file or folder exists at the path, no parent of it is a file, and the
-    /// path cannot refer to anything outside the tree.
+    /// Returns true if a file can be created: no file or folder exists at the path, no parent of it
+    /// is a file, and the path cannot refer to anything outside the tree.
     ///
     /// # Errors
     ///
     /// Returns an incomplete error if a tree object is missing or corrupt.
     pub(super) fn has_room_for(&self, path: &RepoPath) -> Result<bool> {
         let paths = self.paths()?;
-        let starts = path.as_bytes().iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
-        let mut parts = starts.chain([path.as_bytes().len()]).map(|end| RepoPath::new(&path.as_bytes()[..end]));
+        let starts = path
+            .as_bytes()
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| **b == b'/')
+            .map(|(at, _)| at);
+        let mut parts = starts
+            .chain([path.as_bytes().len()])
+            .map(|end| RepoPath::new(&path.as_bytes()[..end]));
         let folder = [path.as_bytes(), b"/"].concat();
         let is_folder = paths.iter().any(|p| p.as_bytes().starts_with(&folder));
-        let is_shown = path.as_bytes().iter().all(|b| !b.is_ascii_control()) && self.name(path) == path.to_wire();
-        let is_taken =
-            is_folder || parts.any(|part| paths.binary_search(&part).is_ok()) || self.drafted(path).is_some();
+        let is_shown = path.as_bytes().iter().all(|b| !b.is_ascii_control())
+            && self.name(path) == path.to_wire();
+        let is_taken = is_folder
+            || parts.any(|part| paths.binary_search(&part).is_ok())
+            || self.drafted(path).is_some();
         Ok(is_plain(path) && is_shown && !is_taken && !redact::is_sensitive(path))
     }
 
     /// Sets the symbol cache that the trees of the run share.
     #[must_use]
     pub fn with_symbols(self, symbols: &Arc<Cache>) -> Self {
-        Self { symbols: Arc::clone(symbols), ..self }
+        Self {
+            symbols: Arc::clone(symbols),
+            ..self
+        }
     }
 
     /// Sets the changed files, in the form that models receive.
@@ -230,7 +270,8 @@ impl<'r> Tree<'r> {
         self.change
     }
 
-    /// Adds the untracked files that the change adds to the worktree. Tracked files are already listed.
+    /// Adds the untracked files that the change adds to the worktree. Tracked files are already
+    /// listed.
     #[must_use]
     pub fn with_new(mut self, paths: impl IntoIterator<Item = RepoPath>) -> Self {
         if self.state == State::Worktree {
@@ -242,7 +283,10 @@ impl<'r> Tree<'r> {
     /// Excludes the stored reviews that a policy has committed.
     #[must_use]
     pub fn without_records_of(self, policy: &'r Policy) -> Self {
-        Self { policy: Some(policy), ..self }
+        Self {
+            policy: Some(policy),
+            ..self
+        }
     }
 
     /// Returns the state under review.
@@ -276,18 +320,28 @@ impl<'r> Tree<'r> {
         };
         paths.extend(left_out.iter().cloned());
         for path in &self.new {
-            if reader.mode(&self.state, path)?.is_some_and(|m| m != diff::FileMode::Symlink) {
+            if reader
+                .mode(&self.state, path)?
+                .is_some_and(|m| m != diff::FileMode::Symlink)
+            {
                 paths.push(path.clone());
             }
         }
-        paths.retain(|p| is_plain(p) && !redact::is_sensitive(p) && !self.policy.is_some_and(|y| y.is_record(p)));
+        paths.retain(|p| {
+            is_plain(p) && !redact::is_sensitive(p) && !self.policy.is_some_and(|y| y.is_record(p))
+        });
         paths.sort_unstable();
         paths.dedup();
         let left_out = left_out.into_iter().collect();
-        Ok(self.listing.get_or_init(|| Listing { paths, left_out, cut }))
+        Ok(self.listing.get_or_init(|| Listing {
+            paths,
+            left_out,
+            cut,
+        }))
     }
 
-    /// Returns the text of a file, line for line, with secrets replaced and hidden characters visible.
+    /// Returns the text of a file, line for line, with secrets replaced and hidden characters
+    /// visible.
     ///
     /// # Errors
     ///
@@ -303,7 +357,8 @@ impl<'r> Tree<'r> {
         Ok(self.show(path, &bytes))
     }
 
-    /// Returns the raw lines of a file, to decide whether it is worth redacting. They must never be sent to a model.
+    /// Returns the raw lines of a file, to decide whether it is worth redacting. They must never be
+    /// sent to a model.
     pub(super) fn bytes(&self, path: &RepoPath) -> std::result::Result<Vec<u8>, Unread> {
         if redact::is_sensitive(path) {
             return Err(Unread::Sensitive);
@@ -312,14 +367,22 @@ impl<'r> Tree<'r> {
         if listing.paths.binary_search(path).is_err() {
             return Err(Unread::Absent);
         }
-        let state = if listing.left_out.contains(path) { &State::Index } else { &self.state };
+        let state = if listing.left_out.contains(path) {
+            &State::Index
+        } else {
+            &self.state
+        };
         if self.read.get() >= MAX_READ {
             return Err(Unread::Exhausted);
         }
-        let bytes = self.reader.borrow_mut().read(state, path, MAX_FILE).map_err(|e| match e.kind {
-            crate::error::Kind::Usage => Unread::TooLarge,
-            crate::error::Kind::Incomplete => Unread::Failed(e),
-        })?;
+        let bytes = self
+            .reader
+            .borrow_mut()
+            .read(state, path, MAX_FILE)
+            .map_err(|e| match e.kind {
+                crate::error::Kind::Usage => Unread::TooLarge,
+                crate::error::Kind::Incomplete => Unread::Failed(e),
+            })?;
         let bytes = bytes.ok_or(Unread::Absent)?;
         self.read.set(self.read.get() + bytes.len());
         diff::code::text_of(path, bytes).ok_or(Unread::Binary)
@@ -328,7 +391,8 @@ impl<'r> Tree<'r> {
     /// Returns true if a text matches the rules about prompt injection.
     pub(super) fn has_orders(&self, text: &str) -> bool {
         let mut found = Vec::new();
-        self.rules.scan_beside("the result of a tool", None, text.as_bytes(), &mut found);
+        self.rules
+            .scan_beside("the result of a tool", None, text.as_bytes(), &mut found);
         !found.is_empty()
     }
 
@@ -359,7 +423,12 @@ impl<'r> Tree<'r> {
     pub(super) fn tip(&self) -> Option<State> {
         match &self.state {
             State::Commit { .. } => Some(self.state.clone()),
-            _ => self.repo.head().ok().flatten().and_then(|head| self.repo.state_of(head).ok()),
+            _ => self
+                .repo
+                .head()
+                .ok()
+                .flatten()
+                .and_then(|head| self.repo.state_of(head).ok()),
         }
     }
 
@@ -368,12 +437,18 @@ impl<'r> Tree<'r> {
     /// # Errors
     ///
     /// Returns an incomplete error if the history is not completely available.
-    pub(super) fn last_edit(&self, from: ObjectId, path: &RepoPath, most: &mut u32) -> Result<Option<FileCommit>> {
+    pub(super) fn last_edit(
+        &self,
+        from: ObjectId,
+        path: &RepoPath,
+        most: &mut u32,
+    ) -> Result<Option<FileCommit>> {
         self.reader.borrow_mut().last_edit(from, path, most)
     }
 
-    /// Returns the text of a file in another state, with secrets replaced and hidden characters visible. Returns `None`
-    /// if the state has no such text file, or the limit for reading files is reached.
+    /// Returns the text of a file in another state, with secrets replaced and hidden characters
+    /// visible. Returns `None` if the state has no such text file, or the limit for reading files
+    /// is reached.
     ///
     /// # Errors
     ///
@@ -382,15 +457,26 @@ impl<'r> Tree<'r> {
         if redact::is_sensitive(path) || self.read.get() >= MAX_READ {
             return Ok(None);
         }
-        let Some(bytes) = self.reader.borrow_mut().read(state, path, MAX_FILE)? else { return Ok(None) };
+        let Some(bytes) = self.reader.borrow_mut().read(state, path, MAX_FILE)? else {
+            return Ok(None);
+        };
         self.read.set(self.read.get() + bytes.len());
         Ok(diff::code::text_of(path, bytes).map(|bytes| redact::text(self.rules, &bytes).text))
     }
 
     /// Returns the first line of a commit message, redacted.
     pub(super) fn subject(&self, commit: ObjectId) -> String {
-        let message = self.reader.borrow_mut().message(commit, MAX_SUBJECT).unwrap_or_default();
-        redact::text(self.rules, &message).text.lines().next().unwrap_or_default().to_owned()
+        let message = self
+            .reader
+            .borrow_mut()
+            .message(commit, MAX_SUBJECT)
+            .unwrap_or_default();
+        redact::text(self.rules, &message)
+            .text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
     }
 
     /// Returns a redacted path.
@@ -403,13 +489,15 @@ impl<'r> Tree<'r> {
         redact::name(self.rules, name.as_bytes())
     }
 
-    /// Returns an ID for the content of the whole tree. Trees with the same ID contain the same files. Returns `None`
-    /// if it cannot be determined.
+    /// Returns an ID for the content of the whole tree. Trees with the same ID contain the same
+    /// files. Returns `None` if it cannot be determined.
     pub fn id(&self) -> Option<&str> {
         let id = self.id.get_or_init(|| match &self.state {
             State::Empty => Some("empty".to_owned()),
             State::Commit { tree, .. } => Some(tree.to_string()),
-            State::Index | State::Worktree => self.reader.borrow_mut().digest(&self.state, &self.new).ok(),
+            State::Index | State::Worktree => {
+                self.reader.borrow_mut().digest(&self.state, &self.new).ok()
+            }
         });
         id.as_deref()
     }
@@ -417,7 +505,9 @@ impl<'r> Tree<'r> {
 
 /// Returns true if every system treats the path as one inside the tree and outside `.git`.
 fn is_plain(path: &RepoPath) -> bool {
-    path.as_bytes()
-        .split(|b| *b == b'/')
-        .all(|part| !matches!(part, b"" | b"." | b"..") && !part.eq_ignore_ascii_case(b".git") && !part.contains(&0))
+    path.as_bytes().split(|b| *b == b'/').all(|part| {
+        !matches!(part, b"" | b"." | b"..")
+            && !part.eq_ignore_ascii_case(b".git")
+            && !part.contains(&0)
+    })
 }

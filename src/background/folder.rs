@@ -1,6 +1,7 @@
 //! The private folder of background reviews: its files and locks, independent of their content.
 //!
-//! It is below the user's state folder, so that a repository cannot supply one. No link is followed in it.
+//! It is below the user's state folder, so that a repository cannot supply one. No link is followed
+//! in it.
 
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -11,14 +12,16 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Names of the program's folder in the user's state folder, and of the folder for background reviews in it.
+/// Names of the program's folder in the user's state folder, and of the folder for background
+/// reviews in it.
 const NAMES: [&str; 2] = ["claude-reviewer", "background"];
 /// Bytes of a file that is read, at most.
 const MAX_BYTES: u64 = 1 << 20;
 /// Bytes of a log at which it is cut, and the bytes that remain.
 const MAX_LOG: u64 = 256 << 10;
 const KEPT_LOG: u64 = 128 << 10;
-/// Time that a process waits for another one that changes a file. Each holds the lock for some milliseconds.
+/// Time that a process waits for another one that changes a file. Each holds the lock for some
+/// milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -42,7 +45,11 @@ impl StationFolder {
     /// # Errors
     ///
     /// Usage: the state folder does not exist, is inside of `top`, or other users can access it.
-    pub(super) fn home(env: &Env, top: Option<&Path>, missing: MissingFolder) -> Result<Option<Self>> {
+    pub(super) fn home(
+        env: &Env,
+        top: Option<&Path>,
+        missing: MissingFolder,
+    ) -> Result<Option<Self>> {
         let Some(home) = env.state_home() else {
             return Err(Error::usage(
                 "cannot keep background reviews: neither XDG_STATE_HOME nor HOME is an absolute path",
@@ -53,13 +60,23 @@ impl StationFolder {
             std::fs::create_dir_all(&home).map_err(|e| failed("create", &home, &e))?;
         }
         // Links on the path to the state folder are the user's own.
-        let Ok(home) = home.canonicalize() else { return Ok(None) };
+        let Ok(home) = home.canonicalize() else {
+            return Ok(None);
+        };
         let top = top.and_then(|t| t.canonicalize().ok());
         if top.is_some_and(|top| home.starts_with(top)) {
-            let error = format!("cannot keep background reviews in {}: it is inside of the worktree", home.display());
-            return Err(Error::usage(error).hint("set XDG_STATE_HOME to a folder outside of the repository"));
+            let error = format!(
+                "cannot keep background reviews in {}: it is inside of the worktree",
+                home.display()
+            );
+            return Err(Error::usage(error)
+                .hint("set XDG_STATE_HOME to a folder outside of the repository"));
         }
-        let fd = rustix::fs::open(&home, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let fd = rustix::fs::open(
+            &home,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        );
         let fd = fd.map_err(|e| failed("open", &home, &e.into()))?;
         let mut folder = Self { fd, path: home };
         for name in NAMES {
@@ -109,7 +126,8 @@ impl StationFolder {
     /// It cannot be read, is not a regular file of this user, or is too large.
     pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let path = self.path.join(name);
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
             Err(rustix::io::Errno::NOENT) => return Ok(None),
@@ -117,16 +135,25 @@ impl StationFolder {
         };
         let stat = rustix::fs::fstat(&file).map_err(|e| failed("read", &path, &e.into()))?;
         let is_file = FileType::from_raw_mode(stat.st_mode as _) == FileType::RegularFile;
-        if !is_file || !is_own(&stat) || u64::try_from(stat.st_size).is_ok_and(|size| size > MAX_BYTES) {
-            return Err(Error::usage(format!("cannot read {}: not a private file of this user", path.display()))
-                .hint(format!("rm {}", path.display())));
+        if !is_file
+            || !is_own(&stat)
+            || u64::try_from(stat.st_size).is_ok_and(|size| size > MAX_BYTES)
+        {
+            return Err(Error::usage(format!(
+                "cannot read {}: not a private file of this user",
+                path.display()
+            ))
+            .hint(format!("rm {}", path.display())));
         }
         let mut bytes = Vec::new();
-        file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|e| failed("read", &path, &e))?;
+        file.take(MAX_BYTES)
+            .read_to_end(&mut bytes)
+            .map_err(|e| failed("read", &path, &e))?;
         Ok(Some(bytes))
     }
 
-    /// Replaces the content of a file. A reader sees the old content or the new one, also after a crash.
+    /// Replaces the content of a file. A reader sees the old content or the new one, also after a
+    /// crash.
     ///
     /// # Errors
     ///
@@ -134,11 +161,13 @@ impl StationFolder {
     pub(super) fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         // Written under a lock, so that one file name is enough and a stale file is replaced.
         let temporary = format!("{name}.tmp");
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.fd, &temporary, flags, Mode::RUSR | Mode::WUSR);
         let mut file = File::from(fd.map_err(|e| self.unwritten(name, &e.into()))?);
         let written = file.write_all(bytes).and_then(|()| file.sync_data());
-        let moved = written.and_then(|()| Ok(rustix::fs::renameat(&self.fd, &temporary, &self.fd, name)?));
+        let moved =
+            written.and_then(|()| Ok(rustix::fs::renameat(&self.fd, &temporary, &self.fd, name)?));
         moved.map_err(|e| {
             // Report the first error.
             let _ = rustix::fs::unlinkat(&self.fd, &temporary, AtFlags::empty());
@@ -151,7 +180,8 @@ impl StationFolder {
         failed("write", &self.path.join(name), e)
     }
 
-    /// Takes a lock that other processes hold for milliseconds. The kernel releases it if this process ends.
+    /// Takes a lock that other processes hold for milliseconds. The kernel releases it if this
+    /// process ends.
     ///
     /// # Errors
     ///
@@ -164,7 +194,10 @@ impl StationFolder {
                 None if Instant::now() < until => std::thread::sleep(PAUSE),
                 None => {
                     let path = self.path.join(name);
-                    return Err(Error::incomplete(format!("another process holds {}", path.display())));
+                    return Err(Error::incomplete(format!(
+                        "another process holds {}",
+                        path.display()
+                    )));
                 }
             }
         }
@@ -204,14 +237,20 @@ impl StationFolder {
     }
 
     fn open(&self, name: &str, flags: OFlags) -> Result<File> {
-        let flags = flags | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags = flags
+            | OFlags::CREATE
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::NOCTTY
+            | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR);
-        fd.map(File::from).map_err(|e| failed("open", &self.path.join(name), &e.into()))
+        fd.map(File::from)
+            .map_err(|e| failed("open", &self.path.join(name), &e.into()))
     }
 }
 
-/// Removes the beginning of a log that is too long, up to a line end. Its writers append, so their next line follows
-/// the rest.
+/// Removes the beginning of a log that is too long, up to a line end. Its writers append, so their
+/// next line follows the rest.
 fn cut(file: &mut File) -> std::io::Result<()> {
     let length = file.metadata()?.len();
     if length <= MAX_LOG {
@@ -227,7 +266,8 @@ fn cut(file: &mut File) -> std::io::Result<()> {
 
 /// Returns true if a file or folder belongs to this user, and other users have no access.
 fn is_own(stat: &rustix::fs::Stat) -> bool {
-    stat.st_uid == rustix::process::geteuid().as_raw() && Mode::from_raw_mode(stat.st_mode as _).bits() & 0o077 == 0
+    stat.st_uid == rustix::process::geteuid().as_raw()
+        && Mode::from_raw_mode(stat.st_mode as _).bits() & 0o077 == 0
 }
 
 fn failed(verb: &str, path: &Path, e: &std::io::Error) -> Error {

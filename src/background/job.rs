@@ -22,7 +22,8 @@ use std::time::{Duration, Instant};
 /// The times of a review.
 #[derive(Clone, Copy, Debug)]
 struct Times {
-    /// Time for reading, rules and storing, in addition to the time that the policy allows for models.
+    /// Time for reading, rules and storing, in addition to the time that the policy allows for
+    /// models.
     margin: Duration,
     /// Time that a review has to end after it ran out of time.
     grace: Duration,
@@ -30,8 +31,11 @@ struct Times {
     tick: Duration,
 }
 
-const TIMES: Times =
-    Times { margin: Duration::from_secs(600), grace: Duration::from_secs(10), tick: Duration::from_secs(1) };
+const TIMES: Times = Times {
+    margin: Duration::from_secs(600),
+    grace: Duration::from_secs(10),
+    tick: Duration::from_secs(1),
+};
 
 /// The environment and the controls of a job.
 pub struct ReviewJob<'a> {
@@ -46,7 +50,9 @@ pub struct ReviewJob<'a> {
 
 impl std::fmt::Debug for ReviewJob<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReviewJob").field("stop", self.stop).finish_non_exhaustive()
+        f.debug_struct("ReviewJob")
+            .field("stop", self.stop)
+            .finish_non_exhaustive()
     }
 }
 
@@ -56,7 +62,8 @@ enum JobTurn {
     Over(Box<Last>),
     /// The commit waits, for this reason.
     Held(String),
-    /// The process received a signal that no `status --stop` sent. The next process takes the commit again.
+    /// The process received a signal that no `status --stop` sent. The next process takes the
+    /// commit again.
     Interrupted,
 }
 
@@ -67,14 +74,28 @@ enum JobTurn {
 /// The queue cannot be read or written; the next process cannot be started.
 pub fn work(station: &Station, job: &ReviewJob<'_>) -> Result<Vec<String>> {
     let now = jiff::Timestamp::now();
-    let Some((lock, order)) = station.claim(&moment(now))? else { return Ok(Vec::new()) };
+    let Some((lock, order)) = station.claim(&moment(now))? else {
+        return Ok(Vec::new());
+    };
     let started = Instant::now();
-    let turn = watched(station, job, &order, |limit| reviewed(station, job, &order, limit, now));
-    let mut lines = vec![format!("{} commit {} in {}", moment(now), order.commit, order.worktree)];
+    let turn = watched(station, job, &order, |limit| {
+        reviewed(station, job, &order, limit, now)
+    });
+    let mut lines = vec![format!(
+        "{} commit {} in {}",
+        moment(now),
+        order.commit,
+        order.worktree
+    )];
     lines.push(match &turn {
         JobTurn::Over(last) => {
-            let verdict = last.verdict.map_or_else(String::new, |v| format!(" {}", verdict_name(v)));
-            let note = last.note.as_ref().map_or_else(String::new, |n| format!(": {n}"));
+            let verdict = last
+                .verdict
+                .map_or_else(String::new, |v| format!(" {}", verdict_name(v)));
+            let note = last
+                .note
+                .as_ref()
+                .map_or_else(String::new, |n| format!(": {n}"));
             let ms = millis(started, Instant::now());
             format!("{}{verdict} after {ms} ms{note}", last.ending.name())
         }
@@ -94,7 +115,11 @@ fn finish(station: &Station, job: &ReviewJob<'_>, lock: File, turn: JobTurn) -> 
         // The state is the same as after a killed process.
         JobTurn::Interrupted => {}
     })?;
-    if is_due && !is_interrupted { station.launch(job.env) } else { Ok(()) }
+    if is_due && !is_interrupted {
+        station.launch(job.env)
+    } else {
+        Ok(())
+    }
 }
 
 /// The total time of a review, which is known when its policy is.
@@ -111,11 +136,21 @@ fn watched(
     order: &ReviewOrder,
     work: impl FnOnce(&Limit) -> JobTurn,
 ) -> JobTurn {
-    let limit = Limit { models: std::sync::Mutex::default(), is_over: AtomicBool::new(false) };
+    let limit = Limit {
+        models: std::sync::Mutex::default(),
+        is_over: AtomicBool::new(false),
+    };
     std::thread::scope(|s| {
         let (over, ended) = mpsc::channel::<()>();
         let clock = &limit;
-        s.spawn(move || watch(&|| drop(station.folder.trim(LOG)), job, (clock, TIMES), &ended));
+        s.spawn(move || {
+            watch(
+                &|| drop(station.folder.trim(LOG)),
+                job,
+                (clock, TIMES),
+                &ended,
+            )
+        });
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&limit)));
         drop(over);
         let note = "an internal error stopped the review".to_owned();
@@ -124,12 +159,20 @@ fn watched(
 }
 
 /// Stops a review that runs out of time, and ends the process if the review does not stop.
-fn watch(trim: &dyn Fn(), job: &ReviewJob<'_>, (limit, times): (&Limit, Times), ended: &mpsc::Receiver<()>) {
+fn watch(
+    trim: &dyn Fn(),
+    job: &ReviewJob<'_>,
+    (limit, times): (&Limit, Times),
+    ended: &mpsc::Receiver<()>,
+) {
     let started = Instant::now();
     while ended.recv_timeout(times.tick) == Err(RecvTimeoutError::Timeout) {
         // A log that cannot be cut does not stop the review.
         trim();
-        let models = *limit.models.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let models = *limit
+            .models
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let most = models + times.margin;
         if started.elapsed() > most {
             limit.is_over.store(true, Ordering::SeqCst);
@@ -155,13 +198,21 @@ fn reviewed(
         Ok(policy) => policy,
         Err(e) => return failed_turn(order, BackgroundEnd::Failed, e.on_one_line()),
     };
-    *limit.models.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = policy.review.timeout;
+    *limit
+        .models
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner) = policy.review.timeout;
     if let Some(why) = unpriced(&policy, &env, Path::new(&order.worktree)) {
         return JobTurn::Held(format!("its cost cannot be limited: {why}"));
     }
-    let (day, name) = (day_of(now), format!("{}-{}", std::process::id(), now.as_nanosecond()));
+    let (day, name) = (
+        day_of(now),
+        format!("{}-{}", std::process::id(), now.as_nanosecond()),
+    );
     let max = policy.hooks.max_cost_per_day;
-    let amount = match station.spend(|ledger| spending::reserve(ledger, &day, &name, policy.review.max_cost_usd, max)) {
+    let amount = match station
+        .spend(|ledger| spending::reserve(ledger, &day, &name, policy.review.max_cost_usd, max))
+    {
         Ok(Some(amount)) => amount,
         Ok(None) => return JobTurn::Held(format!("max_cost_per_day = {max} is used up for {day}")),
         Err(e) => return JobTurn::Held(e.on_one_line()),
@@ -170,14 +221,20 @@ fn reviewed(
     if job.stop.signal().is_some() {
         // Requests in flight are lost, and their cost is unknown, so the reservation stays.
         return if limit.is_over.load(Ordering::SeqCst) {
-            failed_turn(order, BackgroundEnd::TimedOut, "it ran out of time".to_owned())
+            failed_turn(
+                order,
+                BackgroundEnd::TimedOut,
+                "it ran out of time".to_owned(),
+            )
         } else {
             JobTurn::Interrupted
         };
     }
     let cost = result.as_ref().map_or(Some(0.0), cost_of);
     let unsettled = match cost {
-        Some(usd) => station.spend(|ledger| spending::settle(ledger, &day, &name, usd)).err(),
+        Some(usd) => station
+            .spend(|ledger| spending::settle(ledger, &day, &name, usd))
+            .err(),
         None => None,
     };
     let mut last = match result {
@@ -191,13 +248,21 @@ fn reviewed(
 
 /// Returns the end of a turn whose review failed now.
 fn failed_turn(order: &ReviewOrder, ending: BackgroundEnd, note: String) -> JobTurn {
-    JobTurn::Over(Box::new(queue::last(order, &moment(jiff::Timestamp::now()), ending, Some(note))))
+    JobTurn::Over(Box::new(queue::last(
+        order,
+        &moment(jiff::Timestamp::now()),
+        ending,
+        Some(note),
+    )))
 }
 
 /// Loads the policy of the worktree, as for a push.
 fn prepared(order: &ReviewOrder, request: &ReviewRequest, env: &Env) -> Result<Policy> {
     if !Path::new(&order.worktree).is_dir() {
-        return Err(Error::usage(format!("the worktree {} no longer exists", order.worktree)));
+        return Err(Error::usage(format!(
+            "the worktree {} no longer exists",
+            order.worktree
+        )));
     }
     let (_, policy) = review::place(request, env)?;
     if policy.hooks.post_commit == PostCommit::Off {
@@ -211,13 +276,18 @@ fn prepared(order: &ReviewOrder, request: &ReviewRequest, env: &Env) -> Result<P
 
 /// Returns the environment of a hook in the worktree of the order.
 fn env_of(order: &ReviewOrder, env: &Env) -> Env {
-    let own = [("GIT_DIR", &order.git_dir), ("GIT_WORK_TREE", &order.worktree)].map(|(k, v)| (k.into(), v.into()));
+    let own = [
+        ("GIT_DIR", &order.git_dir),
+        ("GIT_WORK_TREE", &order.worktree),
+    ]
+    .map(|(k, v)| (k.into(), v.into()));
     let vars = env.vars().map(|(k, v)| (k.to_owned(), v.to_owned()));
     Env::from_pairs(PathBuf::from(&order.worktree), vars.chain(own))
 }
 
-/// Returns a request whose answers a push can reuse: the change that the push would send. A commit without a push
-/// target is compared with its parent, or with the parent of the first commit that it covers.
+/// Returns a request whose answers a push can reuse: the change that the push would send. A commit
+/// without a push target is compared with its parent, or with the parent of the first commit that
+/// it covers.
 fn request(order: &ReviewOrder) -> ReviewRequest {
     let source = match &order.push {
         Some(push) => Source::Push(vec![PushRange {
@@ -227,8 +297,14 @@ fn request(order: &ReviewOrder) -> ReviewRequest {
             to: Some(push.remote.clone()),
         }]),
         None => match &order.from {
-            Some(from) => Source::Branch { head: Some(order.commit.clone()), base: Some(from.clone()) },
-            None => Source::Commit { rev: order.commit.clone(), parent: None },
+            Some(from) => Source::Branch {
+                head: Some(order.commit.clone()),
+                base: Some(from.clone()),
+            },
+            None => Source::Commit {
+                rev: order.commit.clone(),
+                parent: None,
+            },
         },
     };
     let mut request = ReviewRequest::new(source, PathBuf::from(&order.worktree));
@@ -236,13 +312,35 @@ fn request(order: &ReviewOrder) -> ReviewRequest {
     request
 }
 
-fn review_within(usd: f64, mut request: ReviewRequest, env: &Env, job: &ReviewJob<'_>) -> Result<Done> {
+fn review_within(
+    usd: f64,
+    mut request: ReviewRequest,
+    env: &Env,
+    job: &ReviewJob<'_>,
+) -> Result<Done> {
     request.overrides.max_cost_usd = Some(usd);
-    let ask =
-        Ask { request, follow_up: None, response: None, save: Save::Yes, pull: None, via: Hook::PostCommit.name() };
+    let ask = Ask {
+        request,
+        follow_up: None,
+        response: None,
+        save: Save::Yes,
+        pull: None,
+        via: Hook::PostCommit.name(),
+    };
     let now = jiff::Timestamp::now();
     let (stop, trackers) = (job.stop, job.trackers);
-    rounds::review(&ask, &World { env, progress: &Silent, now, stop, script: None, agent: None, trackers })
+    rounds::review(
+        &ask,
+        &World {
+            env,
+            progress: &Silent,
+            now,
+            stop,
+            script: None,
+            agent: None,
+            trackers,
+        },
+    )
 }
 
 /// Returns the cost of a review; `None` if a backend did not report its cost.
@@ -271,15 +369,25 @@ pub fn verdict_name(verdict: Verdict) -> &'static str {
 
 fn result_of(order: &ReviewOrder, done: &Done, cost_usd: Option<f64>) -> Last {
     let review = &done.review;
-    let failed = done.stored.report.coverage.failed.first().map(|f| match &f.file {
-        Some(file) => format!("{file}: {}", f.reason),
-        None => f.reason.clone(),
-    });
+    let failed = done
+        .stored
+        .report
+        .coverage
+        .failed
+        .first()
+        .map(|f| match &f.file {
+            Some(file) => format!("{file}: {}", f.reason),
+            None => f.reason.clone(),
+        });
     Last {
         verdict: Some(done.stored.report.verdict),
         review_id: review.session.as_ref().map(|s| s.id.clone()),
         cost_usd,
-        note: done.unsaved.as_ref().map(|why| format!("not stored: {why}")).or(failed),
+        note: done
+            .unsaved
+            .as_ref()
+            .map(|why| format!("not stored: {why}"))
+            .or(failed),
         ..queue::last(order, "", BackgroundEnd::Reviewed, None)
     }
 }
@@ -294,9 +402,21 @@ mod tests {
         let (env, stop) = (Env::default(), Stop::default());
         let (over, ended) = mpsc::channel::<()>();
         let over = Mutex::new(Some(over));
-        let job = ReviewJob { env: &env, stop: &stop, leave: &|| drop(over.lock().unwrap().take()), trackers: None };
-        let limit = Limit { models: Mutex::new(models), is_over: AtomicBool::new(false) };
-        let times = Times { margin, grace: Duration::ZERO, tick: Duration::from_millis(1) };
+        let job = ReviewJob {
+            env: &env,
+            stop: &stop,
+            leave: &|| drop(over.lock().unwrap().take()),
+            trackers: None,
+        };
+        let limit = Limit {
+            models: Mutex::new(models),
+            is_over: AtomicBool::new(false),
+        };
+        let times = Times {
+            margin,
+            grace: Duration::ZERO,
+            tick: Duration::from_millis(1),
+        };
         watch(&|| {}, &job, (&limit, times), &ended);
         (limit.is_over.load(Ordering::SeqCst), stop.signal())
     }
@@ -312,10 +432,21 @@ mod tests {
         let (env, stop) = (Env::default(), Stop::default());
         let (over, ended) = mpsc::channel::<()>();
         drop(over);
-        let job = ReviewJob { env: &env, stop: &stop, leave: &|| {}, trackers: None };
-        let limit = Limit { models: Mutex::default(), is_over: AtomicBool::new(false) };
+        let job = ReviewJob {
+            env: &env,
+            stop: &stop,
+            leave: &|| {},
+            trackers: None,
+        };
+        let limit = Limit {
+            models: Mutex::default(),
+            is_over: AtomicBool::new(false),
+        };
         watch(&|| {}, &job, (&limit, TIMES), &ended);
-        assert_eq!((limit.is_over.load(Ordering::SeqCst), stop.signal()), (false, None));
+        assert_eq!(
+            (limit.is_over.load(Ordering::SeqCst), stop.signal()),
+            (false, None)
+        );
     }
 
     #[test]
@@ -336,13 +467,35 @@ mod tests {
             from: None,
             covers: Vec::new(),
         };
-        let line = format!("refs/heads/main {} refs/heads/main {}\n", "a".repeat(40), "b".repeat(40));
-        let ranges = crate::hooks::push_ranges(line.as_bytes(), &["origin".to_owned()], &Env::default()).unwrap();
+        let line = format!(
+            "refs/heads/main {} refs/heads/main {}\n",
+            "a".repeat(40),
+            "b".repeat(40)
+        );
+        let ranges =
+            crate::hooks::push_ranges(line.as_bytes(), &["origin".to_owned()], &Env::default())
+                .unwrap();
         assert_eq!(request(&order).source, Source::Push(ranges));
-        let alone = Source::Commit { rev: "a".repeat(40), parent: None };
-        let order = ReviewOrder { push: None, ..order };
+        let alone = Source::Commit {
+            rev: "a".repeat(40),
+            parent: None,
+        };
+        let order = ReviewOrder {
+            push: None,
+            ..order
+        };
         assert_eq!(request(&order).source, alone);
-        let several = Source::Branch { head: Some("a".repeat(40)), base: Some("b".repeat(40)) };
-        assert_eq!(request(&ReviewOrder { from: Some("b".repeat(40)), ..order }).source, several);
+        let several = Source::Branch {
+            head: Some("a".repeat(40)),
+            base: Some("b".repeat(40)),
+        };
+        assert_eq!(
+            request(&ReviewOrder {
+                from: Some("b".repeat(40)),
+                ..order
+            })
+            .source,
+            several
+        );
     }
 }

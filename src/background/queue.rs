@@ -1,10 +1,13 @@
 //! Transitions of the queue of a repository. Pure.
 //!
-//! One review runs, and commits wait. A newer commit replaces waiting ones that its review covers, because it
-//! contains their changes. Commits of other branches and worktrees wait in addition. A running review is not
-//! replaced: its requests are paid for, and its answers about unmodified parts serve the next one.
+//! One review runs, and commits wait. A newer commit replaces waiting ones that its review covers,
+//! because it contains their changes. Commits of other branches and worktrees wait in addition. A
+//! running review is not replaced: its requests are paid for, and its answers about unmodified
+//! parts serve the next one.
 
-use crate::wire::background::{BackgroundEnd, Covered, Last, Queue, ReviewOrder, Running, VERSION, Waiting};
+use crate::wire::background::{
+    BackgroundEnd, Covered, Last, Queue, ReviewOrder, Running, VERSION, Waiting,
+};
 
 /// Processes that may end before the review of a commit does, at most.
 const MAX_ATTEMPTS: u32 = 3;
@@ -24,8 +27,8 @@ pub(super) struct Worker<'a> {
     pub(super) now: &'a str,
 }
 
-/// Adds a commit, and removes the ones that its review covers. If too many wait, the oldest is dropped and recorded
-/// as the last result.
+/// Adds a commit, and removes the ones that its review covers. If too many wait, the oldest is
+/// dropped and recorded as the last result.
 pub(super) fn submit(queue: &mut Queue, mut order: ReviewOrder, covers: Covers<'_>) {
     let mut kept = Vec::new();
     for waiting in take(queue) {
@@ -38,19 +41,33 @@ pub(super) fn submit(queue: &mut Queue, mut order: ReviewOrder, covers: Covers<'
             }
         }
     }
-    order.covers.extend(queue.running.as_ref().and_then(|r| covers(&r.order)));
+    order
+        .covers
+        .extend(queue.running.as_ref().and_then(|r| covers(&r.order)));
     kept.push(Waiting { order, held: None });
-    let now = kept.last().map_or_else(String::new, |w| w.order.since.clone());
+    let now = kept
+        .last()
+        .map_or_else(String::new, |w| w.order.since.clone());
     for dropped in kept.drain(..kept.len().saturating_sub(MOST)) {
         let note = format!("not reviewed: more than {MOST} commits wait");
-        queue.last = Some(last(&dropped.order, &now, BackgroundEnd::Abandoned, Some(note)));
+        queue.last = Some(last(
+            &dropped.order,
+            &now,
+            BackgroundEnd::Abandoned,
+            Some(note),
+        ));
     }
     put(queue, kept);
 }
 
 /// Removes and returns all waiting commits, the oldest first.
 fn take(queue: &mut Queue) -> Vec<Waiting> {
-    queue.waiting.take().into_iter().chain(std::mem::take(&mut queue.later)).collect()
+    queue
+        .waiting
+        .take()
+        .into_iter()
+        .chain(std::mem::take(&mut queue.later))
+        .collect()
 }
 
 fn put(queue: &mut Queue, waiting: Vec<Waiting>) {
@@ -67,7 +84,10 @@ fn all(queue: &Queue) -> impl Iterator<Item = &Waiting> {
 /// Puts a commit back in front of the waiting ones, unless the review of one of them covers it.
 fn put_back(queue: &mut Queue, order: ReviewOrder, held: Option<String>) {
     let mut waiting = take(queue);
-    match waiting.iter_mut().find_map(|w| Some((cover_of(&order, w)?, w))) {
+    match waiting
+        .iter_mut()
+        .find_map(|w| Some((cover_of(&order, w)?, w)))
+    {
         Some((covered, later)) => {
             later.order.from = covered.from.or(later.order.from.take());
             later.order.covers.extend(order.covers);
@@ -79,12 +99,24 @@ fn put_back(queue: &mut Queue, order: ReviewOrder, held: Option<String>) {
 
 /// Returns how the review of a waiting commit covers that of another commit.
 fn cover_of(order: &ReviewOrder, waiting: &Waiting) -> Option<Covered> {
-    waiting.order.covers.iter().find(|c| c.commit == order.commit).cloned()
+    waiting
+        .order
+        .covers
+        .iter()
+        .find(|c| c.commit == order.commit)
+        .cloned()
 }
 
 /// Puts back the commit of a process that ended before its review did.
 pub(super) fn recover(queue: &mut Queue, now: &str) {
-    let Some(Running { mut order, is_stopping, .. }) = queue.running.take() else { return };
+    let Some(Running {
+        mut order,
+        is_stopping,
+        ..
+    }) = queue.running.take()
+    else {
+        return;
+    };
     order.attempts += 1;
     if is_stopping {
         queue.last = Some(last(&order, now, BackgroundEnd::Stopped, None));
@@ -104,14 +136,23 @@ pub(super) fn claim(queue: &mut Queue, worker: Worker<'_>) -> Option<ReviewOrder
     put(queue, waiting);
     let order = order?;
     let Worker { pid, birth, now } = worker;
-    let running = Running { order: order.clone(), pid, birth, since: now.to_owned(), is_stopping: false };
+    let running = Running {
+        order: order.clone(),
+        pid,
+        birth,
+        since: now.to_owned(),
+        is_stopping: false,
+    };
     queue.running = Some(running);
     Some(order)
 }
 
-/// Puts the running commit back, to wait for a person or another day, unless the review of a newer one covers it.
+/// Puts the running commit back, to wait for a person or another day, unless the review of a newer
+/// one covers it.
 pub(super) fn hold(queue: &mut Queue, why: &str) {
-    if let Some(Running { order, is_stopping, .. }) = queue.running.take()
+    if let Some(Running {
+        order, is_stopping, ..
+    }) = queue.running.take()
         && !is_stopping
     {
         put_back(queue, order, Some(why.to_owned()));
@@ -156,7 +197,12 @@ pub(super) fn is_due(queue: &Queue) -> bool {
 }
 
 /// Returns a result without a verdict.
-pub(super) fn last(order: &ReviewOrder, now: &str, ending: BackgroundEnd, note: Option<String>) -> Last {
+pub(super) fn last(
+    order: &ReviewOrder,
+    now: &str,
+    ending: BackgroundEnd,
+    note: Option<String>,
+) -> Last {
     Last {
         commit: order.commit.clone(),
         worktree: order.worktree.clone(),
@@ -171,7 +217,10 @@ pub(super) fn last(order: &ReviewOrder, now: &str, ending: BackgroundEnd, note: 
 
 /// Returns an empty queue.
 pub(super) fn empty() -> Queue {
-    Queue { version: VERSION, ..Queue::default() }
+    Queue {
+        version: VERSION,
+        ..Queue::default()
+    }
 }
 
 #[cfg(test)]
@@ -179,7 +228,11 @@ mod tests {
     use super::*;
 
     const NOW: &str = "2026-01-31T00:00:00Z";
-    const WORKER: Worker<'_> = Worker { pid: 7, birth: Some(1), now: NOW };
+    const WORKER: Worker<'_> = Worker {
+        pid: 7,
+        birth: Some(1),
+        now: NOW,
+    };
 
     fn order(commit: &str) -> ReviewOrder {
         ReviewOrder {
@@ -197,8 +250,14 @@ mod tests {
 
     /// Covers every earlier commit.
     fn every(old: &ReviewOrder) -> Option<Covered> {
-        let from = old.from.clone().or_else(|| Some(format!("before {}", old.commit)));
-        Some(Covered { commit: old.commit.clone(), from })
+        let from = old
+            .from
+            .clone()
+            .or_else(|| Some(format!("before {}", old.commit)));
+        Some(Covered {
+            commit: old.commit.clone(),
+            from,
+        })
     }
 
     /// Covers no earlier commit.
@@ -212,7 +271,9 @@ mod tests {
 
     fn with(commits: &[&str]) -> Queue {
         let mut queue = empty();
-        commits.iter().for_each(|c| submit(&mut queue, order(c), &every));
+        commits
+            .iter()
+            .for_each(|c| submit(&mut queue, order(c), &every));
         queue
     }
 
@@ -226,12 +287,25 @@ mod tests {
         assert_eq!(claim(&mut queue, WORKER), Some(order("a")));
         submit(&mut queue, order("b"), &every);
         submit(&mut queue, order("c"), &every);
-        assert_eq!((queue.running.as_ref().map(|r| r.order.commit.as_str()), waits(&queue)), (Some("a"), Some("c")));
+        assert_eq!(
+            (
+                queue.running.as_ref().map(|r| r.order.commit.as_str()),
+                waits(&queue)
+            ),
+            (Some("a"), Some("c"))
+        );
         assert!(!is_due(&queue), "one review at a time");
-        finish(&mut queue, last(&order("a"), NOW, BackgroundEnd::Reviewed, None));
+        finish(
+            &mut queue,
+            last(&order("a"), NOW, BackgroundEnd::Reviewed, None),
+        );
         assert!(is_due(&queue));
         let taken = claim(&mut queue, WORKER).unwrap();
-        assert_eq!((taken.commit.as_str(), taken.from.as_deref()), ("c", Some("before b")), "b is part of it");
+        assert_eq!(
+            (taken.commit.as_str(), taken.from.as_deref()),
+            ("c", Some("before b")),
+            "b is part of it"
+        );
     }
 
     #[test]
@@ -240,13 +314,24 @@ mod tests {
         claim(&mut queue, WORKER);
         submit(&mut queue, order("b"), &none);
         submit(&mut queue, order("c"), &none);
-        submit(&mut queue, order("d"), &|old| every(old).filter(|c| c.commit == "b"));
+        submit(&mut queue, order("d"), &|old| {
+            every(old).filter(|c| c.commit == "b")
+        });
         assert_eq!(all_waiting(&queue), ["c", "d"]);
-        finish(&mut queue, last(&order("a"), NOW, BackgroundEnd::Reviewed, None));
+        finish(
+            &mut queue,
+            last(&order("a"), NOW, BackgroundEnd::Reviewed, None),
+        );
         for commit in ["c", "d"] {
             assert!(is_due(&queue));
-            assert_eq!(claim(&mut queue, WORKER).map(|o| o.commit).as_deref(), Some(commit));
-            finish(&mut queue, last(&order(commit), NOW, BackgroundEnd::Reviewed, None));
+            assert_eq!(
+                claim(&mut queue, WORKER).map(|o| o.commit).as_deref(),
+                Some(commit)
+            );
+            finish(
+                &mut queue,
+                last(&order(commit), NOW, BackgroundEnd::Reviewed, None),
+            );
         }
         assert!(!is_due(&queue) && all_waiting(&queue).is_empty());
     }
@@ -260,11 +345,17 @@ mod tests {
         submit(&mut queue, order("c"), &every);
         recover(&mut queue, NOW);
         let taken = claim(&mut queue, WORKER).unwrap();
-        assert_eq!((taken.commit.as_str(), taken.from.as_deref()), ("c", Some("before a")));
+        assert_eq!(
+            (taken.commit.as_str(), taken.from.as_deref()),
+            ("c", Some("before a"))
+        );
         // The next process dies too: the commits that it covers are kept.
         submit(&mut queue, order("d"), &every);
         recover(&mut queue, NOW);
-        assert_eq!(claim(&mut queue, WORKER).unwrap().from.as_deref(), Some("before a"));
+        assert_eq!(
+            claim(&mut queue, WORKER).unwrap().from.as_deref(),
+            Some("before a")
+        );
         // They are on another branch: both wait.
         let mut queue = with(&["a"]);
         claim(&mut queue, WORKER);
@@ -281,8 +372,14 @@ mod tests {
         hold(&mut queue, "no price");
         assert_eq!(all_waiting(&queue), ["a", "b"]);
         assert!(is_due(&queue));
-        assert_eq!(claim(&mut queue, WORKER).map(|o| o.commit).as_deref(), Some("b"));
-        finish(&mut queue, last(&order("b"), NOW, BackgroundEnd::Reviewed, None));
+        assert_eq!(
+            claim(&mut queue, WORKER).map(|o| o.commit).as_deref(),
+            Some("b")
+        );
+        finish(
+            &mut queue,
+            last(&order("b"), NOW, BackgroundEnd::Reviewed, None),
+        );
         assert!(!is_due(&queue));
         assert_eq!(resume(&mut queue).as_deref(), Some("a"));
         assert!(is_due(&queue));
@@ -292,12 +389,24 @@ mod tests {
     fn the_commits_that_wait_are_bounded_and_a_dropped_one_is_the_last_result() {
         let mut queue = empty();
         (0..MOST).for_each(|n| submit(&mut queue, order(&n.to_string()), &none));
-        assert_eq!((all_waiting(&queue).len(), queue.last.clone()), (MOST, None));
+        assert_eq!(
+            (all_waiting(&queue).len(), queue.last.clone()),
+            (MOST, None)
+        );
         submit(&mut queue, order("newest"), &none);
-        assert_eq!((all_waiting(&queue).len(), all_waiting(&queue).last()), (MOST, Some(&"newest")));
+        assert_eq!(
+            (all_waiting(&queue).len(), all_waiting(&queue).last()),
+            (MOST, Some(&"newest"))
+        );
         let last = queue.last.unwrap();
-        assert_eq!((last.commit.as_str(), last.ending), ("0", BackgroundEnd::Abandoned));
-        assert_eq!(last.note.as_deref(), Some("not reviewed: more than 256 commits wait"));
+        assert_eq!(
+            (last.commit.as_str(), last.ending),
+            ("0", BackgroundEnd::Abandoned)
+        );
+        assert_eq!(
+            last.note.as_deref(),
+            Some("not reviewed: more than 256 commits wait")
+        );
     }
 
     #[test]
@@ -306,11 +415,17 @@ mod tests {
         for attempt in 1..MAX_ATTEMPTS {
             claim(&mut queue, WORKER);
             recover(&mut queue, NOW);
-            assert_eq!(queue.waiting.as_ref().map(|w| w.order.attempts), Some(attempt));
+            assert_eq!(
+                queue.waiting.as_ref().map(|w| w.order.attempts),
+                Some(attempt)
+            );
         }
         claim(&mut queue, WORKER);
         recover(&mut queue, NOW);
-        assert_eq!((waits(&queue), queue.last.as_ref().map(|l| l.ending)), (None, Some(BackgroundEnd::Abandoned)));
+        assert_eq!(
+            (waits(&queue), queue.last.as_ref().map(|l| l.ending)),
+            (None, Some(BackgroundEnd::Abandoned))
+        );
     }
 
     #[test]
@@ -328,7 +443,10 @@ mod tests {
         claim(&mut queue, WORKER);
         hold(&mut queue, "no money");
         assert!(!is_due(&queue));
-        assert_eq!(queue.waiting.as_ref().and_then(|w| w.held.as_deref()), Some("no money"));
+        assert_eq!(
+            queue.waiting.as_ref().and_then(|w| w.held.as_deref()),
+            Some("no money")
+        );
         submit(&mut queue, order("a"), &every);
         assert!(is_due(&queue));
     }
@@ -346,18 +464,30 @@ mod tests {
     #[test]
     fn a_review_that_a_person_stops_does_not_come_back() {
         let failed = last(&order("a"), NOW, BackgroundEnd::Failed, None);
-        assert_eq!(end_of_stopped(|q| recover(q, NOW)), (None, Some(BackgroundEnd::Stopped)));
-        assert_eq!(end_of_stopped(|q| finish(q, failed)), (None, Some(BackgroundEnd::Stopped)));
+        assert_eq!(
+            end_of_stopped(|q| recover(q, NOW)),
+            (None, Some(BackgroundEnd::Stopped))
+        );
+        assert_eq!(
+            end_of_stopped(|q| finish(q, failed)),
+            (None, Some(BackgroundEnd::Stopped))
+        );
     }
 
-    /// Stops a review while another commit waits, and ends it. Returns the waiting commit and how the review ended.
-    fn end_of_stopped(finish_it: impl FnOnce(&mut Queue)) -> (Option<String>, Option<BackgroundEnd>) {
+    /// Stops a review while another commit waits, and ends it. Returns the waiting commit and how
+    /// the review ended.
+    fn end_of_stopped(
+        finish_it: impl FnOnce(&mut Queue),
+    ) -> (Option<String>, Option<BackgroundEnd>) {
         let mut queue = with(&["a"]);
         claim(&mut queue, WORKER);
         submit(&mut queue, order("b"), &every);
         stop(&mut queue);
         finish_it(&mut queue);
-        (waits(&queue).map(str::to_owned), queue.last.as_ref().map(|l| l.ending))
+        (
+            waits(&queue).map(str::to_owned),
+            queue.last.as_ref().map(|l| l.ending),
+        )
     }
 
     #[test]

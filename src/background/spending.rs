@@ -1,7 +1,8 @@
 //! The ledger of costs of background reviews, by day. Pure.
 //!
-//! Before a review starts, it reserves its maximum cost. When it ends, the actual cost replaces the reservation. A
-//! killed review leaves its reservation, so that the cost of a day is never counted too low.
+//! Before a review starts, it reserves its maximum cost. When it ends, the actual cost replaces the
+//! reservation. A killed review leaves its reservation, so that the cost of a day is never counted
+//! too low.
 
 use crate::wire::background::{Day, Spending, VERSION};
 
@@ -12,24 +13,37 @@ const LEAST: f64 = 0.001;
 
 /// Returns an empty ledger.
 pub(super) fn empty() -> Spending {
-    Spending { version: VERSION, ..Spending::default() }
+    Spending {
+        version: VERSION,
+        ..Spending::default()
+    }
 }
 
 /// Returns the cost and the reservations of a day.
 pub(super) fn of(spending: &Spending, day: &str) -> (f64, f64) {
     // The sum of no numbers is -0.0.
-    spending.days.get(day).map_or((0.0, 0.0), |d| (d.spent, d.reserved.values().sum::<f64>() + 0.0))
+    spending.days.get(day).map_or((0.0, 0.0), |d| {
+        (d.spent, d.reserved.values().sum::<f64>() + 0.0)
+    })
 }
 
 /// Reserves up to `want` USD of the rest of `max`, under a name; `None` if nothing is left.
-pub(super) fn reserve(spending: &mut Spending, day: &str, name: &str, want: f64, max: f64) -> Option<f64> {
+pub(super) fn reserve(
+    spending: &mut Spending,
+    day: &str,
+    name: &str,
+    want: f64,
+    max: f64,
+) -> Option<f64> {
     let (spent, reserved) = of(spending, day);
     let left = max - spent - reserved;
     if left < LEAST {
         return None;
     }
     let amount = want.min(left).max(0.0);
-    entry(spending, day).reserved.insert(name.to_owned(), amount);
+    entry(spending, day)
+        .reserved
+        .insert(name.to_owned(), amount);
     while spending.days.len() > DAYS {
         spending.days.pop_first();
     }
@@ -70,7 +84,11 @@ mod tests {
         let mut ledger = empty();
         reserve(&mut ledger, TODAY, "killed", 1.0, 1.0);
         assert_eq!(reserve(&mut ledger, TODAY, "next", 1.0, 1.0), None);
-        assert_eq!(reserve(&mut ledger, "2026-02-01", "next", 1.0, 1.0), Some(1.0), "a day has its own limit");
+        assert_eq!(
+            reserve(&mut ledger, "2026-02-01", "next", 1.0, 1.0),
+            Some(1.0),
+            "a day has its own limit"
+        );
     }
 
     #[test]

@@ -13,8 +13,16 @@ fn hex(digit: char) -> String {
 }
 
 fn github(name: &str, payload: &Value, vars: &[(&str, &str)]) -> Result<Event> {
-    let all = [&[("GITHUB_ACTIONS", "true"), ("GITHUB_EVENT_NAME", name)], vars].concat();
-    super::github::event(&env(&all), payload.to_string().as_bytes(), Path::new("event.json"))
+    let all = [
+        &[("GITHUB_ACTIONS", "true"), ("GITHUB_EVENT_NAME", name)],
+        vars,
+    ]
+    .concat();
+    super::github::event(
+        &env(&all),
+        payload.to_string().as_bytes(),
+        Path::new("event.json"),
+    )
 }
 
 fn ends(event: &Event) -> (End, End) {
@@ -49,16 +57,31 @@ fn ci_01_a_pull_request_is_its_own_head_against_its_base() {
         let event = github(name, &pull(), &[("GITHUB_SHA", &hex('c'))]).unwrap();
         let (head, base) = ends(&event);
         assert!(is(&head, 'a') && is(&base, 'b'), "{event:?}");
-        assert_eq!(head, End::Id { id: hex('a'), under: Some("refs/pull/12/head".to_owned()) });
-        assert_eq!((event.number, event.is_fork, event.checkout), (Some(12), Some(true), checkout));
+        assert_eq!(
+            head,
+            End::Id {
+                id: hex('a'),
+                under: Some("refs/pull/12/head".to_owned())
+            }
+        );
+        assert_eq!(
+            (event.number, event.is_fork, event.checkout),
+            (Some(12), Some(true), checkout)
+        );
         assert_eq!(event.summary().as_deref(), Some("Add a thing\n\nBecause."));
         assert_eq!(event.target.as_deref(), Some("main"));
     }
     let mut own = pull();
     own["pull_request"]["head"]["repo"]["full_name"] = json!("team/repo");
-    assert_eq!(github("pull_request", &own, &[]).unwrap().is_fork, Some(false));
+    assert_eq!(
+        github("pull_request", &own, &[]).unwrap().is_fork,
+        Some(false)
+    );
     own["pull_request"]["head"]["repo"] = Value::Null;
-    assert_eq!(github("pull_request", &own, &[]).unwrap().is_fork, Some(true));
+    assert_eq!(
+        github("pull_request", &own, &[]).unwrap().is_fork,
+        Some(true)
+    );
 }
 
 #[test]
@@ -68,9 +91,15 @@ fn ci_01_a_push_to_the_default_branch_is_what_went_before_against_what_came_afte
         "forced": false, "repository": {"full_name": "team/repo", "default_branch": "main"},
     });
     let event = github("push", &push, &[]).unwrap();
-    // There is no substitute for the previous commit, and a push that removes commits has no new ones that could
-    // pass.
-    let EventChange::Between { head, base, instead: None, may_be_empty: None } = &event.change else {
+    // There is no substitute for the previous commit, and a push that removes commits has no new
+    // ones that could pass.
+    let EventChange::Between {
+        head,
+        base,
+        instead: None,
+        may_be_empty: None,
+    } = &event.change
+    else {
         panic!("{event:?}")
     };
     assert!(is(head, 'b') && is(base, 'a'));
@@ -80,7 +109,10 @@ fn ci_01_a_push_to_the_default_branch_is_what_went_before_against_what_came_afte
     // A deletion.
     push["after"] = json!(hex('0'));
     push["deleted"] = json!(true);
-    assert!(matches!(github("push", &push, &[]).unwrap().change, EventChange::Deleted(_)));
+    assert!(matches!(
+        github("push", &push, &[]).unwrap().change,
+        EventChange::Deleted(_)
+    ));
     // An invalid ID.
     push["after"] = json!("HEAD");
     push["deleted"] = json!(false);
@@ -102,15 +134,27 @@ fn cfg_04_a_push_elsewhere_is_not_measured_against_an_earlier_one() {
         ] {
             push["ref"] = json!(name);
             let event = github("push", &push, &[]).unwrap();
-            let EventChange::Between { head, base, instead: None, may_be_empty: Some(_) } = &event.change else {
+            let EventChange::Between {
+                head,
+                base,
+                instead: None,
+                may_be_empty: Some(_),
+            } = &event.change
+            else {
                 panic!("{event:?}")
             };
-            assert!(is(head, 'b') && *base == End::Branch("main".to_owned()) && event.kind == kind, "{event:?}");
+            assert!(
+                is(head, 'b') && *base == End::Branch("main".to_owned()) && event.kind == kind,
+                "{event:?}"
+            );
         }
-        // Without the name of the default branch, the error lists the options, and the previous commit is never the
-        // base.
+        // Without the name of the default branch, the error lists the options, and the previous
+        // commit is never the base.
         push["repository"] = json!({"full_name": "team/repo"});
-        let e = github("push", &push, &[]).unwrap().ends(None, None, Fetching::Never).unwrap_err();
+        let e = github("push", &push, &[])
+            .unwrap()
+            .ends(None, None, Fetching::Never)
+            .unwrap_err();
         assert!(e.hints.iter().any(|h| h.contains("--base")), "{e:?}");
     }
 }
@@ -131,14 +175,28 @@ fn ci_01_a_merge_group_is_its_own_base_and_head() {
 fn ci_01_a_job_that_no_change_started_says_what_to_pass() {
     let payload = json!({"repository": {"default_branch": "main"}});
     let on_main = [("GITHUB_REF", "refs/heads/main"), ("GITHUB_SHA", &hex('a'))];
-    for name in ["schedule", "workflow_dispatch", "repository_dispatch", "label"] {
+    for name in [
+        "schedule",
+        "workflow_dispatch",
+        "repository_dispatch",
+        "label",
+    ] {
         let event = github(name, &payload, &on_main).unwrap();
         let e = event.ends(None, None, Fetching::Never).unwrap_err();
-        assert!(e.hints.iter().any(|h| h.contains("--base")), "{name}: {e:?}");
+        assert!(
+            e.hints.iter().any(|h| h.contains("--base")),
+            "{name}: {e:?}"
+        );
         // Revisions from the command line are used.
-        assert_eq!(event.ends(None, Some("v1"), Fetching::Never).unwrap().base, End::Rev("v1".to_owned()));
+        assert_eq!(
+            event.ends(None, Some("v1"), Fetching::Never).unwrap().base,
+            End::Rev("v1".to_owned())
+        );
     }
-    let on_topic = [("GITHUB_REF", "refs/heads/topic"), ("GITHUB_SHA", &hex('a'))];
+    let on_topic = [
+        ("GITHUB_REF", "refs/heads/topic"),
+        ("GITHUB_SHA", &hex('a')),
+    ];
     let (head, base) = ends(&github("workflow_dispatch", &payload, &on_topic).unwrap());
     assert!(is(&head, 'a'));
     assert_eq!(base, End::Branch("main".to_owned()));
@@ -154,23 +212,40 @@ fn ci_05_a_workflow_after_another_one_trusts_no_checkout() {
         "repository": {"full_name": "team/repo", "default_branch": "main"},
     });
     let event = github("workflow_run", &run, &[]).unwrap();
-    assert_eq!((event.checkout, event.is_fork), (Checkout::Foreign, Some(true)));
+    assert_eq!(
+        (event.checkout, event.is_fork),
+        (Checkout::Foreign, Some(true))
+    );
     assert_eq!(ends(&event).1, End::Branch("main".to_owned()));
     run["workflow_run"]["pull_requests"] = json!([{
         "number": 3, "head": {"sha": hex('a'), "ref": "thing"}, "base": {"sha": hex('b'), "ref": "next"},
     }]);
     let event = github("workflow_run", &run, &[]).unwrap();
     assert!(is(&ends(&event).1, 'b'));
-    assert_eq!((event.number, event.target.as_deref()), (Some(3), Some("next")));
+    assert_eq!(
+        (event.number, event.target.as_deref()),
+        (Some(3), Some("next"))
+    );
     // An unrelated listed pull request has no effect.
     run["workflow_run"]["pull_requests"][0]["head"]["sha"] = json!(hex('c'));
     let event = github("workflow_run", &run, &[]).unwrap();
-    assert_eq!((event.number, ends(&event).1), (None, End::Branch("main".to_owned())));
+    assert_eq!(
+        (event.number, ends(&event).1),
+        (None, End::Branch("main".to_owned()))
+    );
 }
 
 #[test]
 fn ci_02_hostile_payloads_are_usage_errors_and_hostile_texts_are_capped() {
-    for bytes in [&b""[..], b"{", b"[]", b"null", b"{\"pull_request\":{\"head\":{\"sha\":7}}}", &[0xff; 9], b"{}"] {
+    for bytes in [
+        &b""[..],
+        b"{",
+        b"[]",
+        b"null",
+        b"{\"pull_request\":{\"head\":{\"sha\":7}}}",
+        &[0xff; 9],
+        b"{}",
+    ] {
         for name in ["pull_request", "push", "merge_group", "workflow_run"] {
             let e = env(&[("GITHUB_EVENT_NAME", name)]);
             let e = super::github::event(&e, bytes, Path::new("event.json")).unwrap_err();
@@ -215,15 +290,32 @@ fn ci_03_gitlab_merge_requests_are_their_source_against_their_target() {
     ];
     let event = detect(&env(&request)).unwrap().unwrap();
     let (head, base) = ends(&event);
-    assert_eq!(head, End::Id { id: a.clone(), under: Some("refs/merge-requests/7/head".to_owned()) });
+    assert_eq!(
+        head,
+        End::Id {
+            id: a.clone(),
+            under: Some("refs/merge-requests/7/head".to_owned())
+        }
+    );
     assert_eq!(base, End::Branch("main".to_owned()));
-    assert_eq!((event.number, event.is_fork, event.kind), (Some(7), Some(true), EventKind::Request));
+    assert_eq!(
+        (event.number, event.is_fork, event.kind),
+        (Some(7), Some(true), EventKind::Request)
+    );
     assert_eq!(event.credential.unwrap().url, "https://gitlab.example/");
     // Merged results and merge trains: GitLab creates the commit of the pipeline.
-    for (kind, expected) in [("merged_result", EventKind::Request), ("merge_train", EventKind::Queue)] {
-        let merged =
-            [&request[..], &[("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", &*b), ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", &*d)]]
-                .concat();
+    for (kind, expected) in [
+        ("merged_result", EventKind::Request),
+        ("merge_train", EventKind::Queue),
+    ] {
+        let merged = [
+            &request[..],
+            &[
+                ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", &*b),
+                ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", &*d),
+            ],
+        ]
+        .concat();
         let mut merged = merged;
         merged[3].1 = kind;
         let event = detect(&env(&merged)).unwrap().unwrap();
@@ -247,10 +339,20 @@ fn ci_03_gitlab_branches_tags_and_schedules() {
         ];
         detect(&env(&vars)).unwrap().unwrap()
     }
-    let (topic, main, tag) = (("CI_COMMIT_BRANCH", "topic"), ("CI_COMMIT_BRANCH", "main"), ("CI_COMMIT_TAG", "v1"));
+    let (topic, main, tag) = (
+        ("CI_COMMIT_BRANCH", "topic"),
+        ("CI_COMMIT_BRANCH", "main"),
+        ("CI_COMMIT_TAG", "v1"),
+    );
     let trunk = End::Branch("main".to_owned());
     assert!(is(&ends(&case("push", &b, main)).1, 'b'));
-    assert!(matches!(case("push", &b, main).change, EventChange::Between { may_be_empty: None, .. }));
+    assert!(matches!(
+        case("push", &b, main).change,
+        EventChange::Between {
+            may_be_empty: None,
+            ..
+        }
+    ));
     assert_eq!(ends(&case("push", &zero, main)).1, End::Nothing);
     // On other branches, the pusher controls the previous commit.
     for before in [&*b, &*zero] {
@@ -259,9 +361,19 @@ fn ci_03_gitlab_branches_tags_and_schedules() {
     }
     assert_eq!(ends(&case("schedule", &b, topic)).1, trunk);
     assert_eq!(ends(&case("web", &zero, topic)).1, trunk);
-    let unknown = [case("schedule", &b, main), case("web", &zero, main), case("parent_pipeline", &zero, main)];
-    for event in unknown.into_iter().chain([case("push", "", main), case("push", "HEAD", main)]) {
-        assert!(event.ends(None, None, Fetching::Never).is_err(), "{event:?}");
+    let unknown = [
+        case("schedule", &b, main),
+        case("web", &zero, main),
+        case("parent_pipeline", &zero, main),
+    ];
+    for event in unknown
+        .into_iter()
+        .chain([case("push", "", main), case("push", "HEAD", main)])
+    {
+        assert!(
+            event.ends(None, None, Fetching::Never).is_err(),
+            "{event:?}"
+        );
     }
     // Without the name of the default branch, any branch could be the default.
     for before in [&*b, &*zero] {
@@ -272,7 +384,13 @@ fn ci_03_gitlab_branches_tags_and_schedules() {
             ("CI_COMMIT_BEFORE_SHA", before),
             topic,
         ];
-        assert!(detect(&env(&vars)).unwrap().unwrap().ends(None, None, Fetching::Never).is_err());
+        assert!(
+            detect(&env(&vars))
+                .unwrap()
+                .unwrap()
+                .ends(None, None, Fetching::Never)
+                .is_err()
+        );
     }
     assert_eq!(case("schedule", &zero, main).kind, EventKind::Schedule);
 }
@@ -298,9 +416,22 @@ fn ci_03_a_pull_request_of_a_mirrored_project_is_its_source_against_its_target()
     vars.push(("CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_SHA", &*b));
     let event = detect(&env(&vars)).unwrap().unwrap();
     let (head, base) = ends(&event);
-    assert!(is(&head, 'a') && matches!(&head, End::Id { under: Some(r), .. } if r == "refs/heads/thing"), "{head:?}");
-    assert_eq!(base, End::Id { id: b.clone(), under: Some("refs/heads/release/1".to_owned()) });
-    assert_eq!((event.kind, event.target.as_deref()), (EventKind::Request, Some("release/1")));
+    assert!(
+        is(&head, 'a')
+            && matches!(&head, End::Id { under: Some(r), .. } if r == "refs/heads/thing"),
+        "{head:?}"
+    );
+    assert_eq!(
+        base,
+        End::Id {
+            id: b.clone(),
+            under: Some("refs/heads/release/1".to_owned())
+        }
+    );
+    assert_eq!(
+        (event.kind, event.target.as_deref()),
+        (EventKind::Request, Some("release/1"))
+    );
     // Its number is only valid on the other forge.
     assert_eq!((event.number, event.is_fork), (None, Some(false)));
     vars.retain(|(name, _)| !name.contains("TARGET_BRANCH"));
@@ -314,32 +445,70 @@ fn ci_03_bitbucket_azure_and_jenkins() {
         detect(&env(vars)).unwrap().unwrap()
     }
     fn abbreviated(id: &str, name: &str) -> End {
-        End::Short { id: id[..12].to_owned(), under: Some(name.to_owned()) }
+        End::Short {
+            id: id[..12].to_owned(),
+            under: Some(name.to_owned()),
+        }
     }
     fn is_empty_ok(event: &Event) -> bool {
-        event.ends(None, None, Fetching::Never).unwrap().may_be_empty.is_some()
+        event
+            .ends(None, None, Fetching::Never)
+            .unwrap()
+            .may_be_empty
+            .is_some()
     }
-    let bucket = [("BITBUCKET_BUILD_NUMBER", "1"), ("BITBUCKET_COMMIT", &*a), ("BITBUCKET_BRANCH", "thing")];
+    let bucket = [
+        ("BITBUCKET_BUILD_NUMBER", "1"),
+        ("BITBUCKET_COMMIT", &*a),
+        ("BITBUCKET_BRANCH", "thing"),
+    ];
     assert!(of(&bucket).ends(None, None, Fetching::Never).is_err());
-    let request = [&bucket[..], &[("BITBUCKET_PR_ID", "4"), ("BITBUCKET_PR_DESTINATION_BRANCH", "main")]].concat();
+    let request = [
+        &bucket[..],
+        &[
+            ("BITBUCKET_PR_ID", "4"),
+            ("BITBUCKET_PR_DESTINATION_BRANCH", "main"),
+        ],
+    ]
+    .concat();
     let (head, base) = ends(&of(&request));
     assert!(is(&head, 'a'));
     assert_eq!(base, End::Branch("main".to_owned()));
     let full = [&request[..], &[("BITBUCKET_PR_DESTINATION_COMMIT", &*b)]].concat();
     assert!(is(&ends(&of(&full)).1, 'b'));
     // Abbreviated to twelve digits, as in reality.
-    let mut short = [&request[..], &[("BITBUCKET_PR_DESTINATION_COMMIT", &b[..12])]].concat();
+    let mut short = [
+        &request[..],
+        &[("BITBUCKET_PR_DESTINATION_COMMIT", &b[..12])],
+    ]
+    .concat();
     short[1].1 = &a[..12];
     let event = of(&short);
-    assert_eq!(ends(&event), (abbreviated(&a, "refs/heads/thing"), End::Branch("main".to_owned())));
-    let EventChange::Between { instead: Some(instead), .. } = event.change else { panic!("{event:?}") };
+    assert_eq!(
+        ends(&event),
+        (
+            abbreviated(&a, "refs/heads/thing"),
+            End::Branch("main".to_owned())
+        )
+    );
+    let EventChange::Between {
+        instead: Some(instead),
+        ..
+    } = event.change
+    else {
+        panic!("{event:?}")
+    };
     assert_eq!(instead, abbreviated(&b, "refs/heads/main"));
     for none in [&a[..6], "HEAD", "aaaaaaaaaaag", &hex('0')[..12], ""] {
         short[1].1 = none;
         assert!(detect(&env(&short)).is_err(), "{none}");
     }
 
-    let azure = [("TF_BUILD", "True"), ("BUILD_SOURCEVERSION", &*a), ("BUILD_REASON", "IndividualCI")];
+    let azure = [
+        ("TF_BUILD", "True"),
+        ("BUILD_SOURCEVERSION", &*a),
+        ("BUILD_REASON", "IndividualCI"),
+    ];
     assert!(of(&azure).ends(None, None, Fetching::Never).is_err());
     for target in ["refs/heads/main", "main"] {
         let request = [
@@ -355,7 +524,10 @@ fn ci_03_bitbucket_azure_and_jenkins() {
         let event = of(&request);
         let (head, base) = ends(&event);
         assert!(is(&head, 'b'));
-        assert_eq!((base, event.number, event.is_fork), (End::Branch("main".to_owned()), Some(9), Some(true)));
+        assert_eq!(
+            (base, event.number, event.is_fork),
+            (End::Branch("main".to_owned()), Some(9), Some(true))
+        );
     }
 
     let jenkins = [("JENKINS_URL", "https://j.example/"), ("GIT_COMMIT", &*a)];
@@ -368,14 +540,22 @@ fn ci_03_bitbucket_azure_and_jenkins() {
     assert!(!is_empty_ok(&of(&built)), "a branch that went back");
     built[2].1 = &a;
     assert!(is_empty_ok(&of(&built)), "another build of the same commit");
-    let request = [&jenkins[..], &[("CHANGE_TARGET", "main"), ("CHANGE_ID", "5")]].concat();
+    let request = [
+        &jenkins[..],
+        &[("CHANGE_TARGET", "main"), ("CHANGE_ID", "5")],
+    ]
+    .concat();
     assert_eq!(ends(&of(&request)).1, End::Branch("main".to_owned()));
 }
 
 #[test]
 fn ci_03_nothing_known_is_nothing_detected() {
     assert_eq!(detect(&env(&[("CI", "true")])).unwrap(), None);
-    for vars in [&[("GITLAB_CI", "true")][..], &[("TF_BUILD", "True")], &[("BITBUCKET_BUILD_NUMBER", "1")]] {
+    for vars in [
+        &[("GITLAB_CI", "true")][..],
+        &[("TF_BUILD", "True")],
+        &[("BITBUCKET_BUILD_NUMBER", "1")],
+    ] {
         assert!(detect(&env(vars)).is_err(), "{vars:?}");
     }
     // A system without an event is an error. No other system is tried.

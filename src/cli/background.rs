@@ -26,12 +26,14 @@ pub(super) struct JobArgs {
     station: String,
 }
 
-/// Starts a review of the new commit, and does not wait for it. The commit exists already, so an error is only a line
-/// on standard error.
+/// Starts a review of the new commit, and does not wait for it. The commit exists already, so an
+/// error is only a line on standard error.
 pub(super) fn after_commit(context: &Context) -> ExitStatus {
     if let Err(e) = start(context) {
         let why = Inert::new(e.on_one_line());
-        print(&format!("note: the commit is not reviewed in the background: {why}\n"));
+        print(&format!(
+            "note: the commit is not reviewed in the background: {why}\n"
+        ));
     }
     ExitStatus::Pass
 }
@@ -49,7 +51,9 @@ fn start(context: &Context) -> Result<()> {
     if policy.hooks.post_commit == PostCommit::Off || policy.review.backends.is_empty() {
         return Ok(());
     }
-    let Some(order) = background::order(&repo, jiff::Timestamp::now())? else { return Ok(()) };
+    let Some(order) = background::order(&repo, jiff::Timestamp::now())? else {
+        return Ok(());
+    };
     Station::open(&repo, env)?.submit(&repo, order, env)
 }
 
@@ -63,7 +67,9 @@ pub(super) fn job(context: &Context, args: &JobArgs) -> Result<ExitStatus> {
         leave: &|| signals::leave(&stop),
         trackers: Some(&Issues),
     };
-    for line in signals::heard(&stop, || background::work(&Station::named(&args.station, &context.env)?, &job))? {
+    for line in signals::heard(&stop, || {
+        background::work(&Station::named(&args.station, &context.env)?, &job)
+    })? {
         print(&format!("{}\n", Inert::new(line)));
     }
     Ok(signals::ended(&stop).unwrap_or(ExitStatus::Pass))
@@ -76,19 +82,29 @@ pub(super) struct Push {
     commits: Vec<String>,
 }
 
-/// Waits for a background review of a pushed commit, so that its paid answers are used. `None` if there is nothing to
-/// wait for and nothing to record.
+/// Waits for a background review of a pushed commit, so that its paid answers are used. `None` if
+/// there is nothing to wait for and nothing to record.
 pub(super) fn before_push(context: &Context, request: &ReviewRequest) -> Option<Push> {
-    let Source::Push(ranges) = &request.source else { return None };
+    let Source::Push(ranges) = &request.source else {
+        return None;
+    };
     if request.hook != Some(Hook::PrePush) || request.offline {
         return None;
     }
     let repo = Repo::open(&context.dir, &context.env).ok()?;
     // A push is reviewed whether or not the state of background reviews can be read.
     let station = Station::find(&repo, &context.env).ok().flatten()?;
-    let commits: Vec<String> =
-        ranges.iter().filter_map(|r| repo.resolve(&r.local).ok()).map(|id| id.to_string()).collect();
-    let running = station.view().ok()?.queue.running.filter(|r| commits.contains(&r.order.commit));
+    let commits: Vec<String> = ranges
+        .iter()
+        .filter_map(|r| repo.resolve(&r.local).ok())
+        .map(|id| id.to_string())
+        .collect();
+    let running = station
+        .view()
+        .ok()?
+        .queue
+        .running
+        .filter(|r| commits.contains(&r.order.commit));
     if let Some(running) = running {
         let (_, policy) = review::place(request, &context.env).ok()?;
         if policy.hooks.pre_push == HookMode::Full {
@@ -111,7 +127,9 @@ fn wait(station: &Station, commit: &str, most: Duration) {
 
 /// Records that a push was reviewed, so that its commits are not reviewed again.
 pub(super) fn after_push(push: Option<Push>, review: &Review) {
-    let Some(Push { station, commits }) = push else { return };
+    let Some(Push { station, commits }) = push else {
+        return;
+    };
     if review.outcome == Outcome::Reviewed && !review.models.asked.is_empty() {
         // If this fails, the review of the commit finds the answers in the cache.
         let _ = station.pushed(&commits);

@@ -39,7 +39,9 @@ enum BaselineCommand {
         until: Option<Date>,
     },
     /// List entries that no longer hold, and findings without an entry
-    #[command(after_help = "Exit codes:\n  0  every entry holds, and every finding has one\n  1  otherwise")]
+    #[command(
+        after_help = "Exit codes:\n  0  every entry holds, and every finding has one\n  1  otherwise"
+    )]
     Check {
         /// Patterns of files [default: all]
         #[arg(value_name = "GLOB")]
@@ -55,13 +57,21 @@ pub(super) fn run(context: &Context, args: &BaselineArgs) -> Result<ExitStatus> 
     in_world(context, &stop, |world| act(context, args, &repo, world))
 }
 
-fn act(context: &Context, args: &BaselineArgs, repo: &Repo, world: &World<'_>) -> Result<ExitStatus> {
+fn act(
+    context: &Context,
+    args: &BaselineArgs,
+    repo: &Repo,
+    world: &World<'_>,
+) -> Result<ExitStatus> {
     match &args.command {
         BaselineCommand::Create { files, until } => {
             let added = create(&scope(context, files), repo, *until, world)?;
             let text = match added {
                 0 => "no findings without an entry\n".to_owned(),
-                n => format!("{n} {} deferred in {SHARED}; commit the file\n", findings(n)),
+                n => format!(
+                    "{n} {} deferred in {SHARED}; commit the file\n",
+                    findings(n)
+                ),
             };
             print(&text)
         }
@@ -70,7 +80,11 @@ fn act(context: &Context, args: &BaselineArgs, repo: &Repo, world: &World<'_>) -
             let mut text = format!(
                 "{} {}\n",
                 compared.holding,
-                if compared.holding == 1 { "entry holds" } else { "entries hold" }
+                if compared.holding == 1 {
+                    "entry holds"
+                } else {
+                    "entries hold"
+                }
             );
             let day = today(world.now);
             let stale: Vec<String> = compared.stale.iter().map(|e| named(e, day)).collect();
@@ -78,7 +92,11 @@ fn act(context: &Context, args: &BaselineArgs, repo: &Repo, world: &World<'_>) -
             list("has no entry", compared.uncovered.iter(), &mut text);
             print(&text)?;
             let is_good = compared.stale.is_empty() && compared.uncovered.is_empty();
-            Ok(if is_good { ExitStatus::Pass } else { ExitStatus::Block })
+            Ok(if is_good {
+                ExitStatus::Pass
+            } else {
+                ExitStatus::Block
+            })
         }
         BaselineCommand::Prune => {
             let removed = prune(&scope(context, &[]), repo, world)?;
@@ -89,7 +107,11 @@ fn act(context: &Context, args: &BaselineArgs, repo: &Repo, world: &World<'_>) -
 
 /// Returns the files of the worktree that the command compares with the baseline.
 fn scope(context: &Context, files: &[String]) -> BaselineScope {
-    BaselineScope { dir: context.dir.clone(), config: context.global.config.clone(), files: files.to_vec() }
+    BaselineScope {
+        dir: context.dir.clone(),
+        config: context.global.config.clone(),
+        files: files.to_vec(),
+    }
 }
 
 fn findings(n: usize) -> &'static str {
@@ -107,7 +129,10 @@ fn named(entry: &DecisionEntry, day: Date) -> String {
         Some(date) => format!("expired on {date}"),
         None => "not found any more, or in other lines".to_owned(),
     };
-    format!("{path} {}: {} ({why}; fingerprint {})", entry.rule, entry.line, entry.fingerprint)
+    format!(
+        "{path} {}: {} ({why}; fingerprint {})",
+        entry.rule, entry.line, entry.fingerprint
+    )
 }
 
 fn list<'n>(what: &str, names: impl ExactSizeIterator<Item = &'n String>, text: &mut String) {

@@ -1,5 +1,5 @@
-//! `accept`, `reject`, `defer`: decisions on the findings of a stored review. `confirm` records decisions that an
-//! agent proposed. `findings` lists the findings.
+//! `accept`, `reject`, `defer`: decisions on the findings of a stored review. `confirm` records
+//! decisions that an agent proposed. `findings` lists the findings.
 
 use super::Context;
 use super::history::{find, print, request, write};
@@ -14,8 +14,8 @@ use crate::policy::glob::Globs;
 use crate::review::StoreLocation;
 use crate::rounds;
 use crate::rounds::decide::{
-    ChosenDecision, Confirmation, Decided, Here, ListedFinding, Overruled, confirm as confirm_all, decide, decision,
-    list, still_shared,
+    ChosenDecision, Confirmation, Decided, Here, ListedFinding, Overruled, confirm as confirm_all,
+    decide, decision, list, still_shared,
 };
 use crate::rules::RuleSet;
 use crate::shell;
@@ -87,7 +87,11 @@ pub(super) struct Defer {
 )]
 pub(super) struct Confirm {
     /// Findings: IDs such as F3, or the first digits of fingerprints
-    #[arg(value_name = "FINDING", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(
+        value_name = "FINDING",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
     findings: Vec<String>,
     /// Confirm all proposals about the review
     #[arg(long)]
@@ -151,7 +155,8 @@ enum FindingsFormat {
 }
 
 pub(super) fn date(text: &str) -> std::result::Result<Date, String> {
-    text.parse().map_err(|_| "expected a date such as 2026-01-31".to_owned())
+    text.parse()
+        .map_err(|_| "expected a date such as 2026-01-31".to_owned())
 }
 
 pub(super) fn accept(context: &Context, args: &Accept) -> Result<ExitStatus> {
@@ -182,16 +187,41 @@ impl OpenedReview {
         let (place, _) = rounds::open(&request(context), &context.env)?;
         let repo = Repo::open(&context.dir, &context.env)?;
         let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
-        Ok(Self { id, session, store, place, repo, rules })
+        Ok(Self {
+            id,
+            session,
+            store,
+            place,
+            repo,
+            rules,
+        })
     }
 
     pub(super) fn here<'a>(&'a self, context: &'a Context) -> Here<'a> {
-        let Self { store, place, repo, rules, .. } = self;
-        Here { repo, place, store, rules, env: &context.env, now: jiff::Timestamp::now() }
+        let Self {
+            store,
+            place,
+            repo,
+            rules,
+            ..
+        } = self;
+        Here {
+            repo,
+            place,
+            store,
+            rules,
+            env: &context.env,
+            now: jiff::Timestamp::now(),
+        }
     }
 }
 
-fn record(context: &Context, common: &Common, decision: Decision, until: Option<Date>) -> Result<ExitStatus> {
+fn record(
+    context: &Context,
+    common: &Common,
+    decision: Decision,
+    until: Option<Date>,
+) -> Result<ExitStatus> {
     let opened = OpenedReview::new(context, &common.session)?;
     let choice = ChosenDecision {
         findings: common.findings.clone(),
@@ -207,23 +237,47 @@ fn record(context: &Context, common: &Common, decision: Decision, until: Option<
 
 pub(super) fn confirm(context: &Context, args: &Confirm) -> Result<ExitStatus> {
     let opened = OpenedReview::new(context, &args.session)?;
-    let choice = Confirmation { owner: args.owner.clone(), share: args.share };
-    let decided = confirm_all(&opened.here(context), &opened.session, &args.findings, &choice)?;
+    let choice = Confirmation {
+        owner: args.owner.clone(),
+        share: args.share,
+    };
+    let decided = confirm_all(
+        &opened.here(context),
+        &opened.session,
+        &args.findings,
+        &choice,
+    )?;
     if decided.is_empty() && !context.global.quiet {
-        return print(&format!("no decision is proposed on a finding of review {}\n", opened.id));
+        return print(&format!(
+            "no decision is proposed on a finding of review {}\n",
+            opened.id
+        ));
     }
     recorded(context, &opened, &decided, args.share)
 }
 
 /// Prints recorded decisions.
-fn recorded(context: &Context, opened: &OpenedReview, decided: &[Decided], is_shared: bool) -> Result<ExitStatus> {
+fn recorded(
+    context: &Context,
+    opened: &OpenedReview,
+    decided: &[Decided],
+    is_shared: bool,
+) -> Result<ExitStatus> {
     if context.global.quiet {
         return Ok(ExitStatus::Pass);
     }
     let mut text = String::new();
     for (finding, entry) in decided {
-        let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
-        let name = Inert::new(format!("{} ({}{})", finding.id, finding.rule_id, at(finding)));
+        let until = entry
+            .expires
+            .map(|date| format!(" until {date}"))
+            .unwrap_or_default();
+        let name = Inert::new(format!(
+            "{} ({}{})",
+            finding.id,
+            finding.rule_id,
+            at(finding)
+        ));
         text.push_str(&format!("{} {name}{until}\n", entry.decision.name()));
     }
     match is_shared {
@@ -250,11 +304,25 @@ fn still_there(overruled: &Overruled, session: &SessionId) -> String {
         words.extend(["--reason", &own.reason]);
     }
     words.push("--share");
-    let command = words.into_iter().map(shell::quoted).collect::<Vec<_>>().join(" ");
-    let there = format!("{} still {}s {id} (by {})", crate::disposition::SHARED, verb(shared.decision), shared.owner);
-    let lines =
-        [format!("note: {there}, and in gate mode only that file counts"), format!("hint: to change it: {command}")];
-    lines.iter().map(|line| format!("{}\n", Inert::new(line))).collect()
+    let command = words
+        .into_iter()
+        .map(shell::quoted)
+        .collect::<Vec<_>>()
+        .join(" ");
+    let there = format!(
+        "{} still {}s {id} (by {})",
+        crate::disposition::SHARED,
+        verb(shared.decision),
+        shared.owner
+    );
+    let lines = [
+        format!("note: {there}, and in gate mode only that file counts"),
+        format!("hint: to change it: {command}"),
+    ];
+    lines
+        .iter()
+        .map(|line| format!("{}\n", Inert::new(line)))
+        .collect()
 }
 
 /// Returns the command that records a decision.
@@ -272,7 +340,10 @@ pub(super) fn committed() -> Result<ExitStatus> {
 }
 
 fn to_commit() -> String {
-    format!("commit {} to share the decision\n", crate::disposition::SHARED)
+    format!(
+        "commit {} to share the decision\n",
+        crate::disposition::SHARED
+    )
 }
 
 /// Returns ` at FILE:LINE` of a finding.
@@ -293,23 +364,44 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
         let proposals = all.iter().filter_map(proposal).collect();
         let findings = all.into_iter().map(|l| l.finding).collect();
         let (schema_version, review_id) = (wire::SCHEMA_VERSION, opened.id.to_string());
-        let listed = wire::Findings { schema_version, review_id, findings, proposals };
+        let listed = wire::Findings {
+            schema_version,
+            review_id,
+            findings,
+            proposals,
+        };
         return write(|out| wire::write(&listed, out));
     }
     let mut text = String::new();
     // The columns of a list fit their longest entries.
-    let width = all.iter().map(|l| status(&l.finding).len()).fold(STATUS, usize::max);
+    let width = all
+        .iter()
+        .map(|l| status(&l.finding).len())
+        .fold(STATUS, usize::max);
     let id_width = all.iter().map(|l| l.finding.id.len()).fold(ID, usize::max);
-    for ListedFinding { finding: f, entry, proposal } in &all {
+    for ListedFinding {
+        finding: f,
+        entry,
+        proposal,
+    } in &all
+    {
         let status = status(f);
-        let id = if f.disposition == Disposition::Fixed { "-" } else { &f.id };
+        let id = if f.disposition == Disposition::Fixed {
+            "-"
+        } else {
+            &f.id
+        };
         let place = match (&f.file, f.line) {
             (Some(file), Some(line)) => format!("{file}:{line}  "),
             (Some(file), None) => format!("{file}  "),
             (None, _) => String::new(),
         };
-        let line =
-            format!("{id:<id_width$} {:<10} {status:<width$}  {place}{}: {}", severity(f.severity), f.rule_id, f.title);
+        let line = format!(
+            "{id:<id_width$} {:<10} {status:<width$}  {place}{}: {}",
+            severity(f.severity),
+            f.rule_id,
+            f.title
+        );
         text.push_str(&format!("{}\n", Inert::new(line)));
         if let Some(entry) = entry {
             text.push_str(&format!("     {}\n", Inert::new(explained(entry))));
@@ -317,7 +409,11 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
         if let Some(entry) = proposal {
             let line = format!("proposed: {} {}", entry.decision.name(), explained(entry));
             let command = format!("claude-reviewer confirm {} --session {}", f.id, opened.id);
-            text.push_str(&format!("     {}\n     to record it: {}\n", Inert::new(line), Inert::new(command)));
+            text.push_str(&format!(
+                "     {}\n     to record it: {}\n",
+                Inert::new(line),
+                Inert::new(command)
+            ));
         }
     }
     if all.is_empty() && !context.global.quiet {
@@ -332,8 +428,15 @@ const STATUS: usize = 8;
 
 /// Describes a decision: its author, end date and reason.
 fn explained(entry: &DecisionEntry) -> String {
-    let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
-    let reason = if entry.reason.is_empty() { String::new() } else { format!(": {}", entry.reason) };
+    let until = entry
+        .expires
+        .map(|date| format!(" until {date}"))
+        .unwrap_or_default();
+    let reason = if entry.reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", entry.reason)
+    };
     format!("by {}{until}{reason}", entry.owner)
 }
 
@@ -350,12 +453,17 @@ fn proposal(listed: &ListedFinding) -> Option<wire::Proposal> {
 fn is_wanted(listed: &ListedFinding, args: &Findings, globs: &Globs) -> bool {
     let f = &listed.finding;
     let is_status = args.status.is_empty() || args.status.iter().any(|s| has_status(f, *s));
-    let is_severity = args.severity.is_empty() || args.severity.iter().any(|s| of(*s) == f.severity);
-    let is_file = args.file.is_empty() || f.file.as_deref().is_some_and(|p| globs.matches(&RepoPath::from(p)));
+    let is_severity =
+        args.severity.is_empty() || args.severity.iter().any(|s| of(*s) == f.severity);
+    let is_file = args.file.is_empty()
+        || f.file
+            .as_deref()
+            .is_some_and(|p| globs.matches(&RepoPath::from(p)));
     is_status && is_severity && is_file
 }
 
-/// Returns true if a finding has a status. A finding that is suppressed or waived needs no decision.
+/// Returns true if a finding has a status. A finding that is suppressed or waived needs no
+/// decision.
 fn has_status(finding: &wire::Finding, status: StatusArg) -> bool {
     match status {
         StatusArg::Pending => finding.is_pending(),

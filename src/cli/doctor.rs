@@ -15,8 +15,10 @@ use std::io::{ErrorKind, Write as _};
 
 /// Arguments of `doctor`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit codes:\n  0  the gate can pass and block, and all configured backends are usable\n  \
-    2  cannot read the policy or the repository\n  3  problems found, each with a hint")]
+#[command(
+    after_help = "Exit codes:\n  0  the gate can pass and block, and all configured backends are usable\n  \
+    2  cannot read the policy or the repository\n  3  problems found, each with a hint"
+)]
 pub(super) struct DoctorArgs {
     /// Let each backend review a small change with a known bug; sends one or two requests
     #[arg(long, conflicts_with = "offline")]
@@ -76,18 +78,27 @@ pub(super) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitStatus> {
     }
 }
 
-/// Returns one line for each check, under the title of its section; with `--quiet` only the problems.
+/// Returns one line for each check, under the title of its section; with `--quiet` only the
+/// problems.
 fn human(diagnosis: &Diagnosis, style: &Style) -> String {
     let mut text = String::new();
     for section in &diagnosis.sections {
-        let checks: Vec<_> = section.checks.iter().filter(|c| !style.quiet || is_problem(c)).collect();
+        let checks: Vec<_> = section
+            .checks
+            .iter()
+            .filter(|c| !style.quiet || is_problem(c))
+            .collect();
         if checks.is_empty() {
             continue;
         }
         if !text.is_empty() {
             text.push('\n');
         }
-        let names = checks.iter().map(|c| width(c.name)).max().unwrap_or_default();
+        let names = checks
+            .iter()
+            .map(|c| width(c.name))
+            .max()
+            .unwrap_or_default();
         // Two spaces, the state and the name, each followed by spaces.
         let indent = 2 + 9 + names + 2;
         text.push_str(&format!("{}\n", Inert::new(&section.title).guarded()));
@@ -100,12 +111,19 @@ fn human(diagnosis: &Diagnosis, style: &Style) -> String {
             };
             let pad = " ".repeat(9 - word.len());
             let name = format!("{}{}", check.name, " ".repeat(names - width(check.name)));
-            let mut lines = wrap(Inert::new(&check.text).as_str(), style.width.saturating_sub(indent));
+            let mut lines = wrap(
+                Inert::new(&check.text).as_str(),
+                style.width.saturating_sub(indent),
+            );
             if let Some(hint) = &check.hint {
                 let hint = format!("hint: {}", Inert::new(hint));
                 lines.extend(wrap(&hint, style.width.saturating_sub(indent)));
             }
-            let head = format!("  {}{pad}{name}  {}", paint(word, color, style), lines.remove(0));
+            let head = format!(
+                "  {}{pad}{name}  {}",
+                paint(word, color, style),
+                lines.remove(0)
+            );
             text.push_str(&format!("{}\n", head.trim_end()));
             for line in lines {
                 text.push_str(&format!("{}{line}\n", " ".repeat(indent)));
@@ -116,12 +134,30 @@ fn human(diagnosis: &Diagnosis, style: &Style) -> String {
         text.push('\n');
     }
     text + &match diagnosis.problems() {
-        0 => format!("{}\n", paint("the gate works: it can pass and block", AnsiColor::Green, style)),
-        1 => format!("{}\n", paint("1 problem: the gate does not work as configured", AnsiColor::Red, style)),
+        0 => format!(
+            "{}\n",
+            paint(
+                "the gate works: it can pass and block",
+                AnsiColor::Green,
+                style
+            )
+        ),
+        1 => format!(
+            "{}\n",
+            paint(
+                "1 problem: the gate does not work as configured",
+                AnsiColor::Red,
+                style
+            )
+        ),
         n => {
             format!(
                 "{}\n",
-                paint(&format!("{n} problems: the gate does not work as configured"), AnsiColor::Red, style)
+                paint(
+                    &format!("{n} problems: the gate does not work as configured"),
+                    AnsiColor::Red,
+                    style
+                )
             )
         }
     }
@@ -135,7 +171,11 @@ fn is_problem(check: &DoctorCheck) -> bool {
 /// Returns a text in bold and in a color, if the style has colors.
 fn paint(text: &str, color: AnsiColor, style: &Style) -> String {
     match style.color {
-        true => format!("{}{text}{}", color.on_default().bold().render(), anstyle::Reset.render()),
+        true => format!(
+            "{}{text}{}",
+            color.on_default().bold().render(),
+            anstyle::Reset.render()
+        ),
         false => text.to_owned(),
     }
 }

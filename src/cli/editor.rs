@@ -21,21 +21,29 @@ enum Syntax {
 impl Syntax {
     /// Returns the syntax of a program by its name.
     fn of(program: &str) -> Self {
-        let name = Path::new(program).file_stem().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let name = Path::new(program)
+            .file_stem()
+            .map(|n| n.to_string_lossy().to_lowercase())
+            .unwrap_or_default();
         match name.as_str() {
-            "vi" | "vim" | "nvim" | "gvim" | "mvim" | "view" | "nano" | "rnano" | "pico" | "emacs" | "emacsclient"
-            | "micro" | "kak" | "mg" | "joe" | "jed" | "ne" | "mcedit" | "gedit" | "vis" | "elvis" | "nvi" | "ex" => {
+            "vi" | "vim" | "nvim" | "gvim" | "mvim" | "view" | "nano" | "rnano" | "pico"
+            | "emacs" | "emacsclient" | "micro" | "kak" | "mg" | "joe" | "jed" | "ne"
+            | "mcedit" | "gedit" | "vis" | "elvis" | "nvi" | "ex" => Self::Plus,
+            "hx" | "helix" | "subl" | "sublime_text" | "zed" | "zeditor" | "lapce" | "atom" => {
+                Self::Colon
+            }
+            "code" | "code-insiders" | "code-oss" | "codium" | "vscodium" | "cursor"
+            | "windsurf" | "positron" => Self::Goto,
+            "kate" | "mate" | "idea" | "pycharm" | "clion" | "goland" | "rustrover"
+            | "webstorm" | "phpstorm" => Self::Line,
+            // `emacs-29.1` and `vim.basic` are vim and emacs too.
+            other
+                if other.starts_with("vim")
+                    || other.starts_with("emacs")
+                    || other.starts_with("nvim") =>
+            {
                 Self::Plus
             }
-            "hx" | "helix" | "subl" | "sublime_text" | "zed" | "zeditor" | "lapce" | "atom" => Self::Colon,
-            "code" | "code-insiders" | "code-oss" | "codium" | "vscodium" | "cursor" | "windsurf" | "positron" => {
-                Self::Goto
-            }
-            "kate" | "mate" | "idea" | "pycharm" | "clion" | "goland" | "rustrover" | "webstorm" | "phpstorm" => {
-                Self::Line
-            }
-            // `emacs-29.1` and `vim.basic` are vim and emacs too.
-            other if other.starts_with("vim") || other.starts_with("emacs") || other.starts_with("nvim") => Self::Plus,
             _ => Self::None,
         }
     }
@@ -48,8 +56,8 @@ pub(super) struct EditorCommand {
     pub(super) args: Vec<OsString>,
 }
 
-/// Returns the command that opens a file at a line. `editor` is the value of `VISUAL` or `EDITOR`, which may have
-/// options. `None` if it names no program, or if a quote is not closed.
+/// Returns the command that opens a file at a line. `editor` is the value of `VISUAL` or `EDITOR`,
+/// which may have options. `None` if it names no program, or if a quote is not closed.
 pub(super) fn command(editor: &str, file: &Path, line: Option<u32>) -> Option<EditorCommand> {
     let mut words = words(editor)?.into_iter();
     let program = words.next()?;
@@ -58,7 +66,9 @@ pub(super) fn command(editor: &str, file: &Path, line: Option<u32>) -> Option<Ed
         (Syntax::Plus, Some(line)) => args.extend([format!("+{line}").into(), file.into()]),
         (Syntax::Colon, Some(line)) => args.push(with_line(file, line)),
         (Syntax::Goto, Some(line)) => args.extend(["--goto".into(), with_line(file, line)]),
-        (Syntax::Line, Some(line)) => args.extend(["--line".into(), line.to_string().into(), file.into()]),
+        (Syntax::Line, Some(line)) => {
+            args.extend(["--line".into(), line.to_string().into(), file.into()])
+        }
         (_, None) | (Syntax::None, _) => args.push(file.into()),
     }
     Some(EditorCommand { program, args })
@@ -108,7 +118,10 @@ mod tests {
 
     fn shown(editor: &str, line: Option<u32>) -> Option<Vec<String>> {
         let command = command(editor, Path::new("/r/a b.py"), line)?;
-        let args = command.args.iter().map(|a| a.to_string_lossy().into_owned());
+        let args = command
+            .args
+            .iter()
+            .map(|a| a.to_string_lossy().into_owned());
         Some(std::iter::once(command.program).chain(args).collect())
     }
 
@@ -116,7 +129,10 @@ mod tests {
     fn editors_open_the_line_in_their_own_syntax() {
         for (editor, expected) in [
             ("vim", &["vim", "+7", "/r/a b.py"][..]),
-            ("/usr/bin/nvim -u NONE", &["/usr/bin/nvim", "-u", "NONE", "+7", "/r/a b.py"]),
+            (
+                "/usr/bin/nvim -u NONE",
+                &["/usr/bin/nvim", "-u", "NONE", "+7", "/r/a b.py"],
+            ),
             ("emacsclient -t", &["emacsclient", "-t", "+7", "/r/a b.py"]),
             ("vim.basic", &["vim.basic", "+7", "/r/a b.py"]),
             ("nano", &["nano", "+7", "/r/a b.py"]),
@@ -124,8 +140,14 @@ mod tests {
             ("hx", &["hx", "/r/a b.py:7"]),
             ("kate", &["kate", "--line", "7", "/r/a b.py"]),
             ("ed", &["ed", "/r/a b.py"]),
-            ("'/opt/my editor/vim' -n", &["/opt/my editor/vim", "-n", "+7", "/r/a b.py"]),
-            ("\"/opt/a \\\"b\" x\\ y", &["/opt/a \"b", "x y", "/r/a b.py"]),
+            (
+                "'/opt/my editor/vim' -n",
+                &["/opt/my editor/vim", "-n", "+7", "/r/a b.py"],
+            ),
+            (
+                "\"/opt/a \\\"b\" x\\ y",
+                &["/opt/a \"b", "x y", "/r/a b.py"],
+            ),
         ] {
             assert_eq!(shown(editor, Some(7)).unwrap(), expected, "{editor}");
         }

@@ -1,4 +1,5 @@
-//! `fix`: lets a model fix findings in a private copy, verifies the result, and applies it after approval.
+//! `fix`: lets a model fix findings in a private copy, verifies the result, and applies it after
+//! approval.
 
 mod ask;
 mod flags;
@@ -75,7 +76,10 @@ pub(super) struct FixArgs {
 pub(super) fn run(context: &Context, args: &FixArgs) -> Result<ExitStatus> {
     let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !args.yes && !has_person {
-        let flags = Flags { yes: true, ..Flags::of(context, args) };
+        let flags = Flags {
+            yes: true,
+            ..Flags::of(context, args)
+        };
         let error = Error::usage("a fix needs approval, and standard input is not a terminal");
         return Err(error.hint_person(command(&args.findings, &args.session, &flags.words())));
     }
@@ -84,7 +88,14 @@ pub(super) fn run(context: &Context, args: &FixArgs) -> Result<ExitStatus> {
         patch::check(&context.dir.join(file), &without_patch(context, args))?;
     }
     let stop = Stop::default();
-    let result = signals::heard(&stop, || Steps { context, args, stop: &stop }.all());
+    let result = signals::heard(&stop, || {
+        Steps {
+            context,
+            args,
+            stop: &stop,
+        }
+        .all()
+    });
     match signals::ended(&stop) {
         Some(status) => {
             if let Err(e) = &result {
@@ -98,7 +109,10 @@ pub(super) fn run(context: &Context, args: &FixArgs) -> Result<ExitStatus> {
 
 /// Returns the command that the user ran, without its option for a patch.
 fn without_patch(context: &Context, args: &FixArgs) -> String {
-    let flags = Flags { patch: None, ..Flags::of(context, args) };
+    let flags = Flags {
+        patch: None,
+        ..Flags::of(context, args)
+    };
     command(&args.findings, &args.session, &flags.words())
 }
 
@@ -106,7 +120,13 @@ fn without_patch(context: &Context, args: &FixArgs) -> String {
 fn command(findings: &[String], session: &str, flags: &[String]) -> String {
     let session = ["--session".to_owned(), session.to_owned()];
     let words = findings.iter().chain(&session).chain(flags);
-    format!("claude-reviewer fix {}", words.map(|w| shell::quoted(w)).collect::<Vec<_>>().join(" "))
+    format!(
+        "claude-reviewer fix {}",
+        words
+            .map(|w| shell::quoted(w))
+            .collect::<Vec<_>>()
+            .join(" ")
+    )
 }
 
 /// The steps of one run.
@@ -134,10 +154,15 @@ impl Steps<'_> {
         if !self.is_plan_approved(&mut fixing)? {
             return self.declined(fixing, "the plan was not approved; nothing was changed\n");
         }
-        let ended =
-            self.in_world(|world| fixing.execute(world, &mut |number, reasons| self.report_failure(number, reasons)))?;
+        let ended = self.in_world(|world| {
+            fixing.execute(world, &mut |number, reasons| {
+                self.report_failure(number, reasons)
+            })
+        })?;
         match ended {
-            Ended::Interrupted => Err(Error::incomplete("the fix was interrupted; the worktree is unchanged")),
+            Ended::Interrupted => Err(Error::incomplete(
+                "the fix was interrupted; the worktree is unchanged",
+            )),
             Ended::Failed(verdict, reasons) => self.failed(&fixing, verdict, &reasons),
             Ended::Verified(notes) => {
                 let notes: String = notes.iter().map(|n| shown(&format!("note: {n}"))).collect();
@@ -150,7 +175,10 @@ impl Steps<'_> {
 
     /// Reports why an attempt failed.
     fn report_failure(&self, number: u32, reasons: &[String]) {
-        let text: String = reasons.iter().map(|r| shown(&format!("attempt {number} failed: {r}"))).collect();
+        let text: String = reasons
+            .iter()
+            .map(|r| shown(&format!("attempt {number} failed: {r}")))
+            .collect();
         clear_progress();
         // The result has the same text.
         let _ = self.tell(&text);
@@ -175,7 +203,11 @@ impl Steps<'_> {
     }
 
     fn tell(&self, text: &str) -> Result<ExitStatus> {
-        if self.context.global.quiet { Ok(ExitStatus::Pass) } else { print(text) }
+        if self.context.global.quiet {
+            Ok(ExitStatus::Pass)
+        } else {
+            print(text)
+        }
     }
 
     /// Shows the plan and asks about it.
@@ -187,7 +219,9 @@ impl Steps<'_> {
         loop {
             match ask(ApprovalSubject::Plan, self.stop) {
                 ApprovalAnswer::Yes => return Ok(true),
-                ApprovalAnswer::No | ApprovalAnswer::Skip | ApprovalAnswer::Ended => return Ok(false),
+                ApprovalAnswer::No | ApprovalAnswer::Skip | ApprovalAnswer::Ended => {
+                    return Ok(false);
+                }
                 ApprovalAnswer::Edit => match self.edit(fixing) {
                     // The model was paid for the plan, which can still be executed unchanged.
                     Err(e) if self.stop.signal().is_none() => super::print_error(&e),
@@ -199,12 +233,20 @@ impl Steps<'_> {
 
     /// Opens the plan in the editor of the user.
     fn edit(&self, fixing: &mut Fixing) -> Result<()> {
-        let mut file = tempfile::Builder::new().prefix("plan-").suffix(".md").tempfile().map_err(|e| unedited(&e))?;
-        file.write_all(fixing.plan_text().as_bytes()).map_err(|e| unedited(&e))?;
-        process::edit(file.path(), &self.context.env, Some(&self.context.dir)).map_err(|e| unedited(&e))?;
+        let mut file = tempfile::Builder::new()
+            .prefix("plan-")
+            .suffix(".md")
+            .tempfile()
+            .map_err(|e| unedited(&e))?;
+        file.write_all(fixing.plan_text().as_bytes())
+            .map_err(|e| unedited(&e))?;
+        process::edit(file.path(), &self.context.env, Some(&self.context.dir))
+            .map_err(|e| unedited(&e))?;
         let text = std::fs::read_to_string(file.path()).map_err(|e| unedited(&e))?;
         if text.trim().is_empty() {
-            return self.tell("the edited plan is empty; the plan stays\n").map(drop);
+            return self
+                .tell("the edited plan is empty; the plan stays\n")
+                .map(drop);
         }
         if text != fixing.plan_text() {
             fixing.set_plan(&text)?;
@@ -217,32 +259,44 @@ impl Steps<'_> {
     fn finish(&self, mut fixing: Fixing) -> Result<ExitStatus> {
         if let Some(file) = &self.args.patch {
             let file = self.context.dir.join(file);
-            let written = patch::write(&file, &fixing.patch(), &without_patch(self.context, self.args));
+            let written = patch::write(
+                &file,
+                &fixing.patch(),
+                &without_patch(self.context, self.args),
+            );
             written.map_err(|e| self.with_kept_patch(e, &fixing))?;
             fixing.end(FixOutcome::Patched)?;
             let command = Inert::new(patch::quoted(&file)).to_string();
             let file = Inert::new(file.display().to_string()).to_string();
-            return self.tell(&format!("wrote {file}; apply it with: git apply {command}\n"));
+            return self.tell(&format!(
+                "wrote {file}; apply it with: git apply {command}\n"
+            ));
         }
-        if !self.args.yes && !matches!(ask(ApprovalSubject::Change, self.stop), ApprovalAnswer::Yes) {
+        if !self.args.yes && !matches!(ask(ApprovalSubject::Change, self.stop), ApprovalAnswer::Yes)
+        {
             return self.declined(fixing, "the change was not applied\n");
         }
         if self.stop.signal().is_some() {
             fixing.end(FixOutcome::Interrupted)?;
-            return Err(Error::incomplete("the fix was interrupted; the worktree is unchanged"));
+            return Err(Error::incomplete(
+                "the fix was interrupted; the worktree is unchanged",
+            ));
         }
         let ids = ids(&fixing);
         let written = fixing.write().map_err(|e| self.with_patch(e, &fixing))?;
         let files = Inert::new(written.join(", "));
-        self.tell(&format!("fixed {ids} in {files}; {}\n", fixing.next_round()))
+        self.tell(&format!(
+            "fixed {ids} in {files}; {}\n",
+            fixing.next_round()
+        ))
     }
 
     /// Saves a conflicting change as a patch, so that paid work is not lost.
     fn with_patch(&self, mut error: Error, fixing: &Fixing) -> Error {
         if let Some(file) = self.kept(fixing) {
             error.hints.clear();
-            // A three-way merge needs the base as a git object, and the base may be an uncommitted state of the
-            // worktree.
+            // A three-way merge needs the base as a git object, and the base may be an uncommitted
+            // state of the worktree.
             error = error.hint(format!(
                 "merge it by hand; what does not apply is written to files *.rej: git -C {} apply --reject {}",
                 patch::quoted(fixing.top()),
@@ -258,7 +312,9 @@ impl Steps<'_> {
             None => error,
             Some(file) => {
                 let (top, file) = (patch::quoted(fixing.top()), patch::quoted(&file));
-                error.hint(format!("the verified change was kept; to apply it: git -C {top} apply {file}"))
+                error.hint(format!(
+                    "the verified change was kept; to apply it: git -C {top} apply {file}"
+                ))
             }
         }
     }
@@ -271,14 +327,26 @@ impl Steps<'_> {
 
     fn declined(&self, mut fixing: Fixing, text: &str) -> Result<ExitStatus> {
         let is_stopped = self.stop.signal().is_some();
-        fixing.end(if is_stopped { FixOutcome::Interrupted } else { FixOutcome::Declined })?;
+        fixing.end(if is_stopped {
+            FixOutcome::Interrupted
+        } else {
+            FixOutcome::Declined
+        })?;
         self.tell(text)
     }
 
     /// Reports why there is no fix, and the next steps.
-    fn failed(&self, fixing: &Fixing, verdict: AttemptVerdict, reasons: &[String]) -> Result<ExitStatus> {
+    fn failed(
+        &self,
+        fixing: &Fixing,
+        verdict: AttemptVerdict,
+        reasons: &[String],
+    ) -> Result<ExitStatus> {
         let (session, ids) = (fixing.session(), ids(fixing));
-        let why = reasons.first().map(|r| r.lines().next().unwrap_or_default().to_owned()).unwrap_or_default();
+        let why = reasons
+            .first()
+            .map(|r| r.lines().next().unwrap_or_default().to_owned())
+            .unwrap_or_default();
         let message = format!("no fix of {ids} was verified, and the worktree is unchanged: {why}");
         let names: Vec<String> = fixing.findings().0.iter().map(|f| f.id.clone()).collect();
         let history = format!("see the attempts: claude-reviewer history {session}");
@@ -290,19 +358,30 @@ impl Steps<'_> {
                     .hint_person("check the backends: claude-reviewer doctor")
                     .hint_person(history));
             }
-            AttemptVerdict::Forbidden if fixing.refused().is_empty() => {
-                Error::usage(message).hint_person(by_hand).hint_person(history)
-            }
+            AttemptVerdict::Forbidden if fixing.refused().is_empty() => Error::usage(message)
+                .hint_person(by_hand)
+                .hint_person(history),
             AttemptVerdict::Forbidden => {
                 let allow = [flags.allow.as_slice(), fixing.refused()].concat();
-                let command = command(&names, &session.to_string(), &Flags { allow, ..flags }.words());
-                Error::usage(message).hint_person(format!("to permit it: {command}")).hint_person(history)
+                let command = command(
+                    &names,
+                    &session.to_string(),
+                    &Flags { allow, ..flags }.words(),
+                );
+                Error::usage(message)
+                    .hint_person(format!("to permit it: {command}"))
+                    .hint_person(history)
             }
             AttemptVerdict::NoChange => {
-                let other = Flags { backend: vec!["NAME".to_owned()], model: None, ..flags };
+                let other = Flags {
+                    backend: vec!["NAME".to_owned()],
+                    model: None,
+                    ..flags
+                };
                 let other = command(&names, &session.to_string(), &other.words());
                 let names = names.join(" ");
-                let reject = format!("claude-reviewer reject {names} --session {session} --reason TEXT");
+                let reject =
+                    format!("claude-reviewer reject {names} --session {session} --reason TEXT");
                 Error::usage(message)
                     .hint_person(format!("try another backend: {other}"))
                     .hint_person(format!("or {by_hand}"))
@@ -323,7 +402,13 @@ fn unedited(e: &std::io::Error) -> Error {
 }
 
 fn ids(fixing: &Fixing) -> String {
-    fixing.findings().0.iter().map(|f| f.id.clone()).collect::<Vec<_>>().join(", ")
+    fixing
+        .findings()
+        .0
+        .iter()
+        .map(|f| f.id.clone())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Lists the findings to fix, and how they were selected.
@@ -333,25 +418,53 @@ fn introduction(fixing: &Fixing) -> String {
     match chosen {
         Chosen::Named => {}
         Chosen::Accepted => text.push_str("fixing the accepted findings\n"),
-        Chosen::Blocking => text.push_str("nothing was decided yet; fixing the findings that block\n"),
+        Chosen::Blocking => {
+            text.push_str("nothing was decided yet; fixing the findings that block\n")
+        }
     }
     for f in findings {
         let line = f.line.map(|line| format!(":{line}")).unwrap_or_default();
-        let place = f.file.as_ref().map(|file| format!(" at {file}{line}")).unwrap_or_default();
-        text.push_str(&shown(&format!("{} {}: {}{place}", f.id, f.rule_id, f.title)));
+        let place = f
+            .file
+            .as_ref()
+            .map(|file| format!(" at {file}{line}"))
+            .unwrap_or_default();
+        text.push_str(&shown(&format!(
+            "{} {}: {}{place}",
+            f.id, f.rule_id, f.title
+        )));
     }
-    text.extend(fixing.left_out().iter().map(|why| shown(&format!("note: left out: {why}"))));
+    text.extend(
+        fixing
+            .left_out()
+            .iter()
+            .map(|why| shown(&format!("note: left out: {why}"))),
+    );
     text
 }
 
 /// Returns the plan for the user, with the limits of the change.
 fn plan(fixing: &Fixing) -> String {
     let stored = fixing.stored();
-    let backend = stored.plan.as_ref().map(|p| p.backend.as_str()).unwrap_or_default();
-    let mut text = shown(&format!("\nplan by {backend}: {}", fixing.plan_text().trim_end()));
-    let files = stored.plan.iter().flat_map(|p| &p.steps).flat_map(|s| &s.files).map(String::as_str);
+    let backend = stored
+        .plan
+        .as_ref()
+        .map(|p| p.backend.as_str())
+        .unwrap_or_default();
+    let mut text = shown(&format!(
+        "\nplan by {backend}: {}",
+        fixing.plan_text().trim_end()
+    ));
+    let files = stored
+        .plan
+        .iter()
+        .flat_map(|p| &p.steps)
+        .flat_map(|s| &s.files)
+        .map(String::as_str);
     for (path, class) in fixing.forbidden(files) {
-        text.push_str(&shown(&format!("note: {path} is {class}; to permit a change: --allow {path}")));
+        text.push_str(&shown(&format!(
+            "note: {path} is {class}; to permit a change: --allow {path}"
+        )));
     }
     text.push('\n');
     text

@@ -28,7 +28,8 @@ pub(super) fn man() -> Result<ExitStatus, Error> {
     let mut command = super::Cli::command().disable_help_subcommand(true);
     command.build();
     let mut page = Vec::new();
-    man_page(&command, &mut page).map_err(|e| Error::usage("the manual page cannot be written").caused_by(&e))?;
+    man_page(&command, &mut page)
+        .map_err(|e| Error::usage("the manual page cannot be written").caused_by(&e))?;
     print(&page)
 }
 
@@ -49,7 +50,13 @@ fn man_page(command: &clap::Command, page: &mut Vec<u8>) -> std::io::Result<()> 
         }
         let mut section = Vec::new();
         // The global options are listed once, in the main section.
-        let own = sub.clone().mut_args(|a| if a.is_global_set() || a.get_id() == "help" { a.hide(true) } else { a });
+        let own = sub.clone().mut_args(|a| {
+            if a.is_global_set() || a.get_id() == "help" {
+                a.hide(true)
+            } else {
+                a
+            }
+        });
         let man = clap_mangen::Man::new(own);
         man.render_synopsis_section(&mut section)?;
         man.render_description_section(&mut section)?;
@@ -57,9 +64,17 @@ fn man_page(command: &clap::Command, page: &mut Vec<u8>) -> std::io::Result<()> 
         if sub.get_after_help().is_some() || sub.get_after_long_help().is_some() {
             man.render_extra_section(&mut section)?;
         }
-        let name = sub.get_bin_name().unwrap_or(sub.get_name()).to_uppercase().replace('-', "\\-");
+        let name = sub
+            .get_bin_name()
+            .unwrap_or(sub.get_name())
+            .to_uppercase()
+            .replace('-', "\\-");
         page.extend_from_slice(format!(".SH \"{name}\"\n").as_bytes());
-        page.extend_from_slice(String::from_utf8_lossy(&section).replace(".SH ", ".SS ").as_bytes());
+        page.extend_from_slice(
+            String::from_utf8_lossy(&section)
+                .replace(".SH ", ".SS ")
+                .as_bytes(),
+        );
         let mut nested: Vec<_> = sub.get_subcommands().collect();
         nested.reverse();
         rest.extend(nested);
@@ -76,7 +91,9 @@ fn exit_section() -> String {
 fn print(text: &[u8]) -> Result<ExitStatus, Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::usage("the output cannot be written").caused_by(&e)),
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::usage("the output cannot be written").caused_by(&e))
+        }
         _ => Ok(ExitStatus::Pass),
     }
 }

@@ -92,7 +92,9 @@ enum SessionsFormat {
 
 /// The names of the forms of reports, with their help.
 fn formats() -> impl clap::builder::TypedValueParser<Value = ReportFormat> {
-    let values = ReportFormat::ALL.iter().map(|f| PossibleValue::new(f.name()).help(f.help()));
+    let values = ReportFormat::ALL
+        .iter()
+        .map(|f| PossibleValue::new(f.name()).help(f.help()));
     PossibleValuesParser::new(values).try_map(|name| ReportFormat::parse(&name))
 }
 
@@ -110,14 +112,19 @@ pub(super) fn run(context: &Context, args: &HistoryArgs) -> Result<ExitStatus> {
             Some(id) => session(context, id, args.format),
         },
         Some(HistoryCommand::Show { id, round, format }) => show(context, id, *round, *format),
-        Some(HistoryCommand::Verify { id, head }) => verify(context, id.as_deref(), head.as_deref()),
+        Some(HistoryCommand::Verify { id, head }) => {
+            verify(context, id.as_deref(), head.as_deref())
+        }
         Some(HistoryCommand::Prune { keep, damaged }) => prune(context, *keep, *damaged),
     }
 }
 
 /// Creates a request that only locates the store.
 pub(super) fn request(context: &Context) -> ReviewRequest {
-    ReviewRequest { config: context.global.config.clone(), ..ReviewRequest::new(Source::Auto, context.dir.clone()) }
+    ReviewRequest {
+        config: context.global.config.clone(),
+        ..ReviewRequest::new(Source::Auto, context.dir.clone())
+    }
 }
 
 /// Opens the store, if it exists.
@@ -135,22 +142,33 @@ pub(super) fn find(context: &Context, name: &str) -> Result<(Store, SessionId, S
 }
 
 fn unknown(id: SessionId) -> Error {
-    Error::usage(format!("review {id} not found")).hint("list stored reviews: claude-reviewer history")
+    Error::usage(format!("review {id} not found"))
+        .hint("list stored reviews: claude-reviewer history")
 }
 
 fn list(context: &Context, limit: usize, shape: SessionsFormat) -> Result<ExitStatus> {
     let (place, store) = store(context)?;
     let history = match store {
         Some(store) => store.list(limit)?,
-        None => History { schema_version: STORED_VERSION, sessions: Vec::new(), damaged: Vec::new() },
+        None => History {
+            schema_version: STORED_VERSION,
+            sessions: Vec::new(),
+            damaged: Vec::new(),
+        },
     };
     match shape {
         SessionsFormat::Json => write(|out| wire::write(&history, out)),
         SessionsFormat::Human => {
             for damaged in &history.damaged {
-                let mut line = format!("warning: review {} cannot be read: {}", damaged.review_id, damaged.why);
+                let mut line = format!(
+                    "warning: review {} cannot be read: {}",
+                    damaged.review_id, damaged.why
+                );
                 if let Some(aside) = &damaged.moved_to {
-                    line.push_str(&format!("; its remains are in {}/{aside}", place.history.path));
+                    line.push_str(&format!(
+                        "; its remains are in {}/{aside}",
+                        place.history.path
+                    ));
                 }
                 eprint(&line);
             }
@@ -173,33 +191,55 @@ fn session(context: &Context, name: &str, shape: SessionsFormat) -> Result<ExitS
     let (_, _, session) = find(context, name)?;
     match shape {
         SessionsFormat::Json => write(|out| wire::write(&session, out)),
-        SessionsFormat::Human => print(&page::session(&session, &style(context, &context.env), jiff::Timestamp::now())),
+        SessionsFormat::Human => print(&page::session(
+            &session,
+            &style(context, &context.env),
+            jiff::Timestamp::now(),
+        )),
     }
 }
 
-fn show(context: &Context, name: &str, round: Option<u32>, format: ReportFormat) -> Result<ExitStatus> {
+fn show(
+    context: &Context,
+    name: &str,
+    round: Option<u32>,
+    format: ReportFormat,
+) -> Result<ExitStatus> {
     let (store, id, session) = find(context, name)?;
     let number = round.unwrap_or(u32::try_from(session.rounds.len()).unwrap_or(u32::MAX));
-    let at = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
+    let at = usize::try_from(number)
+        .unwrap_or(usize::MAX)
+        .saturating_sub(1);
     // The error for an unknown round lists the existing ones.
     let change = store.change(&id, number)?;
-    let Some(round) = session.rounds.get(at) else { return Err(unknown(id)) };
+    let Some(round) = session.rounds.get(at) else {
+        return Err(unknown(id));
+    };
     if format == ReportFormat::Json {
         // Print it as stored, without conversion.
         return write(|out| wire::write(&round.review.report, out));
     }
     let mut review = recall::review(&round.review.report, &change);
     review.source.label.clone_from(&session.request.label);
-    review.record = Some(Record { text: change, left_out: round.review.change.left_out.clone() });
+    review.record = Some(Record {
+        text: change,
+        left_out: round.review.change.left_out.clone(),
+    });
     // Formats for forges remove words of tickets, so the tickets must be known.
     let repo = Repo::find(&context.dir, &context.env)?;
-    crate::context::recall(&mut review.context, &context.env, repo.as_ref().and_then(Repo::worktree));
+    crate::context::recall(
+        &mut review.context,
+        &context.env,
+        repo.as_ref().and_then(Repo::worktree),
+    );
     let style = style(context, &context.env);
     write(|out| report::render(&review, format, &style, out))
 }
 
 fn verify(context: &Context, name: Option<&str>, noted: Option<&str>) -> Result<ExitStatus> {
-    let id = name.map(|n| rounds::named(n, &request(context), &context.env)).transpose()?;
+    let id = name
+        .map(|n| rounds::named(n, &request(context), &context.env))
+        .transpose()?;
     let (_, store) = store(context)?;
     let checked = match (&store, id) {
         (Some(store), id) => store.verify(id.as_ref(), noted)?,
@@ -210,7 +250,11 @@ fn verify(context: &Context, name: Option<&str>, noted: Option<&str>) -> Result<
     if checked.iter().any(|c| !c.edits.is_empty()) {
         return Ok(ExitStatus::Block);
     }
-    Ok(if checked.iter().any(|c| c.newer.is_some()) { ExitStatus::Incomplete } else { ExitStatus::Pass })
+    Ok(if checked.iter().any(|c| c.newer.is_some()) {
+        ExitStatus::Incomplete
+    } else {
+        ExitStatus::Pass
+    })
 }
 
 fn prune(context: &Context, keep: Option<usize>, damaged: bool) -> Result<ExitStatus> {
@@ -229,16 +273,31 @@ fn prune(context: &Context, keep: Option<usize>, damaged: bool) -> Result<ExitSt
     }
     let mut text = String::new();
     if damaged {
-        discarded.iter().for_each(|name| text.push_str(&format!("removed {}, which was damaged\n", Inert::new(name))));
-        text.push_str(&format!("{} removed\n", page::plural(discarded.len(), "damaged review")));
+        discarded.iter().for_each(|name| {
+            text.push_str(&format!(
+                "removed {}, which was damaged\n",
+                Inert::new(name)
+            ))
+        });
+        text.push_str(&format!(
+            "{} removed\n",
+            page::plural(discarded.len(), "damaged review")
+        ));
     }
     if keep.is_none() {
         return print(&text);
     }
     text.extend(pruned.removed.iter().map(|id| format!("removed {id}\n")));
-    text.push_str(&format!("{} removed, {} kept\n", page::reviews(pruned.removed.len()), pruned.kept));
+    text.push_str(&format!(
+        "{} removed, {} kept\n",
+        page::reviews(pruned.removed.len()),
+        pruned.kept
+    ));
     if pruned.swept > 0 {
-        text.push_str(&format!("{} left by broken runs removed\n", page::plural(pruned.swept, "file")));
+        text.push_str(&format!(
+            "{} left by broken runs removed\n",
+            page::plural(pruned.swept, "file")
+        ));
     }
     print(&text)
 }
@@ -248,7 +307,9 @@ pub(super) fn print(text: &str) -> Result<ExitStatus> {
     write(|out| out.write_all(text.as_bytes()))
 }
 
-pub(super) fn write(f: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> Result<ExitStatus> {
+pub(super) fn write(
+    f: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
+) -> Result<ExitStatus> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     match f(&mut out).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {

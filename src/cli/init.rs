@@ -44,7 +44,8 @@ enum Platform {
     Jenkins,
 }
 
-/// A CI file: its path in the repository, its content, and the next step as a sentence without its period.
+/// A CI file: its path in the repository, its content, and the next step as a sentence without its
+/// period.
 struct CiJob {
     path: &'static str,
     text: &'static str,
@@ -60,7 +61,8 @@ impl CiJob {
 
 impl Platform {
     fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |v| v.get_name().to_owned())
+        self.to_possible_value()
+            .map_or_else(String::new, |v| v.get_name().to_owned())
     }
 
     fn job(self) -> CiJob {
@@ -94,8 +96,9 @@ impl Platform {
         }
     }
 
-    /// Guesses the platform from the files at the top of the repository and from its remotes. Returns `None` if the
-    /// CI file of that platform exists: a default answer must not lead to an error.
+    /// Guesses the platform from the files at the top of the repository and from its remotes.
+    /// Returns `None` if the CI file of that platform exists: a default answer must not lead to an
+    /// error.
     fn guess(top: &Path, repo: &Repo) -> Option<Self> {
         let by_file = [
             (".github", Self::Github),
@@ -104,11 +107,27 @@ impl Platform {
             ("azure-pipelines.yml", Self::Azure),
             ("Jenkinsfile", Self::Jenkins),
         ];
-        let found = by_file.into_iter().find(|(name, _)| top.join(name).exists()).map(|(_, platform)| platform);
-        let urls: Vec<String> = repo.remotes().iter().flat_map(|r| repo.remote_urls(r)).collect();
-        let by_host = [("github", Self::Github), ("gitlab", Self::Gitlab), ("bitbucket", Self::Bitbucket)];
-        let of_remote = by_host.into_iter().find(|(host, _)| urls.iter().any(|u| u.contains(host))).map(|(_, p)| p);
-        found.or(of_remote).filter(|platform| !platform.job().exists(top))
+        let found = by_file
+            .into_iter()
+            .find(|(name, _)| top.join(name).exists())
+            .map(|(_, platform)| platform);
+        let urls: Vec<String> = repo
+            .remotes()
+            .iter()
+            .flat_map(|r| repo.remote_urls(r))
+            .collect();
+        let by_host = [
+            ("github", Self::Github),
+            ("gitlab", Self::Gitlab),
+            ("bitbucket", Self::Bitbucket),
+        ];
+        let of_remote = by_host
+            .into_iter()
+            .find(|(host, _)| urls.iter().any(|u| u.contains(host)))
+            .map(|(_, p)| p);
+        found
+            .or(of_remote)
+            .filter(|platform| !platform.job().exists(top))
     }
 }
 
@@ -122,12 +141,18 @@ struct InitPlan {
 pub(super) fn run(context: &Context, args: &InitArgs) -> Result<ExitStatus> {
     let repo = Repo::open(&context.dir, &context.env)?;
     let Some(top) = repo.worktree() else {
-        return Err(Error::usage("a bare repository has no worktree to write to").hint("run init in a clone"));
+        return Err(
+            Error::usage("a bare repository has no worktree to write to")
+                .hint("run init in a clone"),
+        );
     };
     let is_asked = !(args.yes || args.hooks || args.ci.is_some()) && is_interactive(&context.env);
     let plan = match is_asked {
         true => ask(Platform::guess(top, &repo))?,
-        false => InitPlan { hooks: args.hooks, ci: args.ci },
+        false => InitPlan {
+            hooks: args.hooks,
+            ci: args.ci,
+        },
     };
     let job = plan.ci.map(Platform::job);
     if let Some(job) = job.as_ref().filter(|j| j.exists(top)) {
@@ -166,7 +191,10 @@ fn ask(guess: Option<Platform>) -> Result<InitPlan> {
             Some(_) => {}
         }
     };
-    let names: Vec<String> = Platform::value_variants().iter().map(|p| p.name()).collect();
+    let names: Vec<String> = Platform::value_variants()
+        .iter()
+        .map(|p| p.name())
+        .collect();
     let usual = guess.map_or_else(|| "none".to_owned(), Platform::name);
     let ci = loop {
         let question = format!("Write a CI file? {}, or none [{usual}] ", names.join(", "));
@@ -186,9 +214,14 @@ fn ask(guess: Option<Platform>) -> Result<InitPlan> {
 /// Prints a question and reads a line, in lower case; `None` at the end of the input.
 fn answer(question: &str) -> Result<Option<String>> {
     let mut err = std::io::stderr();
-    err.write_all(question.as_bytes()).and_then(|()| err.flush()).map_err(|e| unread(&e))?;
+    err.write_all(question.as_bytes())
+        .and_then(|()| err.flush())
+        .map_err(|e| unread(&e))?;
     let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line).map_err(|e| unread(&e))?;
+    let read = std::io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .map_err(|e| unread(&e))?;
     Ok((read > 0).then(|| line.trim().to_ascii_lowercase()))
 }
 
@@ -200,12 +233,17 @@ fn unread(e: &std::io::Error) -> Error {
 /// Reads the names of the tracked files.
 fn found(repo: &Repo) -> Result<RepositoryFacts> {
     let (files, _) = repo.reader().files(&State::Index, MAX_FILES)?;
-    let names: Vec<String> = files.iter().map(|f| String::from_utf8_lossy(f.as_bytes()).into_owned()).collect();
-    Ok(RepositoryFacts::of(names.iter().map(|n| (n.as_str(), rules::languages_of(n.as_bytes()).collect()))))
+    let names: Vec<String> = files
+        .iter()
+        .map(|f| String::from_utf8_lossy(f.as_bytes()).into_owned())
+        .collect();
+    Ok(RepositoryFacts::of(names.iter().map(|n| {
+        (n.as_str(), rules::languages_of(n.as_bytes()).collect())
+    })))
 }
 
-/// Writes a new file with its directories. Follows no symbolic link below the top of the worktree. The file appears
-/// complete or not at all, and an existing file is never replaced.
+/// Writes a new file with its directories. Follows no symbolic link below the top of the worktree.
+/// The file appears complete or not at all, and an existing file is never replaced.
 fn write(top: &Path, path: &str, text: &str) -> Result<()> {
     let mut folder = PathBuf::from(top);
     for part in Path::new(path).parent().into_iter().flatten() {
@@ -214,17 +252,30 @@ fn write(top: &Path, path: &str, text: &str) -> Result<()> {
             Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(unwritten(path, &e)),
             _ => {}
         }
-        if !folder.symlink_metadata().map_err(|e| unwritten(path, &e))?.is_dir() {
+        if !folder
+            .symlink_metadata()
+            .map_err(|e| unwritten(path, &e))?
+            .is_dir()
+        {
             let shown = folder.strip_prefix(top).unwrap_or(&folder).display();
-            return Err(Error::usage(format!("cannot write {path}: {shown} is not a directory"))
-                .hint(format!("move it away: mv {shown} {shown}.old")));
+            return Err(
+                Error::usage(format!("cannot write {path}: {shown} is not a directory"))
+                    .hint(format!("move it away: mv {shown} {shown}.old")),
+            );
         }
     }
-    // By default, temporary files are private. This one becomes a tracked file, so the umask decides.
+    // By default, temporary files are private. This one becomes a tracked file, so the umask
+    // decides.
     let mode = std::fs::Permissions::from_mode(0o666);
-    let mut file = tempfile::Builder::new().permissions(mode).tempfile_in(&folder).map_err(|e| unwritten(path, &e))?;
-    file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(|e| unwritten(path, &e))?;
-    file.persist_noclobber(top.join(path)).map_err(|e| unwritten(path, &e.error))?;
+    let mut file = tempfile::Builder::new()
+        .permissions(mode)
+        .tempfile_in(&folder)
+        .map_err(|e| unwritten(path, &e))?;
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.as_file().sync_all())
+        .map_err(|e| unwritten(path, &e))?;
+    file.persist_noclobber(top.join(path))
+        .map_err(|e| unwritten(path, &e.error))?;
     Ok(())
 }
 

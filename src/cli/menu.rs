@@ -19,7 +19,8 @@ use crate::rules::RuleSet;
 use crate::stop::Stop;
 use crate::triage::key::{KeyPress, Typed};
 use crate::triage::menu::{
-    Background, Latest, MenuEffect, MenuEvent, MenuSituation, MenuState, Outside, Pull, Repository, Stored, step, view,
+    Background, Latest, MenuEffect, MenuEvent, MenuSituation, MenuState, Outside, Pull, Repository,
+    Stored, step, view,
 };
 use crate::wire::Disposition;
 use crate::wire::background::{BackgroundEnd, Last, Queue};
@@ -62,7 +63,9 @@ fn work(context: &Context, screen: &mut Screen, found: MenuSituation) -> Result<
                     MenuEffect::Quit(leave) => return Ok(screen::exit(leave)),
                     MenuEffect::Suspend => screen.suspend()?,
                     MenuEffect::Redraw => screen.forget(),
-                    MenuEffect::Look => inputs.push(MenuEvent::Found(Box::new(look(context)), None)),
+                    MenuEffect::Look => {
+                        inputs.push(MenuEvent::Found(Box::new(look(context)), None))
+                    }
                     MenuEffect::Pulls(remote) => inputs.push(pulls(context, screen, remote)?),
                     MenuEffect::Run(words, topic) => {
                         if let Err(ended) = screen.command(&words)? {
@@ -80,26 +83,58 @@ fn work(context: &Context, screen: &mut Screen, found: MenuSituation) -> Result<
 /// Asks the forge of a remote for its open pull requests. Ctrl-C ends the request.
 fn pulls(context: &Context, screen: &mut Screen, remote: String) -> Result<MenuEvent> {
     let stop = Stop::default();
-    let title = format!("{} pr list --remote {}", crate::NAME, crate::shell::quoted(&remote));
-    let listed = screen.aside(&title, || signals::heard(&stop, || pr::open_pulls(context, Some(&remote), &stop)))?;
+    let title = format!(
+        "{} pr list --remote {}",
+        crate::NAME,
+        crate::shell::quoted(&remote)
+    );
+    let listed = screen.aside(&title, || {
+        signals::heard(&stop, || pr::open_pulls(context, Some(&remote), &stop))
+    })?;
     Ok(match listed {
         Err(e) => {
             let hints: Vec<String> = e.hints.iter().map(|h| format!(" ({h})")).collect();
             MenuEvent::Problem(format!("{}{}", e.on_one_line(), hints.concat()))
         }
-        Ok((_, listed, _)) => MenuEvent::Pulls { remote, all: listed.into_iter().map(pull).collect() },
+        Ok((_, listed, _)) => MenuEvent::Pulls {
+            remote,
+            all: listed.into_iter().map(pull).collect(),
+        },
     })
 }
 
 fn pull(listed: ListedPull) -> Pull {
-    let ListedPull { number, title, author, is_draft, head, base, .. } = listed;
-    Pull { number, title, author, is_draft, head, base }
+    let ListedPull {
+        number,
+        title,
+        author,
+        is_draft,
+        head,
+        base,
+        ..
+    } = listed;
+    Pull {
+        number,
+        title,
+        author,
+        is_draft,
+        head,
+        base,
+    }
 }
 
-/// Reads the state of the repository without network access. Unreadable parts are omitted, with the reason.
+/// Reads the state of the repository without network access. Unreadable parts are omitted, with the
+/// reason.
 fn look(context: &Context) -> MenuSituation {
-    let folder = context.dir.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut out = MenuSituation { folder, ..MenuSituation::default() };
+    let folder = context
+        .dir
+        .file_name()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let mut out = MenuSituation {
+        folder,
+        ..MenuSituation::default()
+    };
     let repo = match Repo::find(&context.dir, &context.env) {
         Ok(Some(repo)) if repo.worktree().is_some() => repo,
         Ok(Some(_)) => {
@@ -119,7 +154,9 @@ fn look(context: &Context) -> MenuSituation {
     if let Err(e) = stored(context, &repo, &mut found) {
         out.problem = Some(e.on_one_line());
     }
-    match Station::find(&repo, &context.env).and_then(|station| station.map(|s| s.view()).transpose()) {
+    match Station::find(&repo, &context.env)
+        .and_then(|station| station.map(|s| s.view()).transpose())
+    {
         Ok(view) => found.background = view.map(|v| background(v.queue)).unwrap_or_default(),
         Err(e) => out.problem = Some(e.on_one_line()),
     }
@@ -142,7 +179,10 @@ fn background(queue: Queue) -> Background {
 
 /// Returns true if a review ended without a result, and no person stopped it.
 fn has_failed(last: &Last) -> bool {
-    matches!(last.ending, BackgroundEnd::Failed | BackgroundEnd::TimedOut | BackgroundEnd::Abandoned)
+    matches!(
+        last.ending,
+        BackgroundEnd::Failed | BackgroundEnd::TimedOut | BackgroundEnd::Abandoned
+    )
 }
 
 /// Returns the changes in the repository, and its setup.
@@ -150,7 +190,9 @@ fn changes(repo: &Repo) -> Result<Repository> {
     let branch = repo.checked_out_branch()?;
     // Without a default base, a branch cannot be compared.
     let head = repo.head()?;
-    let ahead = head.and_then(|_| repo.branch(None, None).ok()).filter(|b| !b.commits.is_empty());
+    let ahead = head
+        .and_then(|_| repo.branch(None, None).ok())
+        .filter(|b| !b.commits.is_empty());
     let top = repo.worktree();
     Ok(Repository {
         branch,
@@ -179,16 +221,24 @@ fn stored(context: &Context, repo: &Repo, found: &mut Repository) -> Result<()> 
     let (place, store) = rounds::open(&request(context), &context.env)?;
     let Some(store) = store else { return Ok(()) };
     let mut sessions = store.list(MOST_SEARCHED)?.sessions.into_iter();
-    let Some(newest) = sessions.next() else { return Ok(()) };
+    let Some(newest) = sessions.next() else {
+        return Ok(());
+    };
     found.latest = latest(context, repo, &place, &store, &newest)?;
-    let open = sessions.filter(is_open).map(|s| Stored { id: s.review_id, label: s.label });
+    let open = sessions.filter(is_open).map(|s| Stored {
+        id: s.review_id,
+        label: s.label,
+    });
     found.open = open.take(MOST_OPEN).collect();
     Ok(())
 }
 
 /// Returns true if a session is not completed, and its last round was not cancelled.
 fn is_open(session: &Overview) -> bool {
-    matches!(session.status, Status::InProgress | Status::NeedsChanges | Status::Incomplete)
+    matches!(
+        session.status,
+        Status::InProgress | Status::NeedsChanges | Status::Incomplete
+    )
 }
 
 /// Returns the newest review with the decisions that apply to it.
@@ -199,21 +249,40 @@ fn latest(
     store: &Store,
     newest: &Overview,
 ) -> Result<Option<Latest>> {
-    let Some(id) = SessionId::parse(&newest.review_id) else { return Ok(None) };
+    let Some(id) = SessionId::parse(&newest.review_id) else {
+        return Ok(None);
+    };
     let session = store.session(&id)?;
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
-    let here = Here { repo, place, store, rules: &rules, env: &context.env, now: jiff::Timestamp::now() };
+    let here = Here {
+        repo,
+        place,
+        store,
+        rules: &rules,
+        env: &context.env,
+        now: jiff::Timestamp::now(),
+    };
     let listed = list(&here, &session)?;
-    let accepted = listed.iter().filter(|l| l.finding.disposition == Disposition::Accepted);
+    let accepted = listed
+        .iter()
+        .filter(|l| l.finding.disposition == Disposition::Accepted);
     let last = session.rounds.last().map(|r| &r.review);
-    let reviewed = last.and_then(|r| r.report.source.head.as_deref()).and_then(ObjectId::from_hex);
+    let reviewed = last
+        .and_then(|r| r.report.source.head.as_deref())
+        .and_then(ObjectId::from_hex);
     Ok(Some(Latest {
-        stored: Stored { id: newest.review_id.clone(), label: newest.label.clone() },
+        stored: Stored {
+            id: newest.review_id.clone(),
+            label: newest.label.clone(),
+        },
         status: newest.status,
         pull: pull_of(newest.source.kind, &newest.label),
         blocks: last.is_some_and(|r| r.verdict == Verdict::Block),
         is_checked_out: reviewed.is_some() && repo.head()? == reviewed,
-        is_without_worktree: matches!(newest.source.kind, SourceKind::Staged | SourceKind::Branch | SourceKind::Commit),
+        is_without_worktree: matches!(
+            newest.source.kind,
+            SourceKind::Staged | SourceKind::Branch | SourceKind::Commit
+        ),
         pending: listed.iter().filter(|l| l.finding.is_pending()).count(),
         accepted: accepted.map(|l| l.finding.id.clone()).collect(),
         proposals: listed.iter().filter(|l| l.proposal.is_some()).count(),

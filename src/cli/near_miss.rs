@@ -1,4 +1,5 @@
-//! Suggests a command for arguments that the parser rejected: `review --staged`, `review main..feature`.
+//! Suggests a command for arguments that the parser rejected: `review --staged`,
+//! `review main..feature`.
 
 pub(super) mod grammar;
 
@@ -7,7 +8,9 @@ use grammar::{CliPiece, Grammar, Values};
 use std::path::{Component, Path};
 
 /// The sources of `review`, which users also write as top-level commands.
-const SOURCES: &[&str] = &["staged", "unstaged", "commit", "branch", "changes", "patch", "code"];
+const SOURCES: &[&str] = &[
+    "staged", "unstaged", "commit", "branch", "changes", "patch", "code",
+];
 
 /// Subcommands that take other arguments than a review.
 const SUBCOMMANDS: &[&str] = &[
@@ -150,24 +153,47 @@ pub(super) struct Meant {
 
 /// Finds suggestions for the arguments of a user.
 ///
-/// `args` are the arguments without the program's name, `refused` is the one that the parser rejected.
-pub(super) fn meant(grammar: &Grammar, args: &[String], refused: &str, around: &dyn DirectoryQueries) -> Meant {
+/// `args` are the arguments without the program's name, `refused` is the one that the parser
+/// rejected.
+pub(super) fn meant(
+    grammar: &Grammar,
+    args: &[String],
+    refused: &str,
+    around: &dyn DirectoryQueries,
+) -> Meant {
     let flag = refused.split('=').next().unwrap_or(refused);
     let is_flag = flag.starts_with('-') && flag != "-";
     let owners = match is_flag {
-        true => grammar.commands_with(flag).into_iter().map(str::to_owned).collect(),
+        true => grammar
+            .commands_with(flag)
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
         false => Vec::new(),
     };
     if is_flag && meaning(flag).is_none() {
-        return Meant { owners, ..Meant::default() };
+        return Meant {
+            owners,
+            ..Meant::default()
+        };
     }
     let request = CommandRequest::of(grammar.pieces(args, foreign));
     let commands: Vec<String> = request.commands(grammar, around);
-    Meant { owners: if commands.is_empty() { owners } else { Vec::new() }, commands }
+    Meant {
+        owners: if commands.is_empty() {
+            owners
+        } else {
+            Vec::new()
+        },
+        commands,
+    }
 }
 
 fn meaning(flag: &str) -> Option<Meaning> {
-    FLAGS.iter().find(|(name, _)| *name == flag).map(|(_, meaning)| *meaning)
+    FLAGS
+        .iter()
+        .find(|(name, _)| *name == flag)
+        .map(|(_, meaning)| *meaning)
 }
 
 /// Returns the number of arguments that belong to a flag that no command has.
@@ -191,12 +217,21 @@ struct CommandRequest {
 
 impl CommandRequest {
     fn of(pieces: Vec<CliPiece>) -> Self {
-        let mut request = Self { globals: Vec::new(), words: Vec::new(), flags: Vec::new(), options: Vec::new() };
+        let mut request = Self {
+            globals: Vec::new(),
+            words: Vec::new(),
+            flags: Vec::new(),
+            options: Vec::new(),
+        };
         for piece in pieces {
             match piece {
                 CliPiece::Word(word) => request.words.push(word),
-                CliPiece::Option { name, value, .. } if meaning(&name).is_some() => request.flags.push((name, value)),
-                CliPiece::Option { written, .. } if request.words.is_empty() => request.globals.extend(written),
+                CliPiece::Option { name, value, .. } if meaning(&name).is_some() => {
+                    request.flags.push((name, value))
+                }
+                CliPiece::Option { written, .. } if request.words.is_empty() => {
+                    request.globals.extend(written)
+                }
                 CliPiece::Option { name, written, .. } => request.options.push((name, written)),
             }
         }
@@ -207,20 +242,34 @@ impl CommandRequest {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         match words[..] {
             [] => self.reviews(&self.sources(&[], around)),
-            ["review", source, ref rest @ ..] if is_source(source) => self.of_named(grammar, source, rest, around),
+            ["review", source, ref rest @ ..] if is_source(source) => {
+                self.of_named(grammar, source, rest, around)
+            }
             ["review", ref rest @ ..] => self.reviews(&self.sources(rest, around)),
-            ["pr", number, ..] if of_pull(number).is_some() => self.reviews(&self.sources(&[number], around)),
+            ["pr", number, ..] if of_pull(number).is_some() => {
+                self.reviews(&self.sources(&[number], around))
+            }
             [command, word, ref rest @ ..] if SUBCOMMANDS.contains(&command) => {
-                let found = OF_SUBCOMMANDS.iter().find(|(name, other, _)| (*name, *other) == (command, word));
-                found.map(|(_, _, ours)| self.line(ours, rest)).into_iter().collect()
+                let found = OF_SUBCOMMANDS
+                    .iter()
+                    .find(|(name, other, _)| (*name, *other) == (command, word));
+                found
+                    .map(|(_, _, ours)| self.line(ours, rest))
+                    .into_iter()
+                    .collect()
             }
             [command] if SUBCOMMANDS.contains(&command) => Vec::new(),
-            [source, ref rest @ ..] if SOURCES.contains(&source) => self.of_named(grammar, source, rest, around),
+            [source, ref rest @ ..] if SOURCES.contains(&source) => {
+                self.of_named(grammar, source, rest, around)
+            }
             [command, ref rest @ ..] => match COMMANDS.iter().find(|(name, _)| *name == command) {
-                // `check src/a.txt` and `diff main..feature` have arguments that `review` would reject too.
+                // `check src/a.txt` and `diff main..feature` have arguments that `review` would
+                // reject too.
                 Some((_, ["review"])) => match rest {
                     [] if self.flags.is_empty() => vec![self.line(&["review"], &[])],
-                    [source, rest @ ..] if is_source(source) => self.of_named(grammar, source, rest, around),
+                    [source, rest @ ..] if is_source(source) => {
+                        self.of_named(grammar, source, rest, around)
+                    }
                     _ => self.reviews(&self.sources(rest, around)),
                 },
                 Some((_, ours)) => vec![self.line(ours, rest)],
@@ -231,12 +280,20 @@ impl CommandRequest {
 
     /// Returns true if the source has all the given flags.
     fn flags_fit(&self, grammar: &Grammar, source: &str) -> bool {
-        self.flags.iter().all(|(flag, _)| grammar.has(&format!("review {source}"), flag))
+        self.flags
+            .iter()
+            .all(|(flag, _)| grammar.has(&format!("review {source}"), flag))
     }
 
-    /// Returns commands for a source with its arguments and the words after them: paths limit the review, other flags
-    /// select another source.
-    fn of_named(&self, grammar: &Grammar, source: &str, rest: &[&str], around: &dyn DirectoryQueries) -> Vec<String> {
+    /// Returns commands for a source with its arguments and the words after them: paths limit the
+    /// review, other flags select another source.
+    fn of_named(
+        &self,
+        grammar: &Grammar,
+        source: &str,
+        rest: &[&str],
+        around: &dyn DirectoryQueries,
+    ) -> Vec<String> {
         let own = match source {
             "commit" | "pr" | "patch" | "branch" => 1,
             "code" => rest.len(),
@@ -252,9 +309,17 @@ impl CommandRequest {
                 _ => Vec::new(),
             };
         }
-        let Some(globs) = globs(extra, around) else { return Vec::new() };
-        let words: Vec<&str> = ["review", source].into_iter().chain(arguments.iter().copied()).collect();
-        let kept = self.flags.iter().flat_map(|(flag, value)| std::iter::once(flag).chain(value));
+        let Some(globs) = globs(extra, around) else {
+            return Vec::new();
+        };
+        let words: Vec<&str> = ["review", source]
+            .into_iter()
+            .chain(arguments.iter().copied())
+            .collect();
+        let kept = self
+            .flags
+            .iter()
+            .flat_map(|(flag, value)| std::iter::once(flag).chain(value));
         let kept: Vec<&str> = kept.chain(&globs).map(String::as_str).collect();
         vec![self.line(&words, &kept)]
     }
@@ -269,7 +334,9 @@ impl CommandRequest {
                 Some(Meaning::Source(source)) => named.push((source, None)),
                 Some(Meaning::Untracked) => named.push(("untracked", None)),
                 // The source needs the missing value.
-                Some(Meaning::Argument(source)) if value.is_some() => named.push((source, value.as_deref())),
+                Some(Meaning::Argument(source)) if value.is_some() => {
+                    named.push((source, value.as_deref()))
+                }
                 Some(Meaning::Argument(_)) | None => return Vec::new(),
             }
         }
@@ -278,22 +345,40 @@ impl CommandRequest {
         named.dedup();
         match (bases.len(), &named[..], words) {
             (1, [], words) => {
-                let heads = words.iter().filter(|w| !w.contains("..") && around.is_revision(w)).count().min(1);
-                let Some(globs) = globs(&words[heads..], around) else { return Vec::new() };
+                let heads = words
+                    .iter()
+                    .filter(|w| !w.contains("..") && around.is_revision(w))
+                    .count()
+                    .min(1);
+                let Some(globs) = globs(&words[heads..], around) else {
+                    return Vec::new();
+                };
                 vec![source(&[&["branch"], &words[..heads], &base], &globs)]
             }
             (1, [("branch", Some(head))], words) => {
-                let Some(globs) = globs(words, around) else { return Vec::new() };
+                let Some(globs) = globs(words, around) else {
+                    return Vec::new();
+                };
                 vec![source(&[&["branch", head], &base], &globs)]
             }
             (1, [("changes" | "untracked", None)], []) => vec![source(&[&["changes"], &base], &[])],
             (0, [("commit", Some(range))], []) if range.contains("..") => of_word(range, around),
-            (0, [("unstaged" | "untracked", None), ..], []) if named.iter().all(|(s, _)| s.starts_with("un")) => {
+            (0, [("unstaged" | "untracked", None), ..], [])
+                if named.iter().all(|(s, _)| s.starts_with("un")) =>
+            {
                 let untracked = named.iter().any(|(s, _)| *s == "untracked");
-                vec![source(&[&["unstaged"], if untracked { &["--untracked"] } else { &[] }], &[])]
+                vec![source(
+                    &[
+                        &["unstaged"],
+                        if untracked { &["--untracked"] } else { &[] },
+                    ],
+                    &[],
+                )]
             }
             (0, [(name, argument)], words) if *name != "untracked" => {
-                let Some(globs) = globs(words, around) else { return Vec::new() };
+                let Some(globs) = globs(words, around) else {
+                    return Vec::new();
+                };
                 vec![source(&[&[*name], argument.as_slice()], &globs)]
             }
             (0, [], words) => of_words(words, around),
@@ -301,10 +386,19 @@ impl CommandRequest {
         }
     }
 
-    /// Joins a command that can be pasted into a shell: global options, the command, its arguments, other options.
+    /// Joins a command that can be pasted into a shell: global options, the command, its arguments,
+    /// other options.
     fn line(&self, command: &[&str], arguments: &[&str]) -> String {
-        let options = self.options.iter().flat_map(|(_, written)| written).map(String::as_str);
-        let words = self.globals.iter().map(String::as_str).chain(command.iter().copied());
+        let options = self
+            .options
+            .iter()
+            .flat_map(|(_, written)| written)
+            .map(String::as_str);
+        let words = self
+            .globals
+            .iter()
+            .map(String::as_str)
+            .chain(command.iter().copied());
         let mut line = "claude-reviewer".to_owned();
         for word in words.chain(arguments.iter().copied()).chain(options) {
             line.push(' ');
@@ -329,7 +423,12 @@ fn is_source(word: &str) -> bool {
 }
 
 fn source(words: &[&[&str]], globs: &[String]) -> Vec<String> {
-    words.iter().flat_map(|w| w.iter()).map(|w| (*w).to_owned()).chain(globs.iter().cloned()).collect()
+    words
+        .iter()
+        .flat_map(|w| w.iter())
+        .map(|w| (*w).to_owned())
+        .chain(globs.iter().cloned())
+        .collect()
 }
 
 /// Returns the meaning of words in the position of a source of `review`.
@@ -337,18 +436,28 @@ fn of_words(words: &[&str], around: &dyn DirectoryQueries) -> Vec<Vec<String>> {
     match words {
         [] => Vec::new(),
         [word] => of_word(word, around),
-        [base, head] if around.is_revision(base) && around.is_revision(head) => vec![branch(base, head)],
-        [first, rest @ ..] if let Some((_, name)) = WORDS.iter().find(|(word, _)| word == first) => {
+        [base, head] if around.is_revision(base) && around.is_revision(head) => {
+            vec![branch(base, head)]
+        }
+        [first, rest @ ..]
+            if let Some((_, name)) = WORDS.iter().find(|(word, _)| word == first) =>
+        {
             vec![source(&[&[*name], rest], &[])]
         }
-        _ if words.iter().all(|w| around.is_file(Path::new(w))) => vec![source(&[&["code"], words], &[])],
+        _ if words.iter().all(|w| around.is_file(Path::new(w))) => {
+            vec![source(&[&["code"], words], &[])]
+        }
         [first, paths @ ..] => {
             if let Some(globs) = globs(words, around) {
                 return vec![source(&[&["changes"]], &globs)];
             }
-            let Some(globs) = globs(paths, around) else { return Vec::new() };
+            let Some(globs) = globs(paths, around) else {
+                return Vec::new();
+            };
             let mut found = of_word(first, around);
-            found.iter_mut().for_each(|source| source.extend_from_slice(&globs));
+            found
+                .iter_mut()
+                .for_each(|source| source.extend_from_slice(&globs));
             found
         }
     }
@@ -357,7 +466,9 @@ fn of_words(words: &[&str], around: &dyn DirectoryQueries) -> Vec<Vec<String>> {
 /// Returns the meaning of a word in the position of a source of `review`.
 fn of_word(word: &str, around: &dyn DirectoryQueries) -> Vec<Vec<String>> {
     let path = Path::new(word);
-    let is_patch = path.extension().is_some_and(|e| e == "patch" || e == "diff");
+    let is_patch = path
+        .extension()
+        .is_some_and(|e| e == "patch" || e == "diff");
     if word == "-" || is_patch && around.is_file(path) {
         return vec![source(&[&["patch", word]], &[])];
     }
@@ -365,7 +476,10 @@ fn of_word(word: &str, around: &dyn DirectoryQueries) -> Vec<Vec<String>> {
         return vec![source(&[&["code", word]], &[])];
     }
     if around.is_dir(path) {
-        return globs(&[word], around).map(|globs| source(&[&["changes"]], &globs)).into_iter().collect();
+        return globs(&[word], around)
+            .map(|globs| source(&[&["changes"]], &globs))
+            .into_iter()
+            .collect();
     }
     if let Some((_, name)) = WORDS.iter().find(|(name, _)| *name == word) {
         return vec![source(&[&[*name]], &[])];
@@ -377,12 +491,18 @@ fn of_word(word: &str, around: &dyn DirectoryQueries) -> Vec<Vec<String>> {
         return vec![source(&[&["commit", word]], &[]), branch(base, head)];
     }
     if around.is_branch(word) {
-        return vec![source(&[&["branch", word]], &[]), source(&[&["commit", word]], &[])];
+        return vec![
+            source(&[&["branch", word]], &[]),
+            source(&[&["commit", word]], &[]),
+        ];
     }
     if around.is_revision(word) {
         return vec![source(&[&["commit", word]], &[])];
     }
-    of_pull(word).map(|pull| source(&[&["pr", pull]], &[])).into_iter().collect()
+    of_pull(word)
+        .map(|pull| source(&[&["pr", pull]], &[]))
+        .into_iter()
+        .collect()
 }
 
 /// Returns the URL or the number of a pull request.
@@ -390,7 +510,9 @@ fn of_pull(word: &str) -> Option<&str> {
     let number = word.trim_start_matches(['#', '!']);
     match word.starts_with("https://") || word.starts_with("http://") {
         true => Some(word),
-        false => (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(number),
+        false => {
+            (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(number)
+        }
     }
 }
 
@@ -403,8 +525,8 @@ fn branch(base: &str, head: &str) -> Vec<String> {
     }
 }
 
-/// Returns the option that limits a review to files and directories; empty without paths, `None` if a word is
-/// neither, or if no pattern matches it alone.
+/// Returns the option that limits a review to files and directories; empty without paths, `None` if
+/// a word is neither, or if no pattern matches it alone.
 fn globs(paths: &[&str], around: &dyn DirectoryQueries) -> Option<Vec<String>> {
     let globs: Option<Vec<String>> = paths.iter().map(|path| glob(path, around)).collect();
     let option = (!paths.is_empty()).then(|| "--files".to_owned());
@@ -414,10 +536,15 @@ fn globs(paths: &[&str], around: &dyn DirectoryQueries) -> Option<Vec<String>> {
 fn glob(word: &str, around: &dyn DirectoryQueries) -> Option<String> {
     let path = Path::new(word);
     let is_dir = around.is_dir(path);
-    if !is_dir && !around.is_file(path) || word.contains(['*', '?', '[', ']', '{', '}', '\\', '!']) {
+    if !is_dir && !around.is_file(path) || word.contains(['*', '?', '[', ']', '{', '}', '\\', '!'])
+    {
         return None;
     }
-    let relative = if path.is_absolute() { path.strip_prefix(around.dir()).ok()? } else { path };
+    let relative = if path.is_absolute() {
+        path.strip_prefix(around.dir()).ok()?
+    } else {
+        path
+    };
     let mut names = Vec::new();
     for component in relative.components() {
         match component {
@@ -444,10 +571,22 @@ mod tests {
         }
         fn is_file(&self, path: &Path) -> bool {
             let path = path.strip_prefix("/repo").unwrap_or(path);
-            ["src/a.txt", "my file.rs", "fix.patch", "x.diff", "a[1].rs"].iter().any(|f| Path::new(f) == path)
+            ["src/a.txt", "my file.rs", "fix.patch", "x.diff", "a[1].rs"]
+                .iter()
+                .any(|f| Path::new(f) == path)
         }
         fn is_dir(&self, path: &Path) -> bool {
-            [".", "..", "src", "./src", "/repo/src", "/elsewhere", "src/../lib"].iter().any(|d| Path::new(d) == path)
+            [
+                ".",
+                "..",
+                "src",
+                "./src",
+                "/repo/src",
+                "/elsewhere",
+                "src/../lib",
+            ]
+            .iter()
+            .any(|d| Path::new(d) == path)
         }
         fn is_revision(&self, name: &str) -> bool {
             ["HEAD", "HEAD~1", "v1.2"].contains(&name) || self.is_branch(name)
@@ -460,7 +599,12 @@ mod tests {
     fn found(line: &str, refused: &str) -> Meant {
         use clap::CommandFactory as _;
         let args: Vec<String> = line.split(' ').map(|a| a.replace('_', " ")).collect();
-        let mut found = meant(&Grammar::of(&crate::cli::Cli::command()), &args, refused, &EmptyFolder);
+        let mut found = meant(
+            &Grammar::of(&crate::cli::Cli::command()),
+            &args,
+            refused,
+            &EmptyFolder,
+        );
         for line in &mut found.commands {
             *line = line.trim_start_matches("claude-reviewer ").to_owned();
         }
@@ -470,10 +614,19 @@ mod tests {
     /// Checks lines and their suggested commands, both without the program's name.
     fn check(cases: &[(&str, &[&str])]) {
         for (line, expected) in cases {
-            let words = line.split(' ').filter(|w| *w != "review").map(|a| a.replace('_', " "));
+            let words = line
+                .split(' ')
+                .filter(|w| *w != "review")
+                .map(|a| a.replace('_', " "));
             let refused: Vec<String> = words.collect();
-            let refused = refused.iter().find(|w| meaning(w.split('=').next().unwrap()).is_some());
-            assert_eq!(found(line, refused.map_or("word", String::as_str)).commands, *expected, "{line}");
+            let refused = refused
+                .iter()
+                .find(|w| meaning(w.split('=').next().unwrap()).is_some());
+            assert_eq!(
+                found(line, refused.map_or("word", String::as_str)).commands,
+                *expected,
+                "{line}"
+            );
         }
     }
 
@@ -481,19 +634,49 @@ mod tests {
     fn a_flag_for_a_source_becomes_the_source() {
         check(&[
             ("review --staged", &["review staged"]),
-            ("review --cached --format json", &["review staged --format json"]),
-            ("-q review --offline --staged", &["-q review staged --offline"]),
+            (
+                "review --cached --format json",
+                &["review staged --format json"],
+            ),
+            (
+                "-q review --offline --staged",
+                &["-q review staged --offline"],
+            ),
             ("-qC dir review --staged", &["-qC dir review staged"]),
             ("--staged", &["review staged"]),
-            ("review --summary staged --staged", &["review staged --summary staged"]),
+            (
+                "review --summary staged --staged",
+                &["review staged --summary staged"],
+            ),
             ("review --base main", &["review branch --base main"]),
-            ("review --base=main --gate", &["review branch --base main --gate"]),
-            ("review --base main --head feature", &["review branch feature --base main"]),
-            ("review --head feature --base main", &["review branch feature --base main"]),
-            ("review feature --base main", &["review branch feature --base main"]),
-            ("review --base main src", &["review branch --base main --files 'src/**'"]),
-            ("review --base main --worktree", &["review changes --base main"]),
-            ("review --base main --untracked", &["review changes --base main"]),
+            (
+                "review --base=main --gate",
+                &["review branch --base main --gate"],
+            ),
+            (
+                "review --base main --head feature",
+                &["review branch feature --base main"],
+            ),
+            (
+                "review --head feature --base main",
+                &["review branch feature --base main"],
+            ),
+            (
+                "review feature --base main",
+                &["review branch feature --base main"],
+            ),
+            (
+                "review --base main src",
+                &["review branch --base main --files 'src/**'"],
+            ),
+            (
+                "review --base main --worktree",
+                &["review changes --base main"],
+            ),
+            (
+                "review --base main --untracked",
+                &["review changes --base main"],
+            ),
             ("review --base", &["review branch"]),
             ("review --against main", &["review branch --base main"]),
             ("review --branch feature", &["review branch feature"]),
@@ -501,9 +684,18 @@ mod tests {
             ("review --range a...b", &["review branch b --base a"]),
             ("review --pr 7", &["review pr 7"]),
             ("review --untracked", &["review unstaged --untracked"]),
-            ("review --unstaged --untracked", &["review unstaged --untracked"]),
-            ("review staged --untracked", &["review unstaged --untracked"]),
-            ("review --staged src/a.txt", &["review staged --files src/a.txt"]),
+            (
+                "review --unstaged --untracked",
+                &["review unstaged --untracked"],
+            ),
+            (
+                "review staged --untracked",
+                &["review unstaged --untracked"],
+            ),
+            (
+                "review --staged src/a.txt",
+                &["review staged --files src/a.txt"],
+            ),
             ("review --diff x.diff", &["review patch x.diff"]),
             // The value is missing, or there are two sources.
             ("review --commit", &[]),
@@ -519,30 +711,63 @@ mod tests {
     #[test]
     fn a_word_for_a_source_becomes_the_source() {
         check(&[
-            ("review main..feature", &["review commit main..feature", "review branch feature --base main"]),
-            ("review main...feature", &["review branch feature --base main"]),
+            (
+                "review main..feature",
+                &[
+                    "review commit main..feature",
+                    "review branch feature --base main",
+                ],
+            ),
+            (
+                "review main...feature",
+                &["review branch feature --base main"],
+            ),
             ("review main...", &["review branch --base main"]),
             ("review ...feature", &["review branch feature --base HEAD"]),
-            ("review v1.2..HEAD", &["review commit v1.2..HEAD", "review branch --base v1.2"]),
-            ("review main feature", &["review branch feature --base main"]),
+            (
+                "review v1.2..HEAD",
+                &["review commit v1.2..HEAD", "review branch --base v1.2"],
+            ),
+            (
+                "review main feature",
+                &["review branch feature --base main"],
+            ),
             ("review src/a.txt", &["review code src/a.txt"]),
-            ("review src/a.txt my_file.rs", &["review code src/a.txt 'my file.rs'"]),
+            (
+                "review src/a.txt my_file.rs",
+                &["review code src/a.txt 'my file.rs'"],
+            ),
             ("review my_file.rs", &["review code 'my file.rs'"]),
             ("review src/", &["review changes --files 'src/**'"]),
-            ("review ./src src/a.txt", &["review changes --files 'src/**' src/a.txt"]),
+            (
+                "review ./src src/a.txt",
+                &["review changes --files 'src/**' src/a.txt"],
+            ),
             ("review /repo/src", &["review changes --files 'src/**'"]),
             ("review .", &["review changes --files '**'"]),
             ("review fix.patch", &["review patch fix.patch"]),
             ("review -", &["review patch -"]),
-            ("review HEAD~1 --depth quick", &["review commit HEAD~1 --depth quick"]),
+            (
+                "review HEAD~1 --depth quick",
+                &["review commit HEAD~1 --depth quick"],
+            ),
             ("review HEAD src", &["review commit HEAD --files 'src/**'"]),
-            ("review commit HEAD src/a.txt", &["review commit HEAD --files src/a.txt"]),
-            ("review branch feature src --base main", &["review branch feature --base main --files 'src/**'"]),
+            (
+                "review commit HEAD src/a.txt",
+                &["review commit HEAD --files src/a.txt"],
+            ),
+            (
+                "review branch feature src --base main",
+                &["review branch feature --base main --files 'src/**'"],
+            ),
             ("review main", &["review branch main", "review commit main"]),
             ("review cached", &["review staged"]),
             ("review mr 7", &["review pr 7"]),
             ("review #12", &["review pr 12"]),
-            ("review https://git.example/x/pull/3", &["review pr https://git.example/x/pull/3"]),
+            (
+                "review https://git.example/x/pull/3",
+                &["review pr https://git.example/x/pull/3"],
+            ),
             ("review stagd", &[]),
             ("review staged main", &[]),
             // Directories that no pattern relative to this directory can name.
@@ -564,7 +789,10 @@ mod tests {
             ("check --staged", &["review staged"]),
             ("scan src/a.txt", &["review code src/a.txt"]),
             ("lint --format json", &["review --format json"]),
-            ("diff main...feature", &["review branch feature --base main"]),
+            (
+                "diff main...feature",
+                &["review branch feature --base main"],
+            ),
             ("run staged", &["review staged"]),
             ("install", &["install-hooks"]),
             ("mcp", &["serve-mcp"]),
@@ -584,13 +812,28 @@ mod tests {
     #[test]
     fn a_flag_of_other_commands_names_them() {
         for (line, refused, expected) in [
-            ("review staged --base main", "--base", &["review branch", "review changes", "verify-receipt"][..]),
+            (
+                "review staged --base main",
+                "--base",
+                &["review branch", "review changes", "verify-receipt"][..],
+            ),
             ("review staged --parent 2", "--parent", &["review commit"]),
-            ("review pr 7 --untracked", "--untracked", &["review unstaged"]),
+            (
+                "review pr 7 --untracked",
+                "--untracked",
+                &["review unstaged"],
+            ),
             ("review --formt json", "--formt", &[]),
             ("review staged main", "main", &[]),
         ] {
-            assert_eq!(found(line, refused), Meant { commands: Vec::new(), owners: owned(expected) }, "{line}");
+            assert_eq!(
+                found(line, refused),
+                Meant {
+                    commands: Vec::new(),
+                    owners: owned(expected)
+                },
+                "{line}"
+            );
         }
     }
 

@@ -6,7 +6,9 @@ use super::Context;
 use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
-use crate::policy::{self, Loaded, Pins, Policy, PolicyFile, PolicyProblem, ProjectFile, Sources, import, schema};
+use crate::policy::{
+    self, Loaded, Pins, Policy, PolicyFile, PolicyProblem, ProjectFile, Sources, import, schema,
+};
 use crate::request::Overrides;
 use crate::rules::RuleSet;
 use crate::untrusted::Inert;
@@ -50,8 +52,10 @@ enum PolicyCommand {
         file: PathBuf,
     },
     /// Apply a policy to stored reviews, and list the verdicts that change
-    #[command(after_help = "Uses stored results only. The results of new rules and of other backends are unknown \
-        without a new review, and are listed as unknown.")]
+    #[command(
+        after_help = "Uses stored results only. The results of new rules and of other backends are unknown \
+        without a new review, and are listed as unknown."
+    )]
     Test {
         /// Policy file to apply [default: the current policy]
         #[arg(long, value_name = "FILE")]
@@ -67,8 +71,10 @@ enum PolicyCommand {
         format: TestFormat,
     },
     /// Trust the current content of this project's policy file
-    #[command(after_help = "Programs, commands, keys, storage paths and endpoints in a project's file are used only \
-        if you trust its content. Any change to the file revokes the trust.")]
+    #[command(
+        after_help = "Programs, commands, keys, storage paths and endpoints in a project's file are used only \
+        if you trust its content. Any change to the file revokes the trust."
+    )]
     Trust {
         /// Remove the trust in this project's policy file
         #[arg(long, conflicts_with = "list")]
@@ -102,12 +108,17 @@ enum TestFormat {
 pub(super) fn run(context: &Context, args: &PolicyArgs) -> Result<ExitStatus> {
     match &args.command {
         PolicyCommand::Check { file, at } => check(context, file.as_deref(), at.as_deref()),
-        PolicyCommand::Show { origin, format, at } => show(context, *origin, *format, at.as_deref()),
+        PolicyCommand::Show { origin, format, at } => {
+            show(context, *origin, *format, at.as_deref())
+        }
         PolicyCommand::Schema => print(&schema::text()),
         PolicyCommand::Import { file } => convert(context, file),
-        PolicyCommand::Test { policy, limit, proposals, format } => {
-            test::run(context, policy.as_deref(), (*limit, *proposals), *format)
-        }
+        PolicyCommand::Test {
+            policy,
+            limit,
+            proposals,
+            format,
+        } => test::run(context, policy.as_deref(), (*limit, *proposals), *format),
         PolicyCommand::Trust { remove, list } => match (remove, list) {
             (true, _) => distrust(context),
             (_, true) => list_trusted(context),
@@ -129,10 +140,14 @@ impl PolicyFiles {
         let user = PolicyFile::user(&context.env)?;
         let repo = Repo::open(&context.dir, &context.env);
         if let (Err(e), None, None) = (&repo, &context.global.config, at) {
-            // Outside a repository only the user's file applies. The note prevents confusion with a project's policy.
+            // Outside a repository only the user's file applies. The note prevents confusion with a
+            // project's policy.
             eprint(&format!("note: no project policy: {}", line(&e.message)));
         }
-        let top = repo.as_ref().ok().and_then(|r| r.worktree().map(Path::to_owned));
+        let top = repo
+            .as_ref()
+            .ok()
+            .and_then(|r| r.worktree().map(Path::to_owned));
         let project = match (&context.global.config, at, &top) {
             (Some(path), None, _) => Some(ProjectFile::from_flag(path, &context.dir)?),
             (Some(_), Some(_), _) => {
@@ -147,7 +162,11 @@ impl PolicyFiles {
                 match reader.read(&state, &path, policy::MAX_BYTES)? {
                     Some(bytes) => Some(ProjectFile::at_base(id, bytes)),
                     None if reader.mode(&state, &path)? == Some(FileMode::Symlink) => {
-                        return Err(ProjectFile::linked(&format!("{} at {}", policy::FILE_NAME, id.short())));
+                        return Err(ProjectFile::linked(&format!(
+                            "{} at {}",
+                            policy::FILE_NAME,
+                            id.short()
+                        )));
                     }
                     None => None,
                 }
@@ -168,16 +187,27 @@ impl PolicyFiles {
     }
 
     fn sources<'a>(&'a self, context: &'a Context, overrides: &'a Overrides) -> Sources<'a> {
-        Sources { user: self.user.as_ref(), project: self.project.as_ref(), env: &context.env, overrides }
+        Sources {
+            user: self.user.as_ref(),
+            project: self.project.as_ref(),
+            env: &context.env,
+            overrides,
+        }
     }
 
     /// Returns the names of the files.
     pub(super) fn label(&self) -> String {
-        let names: Vec<_> =
-            [self.user.as_ref(), self.project.as_ref().map(|p| &p.file)].into_iter().flatten().collect();
+        let names: Vec<_> = [self.user.as_ref(), self.project.as_ref().map(|p| &p.file)]
+            .into_iter()
+            .flatten()
+            .collect();
         match names.as_slice() {
             [] => "no policy file: defaults".to_owned(),
-            names => names.iter().map(|f| Inert::new(&f.name).to_string()).collect::<Vec<_>>().join(", "),
+            names => names
+                .iter()
+                .map(|f| Inert::new(&f.name).to_string())
+                .collect::<Vec<_>>()
+                .join(", "),
         }
     }
 }
@@ -186,8 +216,15 @@ fn check(context: &Context, file: Option<&Path>, at: Option<&str>) -> Result<Exi
     let files = match file {
         // Check it as an untrusted project's file: the author sees the keys that need trust.
         Some(path) => {
-            let project = ProjectFile { trusted: false, ..ProjectFile::from_flag(path, &context.dir)? };
-            PolicyFiles { user: None, project: Some(project), top: None }
+            let project = ProjectFile {
+                trusted: false,
+                ..ProjectFile::from_flag(path, &context.dir)?
+            };
+            PolicyFiles {
+                user: None,
+                project: Some(project),
+                top: None,
+            }
         }
         None => PolicyFiles::find(context, at)?,
     };
@@ -218,14 +255,23 @@ fn check(context: &Context, file: Option<&Path>, at: Option<&str>) -> Result<Exi
 
 /// Validates the rule IDs in the policy, unless they may belong to team rules.
 fn unknown_rules(policy: &Policy, top: Option<&Path>) -> Result<()> {
-    let own = policy.rules.paths.iter().any(|p| top.is_none_or(|top| top.join(p).exists()));
+    let own = policy
+        .rules
+        .paths
+        .iter()
+        .any(|p| top.is_none_or(|top| top.join(p).exists()));
     if !own {
         RuleSet::new(&policy.rules, &[])?;
     }
     Ok(())
 }
 
-fn show(context: &Context, origin: bool, format: PolicyFormat, at: Option<&str>) -> Result<ExitStatus> {
+fn show(
+    context: &Context,
+    origin: bool,
+    format: PolicyFormat,
+    at: Option<&str>,
+) -> Result<ExitStatus> {
     let files = PolicyFiles::find(context, at)?;
     let Loaded { policy, notes } = files.load(context)?;
     if format == PolicyFormat::Human && !context.global.quiet {
@@ -256,7 +302,10 @@ fn convert(context: &Context, path: &Path) -> Result<ExitStatus> {
         if bytes.len() as u64 == limit {
             return Err(Error::usage("standard input is larger than 1 MiB"));
         }
-        PolicyFile { name: "standard input".to_owned(), bytes }
+        PolicyFile {
+            name: "standard input".to_owned(),
+            bytes,
+        }
     } else {
         ProjectFile::from_flag(path, &context.dir)?.file
     };
@@ -270,7 +319,11 @@ fn convert(context: &Context, path: &Path) -> Result<ExitStatus> {
 fn trust(context: &Context) -> Result<ExitStatus> {
     let (pins, top) = pins(context)?;
     let Some(project) = ProjectFile::in_worktree(&top, &top, &context.env)? else {
-        return Err(Error::usage(format!("{} not found in {}", policy::FILE_NAME, top.display())));
+        return Err(Error::usage(format!(
+            "{} not found in {}",
+            policy::FILE_NAME,
+            top.display()
+        )));
     };
     let values = policy::operator_values(&project)?;
     if values.is_empty() {
@@ -294,8 +347,15 @@ fn distrust(context: &Context) -> Result<ExitStatus> {
 
 fn list_trusted(context: &Context) -> Result<ExitStatus> {
     let pins = Pins::of(&context.env).ok_or_else(no_home)?.list()?;
-    let text: String = pins.iter().map(|p| line(&format!("{}  {}", &p.content[..12], p.worktree))).collect();
-    print(if text.is_empty() { "no trusted policy files\n" } else { &text })
+    let text: String = pins
+        .iter()
+        .map(|p| line(&format!("{}  {}", &p.content[..12], p.worktree)))
+        .collect();
+    print(if text.is_empty() {
+        "no trusted policy files\n"
+    } else {
+        &text
+    })
 }
 
 fn pins(context: &Context) -> Result<(Pins, PathBuf)> {
@@ -303,7 +363,9 @@ fn pins(context: &Context) -> Result<(Pins, PathBuf)> {
     let repo = Repo::open(&context.dir, &context.env)?;
     match repo.worktree() {
         Some(top) => Ok((pins, top.to_owned())),
-        None => Err(Error::usage("a bare repository has no policy file to trust")),
+        None => Err(Error::usage(
+            "a bare repository has no policy file to trust",
+        )),
     }
 }
 

@@ -55,20 +55,45 @@ pub(super) fn run(context: &Context, args: &PostArgs) -> Result<ExitStatus> {
     let (review, selection) = stored.selected(context, args)?;
     let whole = stored.session.request.asked.files.is_empty();
     let again = rounds::pull_command(&Repo::open(&context.dir, &context.env)?, &stored.pull);
-    let publication =
-        Publication { review: &review, parts: &args.parts, whole, selection: &selection, again: Some(&again) };
+    let publication = Publication {
+        review: &review,
+        parts: &args.parts,
+        whole,
+        selection: &selection,
+        again: Some(&again),
+    };
     let forge = pr::forge_of(context, &stored.pull)?;
     let stop = Stop::default();
     let number = stored.pull.number;
     if args.dry_run {
-        let (lines, failed) = publication.order(&stored.pull.base, |order| forge.preview(number, order, &stop))?;
-        let nothing = if lines.is_empty() { "nothing new to post\n" } else { "" };
-        let text: String = lines.iter().map(|line| format!("{}\n", Inert::new(line))).collect();
+        let (lines, failed) = publication.order(&stored.pull.base, |order| {
+            forge.preview(number, order, &stop)
+        })?;
+        let nothing = if lines.is_empty() {
+            "nothing new to post\n"
+        } else {
+            ""
+        };
+        let text: String = lines
+            .iter()
+            .map(|line| format!("{}\n", Inert::new(line)))
+            .collect();
         print(&format!("{text}{nothing}"))?;
-        return Ok(ended(context, publication.left_out().into_iter().chain(withheld(&review)).collect(), &failed));
+        return Ok(ended(
+            context,
+            publication
+                .left_out()
+                .into_iter()
+                .chain(withheld(&review))
+                .collect(),
+            &failed,
+        ));
     }
-    let posted =
-        signals::heard(&stop, || publication.order(&stored.pull.base, |order| forge.publish(number, order, &stop)))?;
+    let posted = signals::heard(&stop, || {
+        publication.order(&stored.pull.base, |order| {
+            forge.publish(number, order, &stop)
+        })
+    })?;
     let mut said = pr::said(&posted);
     said.extend(publication.left_out());
     said.extend(withheld(&review));
@@ -78,7 +103,10 @@ pub(super) fn run(context: &Context, args: &PostArgs) -> Result<ExitStatus> {
 /// Returns a note about texts that are not posted, because they may contain words of tickets.
 fn withheld(review: &Review) -> Option<String> {
     let tickets = crate::report::unknown_tickets(review);
-    let has_texts = review.findings.iter().any(|f| matches!(f.origin(), Origin::Backend(_)));
+    let has_texts = review
+        .findings
+        .iter()
+        .any(|f| matches!(f.origin(), Origin::Backend(_)));
     let names = tickets.join(", ");
     (has_texts && !tickets.is_empty()).then(|| {
         format!(
@@ -93,10 +121,17 @@ fn ended(context: &Context, mut said: Vec<String>, failed: &[String]) -> ExitSta
         said.clear();
     }
     said.extend(failed.iter().map(|why| format!("note: not posted: {why}")));
-    let text: String = said.iter().map(|line| format!("{}\n", Inert::new(line))).collect();
+    let text: String = said
+        .iter()
+        .map(|line| format!("{}\n", Inert::new(line)))
+        .collect();
     // A closed stderr leaves no way to report the error.
     let _ = std::io::stderr().write_all(text.as_bytes());
-    if failed.is_empty() { ExitStatus::Pass } else { ExitStatus::Incomplete }
+    if failed.is_empty() {
+        ExitStatus::Pass
+    } else {
+        ExitStatus::Incomplete
+    }
 }
 
 /// A stored review of a pull request.
@@ -125,37 +160,62 @@ impl Stored {
         };
         let (store, id, session) = find(context, &name)?;
         if let Some(edited) = store.edited(&id)? {
-            return Err(Error::usage(format!("cannot post the review {id}: {edited}"))
-                .hint(format!("claude-reviewer history verify {id}")));
+            return Err(
+                Error::usage(format!("cannot post the review {id}: {edited}"))
+                    .hint(format!("claude-reviewer history verify {id}")),
+            );
         }
         let Some(pull) = session.request.pull.clone() else {
-            return Err(Error::usage(format!("the review {id} is not of a pull request"))
-                .hint("claude-reviewer pr list")
-                .hint("claude-reviewer review pr NUMBER"));
+            return Err(
+                Error::usage(format!("the review {id} is not of a pull request"))
+                    .hint("claude-reviewer pr list")
+                    .hint("claude-reviewer review pr NUMBER"),
+            );
         };
         let change = store.change(&id, session.rounds.last().map_or(1, |r| r.review.round))?;
-        Ok(Self { session, pull, change })
+        Ok(Self {
+            session,
+            pull,
+            change,
+        })
     }
 
     /// Returns the review of the last round, and the selection of findings to publish.
     fn selected(&self, context: &Context, args: &PostArgs) -> Result<(Review, Selection)> {
         let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
         let repo = Repo::open(&context.dir, &context.env)?;
-        let again = format!("review it again: {}", rounds::pull_command(&repo, &self.pull));
+        let again = format!(
+            "review it again: {}",
+            rounds::pull_command(&repo, &self.pull)
+        );
         let last = self.session.rounds.last().map(|r| &r.review);
-        let last = last.ok_or_else(|| Error::usage("the review has no round").hint(again.clone()))?;
+        let last =
+            last.ok_or_else(|| Error::usage("the review has no round").hint(again.clone()))?;
         let mut review = recall::review(&last.report, &self.change);
         review.source.label.clone_from(&self.session.request.label);
         // Words of tickets are removed from the texts, so the tickets must be known.
         crate::context::recall(&mut review.context, &context.env, repo.worktree());
-        review.record = Some(Record { text: self.change.clone(), left_out: last.change.left_out.clone() });
+        review.record = Some(Record {
+            text: self.change.clone(),
+            left_out: last.change.left_out.clone(),
+        });
         let selection = Selection::of_review(&review, last.since.as_ref(), &rules);
         if context.env.is_ci() {
             return Ok((review, selection));
         }
         let (place, _) = store(context)?;
-        let person = Person { repo: &repo, place: &place, rules: &rules, now: jiff::Timestamp::now() };
-        let reports: Vec<&Report> = self.session.rounds.iter().map(|r| &r.review.report).collect();
+        let person = Person {
+            repo: &repo,
+            place: &place,
+            rules: &rules,
+            now: jiff::Timestamp::now(),
+        };
+        let reports: Vec<&Report> = self
+            .session
+            .rounds
+            .iter()
+            .map(|r| &r.review.report)
+            .collect();
         let selection = selection.decided_by(&person, &reports, args.all)?;
         if !self.session.request.asked.gate {
             settle(&mut review, &selection, &again)?;
@@ -167,8 +227,11 @@ impl Stored {
 /// Returns the ID of the newest review of a pull request of a remote's project.
 fn of_pull(context: &Context, number: &str, remote: Option<&str>) -> Result<String> {
     let number = crate::forge::address::number_of(number).ok_or_else(|| {
-        Error::usage(format!("{} is not the number of a pull request", Inert::new(number)))
-            .hint("claude-reviewer pr list")
+        Error::usage(format!(
+            "{} is not the number of a pull request",
+            Inert::new(number)
+        ))
+        .hint("claude-reviewer pr list")
     })?;
     let (forge, project) = pr::project_of(context, remote)?;
     let id = match store(context)?.1 {
@@ -178,7 +241,9 @@ fn of_pull(context: &Context, number: &str, remote: Option<&str>) -> Result<Stri
         None => None,
     };
     let id = id.ok_or_else(|| {
-        let of = remote.map(|name| format!(" --remote {}", shell::quoted(name))).unwrap_or_default();
+        let of = remote
+            .map(|name| format!(" --remote {}", shell::quoted(name)))
+            .unwrap_or_default();
         Error::usage(format!("no review of pull request #{number} is stored"))
             .hint(format!("claude-reviewer review pr {number}{of}"))
     })?;

@@ -103,22 +103,33 @@ pub(super) fn run(context: &Context, args: &PrArgs) -> Result<ExitStatus> {
                 pulls: pulls.collect(),
                 more,
             };
-            text = serde_json::to_string_pretty(&list).map_err(|_| Error::incomplete("the list cannot be written"))?;
+            text = serde_json::to_string_pretty(&list)
+                .map_err(|_| Error::incomplete("the list cannot be written"))?;
             text.push('\n');
         }
         PullsFormat::Human => {
             let stored = stored(context, forge.site());
-            pulls.iter().for_each(|p| text.push_str(&listed(p, &stored)));
+            pulls
+                .iter()
+                .for_each(|p| text.push_str(&listed(p, &stored)));
             if pulls.is_empty() {
                 text.push_str("no pull request is open\n");
             }
             if more {
                 text.push_str(&format!("and more: the newest {} are shown\n", pulls.len()));
             }
-            let new = pulls.iter().find(|p| stored.iter().all(|(number, _)| *number != p.number));
+            let new = pulls
+                .iter()
+                .find(|p| stored.iter().all(|(number, _)| *number != p.number));
             if let Some(p) = new.or(pulls.first()).filter(|_| !context.global.quiet) {
-                let of = remote.as_ref().map(|name| format!(" --remote {name}")).unwrap_or_default();
-                text.push_str(&Inert::new(format!("next: claude-reviewer review pr {}{of}", p.number)).to_string());
+                let of = remote
+                    .as_ref()
+                    .map(|name| format!(" --remote {name}"))
+                    .unwrap_or_default();
+                text.push_str(
+                    &Inert::new(format!("next: claude-reviewer review pr {}{of}", p.number))
+                        .to_string(),
+                );
                 text.push('\n');
             }
         }
@@ -131,14 +142,22 @@ pub(super) fn run(context: &Context, args: &PrArgs) -> Result<ExitStatus> {
     }
 }
 
-/// Returns the numbers of the pull requests of a project whose reviews are stored here, with the newest review of each.
+/// Returns the numbers of the pull requests of a project whose reviews are stored here, with the
+/// newest review of each.
 fn stored(context: &Context, site: &Site) -> Vec<(u64, String)> {
     const MOST: usize = 300;
     // The list of pull requests works without a store.
-    let Ok((_, Some(store))) = super::history::store(context) else { return Vec::new() };
-    let sessions = store.list(MOST).map(|list| list.sessions).unwrap_or_default();
+    let Ok((_, Some(store))) = super::history::store(context) else {
+        return Vec::new();
+    };
+    let sessions = store
+        .list(MOST)
+        .map(|list| list.sessions)
+        .unwrap_or_default();
     let (forge, project) = (site.host.name(), site.project.to_string());
-    let own = sessions.into_iter().filter_map(|s| Some((s.pull?, s.review_id)));
+    let own = sessions
+        .into_iter()
+        .filter_map(|s| Some((s.pull?, s.review_id)));
     let mut out: Vec<(u64, String)> = Vec::new();
     for (pull, id) in own.filter(|(p, _)| p.forge == forge && p.project == project) {
         if out.iter().all(|(number, _)| *number != pull.number) {
@@ -153,14 +172,20 @@ fn listed(p: &ListedPull, stored: &[(u64, String)]) -> String {
     let draft = if p.is_draft { " (draft)" } else { "" };
     let (title, author) = (Inert::new(&p.title), Inert::new(&p.author));
     let (head, base) = (Inert::new(&p.head), Inert::new(&p.base));
-    let mut text = format!("#{} {title}{draft}\n    {head} into {base}, by {author}\n", p.number);
+    let mut text = format!(
+        "#{} {title}{draft}\n    {head} into {base}, by {author}\n",
+        p.number
+    );
     if let Some((number, id)) = stored.iter().find(|(number, _)| *number == p.number) {
-        text.push_str(&format!("    reviewed as {id}; to post it: claude-reviewer post pr {number}\n"));
+        text.push_str(&format!(
+            "    reviewed as {id}; to post it: claude-reviewer post pr {number}\n"
+        ));
     }
     text
 }
 
-/// Lists the newest open pull requests at the forge of a remote. The flag is true if there are more.
+/// Lists the newest open pull requests at the forge of a remote. The flag is true if there are
+/// more.
 ///
 /// # Errors
 /// Errors of [`find`].
@@ -182,7 +207,12 @@ pub(super) fn open_pulls(
 /// # Errors
 ///
 /// Usage: no known forge can have it. Errors of [`Forge::read`].
-pub(super) fn find(context: &Context, pull: &str, remote: Option<&str>, stop: &Stop) -> Result<FoundPull> {
+pub(super) fn find(
+    context: &Context,
+    pull: &str,
+    remote: Option<&str>,
+    stop: &Stop,
+) -> Result<FoundPull> {
     let desk = ForgeDesk::open(context)?;
     let hosts = desk.hosts()?;
     let (site, number, remote) = match number_of(pull) {
@@ -193,8 +223,13 @@ pub(super) fn find(context: &Context, pull: &str, remote: Option<&str>, stop: &S
         None => {
             let (site, number) = hosts.pull_of_page(pull).ok_or_else(|| {
                 let shown: String = pull.chars().take(200).collect();
-                Error::usage(format!("{shown} is neither a number nor the page of a pull request of a known host"))
-                    .hint(format!("known are {}; [forge] of your own policy names others", hosts.names().join(", ")))
+                Error::usage(format!(
+                    "{shown} is neither a number nor the page of a pull request of a known host"
+                ))
+                .hint(format!(
+                    "known are {}; [forge] of your own policy names others",
+                    hosts.names().join(", ")
+                ))
             })?;
             let remote = match remote {
                 Some(name) => name.to_owned(),
@@ -205,17 +240,28 @@ pub(super) fn find(context: &Context, pull: &str, remote: Option<&str>, stop: &S
     };
     let forge = Forge::open(site, &hosts, &desk.operator())?;
     let pull = forge.read(number, stop)?;
-    Ok(FoundPull { forge, pull, remote })
+    Ok(FoundPull {
+        forge,
+        pull,
+        remote,
+    })
 }
 
 /// Finds the pull request of a CI job, to publish to; `None` if the job has none.
 ///
 /// # Errors
 ///
-/// Errors of [`find`]. The event cannot be read. Usage: the target branch of the request has changed, so the review
-/// does not apply to it.
+/// Errors of [`find`]. The event cannot be read. Usage: the target branch of the request has
+/// changed, so the review does not apply to it.
 pub(super) fn of_event(context: &Context, stop: &Stop) -> Result<Option<FoundPull>> {
-    let Some(Event { number: Some(number), target, .. }) = ci::detect(&context.env)? else { return Ok(None) };
+    let Some(Event {
+        number: Some(number),
+        target,
+        ..
+    }) = ci::detect(&context.env)?
+    else {
+        return Ok(None);
+    };
     let found = find(context, &number.to_string(), None, stop)?;
     match target {
         Some(target) if target == found.pull.base.name => Ok(Some(found)),
@@ -223,12 +269,14 @@ pub(super) fn of_event(context: &Context, stop: &Stop) -> Result<Option<FoundPul
             "pull request #{number} now targets {}, but was reviewed against {target}",
             found.pull.base.name
         ))),
-        None => Err(Error::usage(format!("the event does not say which branch pull request #{number} went to"))),
+        None => Err(Error::usage(format!(
+            "the event does not say which branch pull request #{number} went to"
+        ))),
     }
 }
 
-/// Finds the pull request of a fork whose workflow triggered this one: GitHub's event does not name it. `None` if the
-/// job has another trigger, or if the event has the number.
+/// Finds the pull request of a fork whose workflow triggered this one: GitHub's event does not name
+/// it. `None` if the job has another trigger, or if the event has the number.
 ///
 /// # Errors
 ///
@@ -237,25 +285,44 @@ pub(super) fn of_fork(context: &Context, stop: &Stop) -> Result<Option<FoundPull
     if !context.env.is_ci() {
         return Ok(None);
     }
-    let Some(Event { fork_head: Some(head), change: EventChange::Between { head: End::Id { id, .. }, .. }, .. }) =
-        ci::detect(&context.env)?
+    let Some(Event {
+        fork_head: Some(head),
+        change:
+            EventChange::Between {
+                head: End::Id { id, .. },
+                ..
+            },
+        ..
+    }) = ci::detect(&context.env)?
     else {
         return Ok(None);
     };
-    let Some(id) = ObjectId::from_hex(&id) else { return Ok(None) };
+    let Some(id) = ObjectId::from_hex(&id) else {
+        return Ok(None);
+    };
     let desk = ForgeDesk::open(context)?;
     let hosts = desk.hosts()?;
     let (remote, site) = desk.site(&hosts, None)?;
     let forge = Forge::open(site, &hosts, &desk.operator())?;
     let number = forge.number_of_head(&head, id, stop)?.ok_or_else(|| {
-        Error::usage(format!("no open pull request from {head} has {} for its head", id.short()))
-            .hint("it was updated or closed: its next run is reviewed separately")
+        Error::usage(format!(
+            "no open pull request from {head} has {} for its head",
+            id.short()
+        ))
+        .hint("it was updated or closed: its next run is reviewed separately")
     })?;
     let pull = forge.read(number, stop)?;
     if pull.head.id != id {
-        return Err(Error::usage(format!("pull request #{number} has moved on from {}", id.short())));
+        return Err(Error::usage(format!(
+            "pull request #{number} has moved on from {}",
+            id.short()
+        )));
     }
-    Ok(Some(FoundPull { forge, pull, remote }))
+    Ok(Some(FoundPull {
+        forge,
+        pull,
+        remote,
+    }))
 }
 
 impl ForgeDesk<'_> {
@@ -265,17 +332,29 @@ impl ForgeDesk<'_> {
         let overrides = Overrides::default();
         let sources = Sources {
             user: files.user.as_ref(),
-            // In a pipeline, the file is part of the change, which must not decide where data is sent.
-            project: files.project.as_ref().filter(|_| !context.env.is_ci() || context.global.config.is_some()),
+            // In a pipeline, the file is part of the change, which must not decide where data is
+            // sent.
+            project: files
+                .project
+                .as_ref()
+                .filter(|_| !context.env.is_ci() || context.global.config.is_some()),
             env: &context.env,
             overrides: &overrides,
         };
         let policy = policy::load(&sources)?.policy;
-        Ok(ForgeDesk { context, repo, policy })
+        Ok(ForgeDesk {
+            context,
+            repo,
+            policy,
+        })
     }
 
     fn operator(&self) -> Operator<'_> {
-        Operator { policy: &self.policy.forge, env: &self.context.env, top: self.repo.worktree() }
+        Operator {
+            policy: &self.policy.forge,
+            env: &self.context.env,
+            top: self.repo.worktree(),
+        }
     }
 
     fn hosts(&self) -> Result<Hosts> {
@@ -284,7 +363,10 @@ impl ForgeDesk<'_> {
 
     /// Finds the project of a remote.
     fn site_of(&self, hosts: &Hosts, remote: &str) -> Option<Site> {
-        self.repo.remote_urls(remote).iter().find_map(|url| hosts.site_of_remote(url))
+        self.repo
+            .remote_urls(remote)
+            .iter()
+            .find_map(|url| hosts.site_of_remote(url))
     }
 
     /// Selects the remote and its project: the named one, `origin`, or the only one.
@@ -295,7 +377,8 @@ impl ForgeDesk<'_> {
             (None, all) if all.iter().any(|n| n == "origin") => "origin".to_owned(),
             (None, [one]) => one.clone(),
             (None, []) => {
-                return Err(Error::usage("the repository has no remote").hint("git remote add origin ADDRESS"));
+                return Err(Error::usage("the repository has no remote")
+                    .hint("git remote add origin ADDRESS"));
             }
             (None, all) => {
                 let error = Error::usage(format!("there are several remotes: {}", all.join(", ")));
@@ -303,13 +386,14 @@ impl ForgeDesk<'_> {
             }
         };
         if !names.contains(&name) {
-            return Err(
-                Error::usage(format!("remote {name} not found")).hint(format!("there are {}", names.join(", ")))
-            );
+            return Err(Error::usage(format!("remote {name} not found"))
+                .hint(format!("there are {}", names.join(", "))));
         }
         let site = self.site_of(hosts, &name).ok_or_else(|| {
-            Error::usage(format!("the remote {name} is of no forge that is known"))
-                .hint(format!("known are {}; [forge] of your own policy names others", hosts.names().join(", ")))
+            Error::usage(format!("the remote {name} is of no forge that is known")).hint(format!(
+                "known are {}; [forge] of your own policy names others",
+                hosts.names().join(", ")
+            ))
         })?;
         Ok((name, site))
     }
@@ -317,7 +401,9 @@ impl ForgeDesk<'_> {
     /// Returns the remote of a project, or the project's address if no remote belongs to it.
     fn remote_of(&self, hosts: &Hosts, site: &Site) -> String {
         let names = self.repo.remotes();
-        let remote = names.into_iter().find(|name| self.site_of(hosts, name).is_some_and(|s| s == *site));
+        let remote = names
+            .into_iter()
+            .find(|name| self.site_of(hosts, name).is_some_and(|s| s == *site));
         remote.unwrap_or_else(|| site.clone_url())
     }
 }
@@ -331,10 +417,14 @@ pub(super) fn forge_of(context: &Context, pull: &PullName) -> Result<Forge> {
     let hosts = desk.hosts()?;
     let remotes = desk.repo.remotes();
     let mut sites = remotes.iter().filter_map(|name| desk.site_of(&hosts, name));
-    let site = sites.find(|site| site.host.name() == pull.forge && site.project.to_string() == pull.project);
+    let site = sites
+        .find(|site| site.host.name() == pull.forge && site.project.to_string() == pull.project);
     let site = site.ok_or_else(|| {
-        Error::usage(format!("no remote is of the project {} at {}", pull.project, pull.forge))
-            .hint("git remote add NAME ADDRESS")
+        Error::usage(format!(
+            "no remote is of the project {} at {}",
+            pull.project, pull.forge
+        ))
+        .hint("git remote add NAME ADDRESS")
     })?;
     Forge::open(site, &hosts, &desk.operator())
 }
@@ -354,38 +444,79 @@ impl FoundPull {
     pub(super) fn name(&self) -> PullName {
         let site = self.forge.site();
         let (forge, project) = (site.host.name(), site.project.to_string());
-        PullName { forge, project, number: self.pull.number, base: self.pull.base.name.clone() }
+        PullName {
+            forge,
+            project,
+            number: self.pull.number,
+            base: self.pull.base.name.clone(),
+        }
     }
 
-    /// Returns the source of the review: the base and head that the forge names. The clone may lack both.
+    /// Returns the source of the review: the base and head that the forge names. The clone may lack
+    /// both.
     pub(super) fn source(&self, env: &Env) -> Source {
         let pull = &self.pull;
         let own = self.forge.site();
-        // If the forge has no reference for the head in the target project, the head is fetched from its own project.
-        let elsewhere = pull.head.project.as_ref().filter(|p| pull.head_refs.is_empty() && **p != own.project);
+        // If the forge has no reference for the head in the target project, the head is fetched
+        // from its own project.
+        let elsewhere = pull
+            .head
+            .project
+            .as_ref()
+            .filter(|p| pull.head_refs.is_empty() && **p != own.project);
         let remote = elsewhere.map_or_else(
             || self.remote.clone(),
-            |project| Site { host: own.host.clone(), project: project.clone() }.clone_url(),
+            |project| {
+                Site {
+                    host: own.host.clone(),
+                    project: project.clone(),
+                }
+                .clone_url()
+            },
         );
         // A configured remote has its own credentials.
-        let credential = if remote.contains("://") { self.forge.credential() } else { None };
-        let under = pull.head_refs.first().cloned().unwrap_or_else(|| format!("refs/heads/{}", pull.head.name));
+        let credential = if remote.contains("://") {
+            self.forge.credential()
+        } else {
+            None
+        };
+        let under = pull
+            .head_refs
+            .first()
+            .cloned()
+            .unwrap_or_else(|| format!("refs/heads/{}", pull.head.name));
         Source::Ends(Box::new(Ends {
             label: format!("pull request #{}", pull.number),
             is_pull: true,
-            head: End::Id { id: pull.head.id.to_string(), under: Some(under) },
-            base: End::Id { id: pull.base.id.to_string(), under: Some(format!("refs/heads/{}", pull.base.name)) },
+            head: End::Id {
+                id: pull.head.id.to_string(),
+                under: Some(under),
+            },
+            base: End::Id {
+                id: pull.base.id.to_string(),
+                under: Some(format!("refs/heads/{}", pull.base.name)),
+            },
             instead: None,
             may_be_empty: Some("the base has all of the pull request".to_owned()),
             remote,
             fetching: Fetching::Missing,
             credential,
-            checkout: if env.is_ci() { Checkout::Foreign } else { Checkout::Reviewer },
+            checkout: if env.is_ci() {
+                Checkout::Foreign
+            } else {
+                Checkout::Reviewer
+            },
         }))
     }
 
     /// Waives the findings of a review that replies of maintainers waive.
-    pub(super) fn heed(&self, review: &mut Review, on_block: OnBlock, rules: &RuleSet, stop: &Stop) {
+    pub(super) fn heed(
+        &self,
+        review: &mut Review,
+        on_block: OnBlock,
+        rules: &RuleSet,
+        stop: &Stop,
+    ) {
         self.forge.heed(&self.pull, review, on_block, rules, stop);
     }
 
@@ -401,9 +532,9 @@ impl FoundPull {
         }
     }
 
-    /// Returns the author's description of the change, as data for a model. Commit messages are read from the
-    /// repository. They are not part of the questions about code, because then each push would ask all questions
-    /// again.
+    /// Returns the author's description of the change, as data for a model. Commit messages are
+    /// read from the repository. They are not part of the questions about code, because then each
+    /// push would ask all questions again.
     pub(super) fn brief(&self) -> String {
         let pull = &self.pull;
         let mut text = format!("Pull request #{}: {}\n", pull.number, pull.title);
@@ -428,56 +559,114 @@ pub(super) struct Publication<'a> {
 }
 
 impl Publication<'_> {
-    /// Publishes the review. Returns the messages about it, and the error if a part was not published.
+    /// Publishes the review. Returns the messages about it, and the error if a part was not
+    /// published.
     pub(super) fn on(&self, found: &FoundPull, stop: &Stop) -> (Vec<String>, Option<String>) {
-        let done = self.order(&found.pull.base.name, |order| found.forge.publish(found.pull.number, order, stop));
+        let done = self.order(&found.pull.base.name, |order| {
+            found.forge.publish(found.pull.number, order, stop)
+        });
         match done {
             Ok(posted) if posted.failed.is_empty() => (said(&posted), None),
             Ok(posted) if posted.is_nothing() => (Vec::new(), Some(posted.failed.join("; "))),
             Ok(posted) => (said(&posted), Some(posted.failed.join("; "))),
             Err(e) => {
                 let hints: Vec<String> = e.hints.iter().map(|h| format!(" ({h})")).collect();
-                (Vec::new(), Some(format!("{}{}", e.on_one_line(), hints.concat())))
+                (
+                    Vec::new(),
+                    Some(format!("{}{}", e.on_one_line(), hints.concat())),
+                )
             }
         }
     }
 
     /// Returns a note about findings that are not published because they have no decision.
     pub(super) fn left_out(&self) -> Option<String> {
-        let pending = self.review.findings.iter().filter(|f| self.selection.is_pending(f)).count();
-        let findings =
-            if pending == 1 { "1 finding without a decision was" } else { "findings without a decision were" };
-        let count = if pending == 1 { String::new() } else { format!("{pending} ") };
-        (pending > 0).then(|| format!("note: {count}{findings} not posted: accept what is right, or pass --all"))
+        let pending = self
+            .review
+            .findings
+            .iter()
+            .filter(|f| self.selection.is_pending(f))
+            .count();
+        let findings = if pending == 1 {
+            "1 finding without a decision was"
+        } else {
+            "findings without a decision were"
+        };
+        let count = if pending == 1 {
+            String::new()
+        } else {
+            format!("{pending} ")
+        };
+        (pending > 0).then(|| {
+            format!("note: {count}{findings} not posted: accept what is right, or pass --all")
+        })
     }
 
-    /// Builds the order to publish to a pull request with this target branch, and passes it to `give`.
+    /// Builds the order to publish to a pull request with this target branch, and passes it to
+    /// `give`.
     ///
     /// # Errors
     /// Incomplete: the change was not recorded. Errors of `give`.
-    pub(super) fn order<T>(&self, base: &str, give: impl FnOnce(&PublishRequest<'_>) -> Result<T>) -> Result<T> {
-        let lines = self.review.record.as_ref().map(|r| ShownLines::of(r).and(&self.review.unrecorded));
+    pub(super) fn order<T>(
+        &self,
+        base: &str,
+        give: impl FnOnce(&PublishRequest<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let lines = self
+            .review
+            .record
+            .as_ref()
+            .map(|r| ShownLines::of(r).and(&self.review.unrecorded));
         let lines = lines.ok_or_else(|| Error::incomplete("the change was not recorded"))?;
         let parts = Parts {
             comments: self.parts.contains(&PostPart::Comments),
             summary: self.parts.contains(&PostPart::Summary),
             status: self.parts.contains(&PostPart::Status),
         };
-        let Self { review, whole, selection, again, .. } = *self;
-        give(&PublishRequest { review, base, lines: &lines, parts, whole, selection, again })
+        let Self {
+            review,
+            whole,
+            selection,
+            again,
+            ..
+        } = *self;
+        give(&PublishRequest {
+            review,
+            base,
+            lines: &lines,
+            parts,
+            whole,
+            selection,
+            again,
+        })
     }
 }
 
 /// Reports what was published.
 pub(super) fn said(posted: &Posted) -> Vec<String> {
-    let counts = [(posted.new, "new"), (posted.changed, "changed"), (posted.ended, "resolved")];
-    let mut did: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let counts = [
+        (posted.new, "new"),
+        (posted.changed, "changed"),
+        (posted.ended, "resolved"),
+    ];
+    let mut did: Vec<String> = counts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} {what}"))
+        .collect();
     did.extend(posted.summary.then(|| "the summary".to_owned()));
     did.extend(posted.status.then(|| "the status".to_owned()));
-    let what = if did.is_empty() { "nothing new".to_owned() } else { did.join(", ") };
+    let what = if did.is_empty() {
+        "nothing new".to_owned()
+    } else {
+        did.join(", ")
+    };
     let mut lines = vec![format!("posted: {what}")];
     if posted.elsewhere > 0 {
-        lines.push(format!("note: {} of the findings got no comment on a line", posted.elsewhere));
+        lines.push(format!(
+            "note: {} of the findings got no comment on a line",
+            posted.elsewhere
+        ));
     }
     lines.extend(posted.notes.iter().map(|note| format!("note: {note}")));
     lines

@@ -15,7 +15,8 @@ use crate::progress;
 use crate::receipt::{self, Issued, Standing};
 use crate::report::{self, ReportFormat};
 use crate::request::{
-    Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest, Source,
+    Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest,
+    Source,
 };
 use crate::review::{self, Review, World};
 use crate::rounds::response::GivenResponse;
@@ -39,20 +40,53 @@ enum ReceiptUse {
 }
 
 pub(super) fn run(context: &Context, args: &ReviewArgs) -> Result<ExitStatus> {
-    guarded(context, args, if args.options.accept_receipt { ReceiptUse::ReceiptFirst } else { ReceiptUse::Own })
+    guarded(
+        context,
+        args,
+        if args.options.accept_receipt {
+            ReceiptUse::ReceiptFirst
+        } else {
+            ReceiptUse::Own
+        },
+    )
 }
 
 pub(super) fn verify(context: &Context, args: Verify) -> Result<ExitStatus> {
-    let Verify { head, base, fetch, format, output, report, block_on, waive } = args;
-    let options = Options { fetch, format, output, report, block_on, waive, ..Options::default() };
-    guarded(context, &ReviewArgs { source: Some(SourceArg::Branch { head, base }), options }, ReceiptUse::ReceiptOnly)
+    let Verify {
+        head,
+        base,
+        fetch,
+        format,
+        output,
+        report,
+        block_on,
+        waive,
+    } = args;
+    let options = Options {
+        fetch,
+        format,
+        output,
+        report,
+        block_on,
+        waive,
+        ..Options::default()
+    };
+    guarded(
+        context,
+        &ReviewArgs {
+            source: Some(SourceArg::Branch { head, base }),
+            options,
+        },
+        ReceiptUse::ReceiptOnly,
+    )
 }
 
 fn guarded(context: &Context, args: &ReviewArgs, word: ReceiptUse) -> Result<ExitStatus> {
     let stop = Stop::default();
     let unwind = std::panic::AssertUnwindSafe(|| review(context, args, word, &stop));
     let result = std::panic::catch_unwind(unwind).unwrap_or_else(|_| {
-        Err(Error::incomplete("an internal error stopped the review").hint("report the lines above as a bug"))
+        Err(Error::incomplete("an internal error stopped the review")
+            .hint("report the lines above as a bug"))
     });
     if let Err(e) = &result {
         // The summary is the last line, so the error is printed here and not by `main`.
@@ -64,9 +98,17 @@ fn guarded(context: &Context, args: &ReviewArgs, word: ReceiptUse) -> Result<Exi
     result
 }
 
-fn review(context: &Context, args: &ReviewArgs, word: ReceiptUse, stop: &Stop) -> Result<ExitStatus> {
+fn review(
+    context: &Context,
+    args: &ReviewArgs,
+    word: ReceiptUse,
+    stop: &Stop,
+) -> Result<ExitStatus> {
     let o = &args.options;
-    if args.source.is_none() && o.hook.is_some_and(|stage| stage.hook(&context.env) == Hook::PostCommit) {
+    if args.source.is_none()
+        && o.hook
+            .is_some_and(|stage| stage.hook(&context.env) == Hook::PostCommit)
+    {
         return Ok(background::after_commit(context));
     }
     if o.hook.is_some() && hooks::skipped(&context.env) {
@@ -76,9 +118,15 @@ fn review(context: &Context, args: &ReviewArgs, word: ReceiptUse, stop: &Stop) -
     output::refuse_shared_targets(context, o)?;
     refuse_forges_offline(args)?;
     let pull = match &args.source {
-        Some(SourceArg::Pr { pull, remote }) => Some(pr::find(context, pull, remote.as_deref(), stop)?),
+        Some(SourceArg::Pr { pull, remote }) => {
+            Some(pr::find(context, pull, remote.as_deref(), stop)?)
+        }
         // A review that is published must use the base of the pull request that it is published to.
-        None | Some(SourceArg::Branch { head: None, base: None }) if !o.post.is_empty() => pr::of_fork(context, stop)?,
+        None
+        | Some(SourceArg::Branch {
+            head: None,
+            base: None,
+        }) if !o.post.is_empty() => pr::of_fork(context, stop)?,
         _ => None,
     };
     let mut request = request(context, args, pull.as_ref())?;
@@ -88,9 +136,15 @@ fn review(context: &Context, args: &ReviewArgs, word: ReceiptUse, stop: &Stop) -
     }
     let follow_up = match o.follow_up.as_deref() {
         Some(name) => Some(rounds::named(name, &request, &context.env)?),
-        None => pull.as_ref().and_then(|found| pull::earlier(context, o, found, &request)),
+        None => pull
+            .as_ref()
+            .and_then(|found| pull::earlier(context, o, found, &request)),
     };
-    let response = o.response.as_deref().map(|file| response(context, file)).transpose()?;
+    let response = o
+        .response
+        .as_deref()
+        .map(|file| response(context, file))
+        .transpose()?;
     let save = match (o.no_save, o.require_history) {
         (true, _) => Save::No,
         (_, true) => Save::Required,
@@ -99,7 +153,8 @@ fn review(context: &Context, args: &ReviewArgs, word: ReceiptUse, stop: &Stop) -
     let via = request.hook.map_or("cli", Hook::name);
     let asked = request.clone();
     if word != ReceiptUse::Own {
-        let (mut review, standing) = in_world(context, stop, |world| receipt::verify(&asked, world))?;
+        let (mut review, standing) =
+            in_world(context, stop, |world| receipt::verify(&asked, world))?;
         match standing {
             Standing::Refused(reasons) if word == ReceiptUse::ReceiptFirst => {
                 for why in reasons {
@@ -109,7 +164,8 @@ fn review(context: &Context, args: &ReviewArgs, word: ReceiptUse, stop: &Stop) -
             _ => {
                 return signals::heard(stop, || {
                     let unwritten = output::write_reports(context, o, asked.authority, &review);
-                    review.exit = signals::ended(stop).unwrap_or_else(|| output::after(review.exit, unwritten));
+                    review.exit = signals::ended(stop)
+                        .unwrap_or_else(|| output::after(review.exit, unwritten));
                     print_summary(context, o, &review);
                     Ok(review.exit)
                 });
@@ -118,23 +174,41 @@ fn review(context: &Context, args: &ReviewArgs, word: ReceiptUse, stop: &Stop) -
     }
     let running = background::before_push(context, &request);
     let name = pull.as_ref().map(pr::FoundPull::name);
-    let ask = Ask { request, follow_up, response, save, pull: name, via };
+    let ask = Ask {
+        request,
+        follow_up,
+        response,
+        save,
+        pull: name,
+        via,
+    };
     let mut done = in_world(context, stop, |world| {
-        rounds::review_with(&ask, world, |review: &mut Review| pull::heed(context, o, pull.as_ref(), review, stop))
+        rounds::review_with(&ask, world, |review: &mut Review| {
+            pull::heed(context, o, pull.as_ref(), review, stop)
+        })
     })?;
     background::after_push(running, &done.review);
-    let is_heard =
-        !done.review.rules_only || matches!(asked.source, Source::Ends(_)) || !o.post.is_empty() || o.receipt;
+    let is_heard = !done.review.rules_only
+        || matches!(asked.source, Source::Ends(_))
+        || !o.post.is_empty()
+        || o.receipt;
     let mut rest = || {
         let mut said = match o.post.is_empty() {
-            true => pull.as_ref().map(|found| pull::next(context, o, found, &done)).unwrap_or_default(),
+            true => pull
+                .as_ref()
+                .map(|found| pull::next(context, o, found, &done))
+                .unwrap_or_default(),
             false => pull::publish(context, o, pull.as_ref(), &mut done, stop),
         };
-        said.extend(pull.iter().flat_map(|found| pull::overruled(context, o, found, &done)));
+        said.extend(
+            pull.iter()
+                .flat_map(|found| pull::overruled(context, o, found, &done)),
+        );
         done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
         let unwritten = output::write_reports(context, o, asked.authority, &done.review);
         tell(context, &done);
-        said.iter().for_each(|line| eprint_line(&Inert::new(line).to_string()));
+        said.iter()
+            .for_each(|line| eprint_line(&Inert::new(line).to_string()));
         if o.receipt && stop.signal().is_none() {
             sign(context, &asked, &mut done, stop);
         }
@@ -143,9 +217,13 @@ fn review(context: &Context, args: &ReviewArgs, word: ReceiptUse, stop: &Stop) -
         print_summary(context, o, &done.review);
         Ok(done.review.exit)
     };
-    // Without models, there is no handler: a signal ends the process at once, and a handler costs as much as scanning
-    // a file.
-    if is_heard { signals::heard(stop, rest) } else { rest() }
+    // Without models, there is no handler: a signal ends the process at once, and a handler costs
+    // as much as scanning a file.
+    if is_heard {
+        signals::heard(stop, rest)
+    } else {
+        rest()
+    }
 }
 
 /// Runs work that shows progress, and removes the progress line.
@@ -171,7 +249,10 @@ fn refuse_forges_offline(args: &ReviewArgs) -> Result<()> {
         Some(SourceArg::Pr { .. }) => "review pr reads the pull request from its forge",
         _ => return Ok(()),
     };
-    Err(Error::usage(format!("--offline opens no socket, and {what}")).hint("leave one of them out"))
+    Err(
+        Error::usage(format!("--offline opens no socket, and {what}"))
+            .hint("leave one of them out"),
+    )
 }
 
 /// Signs a receipt, and reports its path or why there is none.
@@ -179,9 +260,15 @@ fn sign(context: &Context, asked: &ReviewRequest, done: &mut Done, stop: &Stop) 
     match receipt::issue(&done.review, asked, &context.env, stop) {
         Ok(Issued::Signed { key, apart }) => {
             let key = Inert::new(key.display().to_string());
-            eprint_line(&format!("receipt: signed with {key}, in {}", receipt::NOTES));
+            eprint_line(&format!(
+                "receipt: signed with {key}, in {}",
+                receipt::NOTES
+            ));
             if let Some(why) = apart {
-                eprint_line(&format!("note: receipt: the remote's receipts were not merged: {}", Inert::new(why)));
+                eprint_line(&format!(
+                    "note: receipt: the remote's receipts were not merged: {}",
+                    Inert::new(why)
+                ));
             }
             let [push, after] = receipt::recipe(asked);
             eprint_line(&format!("hint: {push}"));
@@ -201,13 +288,22 @@ fn sign(context: &Context, asked: &ReviewRequest, done: &mut Done, stop: &Stop) 
 /// Prints the state of earlier findings, and why the review was not stored.
 fn tell(context: &Context, done: &Done) {
     if let (Some(since), false) = (&done.stored.since, context.global.quiet) {
-        eprint_line(&format!("round {}: {}, since round {}", done.stored.round, report::changes(since), since.round));
+        eprint_line(&format!(
+            "round {}: {}, since round {}",
+            done.stored.round,
+            report::changes(since),
+            since.round
+        ));
         for why in &done.stored.advice.circling {
             eprint_line(&format!("round {}: {}", done.stored.round, Inert::new(why)));
         }
         eprint_line(&format!("advice: {}", Inert::new(&done.stored.advice.text)));
-        if let (Action::Complete, Some(session)) = (done.stored.advice.action, &done.review.session) {
-            eprint_line(&format!("hint: claude-reviewer complete {} --status approved", session.id));
+        if let (Action::Complete, Some(session)) = (done.stored.advice.action, &done.review.session)
+        {
+            eprint_line(&format!(
+                "hint: claude-reviewer complete {} --status approved",
+                session.id
+            ));
         }
     }
     if let Some(why) = &done.unsaved {
@@ -225,7 +321,9 @@ fn response(context: &Context, file: &Path) -> Result<GivenResponse> {
         false => {
             let path = context.dir.join(file);
             if !path.is_file() {
-                return Err(Error::usage(format!("cannot read response file {name}: not a regular file")));
+                return Err(Error::usage(format!(
+                    "cannot read response file {name}: not a regular file"
+                )));
             }
             std::fs::File::open(path).and_then(|f| f.take(limit).read_to_end(&mut bytes))
         }
@@ -234,45 +332,73 @@ fn response(context: &Context, file: &Path) -> Result<GivenResponse> {
     GivenResponse::parse(&String::from_utf8_lossy(&bytes))
 }
 
-fn request(context: &Context, args: &ReviewArgs, pull: Option<&pr::FoundPull>) -> Result<ReviewRequest> {
+fn request(
+    context: &Context,
+    args: &ReviewArgs,
+    pull: Option<&pr::FoundPull>,
+) -> Result<ReviewRequest> {
     let o = &args.options;
-    let in_ci = context.env.is_ci() && matches!(args.source, None | Some(SourceArg::Branch { .. })) && o.hook.is_none();
+    let in_ci = context.env.is_ci()
+        && matches!(args.source, None | Some(SourceArg::Branch { .. }))
+        && o.hook.is_none();
     if !o.post.is_empty() && pull.is_none() && !in_ci {
         let error = Error::usage("--post needs a pull request");
         return Err(error.hint("claude-reviewer review pr NUMBER --post comments"));
     }
     let hook = o.hook.map(|stage| stage.hook(&context.env));
-    let takes_fetch = matches!(args.source, None | Some(SourceArg::Branch { .. })) && hook.is_none();
+    let takes_fetch =
+        matches!(args.source, None | Some(SourceArg::Branch { .. })) && hook.is_none();
     if o.fetch && !takes_fetch {
         return Err(Error::usage("--fetch needs `review branch`").hint("leave out --fetch"));
     }
     let mut by_author = None;
     let mut named = |head: Option<&str>, base: Option<&str>, plain: Source| -> Result<Source> {
-        let Some(mut named) = event::of(context, o, head, base)? else { return Ok(plain) };
+        let Some(mut named) = event::of(context, o, head, base)? else {
+            return Ok(plain);
+        };
         if let Some(found) = pull {
-            named = event::NamedChange { source: found.source(&context.env), summary: Some(found.brief()) };
+            named = event::NamedChange {
+                source: found.source(&context.env),
+                summary: Some(found.brief()),
+            };
         }
         by_author = named.summary;
         Ok(named.source)
     };
     let source = match (&args.source, hook) {
         (Some(_), Some(hook)) => {
-            let error = Error::usage(format!("the {} hook cannot be combined with a source", hook.name()));
+            let error = Error::usage(format!(
+                "the {} hook cannot be combined with a source",
+                hook.name()
+            ));
             return Err(error.hint("leave out --hook or the source"));
         }
-        (None, Some(Hook::PrePush)) => Source::Push(hooks::push_ranges(&push_input()?, &o.hook_args, &context.env)?),
+        (None, Some(Hook::PrePush)) => Source::Push(hooks::push_ranges(
+            &push_input()?,
+            &o.hook_args,
+            &context.env,
+        )?),
         (None, Some(Hook::PreCommit | Hook::PostCommit)) => staged(context, &mut named)?,
         (None, None) => named(None, None, Source::Auto)?,
         (Some(source), None) => match source {
             SourceArg::Staged => staged(context, &mut named)?,
-            SourceArg::Unstaged { untracked } => Source::Unstaged { untracked: *untracked },
-            SourceArg::Commit { rev, parent } => Source::Commit { rev: rev.clone(), parent: *parent },
+            SourceArg::Unstaged { untracked } => Source::Unstaged {
+                untracked: *untracked,
+            },
+            SourceArg::Commit { rev, parent } => Source::Commit {
+                rev: rev.clone(),
+                parent: *parent,
+            },
             SourceArg::Branch { head, base } => {
-                let plain = Source::Branch { head: head.clone(), base: base.clone() };
+                let plain = Source::Branch {
+                    head: head.clone(),
+                    base: base.clone(),
+                };
                 named(head.as_deref(), base.as_deref(), plain)?
             }
             SourceArg::Pr { pull: name, .. } => {
-                let found = pull.ok_or_else(|| Error::usage(format!("cannot read pull request {name}")))?;
+                let found =
+                    pull.ok_or_else(|| Error::usage(format!("cannot read pull request {name}")))?;
                 by_author = Some(found.brief());
                 found.source(&context.env)
             }
@@ -292,7 +418,11 @@ fn request(context: &Context, args: &ReviewArgs, pull: Option<&pr::FoundPull>) -
         dir: context.dir.clone(),
         files: o.files.clone(),
         files_name: "--files",
-        authority: if gate { Authority::Base } else { Authority::Worktree },
+        authority: if gate {
+            Authority::Base
+        } else {
+            Authority::Worktree
+        },
         config: context.global.config.clone(),
         overrides: Overrides {
             block_on: o.block_on.clone(),
@@ -316,27 +446,49 @@ fn request(context: &Context, args: &ReviewArgs, pull: Option<&pr::FoundPull>) -
         waivers: o.waive.clone(),
         offline: o.offline,
         backends: o.backend.clone(),
-        brief: Brief { summary: o.summary.clone().or(by_author), documents: o.doc.clone(), naming, ..Brief::default() },
-        cache: if o.no_cache { CacheUse::Refused } else { CacheUse::Allowed },
+        brief: Brief {
+            summary: o.summary.clone().or(by_author),
+            documents: o.doc.clone(),
+            naming,
+            ..Brief::default()
+        },
+        cache: if o.no_cache {
+            CacheUse::Refused
+        } else {
+            CacheUse::Allowed
+        },
         debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
         // The HTML page contains the change, and a receipt covers it.
         record: o.receipt
-            || o.report.iter().map(|(format, _)| format).chain([&o.format]).any(|f| *f == ReportFormat::Html),
+            || o.report
+                .iter()
+                .map(|(format, _)| format)
+                .chain([&o.format])
+                .any(|f| *f == ReportFormat::Html),
         hook,
         is_audit: false,
         model_flags: model_flags(o),
-        on_block: if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail },
+        on_block: if o.exit_zero {
+            OnBlock::ExitZero
+        } else {
+            OnBlock::Fail
+        },
         store_of: None,
     })
 }
 
 /// Returns the input that a path names: standard input for `-`.
 fn input(path: &Path) -> Input {
-    if path.as_os_str() == "-" { Input::Stdin } else { Input::File(path.to_owned()) }
+    if path.as_os_str() == "-" {
+        Input::Stdin
+    } else {
+        Input::File(path.to_owned())
+    }
 }
 
-/// Returns the source of `review staged` and of a pre-commit hook: the index. In a CI job with an empty index, it is
-/// the change of the event, because `pre-commit run --all-files` would pass without a review.
+/// Returns the source of `review staged` and of a pre-commit hook: the index. In a CI job with an
+/// empty index, it is the change of the event, because `pre-commit run --all-files` would pass
+/// without a review.
 ///
 /// # Errors
 /// Usage: the event of such a job does not name a change. Errors of opening a repository.
@@ -364,24 +516,32 @@ fn model_flags(o: &Options) -> Vec<&'static str> {
         ("--debug-prompts", o.debug_prompts.is_some()),
         ("--summary", o.summary.is_some() && o.no_save),
     ];
-    flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect()
+    flags
+        .into_iter()
+        .filter(|(_, is_given)| *is_given)
+        .map(|(flag, _)| flag)
+        .collect()
 }
 
 /// Reads the input of a pre-push hook.
 fn push_input() -> Result<Vec<u8>> {
     const MOST: u64 = 16 << 20;
     let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes);
+    let read = std::io::stdin()
+        .lock()
+        .take(MOST + 1)
+        .read_to_end(&mut bytes);
     read.map_err(|e| Error::usage("cannot read standard input").caused_by(&e))?;
     if bytes.len() as u64 > MOST {
-        return Err(Error::usage("the pre-push input is larger than 16 MiB").hint("push fewer references at a time"));
+        return Err(Error::usage("the pre-push input is larger than 16 MiB")
+            .hint("push fewer references at a time"));
     }
     Ok(bytes)
 }
 
-/// Prints the last line of a review on standard error. On a terminal the report has the same information, so this
-/// line for scripts is omitted there unless the review failed or `-v` is given. A hook that lets a commit pass prints
-/// the verdict instead, because it printed no report.
+/// Prints the last line of a review on standard error. On a terminal the report has the same
+/// information, so this line for scripts is omitted there unless the review failed or `-v` is
+/// given. A hook that lets a commit pass prints the verdict instead, because it printed no report.
 fn print_summary(context: &Context, o: &Options, review: &Review) {
     let passed = review.exit == ExitStatus::Pass;
     if passed && context.global.quiet {

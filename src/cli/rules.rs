@@ -91,9 +91,19 @@ enum ExplainFormat {
 pub(super) fn run(context: &Context, args: &RulesArgs) -> Result<ExitStatus> {
     match &args.command {
         RulesCommand::List(list) => print(&listed(context, list)?).map(|()| ExitStatus::Pass),
-        RulesCommand::Explain { id, format } => print(&explain(context, id, *format)?).map(|()| ExitStatus::Pass),
-        RulesCommand::New { id, folder, structural } => {
-            let template = if *structural { new::Template::Structural } else { new::Template::Pattern };
+        RulesCommand::Explain { id, format } => {
+            print(&explain(context, id, *format)?).map(|()| ExitStatus::Pass)
+        }
+        RulesCommand::New {
+            id,
+            folder,
+            structural,
+        } => {
+            let template = if *structural {
+                new::Template::Structural
+            } else {
+                new::Template::Pattern
+            };
             print(&new::write(context, id, folder.as_deref(), template)?).map(|()| ExitStatus::Pass)
         }
         RulesCommand::Eval(args) => eval::run(&context.dir, args),
@@ -101,7 +111,8 @@ pub(super) fn run(context: &Context, args: &RulesArgs) -> Result<ExitStatus> {
     }
 }
 
-/// Reads the rules that a review of the worktree uses: the built-in ones and the team's, with the policy's severities.
+/// Reads the rules that a review of the worktree uses: the built-in ones and the team's, with the
+/// policy's severities.
 ///
 /// Outside a repository, only the built-in rules.
 ///
@@ -109,7 +120,9 @@ pub(super) fn run(context: &Context, args: &RulesArgs) -> Result<ExitStatus> {
 ///
 /// Usage: the policy or a rule file is invalid.
 fn active(context: &Context) -> Result<RuleSet> {
-    let Ok(repo) = Repo::open(&context.dir, &context.env) else { return built_in() };
+    let Ok(repo) = Repo::open(&context.dir, &context.env) else {
+        return built_in();
+    };
     let policy = PolicyFiles::find(context, None)?.load(context)?.policy;
     let files = review::team_rules(&policy, &repo)?;
     RuleSet::new(&policy.rules, &files)
@@ -130,12 +143,17 @@ fn listed(context: &Context, list: &ListArgs) -> Result<String> {
         None => None,
         Some(c) => Some(Category::parse(c).ok_or_else(|| {
             let known: Vec<_> = Category::ALL.iter().map(|c| c.name()).collect();
-            Error::usage(format!("unknown category {c:?}")).hint(format!("categories: {}", known.join(", ")))
+            Error::usage(format!("unknown category {c:?}"))
+                .hint(format!("categories: {}", known.join(", ")))
         })?),
     };
     let rules = active(context)?;
-    let found = rules.descriptions().filter(|d| category.is_none_or(|c| c == d.category));
-    let found: Vec<_> = found.filter(|d| list.language.as_deref().is_none_or(|l| applies_to(d, l))).collect();
+    let found = rules
+        .descriptions()
+        .filter(|d| category.is_none_or(|c| c == d.category));
+    let found: Vec<_> = found
+        .filter(|d| list.language.as_deref().is_none_or(|l| applies_to(d, l)))
+        .collect();
     Ok(match list.format {
         RulesFormat::Json => {
             let rules: Vec<_> = found.iter().map(as_json).collect();
@@ -188,7 +206,9 @@ fn origin(d: &Description<'_>) -> Option<String> {
 
 /// Returns the address of the documentation of a built-in rule, if the build has one.
 fn url(d: &Description<'_>) -> Option<String> {
-    (d.defined == RuleOrigin::BuiltIn).then(|| rules::doc_url(d.id)).flatten()
+    (d.defined == RuleOrigin::BuiltIn)
+        .then(|| rules::doc_url(d.id))
+        .flatten()
 }
 
 fn table(rules: &[Description<'_>]) -> String {
@@ -197,7 +217,11 @@ fn table(rules: &[Description<'_>]) -> String {
     for d in rules {
         let title = Inert::new(d.title);
         // Writing to a string cannot fail.
-        let _ = write!(out, "{:width$}  {:10}  {:16}  {title}", d.id, d.severity, d.category);
+        let _ = write!(
+            out,
+            "{:width$}  {:10}  {:16}  {title}",
+            d.id, d.severity, d.category
+        );
         if d.profile != "default" {
             let _ = write!(out, "  (profile {})", d.profile);
         }
@@ -206,20 +230,37 @@ fn table(rules: &[Description<'_>]) -> String {
         }
         out.push('\n');
     }
-    let team = rules.iter().filter(|d| d.defined != RuleOrigin::BuiltIn).count();
-    let own = if team > 0 { format!(" ({})", plural(team, "team rule")) } else { String::new() };
-    let _ = writeln!(out, "{}{own}; for details: claude-reviewer rules explain ID", plural(rules.len(), "rule"));
+    let team = rules
+        .iter()
+        .filter(|d| d.defined != RuleOrigin::BuiltIn)
+        .count();
+    let own = if team > 0 {
+        format!(" ({})", plural(team, "team rule"))
+    } else {
+        String::new()
+    };
+    let _ = writeln!(
+        out,
+        "{}{own}; for details: claude-reviewer rules explain ID",
+        plural(rules.len(), "rule")
+    );
     out
 }
 
 fn explain(context: &Context, id: &str, format: ExplainFormat) -> Result<String> {
     // A malformed policy or rule file must not hide the explanation of a built-in rule.
     let built_in = built_in()?;
-    let rules = if built_in.describe(id).is_some() { built_in } else { active(context)? };
+    let rules = if built_in.describe(id).is_some() {
+        built_in
+    } else {
+        active(context)?
+    };
     let d = rules.describe(id).ok_or_else(|| rules.not_found(id))?;
     match format {
         ExplainFormat::Human => Ok(explained(&d)),
-        ExplainFormat::Json => Ok(document(&json!({ "schema_version": 1, "rules": [as_json(&d)] }))),
+        ExplainFormat::Json => Ok(document(
+            &json!({ "schema_version": 1, "rules": [as_json(&d)] }),
+        )),
         ExplainFormat::Toml => rules.to_toml(id),
     }
 }
@@ -227,8 +268,15 @@ fn explain(context: &Context, id: &str, format: ExplainFormat) -> Result<String>
 fn explained(d: &Description<'_>) -> String {
     let cwe = d.cwe.map_or(String::new(), |n| format!(", CWE-{n}"));
     let title = Inert::new(d.title);
-    let mut out = format!("{} ({}, {}{cwe})\n{title}\n\n", d.id, d.severity, d.category);
-    indented(&mut out, &format!("{}.", d.message.trim_end_matches('.')), "");
+    let mut out = format!(
+        "{} ({}, {}{cwe})\n{title}\n\n",
+        d.id, d.severity, d.category
+    );
+    indented(
+        &mut out,
+        &format!("{}.", d.message.trim_end_matches('.')),
+        "",
+    );
     if let Some(why) = d.why {
         indented(&mut out, why.trim(), "");
     }
@@ -245,7 +293,10 @@ fn explained(d: &Description<'_>) -> String {
     if let Some(origin) = origin(d) {
         paragraph(&mut out, "Defined at:", &origin);
     }
-    let links: Vec<String> = url(d).into_iter().chain(d.references.iter().map(|r| (*r).to_owned())).collect();
+    let links: Vec<String> = url(d)
+        .into_iter()
+        .chain(d.references.iter().map(|r| (*r).to_owned()))
+        .collect();
     if !links.is_empty() {
         paragraph(&mut out, "References:", &links.join("\n"));
     }
@@ -255,7 +306,9 @@ fn explained(d: &Description<'_>) -> String {
         // A comment does not suppress a secret.
         true => disable,
         false => {
-            format!("in a comment on the line or above it:  claude-reviewer: ignore[{id}] reason\n{disable}")
+            format!(
+                "in a comment on the line or above it:  claude-reviewer: ignore[{id}] reason\n{disable}"
+            )
         }
     };
     paragraph(&mut out, "To suppress:", &ways);
@@ -273,14 +326,22 @@ fn paragraph(out: &mut String, head: &str, text: &str) {
 /// Writes the lines of a text, and an empty line.
 fn indented(out: &mut String, text: &str, indent: &str) {
     for line in text.trim_end().lines() {
-        let _ = writeln!(out, "{}", format!("{indent}{}", Inert::new(line)).trim_end());
+        let _ = writeln!(
+            out,
+            "{}",
+            format!("{indent}{}", Inert::new(line)).trim_end()
+        );
     }
     out.push('\n');
 }
 
 /// Describes the files and lines that the rule checks, one condition a line.
 fn scope(d: &Description<'_>) -> String {
-    let languages = if d.languages.is_empty() { "all files".to_owned() } else { d.languages.join(", ") };
+    let languages = if d.languages.is_empty() {
+        "all files".to_owned()
+    } else {
+        d.languages.join(", ")
+    };
     let mut lines = vec![format!("added lines of {languages}")];
     let lists = [
         ("only these paths:", &d.paths),
@@ -295,7 +356,9 @@ fn scope(d: &Description<'_>) -> String {
         }
     }
     if d.judges_origin {
-        lines.push("a suggestion with low confidence if the origin of the value is unknown".to_owned());
+        lines.push(
+            "a suggestion with low confidence if the origin of the value is unknown".to_owned(),
+        );
     }
     if d.profile != "default" {
         lines.push(format!("only with [rules] profile = \"{}\"", d.profile));
@@ -304,7 +367,10 @@ fn scope(d: &Description<'_>) -> String {
         lines.push(format!("{severity} with [rules] profile = \"audit\""));
     }
     if !d.in_tests {
-        lines.push("not in tests, fixtures and examples; lower severity in paths that may be one".to_owned());
+        lines.push(
+            "not in tests, fixtures and examples; lower severity in paths that may be one"
+                .to_owned(),
+        );
     }
     if !d.in_bundles {
         lines.push("not in bundles: minified files and copies of libraries".to_owned());
@@ -320,10 +386,23 @@ fn test(path: &Path, given: &Path) -> Result<ExitStatus> {
         let _ = writeln!(out, "{}", untrusted::plain(f));
     }
     let failed = report.failures.len();
-    let result = if failed == 0 { "ok".to_owned() } else { plural(failed, "error") };
-    let _ = writeln!(out, "{}, {}: {result}", plural(report.rules, "rule"), plural(report.samples, "sample"));
+    let result = if failed == 0 {
+        "ok".to_owned()
+    } else {
+        plural(failed, "error")
+    };
+    let _ = writeln!(
+        out,
+        "{}, {}: {result}",
+        plural(report.rules, "rule"),
+        plural(report.samples, "sample")
+    );
     print(&out)?;
-    Ok(if failed == 0 { ExitStatus::Pass } else { ExitStatus::Block })
+    Ok(if failed == 0 {
+        ExitStatus::Pass
+    } else {
+        ExitStatus::Block
+    })
 }
 
 /// Returns a number with its noun: `1 rule`, `2 rules`.
@@ -337,19 +416,30 @@ fn read(path: &Path, given: &Path) -> Result<Vec<(String, String)>> {
     if path.is_dir() {
         for entry in std::fs::read_dir(path).map_err(|e| unreadable(given, &e))? {
             let file = entry.map_err(|e| unreadable(given, &e))?.path();
-            if file.extension().is_some_and(|e| e == "toml" || e == "yml" || e == "yaml") && file.is_file() {
+            if file
+                .extension()
+                .is_some_and(|e| e == "toml" || e == "yml" || e == "yaml")
+                && file.is_file()
+            {
                 files.push(file);
             }
         }
         files.sort();
         if files.is_empty() {
-            return Err(Error::usage(format!("no rule file (*.toml, *.yml) in {}", given.display())));
+            return Err(Error::usage(format!(
+                "no rule file (*.toml, *.yml) in {}",
+                given.display()
+            )));
         }
     } else {
         files.push(path.to_owned());
     }
     let read = files.iter().map(|f| {
-        let name = f.strip_prefix(path).ok().filter(|n| !n.as_os_str().is_empty()).unwrap_or(given);
+        let name = f
+            .strip_prefix(path)
+            .ok()
+            .filter(|n| !n.as_os_str().is_empty())
+            .unwrap_or(given);
         let text = std::fs::read_to_string(f).map_err(|e| unreadable(f, &e))?;
         Ok((name.display().to_string(), text))
     });
@@ -365,7 +455,9 @@ fn unreadable(path: &Path, e: &std::io::Error) -> Error {
 fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::usage("cannot write standard output").caused_by(&e)),
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::usage("cannot write standard output").caused_by(&e))
+        }
         _ => Ok(()),
     }
 }

@@ -1,7 +1,8 @@
-//! The terminal of a full-screen command: raw mode, the alternate screen, keys and signals, and their restoration.
+//! The terminal of a full-screen command: raw mode, the alternate screen, keys and signals, and
+//! their restoration.
 //!
-//! However the command ends, the terminal is restored: at a normal end, after a panic, Ctrl-C, `SIGTERM`, `SIGHUP`,
-//! Ctrl-Z and `SIGTSTP`, and while another program has the terminal.
+//! However the command ends, the terminal is restored: at a normal end, after a panic, Ctrl-C,
+//! `SIGTERM`, `SIGHUP`, Ctrl-Z and `SIGTSTP`, and while another program has the terminal.
 
 mod events;
 
@@ -36,7 +37,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static IS_OPEN: AtomicBool = AtomicBool::new(false);
 
 /// Default size for a terminal that does not report one.
-const USUAL: Size = Size { width: 80, height: 24 };
+const USUAL: Size = Size {
+    width: 80,
+    height: 24,
+};
 
 /// A terminal that shows the alternate screen.
 pub(super) struct Screen {
@@ -61,8 +65,8 @@ pub(super) enum Ended {
     Closed,
 }
 
-/// Returns true if a full-screen command can run: standard input and output are a terminal that supports cursor
-/// movement.
+/// Returns true if a full-screen command can run: standard input and output are a terminal that
+/// supports cursor movement.
 pub(super) fn is_possible(env: &Env) -> bool {
     let is_capable = env.var("TERM").is_some_and(|term| term != "dumb");
     is_capable && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
@@ -80,9 +84,12 @@ pub(super) fn with<T>(context: &Context, work: impl FnOnce(&mut Screen) -> Resul
     })
 }
 
-/// Runs work and then restores the terminal, also after a panic: before the panic message is printed, which belongs
-/// on the normal screen.
-fn guarded<T>(restore: impl Fn() + Clone + Send + Sync + 'static, work: impl FnOnce() -> Result<T>) -> Result<T> {
+/// Runs work and then restores the terminal, also after a panic: before the panic message is
+/// printed, which belongs on the normal screen.
+fn guarded<T>(
+    restore: impl Fn() + Clone + Send + Sync + 'static,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     let before: Arc<dyn Fn(&PanicHookInfo<'_>) + Send + Sync> = Arc::from(take_hook());
     let (during, give_back) = (Arc::clone(&before), restore.clone());
     set_hook(Box::new(move |info| {
@@ -93,8 +100,10 @@ fn guarded<T>(restore: impl Fn() + Clone + Send + Sync + 'static, work: impl FnO
     restore();
     set_hook(Box::new(move |info| (*before)(info)));
     done.unwrap_or_else(|_| {
-        Err(Error::incomplete("an internal error stopped the program; decisions up to here are stored")
-            .hint("report the lines above as a bug"))
+        Err(Error::incomplete(
+            "an internal error stopped the program; decisions up to here are stored",
+        )
+        .hint("report the lines above as a bug"))
     })
 }
 
@@ -103,7 +112,13 @@ fn restore() {
     if IS_OPEN.swap(false, Ordering::SeqCst) {
         let mut out = std::io::stdout();
         // A closed terminal needs no restoration.
-        let _ = execute!(out, DisableBracketedPaste, ResetColor, Show, LeaveAlternateScreen);
+        let _ = execute!(
+            out,
+            DisableBracketedPaste,
+            ResetColor,
+            Show,
+            LeaveAlternateScreen
+        );
         let _ = disable_raw_mode();
     }
 }
@@ -131,8 +146,15 @@ impl Screen {
             backend: CrosstermBackend::new(std::io::stdout()),
             events: Events::new().map_err(|e| failed(&e))?,
             shown: None,
-            theme: Theme { color, unicode: context.env.is_utf8() },
-            env: context.env.vars().map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
+            theme: Theme {
+                color,
+                unicode: context.env.is_utf8(),
+            },
+            env: context
+                .env
+                .vars()
+                .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                .collect(),
             program: context.env.program().map_err(|e| failed(&e))?,
             dir: context.env.dir.clone(),
             options: options(context),
@@ -144,8 +166,15 @@ impl Screen {
         self.events.listen().map_err(|e| failed(&e))?;
         IS_OPEN.store(true, Ordering::SeqCst);
         let mut out = std::io::stdout();
-        let entered = enable_raw_mode()
-            .and_then(|()| execute!(out, EnterAlternateScreen, Hide, EnableBracketedPaste, Clear(ClearType::All)));
+        let entered = enable_raw_mode().and_then(|()| {
+            execute!(
+                out,
+                EnterAlternateScreen,
+                Hide,
+                EnableBracketedPaste,
+                Clear(ClearType::All)
+            )
+        });
         self.shown = None;
         entered.map_err(|e| failed(&e))
     }
@@ -153,7 +182,10 @@ impl Screen {
     /// Returns the size of the terminal.
     pub(super) fn size(&self) -> Size {
         match terminal_size::terminal_size() {
-            Some((w, h)) if w.0 > 0 && h.0 > 0 => Size { width: w.0, height: h.0 },
+            Some((w, h)) if w.0 > 0 && h.0 > 0 => Size {
+                width: w.0,
+                height: h.0,
+            },
             _ => USUAL,
         }
     }
@@ -183,16 +215,16 @@ impl Screen {
         self.events.next()
     }
 
-    /// Stops this process and its group until they are continued, with the terminal restored. Has no effect if no shell
-    /// could continue them.
+    /// Stops this process and its group until they are continued, with the terminal restored. Has
+    /// no effect if no shell could continue them.
     pub(super) fn suspend(&mut self) -> Result<()> {
         restore();
         events::stop_group();
         self.enter()
     }
 
-    /// Runs a command of this program on the normal screen, and waits for Enter unless it is a full-screen one that
-    /// succeeded.
+    /// Runs a command of this program on the normal screen, and waits for Enter unless it is a
+    /// full-screen one that succeeded.
     ///
     /// # Errors
     /// Incomplete: the terminal cannot be used.
@@ -202,9 +234,14 @@ impl Screen {
         let shown: Vec<String> = words.iter().map(|w| crate::shell::quoted(w)).collect();
         let (program, dir) = (self.program.clone(), self.dir.clone());
         restore();
-        say(&format!("\n$ {} {}", crate::NAME, Inert::new(shown.join(" "))));
+        say(&format!(
+            "\n$ {} {}",
+            crate::NAME,
+            Inert::new(shown.join(" "))
+        ));
         let end = self.run(&program, &args, &dir);
-        let is_quiet = words.first().is_some_and(|w| w == "triage") && matches!(end, Ok(End::Exit(0)));
+        let is_quiet =
+            words.first().is_some_and(|w| w == "triage") && matches!(end, Ok(End::Exit(0)));
         let ended = match end {
             Ok(End::Stopped(signal)) => return Ok(Err(Ended::Signal(signal))),
             _ if is_quiet => Ok(()),
@@ -223,14 +260,20 @@ impl Screen {
     ///
     /// # Errors
     /// Incomplete: the terminal cannot be used.
-    pub(super) fn editor(&mut self, path: &Path, args: &[OsString], dir: &Path) -> Result<std::io::Result<End>> {
+    pub(super) fn editor(
+        &mut self,
+        path: &Path,
+        args: &[OsString],
+        dir: &Path,
+    ) -> Result<std::io::Result<End>> {
         restore();
         let end = self.run(path, args, dir);
         self.enter()?;
         Ok(end)
     }
 
-    /// Runs work on the normal screen that prints and can be interrupted. Ctrl-C ends the work, not the program.
+    /// Runs work on the normal screen that prints and can be interrupted. Ctrl-C ends the work, not
+    /// the program.
     ///
     /// # Errors
     /// Incomplete: the terminal cannot be used.
@@ -244,7 +287,12 @@ impl Screen {
 
     fn run(&mut self, path: &Path, args: &[OsString], dir: &Path) -> std::io::Result<End> {
         let env = self.env.clone();
-        self.events.run(&Foreground { path, args, env: &env, dir })
+        self.events.run(&Foreground {
+            path,
+            args,
+            env: &env,
+            dir,
+        })
     }
 }
 
@@ -308,7 +356,9 @@ mod tests {
         static RESTORED: AtomicUsize = AtomicUsize::new(0);
         static AT_MESSAGE: AtomicUsize = AtomicUsize::new(0);
         let usual = take_hook();
-        set_hook(Box::new(|_| AT_MESSAGE.store(RESTORED.load(Ordering::SeqCst), Ordering::SeqCst)));
+        set_hook(Box::new(|_| {
+            AT_MESSAGE.store(RESTORED.load(Ordering::SeqCst), Ordering::SeqCst)
+        }));
         let done: Result<()> = guarded(
             || {
                 RESTORED.fetch_add(1, Ordering::SeqCst);
@@ -324,7 +374,10 @@ mod tests {
     #[test]
     fn a_dumb_terminal_is_not_used() {
         for vars in [&[("TERM", "dumb")][..], &[]] {
-            assert!(!is_possible(&Env::from_pairs(PathBuf::from("/"), vars.iter().copied())));
+            assert!(!is_possible(&Env::from_pairs(
+                PathBuf::from("/"),
+                vars.iter().copied()
+            )));
         }
     }
 }

@@ -7,9 +7,11 @@ use std::path::PathBuf;
 
 /// Arguments of `serve-mcp`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Speaks the Model Context Protocol over standard input and output, and exits with code 0 when \
+#[command(
+    after_help = "Speaks the Model Context Protocol over standard input and output, and exits with code 0 when \
     the client disconnects.\nIn an agent's configuration:\n  \
-    {\"mcpServers\": {\"claude-reviewer\": {\"command\": \"claude-reviewer\", \"args\": [\"serve-mcp\"]}}}")]
+    {\"mcpServers\": {\"claude-reviewer\": {\"command\": \"claude-reviewer\", \"args\": [\"serve-mcp\"]}}}"
+)]
 pub(super) struct ServeArgs {
     /// Restrict requests to this folder [default: the repository of the current folder]
     #[arg(long, value_name = "DIR")]

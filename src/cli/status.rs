@@ -8,7 +8,9 @@ use crate::git::Repo;
 use crate::hooks::{Hook, install};
 use crate::policy::{Policy, PostCommit};
 use crate::untrusted::Inert;
-use crate::wire::background::{BackgroundEnd, BackgroundStatus, Cost, Last, Running, VERSION, Waiting};
+use crate::wire::background::{
+    BackgroundEnd, BackgroundStatus, Cost, Last, Running, VERSION, Waiting,
+};
 use std::io::{ErrorKind, Write as _};
 
 /// Digits of a commit ID.
@@ -16,7 +18,9 @@ const SHORT: usize = 12;
 
 /// Arguments of `status`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Background reviews start after a commit if [hooks] post_commit = \"background\".")]
+#[command(
+    after_help = "Background reviews start after a commit if [hooks] post_commit = \"background\"."
+)]
 pub(super) struct StatusArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "human")]
@@ -76,7 +80,9 @@ fn status(repo: &Repo, policy: &Policy, view: View, today: Today) -> BackgroundS
     BackgroundStatus {
         schema_version: VERSION,
         post_commit: policy.hooks.post_commit.name().to_owned(),
-        is_hook_installed: repo.hooks().is_ok_and(|hooks| install::is_installed(&hooks.path, Hook::PostCommit)),
+        is_hook_installed: repo
+            .hooks()
+            .is_ok_and(|hooks| install::is_installed(&hooks.path, Hook::PostCommit)),
         running: queue.running,
         pending: queue.waiting,
         pending_later: queue.later,
@@ -91,12 +97,19 @@ fn status(repo: &Repo, policy: &Policy, view: View, today: Today) -> BackgroundS
     }
 }
 
-/// Returns one line for each fact. `started` is the commit whose review was just started, and may not run yet.
-fn human(status: &BackgroundStatus, policy: &Policy, done: &[String], started: Option<&str>) -> String {
+/// Returns one line for each fact. `started` is the commit whose review was just started, and may
+/// not run yet.
+fn human(
+    status: &BackgroundStatus,
+    policy: &Policy,
+    done: &[String],
+    started: Option<&str>,
+) -> String {
     let mut lines: Vec<String> = done.to_vec();
     lines.push(format!("background reviews: {}", mode(status, policy)));
     let starting = status.pending.as_ref();
-    let starting = starting.filter(|w| status.running.is_none() && started == Some(w.order.commit.as_str()));
+    let starting =
+        starting.filter(|w| status.running.is_none() && started == Some(w.order.commit.as_str()));
     lines.push(match (&status.running, starting) {
         (Some(running), _) => self::running(running),
         (None, Some(w)) => format!("running: commit {}, starting", short(&w.order.commit)),
@@ -106,20 +119,42 @@ fn human(status: &BackgroundStatus, policy: &Policy, done: &[String], started: O
     let waiting = status.pending.as_ref().filter(|_| starting.is_none());
     lines.push(waiting.map_or_else(|| "pending: nothing".to_owned(), |w| pending(w, is_idle)));
     lines.extend(status.pending_later.iter().map(|w| pending(w, false)));
-    lines.push(status.last.as_ref().map_or_else(|| "last: no review yet".to_owned(), last));
-    let Cost { day, spent_usd, reserved_usd, max_usd } = &status.cost;
-    let reserved = if *reserved_usd > 0.0 { format!(", and {reserved_usd:.2} USD reserved") } else { String::new() };
-    lines.push(format!("cost on {day} (UTC): {spent_usd:.2} of {max_usd:.2} USD{reserved}"));
+    lines.push(
+        status
+            .last
+            .as_ref()
+            .map_or_else(|| "last: no review yet".to_owned(), last),
+    );
+    let Cost {
+        day,
+        spent_usd,
+        reserved_usd,
+        max_usd,
+    } = &status.cost;
+    let reserved = if *reserved_usd > 0.0 {
+        format!(", and {reserved_usd:.2} USD reserved")
+    } else {
+        String::new()
+    };
+    lines.push(format!(
+        "cost on {day} (UTC): {spent_usd:.2} of {max_usd:.2} USD{reserved}"
+    ));
     lines.push(format!("log: {}", status.log));
-    lines.iter().map(|line| format!("{}\n", Inert::new(line))).collect()
+    lines
+        .iter()
+        .map(|line| format!("{}\n", Inert::new(line)))
+        .collect()
 }
 
 fn mode(status: &BackgroundStatus, policy: &Policy) -> String {
     match policy.hooks.post_commit {
-        PostCommit::Off => "off (hint: set [hooks] post_commit = \"background\" in your configuration)".to_owned(),
+        PostCommit::Off => {
+            "off (hint: set [hooks] post_commit = \"background\" in your configuration)".to_owned()
+        }
         // A hook manager may run the review; the state of earlier reviews shows that.
         PostCommit::Background if !status.is_hook_installed && is_unused(status) => {
-            "on, but no post-commit hook is installed here (hint: claude-reviewer install-hooks)".to_owned()
+            "on, but no post-commit hook is installed here (hint: claude-reviewer install-hooks)"
+                .to_owned()
         }
         PostCommit::Background if policy.review.backends.is_empty() => {
             "on, but no backend is configured (hint: set [review] backends)".to_owned()
@@ -134,9 +169,18 @@ fn is_unused(status: &BackgroundStatus) -> bool {
 }
 
 fn running(running: &Running) -> String {
-    let Running { order, pid, since, is_stopping, .. } = running;
+    let Running {
+        order,
+        pid,
+        since,
+        is_stopping,
+        ..
+    } = running;
     let stopping = if *is_stopping { ", stopping" } else { "" };
-    format!("running: commit {}, process {pid}, since {since}{stopping}", short(&order.commit))
+    format!(
+        "running: commit {}, process {pid}, since {since}{stopping}",
+        short(&order.commit)
+    )
 }
 
 /// `is_idle` is true if no running review would take the commit next.
@@ -147,16 +191,31 @@ fn pending(waiting: &Waiting, is_idle: bool) -> String {
         (None, 0) => format!(", since {}", order.since),
         (None, _) => "; its review ended before it was complete".to_owned(),
     };
-    let hint = if is_idle { " (hint: claude-reviewer status --start)" } else { "" };
+    let hint = if is_idle {
+        " (hint: claude-reviewer status --start)"
+    } else {
+        ""
+    };
     format!("pending: commit {}{why}{hint}", short(&order.commit))
 }
 
 fn last(last: &Last) -> String {
     let commit = short(&last.commit);
-    let result = last.verdict.map_or(last.ending.name(), background::verdict_name);
-    let stored = last.review_id.as_ref().map_or_else(String::new, |id| format!(", stored as {id}"));
-    let cost = last.cost_usd.filter(|usd| *usd > 0.0).map_or_else(String::new, |usd| format!(", {usd:.4} USD"));
-    let note = last.note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
+    let result = last
+        .verdict
+        .map_or(last.ending.name(), background::verdict_name);
+    let stored = last
+        .review_id
+        .as_ref()
+        .map_or_else(String::new, |id| format!(", stored as {id}"));
+    let cost = last
+        .cost_usd
+        .filter(|usd| *usd > 0.0)
+        .map_or_else(String::new, |usd| format!(", {usd:.4} USD"));
+    let note = last
+        .note
+        .as_ref()
+        .map_or_else(String::new, |note| format!(": {note}"));
     let is_done = last.ending == BackgroundEnd::Reviewed && last.review_id.is_some();
     let hint = match &last.review_id {
         Some(id) if is_done => format!(" (claude-reviewer history {id})"),
@@ -170,7 +229,9 @@ fn stopped(end: &Stopped) -> String {
         Stopped::Nothing => "nothing was running or waiting".to_owned(),
         Stopped::Waiting(commit) => format!("dropped commit {}, which was waiting", short(commit)),
         Stopped::Running(commit) => format!("stopped the review of {}", short(commit)),
-        Stopped::Killed(commit) => format!("killed the review of {}, which did not stop", short(commit)),
+        Stopped::Killed(commit) => {
+            format!("killed the review of {}, which did not stop", short(commit))
+        }
     }
 }
 

@@ -34,5 +34,8 @@ pub(super) fn style(context: &Context, env: &Env) -> Style {
 
 /// Returns the name of this machine.
 fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
 }

@@ -10,7 +10,9 @@ use crate::finding::Decision;
 use crate::history::SessionId;
 use crate::process::{End, find_program};
 use crate::review::Record;
-use crate::rounds::decide::{ChosenDecision, Confirmation, Decided, confirm, decide, list, still_shared};
+use crate::rounds::decide::{
+    ChosenDecision, Confirmation, Decided, confirm, decide, list, still_shared,
+};
 use crate::rounds::{self, undo};
 use crate::triage::key::{KeyPress, Typed};
 use crate::triage::state::{DecisionOrder, Notice, TriageEffect, TriageEvent, TriageState, step};
@@ -43,7 +45,11 @@ pub(super) fn run(context: &Context, args: &TriageArgs) -> Result<ExitStatus> {
     let words: Vec<&str> = args.review.iter().map(String::as_str).collect();
     let id = match words[..] {
         [] => named(context, "latest")?,
-        ["pr"] => return Err(Error::usage("triage pr needs a number").hint("claude-reviewer triage pr 12")),
+        ["pr"] => {
+            return Err(
+                Error::usage("triage pr needs a number").hint("claude-reviewer triage pr 12")
+            );
+        }
         ["pr", number] => of_pull(context, number)?,
         [name] => named(context, name)?,
         [_, extra, ..] => {
@@ -55,8 +61,12 @@ pub(super) fn run(context: &Context, args: &TriageArgs) -> Result<ExitStatus> {
         let error = Error::usage("triage needs a terminal with a keyboard that can place text");
         return Err(error
             .hint(format!("list the findings: claude-reviewer findings {id}"))
-            .hint(format!("decide: claude-reviewer accept F1 --session {id}, or reject, or defer"))
-            .hint(format!("write a replacement: claude-reviewer apply F1 --session {id}")));
+            .hint(format!(
+                "decide: claude-reviewer accept F1 --session {id}, or reject, or defer"
+            ))
+            .hint(format!(
+                "write a replacement: claude-reviewer apply F1 --session {id}"
+            )));
     }
     let mut desk = TriageDesk::open(context, id)?;
     let subject = desk.subject()?;
@@ -77,21 +87,36 @@ fn named(context: &Context, name: &str) -> Result<SessionId> {
 /// Finds the newest stored review of a pull request.
 fn of_pull(context: &Context, number: &str) -> Result<SessionId> {
     let wanted: u64 = number.trim_start_matches('#').parse().map_err(|_| {
-        Error::usage(format!("{number:?} is not the number of a pull request")).hint("claude-reviewer triage pr 12")
+        Error::usage(format!("{number:?} is not the number of a pull request"))
+            .hint("claude-reviewer triage pr 12")
     })?;
     let (_, store) = rounds::open(&request(context), &context.env)?;
-    let sessions = store.map(|s| s.list(MOST_SESSIONS)).transpose()?.map(|h| h.sessions).unwrap_or_default();
-    let found = sessions.iter().find(|s| pull_of(s.source.kind, &s.label) == Some(wanted));
-    found.and_then(|s| SessionId::parse(&s.review_id)).ok_or_else(|| {
-        Error::usage(format!("no review of pull request #{wanted} is stored"))
-            .hint(format!("claude-reviewer review pr {wanted}"))
-    })
+    let sessions = store
+        .map(|s| s.list(MOST_SESSIONS))
+        .transpose()?
+        .map(|h| h.sessions)
+        .unwrap_or_default();
+    let found = sessions
+        .iter()
+        .find(|s| pull_of(s.source.kind, &s.label) == Some(wanted));
+    found
+        .and_then(|s| SessionId::parse(&s.review_id))
+        .ok_or_else(|| {
+            Error::usage(format!("no review of pull request #{wanted} is stored"))
+                .hint(format!("claude-reviewer review pr {wanted}"))
+        })
 }
 
 /// Returns the number of the pull request that a stored review is about.
 pub(super) fn pull_of(kind: SourceKind, label: &str) -> Option<u64> {
-    let digits = label.strip_prefix(PULL).filter(|_| kind == SourceKind::Pr)?;
-    digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    let digits = label
+        .strip_prefix(PULL)
+        .filter(|_| kind == SourceKind::Pr)?;
+    digits
+        .split(|c: char| !c.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// A stored review that is being triaged.
@@ -103,7 +128,11 @@ struct TriageDesk<'a> {
 
 impl<'a> TriageDesk<'a> {
     fn open(context: &'a Context, id: SessionId) -> Result<Self> {
-        Ok(Self { context, id, opened: OpenedReview::new(context, &id.to_string())? })
+        Ok(Self {
+            context,
+            id,
+            opened: OpenedReview::new(context, &id.to_string())?,
+        })
     }
 
     /// Returns the review in the form that triage shows.
@@ -115,8 +144,12 @@ impl<'a> TriageDesk<'a> {
         let change = store.change(&self.id, number)?;
         let here = self.opened.here(self.context);
         let listed = list(&here, session)?.into_iter();
-        let items =
-            listed.map(|l| TriageItem { finding: l.finding, entry: l.entry, proposal: l.proposal, is_applied: false });
+        let items = listed.map(|l| TriageItem {
+            finding: l.finding,
+            entry: l.entry,
+            proposal: l.proposal,
+            is_applied: false,
+        });
         Ok(TriageSubject {
             id: self.id.to_string(),
             label: session.request.label.clone(),
@@ -130,7 +163,8 @@ impl<'a> TriageDesk<'a> {
         })
     }
 
-    /// Handles keys and effects until the user leaves. Returns the exit code, and whether decisions were shared.
+    /// Handles keys and effects until the user leaves. Returns the exit code, and whether decisions
+    /// were shared.
     fn work(&mut self, screen: &mut Screen, mut state: TriageState) -> Result<(ExitStatus, bool)> {
         loop {
             screen.show(view::draw(&state, screen.theme));
@@ -169,7 +203,10 @@ impl<'a> TriageDesk<'a> {
                 Ok(TriageEvent::Resize(screen.size()))
             }
             TriageEffect::Decide(order) => self.decide(order),
-            TriageEffect::Confirm { findings, is_shared } => self.confirm(&findings, is_shared),
+            TriageEffect::Confirm {
+                findings,
+                is_shared,
+            } => self.confirm(&findings, is_shared),
             TriageEffect::Undo(held) => {
                 undo::restore(&self.opened.here(self.context), &held).map(|()| TriageEvent::Undone)
             }
@@ -183,48 +220,96 @@ impl<'a> TriageDesk<'a> {
                 return Ok(self.again(screen));
             }
         };
-        Ok(Next::Inputs(vec![done.unwrap_or_else(|e| TriageEvent::Notice(notice(&e)))]))
+        Ok(Next::Inputs(vec![
+            done.unwrap_or_else(|e| TriageEvent::Notice(notice(&e))),
+        ]))
     }
 
     /// Reads the review again after another program had the terminal.
     fn again(&mut self, screen: &Screen) -> Next {
-        let loaded = self.reload().unwrap_or_else(|e| TriageEvent::Notice(notice(&e)));
+        let loaded = self
+            .reload()
+            .unwrap_or_else(|e| TriageEvent::Notice(notice(&e)));
         // Inputs are taken from the end.
         Next::Inputs(vec![loaded, TriageEvent::Resize(screen.size())])
     }
 
     fn decide(&self, order: DecisionOrder) -> Result<TriageEvent> {
-        let DecisionOrder { findings, decision, reason, until, is_shared } = order;
+        let DecisionOrder {
+            findings,
+            decision,
+            reason,
+            until,
+            is_shared,
+        } = order;
         let here = self.opened.here(self.context);
         let before = undo::held(&here, findings.clone(), is_shared)?;
-        let choice = ChosenDecision { findings, decision, reason, until, owner: None, share: is_shared };
+        let choice = ChosenDecision {
+            findings,
+            decision,
+            reason,
+            until,
+            owner: None,
+            share: is_shared,
+        };
         let decided = decide(&here, &self.opened.session, &choice)?;
         let shared = self.shared_otherwise(&decided, is_shared);
-        Ok(TriageEvent::Decided { decided: by_fingerprint(decided), before, shared })
+        Ok(TriageEvent::Decided {
+            decided: by_fingerprint(decided),
+            before,
+            shared,
+        })
     }
 
     fn confirm(&self, findings: &[String], is_shared: bool) -> Result<TriageEvent> {
         let here = self.opened.here(self.context);
         let before = undo::held(&here, findings.to_vec(), is_shared)?;
-        let decided = confirm(&here, &self.opened.session, findings, &Confirmation { owner: None, share: is_shared })?;
+        let decided = confirm(
+            &here,
+            &self.opened.session,
+            findings,
+            &Confirmation {
+                owner: None,
+                share: is_shared,
+            },
+        )?;
         let shared = self.shared_otherwise(&decided, is_shared);
-        Ok(TriageEvent::Decided { decided: by_fingerprint(decided), before, shared })
+        Ok(TriageEvent::Decided {
+            decided: by_fingerprint(decided),
+            before,
+            shared,
+        })
     }
 
-    /// Returns the findings on which the shared file has another decision. In a file with an error, no decision
-    /// counts.
+    /// Returns the findings on which the shared file has another decision. In a file with an error,
+    /// no decision counts.
     fn shared_otherwise(&self, decided: &[Decided], is_shared: bool) -> Vec<(String, Decision)> {
         if is_shared {
             return Vec::new();
         }
-        let overruled = still_shared(&self.opened.here(self.context), &self.opened.session, decided);
-        overruled.unwrap_or_default().into_iter().map(|o| (o.id, o.shared.decision)).collect()
+        let overruled = still_shared(
+            &self.opened.here(self.context),
+            &self.opened.session,
+            decided,
+        );
+        overruled
+            .unwrap_or_default()
+            .into_iter()
+            .map(|o| (o.id, o.shared.decision))
+            .collect()
     }
 
     fn apply(&self, ids: Vec<String>) -> Result<TriageEvent> {
         // Progress would be drawn over the screen.
-        let global = Global { quiet: true, ..self.context.global.clone() };
-        let context = Context { env: self.context.env.clone(), global, dir: self.context.dir.clone() };
+        let global = Global {
+            quiet: true,
+            ..self.context.global.clone()
+        };
+        let context = Context {
+            env: self.context.env.clone(),
+            global,
+            dir: self.context.dir.clone(),
+        };
         let (store, id, session) = find(&context, &self.id.to_string())?;
         let notes = apply::named(&context, (&store, id, &session), ids.clone())?;
         Ok(TriageEvent::Applied { ids, notes })
@@ -237,10 +322,18 @@ impl<'a> TriageDesk<'a> {
 
     /// Returns the hint about a file that is missing from the worktree.
     fn checkout(&self) -> String {
-        let source = self.opened.session.rounds.last().map(|r| &r.review.report.source);
+        let source = self
+            .opened
+            .session
+            .rounds
+            .last()
+            .map(|r| &r.review.report.source);
         let head = source.and_then(|s| ObjectId::from_hex(s.head.as_deref()?));
         match head {
-            Some(commit) => format!("check out the reviewed commit: git checkout {}", commit.short()),
+            Some(commit) => format!(
+                "check out the reviewed commit: git checkout {}",
+                commit.short()
+            ),
             None => "review again: claude-reviewer review".to_owned(),
         }
     }
@@ -251,15 +344,27 @@ impl<'a> TriageDesk<'a> {
         let top = self.opened.place.top.clone();
         let path = top.join(relative(file));
         if !is_inside(&relative(file)) || !path.is_file() {
-            return Ok(editor_notice(format!("{file} is not a file of the worktree"), &self.checkout()));
+            return Ok(editor_notice(
+                format!("{file} is not a file of the worktree"),
+                &self.checkout(),
+            ));
         }
         let set = "choose a program: export EDITOR=vim";
-        let Some((name, value)) = ["VISUAL", "EDITOR"].into_iter().find_map(|n| Some((n, env.var(n)?))) else {
-            return Ok(editor_notice("neither VISUAL nor EDITOR is set".to_owned(), set));
+        let Some((name, value)) = ["VISUAL", "EDITOR"]
+            .into_iter()
+            .find_map(|n| Some((n, env.var(n)?)))
+        else {
+            return Ok(editor_notice(
+                "neither VISUAL nor EDITOR is set".to_owned(),
+                set,
+            ));
         };
         let shown = format!("{name}={value}");
         let Some(command) = editor::command(value, &path, line) else {
-            return Ok(editor_notice(format!("{shown} does not name a program"), set));
+            return Ok(editor_notice(
+                format!("{shown} does not name a program"),
+                set,
+            ));
         };
         let program = match find_program(&command.program, env, Some(&top)) {
             Ok(program) => program,
@@ -269,8 +374,12 @@ impl<'a> TriageDesk<'a> {
         Ok(match screen.editor(&program, &command.args, &top)? {
             Ok(End::Exit(0)) => self.again(screen),
             Ok(End::Stopped(signal)) => Next::Leave(Ended::Signal(signal).exit()),
-            Ok(End::Exit(code)) => editor_notice(format!("{shown} ended with exit code {code}"), again),
-            Ok(End::Signal(signal)) => editor_notice(format!("{shown} was ended by signal {signal}"), again),
+            Ok(End::Exit(code)) => {
+                editor_notice(format!("{shown} ended with exit code {code}"), again)
+            }
+            Ok(End::Signal(signal)) => {
+                editor_notice(format!("{shown} was ended by signal {signal}"), again)
+            }
             Ok(_) => editor_notice(format!("{shown} was stopped"), again),
             Err(e) => editor_notice(format!("{shown} cannot be started: {e}"), set),
         })
@@ -279,7 +388,11 @@ impl<'a> TriageDesk<'a> {
 
 /// Returns a notice about the editor.
 fn editor_notice(problem: String, hint: &str) -> Next {
-    let notice = Notice { title: "Editor".to_owned(), lines: vec![problem], hints: vec![hint.to_owned()] };
+    let notice = Notice {
+        title: "Editor".to_owned(),
+        lines: vec![problem],
+        hints: vec![hint.to_owned()],
+    };
     Next::Inputs(vec![TriageEvent::Notice(notice)])
 }
 
@@ -301,14 +414,21 @@ fn is_inside(path: &Path) -> bool {
 }
 
 fn by_fingerprint(decided: Vec<Decided>) -> Vec<(String, crate::disposition::DecisionEntry)> {
-    decided.into_iter().map(|(finding, entry)| (finding.fingerprint, entry)).collect()
+    decided
+        .into_iter()
+        .map(|(finding, entry)| (finding.fingerprint, entry))
+        .collect()
 }
 
 /// Returns an error as a notice.
 fn notice(e: &Error) -> Notice {
     let lines = std::iter::once(format!("error: {}", e.message));
     let causes = e.causes.iter().map(|c| format!("caused by: {c}"));
-    Notice { title: "Not done".to_owned(), lines: lines.chain(causes).collect(), hints: e.hints.clone() }
+    Notice {
+        title: "Not done".to_owned(),
+        lines: lines.chain(causes).collect(),
+        hints: e.hints.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -318,14 +438,22 @@ mod tests {
     #[test]
     fn the_label_of_a_stored_review_names_its_pull_request() {
         assert_eq!(pull_of(SourceKind::Pr, "pull request #12"), Some(12));
-        assert_eq!(pull_of(SourceKind::Pr, "pull request #12 of a fork"), Some(12));
+        assert_eq!(
+            pull_of(SourceKind::Pr, "pull request #12 of a fork"),
+            Some(12)
+        );
         assert_eq!(pull_of(SourceKind::Staged, "pull request #12"), None);
         assert_eq!(pull_of(SourceKind::Pr, "the staged change"), None);
     }
 
     #[test]
     fn only_files_of_the_worktree_are_opened() {
-        for (path, expected) in [("src/a.py", true), ("../a", false), ("/etc/passwd", false), ("a/../../b", false)] {
+        for (path, expected) in [
+            ("src/a.py", true),
+            ("../a", false),
+            ("/etc/passwd", false),
+            ("a/../../b", false),
+        ] {
             assert_eq!(is_inside(Path::new(path)), expected, "{path}");
         }
     }

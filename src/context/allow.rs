@@ -1,7 +1,8 @@
 //! Decides which references may be read. Pure.
 //!
-//! The operator's token can often read more than the author of a change may see. The author must not choose what it
-//! reads: without a list of projects, only projects that the reviewed history of the base names are read.
+//! The operator's token can often read more than the author of a change may see. The author must
+//! not choose what it reads: without a list of projects, only projects that the reviewed history of
+//! the base names are read.
 
 use super::reference::{ChangeTexts, Reference, references};
 use std::collections::BTreeSet;
@@ -20,7 +21,10 @@ pub struct Allowed {
 impl Allowed {
     /// Allows the projects that the operator lists.
     pub fn listed(projects: &[String]) -> Self {
-        Self { listed: projects.to_vec(), ..Self::default() }
+        Self {
+            listed: projects.to_vec(),
+            ..Self::default()
+        }
     }
 
     /// Also allows the projects of the base, if the operator lists none.
@@ -70,10 +74,20 @@ impl Allowed {
                 None => Some(not_listed(&format!("the project of {key}"))),
             },
             Reference::Issue { project: None, .. } => None,
-            Reference::Issue { project: Some(project), .. } if self.lists(project) => None,
-            Reference::Issue { project: Some(project), .. } => Some(not_listed(project)),
-            Reference::Page { space: Some(space), .. } if self.has(space) => None,
-            Reference::Page { space: Some(space), .. } => Some(self.unknown(&format!("space {space}"))),
+            Reference::Issue {
+                project: Some(project),
+                ..
+            } if self.lists(project) => None,
+            Reference::Issue {
+                project: Some(project),
+                ..
+            } => Some(not_listed(project)),
+            Reference::Page {
+                space: Some(space), ..
+            } if self.has(space) => None,
+            Reference::Page {
+                space: Some(space), ..
+            } => Some(self.unknown(&format!("space {space}"))),
             // The answer names the space, which is checked then.
             Reference::Page { space: None, .. } => None,
         }
@@ -82,20 +96,27 @@ impl Allowed {
     fn unknown(&self, what: &str) -> String {
         match self.is_listed() {
             true => not_listed(what),
-            false => format!("no commit of the base names {what}, and it is not in [context] projects"),
+            false => {
+                format!("no commit of the base names {what}, and it is not in [context] projects")
+            }
         }
     }
 
-    /// Returns why the answer for a reference is not used: it is about another ticket or page, in a project that must
-    /// not be read. The answer for a moved ticket has its new key.
-    pub(super) fn refuses_answer(&self, reference: &Reference, key: &str, space: &str) -> Option<String> {
+    /// Returns why the answer for a reference is not used: it is about another ticket or page, in a
+    /// project that must not be read. The answer for a moved ticket has its new key.
+    pub(super) fn refuses_answer(
+        &self,
+        reference: &Reference,
+        key: &str,
+        space: &str,
+    ) -> Option<String> {
         match reference {
             Reference::Ticket(asked) if key.is_empty() || key.eq_ignore_ascii_case(asked) => None,
             // Some servers answer with the number of a ticket, which does not reveal its project.
             Reference::Ticket(_) if key.bytes().all(|b| b.is_ascii_digit()) => None,
-            Reference::Ticket(_) => {
-                self.refuses(&Reference::Ticket(key.to_owned())).map(|why| format!("the answer is about {key}: {why}"))
-            }
+            Reference::Ticket(_) => self
+                .refuses(&Reference::Ticket(key.to_owned()))
+                .map(|why| format!("the answer is about {key}: {why}")),
             Reference::Page { id, .. } if !key.is_empty() && key != id => {
                 Some(format!("the answer is about page {key}"))
             }
@@ -124,7 +145,10 @@ pub fn projects_of(messages: &[String]) -> BTreeSet<String> {
     let nothing = Allowed::default();
     let mut out = BTreeSet::new();
     for message in messages {
-        let texts = ChangeTexts { title: message.clone(), ..ChangeTexts::default() };
+        let texts = ChangeTexts {
+            title: message.clone(),
+            ..ChangeTexts::default()
+        };
         for reference in references(&texts, None, None, &nothing) {
             match reference {
                 Reference::Ticket(key) => out.extend(project_of(&key).map(str::to_ascii_uppercase)),
@@ -145,7 +169,10 @@ mod tests {
     }
 
     fn page(space: Option<&str>) -> Reference {
-        Reference::Page { space: space.map(str::to_owned), id: "1".to_owned() }
+        Reference::Page {
+            space: space.map(str::to_owned),
+            id: "1".to_owned(),
+        }
     }
 
     /// Returns true if an answer is not used.
@@ -154,14 +181,21 @@ mod tests {
     }
 
     fn issue(project: &str) -> Reference {
-        Reference::Issue { project: Some(project.to_owned()), number: 1 }
+        Reference::Issue {
+            project: Some(project.to_owned()),
+            number: 1,
+        }
     }
 
     #[test]
     fn a_list_of_projects_is_exact() {
-        let allowed = Allowed::listed(&["PROJ".to_owned(), "o/r".to_owned()]).with_base(["OPS".to_owned()].into());
+        let allowed = Allowed::listed(&["PROJ".to_owned(), "o/r".to_owned()])
+            .with_base(["OPS".to_owned()].into());
         assert_eq!(allowed.refuses(&ticket("PROJ-1")), None);
-        assert_eq!(allowed.refuses(&ticket("OPS-1")).unwrap(), "project OPS is not in [context] projects");
+        assert_eq!(
+            allowed.refuses(&ticket("OPS-1")).unwrap(),
+            "project OPS is not in [context] projects"
+        );
         assert!(allowed.refuses(&ticket("PROJ2-1")).is_some());
         assert!(allowed.refuses(&ticket("SUBPROJ-1")).is_some());
         assert_eq!(allowed.refuses(&issue("o/r")), None);
@@ -170,11 +204,19 @@ mod tests {
 
     #[test]
     fn without_a_list_the_base_says_which_projects_are_known() {
-        let base = projects_of(&["PROJ-1: x, UTF-8".to_owned(), "https://w.example/spaces/DEV/pages/3".to_owned()]);
+        let base = projects_of(&[
+            "PROJ-1: x, UTF-8".to_owned(),
+            "https://w.example/spaces/DEV/pages/3".to_owned(),
+        ]);
         assert_eq!(base, ["DEV".to_owned(), "PROJ".to_owned()].into());
         let allowed = Allowed::listed(&[]).with_base(base);
         assert_eq!(allowed.refuses(&ticket("PROJ-9")), None);
-        assert!(allowed.refuses(&ticket("HR-1")).unwrap().starts_with("no commit of the base names project HR"));
+        assert!(
+            allowed
+                .refuses(&ticket("HR-1"))
+                .unwrap()
+                .starts_with("no commit of the base names project HR")
+        );
         assert_eq!(allowed.refuses(&page(Some("DEV"))), None);
         assert!(allowed.refuses(&page(Some("HR"))).is_some());
     }
@@ -183,12 +225,21 @@ mod tests {
     fn an_answer_about_another_project_is_refused() {
         let allowed = Allowed::listed(&["PROJ".to_owned(), "DEV".to_owned()]);
         assert!(!refuses(&allowed, &ticket("PROJ-1"), "PROJ-1", ""));
-        assert!(!refuses(&allowed, &ticket("PROJ-1"), "PROJ-77", ""), "moved within the project");
+        assert!(
+            !refuses(&allowed, &ticket("PROJ-1"), "PROJ-77", ""),
+            "moved within the project"
+        );
         assert!(!refuses(&allowed, &ticket("PROJ-1"), "10001", ""));
-        assert!(refuses(&allowed, &ticket("PROJ-1"), "HR-1", ""), "moved into a project that may not be read");
+        assert!(
+            refuses(&allowed, &ticket("PROJ-1"), "HR-1", ""),
+            "moved into a project that may not be read"
+        );
         assert!(!refuses(&allowed, &page(None), "1", "DEV"));
         assert!(refuses(&allowed, &page(None), "1", "HR"));
-        assert!(refuses(&allowed, &page(Some("DEV")), "1", "HR"), "the address named another space");
+        assert!(
+            refuses(&allowed, &page(Some("DEV")), "1", "HR"),
+            "the address named another space"
+        );
         assert!(refuses(&allowed, &page(Some("DEV")), "1", ""));
     }
 }

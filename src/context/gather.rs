@@ -58,15 +58,28 @@ pub struct Gathered {
 /// Reads the references of a change. Blocking; must not be called from a runtime.
 pub fn gather(job: &GatherJob<'_>) -> Gathered {
     let deadline = Instant::now() + job.policy.timeout;
-    let around = ServerEnvironment { env: job.env, top: job.top, deadline, stop: job.stop };
+    let around = ServerEnvironment {
+        env: job.env,
+        top: job.top,
+        deadline,
+        stop: job.stop,
+    };
     let may_cache = job.cache == CacheUse::Allowed && !job.references.is_empty();
     let cache = may_cache.then(|| Cache::open(job.env, job.top)).flatten();
     let mut reading = Reading {
         job,
         deadline,
-        keep: Keep { cache, now: job.now },
+        keep: Keep {
+            cache,
+            now: job.now,
+        },
         calls: Cell::new(job.policy.max_calls),
-        servers: job.policy.servers.iter().map(|s| ToolServer::new(s, around)).collect(),
+        servers: job
+            .policy
+            .servers
+            .iter()
+            .map(|s| ToolServer::new(s, around))
+            .collect(),
         runtime: None,
         room: MAX_ALL,
         out: Gathered::default(),
@@ -77,8 +90,8 @@ pub fn gather(job: &GatherJob<'_>) -> Gathered {
     reading.end()
 }
 
-/// Restores the texts of a stored review's tickets from the user's cache, if they are still there. `top` is the top
-/// of the reviewed repository.
+/// Restores the texts of a stored review's tickets from the user's cache, if they are still there.
+/// `top` is the top of the reviewed repository.
 pub fn recall(items: &mut [GatheredItem], env: &Env, top: Option<&Path>) {
     if items.is_empty() {
         return;
@@ -120,28 +133,48 @@ impl Reading<'_> {
     fn read(&mut self, reference: &Reference) {
         let name = reference.to_string();
         let Some(from) = self.source_of(reference) else {
-            if self.job.policy.required && matches!(reference, Reference::Ticket(_)) && self.is_allowed(reference) {
-                self.out.failed.push(format!("{} was not read: no context server is configured", Inert::new(&name)));
+            if self.job.policy.required
+                && matches!(reference, Reference::Ticket(_))
+                && self.is_allowed(reference)
+            {
+                self.out.failed.push(format!(
+                    "{} was not read: no context server is configured",
+                    Inert::new(&name)
+                ));
             }
             return;
         };
         if let Some(why) = self.job.allowed.refuses(reference) {
-            return self.out.notes.push(format!("{} was not read: {}", Inert::new(&name), Inert::new(why)));
+            return self.out.notes.push(format!(
+                "{} was not read: {}",
+                Inert::new(&name),
+                Inert::new(why)
+            ));
         }
         let kept = self.keep.get(&from, &name);
         if let Some(entry) = kept.clone().filter(|e| self.keep.is_fresh(e)) {
-            return match self.job.allowed.refuses_answer(reference, &entry.key, &entry.space) {
+            return match self
+                .job
+                .allowed
+                .refuses_answer(reference, &entry.key, &entry.space)
+            {
                 Some(why) => self.fail(&name, &why),
                 None => self.add(entry.item),
             };
         }
         match self.ask(reference) {
             ReadOutcome::Read { ticket, source } => {
-                if let Some(why) = self.job.allowed.refuses_answer(reference, &ticket.key, &ticket.space) {
+                if let Some(why) =
+                    self.job
+                        .allowed
+                        .refuses_answer(reference, &ticket.key, &ticket.space)
+                {
                     return self.fail(&name, &why);
                 }
                 let mut item = self.item(&name, &ticket, source);
-                if let Some(old) = kept.filter(|e| !item.version.is_empty() && e.item.version == item.version) {
+                if let Some(old) =
+                    kept.filter(|e| !item.version.is_empty() && e.item.version == item.version)
+                {
                     item = old.item;
                 }
                 self.keep.put(&from, &item, (&ticket.key, &ticket.space));
@@ -150,7 +183,11 @@ impl Reading<'_> {
             ReadOutcome::Nothing => {}
             ReadOutcome::Failed(why) => self.fail(&name, &why),
             ReadOutcome::Beyond => {
-                let text = format!("{} was not read: max_calls = {}", Inert::new(&name), self.job.policy.max_calls);
+                let text = format!(
+                    "{} was not read: max_calls = {}",
+                    Inert::new(&name),
+                    self.job.policy.max_calls
+                );
                 self.out.notes.push(text);
             }
         }
@@ -164,11 +201,18 @@ impl Reading<'_> {
     fn source_of(&self, reference: &Reference) -> Option<String> {
         match reads(reference) {
             Some(reads) => {
-                let able = self.servers.iter().filter(|s| s.may_read(reads)).map(|s| format!("{:?}", s.config));
+                let able = self
+                    .servers
+                    .iter()
+                    .filter(|s| s.may_read(reads))
+                    .map(|s| format!("{:?}", s.config));
                 let able: Vec<String> = able.collect();
                 (!able.is_empty()).then(|| able.join("\n"))
             }
-            None => self.job.tracker.map(|t| format!("{} {}", t.home().web, t.home().project)),
+            None => self
+                .job
+                .tracker
+                .map(|t| format!("{} {}", t.home().web, t.home().project)),
         }
     }
 
@@ -187,11 +231,21 @@ impl Reading<'_> {
     }
 
     fn ask_forge(&mut self, project: Option<&str>, number: u64) -> ReadOutcome {
-        let Some(tracker) = self.job.tracker else { return ReadOutcome::Nothing };
+        let Some(tracker) = self.job.tracker else {
+            return ReadOutcome::Nothing;
+        };
         self.calls.set(self.calls.get() - 1);
-        let wanted = WantedIssue { project, number, deadline: self.deadline, stop: self.job.stop };
+        let wanted = WantedIssue {
+            project,
+            number,
+            deadline: self.deadline,
+            stop: self.job.stop,
+        };
         match tracker.read(&wanted) {
-            Ok(Some(ticket)) => ReadOutcome::Read { ticket, source: tracker.home().forge.to_owned() },
+            Ok(Some(ticket)) => ReadOutcome::Read {
+                ticket,
+                source: tracker.home().forge.to_owned(),
+            },
             Ok(None) => ReadOutcome::Nothing,
             Err(why) => ReadOutcome::Failed(why),
         }
@@ -204,7 +258,9 @@ impl Reading<'_> {
                 Err(e) => return ReadOutcome::Failed(format!("no server can be asked: {e}")),
             }
         }
-        let Some((runtime, local)) = &self.runtime else { return ReadOutcome::Nothing };
+        let Some((runtime, local)) = &self.runtime else {
+            return ReadOutcome::Nothing;
+        };
         let (servers, calls) = (&mut self.servers, &self.calls);
         local.block_on(runtime, first_answer(servers, reads, value, calls))
     }
@@ -224,7 +280,14 @@ impl Reading<'_> {
         let mut version = redact::name(rules, ticket.version.as_bytes());
         version.truncate(version.floor_char_boundary(64));
         let digest = digest(&title, &text);
-        GatheredItem { reference: redact::name(rules, name.as_bytes()), title, source, version, digest, text }
+        GatheredItem {
+            reference: redact::name(rules, name.as_bytes()),
+            title,
+            source,
+            version,
+            digest,
+            text,
+        }
     }
 
     fn add(&mut self, mut item: GatheredItem) {
@@ -236,9 +299,10 @@ impl Reading<'_> {
                 // An empty text would mean that the text is unknown.
                 item.text.push_str("[not given]");
             }
-            self.out
-                .notes
-                .push(format!("of {}, the last {rest} bytes were not given to a model", Inert::new(&item.reference)));
+            self.out.notes.push(format!(
+                "of {}, the last {rest} bytes were not given to a model",
+                Inert::new(&item.reference)
+            ));
         }
         self.room = self.room.saturating_sub(item.text.len());
         self.out.items.push(item);
@@ -246,7 +310,11 @@ impl Reading<'_> {
 
     fn fail(&mut self, name: &str, why: &str) {
         let why = self.job.rules.masked(why);
-        self.out.failed.push(format!("{} was not read: {}", Inert::new(name), Inert::new(why)));
+        self.out.failed.push(format!(
+            "{} was not read: {}",
+            Inert::new(name),
+            Inert::new(why)
+        ));
     }
 
     /// Ends the servers, and returns the results.
@@ -265,7 +333,12 @@ impl Reading<'_> {
 }
 
 /// Asks the first server that has the tool.
-async fn first_answer(servers: &mut [ToolServer<'_>], reads: Reads, value: &str, calls: &Cell<u32>) -> ReadOutcome {
+async fn first_answer(
+    servers: &mut [ToolServer<'_>],
+    reads: Reads,
+    value: &str,
+    calls: &Cell<u32>,
+) -> ReadOutcome {
     let mut why: Option<String> = None;
     for server in servers.iter_mut().filter(|s| s.may_read(reads)) {
         let call = match server.call_for(reads).await {
@@ -276,7 +349,10 @@ async fn first_answer(servers: &mut [ToolServer<'_>], reads: Reads, value: &str,
             }
         };
         return match server.call(&call, value, &mut || take_call(calls)).await {
-            Ok(text) => ReadOutcome::Read { ticket: Ticket::of_answer(&text), source: call.source },
+            Ok(text) => ReadOutcome::Read {
+                ticket: Ticket::of_answer(&text),
+                source: call.source,
+            },
             Err(failed) => ReadOutcome::Failed(reason_with_name(server, &failed)),
         };
     }
@@ -306,6 +382,10 @@ fn reads(reference: &Reference) -> Option<Reads> {
 
 /// Returns the digest of a title and a text, in hexadecimal digits.
 pub(super) fn digest(title: &str, text: &str) -> String {
-    let digest = Sha256::new().chain_update(title).chain_update([0]).chain_update(text).finalize();
+    let digest = Sha256::new()
+        .chain_update(title)
+        .chain_update([0])
+        .chain_update(text)
+        .finalize();
     hex::encode(&digest)
 }

@@ -1,6 +1,6 @@
-//! Recently read tickets in the user's cache: a ticket is not read again within ten minutes, and a ticket with an
-//! unchanged version keeps its text, so that the cached answers of models about it stay valid. Only redacted text is
-//! stored.
+//! Recently read tickets in the user's cache: a ticket is not read again within ten minutes, and a
+//! ticket with an unchanged version keeps its text, so that the cached answers of models about it
+//! stay valid. Only redacted text is stored.
 
 use super::GatheredItem;
 use crate::ai::ask::Nonce;
@@ -27,7 +27,8 @@ pub(super) struct KeptItem {
 }
 
 impl Keep {
-    /// Returns the entry of a reference. `from` identifies the source, with all settings that affect its answers.
+    /// Returns the entry of a reference. `from` identifies the source, with all settings that
+    /// affect its answers.
     pub(super) fn get(&self, from: &str, reference: &str) -> Option<KeptItem> {
         let kept = self.cache.as_ref()?.get(&key(from, reference), &nonce())?;
         let value: Value = serde_json::from_str(&kept.text).ok()?;
@@ -67,17 +68,30 @@ fn text_of(value: &Value, name: &str) -> Option<String> {
     value[name].as_str().map(str::to_owned)
 }
 
-/// Restores the texts of a stored review's tickets from the cache. `digest` returns the digest of a title and a text.
-pub(super) fn recall(cache: &Cache, items: &mut [GatheredItem], digest: impl Fn(&str, &str) -> String) {
+/// Restores the texts of a stored review's tickets from the cache. `digest` returns the digest of a
+/// title and a text.
+pub(super) fn recall(
+    cache: &Cache,
+    items: &mut [GatheredItem],
+    digest: impl Fn(&str, &str) -> String,
+) {
     for item in items.iter_mut().filter(|item| item.text.is_empty()) {
         let kept = cache.get(&key_of_text(item), &nonce());
-        let text = kept.map(|kept| kept.text).filter(|text| digest(&item.title, text) == item.digest);
+        let text = kept
+            .map(|kept| kept.text)
+            .filter(|text| digest(&item.title, text) == item.digest);
         item.text = text.unwrap_or_default();
     }
 }
 
 fn put(cache: &Cache, key: &ReplyKey, text: String) {
-    let kept = KeptReply { text, read: Vec::new(), lookups: Vec::new(), tree: None, model: String::new() };
+    let kept = KeptReply {
+        text,
+        read: Vec::new(),
+        lookups: Vec::new(),
+        tree: None,
+        model: String::new(),
+    };
     cache.put(key, &nonce(), &kept);
 }
 

@@ -1,5 +1,5 @@
-//! Connects an MCP client with a server: the client gets one end of a pipe, and a task forwards messages between the
-//! pipe and the server. The limits apply here, before the SDK sees a byte.
+//! Connects an MCP client with a server: the client gets one end of a pipe, and a task forwards
+//! messages between the pipe and the server. The limits apply here, before the SDK sees a byte.
 
 use super::web;
 use crate::http;
@@ -55,7 +55,10 @@ pub(super) struct Closed {
 
 impl Closed {
     pub(super) fn new(reason: impl Into<String>, is_passing: bool) -> Self {
-        Self { reason: reason.into(), is_passing }
+        Self {
+            reason: reason.into(),
+            is_passing,
+        }
     }
 }
 
@@ -63,13 +66,28 @@ impl Link {
     /// Starts a program. Returns the client's end of the pipe.
     pub(super) fn program(spawn: Spawn, deadline: Instant, stop: Stop) -> (Self, DuplexStream) {
         let (ours, theirs) = duplex(PIPE);
-        (Self { task: spawn_local(run_program(spawn, theirs, deadline, stop)) }, ours)
+        (
+            Self {
+                task: spawn_local(run_program(spawn, theirs, deadline, stop)),
+            },
+            ours,
+        )
     }
 
     /// Connects to a server over HTTP. Returns the client's end of the pipe.
-    pub(super) fn web(server: http::Server, url: http::Url, deadline: Instant, stop: Stop) -> (Self, DuplexStream) {
+    pub(super) fn web(
+        server: http::Server,
+        url: http::Url,
+        deadline: Instant,
+        stop: Stop,
+    ) -> (Self, DuplexStream) {
         let (ours, theirs) = duplex(PIPE);
-        (Self { task: spawn_local(web::run(server, url, theirs, deadline, stop)) }, ours)
+        (
+            Self {
+                task: spawn_local(web::run(server, url, theirs, deadline, stop)),
+            },
+            ours,
+        )
     }
 
     /// Waits for the end of a connection whose client has disconnected, and ends it after a second.
@@ -103,24 +121,37 @@ async fn run_program(spawn: Spawn, pipe: DuplexStream, deadline: Instant, stop: 
             max_stderr: MAX_STDERR,
             max_memory: Some(MAX_MEMORY),
         };
-        process::converse(&program, &stop, MAX_MESSAGE, input, &mut |line| forward(line, &seen, &sender)).await
+        process::converse(&program, &stop, MAX_MESSAGE, input, &mut |line| {
+            forward(line, &seen, &sender)
+        })
+        .await
     };
     let (ended, ()) = tokio::join!(talk, deliver(receiver, output));
     match ended {
-        Ok(_) if noise.get() > MAX_NOISE => Closed::new("it does not speak MCP on its standard output", false),
-        Ok(output) => Closed::new(reason_of(output.end, &output.stderr), is_passing(output.end)),
+        Ok(_) if noise.get() > MAX_NOISE => {
+            Closed::new("it does not speak MCP on its standard output", false)
+        }
+        Ok(output) => Closed::new(
+            reason_of(output.end, &output.stderr),
+            is_passing(output.end),
+        ),
         Err(e) => Closed::new(format!("it cannot be started: {e}"), false),
     }
 }
 
-/// Forwards a line of a program if it is JSON. Breaks after too many other lines, or if nothing reads the lines.
+/// Forwards a line of a program if it is JSON. Breaks after too many other lines, or if nothing
+/// reads the lines.
 fn forward(line: &[u8], noise: &Cell<u32>, to: &UnboundedSender<Vec<u8>>) -> ControlFlow<()> {
     if line.trim_ascii().is_empty() {
         return ControlFlow::Continue(());
     }
     if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err() {
         noise.set(noise.get() + 1);
-        return if noise.get() > MAX_NOISE { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        return if noise.get() > MAX_NOISE {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        };
     }
     match to.send(line.to_vec()) {
         Ok(()) => ControlFlow::Continue(()),
@@ -152,7 +183,11 @@ fn reason_of(end: End, stderr: &[u8]) -> String {
         End::Signal(signal) => format!("it was ended by signal {signal}"),
         End::TimedOut => "it did not answer in time".to_owned(),
         End::Stopped(_) => "the run was stopped".to_owned(),
-        End::TooMuch => format!("it sent more than {} MiB at once, or {} MiB in all", MAX_MESSAGE >> 20, MAX_ALL >> 20),
+        End::TooMuch => format!(
+            "it sent more than {} MiB at once, or {} MiB in all",
+            MAX_MESSAGE >> 20,
+            MAX_ALL >> 20
+        ),
         End::OutOfMemory => format!("it used more than {} GiB of memory", MAX_MEMORY >> 30),
         End::Ended => "the connection was closed".to_owned(),
     };

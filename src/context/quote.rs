@@ -1,21 +1,24 @@
 //! Removes the words of tickets from a text for a forge. Pure.
 //!
-//! Scripts without spaces between words have one word for each character, so that all scripts are matched in the same
-//! way. Words have different weights: see [`QuoteWord::weight`].
+//! Scripts without spaces between words have one word for each character, so that all scripts are
+//! matched in the same way. Words have different weights: see [`QuoteWord::weight`].
 
 use super::GatheredItem;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Weight of consecutive words that reveal a ticket: six words, or nine characters of a script without spaces.
+/// Weight of consecutive words that reveal a ticket: six words, or nine characters of a script
+/// without spaces.
 const RUN: usize = 18;
 /// Weight of a word.
 const WORD: usize = 3;
 /// Weight of a character of a script without spaces.
 const CHARACTER: usize = 2;
-/// Letters and digits of the shortest single-word title, and of the shortest sentence, that is searched for.
+/// Letters and digits of the shortest single-word title, and of the shortest sentence, that is
+/// searched for.
 const LETTERS: usize = 6;
-/// Weight of consecutive words that a replacement of code must not share with a ticket. Shorter runs are names.
+/// Weight of consecutive words that a replacement of code must not share with a ticket. Shorter
+/// runs are names.
 const IN_CODE: usize = 9;
 /// Opening and closing quotation marks. Backticks are excluded: they enclose names of code.
 const QUOTATIONS: &[(char, char)] = &[
@@ -28,8 +31,8 @@ const QUOTATIONS: &[(char, char)] = &[
     ('\u{300c}', '\u{300d}'),
     ('\u{300e}', '\u{300f}'),
 ];
-/// Ranges of scripts without spaces between words, and of scripts with long, inflected words: Thai, Lao, Tibetan,
-/// Myanmar, Khmer, Hangul, kana, bopomofo, Yi, ideographs.
+/// Ranges of scripts without spaces between words, and of scripts with long, inflected words: Thai,
+/// Lao, Tibetan, Myanmar, Khmer, Hangul, kana, bopomofo, Yi, ideographs.
 const UNSPACED: &[(char, char)] = &[
     ('\u{e00}', '\u{fff}'),
     ('\u{1000}', '\u{109f}'),
@@ -78,11 +81,13 @@ struct QuoteWord {
 impl<'a> Quotes<'a> {
     /// Collects the words of tickets whose text is known.
     pub fn of(items: &'a [GatheredItem]) -> Self {
-        Self { items: items.iter().map(|item| (item, Phrases::of(item))).collect() }
+        Self {
+            items: items.iter().map(|item| (item, Phrases::of(item))).collect(),
+        }
     }
 
-    /// Returns the text with the words of tickets replaced: `[words of PROJ-12]`. This covers runs of six words,
-    /// whole sentences, titles, and quotations.
+    /// Returns the text with the words of tickets replaced: `[words of PROJ-12]`. This covers runs
+    /// of six words, whole sentences, titles, and quotations.
     pub fn remove(&self, text: &str) -> String {
         let mut out = text.to_owned();
         for (item, phrases) in &self.items {
@@ -92,16 +97,23 @@ impl<'a> Quotes<'a> {
         out
     }
 
-    /// Returns true if code has words of a ticket, for example in a comment. Names of one or two words do not count.
+    /// Returns true if code has words of a ticket, for example in a comment. Names of one or two
+    /// words do not count.
     pub fn is_in_code(&self, code: &str) -> bool {
-        self.items.iter().any(|(_, phrases)| !phrases.found(code, IN_CODE).is_empty())
+        self.items
+            .iter()
+            .any(|(_, phrases)| !phrases.found(code, IN_CODE).is_empty())
     }
 }
 
 impl Phrases {
     fn of(item: &GatheredItem) -> Self {
         let (title, text) = (words(&item.title), words(&item.text));
-        let runs = [&title, &text].into_iter().flat_map(|words| runs(words)).map(joined).collect();
+        let runs = [&title, &text]
+            .into_iter()
+            .flat_map(|words| runs(words))
+            .map(joined)
+            .collect();
         let mut whole: Vec<Vec<QuoteWord>> = sentences(&item.text).map(words).collect();
         whole.retain(|sentence| sentence.len() > 1);
         whole.push(title.clone());
@@ -121,7 +133,9 @@ impl Phrases {
         let runs = runs(&words).filter(|run| self.runs.contains(&joined(run)));
         let whole = whole.filter(|phrase| self.whole.contains(&joined(phrase)));
         let found = runs.chain(whole).filter(|run| weight_of(run) >= least);
-        let quoted = quotations(text, &words).filter(|run| weight_of(run) >= least).filter(|q| self.has(q));
+        let quoted = quotations(text, &words)
+            .filter(|run| weight_of(run) >= least)
+            .filter(|q| self.has(q));
         found.chain(quoted).filter_map(place_of).collect()
     }
 
@@ -150,8 +164,10 @@ fn place_of(run: &[QuoteWord]) -> Option<Range<usize>> {
 
 /// Returns true if the words are distinctive: several words, or a long one.
 fn is_distinctive(words: &[QuoteWord]) -> bool {
-    let letters: usize =
-        words.iter().map(|w| w.text.chars().count() * if w.is_character { LETTERS / 2 } else { 1 }).sum();
+    let letters: usize = words
+        .iter()
+        .map(|w| w.text.chars().count() * if w.is_character { LETTERS / 2 } else { 1 })
+        .sum();
     letters >= LETTERS
 }
 
@@ -169,10 +185,13 @@ fn runs(words: &[QuoteWord]) -> impl Iterator<Item = &[QuoteWord]> {
 
 /// Returns the sentences of a text. A line end also ends a sentence.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    const ENDS: [char; 11] =
-        ['\n', '\r', '!', '?', ';', '|', '\u{3002}', '\u{ff01}', '\u{ff1f}', '\u{ff1b}', '\u{ff61}'];
+    const ENDS: [char; 11] = [
+        '\n', '\r', '!', '?', ';', '|', '\u{3002}', '\u{ff01}', '\u{ff1f}', '\u{ff1b}', '\u{ff61}',
+    ];
     // A full stop inside a number or a name does not end a sentence.
-    text.split(ENDS).flat_map(|part| part.split(". ")).map(|s| s.trim_end_matches('.'))
+    text.split(ENDS)
+        .flat_map(|part| part.split(". "))
+        .map(|s| s.trim_end_matches('.'))
 }
 
 /// Returns the words between each pair of quotation marks.
@@ -181,7 +200,8 @@ fn quotations<'w>(text: &str, words: &'w [QuoteWord]) -> impl Iterator<Item = &'
     for (open, close) in QUOTATIONS {
         let mut from = None;
         for (at, c) in text.char_indices().filter(|(_, c)| c == open || c == close) {
-            // A closing mark can also open the next quotation: the marks of a text need not be balanced.
+            // A closing mark can also open the next quotation: the marks of a text need not be
+            // balanced.
             if let Some(from) = from.filter(|_| c == *close) {
                 let first = words.partition_point(|w| w.at.start < from);
                 let end = words.partition_point(|w| w.at.end <= at);
@@ -215,21 +235,31 @@ fn words(text: &str) -> Vec<QuoteWord> {
         match (start, is_of_word) {
             (None, true) => start = Some(at),
             (Some(from), false) => {
-                out.push(QuoteWord { at: from..at, text: text[from..at].to_lowercase(), is_character: false });
+                out.push(QuoteWord {
+                    at: from..at,
+                    text: text[from..at].to_lowercase(),
+                    is_character: false,
+                });
                 start = None;
             }
             _ => {}
         }
         if is_character {
             let at = at..at + c.len_utf8();
-            out.push(QuoteWord { text: text[at.clone()].to_owned(), at, is_character });
+            out.push(QuoteWord {
+                text: text[at.clone()].to_owned(),
+                at,
+                is_character,
+            });
         }
     }
     out
 }
 
 fn is_unspaced(c: char) -> bool {
-    UNSPACED.iter().any(|(first, last)| (*first..=*last).contains(&c))
+    UNSPACED
+        .iter()
+        .any(|(first, last)| (*first..=*last).contains(&c))
 }
 
 fn replaced(text: &str, mut spans: Vec<Range<usize>>, with: &str) -> String {
@@ -266,12 +296,23 @@ mod tests {
 
     #[test]
     fn words_of_a_ticket_are_replaced_and_others_stay() {
-        let items = [item("Limit the retries", "Calls to the bank must be retried at most three times, then fail.")];
+        let items = [item(
+            "Limit the retries",
+            "Calls to the bank must be retried at most three times, then fail.",
+        )];
         let quotes = Quotes::of(&items);
         let text = "The ticket says \"Calls to the  BANK must be retried\" and this loops.";
-        assert_eq!(quotes.remove(text), "The ticket says \"[words of PROJ-1]\" and this loops.");
+        assert_eq!(
+            quotes.remove(text),
+            "The ticket says \"[words of PROJ-1]\" and this loops."
+        );
         assert_eq!(quotes.remove("limit the retries!"), "[words of PROJ-1]!");
-        for other in ["must be retried at most", "Calls the bank", "", "ünïcode – calls"] {
+        for other in [
+            "must be retried at most",
+            "Calls the bank",
+            "",
+            "ünïcode – calls",
+        ] {
             assert_eq!(quotes.remove(other), other);
         }
     }
@@ -279,30 +320,59 @@ mod tests {
     #[test]
     fn a_ticket_without_text_replaces_nothing_but_its_title() {
         let items = [item("Crash", ""), item("", "")];
-        assert_eq!(Quotes::of(&items).remove("one two, a crash, four five"), "one two, a crash, four five");
+        assert_eq!(
+            Quotes::of(&items).remove("one two, a crash, four five"),
+            "one two, a crash, four five"
+        );
         let items = [item("One two", ""), item("", "")];
-        assert_eq!(Quotes::of(&items).remove("one two three four five six"), "[words of PROJ-1] three four five six");
+        assert_eq!(
+            Quotes::of(&items).remove("one two three four five six"),
+            "[words of PROJ-1] three four five six"
+        );
     }
 
     #[test]
     fn words_in_scripts_without_spaces_are_replaced() {
         for (title, text, part) in [
-            ("決済の再試行", "銀行への呼び出しは三回まで再試行し、その後は失敗とする。", "呼び出しは三回まで再試行"),
-            ("重试限制", "对银行的调用最多重试三次，然后失败。", "最多重试三次，然后失败"),
-            ("จำกัดการลองใหม่", "การเรียกธนาคารต้องลองใหม่ไม่เกินสามครั้ง", "ต้องลองใหม่ไม่เกินสามครั้ง"),
+            (
+                "決済の再試行",
+                "銀行への呼び出しは三回まで再試行し、その後は失敗とする。",
+                "呼び出しは三回まで再試行",
+            ),
+            (
+                "重试限制",
+                "对银行的调用最多重试三次，然后失败。",
+                "最多重试三次，然后失败",
+            ),
+            (
+                "จำกัดการลองใหม่",
+                "การเรียกธนาคารต้องลองใหม่ไม่เกินสามครั้ง",
+                "ต้องลองใหม่ไม่เกินสามครั้ง",
+            ),
             ("ຈຳກັດ", "ການໂທຫາທະນາຄານລອງໃໝ່ບໍ່ເກີນສາມຄັ້ງ", "ລອງໃໝ່ບໍ່ເກີນສາມຄັ້ງ"),
             ("កំណត់", "ការហៅទៅធនាគារត្រូវព្យាយាមម្តងទៀត", "ត្រូវព្យាយាមម្តងទៀត"),
-            ("재시도 제한", "은행 호출은 최대 세 번까지 다시 시도한다", "최대 세 번까지 다시 시도한다"),
+            (
+                "재시도 제한",
+                "은행 호출은 최대 세 번까지 다시 시도한다",
+                "최대 세 번까지 다시 시도한다",
+            ),
         ] {
             let items = [item(title, text)];
             let quotes = Quotes::of(&items);
             for phrase in [title, part, text] {
                 let out = quotes.remove(&format!("The ticket says {phrase}, but seven."));
-                assert!(out.contains("The ticket says [words of PROJ-1]"), "{phrase}: {out}");
+                assert!(
+                    out.contains("The ticket says [words of PROJ-1]"),
+                    "{phrase}: {out}"
+                );
                 assert!(out.ends_with(" but seven."), "{out}");
                 assert!(!out.contains(phrase), "{out}");
             }
-            assert_eq!(quotes.remove("別の文。再試"), "別の文。再試", "other words, and fewer of them");
+            assert_eq!(
+                quotes.remove("別の文。再試"),
+                "別の文。再試",
+                "other words, and fewer of them"
+            );
         }
     }
 
@@ -312,22 +382,48 @@ mod tests {
         let items = [item("Kill switch", text)];
         let quotes = Quotes::of(&items);
         for (given, expected) in [
-            ("a kill  switch is missing", "a [words of PROJ-1] is missing"),
+            (
+                "a kill  switch is missing",
+                "a [words of PROJ-1] is missing",
+            ),
             ("It says: never log PINs", "It says: [words of PROJ-1]"),
             ("refunds go to Treasury v1.2 only.", "[words of PROJ-1]."),
             ("We should *ship it* Friday", "We should *[words of PROJ-1]"),
-            ("it wants \"at most three\" here", "it wants \"[words of PROJ-1]\" here"),
-            ("it wants “at most three” here", "it wants “[words of PROJ-1]” here"),
-            ("it wants «At most three» here", "it wants «[words of PROJ-1]» here"),
-            ("a \" stray mark, and \"at most three\"", "a \" stray mark, and \"[words of PROJ-1]\""),
+            (
+                "it wants \"at most three\" here",
+                "it wants \"[words of PROJ-1]\" here",
+            ),
+            (
+                "it wants “at most three” here",
+                "it wants “[words of PROJ-1]” here",
+            ),
+            (
+                "it wants «At most three» here",
+                "it wants «[words of PROJ-1]» here",
+            ),
+            (
+                "a \" stray mark, and \"at most three\"",
+                "a \" stray mark, and \"[words of PROJ-1]\"",
+            ),
         ] {
             assert_eq!(quotes.remove(given), expected);
         }
-        for other in ["at most three", "`log`", "the \"limit\"", "it logs a PIN", "kills a switch", "\"at\" \"most\""] {
+        for other in [
+            "at most three",
+            "`log`",
+            "the \"limit\"",
+            "it logs a PIN",
+            "kills a switch",
+            "\"at\" \"most\"",
+        ] {
             assert_eq!(quotes.remove(other), other);
         }
         let items = [item("Reauthentication", "")];
-        assert_eq!(Quotes::of(&items).remove("no reauthentication"), "no [words of PROJ-1]", "a long word");
+        assert_eq!(
+            Quotes::of(&items).remove("no reauthentication"),
+            "no [words of PROJ-1]",
+            "a long word"
+        );
     }
 
     #[test]
@@ -346,6 +442,9 @@ mod tests {
         let items = [item("", &text)];
         let quotes = Quotes::of(&items);
         assert_eq!(quotes.remove("w7 w8 w9 w10 w11 w12"), "[words of PROJ-1]");
-        assert_eq!(quotes.remove("w7 w8 w9 w11 w12 w13"), "w7 w8 w9 w11 w12 w13");
+        assert_eq!(
+            quotes.remove("w7 w8 w9 w11 w12 w13"),
+            "w7 w8 w9 w11 w12 w13"
+        );
     }
 }

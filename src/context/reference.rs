@@ -1,6 +1,7 @@
 //! Finds references to tickets, issues and pages in the names and texts of a change. Pure.
 //!
-//! The texts are the author's. A reference is only a name: [`super::allow`] decides whether it may be read.
+//! The texts are the author's. A reference is only a name: [`super::allow`] decides whether it may
+//! be read.
 
 use super::Allowed;
 use regex::Regex;
@@ -19,7 +20,10 @@ pub enum Reference {
     /// The key of a ticket: `PROJ-12`.
     Ticket(String),
     /// An issue of the forge. `project` is `None` for the reviewed repository.
-    Issue { project: Option<String>, number: u64 },
+    Issue {
+        project: Option<String>,
+        number: u64,
+    },
     /// A page by its number, with the space in its address.
     Page { space: Option<String>, id: String },
 }
@@ -28,8 +32,14 @@ impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ticket(key) => f.write_str(key),
-            Self::Issue { project: None, number } => write!(f, "#{number}"),
-            Self::Issue { project: Some(project), number } => write!(f, "{project}#{number}"),
+            Self::Issue {
+                project: None,
+                number,
+            } => write!(f, "#{number}"),
+            Self::Issue {
+                project: Some(project),
+                number,
+            } => write!(f, "{project}#{number}"),
             Self::Page { id, .. } => write!(f, "page {id}"),
         }
     }
@@ -60,8 +70,9 @@ pub struct Home {
     pub has_issues: bool,
 }
 
-/// Returns the references of a change without duplicates, best first: those of the branch, the title, the description
-/// and the messages; within a text, those after a closing keyword come first. At most 20.
+/// Returns the references of a change without duplicates, best first: those of the branch, the
+/// title, the description and the messages; within a text, those after a closing keyword come
+/// first. At most 20.
 pub fn references(
     texts: &ChangeTexts,
     home: Option<&Home>,
@@ -71,7 +82,9 @@ pub fn references(
     let home = home.filter(|h| h.has_issues);
     let mut out: Vec<Reference> = Vec::new();
     let branch = branch_references(&texts.branch, home, pattern, allowed);
-    let rest = [&texts.title, &texts.description].into_iter().chain(&texts.messages);
+    let rest = [&texts.title, &texts.description]
+        .into_iter()
+        .chain(&texts.messages);
     let rest = rest.flat_map(|text| text_references(text, home, pattern, allowed));
     for reference in branch.into_iter().chain(rest) {
         let is_own = matches!(&reference, Reference::Issue { project: None, number } if Some(*number) == texts.own);
@@ -85,9 +98,14 @@ pub fn references(
     out
 }
 
-/// Finds references in a branch name. Branches are often in lower case: such a key counts only if its project is
-/// allowed.
-fn branch_references(branch: &str, home: Option<&Home>, pattern: Option<&Regex>, allowed: &Allowed) -> Vec<Reference> {
+/// Finds references in a branch name. Branches are often in lower case: such a key counts only if
+/// its project is allowed.
+fn branch_references(
+    branch: &str,
+    home: Option<&Home>,
+    pattern: Option<&Regex>,
+    allowed: &Allowed,
+) -> Vec<Reference> {
     let branch = cut(branch);
     let mut out = tickets(branch, pattern, allowed, true);
     if pattern.is_none() {
@@ -100,9 +118,20 @@ fn branch_references(branch: &str, home: Option<&Home>, pattern: Option<&Regex>,
         // `issue-12-title`, `gh-12`, `issues/12`.
         let lower = branch.to_ascii_lowercase();
         for word in ["issue-", "issues/", "issue/", "gh-"] {
-            let starts = lower.match_indices(word).filter(|(at, _)| is_start(&lower, *at));
-            let numbers = starts.filter_map(|(at, _)| Some((at, number_at(&lower, at + word.len())?.0)));
-            out.extend(numbers.map(|(at, number)| (at, Reference::Issue { project: None, number })));
+            let starts = lower
+                .match_indices(word)
+                .filter(|(at, _)| is_start(&lower, *at));
+            let numbers =
+                starts.filter_map(|(at, _)| Some((at, number_at(&lower, at + word.len())?.0)));
+            out.extend(numbers.map(|(at, number)| {
+                (
+                    at,
+                    Reference::Issue {
+                        project: None,
+                        number,
+                    },
+                )
+            }));
         }
         out.extend(issues(branch, home).into_iter().map(|(at, _, r)| (at, r)));
     }
@@ -110,11 +139,24 @@ fn branch_references(branch: &str, home: Option<&Home>, pattern: Option<&Regex>,
     out.into_iter().map(|(_, r)| r).collect()
 }
 
-fn text_references(text: &str, home: Option<&Home>, pattern: Option<&Regex>, allowed: &Allowed) -> Vec<Reference> {
+fn text_references(
+    text: &str,
+    home: Option<&Home>,
+    pattern: Option<&Regex>,
+    allowed: &Allowed,
+) -> Vec<Reference> {
     let text = cut(text);
     let mut out: Vec<(bool, usize, Reference)> = Vec::new();
-    out.extend(tickets(text, pattern, allowed, false).into_iter().map(|(at, r)| (!closes(text, at), at, r)));
-    out.extend(issues(text, home).into_iter().map(|(at, closing, r)| (!closing, at, r)));
+    out.extend(
+        tickets(text, pattern, allowed, false)
+            .into_iter()
+            .map(|(at, r)| (!closes(text, at), at, r)),
+    );
+    out.extend(
+        issues(text, home)
+            .into_iter()
+            .map(|(at, closing, r)| (!closing, at, r)),
+    );
     out.extend(pages(text).into_iter().map(|(at, r)| (true, at, r)));
     out.sort_by_key(|(is_weak, at, _)| (*is_weak, *at));
     out.into_iter().map(|(_, _, r)| r).collect()
@@ -124,39 +166,60 @@ fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_TEXT)]
 }
 
-/// Words in the form of a ticket's project that name a standard, a cipher, an encoding or a part of a document.
+/// Words in the form of a ticket's project that name a standard, a cipher, an encoding or a part of
+/// a document.
 const NOT_PROJECTS: &[&str] = &[
-    "ADR", "AES", "AGPL", "ANSI", "ARM", "ARMV", "AVX", "BASE", "BETA", "BIG", "BLAKE", "BSD", "CEN", "CHAPTER", "CP",
-    "CRC", "CVE", "CWE", "DIN", "DSA", "EC", "ECDH", "ECDSA", "ECMA", "ED", "EN", "ES", "EUC", "FIG", "FIGURE", "FIPS",
-    "GB", "GHSA", "GMT", "GPL", "H", "HMAC", "HS", "HTTP", "HTTPS", "IEC", "IEEE", "IETF", "IP", "IPV", "ISBN", "ISO",
-    "ITU", "JEP", "JIS", "JPEG", "JSR", "KOI", "LATIN", "LEVEL", "LGPL", "MD", "MIT", "MP", "MPEG", "NIST", "OWASP",
-    "PART", "PBKDF", "PCI", "PEP", "PHASE", "PKCS", "POSIX", "PS", "RC", "RFC", "RIPEMD", "RS", "RSA", "SECTION",
-    "SHA", "SHAKE", "SHIFT", "SOC", "SQL", "SSE", "SSL", "STEP", "TABLE", "TIER", "TLS", "UCS", "USB", "UTC", "UTF",
-    "V", "VERSION", "VIM", "WINDOWS", "X",
+    "ADR", "AES", "AGPL", "ANSI", "ARM", "ARMV", "AVX", "BASE", "BETA", "BIG", "BLAKE", "BSD",
+    "CEN", "CHAPTER", "CP", "CRC", "CVE", "CWE", "DIN", "DSA", "EC", "ECDH", "ECDSA", "ECMA", "ED",
+    "EN", "ES", "EUC", "FIG", "FIGURE", "FIPS", "GB", "GHSA", "GMT", "GPL", "H", "HMAC", "HS",
+    "HTTP", "HTTPS", "IEC", "IEEE", "IETF", "IP", "IPV", "ISBN", "ISO", "ITU", "JEP", "JIS",
+    "JPEG", "JSR", "KOI", "LATIN", "LEVEL", "LGPL", "MD", "MIT", "MP", "MPEG", "NIST", "OWASP",
+    "PART", "PBKDF", "PCI", "PEP", "PHASE", "PKCS", "POSIX", "PS", "RC", "RFC", "RIPEMD", "RS",
+    "RSA", "SECTION", "SHA", "SHAKE", "SHIFT", "SOC", "SQL", "SSE", "SSL", "STEP", "TABLE", "TIER",
+    "TLS", "UCS", "USB", "UTC", "UTF", "V", "VERSION", "VIM", "WINDOWS", "X",
 ];
 
-/// Finds keys of tickets, with their positions. In a branch name, hyphens and underscores separate words.
-fn tickets(text: &str, pattern: Option<&Regex>, allowed: &Allowed, is_branch: bool) -> Vec<(usize, Reference)> {
+/// Finds keys of tickets, with their positions. In a branch name, hyphens and underscores separate
+/// words.
+fn tickets(
+    text: &str,
+    pattern: Option<&Regex>,
+    allowed: &Allowed,
+    is_branch: bool,
+) -> Vec<(usize, Reference)> {
     if let Some(pattern) = pattern {
-        let keys = pattern.captures_iter(text).filter_map(|c| c.get(1).or_else(|| c.get(0)));
+        let keys = pattern
+            .captures_iter(text)
+            .filter_map(|c| c.get(1).or_else(|| c.get(0)));
         let keys = keys.filter(|m| is_key(m.as_str()));
-        return keys.map(|m| (m.start(), Reference::Ticket(m.as_str().to_owned()))).collect();
+        return keys
+            .map(|m| (m.start(), Reference::Ticket(m.as_str().to_owned())))
+            .collect();
     }
     let bytes = text.as_bytes();
     let mut out = Vec::new();
     for dash in memchr::memchr_iter(b'-', bytes) {
         let before = bytes[..dash].iter().rev();
-        let length = before.take_while(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || **b == b'_').count();
-        let underscores = text[dash - length..dash].bytes().take_while(|b| is_branch && *b == b'_').count();
+        let length = before
+            .take_while(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || **b == b'_')
+            .count();
+        let underscores = text[dash - length..dash]
+            .bytes()
+            .take_while(|b| is_branch && *b == b'_')
+            .count();
         let (start, length) = (dash - length + underscores, length - underscores);
         let project = &text[start..dash];
-        let Some((number, end)) = number_at(text, dash + 1) else { continue };
+        let Some((number, end)) = number_at(text, dash + 1) else {
+            continue;
+        };
         let is_project = (2..=16).contains(&length) && bytes[start].is_ascii_uppercase();
         let begins = is_start(text, start) || is_branch && text[..start].ends_with('-');
         if !is_project || !begins || goes_on(text, end) || number > 9_999_999 {
             continue;
         }
-        if NOT_PROJECTS.contains(&project.trim_end_matches(|c: char| c.is_ascii_digit())) && !allowed.lists(project) {
+        if NOT_PROJECTS.contains(&project.trim_end_matches(|c: char| c.is_ascii_digit()))
+            && !allowed.lists(project)
+        {
             continue;
         }
         // `GH-12` is an issue of GitHub.
@@ -169,7 +232,9 @@ fn tickets(text: &str, pattern: Option<&Regex>, allowed: &Allowed, is_branch: bo
 }
 
 fn is_key(key: &str) -> bool {
-    !key.trim().is_empty() && key.len() <= MAX_KEY && !key.chars().any(|c| c.is_control() || c.is_whitespace())
+    !key.trim().is_empty()
+        && key.len() <= MAX_KEY
+        && !key.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
 /// Returns true if a word can start at a position.
@@ -178,8 +243,8 @@ fn is_start(text: &str, at: usize) -> bool {
     before.is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '-' | '.' | '%' | '\\' | '$')))
 }
 
-/// Returns true if the text continues at a position, so that the key is only a prefix: `CVE-2024-1234`, `TLS-1.3`,
-/// `A-1b`.
+/// Returns true if the text continues at a position, so that the key is only a prefix:
+/// `CVE-2024-1234`, `TLS-1.3`, `A-1b`.
 fn goes_on(text: &str, at: usize) -> bool {
     let mut rest = text[at..].chars();
     match (rest.next(), rest.next()) {
@@ -193,7 +258,10 @@ fn goes_on(text: &str, at: usize) -> bool {
 fn number_at(text: &str, at: usize) -> Option<(u64, usize)> {
     let rest = text.get(at..)?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let number: u64 = rest[..digits].parse().ok().filter(|_| digits <= 9 && !rest.starts_with('0'))?;
+    let number: u64 = rest[..digits]
+        .parse()
+        .ok()
+        .filter(|_| digits <= 9 && !rest.starts_with('0'))?;
     Some((number, at + digits))
 }
 
@@ -214,22 +282,32 @@ fn closes(text: &str, at: usize) -> bool {
         "closing",
     ];
     let before = text[..at].trim_end_matches([' ', ':', '\t', '(', '[']);
-    let word = before.rsplit(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    let word = before
+        .rsplit(|c: char| !c.is_ascii_alphabetic())
+        .next()
+        .unwrap_or_default();
     WORDS.iter().any(|w| w.eq_ignore_ascii_case(word))
 }
 
-/// Finds references to issues: `#12`, `owner/name#12`, `GH-12`, and addresses of pages of the forge. The flag is true
-/// after a closing keyword.
+/// Finds references to issues: `#12`, `owner/name#12`, `GH-12`, and addresses of pages of the
+/// forge. The flag is true after a closing keyword.
 fn issues(text: &str, home: Option<&Home>) -> Vec<(usize, bool, Reference)> {
     let Some(home) = home else { return Vec::new() };
     let mut out = Vec::new();
     for hash in memchr::memchr_iter(b'#', text.as_bytes()) {
-        let Some((number, end)) = number_at(text, hash + 1) else { continue };
+        let Some((number, end)) = number_at(text, hash + 1) else {
+            continue;
+        };
         let start = text[..hash]
             .rfind(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/')))
-            .map_or(0, |i| i + text[i..].chars().next().map_or(1, char::len_utf8));
+            .map_or(0, |i| {
+                i + text[i..].chars().next().map_or(1, char::len_utf8)
+            });
         let project = &text[start..hash];
-        if goes_on(text, end) || names_a_pull_request(&text[..start]) || text[..start].ends_with(['&', '%', '#', '=']) {
+        if goes_on(text, end)
+            || names_a_pull_request(&text[..start])
+            || text[..start].ends_with(['&', '%', '#', '='])
+        {
             continue;
         }
         let project = match project.split('/').collect::<Vec<_>>()[..] {
@@ -239,24 +317,40 @@ fn issues(text: &str, home: Option<&Home>) -> Vec<(usize, bool, Reference)> {
             _ if project.eq_ignore_ascii_case(&home.project) => None,
             _ => Some(project.to_owned()),
         };
-        out.push((start, closes(text, start), Reference::Issue { project, number }));
+        out.push((
+            start,
+            closes(text, start),
+            Reference::Issue { project, number },
+        ));
     }
-    for (at, _) in text.match_indices("GH-").filter(|(at, _)| is_start(text, *at)) {
+    for (at, _) in text
+        .match_indices("GH-")
+        .filter(|(at, _)| is_start(text, *at))
+    {
         if let Some((number, end)) = number_at(text, at + 3).filter(|_| home.forge == "github")
             && !goes_on(text, end)
         {
-            out.push((at, closes(text, at), Reference::Issue { project: None, number }));
+            out.push((
+                at,
+                closes(text, at),
+                Reference::Issue {
+                    project: None,
+                    number,
+                },
+            ));
         }
     }
     out.extend(addresses(text, home));
     out
 }
 
-/// Returns true if a text ends with words that make the next number that of a pull request: `Merge pull request #12`.
+/// Returns true if a text ends with words that make the next number that of a pull request:
+/// `Merge pull request #12`.
 fn names_a_pull_request(before: &str) -> bool {
     let end = before.trim_end().to_ascii_lowercase();
-    let mut before_word =
-        ["pull request", "pull", "pr", "merge request", "mr"].iter().filter_map(|word| end.strip_suffix(word));
+    let mut before_word = ["pull request", "pull", "pr", "merge request", "mr"]
+        .iter()
+        .filter_map(|word| end.strip_suffix(word));
     before_word.any(|rest| !rest.ends_with(char::is_alphanumeric))
 }
 
@@ -272,38 +366,62 @@ fn addresses(text: &str, home: &Home) -> Vec<(usize, bool, Reference)> {
             .find(|c: char| c.is_whitespace() || matches!(c, ')' | ']' | '>' | '"' | '\'' | '?'))
             .unwrap_or(rest.len());
         let path = &rest[..end];
-        let found = ["/-/issues/", "/-/work_items/", "/issues/"].iter().find_map(|mark| {
-            let (project, number) = path.split_once(mark)?;
-            Some((project, number_at(number, 0)?.0))
-        });
-        let Some((project, number)) = found.filter(|(p, _)| p.contains('/')) else { continue };
+        let found = ["/-/issues/", "/-/work_items/", "/issues/"]
+            .iter()
+            .find_map(|mark| {
+                let (project, number) = path.split_once(mark)?;
+                Some((project, number_at(number, 0)?.0))
+            });
+        let Some((project, number)) = found.filter(|(p, _)| p.contains('/')) else {
+            continue;
+        };
         let project = (!project.eq_ignore_ascii_case(&home.project)).then(|| project.to_owned());
         out.push((at, closes(text, at), Reference::Issue { project, number }));
     }
     out
 }
 
-/// Finds addresses of Confluence pages: `…/spaces/DEV/pages/123/Title`, `…/pages/viewpage.action?pageId=123`.
+/// Finds addresses of Confluence pages: `…/spaces/DEV/pages/123/Title`,
+/// `…/pages/viewpage.action?pageId=123`.
 fn pages(text: &str) -> Vec<(usize, Reference)> {
     let mut out = Vec::new();
     for (at, mark) in text.match_indices("/spaces/") {
         let rest = &text[at + mark.len()..];
-        let Some((space, rest)) = rest.split_once("/pages/") else { continue };
+        let Some((space, rest)) = rest.split_once("/pages/") else {
+            continue;
+        };
         let is_space = !space.is_empty()
             && space.len() <= MAX_KEY
-            && space.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'~' || b == b'_');
+            && space
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'~' || b == b'_');
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         if is_space && (1..=20).contains(&digits) {
-            out.push((at, Reference::Page { space: Some(space.to_owned()), id: rest[..digits].to_owned() }));
+            out.push((
+                at,
+                Reference::Page {
+                    space: Some(space.to_owned()),
+                    id: rest[..digits].to_owned(),
+                },
+            ));
         }
     }
     for (at, mark) in text.match_indices("pageId=") {
         let rest = &text[at + mark.len()..];
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let is_page = text[..at].ends_with(['?', '&'])
-            && text[..at].rsplit(char::is_whitespace).next().is_some_and(|word| word.contains("viewpage.action"));
+            && text[..at]
+                .rsplit(char::is_whitespace)
+                .next()
+                .is_some_and(|word| word.contains("viewpage.action"));
         if is_page && (1..=20).contains(&digits) {
-            out.push((at, Reference::Page { space: None, id: rest[..digits].to_owned() }));
+            out.push((
+                at,
+                Reference::Page {
+                    space: None,
+                    id: rest[..digits].to_owned(),
+                },
+            ));
         }
     }
     out
@@ -323,9 +441,15 @@ mod tests {
     }
 
     fn found(text: &str) -> Vec<String> {
-        let texts = ChangeTexts { description: text.to_owned(), ..ChangeTexts::default() };
+        let texts = ChangeTexts {
+            description: text.to_owned(),
+            ..ChangeTexts::default()
+        };
         let allowed = Allowed::listed(&[]);
-        references(&texts, Some(&github()), None, &allowed).iter().map(Reference::to_string).collect()
+        references(&texts, Some(&github()), None, &allowed)
+            .iter()
+            .map(Reference::to_string)
+            .collect()
     }
 
     #[test]
@@ -344,7 +468,11 @@ mod tests {
             "PROJ-12-follow-up",
             "日本PROJ-12",
         ] {
-            let expected = if text.starts_with('日') { vec![] } else { vec!["PROJ-12".to_owned()] };
+            let expected = if text.starts_with('日') {
+                vec![]
+            } else {
+                vec!["PROJ-12".to_owned()]
+            };
             assert_eq!(found(text), expected, "{text}");
         }
         assert_eq!(found("A_B2-7 and AB-1"), ["A_B2-7", "AB-1"]);
@@ -364,9 +492,15 @@ mod tests {
 
     #[test]
     fn a_listed_project_is_a_project_whatever_its_name() {
-        let texts = ChangeTexts { title: "ADR-7 and UTF-8".to_owned(), ..ChangeTexts::default() };
+        let texts = ChangeTexts {
+            title: "ADR-7 and UTF-8".to_owned(),
+            ..ChangeTexts::default()
+        };
         let allowed = Allowed::listed(&["ADR".to_owned()]);
-        assert_eq!(references(&texts, None, None, &allowed), [Reference::Ticket("ADR-7".to_owned())]);
+        assert_eq!(
+            references(&texts, None, None, &allowed),
+            [Reference::Ticket("ADR-7".to_owned())]
+        );
     }
 
     #[test]
@@ -399,12 +533,18 @@ mod tests {
             ..ChangeTexts::default()
         };
         let all = references(&texts, Some(&gitlab), None, &Allowed::listed(&[]));
-        assert_eq!(all.iter().map(Reference::to_string).collect::<Vec<_>>(), ["#5", "g/q#6"]);
+        assert_eq!(
+            all.iter().map(Reference::to_string).collect::<Vec<_>>(),
+            ["#5", "g/q#6"]
+        );
         assert_eq!(references(&texts, None, None, &Allowed::listed(&[])), []);
     }
 
     fn page(space: Option<&str>, id: &str) -> Reference {
-        Reference::Page { space: space.map(str::to_owned), id: id.to_owned() }
+        Reference::Page {
+            space: space.map(str::to_owned),
+            id: id.to_owned(),
+        }
     }
 
     #[test]
@@ -425,15 +565,26 @@ mod tests {
         };
         let all = references(&texts, Some(&github()), None, &Allowed::listed(&[]));
         let all: Vec<_> = all.iter().map(Reference::to_string).collect();
-        assert_eq!(all, ["OPS-1", "PROJ-2", "PROJ-3", "PROJ-4", "PROJ-5", "PROJ-6"]);
+        assert_eq!(
+            all,
+            ["OPS-1", "PROJ-2", "PROJ-3", "PROJ-4", "PROJ-5", "PROJ-6"]
+        );
         let many: String = (1..100).map(|n| format!("PROJ-{n} ")).collect();
         assert_eq!(found(&many).len(), MAX_REFERENCES);
     }
 
     /// Returns the references in the name of a branch.
     fn of_branch(branch: &str) -> Vec<String> {
-        let texts = ChangeTexts { branch: branch.to_owned(), ..ChangeTexts::default() };
-        let all = references(&texts, Some(&github()), None, &Allowed::listed(&["PROJ".to_owned()]));
+        let texts = ChangeTexts {
+            branch: branch.to_owned(),
+            ..ChangeTexts::default()
+        };
+        let all = references(
+            &texts,
+            Some(&github()),
+            None,
+            &Allowed::listed(&["PROJ".to_owned()]),
+        );
         all.iter().map(Reference::to_string).collect()
     }
 
@@ -451,7 +602,10 @@ mod tests {
     #[test]
     fn a_pattern_replaces_the_built_in_one() {
         let pattern = Regex::new(r"\bT(\d+)\b").unwrap();
-        let texts = ChangeTexts { title: "T123 PROJ-1 T".to_owned(), ..ChangeTexts::default() };
+        let texts = ChangeTexts {
+            title: "T123 PROJ-1 T".to_owned(),
+            ..ChangeTexts::default()
+        };
         let all = references(&texts, None, Some(&pattern), &Allowed::listed(&[]));
         assert_eq!(all, [Reference::Ticket("123".to_owned())]);
     }

@@ -1,7 +1,9 @@
-//! An MCP server that reads tickets or pages: how it is started and called, and which of its tools may be called.
+//! An MCP server that reads tickets or pages: how it is started and called, and which of its tools
+//! may be called.
 //!
-//! The tools are selected here by name: two known ones, or the one that the operator names. The server's description
-//! of a tool can only exclude it. Requests of the server (for a model, or for input of a person) are declined.
+//! The tools are selected here by name: two known ones, or the one that the operator names. The
+//! server's description of a tool can only exclude it. Requests of the server (for a model, or for
+//! input of a person) are declined.
 
 use super::link::{Closed, Link, Spawn};
 use super::web;
@@ -13,8 +15,8 @@ use crate::process::find_program;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
-    Tool,
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation,
+    PaginatedRequestParams, Tool,
 };
 use rmcp::service::{RoleClient, RunningService, ServiceError};
 use serde_json::{Map, Value};
@@ -100,11 +102,24 @@ impl Live {
 impl<'a> ToolServer<'a> {
     pub(super) fn new(config: &'a ContextServer, around: ServerEnvironment<'a>) -> Self {
         let names = config.env.iter().chain(&config.token_env);
-        let secrets = names.filter_map(|n| around.env.var(n)).filter(|v| v.len() >= 8).filter_map(Key::new).collect();
-        Self { config, around, secrets, live: None, restarts: 0, last_end: None, dead: None }
+        let secrets = names
+            .filter_map(|n| around.env.var(n))
+            .filter(|v| v.len() >= 8)
+            .filter_map(Key::new)
+            .collect();
+        Self {
+            config,
+            around,
+            secrets,
+            live: None,
+            restarts: 0,
+            last_end: None,
+            dead: None,
+        }
     }
 
-    /// Returns true if the configuration permits a tool that reads this kind of content. Starts nothing.
+    /// Returns true if the configuration permits a tool that reads this kind of content. Starts
+    /// nothing.
     pub(super) fn may_read(&self, reads: Reads) -> bool {
         self.config.tool.is_none() || self.config.reads == reads
     }
@@ -117,18 +132,27 @@ impl<'a> ToolServer<'a> {
         let custom = self.config.tool.clone().zip(self.config.argument.clone());
         let candidates = match custom {
             Some((tool, argument)) => {
-                vec![ServerCall { tool, argument, reads: self.config.reads, source: self.config.name.clone() }]
+                vec![ServerCall {
+                    tool,
+                    argument,
+                    reads: self.config.reads,
+                    source: self.config.name.clone(),
+                }]
             }
             None => KNOWN.iter().map(ServerCall::known).collect(),
         };
         let tools = self.tools().await?;
-        let call = candidates.into_iter().find(|c| c.reads == reads && tools.iter().any(|t| t.name == *c.tool));
+        let call = candidates
+            .into_iter()
+            .find(|c| c.reads == reads && tools.iter().any(|t| t.name == *c.tool));
         let wanted = match (&self.config.tool, reads) {
             (Some(tool), _) => tool.as_str(),
             (None, Reads::Tickets) => KNOWN[0].0,
             (None, Reads::Pages) => KNOWN[1].0,
         };
-        let Some(call) = call else { return Err(self.alive(format!("it has no tool {wanted}"))) };
+        let Some(call) = call else {
+            return Err(self.alive(format!("it has no tool {wanted}")));
+        };
         let tool = tools.iter().find(|t| t.name == *call.tool);
         match tool.and_then(|tool| unusable(tool, &call)) {
             Some(why) => Err(self.alive(format!("the tool {wanted} is not called: {why}"))),
@@ -136,8 +160,8 @@ impl<'a> ToolServer<'a> {
         }
     }
 
-    /// Calls a tool once; if the connection breaks, restarts the server and calls once more. Calls `admit` before
-    /// every call.
+    /// Calls a tool once; if the connection breaks, restarts the server and calls once more. Calls
+    /// `admit` before every call.
     ///
     /// # Errors
     /// The server rejected the call or ended, or the time is up.
@@ -149,11 +173,14 @@ impl<'a> ToolServer<'a> {
     ) -> Result<String, ToolFailure> {
         loop {
             self.tools().await?;
-            let Some(live) = &self.live else { return Err(self.alive("it is not connected")) };
+            let Some(live) = &self.live else {
+                return Err(self.alive("it is not connected"));
+            };
             if !admit() {
                 return Err(self.alive("no call is left (max_calls)"));
             }
-            let arguments = Map::from_iter([(call.argument.clone(), Value::String(value.to_owned()))]);
+            let arguments =
+                Map::from_iter([(call.argument.clone(), Value::String(value.to_owned()))]);
             let params = CallToolRequestParams::new(call.tool.clone()).with_arguments(arguments);
             let asked = self.bounded(live.client.call_tool_once(params)).await;
             match asked {
@@ -179,7 +206,10 @@ impl<'a> ToolServer<'a> {
     pub(super) async fn tools(&mut self) -> Result<Vec<Tool>, ToolFailure> {
         loop {
             if let Some(reason) = &self.dead {
-                return Err(ToolFailure { reason: reason.clone(), is_dead: true });
+                return Err(ToolFailure {
+                    reason: reason.clone(),
+                    is_dead: true,
+                });
             }
             if let Some(live) = &self.live {
                 return Ok(live.tools.clone());
@@ -203,39 +233,84 @@ impl<'a> ToolServer<'a> {
                 let reason = short(&e.to_string());
                 let closed = link.closed().await;
                 let is_vague = closed.reason == "the connection was closed";
-                return Err(Some(if is_vague { Closed::new(reason, closed.is_passing) } else { closed }));
+                return Err(Some(if is_vague {
+                    Closed::new(reason, closed.is_passing)
+                } else {
+                    closed
+                }));
             }
             None => return Err(None),
         };
         match self.bounded(list(&client)).await {
-            Some(Ok(tools)) => Ok(Live { client, link, tools }),
-            Some(Err(e)) if is_broken(&e) => Err(Some(Live { client, link, tools: Vec::new() }.end().await)),
+            Some(Ok(tools)) => Ok(Live {
+                client,
+                link,
+                tools,
+            }),
+            Some(Err(e)) if is_broken(&e) => Err(Some(
+                Live {
+                    client,
+                    link,
+                    tools: Vec::new(),
+                }
+                .end()
+                .await,
+            )),
             Some(Err(e)) => {
                 let _ = client.cancel().await;
-                Err(Some(Closed::new(format!("its tools cannot be listed: {}", refusal(&e)), false)))
+                Err(Some(Closed::new(
+                    format!("its tools cannot be listed: {}", refusal(&e)),
+                    false,
+                )))
             }
             None => Err(None),
         }
     }
 
     fn open(&self) -> Result<(Link, tokio::io::DuplexStream), Closed> {
-        let ServerEnvironment { env, top, deadline, stop } = self.around;
+        let ServerEnvironment {
+            env,
+            top,
+            deadline,
+            stop,
+        } = self.around;
         match &self.config.url {
             Some(url) => {
                 let (server, url) = self.web(url).map_err(|f| Closed::new(f.message, false))?;
                 Ok(Link::web(server, url, deadline, stop.clone()))
             }
             None => {
-                let (name, args) =
-                    self.config.command.split_first().ok_or_else(|| Closed::new("it has no command", false))?;
-                let path = find_program(name, env, top).map_err(|e| Closed::new(e.to_string(), false))?;
-                let named = ["PATH", "HOME"].into_iter().chain(self.config.env.iter().map(String::as_str));
-                let vars = named.filter_map(|n| Some((OsString::from(n), env.os(n)?.clone()))).collect();
-                // It does not run in the repository: a server must not read its settings from the change.
-                let dir = env.os("HOME").map(std::path::PathBuf::from).filter(|d| d.is_dir());
+                let (name, args) = self
+                    .config
+                    .command
+                    .split_first()
+                    .ok_or_else(|| Closed::new("it has no command", false))?;
+                let path =
+                    find_program(name, env, top).map_err(|e| Closed::new(e.to_string(), false))?;
+                let named = ["PATH", "HOME"]
+                    .into_iter()
+                    .chain(self.config.env.iter().map(String::as_str));
+                let vars = named
+                    .filter_map(|n| Some((OsString::from(n), env.os(n)?.clone())))
+                    .collect();
+                // It does not run in the repository: a server must not read its settings from the
+                // change.
+                let dir = env
+                    .os("HOME")
+                    .map(std::path::PathBuf::from)
+                    .filter(|d| d.is_dir());
                 let dir = dir.unwrap_or_else(|| Path::new("/").to_owned());
                 let args = args.iter().map(OsString::from).collect();
-                Ok(Link::program(Spawn { path, args, env: vars, dir }, deadline, stop.clone()))
+                Ok(Link::program(
+                    Spawn {
+                        path,
+                        args,
+                        env: vars,
+                        dir,
+                    },
+                    deadline,
+                    stop.clone(),
+                ))
             }
         }
     }
@@ -246,9 +321,10 @@ impl<'a> ToolServer<'a> {
             None => KeySource::Keyless,
             Some(name) => match self.around.env.var(name) {
                 None => return Err(bad_setup(&format!("{name} is not set"))),
-                Some(value) => {
-                    KeySource::Known(Key::new(value).ok_or_else(|| bad_setup(&format!("{name} is not a valid token")))?)
-                }
+                Some(value) => KeySource::Known(
+                    Key::new(value)
+                        .ok_or_else(|| bad_setup(&format!("{name} is not a valid token")))?,
+                ),
             },
         };
         let is_secure = url.scheme() == "https";
@@ -261,7 +337,11 @@ impl<'a> ToolServer<'a> {
             max_retries: 0,
             retry_delay: http::retry::DELAY,
             is_patient: false,
-            proxies: if is_secure { Proxies::of(self.around.env)? } else { Proxies::default() },
+            proxies: if is_secure {
+                Proxies::of(self.around.env)?
+            } else {
+                Proxies::default()
+            },
             pool: Pool::default(),
         });
         Ok((server, url))
@@ -301,7 +381,10 @@ impl<'a> ToolServer<'a> {
         }
         let reason = self.with_restarts(&reason);
         self.dead = Some(reason.clone());
-        Err(ToolFailure { reason, is_dead: true })
+        Err(ToolFailure {
+            reason,
+            is_dead: true,
+        })
     }
 
     fn with_restarts(&self, reason: &str) -> String {
@@ -312,20 +395,30 @@ impl<'a> ToolServer<'a> {
         }
     }
 
-    /// Ends a server for which no time is left. If it ended by itself before, the reason mentions that.
+    /// Ends a server for which no time is left. If it ended by itself before, the reason mentions
+    /// that.
     async fn late(&mut self) -> ToolFailure {
         let reason = match (self.around.stop.signal(), &self.last_end) {
             (Some(_), _) => "the run was stopped".to_owned(),
-            (None, Some(end)) => format!("{}; then no answer within [context] timeout", self.with_restarts(end)),
+            (None, Some(end)) => format!(
+                "{}; then no answer within [context] timeout",
+                self.with_restarts(end)
+            ),
             (None, None) => "no answer within [context] timeout".to_owned(),
         };
         self.dead = Some(reason.clone());
         self.end().await;
-        ToolFailure { reason, is_dead: true }
+        ToolFailure {
+            reason,
+            is_dead: true,
+        }
     }
 
     fn alive(&self, reason: impl AsRef<str>) -> ToolFailure {
-        ToolFailure { reason: self.shown(reason.as_ref()), is_dead: false }
+        ToolFailure {
+            reason: self.shown(reason.as_ref()),
+            is_dead: false,
+        }
     }
 
     /// Returns untrusted text for display: masked, escaped, on one line and short.
@@ -338,9 +431,15 @@ impl<'a> ToolServer<'a> {
     /// Returns the text of an answer.
     fn text(&self, answer: &Value) -> Result<String, ToolFailure> {
         let blocks = answer["content"].as_array().into_iter().flatten();
-        let texts = blocks.filter(|b| b["type"] == "text").filter_map(|b| b["text"].as_str());
+        let texts = blocks
+            .filter(|b| b["type"] == "text")
+            .filter_map(|b| b["text"].as_str());
         let mut text = texts.collect::<Vec<_>>().join("\n");
-        if text.trim().is_empty() && answer.get("structuredContent").is_some_and(Value::is_object) {
+        if text.trim().is_empty()
+            && answer
+                .get("structuredContent")
+                .is_some_and(Value::is_object)
+        {
             text = answer["structuredContent"].to_string();
         }
         if answer["isError"] == true {
@@ -355,7 +454,12 @@ impl<'a> ToolServer<'a> {
 
 impl ServerCall {
     fn known((tool, argument, reads, source): &(&str, &str, Reads, &str)) -> Self {
-        Self { tool: (*tool).to_owned(), argument: (*argument).to_owned(), reads: *reads, source: (*source).to_owned() }
+        Self {
+            tool: (*tool).to_owned(),
+            argument: (*argument).to_owned(),
+            reads: *reads,
+            source: (*source).to_owned(),
+        }
     }
 }
 
@@ -364,16 +468,24 @@ fn bad_setup(message: &str) -> http::Failure {
     http::Failure::new(http::Cause::Setup, message)
 }
 
-/// Returns why a listed tool is not called. The server's description of a tool can forbid a call, but never allow
-/// one.
+/// Returns why a listed tool is not called. The server's description of a tool can forbid a call,
+/// but never allow one.
 fn unusable(tool: &Tool, call: &ServerCall) -> Option<&'static str> {
     let hints = tool.annotations.as_ref();
     let schema = Value::Object((*tool.input_schema).clone());
-    let takes = schema.get("properties").and_then(Value::as_object).is_none_or(|p| p.contains_key(&call.argument));
+    let takes = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .is_none_or(|p| p.contains_key(&call.argument));
     match () {
         () if !is_read_only(&call.tool) => Some("its name does not say that it only reads"),
-        () if hints.is_some_and(|h| h.read_only_hint == Some(false)) => Some("the server says that it writes"),
-        () if hints.is_some_and(|h| h.destructive_hint == Some(true) && h.read_only_hint != Some(true)) => {
+        () if hints.is_some_and(|h| h.read_only_hint == Some(false)) => {
+            Some("the server says that it writes")
+        }
+        () if hints.is_some_and(|h| {
+            h.destructive_hint == Some(true) && h.read_only_hint != Some(true)
+        }) =>
+        {
             Some("the server says that it destroys")
         }
         () if !takes => Some("it does not take the argument"),
@@ -382,7 +494,9 @@ fn unusable(tool: &Tool, call: &ServerCall) -> Option<&'static str> {
 }
 
 /// Lists the tools of a server, page by page.
-async fn list(client: &RunningService<RoleClient, ClientConfig>) -> Result<Vec<Tool>, ServiceError> {
+async fn list(
+    client: &RunningService<RoleClient, ClientConfig>,
+) -> Result<Vec<Tool>, ServiceError> {
     let mut tools = Vec::new();
     let mut params: Option<PaginatedRequestParams> = None;
     for _ in 0..MAX_PAGES {
@@ -401,7 +515,12 @@ async fn list(client: &RunningService<RoleClient, ClientConfig>) -> Result<Vec<T
 
 /// Returns true if the connection is lost.
 fn is_broken(error: &ServiceError) -> bool {
-    matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_) | ServiceError::Cancelled { .. })
+    matches!(
+        error,
+        ServiceError::TransportClosed
+            | ServiceError::TransportSend(_)
+            | ServiceError::Cancelled { .. }
+    )
 }
 
 fn refusal(error: &ServiceError) -> String {
@@ -423,24 +542,45 @@ fn short(text: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     pub name: String,
-    /// Names of the tools that would be called, or the reason why there are none. Masked and escaped.
+    /// Names of the tools that would be called, or the reason why there are none. Masked and
+    /// escaped.
     pub outcome: Result<Vec<String>, String>,
 }
 
 /// Starts each server, lists its tools, and ends it. Calls no tool.
-pub fn probe(servers: &[ContextServer], env: &Env, top: Option<&Path>, limit: Duration, stop: &Stop) -> Vec<Probe> {
+pub fn probe(
+    servers: &[ContextServer],
+    env: &Env,
+    top: Option<&Path>,
+    limit: Duration,
+    stop: &Stop,
+) -> Vec<Probe> {
     let work = async {
         let mut out = Vec::new();
         for config in servers {
-            let around = ServerEnvironment { env, top, deadline: Instant::now() + limit, stop };
+            let around = ServerEnvironment {
+                env,
+                top,
+                deadline: Instant::now() + limit,
+                stop,
+            };
             let mut server = ToolServer::new(config, around);
-            out.push(Probe { name: config.name.clone(), outcome: probe_one(&mut server).await });
+            out.push(Probe {
+                name: config.name.clone(),
+                outcome: probe_one(&mut server).await,
+            });
             server.end().await;
         }
         out
     };
     on_a_runtime(work).unwrap_or_else(|why| {
-        servers.iter().map(|s| Probe { name: s.name.clone(), outcome: Err(why.clone()) }).collect()
+        servers
+            .iter()
+            .map(|s| Probe {
+                name: s.name.clone(),
+                outcome: Err(why.clone()),
+            })
+            .collect()
     })
 }
 

@@ -32,22 +32,45 @@ impl Ticket {
 
     /// Uses the first line as the title.
     fn of_text(text: &str) -> Self {
-        let title = text.lines().map(|l| l.trim_start_matches('#').trim()).find(|l| !l.is_empty());
-        Self { title: one_line(title.unwrap_or_default()), text: text.trim().to_owned(), ..Self::default() }
+        let title = text
+            .lines()
+            .map(|l| l.trim_start_matches('#').trim())
+            .find(|l| !l.is_empty());
+        Self {
+            title: one_line(title.unwrap_or_default()),
+            text: text.trim().to_owned(),
+            ..Self::default()
+        }
     }
 
     /// Parses documents of Jira and Confluence, and of servers that flatten them.
     fn of_value(value: &Value) -> Self {
-        // `mcp-atlassian` puts a page below `metadata`, Jira's API the fields of a ticket below `fields`.
-        let inner = ["metadata", "issue", "page", "result"].iter().find_map(|k| value.get(k).filter(|v| v.is_object()));
+        // `mcp-atlassian` puts a page below `metadata`, Jira's API the fields of a ticket below
+        // `fields`.
+        let inner = ["metadata", "issue", "page", "result"]
+            .iter()
+            .find_map(|k| value.get(k).filter(|v| v.is_object()));
         let whole = inner.unwrap_or(value);
-        let fields = whole.get("fields").filter(|f| f.is_object()).unwrap_or(whole);
-        let space = whole.get("space").and_then(|s| text_of(s.get("key").unwrap_or(s)));
+        let fields = whole
+            .get("fields")
+            .filter(|f| f.is_object())
+            .unwrap_or(whole);
+        let space = whole
+            .get("space")
+            .and_then(|s| text_of(s.get("key").unwrap_or(s)));
         let mut ticket = Self {
-            key: one_line(&text_of(&whole["key"]).or_else(|| text_of(&whole["id"])).unwrap_or_default()),
+            key: one_line(
+                &text_of(&whole["key"])
+                    .or_else(|| text_of(&whole["id"]))
+                    .unwrap_or_default(),
+            ),
             space: one_line(&space.unwrap_or_default()),
             title: first_line_of(&["summary", "title", "name"], fields, whole),
-            version: first_line_of(&["updated", "updated_at", "version", "lastModified"], fields, whole),
+            version: first_line_of(
+                &["updated", "updated_at", "version", "lastModified"],
+                fields,
+                whole,
+            ),
             text: String::new(),
         };
         ticket.text = body(fields);
@@ -55,10 +78,12 @@ impl Ticket {
     }
 }
 
-/// Returns the first text under some keys of a document's fields, on one line; an empty one if there is none. If a
-/// field has no text, the same key of the whole document counts.
+/// Returns the first text under some keys of a document's fields, on one line; an empty one if
+/// there is none. If a field has no text, the same key of the whole document counts.
 fn first_line_of(keys: &[&str], fields: &Value, whole: &Value) -> String {
-    let found = keys.iter().find_map(|k| text_of(fields.get(k)?).or_else(|| text_of(whole.get(k)?)));
+    let found = keys
+        .iter()
+        .find_map(|k| text_of(fields.get(k)?).or_else(|| text_of(whole.get(k)?)));
     one_line(&found.unwrap_or_default())
 }
 
@@ -71,11 +96,21 @@ fn body(fields: &Value) -> String {
         }
     }
     let facts = parts.join("\n");
-    let mut parts: Vec<String> = if facts.is_empty() { Vec::new() } else { vec![facts] };
-    parts.extend(TEXTS.iter().filter_map(|name| fields.get(name).and_then(text_of)));
+    let mut parts: Vec<String> = if facts.is_empty() {
+        Vec::new()
+    } else {
+        vec![facts]
+    };
+    parts.extend(
+        TEXTS
+            .iter()
+            .filter_map(|name| fields.get(name).and_then(text_of)),
+    );
     for (name, value) in fields.as_object().into_iter().flatten() {
         // Acceptance criteria are often in a custom field of the site.
-        if !name.starts_with("customfield_") && !name.contains("criteria") || TEXTS.contains(&name.as_str()) {
+        if !name.starts_with("customfield_") && !name.contains("criteria")
+            || TEXTS.contains(&name.as_str())
+        {
             continue;
         }
         if let Some(text) = text_of(value).filter(|t| t.chars().count() >= LEAST) {
@@ -87,7 +122,8 @@ fn body(fields: &Value) -> String {
     parts.join("\n\n")
 }
 
-/// Returns the text of a value: a string, `{value}`, `{name}`, `{number}`, or a document of Atlassian's editor.
+/// Returns the text of a value: a string, `{value}`, `{name}`, `{number}`, or a document of
+/// Atlassian's editor.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim().to_owned()).filter(|t| !t.is_empty()),
@@ -97,9 +133,9 @@ fn text_of(value: &Value) -> Option<String> {
             editor_text(value, 0, &mut out);
             Some(out.trim().to_owned()).filter(|t| !t.is_empty())
         }
-        Value::Object(object) => {
-            ["value", "name", "number", "when", "key"].iter().find_map(|k| text_of(object.get(*k)?))
-        }
+        Value::Object(object) => ["value", "name", "number", "when", "key"]
+            .iter()
+            .find_map(|k| text_of(object.get(*k)?)),
         _ => None,
     }
 }
@@ -121,7 +157,12 @@ fn editor_text(node: &Value, depth: usize, out: &mut String) {
         "heading" => out.push_str("## "),
         _ => {}
     }
-    for inner in node.get("content").and_then(Value::as_array).into_iter().flatten() {
+    for inner in node
+        .get("content")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         editor_text(inner, depth + 1, out);
     }
     if matches!(kind, "paragraph" | "heading" | "codeBlock") {
@@ -147,7 +188,10 @@ mod tests {
             "customfield_10101": { "value": "7" },
         });
         let ticket = Ticket::of_answer(&answer.to_string());
-        assert_eq!((ticket.key.as_str(), ticket.title.as_str()), ("PROJ-12", "Limit retries"));
+        assert_eq!(
+            (ticket.key.as_str(), ticket.title.as_str()),
+            ("PROJ-12", "Limit retries")
+        );
         assert_eq!(ticket.version, "2026-01-02T03:04:05.000+0000");
         assert_eq!(
             ticket.text,
@@ -162,7 +206,14 @@ mod tests {
             "content": { "value": "# Limits\nThree.", "format": "markdown" },
         }});
         let page = Ticket::of_answer(&page.to_string());
-        assert_eq!((page.key.as_str(), page.space.as_str(), page.version.as_str()), ("123", "DEV", "4"));
+        assert_eq!(
+            (
+                page.key.as_str(),
+                page.space.as_str(),
+                page.version.as_str()
+            ),
+            ("123", "DEV", "4")
+        );
         assert_eq!(page.text, "# Limits\nThree.");
         let document = json!({ "type": "doc", "content": [
             { "type": "heading", "content": [{ "type": "text", "text": "Why" }] },
@@ -177,7 +228,10 @@ mod tests {
     #[test]
     fn text_that_is_no_document_keeps_its_first_line_as_the_title() {
         let ticket = Ticket::of_answer("\n# The title\n\nBody.\n");
-        assert_eq!((ticket.title.as_str(), ticket.text.as_str()), ("The title", "# The title\n\nBody."));
+        assert_eq!(
+            (ticket.title.as_str(), ticket.text.as_str()),
+            ("The title", "# The title\n\nBody.")
+        );
         assert_eq!(Ticket::of_answer("[1, 2]").text, "[1, 2]");
         assert_eq!(Ticket::of_answer(""), Ticket::default());
     }

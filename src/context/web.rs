@@ -1,17 +1,20 @@
 //! The streamable HTTP transport of MCP
-//! (<https://modelcontextprotocol.io/specification/2025-06-18/basic/transports>), limited to a client that sends one
-//! request at a time: each message is a POST, and its answer is a JSON document or a stream of events. No stream for
-//! messages of the server is opened.
+//! (<https://modelcontextprotocol.io/specification/2025-06-18/basic/transports>), limited to a
+//! client that sends one request at a time: each message is a POST, and its answer is a JSON
+//! document or a stream of events. No stream for messages of the server is opened.
 
 use super::link::{Closed, MAX_MESSAGE, PipeInput};
 use crate::ai::backend::sse::Events;
 use crate::http::{
-    self, Cause, Failure, IDLE, Limits, Method, Protocol, Refusal, Repeat, Reply, Request, Server, Trouble, Url,
+    self, Cause, Failure, IDLE, Limits, Method, Protocol, Refusal, Repeat, Reply, Request, Server,
+    Trouble, Url,
 };
 use crate::stop::Stop;
 use serde_json::Value;
 use std::time::Instant;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, WriteHalf, split};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, WriteHalf, split,
+};
 
 /// Headers of every request.
 pub(super) const HEADERS: &[(&str, &str)] = &[("accept", "application/json, text/event-stream")];
@@ -19,7 +22,13 @@ const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 
 /// Forwards messages until the client disconnects or the server fails.
-pub(super) async fn run(server: Server, url: Url, pipe: DuplexStream, deadline: Instant, stop: Stop) -> Closed {
+pub(super) async fn run(
+    server: Server,
+    url: Url,
+    pipe: DuplexStream,
+    deadline: Instant,
+    stop: Stop,
+) -> Closed {
     let (input, mut output) = split(pipe);
     let limits = Limits::new(deadline, &stop);
     let closed = match server.ready(&limits).await {
@@ -39,19 +48,40 @@ async fn carry(
 ) -> Closed {
     let mut lines = BufReader::new(input).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        let request =
-            Request { method: Method::POST, url: url.clone(), body: Some(line.as_bytes()), repeat: Repeat::Makes };
-        let answers = match server.send(&request, &Messages { server, sent: &line }, limits, &mut http::admit_all).await
+        let request = Request {
+            method: Method::POST,
+            url: url.clone(),
+            body: Some(line.as_bytes()),
+            repeat: Repeat::Makes,
+        };
+        let answers = match server
+            .send(
+                &request,
+                &Messages {
+                    server,
+                    sent: &line,
+                },
+                limits,
+                &mut http::admit_all,
+            )
+            .await
         {
             Ok(answers) => answers,
             Err(failure) => return of_failure(&failure),
         };
         for answer in answers {
             // All further requests send the negotiated version.
-            if let Some(version) = answer.pointer("/result/protocolVersion").and_then(Value::as_str) {
+            if let Some(version) = answer
+                .pointer("/result/protocolVersion")
+                .and_then(Value::as_str)
+            {
                 server.grant(VERSION, version);
             }
-            if output.write_all(format!("{answer}\n").as_bytes()).await.is_err() {
+            if output
+                .write_all(format!("{answer}\n").as_bytes())
+                .await
+                .is_err()
+            {
                 return Closed::new("the connection was closed", true);
             }
         }
@@ -61,7 +91,11 @@ async fn carry(
 
 fn of_failure(failure: &Failure) -> Closed {
     let is_passing = matches!(failure.cause, Cause::Unreachable) || failure.status == Some(404);
-    let hint = failure.hint.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
+    let hint = failure
+        .hint
+        .as_ref()
+        .map(|h| format!(" ({h})"))
+        .unwrap_or_default();
     Closed::new(format!("{}{hint}", failure.message), is_passing)
 }
 
@@ -97,7 +131,10 @@ impl Messages<'_> {
 }
 
 fn too_large() -> Trouble {
-    Trouble::malformed(format!("the answer is larger than {} MiB", MAX_MESSAGE >> 20))
+    Trouble::malformed(format!(
+        "the answer is larger than {} MiB",
+        MAX_MESSAGE >> 20
+    ))
 }
 
 impl Protocol for Messages<'_> {
@@ -125,8 +162,16 @@ impl Protocol for Messages<'_> {
         let code = refusal.status.as_u16();
         let said = self.server.shown(&String::from_utf8_lossy(&refusal.body));
         let message = http::named(refusal.status);
-        let message = if said.is_empty() { message } else { format!("{message}: {said}") };
-        let cause = if code >= 500 { Cause::Unreachable } else { Cause::Refused };
+        let message = if said.is_empty() {
+            message
+        } else {
+            format!("{message}: {said}")
+        };
+        let cause = if code >= 500 {
+            Cause::Unreachable
+        } else {
+            Cause::Refused
+        };
         let mut failure = Failure::new(cause, message);
         failure.status = Some(code);
         if matches!(code, 401 | 403) {

@@ -5,8 +5,8 @@ use super::{BinaryChange, Body, Encoding, Hidden, RepoPath, Text, TextChange, Un
 
 /// Git's `diff` attribute of a path.
 ///
-/// `diff=driver` counts as unset: the driver configures a function line pattern or a program, and this program uses
-/// neither.
+/// `diff=driver` counts as unset: the driver configures a function line pattern or a program, and
+/// this program uses neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attribute {
     #[default]
@@ -23,11 +23,16 @@ pub type Sides = (Option<Vec<u8>>, Option<Vec<u8>>);
 impl Body {
     /// Compares the contents of two sides; `None` is a side that does not exist.
     ///
-    /// Content that git shows as text becomes text here, byte by byte. Content that git treats as binary for its
-    /// bytes (a NUL in the first 8000 of either side) is judged by its name and the whole content; if it is readable,
-    /// it becomes text with a reason in [`Hidden`]. UTF-16 and UTF-32 are always decoded. The attribute only decides
-    /// whether the text counts as hidden.
-    pub fn of_file(path: &RepoPath, old: Option<Vec<u8>>, new: Option<Vec<u8>>, attribute: Attribute) -> Self {
+    /// Content that git shows as text becomes text here, byte by byte. Content that git treats as
+    /// binary for its bytes (a NUL in the first 8000 of either side) is judged by its name and the
+    /// whole content; if it is readable, it becomes text with a reason in [`Hidden`]. UTF-16 and
+    /// UTF-32 are always decoded. The attribute only decides whether the text counts as hidden.
+    pub fn of_file(
+        path: &RepoPath,
+        old: Option<Vec<u8>>,
+        new: Option<Vec<u8>>,
+        attribute: Attribute,
+    ) -> Self {
         let old = SideContent::new(old);
         let new = SideContent::new(new);
         if old.bytes == new.bytes {
@@ -37,7 +42,11 @@ impl Body {
         let old_judged = content::judge_named(&old.bytes, path.as_bytes(), is_nul_early);
         let new_judged = content::judge_named(&new.bytes, path.as_bytes(), is_nul_early);
         // The side that a reviewer reads: the new one, unless the file was deleted.
-        let (shown, judged) = if new.exists { (&new, &new_judged) } else { (&old, &old_judged) };
+        let (shown, judged) = if new.exists {
+            (&new, &new_judged)
+        } else {
+            (&old, &old_judged)
+        };
         if judged.content == ContentClass::Binary {
             return Self::Binary(BinaryChange::of(old, new));
         }
@@ -57,12 +66,22 @@ impl Body {
             ContentClass::Wide(encoding) => encoding,
             _ => Encoding::Bytes,
         };
-        let undecoded = if new.exists { new_judged.undecoded.clone() } else { None };
-        let narrow = has_narrow_part(&new, &new_judged).then(|| (old.without_nuls(), new.without_nuls()));
-        let (old, new) = (old.into_text(old_judged.content), new.into_text(new_judged.content));
+        let undecoded = if new.exists {
+            new_judged.undecoded.clone()
+        } else {
+            None
+        };
+        let narrow =
+            has_narrow_part(&new, &new_judged).then(|| (old.without_nuls(), new.without_nuls()));
+        let (old, new) = (
+            old.into_text(old_judged.content),
+            new.into_text(new_judged.content),
+        );
         let mut change = TextChange::between(old, new, encoding, hidden);
         change.undecoded = undecoded;
-        change.readings.extend(narrow.map(|(old, new)| TextChange::between(old, new, Encoding::Bytes, None)));
+        change
+            .readings
+            .extend(narrow.map(|(old, new)| TextChange::between(old, new, Encoding::Bytes, None)));
         Self::Text(change)
     }
 
@@ -73,10 +92,12 @@ impl Body {
 }
 
 impl Body {
-    /// Adds the contents that a checkout writes in place of the blobs, which are scanned too, and the name of an
-    /// unsupported encoding.
+    /// Adds the contents that a checkout writes in place of the blobs, which are scanned too, and
+    /// the name of an unsupported encoding.
     pub fn add_checkouts(&mut self, path: &RepoPath, written: Vec<Sides>, unknown: Option<String>) {
-        let bodies = written.into_iter().map(|(old, new)| Self::of_file(path, old, new, Attribute::Unset));
+        let bodies = written
+            .into_iter()
+            .map(|(old, new)| Self::of_file(path, old, new, Attribute::Unset));
         for text in bodies.filter_map(Self::into_text) {
             match self {
                 Self::Text(own) if own.new.bytes == text.new.bytes => {}
@@ -101,28 +122,50 @@ impl Body {
     }
 }
 
-/// Returns true if a part of a UTF-16 or UTF-32 text may be text when read as bytes: its units are two ASCII
-/// characters each.
+/// Returns true if a part of a UTF-16 or UTF-32 text may be text when read as bytes: its units are
+/// two ASCII characters each.
 ///
 /// An interpreter that reads raw bytes runs such a part. East Asian text has such units too.
 fn has_narrow_part(side: &SideContent, judged: &JudgedContent) -> bool {
     const NARROW: usize = 8;
     let mut windows = side.bytes.windows(NARROW).step_by(NARROW / 2);
     matches!(judged.content, ContentClass::Wide(_))
-        && windows.any(|w| w.iter().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~')))
+        && windows.any(|w| {
+            w.iter()
+                .all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~'))
+        })
 }
 
 impl TextChange {
     /// Compares two texts.
-    pub(in crate::diff) fn between(old: Text, new: Text, encoding: Encoding, hidden: Option<Hidden>) -> Self {
+    pub(in crate::diff) fn between(
+        old: Text,
+        new: Text,
+        encoding: Encoding,
+        hidden: Option<Hidden>,
+    ) -> Self {
         let hunks = hunks::between(&old.bytes, &new.bytes);
-        Self { old, new, hunks, encoding, hidden, undecoded: None, readings: Vec::new() }
+        Self {
+            old,
+            new,
+            hunks,
+            encoding,
+            hidden,
+            undecoded: None,
+            readings: Vec::new(),
+        }
     }
 }
 
 impl BinaryChange {
     fn of(old: SideContent, new: SideContent) -> Self {
-        Self { old_size: old.size(), new_size: new.size(), old: old.bytes, new: new.bytes, undecoded: None }
+        Self {
+            old_size: old.size(),
+            new_size: new.size(),
+            old: old.bytes,
+            new: new.bytes,
+            undecoded: None,
+        }
     }
 }
 
@@ -138,7 +181,11 @@ impl SideContent {
         let exists = bytes.is_some();
         let bytes = bytes.unwrap_or_default();
         let early_nul = content::has_early_nul(&bytes);
-        Self { bytes, exists, early_nul }
+        Self {
+            bytes,
+            exists,
+            early_nul,
+        }
     }
 
     /// Returns the number of bytes; `None` for a side that does not exist.

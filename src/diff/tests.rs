@@ -13,7 +13,8 @@ impl Random {
     }
 }
 
-/// Creates a text of few different lines and an edit of it; with all kinds of line ends, often without a final one.
+/// Creates a text of few different lines and an edit of it; with all kinds of line ends, often
+/// without a final one.
 pub(crate) fn random_edit(random: &mut Random) -> (Vec<u8>, Vec<u8>) {
     const LINES: [&str; 12] = [
         "\n",
@@ -29,7 +30,9 @@ pub(crate) fn random_edit(random: &mut Random) -> (Vec<u8>, Vec<u8>) {
         "caf\u{e9}\n",
         "\\ No newline at end of file\n",
     ];
-    let mut old: Vec<&str> = (0..random.below(60)).map(|_| LINES[random.below(12)]).collect();
+    let mut old: Vec<&str> = (0..random.below(60))
+        .map(|_| LINES[random.below(12)])
+        .collect();
     let mut new = old.clone();
     for _ in 0..=random.below(6) {
         let at = random.below(new.len() + 1);

@@ -1,8 +1,11 @@
-//! The unified diff text, equal to the output of `git diff --full-index` with git's default settings.
+//! The unified diff text, equal to the output of `git diff --full-index` with git's default
+//! settings.
 //!
 //! Text that git would not show (see [`super::Hidden`]) is written as a binary file, as git does.
 
-use super::{Body, ChangeKind, FileChange, FileMode, Hunk, LineRange, ObjectId, Side, Text, TextChange};
+use super::{
+    Body, ChangeKind, FileChange, FileMode, Hunk, LineRange, ObjectId, Side, Text, TextChange,
+};
 
 /// Bytes of the function line that git keeps (`struct func_line` of its `xdiff/xemit.c`).
 const SECTION_LIMIT: usize = 80;
@@ -22,12 +25,32 @@ pub fn write(change: &FileChange, out: &mut Vec<u8>) {
     write_modes(entry, out);
     write_similarity(entry.kind, old_path.as_bytes(), new_path.as_bytes(), out);
     write_index(entry, out);
-    let old_label = if entry.old.is_some() { &old_label[..] } else { b"/dev/null" };
-    let new_label = if entry.new.is_some() { &new_label[..] } else { b"/dev/null" };
+    let old_label = if entry.old.is_some() {
+        &old_label[..]
+    } else {
+        b"/dev/null"
+    };
+    let new_label = if entry.new.is_some() {
+        &new_label[..]
+    } else {
+        b"/dev/null"
+    };
     match &change.body {
         Body::Same => {}
-        Body::Text(TextChange { hidden: Some(_), .. }) | Body::Binary(_) => {
-            extend(out, &[b"Binary files ", old_label, b" and ", new_label, b" differ\n"]);
+        Body::Text(TextChange {
+            hidden: Some(_), ..
+        })
+        | Body::Binary(_) => {
+            extend(
+                out,
+                &[
+                    b"Binary files ",
+                    old_label,
+                    b" and ",
+                    new_label,
+                    b" differ\n",
+                ],
+            );
         }
         Body::Text(text) if text.hunks.is_empty() => {}
         Body::Text(text) => {
@@ -43,7 +66,13 @@ pub fn write(change: &FileChange, out: &mut Vec<u8>) {
 
 /// Appends the header lines of a path's patch.
 pub fn write_head(change: &FileChange, out: &mut Vec<u8>) {
-    write(&FileChange { entry: change.entry.clone(), body: Body::Same }, out);
+    write(
+        &FileChange {
+            entry: change.entry.clone(),
+            body: Body::Same,
+        },
+        out,
+    );
 }
 
 /// Appends only the hunks, from the first `@@` on.
@@ -112,16 +141,21 @@ fn write_range(lines: &LineRange, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Finds the last line in `range` that starts like a function: a letter, `_` or `$` in the first column.
+/// Finds the last line in `range` that starts like a function: a letter, `_` or `$` in the first
+/// column.
 ///
 /// Both ends of the range are line starts.
 fn function_line(text: &[u8], range: std::ops::Range<usize>) -> Option<&[u8]> {
     let mut end = range.end;
     while end > range.start {
-        let start = memchr::memrchr(b'\n', &text[range.start..end - 1]).map_or(range.start, |i| range.start + i + 1);
+        let start = memchr::memrchr(b'\n', &text[range.start..end - 1])
+            .map_or(range.start, |i| range.start + i + 1);
         if text[start].is_ascii_alphabetic() || matches!(text[start], b'_' | b'$') {
             let line = &text[start..end.min(start + SECTION_LIMIT)];
-            let kept = line.iter().rposition(|b| !matches!(b, b' ' | b'\t' | b'\n' | b'\r')).map_or(0, |i| i + 1);
+            let kept = line
+                .iter()
+                .rposition(|b| !matches!(b, b' ' | b'\t' | b'\n' | b'\r'))
+                .map_or(0, |i| i + 1);
             return Some(&line[..kept]);
         }
         end = start;
@@ -147,11 +181,23 @@ fn side_of(entry: &super::Entry) -> &Side {
 }
 
 fn write_modes(entry: &super::Entry, out: &mut Vec<u8>) {
-    match (entry.old.as_ref().map(|side| side.mode), entry.new.as_ref().map(|side| side.mode)) {
+    match (
+        entry.old.as_ref().map(|side| side.mode),
+        entry.new.as_ref().map(|side| side.mode),
+    ) {
         (None, Some(new)) => extend(out, &[b"new file mode ", new.octal().as_bytes(), b"\n"]),
         (Some(old), None) => extend(out, &[b"deleted file mode ", old.octal().as_bytes(), b"\n"]),
         (Some(old), Some(new)) if old != new => {
-            extend(out, &[b"old mode ", old.octal().as_bytes(), b"\nnew mode ", new.octal().as_bytes(), b"\n"]);
+            extend(
+                out,
+                &[
+                    b"old mode ",
+                    old.octal().as_bytes(),
+                    b"\nnew mode ",
+                    new.octal().as_bytes(),
+                    b"\n",
+                ],
+            );
         }
         _ => {}
     }
@@ -163,12 +209,34 @@ fn write_similarity(kind: ChangeKind, old: &[u8], new: &[u8], out: &mut Vec<u8>)
         ChangeKind::Copied { similarity } => (b"copy", similarity),
         ChangeKind::Added | ChangeKind::Deleted | ChangeKind::Modified => return,
     };
-    extend(out, &[b"similarity index ", similarity.to_string().as_bytes(), b"%\n"]);
-    extend(out, &[verb, b" from ", &quote(b"", old), b"\n", verb, b" to ", &quote(b"", new), b"\n"]);
+    extend(
+        out,
+        &[
+            b"similarity index ",
+            similarity.to_string().as_bytes(),
+            b"%\n",
+        ],
+    );
+    extend(
+        out,
+        &[
+            verb,
+            b" from ",
+            &quote(b"", old),
+            b"\n",
+            verb,
+            b" to ",
+            &quote(b"", new),
+            b"\n",
+        ],
+    );
 }
 
 fn write_index(entry: &super::Entry, out: &mut Vec<u8>) {
-    let (old, new) = (entry.old.as_ref().and_then(|s| s.id), entry.new.as_ref().and_then(|s| s.id));
+    let (old, new) = (
+        entry.old.as_ref().and_then(|s| s.id),
+        entry.new.as_ref().and_then(|s| s.id),
+    );
     let (old, new) = match (old, new) {
         (Some(old), Some(new)) => (old, new),
         (Some(old), None) if entry.new.is_none() => (old, ObjectId::null_like(old)),
@@ -178,16 +246,37 @@ fn write_index(entry: &super::Entry, out: &mut Vec<u8>) {
     if old == new {
         return;
     }
-    extend(out, &[b"index ", old.to_string().as_bytes(), b"..", new.to_string().as_bytes()]);
+    extend(
+        out,
+        &[
+            b"index ",
+            old.to_string().as_bytes(),
+            b"..",
+            new.to_string().as_bytes(),
+        ],
+    );
     match (&entry.old, &entry.new) {
-        (Some(old), Some(new)) if old.mode == new.mode => extend(out, &[b" ", new.mode.octal().as_bytes(), b"\n"]),
+        (Some(old), Some(new)) if old.mode == new.mode => {
+            extend(out, &[b" ", new.mode.octal().as_bytes(), b"\n"])
+        }
         _ => out.push(b'\n'),
     }
 }
 
 /// Git ends a name that contains a space with a tab, for compatibility with GNU patch.
 fn write_names(old: &[u8], new: &[u8], out: &mut Vec<u8>) {
-    extend(out, &[b"--- ", old, tab_after(old), b"\n+++ ", new, tab_after(new), b"\n"]);
+    extend(
+        out,
+        &[
+            b"--- ",
+            old,
+            tab_after(old),
+            b"\n+++ ",
+            new,
+            tab_after(new),
+            b"\n",
+        ],
+    );
 }
 
 /// Returns the tab that git writes after a label with a space.
@@ -211,7 +300,9 @@ fn write_submodule(entry: &super::Entry, dirty: bool, out: &mut Vec<u8>) {
 
 /// Returns the commit of a submodule; `None` for a side that is not a submodule.
 fn commit_of(side: Option<&Side>) -> Option<String> {
-    side.filter(|s| s.mode == FileMode::Submodule).and_then(|s| s.id).map(|id| id.to_string())
+    side.filter(|s| s.mode == FileMode::Submodule)
+        .and_then(|s| s.id)
+        .map(|id| id.to_string())
 }
 
 fn extend(out: &mut Vec<u8>, parts: &[&[u8]]) {
@@ -220,7 +311,8 @@ fn extend(out: &mut Vec<u8>, parts: &[&[u8]]) {
     }
 }
 
-/// Quotes a path as git does with `core.quotePath=true`; a path without special characters stays as it is.
+/// Quotes a path as git does with `core.quotePath=true`; a path without special characters stays as
+/// it is.
 pub fn quote(prefix: &[u8], path: &[u8]) -> Vec<u8> {
     if prefix.iter().chain(path).all(is_plain) {
         return [prefix, path].concat();
@@ -246,7 +338,15 @@ fn is_plain(b: &u8) -> bool {
 }
 
 /// The letters for control bytes in a quoted path.
-const ESCAPES: [(u8, u8); 7] = [(b'a', 7), (b'b', 8), (b't', 9), (b'n', 10), (b'v', 11), (b'f', 12), (b'r', 13)];
+const ESCAPES: [(u8, u8); 7] = [
+    (b'a', 7),
+    (b'b', 8),
+    (b't', 9),
+    (b'n', 10),
+    (b'v', 11),
+    (b'f', 12),
+    (b'r', 13),
+];
 
 /// Parses a quoted path at the start of `text`; returns it and its length in bytes.
 ///
@@ -304,14 +404,26 @@ mod tests {
             let written = quote(b"a/", path);
             assert_eq!(written, quoted, "{}", String::from_utf8_lossy(&written));
             if written[0] == b'"' {
-                assert_eq!(unquote(&written), Some(([b"a/", path].concat(), written.len())));
+                assert_eq!(
+                    unquote(&written),
+                    Some(([b"a/", path].concat(), written.len()))
+                );
             }
         }
     }
 
     #[test]
     fn refuses_quotes_that_git_does_not_write() {
-        for bad in [&b"\"open"[..], b"plain", b"\"\\x\"", b"\"\\400\"", b"\"\\08\"", b"\"\\", b"\"a\nb\"", b""] {
+        for bad in [
+            &b"\"open"[..],
+            b"plain",
+            b"\"\\x\"",
+            b"\"\\400\"",
+            b"\"\\08\"",
+            b"\"\\",
+            b"\"a\nb\"",
+            b"",
+        ] {
             assert_eq!(unquote(bad), None, "{}", String::from_utf8_lossy(bad));
         }
     }

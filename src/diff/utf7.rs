@@ -1,4 +1,5 @@
-//! UTF-7 (RFC 2152): characters as runs of base 64 between `+` and `-`, in a text that looks like ASCII.
+//! UTF-7 (RFC 2152): characters as runs of base 64 between `+` and `-`, in a text that looks like
+//! ASCII.
 
 /// Returns true if a text has a run of UTF-7 that contains an ASCII character.
 pub(in crate::diff) fn is_used(text: &[u8]) -> bool {
@@ -14,8 +15,8 @@ pub(in crate::diff) fn is_used(text: &[u8]) -> bool {
     false
 }
 
-/// Decodes the runs of a line that contain an ASCII character; `None` if there are none. A line end in a run becomes
-/// a blank, so that the result is still one line.
+/// Decodes the runs of a line that contain an ASCII character; `None` if there are none. A line end
+/// in a run becomes a blank, so that the result is still one line.
 pub(in crate::diff) fn decode(line: &[u8]) -> Option<Vec<u8>> {
     let (mut out, mut done, mut at) = (Vec::with_capacity(line.len()), 0, 0);
     while let Some(plus) = memchr::memchr(b'+', &line[at..]).map(|i| at + i) {
@@ -23,7 +24,10 @@ pub(in crate::diff) fn decode(line: &[u8]) -> Option<Vec<u8>> {
         at = plus + 1 + digits.len();
         let Some(text) = run(digits) else { continue };
         out.extend_from_slice(&line[done..plus]);
-        out.extend(text.bytes().map(|b| if matches!(b, b'\n' | b'\r') { b' ' } else { b }));
+        out.extend(
+            text.bytes()
+                .map(|b| if matches!(b, b'\n' | b'\r') { b' ' } else { b }),
+        );
         at += usize::from(line.get(at) == Some(&b'-'));
         done = at;
     }
@@ -33,11 +37,15 @@ pub(in crate::diff) fn decode(line: &[u8]) -> Option<Vec<u8>> {
 
 /// Returns the base-64 digits at the start of a text.
 fn digits(rest: &[u8]) -> &[u8] {
-    let length = rest.iter().position(|b| digit(*b).is_none()).unwrap_or(rest.len());
+    let length = rest
+        .iter()
+        .position(|b| digit(*b).is_none())
+        .unwrap_or(rest.len());
     &rest[..length]
 }
 
-/// Bytes of a run that is decoded, at most: base 64 from other sources may be megabytes on one line.
+/// Bytes of a run that is decoded, at most: base 64 from other sources may be megabytes on one
+/// line.
 const RUN_MAX: usize = 64 << 10;
 
 /// Decodes the digits of a run.
@@ -60,7 +68,9 @@ fn run(digits: &[u8]) -> Option<String> {
         return None;
     }
     let text = String::from_utf16(&units).ok()?;
-    let is_text = text.chars().all(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r'));
+    let is_text = text
+        .chars()
+        .all(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r'));
     let has_ascii = text.bytes().any(|b| b.is_ascii_graphic());
     (is_text && has_ascii).then_some(text)
 }
@@ -88,14 +98,27 @@ mod tests {
             ("+AGUAdgBhAGw(x)", "eval(x)"),
             ("+bUuL1WUHAGUAdgBhAGw-", "\u{6d4b}\u{8bd5}\u{6507}eval"),
         ] {
-            assert_eq!(decode(line.as_bytes()).as_deref(), Some(want.as_bytes()), "{line}");
+            assert_eq!(
+                decode(line.as_bytes()).as_deref(),
+                Some(want.as_bytes()),
+                "{line}"
+            );
         }
     }
 
     #[test]
     fn ordinary_text_is_left_alone() {
-        for line in ["a+b", "x += +y", "i+ABC-1", "+-", "C++", "'+12345678'", "+AAA-", "tel:+49301234567", "sha1+abcd"]
-        {
+        for line in [
+            "a+b",
+            "x += +y",
+            "i+ABC-1",
+            "+-",
+            "C++",
+            "'+12345678'",
+            "+AAA-",
+            "tel:+49301234567",
+            "sha1+abcd",
+        ] {
             assert_eq!(decode(line.as_bytes()), None, "{line}");
         }
     }

@@ -14,10 +14,15 @@ pub(super) struct Comments {
 }
 
 impl Comments {
-    /// Collects the comments of a valid file. `fingerprints` has those of its entries, in the order of the file;
-    /// `own` has the lines that the program writes.
+    /// Collects the comments of a valid file. `fingerprints` has those of its entries, in the order
+    /// of the file; `own` has the lines that the program writes.
     pub(super) fn of(text: &str, fingerprints: &[&str], own: &[&str]) -> Self {
-        let mut reader = CommentReader { out: Self::default(), fingerprints, current: None, pending: Vec::new() };
+        let mut reader = CommentReader {
+            out: Self::default(),
+            fingerprints,
+            current: None,
+            pending: Vec::new(),
+        };
         let mut is_after_blank = false;
         for line in lines(text) {
             let is_own = line.comment.is_some_and(|c| own.contains(&c));
@@ -42,30 +47,37 @@ struct CommentReader<'a> {
     fingerprints: &'a [&'a str],
     /// Index of the current entry; `None` before the first.
     current: Option<usize>,
-    /// Comments on separate lines whose subject is not known yet, and whether a blank line separates them from the
-    /// code above.
+    /// Comments on separate lines whose subject is not known yet, and whether a blank line
+    /// separates them from the code above.
     pending: Vec<(String, bool)>,
 }
 
 impl CommentReader<'_> {
-    /// Handles a line of code. A comment above the first line of an entry is about it, unless it directly follows
-    /// another entry.
+    /// Handles a line of code. A comment above the first line of an entry is about it, unless it
+    /// directly follows another entry.
     fn code(&mut self, is_entry: bool) {
         let pending = std::mem::take(&mut self.pending);
         let was_before = self.current.is_none();
-        let (next, here): (Vec<_>, Vec<_>) =
-            pending.into_iter().partition(|(_, is_apart)| is_entry && (*is_apart || was_before));
-        self.here().extend(here.into_iter().map(|(comment, _)| comment));
+        let (next, here): (Vec<_>, Vec<_>) = pending
+            .into_iter()
+            .partition(|(_, is_apart)| is_entry && (*is_apart || was_before));
+        self.here()
+            .extend(here.into_iter().map(|(comment, _)| comment));
         if is_entry {
             self.current = Some(self.current.map_or(0, |at| at + 1));
         }
-        self.here().extend(next.into_iter().map(|(comment, _)| comment));
+        self.here()
+            .extend(next.into_iter().map(|(comment, _)| comment));
     }
 
     /// Returns the comments of the current entry.
     fn here(&mut self) -> &mut Vec<String> {
         match self.current.and_then(|at| self.fingerprints.get(at)) {
-            Some(fingerprint) => self.out.of_entries.entry((*fingerprint).to_owned()).or_default(),
+            Some(fingerprint) => self
+                .out
+                .of_entries
+                .entry((*fingerprint).to_owned())
+                .or_default(),
             None => &mut self.out.head,
         }
     }
@@ -73,10 +85,16 @@ impl CommentReader<'_> {
     fn end(mut self) -> Comments {
         let pending = std::mem::take(&mut self.pending);
         for (comment, is_apart) in pending {
-            let place = if is_apart { &mut self.out.foot } else { self.here() };
+            let place = if is_apart {
+                &mut self.out.foot
+            } else {
+                self.here()
+            };
             place.push(comment);
         }
-        self.out.of_entries.retain(|_, comments| !comments.is_empty());
+        self.out
+            .of_entries
+            .retain(|_, comments| !comments.is_empty());
         self.out
     }
 }
@@ -97,7 +115,8 @@ struct TomlLine<'t> {
     comment: Option<&'t str>,
 }
 
-/// Splits a TOML text into lines. A `#` inside a string does not start a comment, and strings can have several lines.
+/// Splits a TOML text into lines. A `#` inside a string does not start a comment, and strings can
+/// have several lines.
 fn lines(text: &str) -> Vec<TomlLine<'_>> {
     let mut inside: Option<&'static str> = None;
     text.lines().map(|line| read(line, &mut inside)).collect()
@@ -116,12 +135,17 @@ fn read<'t>(line: &'t str, inside: &mut Option<&'static str>) -> TomlLine<'t> {
                 mark.len()
             }
             // An escape includes the next character.
-            Some("\"" | "\"\"\"") if rest.starts_with('\\') => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            Some("\"" | "\"\"\"") if rest.starts_with('\\') => {
+                1 + rest[1..].chars().next().map_or(0, char::len_utf8)
+            }
             None if rest.starts_with('#') => {
                 comment = Some(rest.trim_end());
                 break;
             }
-            None => match ["\"\"\"", "'''", "\"", "'"].into_iter().find(|mark| rest.starts_with(mark)) {
+            None => match ["\"\"\"", "'''", "\"", "'"]
+                .into_iter()
+                .find(|mark| rest.starts_with(mark))
+            {
                 Some(mark) => {
                     *inside = Some(mark);
                     mark.len()
@@ -152,7 +176,10 @@ mod tests {
         let text = "# own\n# of the file\nversion = 1 # beside\n\n# first\n[[disposition]]\nline = \"# \\\" no\" # in it\n# in it too\nreason = \"\"\"\n# no\n\"\"\"\n# after\n\n# second\n[[disposition]]\nline = '# no'\n\n# end\n";
         let comments = Comments::of(text, &["a", "b"], &["# own"]);
         assert_eq!(comments.head, ["# of the file", "# beside"]);
-        assert_eq!(comments.of_entries["a"], ["# first", "# in it", "# in it too", "# after"]);
+        assert_eq!(
+            comments.of_entries["a"],
+            ["# first", "# in it", "# in it too", "# after"]
+        );
         assert_eq!(comments.of_entries["b"], ["# second"]);
         assert_eq!(comments.foot, ["# end"]);
     }
@@ -160,7 +187,11 @@ mod tests {
     #[test]
     fn a_file_without_comments_has_none() {
         assert_eq!(
-            Comments::of("version = 1\n\n[[disposition]]\nline = \"a # b\"\n", &["a"], &[]),
+            Comments::of(
+                "version = 1\n\n[[disposition]]\nline = \"a # b\"\n",
+                &["a"],
+                &[]
+            ),
             Comments::default()
         );
     }

@@ -1,5 +1,5 @@
-//! Salted digests of lines. A line can contain a secret, and the digest is committed, so scrypt makes guessing
-//! expensive.
+//! Salted digests of lines. A line can contain a secret, and the digest is committed, so scrypt
+//! makes guessing expensive.
 
 use super::memory::Memory;
 use crate::hex;
@@ -8,7 +8,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// Cost of new digests: 2 to this power blocks of 1 KiB, which needs 8 MiB of memory and about 15 ms.
+/// Cost of new digests: 2 to this power blocks of 1 KiB, which needs 8 MiB of memory and about 15
+/// ms.
 const COST: u8 = 13;
 /// Costs that a file may have. A higher cost would keep the reader busy.
 const COSTS: std::ops::RangeInclusive<u8> = 10..=16;
@@ -31,9 +32,14 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Computes the digest of lines. White space at the ends of a line is ignored. `salt` consists of random bytes.
+    /// Computes the digest of lines. White space at the ends of a line is ignored. `salt` consists
+    /// of random bytes.
     pub fn of(lines: &[u8], salt: [u8; BYTES]) -> Self {
-        Self { cost: COST, salt, hash: HashInput::new(lines, &salt, COST).hash() }
+        Self {
+            cost: COST,
+            salt,
+            hash: HashInput::new(lines, &salt, COST).hash(),
+        }
     }
 
     /// Returns true if the digest is that of these lines.
@@ -44,19 +50,33 @@ impl Digest {
     /// Parses the output of [`std::fmt::Display`].
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.strip_prefix("scrypt:")?.split(':');
-        let cost = parts.next()?.parse().ok().filter(|cost| COSTS.contains(cost))?;
-        let (salt, hash) = (hex::decode_array(parts.next()?)?, hex::decode_array(parts.next()?)?);
+        let cost = parts
+            .next()?
+            .parse()
+            .ok()
+            .filter(|cost| COSTS.contains(cost))?;
+        let (salt, hash) = (
+            hex::decode_array(parts.next()?)?,
+            hex::decode_array(parts.next()?)?,
+        );
         parts.next().is_none().then_some(Self { cost, salt, hash })
     }
 }
 
 impl std::fmt::Display for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "scrypt:{}:{}:{}", self.cost, hex::encode(&self.salt), hex::encode(&self.hash))
+        write!(
+            f,
+            "scrypt:{}:{}:{}",
+            self.cost,
+            hex::encode(&self.salt),
+            hex::encode(&self.hash)
+        )
     }
 }
 
-/// All inputs of a hash. The lines are trimmed and represented by their SHA-256, which bounds the input of scrypt.
+/// All inputs of a hash. The lines are trimmed and represented by their SHA-256, which bounds the
+/// input of scrypt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct HashInput {
     text: [u8; 32],
@@ -64,8 +84,8 @@ struct HashInput {
     cost: u8,
 }
 
-/// The hashes of this run. A review compares the same lines with the same entry several times: for each version of
-/// the file that must agree, and again when it lists findings.
+/// The hashes of this run. A review compares the same lines with the same entry several times: for
+/// each version of the file that must agree, and again when it lists findings.
 static KNOWN: LazyLock<Mutex<HashMap<HashInput, [u8; BYTES]>>> = LazyLock::new(Mutex::default);
 
 impl HashInput {
@@ -75,7 +95,11 @@ impl HashInput {
             text.update(line.trim_ascii());
             text.update(b"\n");
         }
-        Self { text: text.finalize().into(), salt: *salt, cost }
+        Self {
+            text: text.finalize().into(),
+            salt: *salt,
+            cost,
+        }
     }
 
     /// Returns the hash, computed once in a run.
@@ -134,24 +158,38 @@ fn known() -> MutexGuard<'static, HashMap<HashInput, [u8; BYTES]>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Computes the hashes for comparing these digests and lines on all cores, each of them once. Returns their number.
+/// Computes the hashes for comparing these digests and lines on all cores, each of them once.
+/// Returns their number.
 pub(super) fn prepare<'d>(wanted: impl IntoIterator<Item = (&'d Digest, &'d [u8])>) -> usize {
-    let inputs: HashSet<HashInput> =
-        wanted.into_iter().map(|(d, lines)| HashInput::new(lines, &d.salt, d.cost)).collect();
+    let inputs: HashSet<HashInput> = wanted
+        .into_iter()
+        .map(|(d, lines)| HashInput::new(lines, &d.salt, d.cost))
+        .collect();
     compute(inputs)
 }
 
 /// Computes the digests of lines with their salts on all cores.
 pub fn of_all(lines: &[(&[u8], [u8; BYTES])]) -> Vec<Digest> {
-    compute(lines.iter().map(|(lines, salt)| HashInput::new(lines, salt, COST)).collect());
-    lines.iter().map(|(lines, salt)| Digest::of(lines, *salt)).collect()
+    compute(
+        lines
+            .iter()
+            .map(|(lines, salt)| HashInput::new(lines, salt, COST))
+            .collect(),
+    );
+    lines
+        .iter()
+        .map(|(lines, salt)| Digest::of(lines, *salt))
+        .collect()
 }
 
 /// Computes the hashes that are not cached. Returns their number.
 fn compute(mut inputs: HashSet<HashInput>) -> usize {
     inputs.retain(|input| !known().contains_key(input) && !is_recalled(input));
     let inputs: Vec<HashInput> = inputs.into_iter().take(MOST_KNOWN).collect();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(inputs.len());
+    let cores = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(MOST_THREADS)
+        .min(inputs.len());
     if cores < 2 {
         for input in &inputs {
             input.hash();
@@ -170,7 +208,9 @@ fn compute(mut inputs: HashSet<HashInput>) -> usize {
 
 /// Copies a hash from the memory to the cache; returns false if the memory does not have it.
 fn is_recalled(input: &HashInput) -> bool {
-    let hash = memorized().as_ref().and_then(|memory| memory.get(&input.bytes()));
+    let hash = memorized()
+        .as_ref()
+        .and_then(|memory| memory.get(&input.bytes()));
     if let Some(hash) = hash {
         known().insert(*input, hash);
     }
@@ -180,11 +220,14 @@ fn is_recalled(input: &HashInput) -> bool {
 /// Records computed hashes in the memory.
 fn keep(inputs: &[HashInput]) {
     if let Some(memory) = memorized().as_mut() {
-        inputs.iter().for_each(|input| memory.put(&input.bytes(), input.hash()));
+        inputs
+            .iter()
+            .for_each(|input| memory.put(&input.bytes(), input.hash()));
     }
 }
 
-/// Computes hashes until none is left. `next` is the index of the first one that no thread has taken.
+/// Computes hashes until none is left. `next` is the index of the first one that no thread has
+/// taken.
 fn work(inputs: &[HashInput], next: &AtomicUsize) {
     while let Some(input) = inputs.get(next.fetch_add(1, Ordering::Relaxed)) {
         input.hash();
@@ -206,10 +249,20 @@ mod tests {
         let mut memory = Memory::new([7; 32], 0);
         memory.put(&input.bytes(), [0; BYTES]);
         remember(memory);
-        let forged = Digest { hash: [0; BYTES], salt, cost: COST };
-        assert_eq!((prepare([(&forged, &b"token"[..])]), forged.is_of(b"token")), (0, true));
+        let forged = Digest {
+            hash: [0; BYTES],
+            salt,
+            cost: COST,
+        };
+        assert_eq!(
+            (prepare([(&forged, &b"token"[..])]), forged.is_of(b"token")),
+            (0, true)
+        );
         forget();
-        assert_eq!((prepare([(&forged, &b"token"[..])]), forged.is_of(b"token")), (1, false));
+        assert_eq!(
+            (prepare([(&forged, &b"token"[..])]), forged.is_of(b"token")),
+            (1, false)
+        );
         assert_eq!(memory_text(), None);
     }
 
@@ -220,9 +273,21 @@ mod tests {
         let all = of_all(&[(b"a", salt), (b" a ", salt), (b"b", salt)]);
         assert!(all[0] == all[1] && all[0] != all[2]);
         assert!(all[0].is_of(b"a") && !all[0].is_of(b"c"));
-        let other = Digest { salt: *b"another salt....", ..all[0].clone() };
-        let wanted: [(&Digest, &[u8]); 4] = [(&all[0], b"a"), (&all[2], b"a"), (&other, b"a"), (&other, b"a\n")];
-        assert_eq!(prepare(wanted), 2, "one salt, the other salt with one line, and with two");
+        let other = Digest {
+            salt: *b"another salt....",
+            ..all[0].clone()
+        };
+        let wanted: [(&Digest, &[u8]); 4] = [
+            (&all[0], b"a"),
+            (&all[2], b"a"),
+            (&other, b"a"),
+            (&other, b"a\n"),
+        ];
+        assert_eq!(
+            prepare(wanted),
+            2,
+            "one salt, the other salt with one line, and with two"
+        );
         assert_eq!(prepare(wanted), 0);
     }
 }

@@ -20,7 +20,8 @@ const HEAD: &str = "\
 version = 1
 ";
 
-/// A file of decisions: its entries, and the comments of people, which stay when the file is written.
+/// A file of decisions: its entries, and the comments of people, which stay when the file is
+/// written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sheet {
     pub entries: Vec<DecisionEntry>,
@@ -96,20 +97,35 @@ pub fn parse(text: &str) -> Result<Vec<DecisionEntry>, DispositionProblem> {
         message: e.message().lines().next().unwrap_or_default().to_owned(),
     })?;
     if *file.version.get_ref() != VERSION {
-        let message = format!("version {} is not known; the newest is {VERSION}", file.version.get_ref());
-        return Err(DispositionProblem { line: Some(line_at(text, file.version.span().start)), message });
+        let message = format!(
+            "version {} is not known; the newest is {VERSION}",
+            file.version.get_ref()
+        );
+        return Err(DispositionProblem {
+            line: Some(line_at(text, file.version.span().start)),
+            message,
+        });
     }
     if file.disposition.len() > MAX_ENTRIES {
-        return Err(DispositionProblem { line: None, message: format!("more than {MAX_ENTRIES} entries") });
+        return Err(DispositionProblem {
+            line: None,
+            message: format!("more than {MAX_ENTRIES} entries"),
+        });
     }
     let mut seen = HashSet::new();
     let mut entries = Vec::with_capacity(file.disposition.len());
     for table in file.disposition {
-        let (span, entry) = entry(table.into_inner())
-            .map_err(|(span, message)| DispositionProblem { line: Some(line_at(text, span.start)), message })?;
+        let (span, entry) =
+            entry(table.into_inner()).map_err(|(span, message)| DispositionProblem {
+                line: Some(line_at(text, span.start)),
+                message,
+            })?;
         if !seen.insert(entry.fingerprint.clone()) {
             let message = format!("a second entry for {}", entry.fingerprint);
-            return Err(DispositionProblem { line: Some(line_at(text, span.start)), message });
+            return Err(DispositionProblem {
+                line: Some(line_at(text, span.start)),
+                message,
+            });
         }
         entries.push(entry);
     }
@@ -126,27 +142,54 @@ type EntrySpan = std::ops::Range<usize>;
 /// Validates a table. Returns the entry, and the position of its fingerprint.
 fn entry(t: Table) -> Result<(EntrySpan, DecisionEntry), (EntrySpan, String)> {
     let fingerprint = t.fingerprint.get_ref();
-    if fingerprint.len() != 32 || !fingerprint.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
-        return Err((t.fingerprint.span(), "fingerprint must be 32 hexadecimal digits, lower case".to_owned()));
+    if fingerprint.len() != 32
+        || !fingerprint
+            .bytes()
+            .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    {
+        return Err((
+            t.fingerprint.span(),
+            "fingerprint must be 32 hexadecimal digits, lower case".to_owned(),
+        ));
     }
     let decision = Decision::parse(t.status.get_ref());
-    let decision =
-        decision.ok_or_else(|| (t.status.span(), "status must be accepted, rejected or deferred".to_owned()))?;
+    let decision = decision.ok_or_else(|| {
+        (
+            t.status.span(),
+            "status must be accepted, rejected or deferred".to_owned(),
+        )
+    })?;
     let created = date(&t.created, "created")?;
-    let expires = t.expires.as_ref().map(|text| date(text, "expires")).transpose()?;
+    let expires = t
+        .expires
+        .as_ref()
+        .map(|text| date(text, "expires"))
+        .transpose()?;
     let digest = match &t.digest {
         None => None,
         Some(text) => {
             let digest = Digest::parse(text.get_ref());
-            Some(digest.ok_or_else(|| (text.span(), "digest must be scrypt:COST:SALT:HASH".to_owned()))?)
+            Some(digest.ok_or_else(|| {
+                (
+                    text.span(),
+                    "digest must be scrypt:COST:SALT:HASH".to_owned(),
+                )
+            })?)
         }
     };
     let occurrence = t.occurrence.as_ref().map_or(Ok(Occurrence::ONLY), |text| {
-        Occurrence::parse(text.get_ref())
-            .ok_or_else(|| (text.span(), "occurrence must be two numbers such as \"1 of 2\"".to_owned()))
+        Occurrence::parse(text.get_ref()).ok_or_else(|| {
+            (
+                text.span(),
+                "occurrence must be two numbers such as \"1 of 2\"".to_owned(),
+            )
+        })
     })?;
     if decision == Decision::Deferred && expires.is_none() {
-        return Err((t.status.span(), "a deferred finding needs expires".to_owned()));
+        return Err((
+            t.status.span(),
+            "a deferred finding needs expires".to_owned(),
+        ));
     }
     let span = t.fingerprint.span();
     let entry = DecisionEntry {
@@ -168,7 +211,12 @@ fn entry(t: Table) -> Result<(EntrySpan, DecisionEntry), (EntrySpan, String)> {
 /// Parses the date of a key.
 fn date(text: &Spanned<String>, name: &str) -> Result<Date, (EntrySpan, String)> {
     let parsed = text.get_ref().parse::<Date>();
-    parsed.map_err(|_| (text.span(), format!("{name} must be a date such as \"2026-01-31\"")))
+    parsed.map_err(|_| {
+        (
+            text.span(),
+            format!("{name} must be a date such as \"2026-01-31\""),
+        )
+    })
 }
 
 /// Returns the text of a file without comments of people.
@@ -176,18 +224,26 @@ pub fn render(entries: &[DecisionEntry]) -> String {
     written(entries, &Comments::default())
 }
 
-/// Returns the text of a file. The output order does not depend on that of the entries, so that two people who add
-/// one each rarely conflict.
+/// Returns the text of a file. The output order does not depend on that of the entries, so that two
+/// people who add one each rarely conflict.
 fn written(entries: &[DecisionEntry], comments: &Comments) -> String {
     let mut sorted: Vec<&DecisionEntry> = entries.iter().collect();
-    sorted.sort_by(|a, b| (&a.path, &a.rule, &a.fingerprint).cmp(&(&b.path, &b.rule, &b.fingerprint)));
+    sorted.sort_by(|a, b| {
+        (&a.path, &a.rule, &a.fingerprint).cmp(&(&b.path, &b.rule, &b.fingerprint))
+    });
     let (head, version) = HEAD.split_once("version").unwrap_or((HEAD, ""));
     let mut out = head.to_owned();
     lines(&comments.head, &mut out);
     let _ = write!(out, "version{version}");
     for e in sorted {
         out.push('\n');
-        lines(comments.of_entries.get(&e.fingerprint).map_or(&[][..], Vec::as_slice), &mut out);
+        lines(
+            comments
+                .of_entries
+                .get(&e.fingerprint)
+                .map_or(&[][..], Vec::as_slice),
+            &mut out,
+        );
         out.push_str("[[disposition]]\n");
         field("fingerprint", &e.fingerprint, &mut out);
         field("rule", &e.rule, &mut out);

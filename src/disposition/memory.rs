@@ -33,14 +33,21 @@ pub struct Memory {
 
 impl std::fmt::Debug for Memory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Memory").field("hashes", &self.hashes.len()).finish_non_exhaustive()
+        f.debug_struct("Memory")
+            .field("hashes", &self.hashes.len())
+            .finish_non_exhaustive()
     }
 }
 
 impl Memory {
     /// Creates a memory. `key`: random bytes. `today`: days since 1970.
     pub fn new(key: [u8; 32], today: i64) -> Self {
-        Self { key, began: today, hashes: BTreeMap::new(), is_changed: false }
+        Self {
+            key,
+            began: today,
+            hashes: BTreeMap::new(),
+            is_changed: false,
+        }
     }
 
     /// Parses the output of [`Self::text`]. `None`: it is damaged, or too old.
@@ -56,7 +63,12 @@ impl Memory {
             Some((hex::decode_array(name)?, hex::decode_array(hash)?))
         });
         let hashes = pairs.collect::<Option<_>>()?;
-        Some(Self { key, began, hashes, is_changed: false })
+        Some(Self {
+            key,
+            began,
+            hashes,
+            is_changed: false,
+        })
     }
 
     /// Returns the memory as text if it has changed since it was read or written.
@@ -88,7 +100,11 @@ impl Memory {
     /// every length.
     fn name(&self, input: &[u8]) -> Option<[u8; BYTES]> {
         let mac = Hmac::<Sha256>::new_from_slice(&self.key).ok()?;
-        mac.chain_update(input).finalize().into_bytes().first_chunk().copied()
+        mac.chain_update(input)
+            .finalize()
+            .into_bytes()
+            .first_chunk()
+            .copied()
     }
 }
 
@@ -111,9 +127,12 @@ mod tests {
                 "{day}"
             );
         }
-        for damaged in
-            ["", "decisions 1 100 07\n", &text[..text.len() - 2], &text.replace("decisions 1", "decisions 2")]
-        {
+        for damaged in [
+            "",
+            "decisions 1 100 07\n",
+            &text[..text.len() - 2],
+            &text.replace("decisions 1", "decisions 2"),
+        ] {
             assert_eq!(Memory::parse(damaged, 100), None, "{damaged}");
         }
         // With another key, the same text names other inputs.
@@ -125,7 +144,9 @@ mod tests {
         // RFC 4231, test case 2, has a key of 4 bytes, which is padded with zeros.
         let mut key = [0; 32];
         key[..4].copy_from_slice(b"Jefe");
-        let name = Memory::new(key, 0).name(b"what do ya want for nothing?").unwrap();
+        let name = Memory::new(key, 0)
+            .name(b"what do ya want for nothing?")
+            .unwrap();
         assert_eq!(hex::encode(&name), "5bdcc146bf60754e6a042426089575c7");
     }
 

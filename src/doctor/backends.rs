@@ -14,19 +14,30 @@ const TIME: Duration = Duration::from_secs(30);
 /// Models that are listed, at most.
 const MAX_MODELS: usize = 12;
 
-/// Checks the backends that the policy enables. If it enables none, lists the known ones without contacting them.
+/// Checks the backends that the policy enables. If it enables none, lists the known ones without
+/// contacting them.
 pub(super) fn examine(patient: &Patient<'_>) -> Vec<CheckSection> {
     let policy = patient.policy;
-    let names = if patient.backends.is_empty() { &policy.review.backends } else { patient.backends };
+    let names = if patient.backends.is_empty() {
+        &policy.review.backends
+    } else {
+        patient.backends
+    };
     let named: Vec<&policy::Backend> = names.iter().filter_map(|n| policy.backend(n)).collect();
     if named.is_empty() {
         return vec![idle(patient)];
     }
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(e) => {
             let mut section = CheckSection::new("backends");
-            section.checks.push(DoctorCheck::bad("start", format!("cannot send requests: {e}")));
+            section.checks.push(DoctorCheck::bad(
+                "start",
+                format!("cannot send requests: {e}"),
+            ));
             return vec![section];
         }
     };
@@ -42,12 +53,27 @@ fn idle(patient: &Patient<'_>) -> CheckSection {
     let mut section = CheckSection::new("other backends");
     let top = patient.repo.and_then(Repo::worktree);
     // A preset is a server that most machines do not have.
-    for backend in patient.policy.backends.iter().filter(|b| b.preset().is_none()) {
+    for backend in patient
+        .policy
+        .backends
+        .iter()
+        .filter(|b| b.preset().is_none())
+    {
         let name = backend.kind.map_or("backend", BackendKind::name);
-        let own = if backend.name == name { String::new() } else { format!("{}: ", backend.name) };
+        let own = if backend.name == name {
+            String::new()
+        } else {
+            format!("{}: ", backend.name)
+        };
         let text = match Backend::open(backend, patient.env, top, &Pool::default()) {
-            Ok(open) if open.kind() == BackendKind::Claude => format!("{own}{}, with its own login", open.endpoint()),
-            Ok(open) => format!("{own}{}, key {}", open.endpoint(), key(patient, backend).text),
+            Ok(open) if open.kind() == BackendKind::Claude => {
+                format!("{own}{}, with its own login", open.endpoint())
+            }
+            Ok(open) => format!(
+                "{own}{}, key {}",
+                open.endpoint(),
+                key(patient, backend).text
+            ),
             Err(failure) => format!("{own}{}", failure.message),
         };
         section.checks.push(DoctorCheck::told(name, text));
@@ -67,7 +93,10 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> C
         }
     };
     let is_program = open.kind() == BackendKind::Claude;
-    add.push(DoctorCheck::good(if is_program { "program" } else { "endpoint" }, open.endpoint()));
+    add.push(DoctorCheck::good(
+        if is_program { "program" } else { "endpoint" },
+        open.endpoint(),
+    ));
     if !is_program {
         add.push(key(patient, backend));
     }
@@ -80,18 +109,27 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> C
         return section;
     }
     let stop = Stop::default();
-    // The list of models has more information, so it is requested first; the answer also shows whether the endpoint
-    // accepts the key.
-    let offered = if is_program { Ok(Vec::new()) } else { open.models().await };
+    // The list of models has more information, so it is requested first; the answer also shows
+    // whether the endpoint accepts the key.
+    let offered = if is_program {
+        Ok(Vec::new())
+    } else {
+        open.models().await
+    };
     match (&offered, &backend.model) {
         (Ok(_), _) => {}
         (Err(failure), Some(_)) if lists_none(failure) => {
-            add.push(DoctorCheck::told("models", format!("the server lists no models: {}", failure.message)));
+            add.push(DoctorCheck::told(
+                "models",
+                format!("the server lists no models: {}", failure.message),
+            ));
         }
         (Err(failure), _) => {
             let check = DoctorCheck::failed("models", failure);
             add.push(match (&check.hint, failure.cause) {
-                (None, Cause::Unreachable) => check.hint(format!("check base_url in [backend.{}]", backend.name)),
+                (None, Cause::Unreachable) => {
+                    check.hint(format!("check base_url in [backend.{}]", backend.name))
+                }
                 _ => check,
             });
             return section;
@@ -102,12 +140,22 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> C
         Ok(model) => {
             if is_program {
                 // The version was just requested.
-                let version = open.version(Instant::now() + TIME, &stop).await.ok().flatten();
-                add.push(DoctorCheck::good("version", version.unwrap_or_else(|| "unknown".to_owned())));
+                let version = open
+                    .version(Instant::now() + TIME, &stop)
+                    .await
+                    .ok()
+                    .flatten();
+                add.push(DoctorCheck::good(
+                    "version",
+                    version.unwrap_or_else(|| "unknown".to_owned()),
+                ));
             }
             add.push(chosen(backend, model, &offered, is_program));
         }
-        Err(failure) => add.push(DoctorCheck::failed(if is_program { "version" } else { "model" }, &failure)),
+        Err(failure) => add.push(DoctorCheck::failed(
+            if is_program { "version" } else { "model" },
+            &failure,
+        )),
     }
     if !offered.is_empty() {
         add.push(DoctorCheck::told("offers", list(&offered)));
@@ -117,7 +165,9 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> C
 
 /// Returns true if the server answers, but has no list of models.
 fn lists_none(failure: &Failure) -> bool {
-    let has_no_route = ["404", "405", "501"].iter().any(|code| failure.message.starts_with(code));
+    let has_no_route = ["404", "405", "501"]
+        .iter()
+        .any(|code| failure.message.starts_with(code));
     match failure.cause {
         Cause::Malformed => true,
         Cause::Setup | Cause::Refused => has_no_route,
@@ -125,15 +175,31 @@ fn lists_none(failure: &Failure) -> bool {
     }
 }
 
-fn chosen(backend: &policy::Backend, model: &str, offered: &[String], is_program: bool) -> DoctorCheck {
+fn chosen(
+    backend: &policy::Backend,
+    model: &str,
+    offered: &[String],
+    is_program: bool,
+) -> DoctorCheck {
     match &backend.model {
         None if is_program => DoctorCheck::good("model", format!("{model}; the policy sets none")),
-        None => DoctorCheck::good("model", format!("{model}, the default; the policy sets none"))
-            .hint(format!("to pin it, set model = {model:?} in [backend.{}]", backend.name)),
-        Some(named) if offered.is_empty() || offered.contains(named) => DoctorCheck::good("model", named),
+        None => DoctorCheck::good(
+            "model",
+            format!("{model}, the default; the policy sets none"),
+        )
+        .hint(format!(
+            "to pin it, set model = {model:?} in [backend.{}]",
+            backend.name
+        )),
+        Some(named) if offered.is_empty() || offered.contains(named) => {
+            DoctorCheck::good("model", named)
+        }
         Some(named) => {
-            let check =
-                DoctorCheck::new("model", CheckState::Doubtful, format!("{named} is not in the list of the server"));
+            let check = DoctorCheck::new(
+                "model",
+                CheckState::Doubtful,
+                format!("{named} is not in the list of the server"),
+            );
             match value::closest(named, offered.iter().map(String::as_str)) {
                 Some(near) => check.hint(format!("did you mean {near}?")),
                 None => check,
@@ -145,7 +211,11 @@ fn chosen(backend: &policy::Backend, model: &str, offered: &[String], is_program
 fn list(models: &[String]) -> String {
     let more = models.len().saturating_sub(MAX_MODELS);
     let shown = models[..models.len() - more].join(", ");
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
+    if more > 0 {
+        format!("{shown} and {more} more")
+    } else {
+        shown
+    }
 }
 
 /// Describes the source of the key. Never shows the key.
@@ -156,7 +226,11 @@ fn key(patient: &Patient<'_>, backend: &policy::Backend) -> DoctorCheck {
     if backend.api_key_command.is_some() && backend.api_key_env.is_none() {
         return DoctorCheck::good("key", "from api_key_command");
     }
-    let Some(name) = backend.api_key_env.as_deref().or_else(|| backend.usual_key()) else {
+    let Some(name) = backend
+        .api_key_env
+        .as_deref()
+        .or_else(|| backend.usual_key())
+    else {
         return DoctorCheck::good("key", "not needed");
     };
     match patient.env.os(name) {

@@ -1,8 +1,8 @@
-//! Small changes through the real pipeline: one with a known bug must be blocked, a clean one must pass, and an
-//! unreviewed one must not pass.
+//! Small changes through the real pipeline: one with a known bug must be blocked, a clean one must
+//! pass, and an unreviewed one must not pass.
 //!
-//! They are reviewed like any other change, under the policy that applies here. Only the model is replaced by a
-//! script, so that the test is about the gate and not about the model.
+//! They are reviewed like any other change, under the policy that applies here. Only the model is
+//! replaced by a script, so that the test is about the gate and not about the model.
 
 use super::{CheckSection, CheckState, DoctorCheck, Patient};
 use crate::ai::Script;
@@ -62,16 +62,38 @@ struct Trial {
 pub(super) fn examine(patient: &Patient<'_>) -> CheckSection {
     let mut section = CheckSection::new("self-test");
     let trials = [
-        Trial { name: "model's finding", lines: owned(SEEDED), says: Says::Bug, judge: bug_blocks },
-        Trial { name: "rules' finding", lines: leak(), says: Says::Nothing, judge: leak_blocks },
-        Trial { name: "clean change", lines: owned(CLEAN), says: Says::Nothing, judge: passes },
-        Trial { name: "no review", lines: owned(CLEAN), says: Says::Prose, judge: is_incomplete },
+        Trial {
+            name: "model's finding",
+            lines: owned(SEEDED),
+            says: Says::Bug,
+            judge: bug_blocks,
+        },
+        Trial {
+            name: "rules' finding",
+            lines: leak(),
+            says: Says::Nothing,
+            judge: leak_blocks,
+        },
+        Trial {
+            name: "clean change",
+            lines: owned(CLEAN),
+            says: Says::Nothing,
+            judge: passes,
+        },
+        Trial {
+            name: "no review",
+            lines: owned(CLEAN),
+            says: Says::Prose,
+            judge: is_incomplete,
+        },
     ];
     for trial in trials {
         section.checks.push(match run(patient, &trial) {
             Ok(review) => match (trial.judge)(&review) {
                 Ok(right) => DoctorCheck::good(trial.name, right),
-                Err(wrong) => DoctorCheck::bad(trial.name, wrong).hint("claude-reviewer policy show --origin"),
+                Err(wrong) => {
+                    DoctorCheck::bad(trial.name, wrong).hint("claude-reviewer policy show --origin")
+                }
             },
             Err(e) => failed(trial.name, &e),
         });
@@ -86,7 +108,10 @@ fn owned(lines: &[&str]) -> Vec<String> {
 
 fn failed(name: &'static str, e: &Error) -> DoctorCheck {
     let check = DoctorCheck::bad(name, format!("cannot run the review: {}", e.message));
-    DoctorCheck { hint: e.hints.first().cloned(), ..check }
+    DoctorCheck {
+        hint: e.hints.first().cloned(),
+        ..check
+    }
 }
 
 /// Returns a program with a generated private key.
@@ -100,26 +125,40 @@ fn leak() -> Vec<String> {
     ]
 }
 
-/// Returns the first or the last line of a private key, in two parts: this file must not have a key itself.
+/// Returns the first or the last line of a private key, in two parts: this file must not have a key
+/// itself.
 fn boundary(word: &str) -> String {
     format!("-----{word} RSA PRIVATE {}-----", "KEY")
 }
 
 fn run(patient: &Patient<'_>, trial: &Trial) -> Result<Review> {
-    // The script replaces the backends of the policy, or any known backend if the policy enables none.
+    // The script replaces the backends of the policy, or any known backend if the policy enables
+    // none.
     let known = patient.policy.backends.first().map(|b| b.name.clone());
-    let names: Vec<String> =
-        if asked(patient).is_empty() { known.into_iter().collect() } else { asked(patient).to_vec() };
+    let names: Vec<String> = if asked(patient).is_empty() {
+        known.into_iter().collect()
+    } else {
+        asked(patient).to_vec()
+    };
     review(patient, &trial.lines, &names, Some(&script(trial.says)))
 }
 
 /// Returns the names of the backends to ask.
 fn asked<'a>(patient: &'a Patient<'_>) -> &'a [String] {
-    if patient.backends.is_empty() { &patient.policy.review.backends } else { patient.backends }
+    if patient.backends.is_empty() {
+        &patient.policy.review.backends
+    } else {
+        patient.backends
+    }
 }
 
 /// Reviews an added file as a patch, so that no repository is needed.
-fn review(patient: &Patient<'_>, lines: &[String], backends: &[String], script: Option<&Script>) -> Result<Review> {
+fn review(
+    patient: &Patient<'_>,
+    lines: &[String],
+    backends: &[String],
+    script: Option<&Script>,
+) -> Result<Review> {
     let folder = tempfile::tempdir().map_err(|e| no_room(&e))?;
     let path = folder.path().join("canary.patch");
     write_patch(&path, lines).map_err(|e| no_room(&e))?;
@@ -141,11 +180,15 @@ fn review(patient: &Patient<'_>, lines: &[String], backends: &[String], script: 
 }
 
 fn no_room(e: &std::io::Error) -> Error {
-    Error::incomplete("cannot create a temporary folder").caused_by(e).hint("set TMPDIR")
+    Error::incomplete("cannot create a temporary folder")
+        .caused_by(e)
+        .hint("set TMPDIR")
 }
 
 fn write_patch(path: &Path, lines: &[String]) -> std::io::Result<()> {
-    let mut patch = format!("diff --git a/{PATH} b/{PATH}\nnew file mode 100644\n--- /dev/null\n+++ b/{PATH}\n");
+    let mut patch = format!(
+        "diff --git a/{PATH} b/{PATH}\nnew file mode 100644\n--- /dev/null\n+++ b/{PATH}\n"
+    );
     let _ = writeln!(patch, "@@ -0,0 +1,{} @@", lines.len());
     for line in lines {
         let _ = writeln!(patch, "+{line}");
@@ -163,11 +206,20 @@ fn script(says: Says) -> Script {
         "design_compliance": null,
         "missing_requirements": [],
     });
-    let verdict = json!({"nonce": "NONCE", "refuted": false, "reason": "The last index is one less."});
+    let verdict =
+        json!({"nonce": "NONCE", "refuted": false, "reason": "The last index is one less."});
     // With a read of the lines, so that the finding has the best possible evidence.
-    let read = LineNo::new(BUG).map(|line| Read { path: RepoPath::from(PATH), first: line, last: line });
+    let read = LineNo::new(BUG).map(|line| Read {
+        path: RepoPath::from(PATH),
+        first: line,
+        last: line,
+    });
     Script {
-        review: if says == Says::Prose { "Looks good to me!".to_owned() } else { review.to_string() },
+        review: if says == Says::Prose {
+            "Looks good to me!".to_owned()
+        } else {
+            review.to_string()
+        },
         verdict: verdict.to_string(),
         read: read.into_iter().collect(),
     }
@@ -197,26 +249,41 @@ fn is_models(f: &Finding) -> bool {
 
 fn bug_blocks(review: &Review) -> std::result::Result<String, String> {
     let Some(found) = review.findings.iter().find(|f| is_models(f)) else {
-        return Err(format!("a seeded bug that the model reported is missing from the findings{}", why(review)));
+        return Err(format!(
+            "a seeded bug that the model reported is missing from the findings{}",
+            why(review)
+        ));
     };
     let line = found.lines().map(|l| l.first.get());
     if line != Some(BUG) {
-        return Err(format!("a seeded bug in line {BUG} is reported in line {}", line.unwrap_or_default()));
+        return Err(format!(
+            "a seeded bug in line {BUG} is reported in line {}",
+            line.unwrap_or_default()
+        ));
     }
     blocked(review, "a critical bug that a model reports", is_models)
 }
 
 fn leak_blocks(review: &Review) -> std::result::Result<String, String> {
-    blocked(review, "a private key that a rule reports", |f| !is_models(f))
+    blocked(review, "a private key that a rule reports", |f| {
+        !is_models(f)
+    })
 }
 
-fn blocked(review: &Review, what: &str, by: impl Fn(&Finding) -> bool) -> std::result::Result<String, String> {
+fn blocked(
+    review: &Review,
+    what: &str,
+    by: impl Fn(&Finding) -> bool,
+) -> std::result::Result<String, String> {
     let blocking = review.findings.iter().filter(|f| f.blocking).any(by);
     if review.verdict == Verdict::Block && review.exit == ExitStatus::Block && blocking {
         return Ok(format!("{what} blocks (exit {})", review.exit.code()));
     }
     let (verdict, exit) = (review.verdict.name(), review.exit.code());
-    Err(format!("{what} does not block under this policy: verdict {verdict}, exit {exit}{}", why(review)))
+    Err(format!(
+        "{what} does not block under this policy: verdict {verdict}, exit {exit}{}",
+        why(review)
+    ))
 }
 
 fn passes(review: &Review) -> std::result::Result<String, String> {
@@ -224,24 +291,40 @@ fn passes(review: &Review) -> std::result::Result<String, String> {
         return Ok(format!("passes (exit {})", review.exit.code()));
     }
     let (verdict, exit) = (review.verdict.name(), review.exit.code());
-    Err(format!("a change without findings does not pass: verdict {verdict}, exit {exit}{}", why(review)))
+    Err(format!(
+        "a change without findings does not pass: verdict {verdict}, exit {exit}{}",
+        why(review)
+    ))
 }
 
 fn is_incomplete(review: &Review) -> std::result::Result<String, String> {
     if review.verdict == Verdict::Incomplete {
-        return Ok(format!("an invalid reply makes the review incomplete (exit {})", review.exit.code()));
+        return Ok(format!(
+            "an invalid reply makes the review incomplete (exit {})",
+            review.exit.code()
+        ));
     }
-    Err(format!("an invalid reply was accepted: verdict {}", review.verdict.name()))
+    Err(format!(
+        "an invalid reply was accepted: verdict {}",
+        review.verdict.name()
+    ))
 }
 
 /// Returns the first failure of a review.
 fn why(review: &Review) -> String {
-    review.coverage.failed.first().map(|(_, text)| format!(" ({text})")).unwrap_or_default()
+    review
+        .coverage
+        .failed
+        .first()
+        .map(|(_, text)| format!(" ({text})"))
+        .unwrap_or_default()
 }
 
 /// Asks every backend of the policy to review the seeded bug.
 pub(super) fn probe(patient: &Patient<'_>) -> Vec<CheckSection> {
-    let known = asked(patient).iter().filter_map(|n| patient.policy.backend(n));
+    let known = asked(patient)
+        .iter()
+        .filter_map(|n| patient.policy.backend(n));
     known.map(|backend| ask(patient, backend)).collect()
 }
 
@@ -262,21 +345,33 @@ fn ask(patient: &Patient<'_>, backend: &Backend) -> CheckSection {
         }
         return section;
     }
-    section.checks.push(DoctorCheck::good("review", format!("complete after {took:.1} s")));
+    section.checks.push(DoctorCheck::good(
+        "review",
+        format!("complete after {took:.1} s"),
+    ));
     for usage in &review.models.usage {
         let spent = &usage.spent;
-        let cost = spent.cost_usd.map(|usd| format!(", ${usd:.4}")).unwrap_or_default();
+        let cost = spent
+            .cost_usd
+            .map(|usd| format!(", ${usd:.4}"))
+            .unwrap_or_default();
         let text = format!(
             "{}: {} tokens in ({} cached), {} out{cost}",
             usage.model, spent.input_tokens, spent.cached_tokens, spent.output_tokens
         );
         section.checks.push(DoctorCheck::told("usage", text));
     }
-    section.checks.push(if review.findings.iter().any(is_models) {
-        DoctorCheck::good("bug", "found the seeded bug")
-    } else {
-        // A model that misses the bug is not a defect of the gate.
-        DoctorCheck::new("bug", CheckState::Doubtful, "the seeded bug was not found: a stronger model would see it")
-    });
+    section
+        .checks
+        .push(if review.findings.iter().any(is_models) {
+            DoctorCheck::good("bug", "found the seeded bug")
+        } else {
+            // A model that misses the bug is not a defect of the gate.
+            DoctorCheck::new(
+                "bug",
+                CheckState::Doubtful,
+                "the seeded bug was not found: a stronger model would see it",
+            )
+        });
     section
 }

@@ -1,4 +1,5 @@
-//! Reports whether models can be asked, for programs that check before they ask. Sends nothing to a provider.
+//! Reports whether models can be asked, for programs that check before they ask. Sends nothing to a
+//! provider.
 
 use super::{CheckSection, CheckState, DoctorCheck, Patient, backends, place};
 use crate::ai::backend::{Backend, Pool};
@@ -19,7 +20,10 @@ const TIME: Duration = Duration::from_secs(30);
 ///
 /// Usage: a malformed policy, a repository that cannot be opened.
 pub fn health(ask: &CounselAsk, world: &World<'_>) -> Result<wire::Health> {
-    let mut request = crate::request::ReviewRequest::new(crate::request::Source::Code(Vec::new()), ask.root.clone());
+    let mut request = crate::request::ReviewRequest::new(
+        crate::request::Source::Code(Vec::new()),
+        ask.root.clone(),
+    );
     request.authority = crate::request::Authority::Head;
     request.config.clone_from(&ask.config);
     let consultation = Consultation::open(&request, world)?;
@@ -41,8 +45,13 @@ pub fn health(ask: &CounselAsk, world: &World<'_>) -> Result<wire::Health> {
         Ok(version) => (version, None),
         Err(why) => (None, Some(why)),
     };
-    let asked = if names.is_empty() { Vec::new() } else { backends::examine(&patient) };
-    let backends: Vec<wire::BackendHealth> = names.iter().map(|name| of(name, policy, &asked)).collect();
+    let asked = if names.is_empty() {
+        Vec::new()
+    } else {
+        backends::examine(&patient)
+    };
+    let backends: Vec<wire::BackendHealth> =
+        names.iter().map(|name| of(name, policy, &asked)).collect();
     let mut tools = place::tools(&patient).checks;
     tools.extend(place::policy(&patient).checks);
     let claude = match (&version, &error) {
@@ -74,8 +83,13 @@ fn claude(patient: &Patient<'_>, world: &World<'_>) -> std::result::Result<Optio
     let backend = backend.ok_or_else(|| "the policy has no such backend".to_owned())?;
     let top = patient.repo.and_then(Repo::worktree);
     let open = Backend::open(backend, patient.env, top, &Pool::default()).map_err(with_hint)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
-    runtime.block_on(open.version(Instant::now() + TIME, world.stop)).map_err(with_hint)
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| e.to_string())?;
+    runtime
+        .block_on(open.version(Instant::now() + TIME, world.stop))
+        .map_err(with_hint)
 }
 
 /// Returns true if a backend is the program `claude`.
@@ -93,8 +107,15 @@ fn with_hint(failure: crate::ai::ask::Failure) -> String {
 
 fn of(name: &str, policy: &Policy, sections: &[CheckSection]) -> wire::BackendHealth {
     let title = format!("backend {name}");
-    let checks = sections.iter().find(|s| s.title == title).map(|s| s.checks.clone()).unwrap_or_default();
-    let kind = policy.backend(name).and_then(|b| b.kind).map(|k| k.name().to_owned());
+    let checks = sections
+        .iter()
+        .find(|s| s.title == title)
+        .map(|s| s.checks.clone())
+        .unwrap_or_default();
+    let kind = policy
+        .backend(name)
+        .and_then(|b| b.kind)
+        .map(|k| k.name().to_owned());
     wire::BackendHealth {
         name: name.to_owned(),
         kind,

@@ -1,8 +1,8 @@
 //! Selects the findings that a report lists, and counts the others.
 //!
-//! A change can cause more findings than a person can read: 200,000 listed ones need gigabytes of memory. So the
-//! worst ones are listed up to a limit, and the others are kept as a few numbers each, from which duplicates are
-//! recognized. The verdict and all totals count both.
+//! A change can cause more findings than a person can read: 200,000 listed ones need gigabytes of
+//! memory. So the worst ones are listed up to a limit, and the others are kept as a few numbers
+//! each, from which duplicates are recognized. The verdict and all totals count both.
 
 use super::{Finding, LineSpan, Severity};
 use crate::diff::{LineNo, ObjectId, RepoPath};
@@ -73,7 +73,10 @@ impl Unlisted {
         }
         let mut seen: HashSet<u64> = listed.iter().map(place_of).collect();
         for c in counted.iter().filter(|c| seen.insert(c.place)) {
-            let severity = Severity::ALL.iter().position(|s| *s == c.severity).unwrap_or(0);
+            let severity = Severity::ALL
+                .iter()
+                .position(|s| *s == c.severity)
+                .unwrap_or(0);
             match c.effect {
                 Effect::Suppressed => {
                     out.suppressed += 1;
@@ -101,11 +104,20 @@ impl Counted {
     ) -> Self {
         Self {
             // Findings about a whole file are distinguished by their texts.
-            place: hash((rule, file, lines.map(key_of), lines.is_none().then_some(identity))),
+            place: hash((
+                rule,
+                file,
+                lines.map(key_of),
+                lines.is_none().then_some(identity),
+            )),
             text: hash((rule, file, identity)),
             line: hash((rule, file, lines.map(|l| l.first))),
             severity,
-            effect: if is_suppressed { Effect::Suppressed } else { Effect::Counts },
+            effect: if is_suppressed {
+                Effect::Suppressed
+            } else {
+                Effect::Counts
+            },
             is_inside: false,
         }
     }
@@ -113,19 +125,34 @@ impl Counted {
     /// Creates the entry for a finding in a file, without its commit.
     pub(crate) fn of(f: &Finding) -> Self {
         let is_suppressed = f.suppressed.is_some();
-        Self::new(f.rule_id(), f.file(), f.lines(), f.identity, f.severity(), is_suppressed)
+        Self::new(
+            f.rule_id(),
+            f.file(),
+            f.lines(),
+            f.identity,
+            f.severity(),
+            is_suppressed,
+        )
     }
 
     /// Sets the commit of the finding.
     #[must_use]
     pub(crate) fn in_commit(self, commit: Option<ObjectId>, is_inside: bool) -> Self {
-        Self { place: in_commit(self.place, commit), is_inside, ..self }
+        Self {
+            place: in_commit(self.place, commit),
+            is_inside,
+            ..self
+        }
     }
 
     /// Sets the effect of the finding on the verdict, unless it is suppressed.
     #[must_use]
     pub(crate) fn with_effect(self, effect: Effect) -> Self {
-        if self.effect == Effect::Suppressed { self } else { Self { effect, ..self } }
+        if self.effect == Effect::Suppressed {
+            self
+        } else {
+            Self { effect, ..self }
+        }
     }
 
     /// Returns a key that is equal for findings of one rule that start on one line.
@@ -136,7 +163,10 @@ impl Counted {
     /// Returns these keys for each line of a finding.
     pub(crate) fn line_keys(f: &Finding) -> impl Iterator<Item = u64> {
         let lines = f.lines();
-        let further = lines.into_iter().flat_map(|l| l.first.get() + 1..=l.last.get()).filter_map(LineNo::new);
+        let further = lines
+            .into_iter()
+            .flat_map(|l| l.first.get() + 1..=l.last.get())
+            .filter_map(LineNo::new);
         let all = std::iter::once(lines.map(|l| l.first)).chain(further.map(Some));
         all.map(move |first| hash((f.rule_id(), f.file(), first)))
     }
@@ -191,19 +221,31 @@ impl Floor {
         file: Option<&RepoPath>,
         lines: Option<LineSpan>,
     ) -> bool {
-        let floor = if is_suppressed { &self.suppressed } else { &self.counting };
+        let floor = if is_suppressed {
+            &self.suppressed
+        } else {
+            &self.counting
+        };
         let lines = lines.map(|l| (l.first.get(), l.last.get()));
-        floor.as_ref().is_none_or(|(s, f, l)| (Reverse(severity), file, lines) <= (*s, f.as_ref(), *l))
+        floor
+            .as_ref()
+            .is_none_or(|(s, f, l)| (Reverse(severity), file, lines) <= (*s, f.as_ref(), *l))
     }
 
-    /// Removes all but the worst findings from index `from` on, if there are twice as many as the limit, and raises
-    /// the floor. Passes the removed ones to `drop`. Findings about a whole file stay: a mass change has one for each
-    /// file, and they are merged later.
-    pub(crate) fn settle(&mut self, findings: &mut Vec<Finding>, from: usize, drop: impl FnMut(&Finding)) {
+    /// Removes all but the worst findings from index `from` on, if there are twice as many as the
+    /// limit, and raises the floor. Passes the removed ones to `drop`. Findings about a whole file
+    /// stay: a mass change has one for each file, and they are merged later.
+    pub(crate) fn settle(
+        &mut self,
+        findings: &mut Vec<Finding>,
+        from: usize,
+        drop: impl FnMut(&Finding),
+    ) {
         if findings.len() - from < self.kept + 2 * LISTED_MAX {
             return;
         }
-        let (mut whole, rest): (Vec<_>, Vec<_>) = findings.drain(from..).partition(|f| f.lines().is_none());
+        let (mut whole, rest): (Vec<_>, Vec<_>) =
+            findings.drain(from..).partition(|f| f.lines().is_none());
         findings.append(&mut whole);
         let on_lines = findings.len();
         findings.extend(rest);
@@ -211,14 +253,20 @@ impl Floor {
         self.kept = on_lines - from;
     }
 
-    /// Removes all but the worst findings from index `from` on, and passes the removed ones to `drop`. Changes their
-    /// order.
-    pub(crate) fn cut(&mut self, findings: &mut Vec<Finding>, from: usize, mut drop: impl FnMut(&Finding)) {
+    /// Removes all but the worst findings from index `from` on, and passes the removed ones to
+    /// `drop`. Changes their order.
+    pub(crate) fn cut(
+        &mut self,
+        findings: &mut Vec<Finding>,
+        from: usize,
+        mut drop: impl FnMut(&Finding),
+    ) {
         if findings.len() - from <= LISTED_MAX.min(SUPPRESSED_MAX) {
             return;
         }
         let rest = findings.split_off(from);
-        let (mut aside, mut counting): (Vec<_>, Vec<_>) = rest.into_iter().partition(|f| f.suppressed.is_some());
+        let (mut aside, mut counting): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|f| f.suppressed.is_some());
         cut_one(&mut counting, LISTED_MAX, &mut self.counting, &mut drop);
         cut_one(&mut aside, SUPPRESSED_MAX, &mut self.suppressed, &mut drop);
         findings.append(&mut counting);
@@ -226,7 +274,12 @@ impl Floor {
     }
 }
 
-fn cut_one(findings: &mut Vec<Finding>, most: usize, floor: &mut Option<Rank>, drop: &mut impl FnMut(&Finding)) {
+fn cut_one(
+    findings: &mut Vec<Finding>,
+    most: usize,
+    floor: &mut Option<Rank>,
+    drop: &mut impl FnMut(&Finding),
+) {
     if findings.len() <= most {
         return;
     }
@@ -249,10 +302,17 @@ mod tests {
     use crate::finding::{Category, Confidence, Draft, Location, Suppression};
 
     fn finding(severity: Severity, file: &str, line: u32) -> Finding {
-        let lines = LineNo::new(line).map(|n| LineSpan { first: n, last: n, columns: None });
+        let lines = LineNo::new(line).map(|n| LineSpan {
+            first: n,
+            last: n,
+            columns: None,
+        });
         let draft = Draft {
             rule_id: "rule".to_owned(),
-            location: Some(Location { file: RepoPath::from(file), lines }),
+            location: Some(Location {
+                file: RepoPath::from(file),
+                lines,
+            }),
             severity,
             category: Category::Bug,
             title: String::new(),
@@ -279,18 +339,33 @@ mod tests {
         }
         findings.push(finding(Severity::Critical, "z", 1));
         let mut aside = finding(Severity::Critical, "s", 1);
-        aside.suppressed = Some(Suppression { by: "inline", reason: "known".to_owned() });
+        aside.suppressed = Some(Suppression {
+            by: "inline",
+            reason: "known".to_owned(),
+        });
         findings.push(aside);
         let (mut floor, mut counted) = (Floor::default(), Vec::<Counted>::new());
         floor.cut(&mut findings, 0, |f| counted.push(Counted::of(f)));
         assert_eq!(findings.iter().filter(|f| f.counts()).count(), LISTED_MAX);
-        assert!(findings.iter().any(|f| f.severity() == Severity::Critical && f.counts()));
-        assert!(findings.iter().any(|f| f.suppressed.is_some()), "a suppressed finding takes no other's place");
+        assert!(
+            findings
+                .iter()
+                .any(|f| f.severity() == Severity::Critical && f.counts())
+        );
+        assert!(
+            findings.iter().any(|f| f.suppressed.is_some()),
+            "a suppressed finding takes no other's place"
+        );
         let unlisted = Unlisted::of(&counted, &findings);
         assert_eq!((unlisted.total(), unlisted.suppressed), (LISTED_MAX + 1, 0));
         // Only worse findings, or earlier ones, may still be listed.
         let b = RepoPath::from("b");
-        assert!(!floor.admits(false, Severity::Minor, Some(&b), None.or(findings[0].lines())));
+        assert!(!floor.admits(
+            false,
+            Severity::Minor,
+            Some(&b),
+            None.or(findings[0].lines())
+        ));
         assert!(floor.admits(false, Severity::Major, Some(&b), findings[0].lines()));
         assert!(floor.admits(true, Severity::Minor, Some(&b), findings[0].lines()));
     }
@@ -298,7 +373,10 @@ mod tests {
     #[test]
     fn slo_02_what_is_found_twice_is_counted_once() {
         let listed = [finding(Severity::Minor, "a", 1)];
-        let counted = [finding(Severity::Minor, "a", 1), finding(Severity::Minor, "a", 2)];
+        let counted = [
+            finding(Severity::Minor, "a", 1),
+            finding(Severity::Minor, "a", 2),
+        ];
         let twice: Vec<Counted> = counted.iter().chain(&counted).map(Counted::of).collect();
         assert_eq!(Unlisted::of(&twice, &listed).total(), 1);
     }

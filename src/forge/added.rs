@@ -15,6 +15,9 @@ pub(super) struct Added {
 impl Added {
     /// Ends with a failure.
     pub(super) fn ends(self, failure: Failure) -> Self {
-        Self { failure: Some(failure), ..self }
+        Self {
+            failure: Some(failure),
+            ..self
+        }
     }
 }

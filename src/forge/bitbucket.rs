@@ -36,16 +36,27 @@ macro_rules! spoken {
     };
 }
 
-pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<ListedPull>, bool), Failure> {
+pub(super) async fn list(
+    forge: &Forge,
+    limits: &Limits<'_>,
+) -> Result<(Vec<ListedPull>, bool), Failure> {
     spoken!(forge, list(limits))
 }
 
-pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<PullRequest, Failure> {
+pub(super) async fn read(
+    forge: &Forge,
+    number: u64,
+    limits: &Limits<'_>,
+) -> Result<PullRequest, Failure> {
     spoken!(forge, read(number, limits))
 }
 
 /// Reads an issue of Bitbucket Cloud; Data Center has none.
-pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<Ticket, Failure> {
+pub(super) async fn issue(
+    forge: &Forge,
+    number: u64,
+    limits: &Limits<'_>,
+) -> Result<Ticket, Failure> {
     cloud::issue(forge, number, limits).await
 }
 
@@ -64,7 +75,12 @@ pub(super) async fn comments(
 }
 
 /// Writes new comments on lines.
-pub(super) async fn add(forge: &Forge, pull: &PullRequest, inline: &[Inline], limits: &Limits<'_>) -> Added {
+pub(super) async fn add(
+    forge: &Forge,
+    pull: &PullRequest,
+    inline: &[Inline],
+    limits: &Limits<'_>,
+) -> Added {
     let mut added = Added::default();
     for (i, inline) in inline.iter().enumerate() {
         let mut done = spoken!(forge, comment_on(pull, inline, true, limits));
@@ -81,9 +97,19 @@ pub(super) async fn add(forge: &Forge, pull: &PullRequest, inline: &[Inline], li
     added
 }
 
-/// Returns true if a comment was rejected because of its position: other errors have the same status codes.
+/// Returns true if a comment was rejected because of its position: other errors have the same
+/// status codes.
 fn has_no_place(failure: &Failure) -> bool {
-    const WORDS: [&str; 8] = ["line", "lines", "path", "position", "diff", "anchor", "inline", "multiline"];
+    const WORDS: [&str; 8] = [
+        "line",
+        "lines",
+        "path",
+        "position",
+        "diff",
+        "anchor",
+        "inline",
+        "multiline",
+    ];
     matches!(failure.status, Some(400 | 409 | 422)) && speaks_of(&failure.message, &WORDS)
 }
 
@@ -126,7 +152,9 @@ pub(super) async fn newest_status(
     context: &str,
     limits: &Limits<'_>,
 ) -> Result<Option<Set>, Failure> {
-    let Some(build) = spoken!(forge, build(pull, context, limits))? else { return Ok(None) };
+    let Some(build) = spoken!(forge, build(pull, context, limits))? else {
+        return Ok(None);
+    };
     let description = build.name_at("/description");
     let light = match build["state"].as_str() {
         Some("SUCCESSFUL") => Light::Success,
@@ -135,7 +163,10 @@ pub(super) async fn newest_status(
         // This program never sets a state such as in progress or stopped.
         _ => return Ok(None),
     };
-    Ok(Some(Set { by: None, status: CommitStatus { light, description } }))
+    Ok(Some(Set {
+        by: None,
+        status: CommitStatus { light, description },
+    }))
 }
 
 /// Sets the build status of the head under a name.
@@ -147,7 +178,8 @@ pub(super) async fn set_status(
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
     let description: String = status.description.chars().take(MOST_OF_A_STATUS).collect();
-    // An incomplete review must prevent the merge. Not all other states do that, and not all servers know them.
+    // An incomplete review must prevent the merge. Not all other states do that, and not all
+    // servers know them.
     let state = match status.light {
         Light::Success => "SUCCESSFUL",
         Light::Failure | Light::Error => "FAILED",
@@ -177,38 +209,57 @@ pub(super) async fn pushed(
 }
 
 /// Finds the authors of the change.
-pub(super) async fn authors(forge: &Forge, pull: &PullRequest, limits: &Limits<'_>) -> Result<Authors, Failure> {
+pub(super) async fn authors(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<Authors, Failure> {
     spoken!(forge, authors(pull, limits))
 }
 
 /// Returns the rights of an account.
-pub(super) async fn rights(forge: &Forge, account: &Account, limits: &Limits<'_>) -> Result<Rights, Failure> {
+pub(super) async fn rights(
+    forge: &Forge,
+    account: &Account,
+    limits: &Limits<'_>,
+) -> Result<Rights, Failure> {
     spoken!(forge, rights(account, limits))
 }
 
 /// An email address and its account, if known.
 type Person = (Option<String>, Option<Account>);
 
-/// Adds the authors and committers of a pull request's commits. A co-author is identified by an email address that
-/// another commit links to an account: neither API finds accounts by address. `id` is the path of a commit's ID;
-/// `person` reads an author or committer.
+/// Adds the authors and committers of a pull request's commits. A co-author is identified by an
+/// email address that another commit links to an account: neither API finds accounts by address.
+/// `id` is the path of a commit's ID; `person` reads an author or committer.
 fn add_authors(
     out: &mut Authors,
     pull: &PullRequest,
     commits: &Pages,
     (id, person): (&str, &dyn Fn(&Value) -> Person),
 ) {
-    let has_head = commits.items.iter().any(|c| c.id_at(id).is_ok_and(|id| id == pull.head.id));
+    let has_head = commits
+        .items
+        .iter()
+        .any(|c| c.id_at(id).is_ok_and(|id| id == pull.head.id));
     if commits.more || !has_head {
-        out.unknown.get_or_insert_with(|| "Bitbucket does not list all commits".to_owned());
+        out.unknown
+            .get_or_insert_with(|| "Bitbucket does not list all commits".to_owned());
     }
-    let people = commits.items.iter().flat_map(|commit| people_of(commit, person));
-    let known: HashMap<String, Account> = people.filter_map(|(address, account)| Some((address?, account?))).collect();
+    let people = commits
+        .items
+        .iter()
+        .flat_map(|commit| people_of(commit, person));
+    let known: HashMap<String, Account> = people
+        .filter_map(|(address, account)| Some((address?, account?)))
+        .collect();
     for commit in &commits.items {
         let message = commit["message"].as_str().unwrap_or_default();
         let id: String = commit.name_at(id).chars().take(12).collect();
         for (_, account) in people_of(commit, person) {
-            out.add(account, || format!("author or committer of commit {id} has no account"));
+            out.add(account, || {
+                format!("author or committer of commit {id} has no account")
+            });
         }
         match co_authors(message) {
             Some(addresses) if message.len() < MOST_OF_A_TEXT => {
@@ -218,7 +269,9 @@ fn add_authors(
                     });
                 }
             }
-            _ => out.add(None, || format!("the co-authors of commit {id} cannot be read")),
+            _ => out.add(None, || {
+                format!("the co-authors of commit {id} cannot be read")
+            }),
         }
     }
 }

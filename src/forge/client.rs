@@ -1,11 +1,13 @@
-//! JSON over HTTP for the APIs of forges: paths below a base address, pages, and the meaning of errors.
+//! JSON over HTTP for the APIs of forges: paths below a base address, pages, and the meaning of
+//! errors.
 //!
-//! The operator sets the base address ([`super::site`]). No answer of a forge can direct a request, and with it the
-//! token, to another address.
+//! The operator sets the base address ([`super::site`]). No answer of a forge can direct a request,
+//! and with it the token, to another address.
 
 use crate::http;
 use crate::http::{
-    Failure, HeaderMap, Limits, Method, Protocol, Refusal, Repeat, Reply, Request, Server, Trouble, Url,
+    Failure, HeaderMap, Limits, Method, Protocol, Refusal, Repeat, Reply, Request, Server, Trouble,
+    Url,
 };
 use secrecy::SecretString;
 use serde_json::Value;
@@ -51,7 +53,11 @@ impl Client {
         if !base.path().ends_with('/') {
             base.set_path(&format!("{}/", base.path()));
         }
-        Self { server, base, token_name }
+        Self {
+            server,
+            base,
+            token_name,
+        }
     }
 
     /// Resolves the token. Only the first call has a cost.
@@ -79,18 +85,24 @@ impl Client {
         self.server.shown(text)
     }
 
-    /// Returns an address below the base. A segment cannot change the path: slashes are escaped, and a segment of dots
-    /// is rejected.
+    /// Returns an address below the base. A segment cannot change the path: slashes are escaped,
+    /// and a segment of dots is rejected.
     ///
     /// # Errors
     ///
     /// `Setup` if a segment is not valid in an address.
     pub(super) fn url(&self, segments: &[&str], query: Query<'_>) -> Result<Url, Failure> {
         let mut url = self.base.clone();
-        if segments.iter().any(|s| s.is_empty() || s.chars().all(|c| c == '.')) {
+        if segments
+            .iter()
+            .any(|s| s.is_empty() || s.chars().all(|c| c == '.'))
+        {
             return Err(invalid_segment());
         }
-        url.path_segments_mut().map_err(|()| invalid_segment())?.pop_if_empty().extend(segments);
+        url.path_segments_mut()
+            .map_err(|()| invalid_segment())?
+            .pop_if_empty()
+            .extend(segments);
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
@@ -98,20 +110,42 @@ impl Client {
     }
 
     /// Reads a resource.
-    pub(super) async fn get(&self, segments: &[&str], query: Query<'_>, limits: &Limits<'_>) -> Result<Value, Failure> {
+    pub(super) async fn get(
+        &self,
+        segments: &[&str],
+        query: Query<'_>,
+        limits: &Limits<'_>,
+    ) -> Result<Value, Failure> {
         let url = self.url(segments, query)?;
         Ok(self.fetch(url, limits).await?.value)
     }
 
     /// Reads an address from [`Client::url`] or [`next`].
-    pub(super) async fn fetch(&self, url: Url, limits: &Limits<'_>) -> Result<ApiDocument, Failure> {
-        let request = Request { method: Method::GET, url, body: None, repeat: Repeat::Harmless };
-        self.server.send(&request, self, limits, &mut http::admit_all).await
+    pub(super) async fn fetch(
+        &self,
+        url: Url,
+        limits: &Limits<'_>,
+    ) -> Result<ApiDocument, Failure> {
+        let request = Request {
+            method: Method::GET,
+            url,
+            body: None,
+            repeat: Repeat::Harmless,
+        };
+        self.server
+            .send(&request, self, limits, &mut http::admit_all)
+            .await
     }
 
     /// Creates a resource. The request is not repeated if the forge may have carried it out.
-    pub(super) async fn make(&self, segments: &[&str], body: &Value, limits: &Limits<'_>) -> Result<Value, Failure> {
-        self.send(Method::POST, Repeat::Makes, segments, body, limits).await
+    pub(super) async fn make(
+        &self,
+        segments: &[&str],
+        body: &Value,
+        limits: &Limits<'_>,
+    ) -> Result<Value, Failure> {
+        self.send(Method::POST, Repeat::Makes, segments, body, limits)
+            .await
     }
 
     /// Changes a resource, idempotently.
@@ -122,13 +156,27 @@ impl Client {
         body: &Value,
         limits: &Limits<'_>,
     ) -> Result<Value, Failure> {
-        self.send(method, Repeat::Harmless, segments, body, limits).await
+        self.send(method, Repeat::Harmless, segments, body, limits)
+            .await
     }
 
     /// Changes a resource by its path alone, idempotently.
-    pub(super) async fn order(&self, method: Method, segments: &[&str], limits: &Limits<'_>) -> Result<(), Failure> {
-        let request = Request { method, url: self.url(segments, &[])?, body: None, repeat: Repeat::Harmless };
-        self.server.send(&request, self, limits, &mut http::admit_all).await.map(drop)
+    pub(super) async fn order(
+        &self,
+        method: Method,
+        segments: &[&str],
+        limits: &Limits<'_>,
+    ) -> Result<(), Failure> {
+        let request = Request {
+            method,
+            url: self.url(segments, &[])?,
+            body: None,
+            repeat: Repeat::Harmless,
+        };
+        self.server
+            .send(&request, self, limits, &mut http::admit_all)
+            .await
+            .map(drop)
     }
 
     async fn send(
@@ -140,8 +188,17 @@ impl Client {
         limits: &Limits<'_>,
     ) -> Result<Value, Failure> {
         let body = body.to_string();
-        let request = Request { method, url: self.url(segments, &[])?, body: Some(body.as_bytes()), repeat };
-        Ok(self.server.send(&request, self, limits, &mut http::admit_all).await?.value)
+        let request = Request {
+            method,
+            url: self.url(segments, &[])?,
+            body: Some(body.as_bytes()),
+            repeat,
+        };
+        Ok(self
+            .server
+            .send(&request, self, limits, &mut http::admit_all)
+            .await?
+            .value)
     }
 
     /// Reads a list whose pages are linked by `Link` headers (RFC 8288), `most` items at most.
@@ -153,7 +210,10 @@ impl Client {
         limits: &Limits<'_>,
     ) -> Result<Pages, Failure> {
         match self.linked_by(segments, query, most, limits).await {
-            Err(failure) if is_too_large(&failure) => self.linked_by(segments, &smaller(query), most, limits).await,
+            Err(failure) if is_too_large(&failure) => {
+                self.linked_by(segments, &smaller(query), most, limits)
+                    .await
+            }
             done => done,
         }
     }
@@ -170,7 +230,10 @@ impl Client {
         loop {
             let page = self.fetch(url, limits).await?;
             let Value::Array(items) = page.value else {
-                return Err(Failure::new(http::Cause::Malformed, "the answer is not a list"));
+                return Err(Failure::new(
+                    http::Cause::Malformed,
+                    "the answer is not a list",
+                ));
             };
             let empty = items.is_empty();
             out.items.extend(items);
@@ -194,7 +257,12 @@ impl Client {
     ///
     /// `Malformed` if the address is not below the base.
     pub(super) fn next(&self, headers: &HeaderMap) -> Result<Option<Url>, Failure> {
-        let Some(next) = headers.get_all("link").iter().filter_map(|v| v.to_str().ok()).find_map(next_of) else {
+        let Some(next) = headers
+            .get_all("link")
+            .iter()
+            .filter_map(|v| v.to_str().ok())
+            .find_map(next_of)
+        else {
             return Ok(None);
         };
         self.page(next).map(Some)
@@ -207,7 +275,12 @@ impl Client {
     /// `Malformed` if the address is not below the base.
     pub(super) fn page(&self, address: &str) -> Result<Url, Failure> {
         let url = self.base.join(address).ok().filter(|url| self.holds(url));
-        url.ok_or_else(|| Failure::new(http::Cause::Malformed, "the next page of a list is on another server"))
+        url.ok_or_else(|| {
+            Failure::new(
+                http::Cause::Malformed,
+                "the next page of a list is on another server",
+            )
+        })
     }
 
     /// Returns true if an address is below the base.
@@ -242,11 +315,17 @@ fn next_of(header: &str) -> Option<&str> {
     while let Some(start) = rest.find('<') {
         let (target, after) = rest[start + 1..].split_once('>')?;
         // The parameters end at the next link.
-        let end = after.find(",<").or_else(|| after.find(", <")).unwrap_or(after.len());
+        let end = after
+            .find(",<")
+            .or_else(|| after.find(", <"))
+            .unwrap_or(after.len());
         let is_next = after[..end].split(';').any(|p| {
-            let Some((name, value)) = p.split_once('=') else { return false };
+            let Some((name, value)) = p.split_once('=') else {
+                return false;
+            };
             let value = value.trim().trim_end_matches(',').trim_matches('"');
-            name.trim().eq_ignore_ascii_case("rel") && value.split(' ').any(|r| r.eq_ignore_ascii_case("next"))
+            name.trim().eq_ignore_ascii_case("rel")
+                && value.split(' ').any(|r| r.eq_ignore_ascii_case("next"))
         });
         if is_next {
             return Some(target);
@@ -268,13 +347,18 @@ impl Protocol for Client {
             trouble
         })?;
         if bytes.is_empty() {
-            return Ok(ApiDocument { value: Value::Null, headers });
+            return Ok(ApiDocument {
+                value: Value::Null,
+                headers,
+            });
         }
         match http::json(&bytes) {
             Some(value) => Ok(ApiDocument { value, headers }),
             None => {
                 let said = self.shown(&String::from_utf8_lossy(&bytes));
-                Err(Trouble::malformed(format!("the answer is not JSON: {said}")))
+                Err(Trouble::malformed(format!(
+                    "the answer is not JSON: {said}"
+                )))
             }
         }
     }
@@ -313,29 +397,44 @@ impl Protocol for Client {
         failure.retry_after = limited;
         failure.hint = match code {
             _ if limited.is_some() => None,
-            401 | 403 | 404 if self.is_keyless() => {
-                Some(format!("it was asked without a token: set {}", self.token_name))
-            }
+            401 | 403 | 404 if self.is_keyless() => Some(format!(
+                "it was asked without a token: set {}",
+                self.token_name
+            )),
             401 => Some(format!("check the token in {}", self.token_name)),
-            403 => {
-                Some(format!("the token in {} may not do this: give it the right, or another token", self.token_name))
-            }
-            404 => Some(format!("does it exist, and may the token in {} read it?", self.token_name)),
+            403 => Some(format!(
+                "the token in {} may not do this: give it the right, or another token",
+                self.token_name
+            )),
+            404 => Some(format!(
+                "does it exist, and may the token in {} read it?",
+                self.token_name
+            )),
             _ => None,
         };
         match limited {
             // The forge rejected the request, so it was not carried out.
-            Some(after) => Trouble { failure, passing: true, floor: Some(after), maybe_done: false },
+            Some(after) => Trouble {
+                failure,
+                passing: true,
+                floor: Some(after),
+                maybe_done: false,
+            },
             None => {
                 let passing = code != 409 && http::retry::is_passing(code, None);
-                Trouble { failure, passing, floor: None, maybe_done: true }
+                Trouble {
+                    failure,
+                    passing,
+                    floor: None,
+                    maybe_done: true,
+                }
             }
         }
     }
 }
 
-/// Returns the time to wait after too many requests: 429, or GitHub's 403 with certain headers or words
-/// (<https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api>).
+/// Returns the time to wait after too many requests: 429, or GitHub's 403 with certain headers or
+/// words (<https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api>).
 fn limited(refusal: &Refusal, said: &str) -> Option<Duration> {
     let code = refusal.status.as_u16();
     if code != 403 && code != 429 {
@@ -344,13 +443,22 @@ fn limited(refusal: &Refusal, said: &str) -> Option<Duration> {
     if let Some(after) = refusal.after {
         return Some(after);
     }
-    let used_up = [("x-ratelimit-remaining", "x-ratelimit-reset"), ("ratelimit-remaining", "ratelimit-reset")];
+    let used_up = [
+        ("x-ratelimit-remaining", "x-ratelimit-reset"),
+        ("ratelimit-remaining", "ratelimit-reset"),
+    ];
     for (left, reset) in used_up {
         if number_in(refusal, left) == Some(0)
             && let Some(reset) = number_in(refusal, reset)
         {
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            return Some(Duration::from_secs(reset.saturating_sub(now.as_secs()).clamp(1, 365 * 24 * 3600)));
+            let now = SystemTime::now()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .unwrap_or_default();
+            return Some(Duration::from_secs(
+                reset
+                    .saturating_sub(now.as_secs())
+                    .clamp(1, 365 * 24 * 3600),
+            ));
         }
     }
     let by_words = code == 429 || said.to_ascii_lowercase().contains("secondary rate limit");
@@ -359,11 +467,18 @@ fn limited(refusal: &Refusal, said: &str) -> Option<Duration> {
 
 /// Returns the number in a header of an answer.
 fn number_in(refusal: &Refusal, header: &str) -> Option<u64> {
-    refusal.headers.get(header)?.to_str().ok()?.trim().parse().ok()
+    refusal
+        .headers
+        .get(header)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
 }
 
-/// Extracts the error message of a forge: GitHub's `message` and `errors`, GitLab's `message` or `error` (text, list or
-/// object), Bitbucket's `errors[].message` and `error.message`.
+/// Extracts the error message of a forge: GitHub's `message` and `errors`, GitLab's `message` or
+/// `error` (text, list or object), Bitbucket's `errors[].message` and `error.message`.
 fn said(value: &Value) -> String {
     let mut out = Vec::new();
     for key in ["message", "error", "error_description", "errors"] {
@@ -383,14 +498,22 @@ fn gather(value: &Value, out: &mut Vec<String>, depth: usize) {
         Value::Object(object) => {
             let before = out.len();
             for key in ["message", "detail", "error"] {
-                gather(&object.get(key).cloned().unwrap_or_default(), out, depth + 1);
+                gather(
+                    &object.get(key).cloned().unwrap_or_default(),
+                    out,
+                    depth + 1,
+                );
             }
             if out.len() > before {
                 return;
             }
             // GitHub has an object with field and code; GitLab maps fields to lists of messages.
             if let (Some(field), Some(code)) = (object.get("field"), object.get("code")) {
-                out.push(format!("{} {}", field.as_str().unwrap_or_default(), code.as_str().unwrap_or_default()));
+                out.push(format!(
+                    "{} {}",
+                    field.as_str().unwrap_or_default(),
+                    code.as_str().unwrap_or_default()
+                ));
                 return;
             }
             for (name, inner) in object {
@@ -431,9 +554,18 @@ mod tests {
     #[test]
     fn the_next_page_is_found_among_links() {
         for (header, next) in [
-            ("<https://a/x?page=2>; rel=\"next\", <https://a/x?page=9>; rel=\"last\"", Some("https://a/x?page=2")),
-            ("<https://a/x?page=1>; rel=\"prev\",<https://a/x?page=3>; rel=next", Some("https://a/x?page=3")),
-            ("<https://a/x?a=1,2&page=3>; title=\"a\"; rel=\"last next\"", Some("https://a/x?a=1,2&page=3")),
+            (
+                "<https://a/x?page=2>; rel=\"next\", <https://a/x?page=9>; rel=\"last\"",
+                Some("https://a/x?page=2"),
+            ),
+            (
+                "<https://a/x?page=1>; rel=\"prev\",<https://a/x?page=3>; rel=next",
+                Some("https://a/x?page=3"),
+            ),
+            (
+                "<https://a/x?a=1,2&page=3>; title=\"a\"; rel=\"last next\"",
+                Some("https://a/x?a=1,2&page=3"),
+            ),
             ("<https://a/x>; rel=\"prev\"", None),
             ("<https://a/x; rel=\"next\"", None),
             ("", None),
@@ -445,7 +577,9 @@ mod tests {
     #[test]
     fn no_page_leads_the_token_elsewhere() {
         let client = client("https://forge.example/api/v3");
-        assert!(client.holds(&Url::parse("https://forge.example/api/v3/repositories/1/pulls?page=2").unwrap()));
+        assert!(client.holds(
+            &Url::parse("https://forge.example/api/v3/repositories/1/pulls?page=2").unwrap()
+        ));
         for elsewhere in [
             "http://forge.example/api/v3/x",
             "https://forge.example:8443/api/v3/x",
@@ -455,15 +589,23 @@ mod tests {
             "https://forge.example/api/v30/x",
             "https://forge.example/api/v3/../../x",
         ] {
-            assert!(!client.holds(&Url::parse(elsewhere).unwrap()), "{elsewhere}");
+            assert!(
+                !client.holds(&Url::parse(elsewhere).unwrap()),
+                "{elsewhere}"
+            );
         }
     }
 
     #[test]
     fn nothing_in_a_name_leaves_its_place() {
         let client = client("https://forge.example/api/v4/");
-        let url = client.url(&["projects", "a/b?c#d", "x%2f"], &[("q", "a&b")]).unwrap();
-        assert_eq!(url.as_str(), "https://forge.example/api/v4/projects/a%2Fb%3Fc%23d/x%252f?q=a%26b");
+        let url = client
+            .url(&["projects", "a/b?c#d", "x%2f"], &[("q", "a&b")])
+            .unwrap();
+        assert_eq!(
+            url.as_str(),
+            "https://forge.example/api/v4/projects/a%2Fb%3Fc%23d/x%252f?q=a%26b"
+        );
         for bad in ["", ".", ".."] {
             assert!(client.url(&["projects", bad], &[]).is_err(), "{bad:?}");
         }
@@ -473,7 +615,10 @@ mod tests {
     #[test]
     fn the_words_of_every_forge_are_found() {
         for (body, expected) in [
-            (json!({ "message": "Bad credentials", "documentation_url": "https://x" }), "Bad credentials"),
+            (
+                json!({ "message": "Bad credentials", "documentation_url": "https://x" }),
+                "Bad credentials",
+            ),
             (
                 json!({ "message": "Validation Failed", "errors": [{ "resource": "R", "field": "line", "code": "invalid" }] }),
                 "Validation Failed; line invalid",
@@ -482,8 +627,14 @@ mod tests {
                 json!({ "message": "Unprocessable Entity", "errors": ["Line could not be resolved"] }),
                 "Unprocessable Entity; Line could not be resolved",
             ),
-            (json!({ "message": { "note": ["can't be blank"] } }), "note can't be blank"),
-            (json!({ "error": "invalid_token", "error_description": "expired" }), "invalid_token; expired"),
+            (
+                json!({ "message": { "note": ["can't be blank"] } }),
+                "note can't be blank",
+            ),
+            (
+                json!({ "error": "invalid_token", "error_description": "expired" }),
+                "invalid_token; expired",
+            ),
             (
                 json!({ "errors": [{ "context": null, "message": "No permission", "exceptionName": "E" }] }),
                 "No permission",

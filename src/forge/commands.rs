@@ -1,7 +1,9 @@
-//! Commands in replies to comments on findings: `/accept`, `/reject REASON`, `/defer DATE [REASON]`. Pure.
+//! Commands in replies to comments on findings: `/accept`, `/reject REASON`,
+//! `/defer DATE [REASON]`. Pure.
 //!
-//! A reply waives a finding for one head. It counts only if its author, its time, its parent comment and its finding
-//! are known and valid. Other replies are rejected, with a reason to display.
+//! A reply waives a finding for one head. It counts only if its author, its time, its parent
+//! comment and its finding are known and valid. Other replies are rejected, with a reason to
+//! display.
 
 use super::mark::{CommentMark, MarkSubject};
 use super::publish::shows;
@@ -69,9 +71,12 @@ pub struct FirstComment {
     pub changed: Option<Timestamp>,
 }
 
-/// Returns the time of a text's last change from its creation and update times, for forges that report both for every
-/// text. Returns `None` if the text was never changed.
-pub(super) fn changed_since(begun: Option<Timestamp>, changed: Option<Timestamp>) -> Option<Timestamp> {
+/// Returns the time of a text's last change from its creation and update times, for forges that
+/// report both for every text. Returns `None` if the text was never changed.
+pub(super) fn changed_since(
+    begun: Option<Timestamp>,
+    changed: Option<Timestamp>,
+) -> Option<Timestamp> {
     match (begun, changed) {
         (Some(begun), Some(changed)) if begun == changed => None,
         // Without an update time, it may have changed at any moment.
@@ -79,8 +84,8 @@ pub(super) fn changed_since(begun: Option<Timestamp>, changed: Option<Timestamp>
     }
 }
 
-/// The authors of a pull request: the account that opened it, and the authors, committers and co-authors of its
-/// commits.
+/// The authors of a pull request: the account that opened it, and the authors, committers and
+/// co-authors of its commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Authors {
     pub accounts: Vec<Account>,
@@ -111,7 +116,8 @@ pub enum Rights {
 
 /// Finds the command of a reply.
 ///
-/// A command is a line that starts with `/` and a word of letters. Quotes, code blocks and code spans hold no commands.
+/// A command is a line that starts with `/` and a word of letters. Quotes, code blocks and code
+/// spans hold no commands.
 pub fn find(body: &str, today: Date) -> Commanded {
     let mut fence: Option<&str> = None;
     let (mut lines, mut is_quoted) = (Vec::new(), false);
@@ -130,7 +136,9 @@ pub fn find(body: &str, today: Date) -> Commanded {
         }
     }
     match lines.as_slice() {
-        [] if is_quoted => Commanded::Bad("a command in a quote or a code block does not count".to_owned()),
+        [] if is_quoted => {
+            Commanded::Bad("a command in a quote or a code block does not count".to_owned())
+        }
         [] => Commanded::None,
         [line] => command(line, today).map_or_else(Commanded::Bad, Commanded::One),
         _ => Commanded::Bad("it has several commands".to_owned()),
@@ -140,8 +148,10 @@ pub fn find(body: &str, today: Date) -> Commanded {
 /// Returns the name of the command that a line starts with.
 fn name(line: &str) -> Option<&str> {
     let word = line.strip_prefix('/')?.split_whitespace().next()?;
-    let is_name =
-        word.len() <= MOST_OF_A_NAME && word.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-' || b == b'_');
+    let is_name = word.len() <= MOST_OF_A_NAME
+        && word
+            .bytes()
+            .all(|b| b.is_ascii_alphabetic() || b == b'-' || b == b'_');
     // `/ word` has a space after the slash.
     (is_name && line[1..].starts_with(word)).then_some(word)
 }
@@ -153,7 +163,10 @@ fn is_known(name: &str) -> bool {
 fn command(line: &str, today: Date) -> Result<ReplyCommand, String> {
     let name = name(line).unwrap_or_default();
     let rest = line.get(1 + name.len()..).unwrap_or_default().trim();
-    let (head, rest) = match rest.split_once(char::is_whitespace).map_or((rest, ""), |(a, b)| (a, b.trim())) {
+    let (head, rest) = match rest
+        .split_once(char::is_whitespace)
+        .map_or((rest, ""), |(a, b)| (a, b.trim()))
+    {
         (word, rest) if is_object_id(word) => (Some(word.to_ascii_lowercase()), rest),
         _ => (None, rest),
     };
@@ -163,24 +176,36 @@ fn command(line: &str, today: Date) -> Result<ReplyCommand, String> {
         "reject" => Directive::Reject(short(rest)),
         "defer" => {
             let (date, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            let date: Date = date.parse().map_err(|_| "it names no date: /defer YYYY-MM-DD REASON".to_owned())?;
+            let date: Date = date
+                .parse()
+                .map_err(|_| "it names no date: /defer YYYY-MM-DD REASON".to_owned())?;
             if date <= today {
                 return Err(format!("its date {date} is not in the future"));
             }
             Directive::Defer(date, short(reason))
         }
-        other => return Err(format!("/{other} is not a known command: use /accept, /reject or /defer")),
+        other => {
+            return Err(format!(
+                "/{other} is not a known command: use /accept, /reject or /defer"
+            ));
+        }
     };
     Ok(ReplyCommand { order, head })
 }
 
-/// Returns true for a full object ID. A prefix is not a proof: a commit whose ID has a given prefix can be forged.
+/// Returns true for a full object ID. A prefix is not a proof: a commit whose ID has a given prefix
+/// can be forged.
 fn is_object_id(word: &str) -> bool {
     matches!(word.len(), 40 | 64) && word.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 fn short(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST_OF_A_REASON).collect()
+    text.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .take(MOST_OF_A_REASON)
+        .collect()
 }
 
 /// The review and the pull request that replies are checked against.
@@ -197,19 +222,27 @@ pub struct ReplyContext<'a> {
 ///
 /// # Errors
 /// The reason why the reply does not count.
-pub fn finding_of<'a>(reply: &CommentReply, known: &ReplyContext<'a>) -> Result<&'a Finding, String> {
+pub fn finding_of<'a>(
+    reply: &CommentReply,
+    known: &ReplyContext<'a>,
+) -> Result<&'a Finding, String> {
     if !reply.root.author.is(known.me) {
         return Err("the comment above it was written by another account".to_owned());
     }
     let about = CommentMark::read(&reply.root.body).map(|mark| mark.about);
-    let Some(MarkSubject::Finding { fingerprint, ended, .. }) = about else {
+    let Some(MarkSubject::Finding {
+        fingerprint, ended, ..
+    }) = about
+    else {
         return Err("the comment above it is not about a finding".to_owned());
     };
     if ended {
         return Err("the comment above it says that the finding no longer counts".to_owned());
     }
     if !reply.is_person {
-        return Err("it was not written by a person: apps, bots and services cannot waive".to_owned());
+        return Err(
+            "it was not written by a person: apps, bots and services cannot waive".to_owned(),
+        );
     }
     if reply.is_edited {
         return Err("it was edited, or the forge does not show that it was not".to_owned());
@@ -220,8 +253,13 @@ pub fn finding_of<'a>(reply: &CommentReply, known: &ReplyContext<'a>) -> Result<
     if reply.root.changed.is_some_and(|changed| changed >= written) {
         return Err("the comment above it has changed since".to_owned());
     }
-    let mut found = known.findings.iter().filter(|f| f.fingerprint().as_str() == fingerprint);
-    let finding = found.next().ok_or("its finding was not found in this review")?;
+    let mut found = known
+        .findings
+        .iter()
+        .filter(|f| f.fingerprint().as_str() == fingerprint);
+    let finding = found
+        .next()
+        .ok_or("its finding was not found in this review")?;
     if found.next().is_some() {
         return Err("several findings have the fingerprint of its comment".to_owned());
     }
@@ -242,8 +280,8 @@ pub fn may_waive(command: &ReplyCommand, finding: &Finding) -> Result<(), String
     Ok(())
 }
 
-/// Checks that a reply is about the head under review. `pushed` is the time of the head's push, if the forge reports
-/// it.
+/// Checks that a reply is about the head under review. `pushed` is the time of the head's push, if
+/// the forge reports it.
 ///
 /// # Errors
 /// The reason why the reply does not count.
@@ -279,12 +317,16 @@ pub fn by_another(reply: &CommentReply, authors: &Authors) -> Result<(), String>
     }
 }
 
-/// Returns the email addresses of the co-authors in a commit message, or `None` if a trailer has no address.
+/// Returns the email addresses of the co-authors in a commit message, or `None` if a trailer has no
+/// address.
 pub fn co_authors(message: &str) -> Option<Vec<String>> {
     const TRAILER: &str = "co-authored-by:";
     let lines = message.lines().map(str::trim);
     lines
-        .filter(|line| line.get(..TRAILER.len()).is_some_and(|start| start.eq_ignore_ascii_case(TRAILER)))
+        .filter(|line| {
+            line.get(..TRAILER.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(TRAILER))
+        })
         .map(address_in)
         .collect()
 }
@@ -313,14 +355,32 @@ mod tests {
     #[test]
     fn a_command_is_a_line_of_its_own() {
         assert_eq!(order("/accept"), Some(Directive::Accept));
-        assert_eq!(order("I agree.\r\n\r\n/accept\r\n"), Some(Directive::Accept));
-        assert_eq!(order("/reject  it is\ta demo "), Some(Directive::Reject("it is a demo".to_owned())));
-        assert_eq!(order("/defer 2026-11-25"), Some(Directive::Defer(date(2026, 11, 25), String::new())));
+        assert_eq!(
+            order("I agree.\r\n\r\n/accept\r\n"),
+            Some(Directive::Accept)
+        );
+        assert_eq!(
+            order("/reject  it is\ta demo "),
+            Some(Directive::Reject("it is a demo".to_owned()))
+        );
+        assert_eq!(
+            order("/defer 2026-11-25"),
+            Some(Directive::Defer(date(2026, 11, 25), String::new()))
+        );
         assert_eq!(
             order("/defer 2027-01-31 next year"),
             Some(Directive::Defer(date(2027, 1, 31), "next year".to_owned()))
         );
-        for none in ["", "no", "see /reject x", "/usr/bin/reject x", "//reject x", "/ reject x", "/", "/reject/x y"] {
+        for none in [
+            "",
+            "no",
+            "see /reject x",
+            "/usr/bin/reject x",
+            "//reject x",
+            "/ reject x",
+            "/",
+            "/reject/x y",
+        ] {
             assert_eq!(find(none, TODAY), Commanded::None, "{none}");
         }
     }
@@ -363,17 +423,30 @@ mod tests {
         let id = "0123456789ABCDEF0123456789abcdef01234567";
         let found = find(&format!("/reject {id} a demo"), TODAY);
         let order = Directive::Reject("a demo".to_owned());
-        assert_eq!(found, Commanded::One(ReplyCommand { order, head: Some(id.to_ascii_lowercase()) }));
-        let Commanded::One(short) = find(&format!("/reject {} a demo", &id[..39]), TODAY) else { panic!() };
+        assert_eq!(
+            found,
+            Commanded::One(ReplyCommand {
+                order,
+                head: Some(id.to_ascii_lowercase())
+            })
+        );
+        let Commanded::One(short) = find(&format!("/reject {} a demo", &id[..39]), TODAY) else {
+            panic!()
+        };
         assert_eq!(short.head, None);
-        let Commanded::One(defer) = find(&format!("/defer {id} 2027-01-01"), TODAY) else { panic!() };
+        let Commanded::One(defer) = find(&format!("/defer {id} 2027-01-01"), TODAY) else {
+            panic!()
+        };
         assert!(defer.head.is_some() && matches!(defer.order, Directive::Defer(..)));
     }
 
     #[test]
     fn co_authors_are_read_from_any_line() {
         let message = "Change\n\nCo-authored-by: A B <a@example.com>\nCO-AUTHORED-BY: C <C@Example.com>\n\nmore";
-        assert_eq!(co_authors(message), Some(vec!["a@example.com".to_owned(), "c@example.com".to_owned()]));
+        assert_eq!(
+            co_authors(message),
+            Some(vec!["a@example.com".to_owned(), "c@example.com".to_owned()])
+        );
         assert_eq!(co_authors("co-authored-by: A B"), None);
         assert_eq!(co_authors("by\u{e9}: x <y@z>"), Some(Vec::new()));
         assert_eq!(address_in("A <B> <c@d>"), Some("c@d".to_owned()));

@@ -11,8 +11,8 @@ pub(super) use write::{add, comments, edit, me, newest_status, resolve, set_stat
 use super::address::ForgeProject;
 use super::ticket::ticket;
 use super::{
-    Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest,
-    PullState, PullTip, Reads,
+    Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT,
+    MOST_PULLS, PullRequest, PullState, PullTip, Reads,
 };
 use crate::context::Ticket;
 use crate::diff::ObjectId;
@@ -20,8 +20,10 @@ use crate::http::{Failure, Limits};
 use serde_json::Value;
 
 pub(super) const TOKEN: (&str, &str) = ("authorization", "Bearer ");
-pub(super) const HEADERS: &[(&str, &str)] =
-    &[("accept", "application/vnd.github+json"), ("x-github-api-version", "2022-11-28")];
+pub(super) const HEADERS: &[(&str, &str)] = &[
+    ("accept", "application/vnd.github+json"),
+    ("x-github-api-version", "2022-11-28"),
+];
 
 /// Items of a page.
 const PAGE: (&str, &str) = ("per_page", "100");
@@ -34,14 +36,22 @@ fn path(forge: &Forge, rest: &[&str]) -> Vec<String> {
 /// Returns the path of a resource of a project, relative to the API address.
 fn path_in(forge: &Forge, project: &ForgeProject, rest: &[&str]) -> Vec<String> {
     let mut path: Vec<String> = version(forge).iter().map(|v| (*v).to_owned()).collect();
-    path.extend(["repos".to_owned(), project.owner(), project.name().to_owned()]);
+    path.extend([
+        "repos".to_owned(),
+        project.owner(),
+        project.name().to_owned(),
+    ]);
     path.extend(rest.iter().map(|r| (*r).to_owned()));
     path
 }
 
 /// Returns the prefix of REST paths: `v3` on GitHub Enterprise Server, nothing on github.com.
 fn version(forge: &Forge) -> &'static [&'static str] {
-    if forge.site.host.api_path().ends_with("/api/") { &["v3"] } else { &[] }
+    if forge.site.host.api_path().ends_with("/api/") {
+        &["v3"]
+    } else {
+        &[]
+    }
 }
 
 /// Converts a path to the form that the client takes.
@@ -49,10 +59,21 @@ fn parts(path: &[String]) -> Vec<&str> {
     path.iter().map(String::as_str).collect()
 }
 
-pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<ListedPull>, bool), Failure> {
-    let query = [("state", "open"), ("sort", "created"), ("direction", "desc"), PAGE];
+pub(super) async fn list(
+    forge: &Forge,
+    limits: &Limits<'_>,
+) -> Result<(Vec<ListedPull>, bool), Failure> {
+    let query = [
+        ("state", "open"),
+        ("sort", "created"),
+        ("direction", "desc"),
+        PAGE,
+    ];
     let path = path(forge, &["pulls"]);
-    let pages = forge.client.linked(&parts(&path), &query, MOST_PULLS, limits).await?;
+    let pages = forge
+        .client
+        .linked(&parts(&path), &query, MOST_PULLS, limits)
+        .await?;
     let listed = pages.items.iter().map(|pull| {
         Ok(ListedPull {
             number: pull.number_at("/number")?,
@@ -77,7 +98,10 @@ pub(super) async fn numbers_of_head(
 ) -> Result<Vec<u64>, Failure> {
     let path = path(forge, &["pulls"]);
     let query = [("state", "open"), ("head", head), PAGE];
-    let pages = forge.client.linked(&parts(&path), &query, MOST_PULLS, limits).await?;
+    let pages = forge
+        .client
+        .linked(&parts(&path), &query, MOST_PULLS, limits)
+        .await?;
     let mut numbers = Vec::new();
     for pull in &pages.items {
         if pull.id_at("/head/sha")? == id {
@@ -87,14 +111,27 @@ pub(super) async fn numbers_of_head(
     Ok(numbers)
 }
 
-pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<PullRequest, Failure> {
+pub(super) async fn read(
+    forge: &Forge,
+    number: u64,
+    limits: &Limits<'_>,
+) -> Result<PullRequest, Failure> {
     let number = number.to_string();
-    let pull = forge.client.get(&parts(&path(forge, &["pulls", &number])), &[], limits).await?;
+    let pull = forge
+        .client
+        .get(&parts(&path(forge, &["pulls", &number])), &[], limits)
+        .await?;
     let commits = path(forge, &["pulls", &number, "commits"]);
-    let commits = forge.client.linked(&parts(&commits), &[PAGE], MOST_COMMITS, limits).await?;
+    let commits = forge
+        .client
+        .linked(&parts(&commits), &[PAGE], MOST_COMMITS, limits)
+        .await?;
     let listed = commits.items.iter().map(|commit| {
         let message = commit.text_at("/commit/message", MOST_OF_A_MESSAGE);
-        Ok(Commit { id: commit.id_at("/sha")?, message })
+        Ok(Commit {
+            id: commit.id_at("/sha")?,
+            message,
+        })
     });
     let listed = listed.collect::<Result<Vec<_>, Failure>>()?;
     let total = pull["commits"].as_u64().unwrap_or_default();
@@ -122,10 +159,18 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
     })
 }
 
-/// Reads an issue. Returns `None` if the number is that of a pull request, which GitHub lists among the issues.
-pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<Option<Ticket>, Failure> {
+/// Reads an issue. Returns `None` if the number is that of a pull request, which GitHub lists among
+/// the issues.
+pub(super) async fn issue(
+    forge: &Forge,
+    number: u64,
+    limits: &Limits<'_>,
+) -> Result<Option<Ticket>, Failure> {
     let number = number.to_string();
-    let issue = forge.client.get(&parts(&path(forge, &["issues", &number])), &[], limits).await?;
+    let issue = forge
+        .client
+        .get(&parts(&path(forge, &["issues", &number])), &[], limits)
+        .await?;
     if issue.get("pull_request").is_some_and(|p| !p.is_null()) {
         return Ok(None);
     }
@@ -135,10 +180,16 @@ pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Re
 
 fn author(pull: &Value) -> String {
     // GitHub shows this account in place of a deleted one.
-    Some(pull.name_at("/user/login")).filter(|name| !name.is_empty()).unwrap_or_else(|| "ghost".to_owned())
+    Some(pull.name_at("/user/login"))
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "ghost".to_owned())
 }
 
 fn tip(end: &Value) -> Result<PullTip, Failure> {
     let project = ForgeProject::parse(ForgeKind::Github, &end.name_at("/repo/full_name"));
-    Ok(PullTip { name: end.name_at("/ref"), id: end.id_at("/sha")?, project })
+    Ok(PullTip {
+        name: end.name_at("/ref"),
+        id: end.id_at("/sha")?,
+        project,
+    })
 }

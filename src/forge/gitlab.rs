@@ -1,19 +1,22 @@
 //! GitLab's REST API, version 4, on gitlab.com and on self-managed servers.
 //!
-//! <https://docs.gitlab.com/api/rest/>. A project's path, including sub-groups, is one segment of the address.
+//! <https://docs.gitlab.com/api/rest/>. A project's path, including sub-groups, is one segment of
+//! the address.
 
 mod replies;
 mod write;
 
 pub(super) use replies::{authors, pushed, replies, rights};
-pub(super) use write::{add, comments, edit, may_write, me, newest_status, resolve, set_status, summarize};
+pub(super) use write::{
+    add, comments, edit, may_write, me, newest_status, resolve, set_status, summarize,
+};
 
 use super::address::ForgeProject;
 use super::client::{ApiDocument, Pages, is_too_large};
 use super::ticket::ticket;
 use super::{
-    Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest,
-    PullState, PullTip, Reads,
+    Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT,
+    MOST_PULLS, PullRequest, PullState, PullTip, Reads,
 };
 use crate::context::Ticket;
 use crate::http::{Cause, Failure, HeaderMap, Limits};
@@ -26,8 +29,8 @@ pub(super) const JOB_TOKEN: (&str, &str) = ("job-token", "");
 pub(super) const JOB_VARIABLE: &str = "CI_JOB_TOKEN";
 pub(super) const HEADERS: &[(&str, &str)] = &[("accept", "application/json")];
 
-/// Items of a page, and smaller numbers for pages that exceed the size limit: a note has up to a megabyte. Each number
-/// divides the previous one.
+/// Items of a page, and smaller numbers for pages that exceed the size limit: a note has up to a
+/// megabyte. Each number divides the previous one.
 const SIZES: [usize; 3] = [100, 10, 1];
 /// Pages of a list, at most, even if they are almost empty.
 const MOST_PAGES: usize = 300;
@@ -39,7 +42,11 @@ fn path(forge: &Forge, rest: &[&str]) -> Vec<String> {
 
 /// Returns the path of a resource of a project with this path or number.
 fn path_of(project: &str, rest: &[&str]) -> Vec<String> {
-    ["projects", project].iter().chain(rest).map(|part| (*part).to_owned()).collect()
+    ["projects", project]
+        .iter()
+        .chain(rest)
+        .map(|part| (*part).to_owned())
+        .collect()
 }
 
 /// Converts a path to the form that the client takes.
@@ -54,8 +61,8 @@ fn is_of_job(forge: &Forge) -> bool {
 
 /// Reads a list, `most` items at most.
 ///
-/// The number of the next page takes precedence over its address: a server behind a proxy may not know its own name. An
-/// address is followed only below the API's.
+/// The number of the next page takes precedence over its address: a server behind a proxy may not
+/// know its own name. An address is followed only below the API's.
 async fn pages(
     forge: &Forge,
     path: &[String],
@@ -70,8 +77,8 @@ async fn pages(
         forge.client.url(&parts(path), &query)
     };
     let (mut out, mut number, mut level) = (Pages::default(), 1, 0);
-    // While all pages so far are full, the number of a page determines the items that were read, whatever the size of
-    // the next page.
+    // While all pages so far are full, the number of a page determines the items that were read,
+    // whatever the size of the next page.
     let mut is_even = true;
     let mut url = numbered(number, SIZES[level])?;
     for _ in 0..MOST_PAGES {
@@ -89,7 +96,10 @@ async fn pages(
             // A single item exceeds the size limit. A null takes its place.
             Err(failure) if is_too_large(&failure) && is_even => {
                 out.more = true;
-                ApiDocument { value: Value::Array(vec![Value::Null]), headers: HeaderMap::new() }
+                ApiDocument {
+                    value: Value::Array(vec![Value::Null]),
+                    headers: HeaderMap::new(),
+                }
             }
             page => page?,
         };
@@ -103,14 +113,19 @@ async fn pages(
             Some(Some(next)) => Some((next, None)),
             Some(None) => None,
             None if is_unread => Some((number + 1, None)),
-            None => forge.client.next(&page.headers)?.map(|url| (number + 1, Some(url))),
+            None => forge
+                .client
+                .next(&page.headers)?
+                .map(|url| (number + 1, Some(url))),
         };
         if out.items.len() >= most {
             out.more |= out.items.len() > most || next.is_some();
             out.items.truncate(most);
             return Ok(out);
         }
-        let Some((next, address)) = next else { return Ok(out) };
+        let Some((next, address)) = next else {
+            return Ok(out);
+        };
         // After the large items, the page size grows again.
         if level > 0 && is_even && out.items.len().is_multiple_of(SIZES[level - 1]) {
             level -= 1;
@@ -128,21 +143,42 @@ async fn pages(
     Ok(out)
 }
 
-/// Reads the number of the next page. `Some(None)` means that this is the last page; `None`, that the answer has no
-/// number.
+/// Reads the number of the next page. `Some(None)` means that this is the last page; `None`, that
+/// the answer has no number.
 fn next_number(headers: &HeaderMap, number: u64) -> Result<Option<Option<u64>>, Failure> {
-    let Some(value) = headers.get("x-next-page") else { return Ok(None) };
+    let Some(value) = headers.get("x-next-page") else {
+        return Ok(None);
+    };
     match value.to_str().map(str::trim) {
         Ok("") => Ok(Some(None)),
         // Never go back: that could go on forever.
-        Ok(text) if let Some(next) = text.parse().ok().filter(|next| *next > number) => Ok(Some(Some(next))),
-        _ => Err(Failure::new(Cause::Malformed, "the next page of a list has no number that comes next")),
+        Ok(text) if let Some(next) = text.parse().ok().filter(|next| *next > number) => {
+            Ok(Some(Some(next)))
+        }
+        _ => Err(Failure::new(
+            Cause::Malformed,
+            "the next page of a list has no number that comes next",
+        )),
     }
 }
 
-pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<ListedPull>, bool), Failure> {
-    let query = [("state", "opened"), ("order_by", "created_at"), ("sort", "desc")];
-    let pages = pages(forge, &path(forge, &["merge_requests"]), &query, MOST_PULLS, limits).await?;
+pub(super) async fn list(
+    forge: &Forge,
+    limits: &Limits<'_>,
+) -> Result<(Vec<ListedPull>, bool), Failure> {
+    let query = [
+        ("state", "opened"),
+        ("order_by", "created_at"),
+        ("sort", "desc"),
+    ];
+    let pages = pages(
+        forge,
+        &path(forge, &["merge_requests"]),
+        &query,
+        MOST_PULLS,
+        limits,
+    )
+    .await?;
     let listed = pages.items.iter().map(|pull| {
         Ok(ListedPull {
             number: pull.number_at("/iid")?,
@@ -158,15 +194,32 @@ pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<List
     Ok((listed.collect::<Result<_, Failure>>()?, pages.more))
 }
 
-pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<PullRequest, Failure> {
+pub(super) async fn read(
+    forge: &Forge,
+    number: u64,
+    limits: &Limits<'_>,
+) -> Result<PullRequest, Failure> {
     let number = number.to_string();
-    let pull = forge.client.get(&parts(&path(forge, &["merge_requests", &number])), &[], limits).await?;
+    let pull = forge
+        .client
+        .get(
+            &parts(&path(forge, &["merge_requests", &number])),
+            &[],
+            limits,
+        )
+        .await?;
     if pull["diff_refs"]["head_sha"].is_null() {
-        let failure = Failure::new(Cause::Malformed, "it has no commits, or GitLab has not compared its branches yet");
+        let failure = Failure::new(
+            Cause::Malformed,
+            "it has no commits, or GitLab has not compared its branches yet",
+        );
         return Err(failure.hint("try again in a moment"));
     }
     let (commits, more_commits) = commits(forge, &number, limits).await?;
-    let (source, target) = (pull["source_project_id"].as_u64(), pull["target_project_id"].as_u64());
+    let (source, target) = (
+        pull["source_project_id"].as_u64(),
+        pull["target_project_id"].as_u64(),
+    );
     let is_fork = source != target;
     let own = Some(forge.site.project.clone());
     let head_project = match source {
@@ -190,18 +243,34 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
         is_draft: is_draft(&pull),
         is_fork,
         // Tip of the target branch when GitLab computed the diff; `base_sha` is the merge base.
-        base: PullTip { name: pull.name_at("/target_branch"), id: pull.id_at("/diff_refs/start_sha")?, project: own },
-        head: PullTip { name: pull.name_at("/source_branch"), id: pull.id_at("/sha")?, project: head_project },
+        base: PullTip {
+            name: pull.name_at("/target_branch"),
+            id: pull.id_at("/diff_refs/start_sha")?,
+            project: own,
+        },
+        head: PullTip {
+            name: pull.name_at("/source_branch"),
+            id: pull.id_at("/sha")?,
+            project: head_project,
+        },
         head_refs: vec![format!("refs/merge-requests/{number}/head")],
         commits,
         more_commits,
     })
 }
 
-/// Reads an issue. A confidential one is rejected: readers of the review may not be allowed to see it.
-pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<Option<Ticket>, Failure> {
+/// Reads an issue. A confidential one is rejected: readers of the review may not be allowed to see
+/// it.
+pub(super) async fn issue(
+    forge: &Forge,
+    number: u64,
+    limits: &Limits<'_>,
+) -> Result<Option<Ticket>, Failure> {
     let number = number.to_string();
-    let issue = forge.client.get(&parts(&path(forge, &["issues", &number])), &[], limits).await?;
+    let issue = forge
+        .client
+        .get(&parts(&path(forge, &["issues", &number])), &[], limits)
+        .await?;
     if issue["confidential"] == true {
         return Err(Failure::new(Cause::Refused, "the issue is confidential"));
     }
@@ -210,7 +279,11 @@ pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Re
 }
 
 /// Lists the commits, oldest first. The flag is true if there are more.
-async fn commits(forge: &Forge, number: &str, limits: &Limits<'_>) -> Result<(Vec<Commit>, bool), Failure> {
+async fn commits(
+    forge: &Forge,
+    number: &str,
+    limits: &Limits<'_>,
+) -> Result<(Vec<Commit>, bool), Failure> {
     let path = path(forge, &["merge_requests", number, "commits"]);
     let pages = match pages(forge, &path, &[], MOST_COMMITS, limits).await {
         Ok(pages) => pages,
@@ -222,15 +295,29 @@ async fn commits(forge: &Forge, number: &str, limits: &Limits<'_>) -> Result<(Ve
     };
     let listed = pages.items.iter().rev().map(|commit| {
         let message = commit.text_at("/message", MOST_OF_A_MESSAGE);
-        Ok(Commit { id: commit.id_at("/id")?, message })
+        Ok(Commit {
+            id: commit.id_at("/id")?,
+            message,
+        })
     });
     Ok((listed.collect::<Result<_, Failure>>()?, pages.more))
 }
 
 /// Returns the project with this number, or `None` if it is not visible.
-async fn project(forge: &Forge, id: u64, limits: &Limits<'_>) -> Result<Option<ForgeProject>, Failure> {
-    match forge.client.get(&["projects", &id.to_string()], &[], limits).await {
-        Ok(project) => Ok(ForgeProject::parse(ForgeKind::Gitlab, &project.name_at("/path_with_namespace"))),
+async fn project(
+    forge: &Forge,
+    id: u64,
+    limits: &Limits<'_>,
+) -> Result<Option<ForgeProject>, Failure> {
+    match forge
+        .client
+        .get(&["projects", &id.to_string()], &[], limits)
+        .await
+    {
+        Ok(project) => Ok(ForgeProject::parse(
+            ForgeKind::Gitlab,
+            &project.name_at("/path_with_namespace"),
+        )),
         Err(failure) if failure.status.is_some() => Ok(None),
         Err(failure) => Err(failure),
     }
@@ -238,15 +325,21 @@ async fn project(forge: &Forge, id: u64, limits: &Limits<'_>) -> Result<Option<F
 
 fn author(pull: &Value) -> String {
     // GitLab shows this account in place of a deleted one.
-    Some(pull.name_at("/author/username")).filter(|name| !name.is_empty()).unwrap_or_else(|| "ghost".to_owned())
+    Some(pull.name_at("/author/username"))
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "ghost".to_owned())
 }
 
-/// Returns true if a merge request is a draft: by its field, or by its title if the server is too old to have the
-/// field.
+/// Returns true if a merge request is a draft: by its field, or by its title if the server is too
+/// old to have the field.
 fn is_draft(pull: &Value) -> bool {
     const SIGNS: [&str; 5] = ["draft:", "[draft]", "(draft)", "wip:", "[wip]"];
     let title = pull.name_at("/title").to_ascii_lowercase();
-    match pull.get("draft").or_else(|| pull.get("work_in_progress")).and_then(Value::as_bool) {
+    match pull
+        .get("draft")
+        .or_else(|| pull.get("work_in_progress"))
+        .and_then(Value::as_bool)
+    {
         Some(is_draft) => is_draft,
         None => SIGNS.iter().any(|sign| title.starts_with(sign)),
     }

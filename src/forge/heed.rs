@@ -1,8 +1,12 @@
-//! Waives findings by replies on the forge: reads the replies, and requests the data needed to judge them.
+//! Waives findings by replies on the forge: reads the replies, and requests the data needed to
+//! judge them.
 //!
-//! [`super::commands`] decides which replies count. The number of requests is bounded, and none is sent twice.
+//! [`super::commands`] decides which replies count. The number of requests is bounded, and none is
+//! sent twice.
 
-use super::commands::{self, Authors, Commanded, CommentReply, Directive, ReplyCommand, ReplyContext, Rights};
+use super::commands::{
+    self, Authors, Commanded, CommentReply, Directive, ReplyCommand, ReplyContext, Rights,
+};
 use super::{Account, Forge, ForgeKind, PullRequest, bitbucket, github, gitlab};
 use crate::finding::Waiver;
 use crate::http::{Failure, Limits};
@@ -31,11 +35,19 @@ struct Heeded {
 }
 
 impl Forge {
-    /// Waives the findings that replies on the forge waive, and judges the review again. Adds notes for replies that do
-    /// not count.
-    pub fn heed(&self, pull: &PullRequest, review: &mut Review, on_block: OnBlock, rules: &RuleSet, stop: &Stop) {
+    /// Waives the findings that replies on the forge waive, and judges the review again. Adds notes
+    /// for replies that do not count.
+    pub fn heed(
+        &self,
+        pull: &PullRequest,
+        review: &mut Review,
+        on_block: OnBlock,
+        rules: &RuleSet,
+        stop: &Stop,
+    ) {
         if review.source.head.as_deref() != Some(pull.head.id.to_string().as_str()) {
-            let text = "replies were not read: the head of the pull request is not what was reviewed";
+            let text =
+                "replies were not read: the head of the pull request is not what was reviewed";
             return review.notes.push(Note::general(ORIGIN, text));
         }
         if !review.findings.iter().any(|f| f.counts()) {
@@ -51,33 +63,58 @@ impl Forge {
             Err(e) => return review.notes.push(Note::general(ORIGIN, e.on_one_line())),
         };
         for (fingerprint, waiver) in outcome.waivers {
-            for finding in review.findings.iter_mut().filter(|f| f.fingerprint().as_str() == fingerprint) {
+            for finding in review
+                .findings
+                .iter_mut()
+                .filter(|f| f.fingerprint().as_str() == fingerprint)
+            {
                 finding.waived = waiver.clone().or(finding.waived.take());
             }
         }
         let more = outcome.notes.len().saturating_sub(MOST_NOTES);
-        review.notes.extend(outcome.notes.into_iter().take(MOST_NOTES).map(|text| Note::general(ORIGIN, text)));
+        review.notes.extend(
+            outcome
+                .notes
+                .into_iter()
+                .take(MOST_NOTES)
+                .map(|text| Note::general(ORIGIN, text)),
+        );
         if more > 0 {
-            review.notes.push(Note::general(ORIGIN, format!("{more} more replies do not count")));
+            review.notes.push(Note::general(
+                ORIGIN,
+                format!("{more} more replies do not count"),
+            ));
         }
         review.judge_again(on_block);
     }
 
     /// Lists the replies in conversations about lines. The flag is false if there are more.
-    async fn replies(&self, pull: &PullRequest, limits: &Limits<'_>) -> Result<(Vec<CommentReply>, bool), Failure> {
+    async fn replies(
+        &self,
+        pull: &PullRequest,
+        limits: &Limits<'_>,
+    ) -> Result<(Vec<CommentReply>, bool), Failure> {
         match self.site.host.kind {
             ForgeKind::Github => github::replies(self, pull, limits).await,
             ForgeKind::Gitlab => gitlab::replies(self, pull, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::replies(self, pull, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
+                bitbucket::replies(self, pull, limits).await
+            }
         }
     }
 
     /// Returns the time when the head was pushed, or `None` if the forge does not report it.
-    async fn pushed(&self, pull: &PullRequest, limits: &Limits<'_>) -> Result<Option<Timestamp>, Failure> {
+    async fn pushed(
+        &self,
+        pull: &PullRequest,
+        limits: &Limits<'_>,
+    ) -> Result<Option<Timestamp>, Failure> {
         match self.site.host.kind {
             ForgeKind::Github => github::pushed(self, pull, limits).await,
             ForgeKind::Gitlab => gitlab::pushed(self, pull, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::pushed(self, pull, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
+                bitbucket::pushed(self, pull, limits).await
+            }
         }
     }
 
@@ -85,7 +122,9 @@ impl Forge {
         match self.site.host.kind {
             ForgeKind::Github => github::authors(self, pull, limits).await,
             ForgeKind::Gitlab => gitlab::authors(self, pull, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::authors(self, pull, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
+                bitbucket::authors(self, pull, limits).await
+            }
         }
     }
 
@@ -93,12 +132,15 @@ impl Forge {
         match self.site.host.kind {
             ForgeKind::Github => github::rights(self, account, limits).await,
             ForgeKind::Gitlab => gitlab::rights(self, account, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::rights(self, account, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
+                bitbucket::rights(self, account, limits).await
+            }
         }
     }
 }
 
-/// The state of judging a pull request's replies. Answers of the forge are cached, including failures.
+/// The state of judging a pull request's replies. Answers of the forge are cached, including
+/// failures.
 struct Judging<'a> {
     forge: &'a Forge,
     pull: &'a PullRequest,
@@ -110,7 +152,14 @@ struct Judging<'a> {
 
 impl<'a> Judging<'a> {
     fn new(forge: &'a Forge, pull: &'a PullRequest, limits: Limits<'a>) -> Self {
-        Self { forge, pull, limits, pushed: None, authors: None, rights: Vec::new() }
+        Self {
+            forge,
+            pull,
+            limits,
+            pushed: None,
+            authors: None,
+            rights: Vec::new(),
+        }
     }
 
     async fn run(&mut self, review: &Review, rules: &RuleSet) -> Result<Heeded, Failure> {
@@ -119,10 +168,16 @@ impl<'a> Judging<'a> {
         let me = forge.me(&self.limits).await?;
         let (mut replies, is_all) = forge.replies(pull, &self.limits).await?;
         replies.sort_by_key(|r| std::cmp::Reverse(r.written));
-        let known = ReplyContext { pull, me: &me, flavor: forge.flavor(), findings: &review.findings };
+        let known = ReplyContext {
+            pull,
+            me: &me,
+            flavor: forge.flavor(),
+            findings: &review.findings,
+        };
         let mut out = Heeded::default();
         if !is_all {
-            out.notes.push("not all replies were read: there are too many".to_owned());
+            out.notes
+                .push("not all replies were read: there are too many".to_owned());
         }
         let mut judged = 0;
         for reply in &replies {
@@ -133,11 +188,16 @@ impl<'a> Judging<'a> {
             };
             judged += 1;
             if judged > MOST_REPLIES {
-                out.notes.push(format!("older replies than the newest {MOST_REPLIES} with commands do not count"));
+                out.notes.push(format!(
+                    "older replies than the newest {MOST_REPLIES} with commands do not count"
+                ));
                 break;
             }
             let verdict = match command {
-                Ok(command) => self.judge(reply, &command, &known).await.map(|finding| (finding, command)),
+                Ok(command) => self
+                    .judge(reply, &command, &known)
+                    .await
+                    .map(|finding| (finding, command)),
                 // Conversations of other accounts do not concern this program.
                 Err(_) if !reply.root.author.is(&me) => continue,
                 Err(why) => Err(why),
@@ -145,7 +205,11 @@ impl<'a> Judging<'a> {
             match verdict {
                 Ok((fingerprint, command)) => out.count(reply, &command, fingerprint, rules),
                 Err(why) => {
-                    out.notes.push(format!("a reply by {} does not count: {why} ({})", shown(reply), reply.link));
+                    out.notes.push(format!(
+                        "a reply by {} does not count: {why} ({})",
+                        shown(reply),
+                        reply.link
+                    ));
                 }
             }
         }
@@ -175,7 +239,9 @@ impl<'a> Judging<'a> {
     async fn pushed(&mut self) -> Result<Option<Timestamp>, String> {
         if self.pushed.is_none() {
             let asked = self.forge.pushed(self.pull, &self.limits).await;
-            self.pushed = Some(asked.map_err(|f| format!("the push of the head cannot be read: {}", f.message)));
+            self.pushed = Some(
+                asked.map_err(|f| format!("the push of the head cannot be read: {}", f.message)),
+            );
         }
         self.pushed.clone().unwrap_or(Ok(None))
     }
@@ -183,7 +249,10 @@ impl<'a> Judging<'a> {
     async fn authors(&mut self) -> Result<&Authors, String> {
         if self.authors.is_none() {
             let asked = self.forge.authors(self.pull, &self.limits).await;
-            self.authors = Some(asked.map_err(|f| format!("the authors of the change cannot be read: {}", f.message)));
+            self.authors =
+                Some(asked.map_err(|f| {
+                    format!("the authors of the change cannot be read: {}", f.message)
+                }));
         }
         match &self.authors {
             Some(Ok(authors)) => Ok(authors),
@@ -197,12 +266,17 @@ impl<'a> Judging<'a> {
             return known.clone();
         }
         if self.rights.len() >= MOST_ACCOUNTS {
-            return Err(format!("the rights of more than {MOST_ACCOUNTS} accounts are not asked for"));
+            return Err(format!(
+                "the rights of more than {MOST_ACCOUNTS} accounts are not asked for"
+            ));
         }
         let answer = match self.forge.rights(account, &self.limits).await {
             Ok(Rights::Maintains) => Ok(()),
             Ok(Rights::Lacks(why)) => Err(why),
-            Err(failure) => Err(format!("the rights of its author cannot be read: {}", failure.message)),
+            Err(failure) => Err(format!(
+                "the rights of its author cannot be read: {}",
+                failure.message
+            )),
         };
         self.rights.push((account.clone(), answer.clone()));
         answer
@@ -211,26 +285,44 @@ impl<'a> Judging<'a> {
 
 impl Heeded {
     /// Counts a reply. Replies come newest first, and the newest about a finding decides.
-    fn count(&mut self, reply: &CommentReply, command: &ReplyCommand, fingerprint: String, rules: &RuleSet) {
+    fn count(
+        &mut self,
+        reply: &CommentReply,
+        command: &ReplyCommand,
+        fingerprint: String,
+        rules: &RuleSet,
+    ) {
         if self.waivers.iter().any(|(known, _)| *known == fingerprint) {
             return;
         }
         let reason = match &command.order {
             Directive::Accept => {
-                self.notes.push(format!("{} accepted the finding {fingerprint} ({})", shown(reply), reply.link));
+                self.notes.push(format!(
+                    "{} accepted the finding {fingerprint} ({})",
+                    shown(reply),
+                    reply.link
+                ));
                 return self.waivers.push((fingerprint, None));
             }
             Directive::Reject(reason) => reason.clone(),
             Directive::Defer(date, reason) => deferred(*date, reason),
         };
         let link = Some(reply.link.clone()).filter(|link| !link.is_empty());
-        let waiver = Waiver { reason: rules.masked(&reason), actor: shown(reply), link };
+        let waiver = Waiver {
+            reason: rules.masked(&reason),
+            actor: shown(reply),
+            link,
+        };
         self.waivers.push((fingerprint, Some(waiver)));
     }
 }
 
 fn deferred(date: Date, reason: &str) -> String {
-    if reason.is_empty() { format!("deferred until {date}") } else { format!("deferred until {date}: {reason}") }
+    if reason.is_empty() {
+        format!("deferred until {date}")
+    } else {
+        format!("deferred until {date}: {reason}")
+    }
 }
 
 /// Returns the name of a reply's author for display.

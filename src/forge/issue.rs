@@ -26,13 +26,34 @@ struct OpenedIssues {
 
 impl Trackers for Issues {
     fn open(&self, desk: &TrackerDesk<'_>) -> Result<Option<Box<dyn Tracker>>, String> {
-        let operator = Operator { policy: desk.policy, env: desk.env, top: desk.top };
+        let operator = Operator {
+            policy: desk.policy,
+            env: desk.env,
+            top: desk.top,
+        };
         let hosts = Hosts::of(&operator).map_err(|e| reason(&e))?;
-        let Some(site) = desk.remotes.iter().find_map(|url| hosts.site_of_remote(url)) else { return Ok(None) };
+        let Some(site) = desk
+            .remotes
+            .iter()
+            .find_map(|url| hosts.site_of_remote(url))
+        else {
+            return Ok(None);
+        };
         let home = home(&site);
         let forge = Forge::open(site, &hosts, &operator).map_err(|e| reason(&e))?;
-        let (policy, env, top) = (desk.policy.clone(), desk.env.clone(), desk.top.map(PathBuf::from));
-        Ok(Some(Box::new(OpenedIssues { home, forge, hosts, policy, env, top })))
+        let (policy, env, top) = (
+            desk.policy.clone(),
+            desk.env.clone(),
+            desk.top.map(PathBuf::from),
+        );
+        Ok(Some(Box::new(OpenedIssues {
+            home,
+            forge,
+            hosts,
+            policy,
+            env,
+            top,
+        })))
     }
 }
 
@@ -46,11 +67,19 @@ impl Tracker for OpenedIssues {
     }
 
     fn read(&self, wanted: &WantedIssue<'_>) -> Result<Option<Ticket>, String> {
-        let Some(project) = wanted.project else { return self.forge.issue(wanted).map_err(|e| reason(&e)) };
+        let Some(project) = wanted.project else {
+            return self.forge.issue(wanted).map_err(|e| reason(&e));
+        };
         let host = self.forge.site.host.clone();
-        let project = ForgeProject::parse(host.kind, project).ok_or_else(|| format!("{project} is not a project"))?;
-        let operator = Operator { policy: &self.policy, env: &self.env, top: self.top.as_deref() };
-        let forge = Forge::open(Site { host, project }, &self.hosts, &operator).map_err(|e| reason(&e))?;
+        let project = ForgeProject::parse(host.kind, project)
+            .ok_or_else(|| format!("{project} is not a project"))?;
+        let operator = Operator {
+            policy: &self.policy,
+            env: &self.env,
+            top: self.top.as_deref(),
+        };
+        let forge =
+            Forge::open(Site { host, project }, &self.hosts, &operator).map_err(|e| reason(&e))?;
         forge.issue(wanted).map_err(|e| reason(&e))
     }
 }
@@ -81,16 +110,27 @@ impl Forge {
     ///
     /// As [`Forge::list`].
     fn issue(&self, wanted: &WantedIssue<'_>) -> crate::error::Result<Option<Ticket>> {
-        let WantedIssue { number, deadline, stop, .. } = *wanted;
-        self.wait(stop, &format!("issue #{number} cannot be read"), async |_| {
-            let limits = Limits::new(deadline, stop);
-            self.client.ready(&limits).await?;
-            match self.site.host.kind {
-                ForgeKind::Github => github::issue(self, number, &limits).await,
-                ForgeKind::Gitlab => gitlab::issue(self, number, &limits).await,
-                ForgeKind::BitbucketCloud => bitbucket::issue(self, number, &limits).await.map(Some),
-                ForgeKind::BitbucketServer => Ok(None),
-            }
-        })
+        let WantedIssue {
+            number,
+            deadline,
+            stop,
+            ..
+        } = *wanted;
+        self.wait(
+            stop,
+            &format!("issue #{number} cannot be read"),
+            async |_| {
+                let limits = Limits::new(deadline, stop);
+                self.client.ready(&limits).await?;
+                match self.site.host.kind {
+                    ForgeKind::Github => github::issue(self, number, &limits).await,
+                    ForgeKind::Gitlab => gitlab::issue(self, number, &limits).await,
+                    ForgeKind::BitbucketCloud => {
+                        bitbucket::issue(self, number, &limits).await.map(Some)
+                    }
+                    ForgeKind::BitbucketServer => Ok(None),
+                }
+            },
+        )
     }
 }

@@ -46,9 +46,21 @@ impl ShownLines {
     #[must_use]
     pub fn and(mut self, all: &[Numbers]) -> Self {
         for numbers in all {
-            let Some(path) = text_of(&numbers.new) else { continue };
-            let hunks = numbers.hunks.iter().map(|runs| runs.iter().flat_map(lines_of).collect()).collect();
-            self.0.insert(path, ShownFile { old: numbers.old.as_ref().and_then(text_of), hunks });
+            let Some(path) = text_of(&numbers.new) else {
+                continue;
+            };
+            let hunks = numbers
+                .hunks
+                .iter()
+                .map(|runs| runs.iter().flat_map(lines_of).collect())
+                .collect();
+            self.0.insert(
+                path,
+                ShownFile {
+                    old: numbers.old.as_ref().and_then(text_of),
+                    hunks,
+                },
+            );
         }
         self
     }
@@ -59,9 +71,17 @@ impl ShownLines {
         let all = Record::read(&record.text).unwrap_or_default();
         // A pull request shows the net change.
         for (_, change) in all.into_iter().filter(|(commit, _)| commit.is_none()) {
-            let (Some(text), Some(new)) = (change.text(), &change.entry.new) else { continue };
-            let Ok(path) = String::from_utf8(new.path.as_bytes().to_vec()) else { continue };
-            let old = change.entry.old.as_ref().and_then(|s| String::from_utf8(s.path.as_bytes().to_vec()).ok());
+            let (Some(text), Some(new)) = (change.text(), &change.entry.new) else {
+                continue;
+            };
+            let Ok(path) = String::from_utf8(new.path.as_bytes().to_vec()) else {
+                continue;
+            };
+            let old = change
+                .entry
+                .old
+                .as_ref()
+                .and_then(|s| String::from_utf8(s.path.as_bytes().to_vec()).ok());
             let mut hunks = Vec::new();
             for hunk in &text.hunks {
                 let mut lines = Vec::new();
@@ -71,8 +91,15 @@ impl ShownLines {
                         behind = old.get();
                     }
                     if let Some(new) = line.new {
-                        let old = line.old.filter(|_| line.kind == LineKind::Context).map(|n| n.get());
-                        lines.push(NewSideLine { new: new.get(), old, behind });
+                        let old = line
+                            .old
+                            .filter(|_| line.kind == LineKind::Context)
+                            .map(|n| n.get());
+                        lines.push(NewSideLine {
+                            new: new.get(),
+                            old,
+                            behind,
+                        });
                     }
                 }
                 hunks.push(lines);
@@ -82,19 +109,29 @@ impl ShownLines {
         Self(out)
     }
 
-    /// Finds the position for a comment on lines of a file: as many of them as one hunk shows, preferring added lines.
-    /// Returns `None` if none of the lines is shown.
+    /// Finds the position for a comment on lines of a file: as many of them as one hunk shows,
+    /// preferring added lines. Returns `None` if none of the lines is shown.
     pub fn spot(&self, path: &str, span: LineSpan) -> Option<CommentSpot> {
         let file = self.0.get(path)?;
         let (first, last) = (span.first.get(), span.last.get());
-        let shown = file
-            .hunks
-            .iter()
-            .map(|h| h.iter().filter(|at| (first..=last).contains(&at.new)).copied().collect::<Vec<_>>());
-        let best = shown.filter(|h| !h.is_empty()).max_by_key(|h| h.iter().filter(|at| at.old.is_none()).count())?;
+        let shown = file.hunks.iter().map(|h| {
+            h.iter()
+                .filter(|at| (first..=last).contains(&at.new))
+                .copied()
+                .collect::<Vec<_>>()
+        });
+        let best = shown
+            .filter(|h| !h.is_empty())
+            .max_by_key(|h| h.iter().filter(|at| at.old.is_none()).count())?;
         let (from, to) = (*best.first()?, *best.last()?);
         let whole = from.new == first && to.new == last;
-        Some(CommentSpot { path: path.to_owned(), old_path: file.old.clone(), first: from, last: to, whole })
+        Some(CommentSpot {
+            path: path.to_owned(),
+            old_path: file.old.clone(),
+            first: from,
+            last: to,
+            whole,
+        })
     }
 }
 
@@ -106,8 +143,16 @@ fn text_of(path: &RepoPath) -> Option<String> {
 /// Returns the lines of a run.
 fn lines_of(run: &Run) -> impl Iterator<Item = NewSideLine> {
     (0..run.count).map(|i| match run.is_added {
-        true => NewSideLine { new: run.new + i, old: None, behind: run.old },
-        false => NewSideLine { new: run.new + i, old: Some(run.old + i), behind: run.old + i },
+        true => NewSideLine {
+            new: run.new + i,
+            old: None,
+            behind: run.old,
+        },
+        false => NewSideLine {
+            new: run.new + i,
+            old: Some(run.old + i),
+            behind: run.old + i,
+        },
     })
 }
 
@@ -124,9 +169,19 @@ mod tests {
         diff --git a/gone.rs b/gone.rs\ndeleted file mode 100644\n--- a/gone.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n";
 
     fn spot(path: &str, first: u32, last: u32) -> Option<(NewSideLine, NewSideLine, bool)> {
-        let lines = ShownLines::of(&Record { text: CHANGE.as_bytes().to_vec(), left_out: Vec::new() });
+        let lines = ShownLines::of(&Record {
+            text: CHANGE.as_bytes().to_vec(),
+            left_out: Vec::new(),
+        });
         let (first, last) = (LineNo::new(first).unwrap(), LineNo::new(last).unwrap());
-        let spot = lines.spot(path, LineSpan { first, last, columns: None })?;
+        let spot = lines.spot(
+            path,
+            LineSpan {
+                first,
+                last,
+                columns: None,
+            },
+        )?;
         Some((spot.first, spot.last, spot.whole))
     }
 
@@ -135,18 +190,42 @@ mod tests {
         fn at(new: u32, old: Option<u32>, behind: u32) -> NewSideLine {
             NewSideLine { new, old, behind }
         }
-        assert_eq!(spot("new.rs", 11, 11), Some((at(11, None, 11), at(11, None, 11), true)));
-        assert_eq!(spot("new.rs", 10, 12), Some((at(10, Some(10), 10), at(12, None, 11), true)));
-        assert_eq!(spot("new.rs", 13, 13), Some((at(13, Some(12), 12), at(13, Some(12), 12), true)));
+        assert_eq!(
+            spot("new.rs", 11, 11),
+            Some((at(11, None, 11), at(11, None, 11), true))
+        );
+        assert_eq!(
+            spot("new.rs", 10, 12),
+            Some((at(10, Some(10), 10), at(12, None, 11), true))
+        );
+        assert_eq!(
+            spot("new.rs", 13, 13),
+            Some((at(13, Some(12), 12), at(13, Some(12), 12), true))
+        );
         // Limited to shown lines; of two hunks, the one with more added lines.
-        assert_eq!(spot("new.rs", 5, 11).map(|s| (s.0.new, s.1.new, s.2)), Some((10, 11, false)));
-        assert_eq!(spot("new.rs", 12, 60).map(|s| (s.0.new, s.1.new, s.2)), Some((51, 53, false)));
-        assert_eq!(spot("add.rs", 2, 2), Some((at(2, None, 0), at(2, None, 0), true)));
+        assert_eq!(
+            spot("new.rs", 5, 11).map(|s| (s.0.new, s.1.new, s.2)),
+            Some((10, 11, false))
+        );
+        assert_eq!(
+            spot("new.rs", 12, 60).map(|s| (s.0.new, s.1.new, s.2)),
+            Some((51, 53, false))
+        );
+        assert_eq!(
+            spot("add.rs", 2, 2),
+            Some((at(2, None, 0), at(2, None, 0), true))
+        );
     }
 
     #[test]
     fn what_is_not_shown_has_no_place() {
-        for (path, line) in [("new.rs", 9), ("new.rs", 30), ("old.rs", 10), ("gone.rs", 1), ("other.rs", 1)] {
+        for (path, line) in [
+            ("new.rs", 9),
+            ("new.rs", 30),
+            ("old.rs", 10),
+            ("gone.rs", 1),
+            ("other.rs", 1),
+        ] {
             assert_eq!(spot(path, line, line), None, "{path}:{line}");
         }
     }

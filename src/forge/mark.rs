@@ -1,7 +1,7 @@
 //! Marks, by which this program recognizes its own comments. Pure.
 //!
-//! A mark is the last line of a comment and is not shown. It counts only in comments of the token's own account
-//! (see [`super::publish`]), because any account can write one.
+//! A mark is the last line of a comment and is not shown. It counts only in comments of the token's
+//! own account (see [`super::publish`]), because any account can write one.
 
 use crate::hex;
 use sha2::{Digest as _, Sha256};
@@ -13,7 +13,8 @@ const HEAD: &str = "claude-reviewer:1";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommentMark {
     pub about: MarkSubject,
-    /// Digest of the text above the mark. The text itself is not compared, since forges may normalize it.
+    /// Digest of the text above the mark. The text itself is not compared, since forges may
+    /// normalize it.
     pub digest: String,
 }
 
@@ -51,7 +52,10 @@ impl CommentMark {
     /// Returns the mark for a text, or for the part of it that counts.
     pub fn of(about: MarkSubject, text: &str) -> Self {
         let hash = Sha256::digest(text.trim().as_bytes());
-        Self { about, digest: hex::encode(&hash[..8]) }
+        Self {
+            about,
+            digest: hex::encode(&hash[..8]),
+        }
     }
 
     /// Appends the mark to its text.
@@ -59,13 +63,21 @@ impl CommentMark {
         let (open, close) = form.brackets();
         let about = match &self.about {
             MarkSubject::Summary => "summary".to_owned(),
-            MarkSubject::Finding { fingerprint, by, ended } => {
+            MarkSubject::Finding {
+                fingerprint,
+                by,
+                ended,
+            } => {
                 let by = if *by == By::Rules { "rules" } else { "model" };
                 let ended = if *ended { " ended" } else { "" };
                 format!("finding={fingerprint} by={by}{ended}")
             }
         };
-        format!("{}\n\n{open}{HEAD} {about} digest={}{close}", text.trim(), self.digest)
+        format!(
+            "{}\n\n{open}{HEAD} {about} digest={}{close}",
+            text.trim(),
+            self.digest
+        )
     }
 
     /// Returns the text above the mark of a comment, or `None` if it has no mark.
@@ -77,10 +89,12 @@ impl CommentMark {
     /// Reads the mark of a comment, or `None` if it has none, or one of another version.
     pub fn read(comment: &str) -> Option<Self> {
         let line = comment.trim_end().lines().next_back()?.trim();
-        let inside = [MarkForm::Html, MarkForm::Link].into_iter().find_map(|form| {
-            let (open, close) = form.brackets();
-            line.strip_prefix(open)?.strip_suffix(close)
-        })?;
+        let inside = [MarkForm::Html, MarkForm::Link]
+            .into_iter()
+            .find_map(|form| {
+                let (open, close) = form.brackets();
+                line.strip_prefix(open)?.strip_suffix(close)
+            })?;
         let mut words = inside.strip_prefix(HEAD)?.strip_prefix(' ')?.split(' ');
         let about = words.next()?;
         let about = match about.strip_prefix("finding=") {
@@ -97,7 +111,11 @@ impl CommentMark {
                 if ended {
                     words = rest;
                 }
-                MarkSubject::Finding { fingerprint: digits(fingerprint, 32)?, by, ended }
+                MarkSubject::Finding {
+                    fingerprint: digits(fingerprint, 32)?,
+                    by,
+                    ended,
+                }
             }
         };
         let digest = digits(words.next()?.strip_prefix("digest=")?, 16)?;
@@ -106,7 +124,10 @@ impl CommentMark {
 }
 
 fn digits(text: &str, count: usize) -> Option<String> {
-    let fits = text.len() == count && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    let fits = text.len() == count
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
     fits.then(|| text.to_owned())
 }
 
@@ -124,7 +145,11 @@ mod tests {
     use super::{By, CommentMark, MarkForm, MarkSubject};
 
     fn finding(ended: bool) -> MarkSubject {
-        MarkSubject::Finding { fingerprint: "0123456789abcdef".repeat(2), by: By::Model, ended }
+        MarkSubject::Finding {
+            fingerprint: "0123456789abcdef".repeat(2),
+            by: By::Model,
+            ended,
+        }
     }
 
     #[test]

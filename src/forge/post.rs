@@ -35,11 +35,13 @@ pub struct PublishRequest<'a> {
 /// The result of publishing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Posted {
-    /// Numbers of comments on lines that are new, have a new text, or say that their finding is gone.
+    /// Numbers of comments on lines that are new, have a new text, or say that their finding is
+    /// gone.
     pub new: usize,
     pub changed: usize,
     pub ended: usize,
-    /// Number of findings without a comment on a line, because the forge rejected it or there are too many.
+    /// Number of findings without a comment on a line, because the forge rejected it or there are
+    /// too many.
     pub elsewhere: usize,
     /// Whether the summary and the status were written.
     pub summary: bool,
@@ -63,12 +65,28 @@ impl Forge {
     /// # Errors
     ///
     /// As [`Forge::publish`].
-    fn reviewed(&self, number: u64, order: &PublishRequest<'_>, what: &str, stop: &Stop) -> Result<PullRequest> {
-        let command = order.again.map_or_else(|| format!("claude-reviewer review pr {number}"), str::to_owned);
+    fn reviewed(
+        &self,
+        number: u64,
+        order: &PublishRequest<'_>,
+        what: &str,
+        stop: &Stop,
+    ) -> Result<PullRequest> {
+        let command = order.again.map_or_else(
+            || format!("claude-reviewer review pr {number}"),
+            str::to_owned,
+        );
         let again = format!("review it again: {command}");
-        let reviewed = order.review.source.head.as_deref().and_then(ObjectId::from_hex);
+        let reviewed = order
+            .review
+            .source
+            .head
+            .as_deref()
+            .and_then(ObjectId::from_hex);
         let Some(reviewed) = reviewed else {
-            let message = format!("{what}: the last round of the review is not of a commit of the pull request");
+            let message = format!(
+                "{what}: the last round of the review is not of a commit of the pull request"
+            );
             return Err(Error::incomplete(message).hint(again));
         };
         let pull = self.wait(stop, what, async |limits| {
@@ -83,17 +101,27 @@ impl Forge {
             self.read_one(number, &limits).await
         })?;
         if pull.head.id != reviewed {
-            let message =
-                format!("{what}: its head is {} now, and {} was reviewed", pull.head.id.short(), reviewed.short());
+            let message = format!(
+                "{what}: its head is {} now, and {} was reviewed",
+                pull.head.id.short(),
+                reviewed.short()
+            );
             return Err(Error::incomplete(message).hint(again));
         }
-        // Each base has its own policy: the result for one base would be published under the status name of another.
+        // Each base has its own policy: the result for one base would be published under the status
+        // name of another.
         if pull.base.name != order.base {
-            let message = format!("{what}: it now targets {}, but was reviewed against {}", pull.base.name, order.base);
+            let message = format!(
+                "{what}: it now targets {}, but was reviewed against {}",
+                pull.base.name, order.base
+            );
             return Err(Error::incomplete(message).hint(again));
         }
         if pull.state != PullState::Open {
-            return Err(Error::incomplete(format!("{what}: it is {}", pull.state.name())));
+            return Err(Error::incomplete(format!(
+                "{what}: it is {}",
+                pull.state.name()
+            )));
         }
         Ok(pull)
     }
@@ -102,27 +130,44 @@ impl Forge {
     ///
     /// # Errors
     ///
-    /// Nothing was written: the forge is not reachable, the token has no write access, or the pull request has another
-    /// head or base than the review. Later failures are in [`Posted::failed`].
+    /// Nothing was written: the forge is not reachable, the token has no write access, or the pull
+    /// request has another head or base than the review. Later failures are in [`Posted::failed`].
     pub fn publish(&self, number: u64, order: &PublishRequest<'_>, stop: &Stop) -> Result<Posted> {
         // Readers of the page may not be allowed to read the tickets.
         let screened = crate::report::for_forge(order.review);
         let selection = screened_selection(order);
-        let order = &PublishRequest { review: &screened, selection: &selection, ..*order };
+        let order = &PublishRequest {
+            review: &screened,
+            selection: &selection,
+            ..*order
+        };
         let what = format!("the review of pull request #{number} cannot be published");
         let pull = self.reviewed(number, order, &what, stop)?;
         let mut posted = Posted::default();
-        // The status comes first and with its own time limit: no number of comments on a pull request can delay it.
+        // The status comes first and with its own time limit: no number of comments on a pull
+        // request can delay it.
         if order.parts.status {
             posted = self.wait(stop, &what, async |limits| {
-                let mut posting = Posting { forge: self, pull: &pull, order, limits, posted };
+                let mut posting = Posting {
+                    forge: self,
+                    pull: &pull,
+                    order,
+                    limits,
+                    posted,
+                };
                 posting.light().await;
                 Ok(posting.posted)
             })?;
         }
         if order.parts.comments || order.parts.summary {
             posted = self.wait(stop, &what, async |limits| {
-                let mut posting = Posting { forge: self, pull: &pull, order, limits, posted };
+                let mut posting = Posting {
+                    forge: self,
+                    pull: &pull,
+                    order,
+                    limits,
+                    posted,
+                };
                 posting.talk().await;
                 Ok(posting.posted)
             })?;
@@ -130,16 +175,28 @@ impl Forge {
         Ok(posted)
     }
 
-    /// Returns what [`Forge::publish`] would write, one line each, and what it could not write. Writes nothing.
+    /// Returns what [`Forge::publish`] would write, one line each, and what it could not write.
+    /// Writes nothing.
     ///
     /// # Errors
     ///
     /// As [`Forge::publish`]; also if the comments cannot be read.
-    pub fn preview(&self, number: u64, order: &PublishRequest<'_>, stop: &Stop) -> Result<(Vec<String>, Vec<String>)> {
+    pub fn preview(
+        &self,
+        number: u64,
+        order: &PublishRequest<'_>,
+        stop: &Stop,
+    ) -> Result<(Vec<String>, Vec<String>)> {
         let what = format!("the review of pull request #{number} cannot be published");
         let pull = self.reviewed(number, order, &what, stop)?;
         self.wait(stop, &what, async |limits| {
-            let mut posting = Posting { forge: self, pull: &pull, order, limits, posted: Posted::default() };
+            let mut posting = Posting {
+                forge: self,
+                pull: &pull,
+                order,
+                limits,
+                posted: Posted::default(),
+            };
             let mut lines = Vec::new();
             if order.parts.comments || order.parts.summary {
                 let plan = posting.plan().await?;
@@ -147,7 +204,11 @@ impl Forge {
                 lines.extend(plan.lines());
             }
             if let Some(status) = posting.new_status().await {
-                lines.push(format!("status   {}: {}", publish::context(&pull.base.name), status.description));
+                lines.push(format!(
+                    "status   {}: {}",
+                    publish::context(&pull.base.name),
+                    status.description
+                ));
             }
             Ok((lines, posting.posted.failed))
         })
@@ -172,7 +233,9 @@ impl Forge {
         match self.site.host.kind {
             ForgeKind::Github => github::me(self, limits).await,
             ForgeKind::Gitlab => gitlab::me(self, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::me(self, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
+                bitbucket::me(self, limits).await
+            }
         }
     }
 
@@ -185,7 +248,9 @@ impl Forge {
         match self.site.host.kind {
             ForgeKind::Github => github::comments(self, pull, limits).await,
             ForgeKind::Gitlab => gitlab::comments(self, pull, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::comments(self, pull, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
+                bitbucket::comments(self, pull, limits).await
+            }
         }
     }
 
@@ -194,7 +259,9 @@ impl Forge {
         match self.site.host.kind {
             ForgeKind::Github => github::add(self, pull, inline, limits).await,
             ForgeKind::Gitlab => gitlab::add(self, pull, inline, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::add(self, pull, inline, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
+                bitbucket::add(self, pull, inline, limits).await
+            }
         }
     }
 
@@ -233,7 +300,12 @@ impl Forge {
     }
 
     /// Writes a comment about the pull request as a whole.
-    async fn summarize(&self, pull: &PullRequest, body: &str, limits: &Limits<'_>) -> std::result::Result<(), Failure> {
+    async fn summarize(
+        &self,
+        pull: &PullRequest,
+        body: &str,
+        limits: &Limits<'_>,
+    ) -> std::result::Result<(), Failure> {
         match self.site.host.kind {
             ForgeKind::Github => github::summarize(self, pull, body, limits).await,
             ForgeKind::Gitlab => gitlab::summarize(self, pull, body, limits).await,
@@ -251,11 +323,20 @@ impl Forge {
     ) -> std::result::Result<Option<Set>, Failure> {
         match self.site.host.kind {
             ForgeKind::Github => {
-                github::newest_status(self, pull.head.id, &publish::context(&pull.base.name), limits).await
+                github::newest_status(
+                    self,
+                    pull.head.id,
+                    &publish::context(&pull.base.name),
+                    limits,
+                )
+                .await
             }
-            ForgeKind::Gitlab => gitlab::newest_status(self, pull, &publish::context(&pull.base.name), limits).await,
+            ForgeKind::Gitlab => {
+                gitlab::newest_status(self, pull, &publish::context(&pull.base.name), limits).await
+            }
             ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::newest_status(self, pull, &publish::context(&pull.base.name), limits).await
+                bitbucket::newest_status(self, pull, &publish::context(&pull.base.name), limits)
+                    .await
             }
         }
     }
@@ -268,13 +349,34 @@ impl Forge {
     ) -> std::result::Result<(), Failure> {
         match self.site.host.kind {
             ForgeKind::Github => {
-                github::set_status(self, pull.head.id, &publish::context(&pull.base.name), status, limits).await
+                github::set_status(
+                    self,
+                    pull.head.id,
+                    &publish::context(&pull.base.name),
+                    status,
+                    limits,
+                )
+                .await
             }
             ForgeKind::Gitlab => {
-                gitlab::set_status(self, pull, &publish::context(&pull.base.name), status, limits).await
+                gitlab::set_status(
+                    self,
+                    pull,
+                    &publish::context(&pull.base.name),
+                    status,
+                    limits,
+                )
+                .await
             }
             ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::set_status(self, pull, &publish::context(&pull.base.name), status, limits).await
+                bitbucket::set_status(
+                    self,
+                    pull,
+                    &publish::context(&pull.base.name),
+                    status,
+                    limits,
+                )
+                .await
             }
         }
     }
@@ -340,32 +442,54 @@ impl Posting<'_> {
             let added = forge.add(pull, &plan.inline, &self.limits).await;
             self.posted.new = added.placed;
             self.posted.elsewhere += added.unplaced.len();
-            nowhere += added.unplaced.iter().filter(|i| plan.inline.get(**i).is_some_and(|c| c.blocks)).count();
+            nowhere += added
+                .unplaced
+                .iter()
+                .filter(|i| plan.inline.get(**i).is_some_and(|c| c.blocks))
+                .count();
             if let Some(failure) = added.failure {
                 let missing = plan.inline.len() - added.placed - added.unplaced.len();
-                self.fails(&format!("{missing} of {} comments on lines", plan.inline.len()), failure);
+                self.fails(
+                    &format!("{missing} of {} comments on lines", plan.inline.len()),
+                    failure,
+                );
             }
         }
         for (i, edit) in plan.edits.iter().enumerate() {
             if let Err(over) = self.limits.check() {
-                self.fails(&format!("{} of {} changes of comments", plan.edits.len() - i, plan.edits.len()), over);
+                self.fails(
+                    &format!(
+                        "{} of {} changes of comments",
+                        plan.edits.len() - i,
+                        plan.edits.len()
+                    ),
+                    over,
+                );
                 break;
             }
             // Resolve before changing the text: if this fails, the next run tries again.
             if let Some(resolved) = edit.resolve
-                && let Err(failure) = forge.resolve(pull, &edit.comment, resolved, &self.limits).await
+                && let Err(failure) = forge
+                    .resolve(pull, &edit.comment, resolved, &self.limits)
+                    .await
             {
                 let is_denied = matches!(failure.cause, Cause::Refused | Cause::Setup);
                 if !is_denied || failure.retry_after.is_some() {
                     self.fails("a conversation that is to be closed or opened", failure);
                     continue;
                 }
-                let note = format!("conversations are not closed by this token: {}", failure.message);
+                let note = format!(
+                    "conversations are not closed by this token: {}",
+                    failure.message
+                );
                 if !self.posted.notes.contains(&note) {
                     self.posted.notes.push(note);
                 }
             }
-            if let Err(failure) = forge.edit(pull, &edit.comment, &edit.body, &self.limits).await {
+            if let Err(failure) = forge
+                .edit(pull, &edit.comment, &edit.body, &self.limits)
+                .await
+            {
                 self.fails("a comment", failure);
                 continue;
             }
@@ -382,8 +506,16 @@ impl Posting<'_> {
             }
         }
         if nowhere > 0 && !self.order.parts.summary {
-            let one = if nowhere == 1 { "1 finding that blocks has" } else { "findings that block have" };
-            let count = if nowhere == 1 { String::new() } else { format!("{nowhere} ") };
+            let one = if nowhere == 1 {
+                "1 finding that blocks has"
+            } else {
+                "findings that block have"
+            };
+            let count = if nowhere == 1 {
+                String::new()
+            } else {
+                format!("{nowhere} ")
+            };
             self.posted.failed.push(format!(
                 "comments on lines: {count}{one} no place on the page: post the summary too, which names all"
             ));
@@ -392,14 +524,21 @@ impl Posting<'_> {
 
     /// Sets the status unless the same one exists.
     async fn light(&mut self) {
-        let Some(status) = self.new_status().await else { return };
-        match self.forge.set_status(self.pull, &status, &self.limits).await {
+        let Some(status) = self.new_status().await else {
+            return;
+        };
+        match self
+            .forge
+            .set_status(self.pull, &status, &self.limits)
+            .await
+        {
             Ok(()) => self.posted.status = true,
             Err(failure) => self.fails("the status", failure),
         }
     }
 
-    /// Returns the status to set, or `None` if it exists, is not requested, or the review is of a part of the change.
+    /// Returns the status to set, or `None` if it exists, is not requested, or the review is of a
+    /// part of the change.
     async fn new_status(&mut self) -> Option<CommitStatus> {
         if !self.order.parts.status {
             return None;
@@ -410,10 +549,16 @@ impl Posting<'_> {
         }
         let status = publish::status(self.order.review);
         // If the existing status is unknown, the same one may be set again.
-        let there = self.forge.newest_status(self.pull, &self.limits).await.ok().flatten();
+        let there = self
+            .forge
+            .newest_status(self.pull, &self.limits)
+            .await
+            .ok()
+            .flatten();
         if let Some(there) = there.filter(|there| there.status == status) {
             let is_ours = match &there.by {
-                // Its author is unknown, so it counts as this program's: only its content is compared.
+                // Its author is unknown, so it counts as this program's: only its content is
+                // compared.
                 None => true,
                 Some(by) => self.forge.me(&self.limits).await.is_ok_and(|me| by.is(&me)),
             };
@@ -425,16 +570,23 @@ impl Posting<'_> {
     }
 
     fn is_partial(&mut self, name: &str) {
-        let text = format!("the {name}: only a part of the change was reviewed, and a {name} is about all of it");
+        let text = format!(
+            "the {name}: only a part of the change was reviewed, and a {name} is about all of it"
+        );
         self.posted.failed.push(text);
     }
 
     fn fails(&mut self, what: &str, failure: Failure) {
         let mut text = format!("{what}: {}", failure.message);
-        let reads_only = self.pull.is_fork && failure.status == Some(403) && failure.retry_after.is_none();
+        let reads_only =
+            self.pull.is_fork && failure.status == Some(403) && failure.retry_after.is_none();
         let of_forks = "for a pull request from a fork, CI gives out a token that may only read: publish from a job \
             that runs afterwards, without the fork's code";
-        if let Some(hint) = failure.hint.filter(|_| !reads_only).or_else(|| reads_only.then(|| of_forks.to_owned())) {
+        if let Some(hint) = failure
+            .hint
+            .filter(|_| !reads_only)
+            .or_else(|| reads_only.then(|| of_forks.to_owned()))
+        {
             text.push_str(&format!(" ({hint})"));
         }
         self.posted.failed.push(text);

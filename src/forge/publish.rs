@@ -1,7 +1,8 @@
 //! Plans what to write to a pull request, from a review and the existing comments. Pure.
 //!
-//! Publishing the same review twice changes nothing the second time: comments are recognized by their marks, and their
-//! content by a digest. A mark counts only in a comment of the token's own account.
+//! Publishing the same review twice changes nothing the second time: comments are recognized by
+//! their marks, and their content by a digest. A mark counts only in a comment of the token's own
+//! account.
 
 #[cfg(test)]
 mod tests;
@@ -27,13 +28,17 @@ const MARK: usize = 512;
 /// Characters of a branch name in a status name, at most: Bitbucket accepts forty in all.
 const MOST_OF_A_BASE: usize = 24;
 
-/// Returns the status name of a head for a base branch: `claude-reviewer-main`. Each base has its own policy and its
-/// own change, so a status for one base does not apply to another.
+/// Returns the status name of a head for a base branch: `claude-reviewer-main`. Each base has its
+/// own policy and its own change, so a status for one base does not apply to another.
 pub fn context(base: &str) -> String {
     if base.len() <= MOST_OF_A_BASE && base.chars().all(is_plain) {
         return format!("claude-reviewer-{base}");
     }
-    let start: String = base.chars().map(|c| if is_plain(c) { c } else { '-' }).take(MOST_OF_A_BASE - 9).collect();
+    let start: String = base
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '-' })
+        .take(MOST_OF_A_BASE - 9)
+        .collect();
     let hash = hex::encode(&Sha256::digest(base)[..4]);
     format!("claude-reviewer-{start}~{hash}")
 }
@@ -66,7 +71,8 @@ pub struct Comment {
     pub is_inline: bool,
     /// Current position of a comment about lines.
     pub place: CommentPlace,
-    /// Forge's key of the conversation that the comment begins; empty if it equals the comment's key, or there is none.
+    /// Forge's key of the conversation that the comment begins; empty if it equals the comment's
+    /// key, or there is none.
     pub thread: String,
     /// Whether the conversation is resolved.
     pub resolved: bool,
@@ -94,7 +100,8 @@ pub enum CommentPlace {
 /// How well the position of a comment matches its finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SpotFit {
-    /// On the last line, or at an unknown position: readers find the text there, but a suggestion must not be applied.
+    /// On the last line, or at an unknown position: readers find the text there, but a suggestion
+    /// must not be applied.
     Near,
     /// On exactly these lines.
     Exact,
@@ -105,7 +112,11 @@ impl CommentPlace {
     pub(super) fn of(path: String, first: Option<u64>, last: Option<u64>) -> Self {
         match (last.and_then(line_number), first.map(line_number)) {
             _ if path.is_empty() => Self::Untold,
-            (Some(last), first) => Self::Lines { path, first: first.flatten(), last },
+            (Some(last), first) => Self::Lines {
+                path,
+                first: first.flatten(),
+                last,
+            },
             (None, _) => Self::Gone,
         }
     }
@@ -117,7 +128,11 @@ impl CommentPlace {
             Self::Gone => None,
             Self::Lines { path, first, last } if *path == spot.path && *last == spot.last.new => {
                 let is_exact = first.is_none_or(|first| first == spot.first.new);
-                Some(if is_exact { SpotFit::Exact } else { SpotFit::Near })
+                Some(if is_exact {
+                    SpotFit::Exact
+                } else {
+                    SpotFit::Near
+                })
             }
             Self::Lines { .. } => None,
         }
@@ -156,17 +171,26 @@ pub struct CommentEdit {
 impl PublishPlan {
     /// Returns the planned writes, one line each. Untrusted text.
     pub fn lines(&self) -> Vec<String> {
-        let mut out: Vec<String> =
-            self.inline.iter().map(|c| format!("comment  {}:{}  {}", c.spot.path, c.spot.last.new, c.label)).collect();
+        let mut out: Vec<String> = self
+            .inline
+            .iter()
+            .map(|c| format!("comment  {}:{}  {}", c.spot.path, c.spot.last.new, c.label))
+            .collect();
         for edit in &self.edits {
             let text = edit.body.lines().next().unwrap_or_default();
-            out.push(match (&edit.comment.place, edit.comment.is_inline, edit.ends) {
-                (_, false, _) => "summary  updated".to_owned(),
-                (CommentPlace::Lines { path, last, .. }, true, true) => format!("resolve  {path}:{last}  {text}"),
-                (_, true, true) => format!("resolve  comment {}  {text}", edit.comment.id),
-                (CommentPlace::Lines { path, last, .. }, true, false) => format!("update   {path}:{last}  {text}"),
-                (_, true, false) => format!("update   comment {}  {text}", edit.comment.id),
-            });
+            out.push(
+                match (&edit.comment.place, edit.comment.is_inline, edit.ends) {
+                    (_, false, _) => "summary  updated".to_owned(),
+                    (CommentPlace::Lines { path, last, .. }, true, true) => {
+                        format!("resolve  {path}:{last}  {text}")
+                    }
+                    (_, true, true) => format!("resolve  comment {}  {text}", edit.comment.id),
+                    (CommentPlace::Lines { path, last, .. }, true, false) => {
+                        format!("update   {path}:{last}  {text}")
+                    }
+                    (_, true, false) => format!("update   comment {}  {text}", edit.comment.id),
+                },
+            );
         }
         out.extend(self.summary.as_ref().map(|_| "summary  new".to_owned()));
         out
@@ -205,7 +229,8 @@ pub struct PublishPlan {
     pub edits: Vec<CommentEdit>,
     /// Summary, if it is a new comment.
     pub summary: Option<String>,
-    /// Number of findings without a comment on a line: there are too many, or the page shows none of their lines.
+    /// Number of findings without a comment on a line: there are too many, or the page shows none
+    /// of their lines.
     pub beyond: usize,
     /// Number of these findings that block.
     pub blocking_beyond: usize,
@@ -244,7 +269,9 @@ impl Account {
 pub fn plan(now: &Situation<'_>) -> PublishPlan {
     let mut plan = PublishPlan::default();
     let own = now.there.iter().filter(|c| c.author.is(now.me));
-    let own: Vec<(&Comment, CommentMark)> = own.filter_map(|c| Some((c, CommentMark::read(&c.body)?))).collect();
+    let own: Vec<(&Comment, CommentMark)> = own
+        .filter_map(|c| Some((c, CommentMark::read(&c.body)?)))
+        .collect();
     if now.parts.comments {
         comments(now, &own, &mut plan);
     }
@@ -255,10 +282,15 @@ pub fn plan(now: &Situation<'_>) -> PublishPlan {
     plan
 }
 
-/// Plans comments on lines: a finding that is new or has moved gets one, and the comment of a finding that is gone is
-/// ended.
+/// Plans comments on lines: a finding that is new or has moved gets one, and the comment of a
+/// finding that is gone is ended.
 fn comments(now: &Situation<'_>, own: &[(&Comment, CommentMark)], plan: &mut PublishPlan) {
-    let mut found: Vec<&Finding> = now.review.findings.iter().filter(|f| now.selection.posts(f)).collect();
+    let mut found: Vec<&Finding> = now
+        .review
+        .findings
+        .iter()
+        .filter(|f| now.selection.posts(f))
+        .collect();
     // The most severe first; otherwise in the order of the report.
     found.sort_by_key(|f| (!f.blocking, std::cmp::Reverse(f.severity())));
     let mut there: HashMap<&str, Vec<(&Comment, &CommentMark)>> = HashMap::new();
@@ -276,25 +308,34 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, CommentMark)], plan: &mut Pub
         }
         let spot = spot(finding, now.lines);
         let mut of_it = there.remove(fingerprint).unwrap_or_default();
-        // A review of a part of the change knows only the lines of that part, so the position of the finding is
-        // unknown.
+        // A review of a part of the change knows only the lines of that part, so the position of
+        // the finding is unknown.
         if !now.whole && spot.is_none() && !of_it.is_empty() {
             continue;
         }
-        let stands = spot.as_ref().and_then(|spot| take_standing(&mut of_it, spot));
-        // Two concurrent runs can write the same comment twice. A comment that is not at its finding's position
-        // misleads.
+        let stands = spot
+            .as_ref()
+            .and_then(|spot| take_standing(&mut of_it, spot));
+        // Two concurrent runs can write the same comment twice. A comment that is not at its
+        // finding's position misleads.
         let left = match (&stands, &spot) {
             (Some(_), _) => "**Resolved:** another comment says the same.",
-            (None, None) if finding.commit.is_some() => "**Not in the head any more:** still in an earlier commit.",
+            (None, None) if finding.commit.is_some() => {
+                "**Not in the head any more:** still in an earlier commit."
+            }
             (None, _) => "**Moved:** still found, on other lines.",
         };
-        plan.edits.extend(of_it.into_iter().filter_map(|(comment, mark)| ended(now, comment, mark, left)));
+        plan.edits.extend(
+            of_it
+                .into_iter()
+                .filter_map(|(comment, mark)| ended(now, comment, mark, left)),
+        );
         match stands {
             Some((comment, mark, fit)) => {
                 count += 1;
                 let is_whole = spot.is_some_and(|s| s.whole) && fit == SpotFit::Exact;
-                plan.edits.extend(kept(now, finding, comment, mark, is_whole));
+                plan.edits
+                    .extend(kept(now, finding, comment, mark, is_whole));
             }
             None => fresh.push((finding, spot)),
         }
@@ -313,32 +354,64 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, CommentMark)], plan: &mut Pub
         let text = text(finding, now.flavor, spot.whole);
         let body = CommentMark::of(about(finding), &text).sign(&text, now.form);
         let label = format!("{} {}", finding.severity(), finding.rule_id());
-        plan.inline.push(Inline { body, label, spot, blocks: finding.blocking });
+        plan.inline.push(Inline {
+            body,
+            label,
+            spot,
+            blocks: finding.blocking,
+        });
     }
     // These findings have no decision yet: their comments stay.
-    for finding in now.review.findings.iter().filter(|f| now.selection.is_pending(f)) {
+    for finding in now
+        .review
+        .findings
+        .iter()
+        .filter(|f| now.selection.is_pending(f))
+    {
         there.remove(finding.fingerprint().as_str());
     }
-    let mut gone: Vec<_> = there.into_iter().flat_map(|(f, all)| all.into_iter().map(move |c| (f, c))).collect();
+    let mut gone: Vec<_> = there
+        .into_iter()
+        .flat_map(|(f, all)| all.into_iter().map(move |c| (f, c)))
+        .collect();
     gone.sort_by(|a, b| a.1.0.id.cmp(&b.1.0.id));
-    let is_complete = now.whole && !matches!(now.review.outcome, Outcome::Incomplete | Outcome::Cancelled);
+    let is_complete =
+        now.whole && !matches!(now.review.outcome, Outcome::Incomplete | Outcome::Cancelled);
     let models = !now.review.models.asked.is_empty();
-    let at = now.review.source.head.as_deref().map_or("", |id| &id[..id.len().min(12)]);
+    let at = now
+        .review
+        .source
+        .head
+        .as_deref()
+        .map_or("", |id| &id[..id.len().min(12)]);
     for (fingerprint, (comment, mark)) in gone {
-        let MarkSubject::Finding { by, .. } = mark.about else { continue };
-        let known = now.review.findings.iter().find(|f| f.fingerprint().as_str() == fingerprint);
+        let MarkSubject::Finding { by, .. } = mark.about else {
+            continue;
+        };
+        let known = now
+            .review
+            .findings
+            .iter()
+            .find(|f| f.fingerprint().as_str() == fingerprint);
         let text = match known {
-            // The reply with the waiver belongs to this comment, and is valid only while the comment is unmodified.
+            // The reply with the waiver belongs to this comment, and is valid only while the
+            // comment is unmodified.
             Some(f) if f.waived.as_ref().is_some_and(|w| w.link.is_some()) => continue,
             Some(f) if f.waived.is_some() => {
                 format!("**Waived:** still found at {at}; a person waived it with a reason.")
             }
-            Some(f) if now.selection.sets_aside(f).is_some() => {
-                now.selection.sets_aside(f).map(|d| set_aside(d, at)).unwrap_or_default()
+            Some(f) if now.selection.sets_aside(f).is_some() => now
+                .selection
+                .sets_aside(f)
+                .map(|d| set_aside(d, at))
+                .unwrap_or_default(),
+            Some(_) => {
+                format!("**Suppressed:** still found at {at}; a comment in the code suppresses it.")
             }
-            Some(_) => format!("**Suppressed:** still found at {at}; a comment in the code suppresses it."),
             // A run of the rules alone does not prove that a model's finding is gone.
-            None if now.selection.fixed.contains(fingerprint) || is_complete && (by == By::Rules || models) => {
+            None if now.selection.fixed.contains(fingerprint)
+                || is_complete && (by == By::Rules || models) =>
+            {
                 format!("**Resolved:** not found any more at {at}.")
             }
             None => continue,
@@ -354,7 +427,9 @@ fn set_aside(disposition: &Disposition, at: &str) -> String {
         reason => markdown::words(reason, MOST_OF_A_REASON),
     };
     match (disposition.decision, disposition.expires) {
-        (Decision::Deferred, Some(date)) => format!("**Deferred until {date}:** still found at {at}. Reason: {why}"),
+        (Decision::Deferred, Some(date)) => {
+            format!("**Deferred until {date}:** still found at {at}. Reason: {why}")
+        }
         (Decision::Deferred, None) => format!("**Deferred:** still found at {at}. Reason: {why}"),
         (Decision::Rejected | Decision::Accepted, _) => {
             format!("**Rejected:** still found at {at}. Reason: {why}")
@@ -362,8 +437,8 @@ fn set_aside(disposition: &Disposition, at: &str) -> String {
     }
 }
 
-/// Removes from the comments about a finding the one at the finding's position, and returns it. Prefers a comment that
-/// was not ended to one that was, and then the best match.
+/// Removes from the comments about a finding the one at the finding's position, and returns it.
+/// Prefers a comment that was not ended to one that was, and then the best match.
 fn take_standing<'a>(
     of_it: &mut Vec<(&'a Comment, &'a CommentMark)>,
     spot: &CommentSpot,
@@ -378,7 +453,8 @@ fn take_standing<'a>(
     Some((comment, mark, fit))
 }
 
-/// Updates a comment that is at its finding's position. Returns `None` if it is up to date, or a person resolved it.
+/// Updates a comment that is at its finding's position. Returns `None` if it is up to date, or a
+/// person resolved it.
 fn kept(
     now: &Situation<'_>,
     finding: &Finding,
@@ -394,15 +470,25 @@ fn kept(
         return None;
     }
     let resolve = was_ended.then_some(false);
-    Some(CommentEdit { comment: comment.clone(), body: new.sign(&text, now.form), ends: false, resolve })
+    Some(CommentEdit {
+        comment: comment.clone(),
+        body: new.sign(&text, now.form),
+        ends: false,
+        resolve,
+    })
 }
 
 fn about(finding: &Finding) -> MarkSubject {
-    MarkSubject::Finding { fingerprint: finding.fingerprint().as_str().to_owned(), by: by(finding), ended: false }
+    MarkSubject::Finding {
+        fingerprint: finding.fingerprint().as_str().to_owned(),
+        by: by(finding),
+        ended: false,
+    }
 }
 
-/// Formats a finding. A suggestion replaces all lines of the finding, so it must not be applied to other lines: if the
-/// comment is not on exactly these lines, the code is shown without a suggestion.
+/// Formats a finding. A suggestion replaces all lines of the finding, so it must not be applied to
+/// other lines: if the comment is not on exactly these lines, the code is shown without a
+/// suggestion.
 fn text(finding: &Finding, flavor: Flavor, is_whole: bool) -> String {
     if is_whole || finding.replacement().is_none() {
         return markdown::finding(finding, flavor);
@@ -413,11 +499,15 @@ fn text(finding: &Finding, flavor: Flavor, is_whole: bool) -> String {
     markdown::finding(&bare, flavor)
 }
 
-/// Returns true if a comment shows a finding as it would be written now. White space is ignored: forges may normalize
-/// it.
+/// Returns true if a comment shows a finding as it would be written now. White space is ignored:
+/// forges may normalize it.
 pub fn shows(finding: &Finding, flavor: Flavor, comment: &str) -> bool {
-    let Some(shown) = CommentMark::text(comment).map(with_single_spaces) else { return false };
-    [true, false].into_iter().any(|is_whole| with_single_spaces(&text(finding, flavor, is_whole)) == shown)
+    let Some(shown) = CommentMark::text(comment).map(with_single_spaces) else {
+        return false;
+    };
+    [true, false]
+        .into_iter()
+        .any(|is_whole| with_single_spaces(&text(finding, flavor, is_whole)) == shown)
 }
 
 /// Returns a text with one space in place of each run of white space.
@@ -426,43 +516,93 @@ fn with_single_spaces(text: &str) -> String {
 }
 
 /// Returns the edit that ends a comment, or `None` if it was ended already.
-fn ended(now: &Situation<'_>, comment: &Comment, mark: &CommentMark, text: &str) -> Option<CommentEdit> {
-    let MarkSubject::Finding { fingerprint, by, ended: false } = &mark.about else { return None };
-    let about = MarkSubject::Finding { fingerprint: fingerprint.clone(), by: *by, ended: true };
+fn ended(
+    now: &Situation<'_>,
+    comment: &Comment,
+    mark: &CommentMark,
+    text: &str,
+) -> Option<CommentEdit> {
+    let MarkSubject::Finding {
+        fingerprint,
+        by,
+        ended: false,
+    } = &mark.about
+    else {
+        return None;
+    };
+    let about = MarkSubject::Finding {
+        fingerprint: fingerprint.clone(),
+        by: *by,
+        ended: true,
+    };
     let body = CommentMark::of(about, text).sign(text, now.form);
-    Some(CommentEdit { comment: comment.clone(), body, ends: true, resolve: Some(true).filter(|_| !comment.resolved) })
+    Some(CommentEdit {
+        comment: comment.clone(),
+        body,
+        ends: true,
+        resolve: Some(true).filter(|_| !comment.resolved),
+    })
 }
 
 /// Plans the summary comment: the oldest existing one is overwritten.
 fn summary(now: &Situation<'_>, own: &[(&Comment, CommentMark)], plan: &mut PublishPlan) {
     let hidden = hidden(now);
-    let text = markdown::comment_without(now.review, now.flavor, now.flavor.bound() - MARK, &hidden);
+    let text =
+        markdown::comment_without(now.review, now.flavor, now.flavor.bound() - MARK, &hidden);
     // A change of the duration alone does not justify an update.
     let essence = markdown::lasting(now.review, &text);
     let head = now.review.source.head.as_deref().unwrap_or_default();
     let mark = CommentMark::of(MarkSubject::Summary, &format!("{head}\n{essence}"));
-    let there = own.iter().find(|(c, m)| !c.is_inline && m.about == MarkSubject::Summary);
+    let there = own
+        .iter()
+        .find(|(c, m)| !c.is_inline && m.about == MarkSubject::Summary);
     let body = mark.sign(&text, now.form);
     match there {
         Some((_, old)) if *old == mark => {}
         Some((comment, _)) => {
-            plan.edits.push(CommentEdit { comment: (*comment).clone(), body, ends: false, resolve: None });
+            plan.edits.push(CommentEdit {
+                comment: (*comment).clone(),
+                body,
+                ends: false,
+                resolve: None,
+            });
         }
         None if now.all_there => plan.summary = Some(body),
         None => {}
     }
 }
 
-/// Returns the findings that the summary does not list: rejected and deferred ones, and, if only accepted findings are
-/// published, those without a decision.
+/// Returns the findings that the summary does not list: rejected and deferred ones, and, if only
+/// accepted findings are published, those without a decision.
 fn hidden(now: &Situation<'_>) -> Withheld {
     let findings = &now.review.findings;
-    let pending: Vec<&Finding> = findings.iter().filter(|f| now.selection.is_pending(f)).collect();
-    let aside: Vec<&Finding> = findings.iter().filter(|f| now.selection.sets_aside(f).is_some()).collect();
-    let counts = [(pending.len(), "without a decision"), (aside.len(), "rejected or deferred")];
-    let counts: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    let note = if counts.is_empty() { String::new() } else { format!("Findings not listed: {}.", counts.join(", ")) };
-    let fingerprints = pending.iter().chain(&aside).map(|f| f.fingerprint().as_str().to_owned()).collect();
+    let pending: Vec<&Finding> = findings
+        .iter()
+        .filter(|f| now.selection.is_pending(f))
+        .collect();
+    let aside: Vec<&Finding> = findings
+        .iter()
+        .filter(|f| now.selection.sets_aside(f).is_some())
+        .collect();
+    let counts = [
+        (pending.len(), "without a decision"),
+        (aside.len(), "rejected or deferred"),
+    ];
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} {what}"))
+        .collect();
+    let note = if counts.is_empty() {
+        String::new()
+    } else {
+        format!("Findings not listed: {}.", counts.join(", "))
+    };
+    let fingerprints = pending
+        .iter()
+        .chain(&aside)
+        .map(|f| f.fingerprint().as_str().to_owned())
+        .collect();
     Withheld { fingerprints, note }
 }
 
@@ -476,24 +616,47 @@ fn spot(finding: &Finding, lines: &ShownLines) -> Option<CommentSpot> {
 }
 
 fn by(finding: &Finding) -> By {
-    if *finding.origin() == Origin::Rules { By::Rules } else { By::Model }
+    if *finding.origin() == Origin::Rules {
+        By::Rules
+    } else {
+        By::Model
+    }
 }
 
 /// Returns the commit status of a review.
 pub fn status(review: &Review) -> CommitStatus {
     let count = review.findings.iter().filter(|f| f.counts()).count();
-    let blocking = review.findings.iter().filter(|f| f.counts() && f.blocking).count();
-    let findings = if count == 1 { "1 finding".to_owned() } else { format!("{count} findings") };
+    let blocking = review
+        .findings
+        .iter()
+        .filter(|f| f.counts() && f.blocking)
+        .count();
+    let findings = if count == 1 {
+        "1 finding".to_owned()
+    } else {
+        format!("{count} findings")
+    };
     let c = &review.coverage;
     let files = format!("{} of {} files reviewed", c.files_reviewed, c.files_total);
-    let tests = review.tests.as_ref().is_some_and(|t| t.outcome == TestOutcome::Failed);
+    let tests = review
+        .tests
+        .as_ref()
+        .is_some_and(|t| t.outcome == TestOutcome::Failed);
     let (light, description) = match review.verdict {
-        _ if review.outcome == Outcome::NothingToReview => (Light::Success, "nothing to review".to_owned()),
-        Verdict::Warn if tests => (Light::Success, format!("the project's tests failed; {findings}")),
-        Verdict::Block if tests => {
-            (Light::Failure, format!("the project's tests failed; {blocking} of {findings} block"))
+        _ if review.outcome == Outcome::NothingToReview => {
+            (Light::Success, "nothing to review".to_owned())
         }
-        Verdict::Warn if c.is_truncated() => (Light::Success, format!("cut short: {files}; {findings}")),
+        Verdict::Warn if tests => (
+            Light::Success,
+            format!("the project's tests failed; {findings}"),
+        ),
+        Verdict::Block if tests => (
+            Light::Failure,
+            format!("the project's tests failed; {blocking} of {findings} block"),
+        ),
+        Verdict::Warn if c.is_truncated() => {
+            (Light::Success, format!("cut short: {files}; {findings}"))
+        }
         Verdict::Pass | Verdict::Warn if count == 0 => (Light::Success, "nothing found".to_owned()),
         Verdict::Pass | Verdict::Warn => (Light::Success, format!("{findings}, none blocks")),
         Verdict::Block => (Light::Failure, format!("{blocking} of {findings} block")),

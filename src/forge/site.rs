@@ -1,9 +1,10 @@
 //! Finds the forge of a remote or a page, the address of its API, and its token.
 //!
-//! The known hosts are the three public ones and those that the operator named: in `[forge]` of the policy
-//! (operator-only keys) and in the variables that a CI system sets. The address of a remote or a page is compared with
-//! them and selects one. Requests, and with them a token, go to the API address of the selected host, never to an
-//! address from a remote or a page. Each token variable belongs to one host, and no other host gets its token.
+//! The known hosts are the three public ones and those that the operator named: in `[forge]` of the
+//! policy (operator-only keys) and in the variables that a CI system sets. The address of a remote
+//! or a page is compared with them and selects one. Requests, and with them a token, go to the API
+//! address of the selected host, never to an address from a remote or a page. Each token variable
+//! belongs to one host, and no other host gets its token.
 
 use super::address::{ForgeProject, HostAddress, Scheme, pull_of_page};
 use super::client::Client;
@@ -68,11 +69,27 @@ impl Hosts {
     /// A usage error for an invalid address, or for plain http to another machine.
     pub fn of(operator: &Operator<'_>) -> Result<Self> {
         let (policy, env) = (operator.policy, operator.env);
-        let mut out = Self { all: Vec::new(), of_policy: Vec::new(), of_ci: Vec::new() };
+        let mut out = Self {
+            all: Vec::new(),
+            of_policy: Vec::new(),
+            of_ci: Vec::new(),
+        };
         let given: [(Option<&str>, &str, Maker); 3] = [
-            (policy.github_api.as_deref(), setting(ForgeKind::Github), Host::github),
-            (policy.gitlab_api.as_deref(), setting(ForgeKind::Gitlab), Host::gitlab),
-            (policy.bitbucket_api.as_deref(), setting(ForgeKind::BitbucketServer), Host::bitbucket),
+            (
+                policy.github_api.as_deref(),
+                setting(ForgeKind::Github),
+                Host::github,
+            ),
+            (
+                policy.gitlab_api.as_deref(),
+                setting(ForgeKind::Gitlab),
+                Host::gitlab,
+            ),
+            (
+                policy.bitbucket_api.as_deref(),
+                setting(ForgeKind::BitbucketServer),
+                Host::bitbucket,
+            ),
         ];
         for (text, place, maker) in given {
             if let Some(text) = text {
@@ -81,8 +98,16 @@ impl Hosts {
             }
         }
         let told: [(bool, &str, Maker); 2] = [
-            (env.var("GITHUB_ACTIONS") == Some("true"), "GITHUB_API_URL", Host::github),
-            (env.var("GITLAB_CI") == Some("true"), "CI_API_V4_URL", Host::gitlab),
+            (
+                env.var("GITHUB_ACTIONS") == Some("true"),
+                "GITHUB_API_URL",
+                Host::github,
+            ),
+            (
+                env.var("GITLAB_CI") == Some("true"),
+                "CI_API_V4_URL",
+                Host::gitlab,
+            ),
         ];
         for (_, name, maker) in told.into_iter().filter(|(inside, ..)| *inside) {
             if let Some(text) = env.var(name) {
@@ -111,7 +136,10 @@ impl Hosts {
         self.all.iter().find_map(|host| {
             let path = host.below(&address)?;
             let project = ForgeProject::of_remote(host.kind, address.scheme, path)?;
-            Some(Site { host: host.clone(), project })
+            Some(Site {
+                host: host.clone(),
+                project,
+            })
         })
     }
 
@@ -120,7 +148,13 @@ impl Hosts {
         let address = HostAddress::page(text)?;
         self.all.iter().find_map(|host| {
             let (project, number) = pull_of_page(host.kind, host.below(&address)?)?;
-            Some((Site { host: host.clone(), project }, number))
+            Some((
+                Site {
+                    host: host.clone(),
+                    project,
+                },
+                number,
+            ))
         })
     }
 
@@ -131,19 +165,24 @@ impl Hosts {
         names
     }
 
-    /// Returns the variables with a token for a host, preferred first. Each variable belongs to one host.
+    /// Returns the variables with a token for a host, preferred first. Each variable belongs to one
+    /// host.
     fn variables(&self, host: &Host) -> Vec<&'static str> {
         match host.kind {
-            // As the program `gh`: two variables for github.com and its subdomains, two for other hosts. In a workflow
-            // the first two are for the server that runs it.
+            // As the program `gh`: two variables for github.com and its subdomains, two for other
+            // hosts. In a workflow the first two are for the server that runs it.
             ForgeKind::Github => {
-                let runs = self
-                    .of_ci
-                    .iter()
-                    .find(|api| self.all.iter().any(|h| h.api == **api && h.kind == ForgeKind::Github));
+                let runs = self.of_ci.iter().find(|api| {
+                    self.all
+                        .iter()
+                        .any(|h| h.api == **api && h.kind == ForgeKind::Github)
+                });
                 let is_home = match runs {
                     Some(api) => *api == host.api,
-                    None => host.web.host_str().is_some_and(|h| h == "github.com" || h.ends_with(".ghe.com")),
+                    None => host
+                        .web
+                        .host_str()
+                        .is_some_and(|h| h == "github.com" || h.ends_with(".ghe.com")),
                 };
                 let mut names = Vec::new();
                 if is_home {
@@ -160,11 +199,13 @@ impl Hosts {
         }
     }
 
-    /// Returns the host that the token variable of a kind belongs to. A host that the operator named takes the variable
-    /// from the public host.
+    /// Returns the host that the token variable of a kind belongs to. A host that the operator
+    /// named takes the variable from the public host.
     fn home(&self, kind: ForgeKind) -> Option<&Host> {
         let named = self.of_policy.iter().chain(&self.of_ci);
-        let found = named.filter_map(|api| self.all.iter().find(|h| h.api == *api)).find(|h| h.kind.is_like(kind));
+        let found = named
+            .filter_map(|api| self.all.iter().find(|h| h.api == *api))
+            .find(|h| h.kind.is_like(kind));
         found.or_else(|| self.all.iter().rev().find(|h| h.kind.is_like(kind)))
     }
 }
@@ -186,12 +227,18 @@ fn address(text: &str, setting: &str) -> Result<Url> {
         "https" => {}
         "http" if http::is_local(&url) => {}
         "http" => {
-            return Err(invalid_address(setting, "must not send a token over plain http to another machine"));
+            return Err(invalid_address(
+                setting,
+                "must not send a token over plain http to another machine",
+            ));
         }
         _ => return Err(invalid_address(setting, "is not an HTTP URL")),
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(invalid_address(setting, "must not hold a name or a password"));
+        return Err(invalid_address(
+            setting,
+            "must not hold a name or a password",
+        ));
     }
     url.set_query(None);
     url.set_fragment(None);
@@ -219,8 +266,8 @@ fn before<'a>(url: &'a Url, api: &str) -> &'a str {
 }
 
 impl Host {
-    /// Accepts `https://api.github.com`, `https://HOST/api/v3` and `https://api.NAME.ghe.com`. On GitHub Enterprise
-    /// Server, REST and GraphQL are both below `/api`.
+    /// Accepts `https://api.github.com`, `https://HOST/api/v3` and `https://api.NAME.ghe.com`. On
+    /// GitHub Enterprise Server, REST and GraphQL are both below `/api`.
     fn github(api: &Url) -> Self {
         let host = api.host_str().unwrap_or_default();
         let (api, web) = match host.strip_prefix("api.") {
@@ -231,25 +278,45 @@ impl Host {
             }
             _ => {
                 let prefix = before(api, "/api").to_owned();
-                (with_path(api, &format!("{prefix}/api/")), with_path(api, &format!("{prefix}/")))
+                (
+                    with_path(api, &format!("{prefix}/api/")),
+                    with_path(api, &format!("{prefix}/")),
+                )
             }
         };
-        let aliases: &[&str] =
-            if web.host_str() == Some("github.com") { &["ssh.github.com", "www.github.com"] } else { &[] };
-        Self { kind: ForgeKind::Github, api, web, aliases }
+        let aliases: &[&str] = if web.host_str() == Some("github.com") {
+            &["ssh.github.com", "www.github.com"]
+        } else {
+            &[]
+        };
+        Self {
+            kind: ForgeKind::Github,
+            api,
+            web,
+            aliases,
+        }
     }
 
     /// Accepts `https://HOST/api/v4`, with a path prefix if GitLab is installed below one.
     fn gitlab(api: &Url) -> Self {
         let prefix = before(api, "/api/v4").to_owned();
         let web = with_path(api, &format!("{prefix}/"));
-        let aliases: &[&str] = if web.host_str() == Some("gitlab.com") { &["altssh.gitlab.com"] } else { &[] };
+        let aliases: &[&str] = if web.host_str() == Some("gitlab.com") {
+            &["altssh.gitlab.com"]
+        } else {
+            &[]
+        };
         let api = with_path(api, &format!("{prefix}/api/v4/"));
-        Self { kind: ForgeKind::Gitlab, api, web, aliases }
+        Self {
+            kind: ForgeKind::Gitlab,
+            api,
+            web,
+            aliases,
+        }
     }
 
-    /// Accepts `https://HOST/rest/api/1.0`, and `https://api.bitbucket.org/2.0` for Bitbucket Cloud. An address of
-    /// another host that ends with `/2.0` is a proxy for Bitbucket Cloud.
+    /// Accepts `https://HOST/rest/api/1.0`, and `https://api.bitbucket.org/2.0` for Bitbucket
+    /// Cloud. An address of another host that ends with `/2.0` is a proxy for Bitbucket Cloud.
     fn bitbucket(api: &Url) -> Self {
         if matches!(api.host_str(), Some("api.bitbucket.org" | "bitbucket.org")) {
             let mut web = with_path(api, "/");
@@ -257,23 +324,44 @@ impl Host {
             let mut api = with_path(api, "/2.0/");
             let _ = api.set_host(Some("api.bitbucket.org"));
             let aliases = &["altssh.bitbucket.org", "www.bitbucket.org"];
-            return Self { kind: ForgeKind::BitbucketCloud, api, web, aliases };
+            return Self {
+                kind: ForgeKind::BitbucketCloud,
+                api,
+                web,
+                aliases,
+            };
         }
         if let Some(prefix) = api.path().trim_end_matches('/').strip_suffix("/2.0") {
-            let (web, api) = (with_path(api, &format!("{prefix}/")), with_path(api, &format!("{prefix}/2.0/")));
-            return Self { kind: ForgeKind::BitbucketCloud, api, web, aliases: &[] };
+            let (web, api) = (
+                with_path(api, &format!("{prefix}/")),
+                with_path(api, &format!("{prefix}/2.0/")),
+            );
+            return Self {
+                kind: ForgeKind::BitbucketCloud,
+                api,
+                web,
+                aliases: &[],
+            };
         }
         let prefix = before(api, "/rest").to_owned();
         let web = with_path(api, &format!("{prefix}/"));
         // Not all of its APIs are below the same version.
         let api = with_path(api, &format!("{prefix}/rest/"));
-        Self { kind: ForgeKind::BitbucketServer, api, web, aliases: &[] }
+        Self {
+            kind: ForgeKind::BitbucketServer,
+            api,
+            web,
+            aliases: &[],
+        }
     }
 
-    /// Returns the host name, with the port if it is not the default: `github.com`, `bb.example:8443`.
+    /// Returns the host name, with the port if it is not the default: `github.com`,
+    /// `bb.example:8443`.
     pub fn name(&self) -> String {
         let host = self.web.host_str().unwrap_or_default();
-        self.web.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+        self.web
+            .port()
+            .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
     /// Returns the prefix of the addresses of its repositories.
@@ -286,11 +374,18 @@ impl Host {
         self.api.path()
     }
 
-    /// Returns the path of an address relative to this host, or `None` if the address belongs to another host.
+    /// Returns the path of an address relative to this host, or `None` if the address belongs to
+    /// another host.
     ///
-    /// Port and path prefix must match for http. They are ignored for ssh, where another server program answers.
+    /// Port and path prefix must match for http. They are ignored for ssh, where another server
+    /// program answers.
     fn below<'a>(&self, address: &'a HostAddress) -> Option<&'a [String]> {
-        let own = self.web.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+        let own = self
+            .web
+            .host_str()
+            .unwrap_or_default()
+            .trim_start_matches('[')
+            .trim_end_matches(']');
         if address.host != own && !self.aliases.contains(&address.host.as_str()) {
             return None;
         }
@@ -299,15 +394,22 @@ impl Host {
             Scheme::Http => 80,
             Scheme::Https => 443,
         };
-        // Bitbucket Pipelines clones over http through its own proxy. The name of a public host is sufficient: requests
-        // go to the API over https in any case.
+        // Bitbucket Pipelines clones over http through its own proxy. The name of a public host is
+        // sufficient: requests go to the API over https in any case.
         let is_public = !self.aliases.is_empty();
-        let is_plain = address.scheme == Scheme::Http && is_public && matches!(address.port, None | Some(80));
+        let is_plain =
+            address.scheme == Scheme::Http && is_public && matches!(address.port, None | Some(80));
         if !is_plain && address.port.unwrap_or(usual) != self.web.port_or_known_default()? {
             return None;
         }
-        let folder: Vec<&str> = self.web.path().split('/').filter(|p| !p.is_empty()).collect();
-        let inside = address.path.len() > folder.len() && address.path.iter().zip(&folder).all(|(a, b)| a == b);
+        let folder: Vec<&str> = self
+            .web
+            .path()
+            .split('/')
+            .filter(|p| !p.is_empty())
+            .collect();
+        let inside = address.path.len() > folder.len()
+            && address.path.iter().zip(&folder).all(|(a, b)| a == b);
         inside.then(|| &address.path[folder.len()..])
     }
 }
@@ -317,20 +419,31 @@ impl Site {
     pub fn clone_url(&self) -> String {
         let below = match self.host.kind {
             ForgeKind::BitbucketServer => format!("scm/{}.git", self.project),
-            ForgeKind::Github | ForgeKind::Gitlab | ForgeKind::BitbucketCloud => format!("{}.git", self.project),
+            ForgeKind::Github | ForgeKind::Gitlab | ForgeKind::BitbucketCloud => {
+                format!("{}.git", self.project)
+            }
         };
         format!("{}{below}", self.host.web)
     }
 
-    /// Returns the client for the host's API, with the host's token. Opens no connection and runs no program.
-    pub(super) fn client(&self, hosts: &Hosts, operator: &Operator<'_>) -> std::result::Result<Client, Failure> {
+    /// Returns the client for the host's API, with the host's token. Opens no connection and runs
+    /// no program.
+    pub(super) fn client(
+        &self,
+        hosts: &Hosts,
+        operator: &Operator<'_>,
+    ) -> std::result::Result<Client, Failure> {
         let host = &self.host;
         let (key, name) = token(host, hosts, operator)?;
         let (carries, headers) = match host.kind {
             ForgeKind::Github => (github::TOKEN, github::HEADERS),
-            ForgeKind::Gitlab if name == gitlab::JOB_VARIABLE => (gitlab::JOB_TOKEN, gitlab::HEADERS),
+            ForgeKind::Gitlab if name == gitlab::JOB_VARIABLE => {
+                (gitlab::JOB_TOKEN, gitlab::HEADERS)
+            }
             ForgeKind::Gitlab => (gitlab::TOKEN, gitlab::HEADERS),
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => (bitbucket::TOKEN, bitbucket::HEADERS),
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
+                (bitbucket::TOKEN, bitbucket::HEADERS)
+            }
         };
         let secure = host.api.scheme() == "https";
         let server = Server::new(Setup {
@@ -342,7 +455,11 @@ impl Site {
             max_retries: RETRIES,
             retry_delay: http::retry::DELAY,
             is_patient: false,
-            proxies: if secure { Proxies::of(operator.env)? } else { Proxies::default() },
+            proxies: if secure {
+                Proxies::of(operator.env)?
+            } else {
+                Proxies::default()
+            },
             pool: Pool::default(),
         });
         let server = match host.kind {
@@ -355,14 +472,22 @@ impl Site {
 }
 
 /// Returns the token of a host, and the name of its setting for error messages.
-fn token(host: &Host, hosts: &Hosts, operator: &Operator<'_>) -> std::result::Result<(KeySource, String), Failure> {
+fn token(
+    host: &Host,
+    hosts: &Hosts,
+    operator: &Operator<'_>,
+) -> std::result::Result<(KeySource, String), Failure> {
     let (policy, env) = (operator.policy, operator.env);
     let variables = hosts.variables(host);
     if let Some(found) = token_of_variables(env, &variables)? {
         return Ok(found);
     }
     let alone = hosts.of_policy.len() == 1 && hosts.of_policy.contains(&host.api);
-    if let Some(line) = policy.token_command.as_deref().filter(|line| line.contains(HOST_VARIABLE) || alone) {
+    if let Some(line) = policy
+        .token_command
+        .as_deref()
+        .filter(|line| line.contains(HOST_VARIABLE) || alone)
+    {
         let others = env.vars().filter(|(name, _)| *name != HOST_VARIABLE);
         let vars = others.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let vars = vars.chain([(HOST_VARIABLE.into(), host.name().into())]);
@@ -372,20 +497,28 @@ fn token(host: &Host, hosts: &Hosts, operator: &Operator<'_>) -> std::result::Re
             "[forge] token_command".to_owned(),
         ));
     }
-    // A job of GitLab CI always has this token. Its rights are few, so any configured token takes precedence.
+    // A job of GitLab CI always has this token. Its rights are few, so any configured token takes
+    // precedence.
     if host.kind == ForgeKind::Gitlab
         && hosts.of_ci.contains(&host.api)
         && let Some(found) = token_of_variables(env, &[gitlab::JOB_VARIABLE])?
     {
         return Ok(found);
     }
-    let name = variables.first().map_or("[forge] token_command", |name| name);
+    let name = variables
+        .first()
+        .map_or("[forge] token_command", |name| name);
     Ok((KeySource::Keyless, name.to_owned()))
 }
 
 /// Returns the token of the first variable that is set, and the name of that variable.
-fn token_of_variables(env: &Env, names: &[&str]) -> std::result::Result<Option<(KeySource, String)>, Failure> {
-    let Some((name, value)) = names.iter().find_map(|name| Some((*name, env.os(name)?))) else { return Ok(None) };
+fn token_of_variables(
+    env: &Env,
+    names: &[&str],
+) -> std::result::Result<Option<(KeySource, String)>, Failure> {
+    let Some((name, value)) = names.iter().find_map(|name| Some((*name, env.os(name)?))) else {
+        return Ok(None);
+    };
     let key = value.to_str().and_then(Key::new).ok_or_else(|| {
         let message = format!("the token in {name} has characters that no token has");
         Failure::new(http::Cause::Setup, message)
@@ -405,7 +538,9 @@ fn setting(kind: ForgeKind) -> &'static str {
 impl ForgeKind {
     /// Returns true if both kinds share a token variable.
     fn is_like(self, other: Self) -> bool {
-        let is_bitbucket = [self, other].iter().all(|k| matches!(k, Self::BitbucketServer | Self::BitbucketCloud));
+        let is_bitbucket = [self, other]
+            .iter()
+            .all(|k| matches!(k, Self::BitbucketServer | Self::BitbucketCloud));
         self == other || is_bitbucket
     }
 }
@@ -417,21 +552,41 @@ mod tests {
     use crate::policy::ForgePolicy;
     use std::path::PathBuf;
 
-    /// Returns API, project and token variable of a remote's host under a policy and an environment.
-    fn site(policy: &ForgePolicy, vars: &[(&str, &str)], remote: &str) -> Option<(String, String, String)> {
+    /// Returns API, project and token variable of a remote's host under a policy and an
+    /// environment.
+    fn site(
+        policy: &ForgePolicy,
+        vars: &[(&str, &str)],
+        remote: &str,
+    ) -> Option<(String, String, String)> {
         let env = Env::from_pairs(PathBuf::new(), vars.iter().copied());
-        let operator = Operator { policy, env: &env, top: None };
+        let operator = Operator {
+            policy,
+            env: &env,
+            top: None,
+        };
         let hosts = Hosts::of(&operator).unwrap();
         let site = hosts.site_of_remote(remote)?;
         let (key, name) = token(&site.host, &hosts, &operator).unwrap();
-        let name = if key.known().is_some() { name } else { format!("no {name}") };
+        let name = if key.known().is_some() {
+            name
+        } else {
+            format!("no {name}")
+        };
         Some((site.host.api.to_string(), site.project.to_string(), name))
     }
 
     #[track_caller]
     fn is(found: Option<(String, String, String)>, api: &str, project: &str, token: &str) {
         let (found_api, found_project, found_token) = found.unwrap();
-        assert_eq!((found_api.as_str(), found_project.as_str(), found_token.as_str()), (api, project, token));
+        assert_eq!(
+            (
+                found_api.as_str(),
+                found_project.as_str(),
+                found_token.as_str()
+            ),
+            (api, project, token)
+        );
     }
 
     const ALL: [(&str, &str); 6] = [
@@ -448,13 +603,43 @@ mod tests {
         fn of(remote: &str) -> Option<(String, String, String)> {
             site(&ForgePolicy::default(), &ALL, remote)
         }
-        is(of("git@github.com:o/r.git"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
-        is(of("ssh://git@ssh.github.com:443/o/r.git"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
-        is(of("https://gitlab.com/g/s/p.git"), "https://gitlab.com/api/v4/", "g/s/p", "GITLAB_TOKEN");
-        is(of("git@bitbucket.org:t/r.git"), "https://api.bitbucket.org/2.0/", "t/r", "BB_TOKEN");
+        is(
+            of("git@github.com:o/r.git"),
+            "https://api.github.com/",
+            "o/r",
+            "GITHUB_TOKEN",
+        );
+        is(
+            of("ssh://git@ssh.github.com:443/o/r.git"),
+            "https://api.github.com/",
+            "o/r",
+            "GITHUB_TOKEN",
+        );
+        is(
+            of("https://gitlab.com/g/s/p.git"),
+            "https://gitlab.com/api/v4/",
+            "g/s/p",
+            "GITLAB_TOKEN",
+        );
+        is(
+            of("git@bitbucket.org:t/r.git"),
+            "https://api.bitbucket.org/2.0/",
+            "t/r",
+            "BB_TOKEN",
+        );
         // As Bitbucket Pipelines clones: requests to the API still use https.
-        is(of("http://bitbucket.org/t/r"), "https://api.bitbucket.org/2.0/", "t/r", "BB_TOKEN");
-        is(of("http://github.com:80/o/r.git"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
+        is(
+            of("http://bitbucket.org/t/r"),
+            "https://api.bitbucket.org/2.0/",
+            "t/r",
+            "BB_TOKEN",
+        );
+        is(
+            of("http://github.com:80/o/r.git"),
+            "https://api.github.com/",
+            "o/r",
+            "GITHUB_TOKEN",
+        );
         for unknown in [
             "https://github.com.evil.example/o/r",
             "https://evilgithub.com/o/r",
@@ -478,36 +663,100 @@ mod tests {
             comment_commands: false,
         };
         let of = |remote| site(&own, &ALL, remote);
-        is(of("git@ghe.example:o/r"), "https://ghe.example/api/", "o/r", "GH_ENTERPRISE_TOKEN");
-        is(of("https://code.example:8443/git/g/p.git"), "https://code.example:8443/git/api/v4/", "g/p", "GITLAB_TOKEN");
-        is(of("ssh://git@code.example:22/g/p.git"), "https://code.example:8443/git/api/v4/", "g/p", "GITLAB_TOKEN");
-        is(of("https://bb.example/stash/scm/key/slug.git"), "https://bb.example/stash/rest/", "key/slug", "BB_TOKEN");
+        is(
+            of("git@ghe.example:o/r"),
+            "https://ghe.example/api/",
+            "o/r",
+            "GH_ENTERPRISE_TOKEN",
+        );
+        is(
+            of("https://code.example:8443/git/g/p.git"),
+            "https://code.example:8443/git/api/v4/",
+            "g/p",
+            "GITLAB_TOKEN",
+        );
+        is(
+            of("ssh://git@code.example:22/g/p.git"),
+            "https://code.example:8443/git/api/v4/",
+            "g/p",
+            "GITLAB_TOKEN",
+        );
+        is(
+            of("https://bb.example/stash/scm/key/slug.git"),
+            "https://bb.example/stash/rest/",
+            "key/slug",
+            "BB_TOKEN",
+        );
         // Their tokens are for them alone, and tokens of the public forge stay there.
-        is(of("git@github.com:o/r"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
-        is(of("git@gitlab.com:g/p"), "https://gitlab.com/api/v4/", "g/p", "no [forge] token_command");
-        is(of("git@bitbucket.org:t/r"), "https://api.bitbucket.org/2.0/", "t/r", "no [forge] token_command");
-        for unknown in ["https://code.example/git/g/p", "https://code.example:8443/g/p", "https://ghe.example.evil/o/r"]
-        {
+        is(
+            of("git@github.com:o/r"),
+            "https://api.github.com/",
+            "o/r",
+            "GITHUB_TOKEN",
+        );
+        is(
+            of("git@gitlab.com:g/p"),
+            "https://gitlab.com/api/v4/",
+            "g/p",
+            "no [forge] token_command",
+        );
+        is(
+            of("git@bitbucket.org:t/r"),
+            "https://api.bitbucket.org/2.0/",
+            "t/r",
+            "no [forge] token_command",
+        );
+        for unknown in [
+            "https://code.example/git/g/p",
+            "https://code.example:8443/g/p",
+            "https://ghe.example.evil/o/r",
+        ] {
             assert_eq!(of(unknown), None, "{unknown}");
         }
-        let cloud = ForgePolicy { github_api: Some("https://api.corp.ghe.com".to_owned()), ..ForgePolicy::default() };
-        is(site(&cloud, &ALL, "git@corp.ghe.com:o/r"), "https://api.corp.ghe.com/", "o/r", "GITHUB_TOKEN");
+        let cloud = ForgePolicy {
+            github_api: Some("https://api.corp.ghe.com".to_owned()),
+            ..ForgePolicy::default()
+        };
+        is(
+            site(&cloud, &ALL, "git@corp.ghe.com:o/r"),
+            "https://api.corp.ghe.com/",
+            "o/r",
+            "GITHUB_TOKEN",
+        );
     }
 
     #[test]
     fn both_bitbuckets_are_told_apart_by_the_address_of_their_api() {
         for (api, remote, expected, project) in [
-            ("https://bb.example/", "https://bb.example/scm/~me/r.git", "https://bb.example/rest/", "~me/r"),
+            (
+                "https://bb.example/",
+                "https://bb.example/scm/~me/r.git",
+                "https://bb.example/rest/",
+                "~me/r",
+            ),
             (
                 "https://bb.example/x/rest/api/latest/",
                 "ssh://git@bb.example:7999/k/r.git",
                 "https://bb.example/x/rest/",
                 "k/r",
             ),
-            ("https://gate.example/bb/2.0", "https://gate.example/bb/t/r.git", "https://gate.example/bb/2.0/", "t/r"),
-            ("https://api.bitbucket.org/2.0/", "git@bitbucket.org:t/r.git", "https://api.bitbucket.org/2.0/", "t/r"),
+            (
+                "https://gate.example/bb/2.0",
+                "https://gate.example/bb/t/r.git",
+                "https://gate.example/bb/2.0/",
+                "t/r",
+            ),
+            (
+                "https://api.bitbucket.org/2.0/",
+                "git@bitbucket.org:t/r.git",
+                "https://api.bitbucket.org/2.0/",
+                "t/r",
+            ),
         ] {
-            let policy = ForgePolicy { bitbucket_api: Some(api.to_owned()), ..ForgePolicy::default() };
+            let policy = ForgePolicy {
+                bitbucket_api: Some(api.to_owned()),
+                ..ForgePolicy::default()
+            };
             is(site(&policy, &ALL, remote), expected, project, "BB_TOKEN");
         }
     }
@@ -515,14 +764,36 @@ mod tests {
     #[test]
     fn in_a_workflow_the_usual_token_is_for_the_server_that_runs_it() {
         let none = ForgePolicy::default();
-        let ci = [("GITHUB_ACTIONS", "true"), ("GITHUB_API_URL", "https://ghe.example/api/v3")];
+        let ci = [
+            ("GITHUB_ACTIONS", "true"),
+            ("GITHUB_API_URL", "https://ghe.example/api/v3"),
+        ];
         let of = |remote| site(&none, &[&ALL[..], &ci].concat(), remote);
-        is(of("https://ghe.example/o/r"), "https://ghe.example/api/", "o/r", "GITHUB_TOKEN");
-        is(of("https://github.com/o/r"), "https://api.github.com/", "o/r", "no [forge] token_command");
+        is(
+            of("https://ghe.example/o/r"),
+            "https://ghe.example/api/",
+            "o/r",
+            "GITHUB_TOKEN",
+        );
+        is(
+            of("https://github.com/o/r"),
+            "https://api.github.com/",
+            "o/r",
+            "no [forge] token_command",
+        );
         // The variable alone, outside of a workflow, does not add a host.
         assert_eq!(site(&none, &[ci[1]], "https://ghe.example/o/r"), None);
-        let gitlab = [("GITLAB_CI", "true"), ("CI_API_V4_URL", "https://gl.example/api/v4"), ("GITLAB_TOKEN", "x")];
-        is(site(&none, &gitlab, "https://gl.example/g/p"), "https://gl.example/api/v4/", "g/p", "GITLAB_TOKEN");
+        let gitlab = [
+            ("GITLAB_CI", "true"),
+            ("CI_API_V4_URL", "https://gl.example/api/v4"),
+            ("GITLAB_TOKEN", "x"),
+        ];
+        is(
+            site(&none, &gitlab, "https://gl.example/g/p"),
+            "https://gl.example/api/v4/",
+            "g/p",
+            "GITLAB_TOKEN",
+        );
         is(
             site(&none, &gitlab, "https://gitlab.com/g/p"),
             "https://gitlab.com/api/v4/",
@@ -531,7 +802,12 @@ mod tests {
         );
         // Without it the job's own token is used, on the server that issued it.
         let job = [gitlab[0], gitlab[1], ("CI_JOB_TOKEN", "y")];
-        is(site(&none, &job, "https://gl.example/g/p"), "https://gl.example/api/v4/", "g/p", "CI_JOB_TOKEN");
+        is(
+            site(&none, &job, "https://gl.example/g/p"),
+            "https://gl.example/api/v4/",
+            "g/p",
+            "CI_JOB_TOKEN",
+        );
         is(
             site(&none, &job, "https://gitlab.com/g/p"),
             "https://gitlab.com/api/v4/",
@@ -539,7 +815,12 @@ mod tests {
             "no [forge] token_command",
         );
         let outside = site(&none, &job[1..], "https://gitlab.com/g/p");
-        is(outside, "https://gitlab.com/api/v4/", "g/p", "no GITLAB_TOKEN");
+        is(
+            outside,
+            "https://gitlab.com/api/v4/",
+            "g/p",
+            "no GITLAB_TOKEN",
+        );
     }
 
     #[test]
@@ -553,10 +834,17 @@ mod tests {
         }
         fn is_used(policy: &ForgePolicy, remote: &str) -> bool {
             let env = Env::from_pairs(PathBuf::new(), [("PATH", "/usr/bin:/bin")]);
-            let operator = Operator { policy, env: &env, top: None };
+            let operator = Operator {
+                policy,
+                env: &env,
+                top: None,
+            };
             let hosts = Hosts::of(&operator).unwrap();
             let site = hosts.site_of_remote(remote).unwrap();
-            !matches!(token(&site.host, &hosts, &operator).unwrap().0, crate::http::key::KeySource::Keyless)
+            !matches!(
+                token(&site.host, &hosts, &operator).unwrap().0,
+                crate::http::key::KeySource::Keyless
+            )
         }
         let asks = with("keyring $FORGE_HOST", None);
         assert!(is_used(&asks, "git@github.com:o/r") && is_used(&asks, "git@gitlab.com:g/p"));
@@ -569,11 +857,37 @@ mod tests {
     #[test]
     fn an_address_that_would_show_a_token_to_the_network_is_refused() {
         let env = Env::default();
-        for bad in ["http://ghe.example/api/v3", "ftp://ghe.example", "ghe.example", "https://u:p@ghe.example"] {
-            let policy = ForgePolicy { github_api: Some(bad.to_owned()), ..ForgePolicy::default() };
-            assert!(Hosts::of(&Operator { policy: &policy, env: &env, top: None }).is_err(), "{bad}");
+        for bad in [
+            "http://ghe.example/api/v3",
+            "ftp://ghe.example",
+            "ghe.example",
+            "https://u:p@ghe.example",
+        ] {
+            let policy = ForgePolicy {
+                github_api: Some(bad.to_owned()),
+                ..ForgePolicy::default()
+            };
+            assert!(
+                Hosts::of(&Operator {
+                    policy: &policy,
+                    env: &env,
+                    top: None
+                })
+                .is_err(),
+                "{bad}"
+            );
         }
-        let policy = ForgePolicy { github_api: Some("http://127.0.0.1:1/api/v3".to_owned()), ..ForgePolicy::default() };
-        assert!(Hosts::of(&Operator { policy: &policy, env: &env, top: None }).is_ok());
+        let policy = ForgePolicy {
+            github_api: Some("http://127.0.0.1:1/api/v3".to_owned()),
+            ..ForgePolicy::default()
+        };
+        assert!(
+            Hosts::of(&Operator {
+                policy: &policy,
+                env: &env,
+                top: None
+            })
+            .is_ok()
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Reads the attributes of a path from the `.gitattributes` files of a state: `diff`, `linguist-generated`, and those
-//! that change the content on checkout.
+//! Reads the attributes of a path from the `.gitattributes` files of a state: `diff`,
+//! `linguist-generated`, and those that change the content on checkout.
 //!
 //! No attribute hides a file: `diff` only decides how git would display it.
 
@@ -14,7 +14,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 const FILE: &[u8] = b".gitattributes";
-const NAMES: [&str; 4] = ["diff", "linguist-generated", "working-tree-encoding", "ident"];
+const NAMES: [&str; 4] = [
+    "diff",
+    "linguist-generated",
+    "working-tree-encoding",
+    "ident",
+];
 /// Cached trees, at most; bounds the memory for long ranges.
 const MAX_TREES: usize = 4096;
 /// Git ignores larger attribute files too.
@@ -74,12 +79,18 @@ impl Attributes {
         let folders = std::iter::once(0).chain(memchr::memchr_iter(b'/', path).map(|i| i + 1));
         match state {
             State::Empty => {}
-            State::Commit { tree, .. } => self.chain_of_tree(repo, gix_id(tree), path, &mut chain)?,
+            State::Commit { tree, .. } => {
+                self.chain_of_tree(repo, gix_id(tree), path, &mut chain)?
+            }
             State::Index | State::Worktree => {
                 let index = owner.index()?;
                 for end in folders {
                     let name = [&path[..end], FILE].concat();
-                    let bytes = if *state == State::Worktree { worktree(&name)? } else { None };
+                    let bytes = if *state == State::Worktree {
+                        worktree(&name)?
+                    } else {
+                        None
+                    };
                     if let Some(bytes) = bytes {
                         chain.push((end, AttributesSource::Bytes(bytes)));
                     } else if let Some(e) = index.entry_by_path(name.as_slice().into()) {
@@ -94,7 +105,10 @@ impl Attributes {
         if self.parsed.as_ref().is_none_or(|p| p.chain != chain) {
             self.parsed = Some(ParsedAttributes::new(repo, path, chain)?);
         }
-        Ok(self.parsed.as_mut().map_or_else(Marks::default, |p| p.marks(path)))
+        Ok(self
+            .parsed
+            .as_mut()
+            .map_or_else(Marks::default, |p| p.marks(path)))
     }
 
     fn chain_of_tree(
@@ -110,9 +124,13 @@ impl Attributes {
             if let Some(id) = folder.attributes {
                 chain.push((start, AttributesSource::Object(id)));
             }
-            let Some(len) = memchr::memchr(b'/', &path[start..]) else { return Ok(()) };
+            let Some(len) = memchr::memchr(b'/', &path[start..]) else {
+                return Ok(());
+            };
             let name = &path[start..start + len];
-            let Some((_, id)) = folder.folders.iter().find(|(n, _)| &**n == name) else { return Ok(()) };
+            let Some((_, id)) = folder.folders.iter().find(|(n, _)| &**n == name) else {
+                return Ok(());
+            };
             tree = *id;
             start += len + 1;
         }
@@ -124,7 +142,9 @@ impl Attributes {
         }
         match self.trees.entry(tree) {
             std::collections::hash_map::Entry::Occupied(e) => Ok(e.into_mut()),
-            std::collections::hash_map::Entry::Vacant(e) => Ok(e.insert(AttributesFolder::read(repo, &tree)?)),
+            std::collections::hash_map::Entry::Vacant(e) => {
+                Ok(e.insert(AttributesFolder::read(repo, &tree)?))
+            }
         }
     }
 }
@@ -133,7 +153,10 @@ impl AttributesFolder {
     fn read(repo: &gix::Repository, tree: &gix::oid) -> Result<Self> {
         let mut buf = Vec::new();
         tree::load(repo, tree, gix::objs::Kind::Tree, &mut buf)?;
-        let mut folder = Self { attributes: None, folders: Vec::new() };
+        let mut folder = Self {
+            attributes: None,
+            folders: Vec::new(),
+        };
         let mut entries = TreeEntries::new(repo, &buf);
         while let Some(e) = entries.next()? {
             if e.mode.is_none() {
@@ -147,32 +170,56 @@ impl AttributesFolder {
 }
 
 impl ParsedAttributes {
-    fn new(repo: &gix::Repository, path: &[u8], chain: Vec<(usize, AttributesSource)>) -> Result<Self> {
+    fn new(
+        repo: &gix::Repository,
+        path: &[u8],
+        chain: Vec<(usize, AttributesSource)>,
+    ) -> Result<Self> {
         let mut names = MetadataCollection::default();
         // Without files, the search knows only the built-in macro `binary`, and cannot fail.
-        let mut search = Search::new_globals(None::<PathBuf>, &mut Vec::new(), &mut names).unwrap_or_default();
+        let mut search =
+            Search::new_globals(None::<PathBuf>, &mut Vec::new(), &mut names).unwrap_or_default();
         for (end, source) in &chain {
             let mut bytes = Vec::new();
             match source {
-                AttributesSource::Object(id) => tree::load(repo, id, gix::objs::Kind::Blob, &mut bytes)?,
+                AttributesSource::Object(id) => {
+                    tree::load(repo, id, gix::objs::Kind::Blob, &mut bytes)?
+                }
                 AttributesSource::Bytes(b) => bytes.clone_from(b),
             }
             if bytes.len() > MAX_FILE {
                 continue;
             }
             let file = [&path[..*end], FILE].concat();
-            let Ok(file) = gix::path::from_bstring(file) else { continue };
+            let Ok(file) = gix::path::from_bstring(file) else {
+                continue;
+            };
             // Lines that cannot be parsed are ignored, as in git.
-            let _ = search.add_patterns_buffer(&bytes, file, Some(Path::new("")), &mut names, *end == 0);
+            let _ = search.add_patterns_buffer(
+                &bytes,
+                file,
+                Some(Path::new("")),
+                &mut names,
+                *end == 0,
+            );
         }
         let mut outcome = Outcome::default();
         outcome.initialize_with_selection(&names, NAMES);
-        Ok(Self { chain, search, outcome })
+        Ok(Self {
+            chain,
+            search,
+            outcome,
+        })
     }
 
     fn marks(&mut self, path: &[u8]) -> Marks {
         self.outcome.reset();
-        self.search.pattern_matching_relative_path(path.into(), Case::Sensitive, Some(false), &mut self.outcome);
+        self.search.pattern_matching_relative_path(
+            path.into(),
+            Case::Sensitive,
+            Some(false),
+            &mut self.outcome,
+        );
         let mut marks = Marks::default();
         for m in self.outcome.iter_selected() {
             let state = m.assignment.state;
@@ -183,13 +230,16 @@ impl ParsedAttributes {
                 ("linguist-generated", StateRef::Unset) => marks.generated = Some(false),
                 ("linguist-generated", StateRef::Value(value)) => {
                     let value = value.as_bstr();
-                    marks.generated = (value == "true" || value == "false").then(|| value == "true");
+                    marks.generated =
+                        (value == "true" || value == "false").then(|| value == "true");
                 }
                 ("working-tree-encoding", StateRef::Value(value)) => {
                     marks.encoding = Some(value.as_bstr().to_string());
                 }
                 // Git rejects a missing encoding name.
-                ("working-tree-encoding", StateRef::Set) => marks.encoding = Some("(none)".to_owned()),
+                ("working-tree-encoding", StateRef::Set) => {
+                    marks.encoding = Some("(none)".to_owned())
+                }
                 ("ident", StateRef::Set) => marks.ident = true,
                 _ => {}
             }

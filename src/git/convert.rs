@@ -1,5 +1,5 @@
-//! Converts a worktree file to the form that git would store: line endings, encoding, `$Id$`. Never runs a filter
-//! program.
+//! Converts a worktree file to the form that git would store: line endings, encoding, `$Id$`. Never
+//! runs a filter program.
 
 use crate::error::{Error, Result};
 use gix::attrs::search::Outcome;
@@ -28,14 +28,20 @@ pub(super) struct RequestedConversions {
 
 impl Convert {
     pub(super) fn new(repo: &gix::Repository, index: &gix::index::State) -> Result<Self> {
-        let mut options = gix::filter::Pipeline::options(repo).map_err(|e| invalid_configuration(&e))?;
+        let mut options =
+            gix::filter::Pipeline::options(repo).map_err(|e| invalid_configuration(&e))?;
         let drivers = std::mem::take(&mut options.drivers);
-        let drivers = drivers.into_iter().filter(|d| d.clean.is_some() || d.process.is_some());
+        let drivers = drivers
+            .into_iter()
+            .filter(|d| d.clean.is_some() || d.process.is_some());
         // This warning is for adding files, not for reading them.
         options.crlf_roundtrip_check = gix::filter::plumbing::pipeline::CrlfRoundTripCheck::Skip;
-        let context = repo.command_context().map_err(|e| invalid_configuration(&e))?;
-        let attributes =
-            repo.attributes_only(index, Source::WorktreeThenIdMapping).map_err(|e| invalid_configuration(&e))?;
+        let context = repo
+            .command_context()
+            .map_err(|e| invalid_configuration(&e))?;
+        let attributes = repo
+            .attributes_only(index, Source::WorktreeThenIdMapping)
+            .map_err(|e| invalid_configuration(&e))?;
         let wanted = attributes.selected_attribute_matches(["filter", "working-tree-encoding"]);
         Ok(Self {
             pipeline: gix::filter::plumbing::Pipeline::new(context, repo.object_hash(), options),
@@ -47,20 +53,35 @@ impl Convert {
 
     /// Returns the filter driver that git would run for a path.
     pub(super) fn driver(&mut self, repo: &gix::Repository, path: &[u8]) -> Option<String> {
-        if self.drivers.is_empty() { None } else { self.asked_of(repo, path).driver }
+        if self.drivers.is_empty() {
+            None
+        } else {
+            self.asked_of(repo, path).driver
+        }
     }
 
     /// Returns the conversions that attributes request for a path's content.
     pub(super) fn asked_of(&mut self, repo: &gix::Repository, path: &[u8]) -> RequestedConversions {
         let mut asked = RequestedConversions::default();
-        let Ok(entry) = self.attributes.at_entry(gix::bstr::BStr::new(path), None, &repo.objects) else { return asked };
+        let Ok(entry) = self
+            .attributes
+            .at_entry(gix::bstr::BStr::new(path), None, &repo.objects)
+        else {
+            return asked;
+        };
         if !entry.matching_attributes(&mut self.wanted) {
             return asked;
         }
         for found in self.wanted.iter_selected() {
-            let Some(value) = found.assignment.state.as_bstr() else { continue };
+            let Some(value) = found.assignment.state.as_bstr() else {
+                continue;
+            };
             if found.assignment.name.as_str() == "filter" {
-                asked.driver = self.drivers.iter().any(|d| d == value).then(|| value.to_string());
+                asked.driver = self
+                    .drivers
+                    .iter()
+                    .any(|d| d == value)
+                    .then(|| value.to_string());
             } else {
                 asked.encoding = true;
             }
@@ -81,7 +102,9 @@ impl Convert {
             Ok(entry) => entry,
             Err(e) => return Err((bytes, e.to_string())),
         };
-        let Ok(file) = gix::path::from_bstr(path) else { return Ok(bytes) };
+        let Ok(file) = gix::path::from_bstr(path) else {
+            return Ok(bytes);
+        };
         let outcome = self.pipeline.convert_to_git(
             bytes.as_slice(),
             &file,
@@ -89,9 +112,13 @@ impl Convert {
                 entry.matching_attributes(out);
             },
             &mut |buf| {
-                let Some(e) = index.entry_by_path(path) else { return Ok(None) };
+                let Some(e) = index.entry_by_path(path) else {
+                    return Ok(None);
+                };
                 let found = repo.objects.try_find(&e.id, buf)?;
-                Ok(found.filter(|o| o.kind == gix::objs::Kind::Blob).map(|_| ()))
+                Ok(found
+                    .filter(|o| o.kind == gix::objs::Kind::Blob)
+                    .map(|_| ()))
             },
         );
         match outcome {

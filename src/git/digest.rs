@@ -12,8 +12,8 @@ use sha2::Digest as _;
 const MAX: usize = 64 << 20;
 
 impl Reader<'_> {
-    /// Returns a digest that changes whenever the content of the index or the worktree does. For the worktree it covers
-    /// the tracked files and the given new files.
+    /// Returns a digest that changes whenever the content of the index or the worktree does. For
+    /// the worktree it covers the tracked files and the given new files.
     ///
     /// # Errors
     /// Unmerged paths, a file that cannot be read, or too many bytes.
@@ -31,21 +31,29 @@ impl Reader<'_> {
         }
         if *state == State::Worktree {
             let changed = self.owner().unstaged(false)?;
-            let mut paths: Vec<_> =
-                changed.entries.iter().map(|e| e.path().clone()).chain(new.iter().cloned()).collect();
+            let mut paths: Vec<_> = changed
+                .entries
+                .iter()
+                .map(|e| e.path().clone())
+                .chain(new.iter().cloned())
+                .collect();
             paths.sort_unstable();
             paths.dedup();
             let mut left = MAX;
             for path in paths {
                 add_field(&mut hash, path.as_bytes());
                 let content = self.worktree_files()?.read(path.as_bytes(), left);
-                match content.map_err(|e| Error::incomplete(format!("cannot read {path:?}")).caused_by(&e))? {
+                match content
+                    .map_err(|e| Error::incomplete(format!("cannot read {path:?}")).caused_by(&e))?
+                {
                     Some(Bytes::All(bytes)) => {
                         left -= bytes.len();
                         add_field(&mut hash, &bytes);
                     }
                     Some(Bytes::TooMany) => {
-                        return Err(Error::incomplete("the worktree has too many changes to hash"));
+                        return Err(Error::incomplete(
+                            "the worktree has too many changes to hash",
+                        ));
                     }
                     None => add_field(&mut hash, b"no file"),
                 }
@@ -61,8 +69,8 @@ fn add_field(hash: &mut sha2::Sha256, bytes: &[u8]) {
     hash.update(bytes);
 }
 
-/// Returns the SHA-1 of bytes in hexadecimal digits, for identifiers of other systems. It must not be used to compare
-/// contents. Returns `None` if a collision attack is detected.
+/// Returns the SHA-1 of bytes in hexadecimal digits, for identifiers of other systems. It must not
+/// be used to compare contents. Returns `None` if a collision attack is detected.
 pub fn sha1_hex(bytes: &[u8]) -> Option<String> {
     let mut hash = gix::hash::hasher(gix::hash::Kind::Sha1);
     hash.update(bytes);

@@ -11,8 +11,8 @@ pub struct HooksDir {
     pub path: PathBuf,
     /// Configuration that sets it (`core.hooksPath`); `None` if it is the repository's default.
     pub configured: Option<ConfigScope>,
-    /// Whether the folder is in the worktree or in the repository's own data. Otherwise other repositories may use it
-    /// too.
+    /// Whether the folder is in the worktree or in the repository's own data. Otherwise other
+    /// repositories may use it too.
     pub inside: bool,
 }
 
@@ -35,7 +35,11 @@ pub(super) fn find(repo: &Repo) -> Result<HooksDir> {
     let config = local.config_snapshot();
     let Ok((_, section)) = config.plumbing().raw_value_with_section("core.hooksPath") else {
         let path = common.join("hooks");
-        return Ok(HooksDir { inside: lies_inside(repo, &common, &path), path, configured: None });
+        return Ok(HooksDir {
+            inside: lies_inside(repo, &common, &path),
+            path,
+            configured: None,
+        });
     };
     use gix::config::Source as S;
     let scope = match section.meta().source {
@@ -57,24 +61,36 @@ pub(super) fn find(repo: &Repo) -> Result<HooksDir> {
             ConfigScope::Worktree => " --worktree",
             ConfigScope::Local => "",
             ConfigScope::Command => {
-                return Err(Error::usage("core.hooksPath is empty for this command, so git runs no hooks")
-                    .hint("unset GIT_CONFIG_* in the environment, then run install-hooks again"));
+                return Err(Error::usage(
+                    "core.hooksPath is empty for this command, so git runs no hooks",
+                )
+                .hint("unset GIT_CONFIG_* in the environment, then run install-hooks again"));
             }
         };
-        return Err(Error::usage("core.hooksPath is empty, so git runs no hooks in this repository")
-            .hint(format!("git config{flag} --unset core.hooksPath")));
+        return Err(Error::usage(
+            "core.hooksPath is empty, so git runs no hooks in this repository",
+        )
+        .hint(format!("git config{flag} --unset core.hooksPath")));
     }
     // Git resolves a relative path in the folder where hooks run: the top of the worktree.
     let top = repo.worktree().unwrap_or(&common);
     let path = top.join(path);
-    Ok(HooksDir { inside: lies_inside(repo, &common, &path), path, configured: Some(scope) })
+    Ok(HooksDir {
+        inside: lies_inside(repo, &common, &path),
+        path,
+        configured: Some(scope),
+    })
 }
 
-/// Returns true if a path is in the repository, following links: the folder `hooks` may itself be a link.
+/// Returns true if a path is in the repository, following links: the folder `hooks` may itself be a
+/// link.
 fn lies_inside(repo: &Repo, common: &std::path::Path, path: &std::path::Path) -> bool {
     let lies_in = super::real(deepest(path));
     let folders = [Some(super::real(common)), repo.worktree().map(super::real)];
-    folders.into_iter().flatten().any(|d| lies_in.starts_with(d))
+    folders
+        .into_iter()
+        .flatten()
+        .any(|d| lies_in.starts_with(d))
 }
 
 /// Returns the deepest part of a path that exists.

@@ -36,7 +36,9 @@ pub struct Reader<'r> {
 
 impl std::fmt::Debug for Reader<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader").field("repo", self.owner).finish_non_exhaustive()
+        f.debug_struct("Reader")
+            .field("repo", self.owner)
+            .finish_non_exhaustive()
     }
 }
 
@@ -44,7 +46,13 @@ impl<'r> Reader<'r> {
     pub(super) fn new(owner: &'r Repo, repo: gix::Repository) -> Self {
         let mut blobs = repo.clone();
         blobs.object_cache_size(None);
-        Self { owner, repo, blobs, attributes: Attributes::default(), work: None }
+        Self {
+            owner,
+            repo,
+            blobs,
+            attributes: Attributes::default(),
+            work: None,
+        }
     }
 
     /// Compares a commit with its parent, as [`Repo::commit`], through this reader's caches.
@@ -52,8 +60,8 @@ impl<'r> Reader<'r> {
         revision::commit(&self.repo, id, parent)
     }
 
-    /// Compares a commit with its parent; for a merge, only the paths that differ from every parent. The other changes
-    /// of a merge are in commits of their own.
+    /// Compares a commit with its parent; for a merge, only the paths that differ from every
+    /// parent. The other changes of a merge are in commits of their own.
     ///
     /// # Errors
     /// Incomplete, if a shallow clone lacks a parent.
@@ -61,8 +69,8 @@ impl<'r> Reader<'r> {
         revision::alone(&self.repo, id)
     }
 
-    /// Returns the states before and after a commit if it alone (see [`Reader::alone`]) introduces another version of a
-    /// path, or `None`. Compares no other paths.
+    /// Returns the states before and after a commit if it alone (see [`Reader::alone`]) introduces
+    /// another version of a path, or `None`. Compares no other paths.
     pub fn touched(&mut self, id: ObjectId, path: &RepoPath) -> Result<Option<(State, State)>> {
         revision::touched(&self.repo, id, path.as_bytes())
     }
@@ -73,7 +81,9 @@ impl<'r> Reader<'r> {
     /// Incomplete: an object is missing or corrupt, or a worktree file can no longer be read.
     pub fn load(&mut self, change: &Change, index: usize) -> Result<FileChange> {
         let Some(entry) = change.entries.get(index) else {
-            return Err(Error::incomplete(format!("the change has no entry {index}")));
+            return Err(Error::incomplete(format!(
+                "the change has no entry {index}"
+            )));
         };
         self.compare(change, entry.clone())
     }
@@ -84,37 +94,67 @@ impl<'r> Reader<'r> {
     /// As [`Reader::load`].
     pub fn load_as_added(&mut self, change: &Change, index: usize) -> Result<FileChange> {
         let Some(entry) = change.entries.get(index) else {
-            return Err(Error::incomplete(format!("the change has no entry {index}")));
+            return Err(Error::incomplete(format!(
+                "the change has no entry {index}"
+            )));
         };
-        self.compare(change, Entry { kind: ChangeKind::Added, old: None, new: entry.new.clone() })
+        self.compare(
+            change,
+            Entry {
+                kind: ChangeKind::Added,
+                old: None,
+                new: entry.new.clone(),
+            },
+        )
     }
 
     fn compare(&mut self, change: &Change, mut entry: Entry) -> Result<FileChange> {
-        if [&entry.old, &entry.new].into_iter().flatten().any(|side| side.mode == FileMode::Submodule) {
+        if [&entry.old, &entry.new]
+            .into_iter()
+            .flatten()
+            .any(|side| side.mode == FileMode::Submodule)
+        {
             let dirty = change.dirty.contains(entry.path());
-            return Ok(FileChange { entry, body: Body::Submodule { dirty } });
+            return Ok(FileChange {
+                entry,
+                body: Body::Submodule { dirty },
+            });
         }
         if let (Some(old), Some(new)) = (&entry.old, &entry.new)
             && old.id.is_some()
             && old.id == new.id
         {
-            return Ok(FileChange { entry, body: Body::Same });
+            return Ok(FileChange {
+                entry,
+                body: Body::Same,
+            });
         }
         let old = entry.old.as_ref().map(|s| self.object(s)).transpose()?;
         let new = match &mut entry.new {
             None => None,
-            Some(side) if change.work.contains_key(&side.path) => Some(self.worktree(change, side)?),
+            Some(side) if change.work.contains_key(&side.path) => {
+                Some(self.worktree(change, side)?)
+            }
             Some(side) => Some(self.object(side)?),
         };
         let head = self.marks(&change.head, entry.path())?;
-        let base = self.marks(&change.base, entry.old.as_ref().map_or(entry.path(), |s| &s.path))?;
+        let base = self.marks(
+            &change.base,
+            entry.old.as_ref().map_or(entry.path(), |s| &s.path),
+        )?;
         let mut checkout = CheckoutConversions::default();
-        [&base, &head].iter().for_each(|marks| checkout.add(marks.encoding.as_deref(), marks.ident));
+        [&base, &head]
+            .iter()
+            .for_each(|marks| checkout.add(marks.encoding.as_deref(), marks.ident));
         let written = if checkout.is_plain() {
             None
         } else {
             let ids = (id_text(entry.old.as_ref()), id_text(entry.new.as_ref()));
-            Some(checkout.of(&Blobs { old: old.as_deref(), new: new.as_deref(), ids }))
+            Some(checkout.of(&Blobs {
+                old: old.as_deref(),
+                new: new.as_deref(),
+                ids,
+            }))
         };
         let mut body = Body::of_file(entry.path(), old, new, head.diff);
         if let Some((written, unknown)) = written {
@@ -123,13 +163,17 @@ impl<'r> Reader<'r> {
         Ok(FileChange { entry, body })
     }
 
-    /// Returns true if a state has an entry at a path: a file, a link or a submodule. The index is used for the
-    /// worktree.
+    /// Returns true if a state has an entry at a path: a file, a link or a submodule. The index is
+    /// used for the worktree.
     ///
     /// # Errors
     /// Incomplete, if the tree or the index cannot be read.
     pub fn has_entry(&mut self, state: &State, path: &RepoPath) -> Result<bool> {
-        let state = if *state == State::Worktree { &State::Index } else { state };
+        let state = if *state == State::Worktree {
+            &State::Index
+        } else {
+            state
+        };
         Ok(self.stored(state, path.as_bytes())?.is_some())
     }
 
@@ -142,7 +186,11 @@ impl<'r> Reader<'r> {
     pub fn read(&mut self, state: &State, path: &RepoPath, max: usize) -> Result<Option<Vec<u8>>> {
         let name = path.as_bytes();
         if *state == State::Worktree {
-            let bytes = self.content()?.files().read(name, max).map_err(|e| not_read(path, &e))?;
+            let bytes = self
+                .content()?
+                .files()
+                .read(name, max)
+                .map_err(|e| not_read(path, &e))?;
             return match bytes {
                 Some(Bytes::TooMany) => Err(too_large(path, max)),
                 Some(Bytes::All(bytes)) => Ok(Some(bytes)),
@@ -150,7 +198,9 @@ impl<'r> Reader<'r> {
             };
         }
         let found = self.stored(state, name)?;
-        let Some((Some(FileMode::Regular | FileMode::Executable), id)) = found else { return Ok(None) };
+        let Some((Some(FileMode::Regular | FileMode::Executable), id)) = found else {
+            return Ok(None);
+        };
         // Check the size first: the object may be of any type.
         if let Ok(header) = self.repo.find_header(id)
             && header.size() > max as u64
@@ -162,25 +212,32 @@ impl<'r> Reader<'r> {
         Ok(Some(bytes))
     }
 
-    /// Returns the ID of the blob that a state has at a path; for a worktree file, the ID that git would give it.
-    /// Returns `None` if there is no regular file.
+    /// Returns the ID of the blob that a state has at a path; for a worktree file, the ID that git
+    /// would give it. Returns `None` if there is no regular file.
     ///
     /// # Errors
     /// Incomplete, if it cannot be read.
     pub fn blob(&mut self, state: &State, path: &RepoPath) -> Result<Option<ObjectId>> {
-        let Some(mode @ (FileMode::Regular | FileMode::Executable)) = self.mode(state, path)? else { return Ok(None) };
+        let Some(mode @ (FileMode::Regular | FileMode::Executable)) = self.mode(state, path)?
+        else {
+            return Ok(None);
+        };
         if *state != State::Worktree {
             return Ok(self.stored(state, path.as_bytes())?.map(|(_, id)| own(&id)));
         }
         self.content()?;
         let index = self.owner.index()?;
-        let Some(work) = &mut self.work else { return Ok(None) };
-        let Some((bytes, _)) = work.read(&self.repo, index, path.as_bytes(), mode)? else { return Ok(None) };
+        let Some(work) = &mut self.work else {
+            return Ok(None);
+        };
+        let Some((bytes, _)) = work.read(&self.repo, index, path.as_bytes(), mode)? else {
+            return Ok(None);
+        };
         Ok(Some(own(&worktree::hash(&self.repo, &bytes)?)))
     }
 
-    /// Returns true if two states have the same entry at a path, or both have none. Reads no content. The worktree
-    /// counts as having none.
+    /// Returns true if two states have the same entry at a path, or both have none. Reads no
+    /// content. The worktree counts as having none.
     ///
     /// # Errors
     /// Incomplete, if a tree is missing or corrupt.
@@ -192,7 +249,11 @@ impl<'r> Reader<'r> {
     pub fn mode(&mut self, state: &State, path: &RepoPath) -> Result<Option<FileMode>> {
         let name = path.as_bytes();
         if *state == State::Worktree {
-            let stat = self.content()?.files().stat(name).map_err(|e| not_read(path, &e))?;
+            let stat = self
+                .content()?
+                .files()
+                .stat(name)
+                .map_err(|e| not_read(path, &e))?;
             return Ok(stat.and_then(|s| match s.kind {
                 PathKind::File { executable: true } => Some(FileMode::Executable),
                 PathKind::File { executable: false } => Some(FileMode::Regular),
@@ -210,7 +271,11 @@ impl<'r> Reader<'r> {
     pub fn node(&mut self, state: &State, path: &RepoPath) -> Result<PathNode> {
         let name = path.as_bytes();
         if *state == State::Worktree {
-            let stat = self.content()?.files().stat(name).map_err(|e| not_read(path, &e))?;
+            let stat = self
+                .content()?
+                .files()
+                .stat(name)
+                .map_err(|e| not_read(path, &e))?;
             return Ok(stat.map_or(PathNode::Absent, |s| match s.kind {
                 PathKind::File { .. } => PathNode::File,
                 PathKind::Symlink => PathNode::Link,
@@ -231,46 +296,70 @@ impl<'r> Reader<'r> {
 
     fn has_entries_below(&self, name: &[u8]) -> Result<bool> {
         let prefix = [name, b"/"].concat();
-        Ok(self.owner.index()?.prefixed_entries(prefix.as_slice().into()).is_some_and(|all| !all.is_empty()))
+        Ok(self
+            .owner
+            .index()?
+            .prefixed_entries(prefix.as_slice().into())
+            .is_some_and(|all| !all.is_empty()))
     }
 
-    /// Returns the target of the link at a path of a state, unresolved, or `None` if there is no link.
+    /// Returns the target of the link at a path of a state, unresolved, or `None` if there is no
+    /// link.
     ///
     /// # Errors
     /// Incomplete, if it cannot be read.
     pub fn target(&mut self, state: &State, path: &RepoPath) -> Result<Option<Vec<u8>>> {
         let name = path.as_bytes();
         if *state == State::Worktree {
-            return self.content()?.files().link(name).map_err(|e| not_read(path, &e));
+            return self
+                .content()?
+                .files()
+                .link(name)
+                .map_err(|e| not_read(path, &e));
         }
-        let Some((Some(FileMode::Symlink), id)) = self.stored(state, name)? else { return Ok(None) };
+        let Some((Some(FileMode::Symlink), id)) = self.stored(state, name)? else {
+            return Ok(None);
+        };
         let mut bytes = Vec::new();
         tree::load(&self.repo, &id, gix::objs::Kind::Blob, &mut bytes)?;
         Ok(Some(bytes))
     }
 
-    /// Lists the regular files below a folder of a state, at most `max`; an empty path means the whole state. The flag
-    /// is true if there are more.
+    /// Lists the regular files below a folder of a state, at most `max`; an empty path means the
+    /// whole state. The flag is true if there are more.
     ///
     /// # Errors
     /// Incomplete, if a tree is missing or corrupt.
-    pub fn below(&mut self, state: &State, folder: &RepoPath, max: usize) -> Result<(Vec<RepoPath>, bool)> {
+    pub fn below(
+        &mut self,
+        state: &State,
+        folder: &RepoPath,
+        max: usize,
+    ) -> Result<(Vec<RepoPath>, bool)> {
         let name = folder.as_bytes();
         if let State::Commit { tree, .. } = state
             && !name.is_empty()
         {
-            let Some((None, id)) = tree::find(&self.repo, gix_id(tree), name)? else { return Ok((Vec::new(), false)) };
+            let Some((None, id)) = tree::find(&self.repo, gix_id(tree), name)? else {
+                return Ok((Vec::new(), false));
+            };
             let mut out = Vec::new();
             tree::files(&self.repo, id, [name, b"/"].concat(), max, &mut out)?;
             let more = out.len() > max;
             return Ok((out.into_iter().map(RepoPath::new).collect(), more));
         }
         let (mut files, more) = self.files(state, max)?;
-        files.retain(|f| name.is_empty() || f.as_bytes().strip_prefix(name).is_some_and(|rest| rest.starts_with(b"/")));
+        files.retain(|f| {
+            name.is_empty()
+                || f.as_bytes()
+                    .strip_prefix(name)
+                    .is_some_and(|rest| rest.starts_with(b"/"))
+        });
         Ok((files, more))
     }
 
-    /// Returns `linguist-generated` of a path by the attribute files of a state, or `None` if it is not set.
+    /// Returns `linguist-generated` of a path by the attribute files of a state, or `None` if it is
+    /// not set.
     ///
     /// # Errors
     /// Incomplete, if an attribute file cannot be read.
@@ -278,12 +367,18 @@ impl<'r> Reader<'r> {
         Ok(self.marks(state, path)?.generated)
     }
 
-    /// Returns the commit that introduced the version of a path at `from`. Returns `None` if `from` has no such file,
-    /// or after `most` commits. A merge whose version equals that of a parent did not introduce it.
+    /// Returns the commit that introduced the version of a path at `from`. Returns `None` if `from`
+    /// has no such file, or after `most` commits. A merge whose version equals that of a parent did
+    /// not introduce it.
     ///
     /// # Errors
     /// Incomplete, if a shallow clone lacks a parent, or an object cannot be read.
-    pub fn last_edit(&mut self, from: ObjectId, path: &RepoPath, most: &mut u32) -> Result<Option<FileCommit>> {
+    pub fn last_edit(
+        &mut self,
+        from: ObjectId,
+        path: &RepoPath,
+        most: &mut u32,
+    ) -> Result<Option<FileCommit>> {
         revision::last_edit(&self.repo, from, path.as_bytes(), most)
     }
 
@@ -293,7 +388,12 @@ impl<'r> Reader<'r> {
     /// Incomplete, if the commit cannot be read.
     pub fn message(&mut self, commit: ObjectId, max: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        tree::load(&self.repo, &gix_id(&commit), gix::objs::Kind::Commit, &mut bytes)?;
+        tree::load(
+            &self.repo,
+            &gix_id(&commit),
+            gix::objs::Kind::Commit,
+            &mut bytes,
+        )?;
         // The headers end at the first empty line (git's commit.c, `find_commit_subject`).
         let start = memchr::memmem::find(&bytes, b"\n\n").map_or(bytes.len(), |i| i + 2);
         let end = bytes.len().min(start.saturating_add(max));
@@ -305,7 +405,9 @@ impl<'r> Reader<'r> {
     /// # Errors
     /// Incomplete, if the history cannot be read.
     pub fn between(&mut self, base: &State, head: &State) -> Result<Vec<ObjectId>> {
-        let Some(tip) = head.commit() else { return Ok(Vec::new()) };
+        let Some(tip) = head.commit() else {
+            return Ok(Vec::new());
+        };
         let hidden = match base {
             State::Commit { commit, .. } => vec![*commit],
             // A root commit, or the first push of a history: the commit itself is sufficient.
@@ -315,12 +417,14 @@ impl<'r> Reader<'r> {
         revision::walk(&self.repo, tip, &hidden)
     }
 
-    /// Returns a commit and its ancestors, newest first, at most `most`. Stops where the history cannot be read.
+    /// Returns a commit and its ancestors, newest first, at most `most`. Stops where the history
+    /// cannot be read.
     pub fn history(&mut self, tip: ObjectId, most: usize) -> Vec<ObjectId> {
         revision::newest(&self.repo, tip, most)
     }
 
-    /// Lists the entries directly in a folder of a state by name, including links; none if there is no such folder.
+    /// Lists the entries directly in a folder of a state by name, including links; none if there is
+    /// no such folder.
     ///
     /// # Errors
     /// Incomplete, if the folder cannot be read.
@@ -330,7 +434,9 @@ impl<'r> Reader<'r> {
         match state {
             State::Empty => {}
             State::Commit { tree, .. } => {
-                let Some((None, id)) = tree::find(&self.repo, gix_id(tree), name)? else { return Ok(Vec::new()) };
+                let Some((None, id)) = tree::find(&self.repo, gix_id(tree), name)? else {
+                    return Ok(Vec::new());
+                };
                 let mut buf = Vec::new();
                 tree::load(&self.repo, &id, gix::objs::Kind::Tree, &mut buf)?;
                 let mut entries = tree::TreeEntries::new(&self.repo, &buf);
@@ -343,12 +449,21 @@ impl<'r> Reader<'r> {
             State::Index => {
                 let prefix = join(name, b"");
                 let index = self.owner.index()?;
-                let names = index.prefixed_entries(prefix.as_slice().into()).unwrap_or_default();
-                let names = names.iter().map(|e| e.path(index)).filter(|p| !p[prefix.len()..].contains(&b'/'));
+                let names = index
+                    .prefixed_entries(prefix.as_slice().into())
+                    .unwrap_or_default();
+                let names = names
+                    .iter()
+                    .map(|e| e.path(index))
+                    .filter(|p| !p[prefix.len()..].contains(&b'/'));
                 found.extend(names.map(|p| p.to_vec()));
             }
             State::Worktree => {
-                let names = self.content()?.files().names(name).map_err(|e| not_read(folder, &e))?;
+                let names = self
+                    .content()?
+                    .files()
+                    .names(name)
+                    .map_err(|e| not_read(folder, &e))?;
                 found.extend(names.iter().map(|n| join(name, n)));
             }
         }
@@ -356,8 +471,9 @@ impl<'r> Reader<'r> {
         Ok(found.into_iter().map(RepoPath::new).collect())
     }
 
-    /// Lists the regular files of a whole state in git's order, without links and submodules, at most `max`. For the
-    /// worktree, these are the tracked files that still exist. The flag is true if there are more.
+    /// Lists the regular files of a whole state in git's order, without links and submodules, at
+    /// most `max`. For the worktree, these are the tracked files that still exist. The flag is true
+    /// if there are more.
     ///
     /// # Errors
     /// Incomplete, if a tree is missing or corrupt.
@@ -365,15 +481,20 @@ impl<'r> Reader<'r> {
         let mut out = Vec::new();
         match state {
             State::Empty => {}
-            State::Commit { tree, .. } => tree::files(&self.repo, gix_id(tree), Vec::new(), max, &mut out)?,
-            State::Index | State::Worktree => self.indexed(*state == State::Worktree, max, &mut out)?,
+            State::Commit { tree, .. } => {
+                tree::files(&self.repo, gix_id(tree), Vec::new(), max, &mut out)?
+            }
+            State::Index | State::Worktree => {
+                self.indexed(*state == State::Worktree, max, &mut out)?
+            }
         }
         let more = out.len() > max;
         out.truncate(max);
         Ok((out.into_iter().map(RepoPath::new).collect(), more))
     }
 
-    /// Lists the regular files of the index; for the worktree, only those that still are regular files.
+    /// Lists the regular files of the index; for the worktree, only those that still are regular
+    /// files.
     fn indexed(&mut self, in_worktree: bool, max: usize, out: &mut Vec<Vec<u8>>) -> Result<()> {
         use gix::index::entry::Flags;
         let index = self.owner.index()?;
@@ -407,8 +528,8 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Lists the tracked regular files that a sparse checkout omits from the worktree, at most `max`. The worktree has
-    /// them as the index does.
+    /// Lists the tracked regular files that a sparse checkout omits from the worktree, at most
+    /// `max`. The worktree has them as the index does.
     ///
     /// # Errors
     /// Incomplete: the index or a tree is missing or corrupt.
@@ -417,7 +538,11 @@ impl<'r> Reader<'r> {
         let index = self.owner.index()?;
         let backing = index.path_backing();
         let mut out = Vec::new();
-        for e in index.entries().iter().filter(|e| e.stage_raw() == 0 && e.flags.contains(Flags::SKIP_WORKTREE)) {
+        for e in index
+            .entries()
+            .iter()
+            .filter(|e| e.stage_raw() == 0 && e.flags.contains(Flags::SKIP_WORKTREE))
+        {
             let path = e.path_in(backing);
             match super::staged::mode_of(e.mode) {
                 None => tree::files(&self.repo, e.id, path.to_vec(), max, &mut out)?,
@@ -442,35 +567,59 @@ impl<'r> Reader<'r> {
         Ok(self.in_index(path.as_bytes())?.is_some())
     }
 
-    /// Returns true if a tracked `.gitignore` (not flagged `assume-unchanged` or `skip-worktree`) ignores a path that
-    /// is not in the index. Files of this machine alone, such as `info/exclude`, do not count.
+    /// Returns true if a tracked `.gitignore` (not flagged `assume-unchanged` or `skip-worktree`)
+    /// ignores a path that is not in the index. Files of this machine alone, such as
+    /// `info/exclude`, do not count.
     ///
     /// # Errors
-    /// Usage: a `.gitignore` is not a regular file, or is too large. Incomplete: one cannot be read.
+    /// Usage: a `.gitignore` is not a regular file, or is too large. Incomplete: one cannot be
+    /// read.
     pub fn is_ignored_for_all(&mut self, path: &RepoPath) -> Result<bool> {
         use gix::index::entry::Flags;
         let name = path.as_bytes();
         for end in std::iter::once(0).chain(memchr::memchr_iter(b'/', name).map(|i| i + 1)) {
-            self.content()?.files().refuse_endless(&[&name[..end], b".gitignore"].concat())?;
+            self.content()?
+                .files()
+                .refuse_endless(&[&name[..end], b".gitignore"].concat())?;
         }
         let index = self.owner.index()?;
         let source = gix::worktree::stack::state::ignore::Source::default();
-        let mut stack = self.repo.excludes(index, None, source).map_err(|e| unreadable_rules(path, &e))?;
+        let mut stack = self
+            .repo
+            .excludes(index, None, source)
+            .map_err(|e| unreadable_rules(path, &e))?;
         let name: &gix::bstr::BStr = name.into();
-        let entry =
-            stack.at_entry(name, Some(gix::index::entry::Mode::FILE)).map_err(|e| unreadable_rules(path, &e))?;
-        let found = entry.matching_exclude_pattern().filter(|m| !m.pattern.is_negative());
-        let Some(file) = found.and_then(|m| m.source) else { return Ok(false) };
-        let file = self.owner.worktree().and_then(|top| file.strip_prefix(top).ok()).unwrap_or(file);
+        let entry = stack
+            .at_entry(name, Some(gix::index::entry::Mode::FILE))
+            .map_err(|e| unreadable_rules(path, &e))?;
+        let found = entry
+            .matching_exclude_pattern()
+            .filter(|m| !m.pattern.is_negative());
+        let Some(file) = found.and_then(|m| m.source) else {
+            return Ok(false);
+        };
+        let file = self
+            .owner
+            .worktree()
+            .and_then(|top| file.strip_prefix(top).ok())
+            .unwrap_or(file);
         if file.is_absolute() || file.file_name().is_none_or(|n| n != ".gitignore") {
             return Ok(false);
         }
         let tracked = index.entry_by_path(file.as_os_str().as_encoded_bytes().into());
-        Ok(tracked.is_some_and(|e| !e.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)))
+        Ok(tracked.is_some_and(|e| {
+            !e.flags
+                .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
+        }))
     }
 
-    /// Finds the entry that git has stored at a path of a state; none for the worktree. A folder has no mode.
-    fn stored(&self, state: &State, name: &[u8]) -> Result<Option<(Option<FileMode>, gix::ObjectId)>> {
+    /// Finds the entry that git has stored at a path of a state; none for the worktree. A folder
+    /// has no mode.
+    fn stored(
+        &self,
+        state: &State,
+        name: &[u8],
+    ) -> Result<Option<(Option<FileMode>, gix::ObjectId)>> {
         match state {
             State::Empty | State::Worktree => Ok(None),
             State::Commit { tree, .. } => tree::find(&self.repo, gix_id(tree), name),
@@ -502,23 +651,27 @@ impl<'r> Reader<'r> {
 
     /// Reads a worktree file, or uses the content from the comparison, and sets its ID.
     fn worktree(&mut self, change: &Change, side: &mut Side) -> Result<Vec<u8>> {
-        let kept = change
-            .work
-            .get(&side.path)
-            .and_then(|slot| slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take());
+        let kept = change.work.get(&side.path).and_then(|slot| {
+            slot.lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .take()
+        });
         if let Some(bytes) = kept {
             return Ok(bytes);
         }
         self.content()?;
         let index = self.owner.index()?;
-        let Some(work) = &mut self.work else { return Err(deleted_meanwhile(&side.path)) };
+        let Some(work) = &mut self.work else {
+            return Err(deleted_meanwhile(&side.path));
+        };
         let found = work.read(&self.repo, index, side.path.as_bytes(), side.mode)?;
         // The listing has added a note if the file was not converted.
         let (bytes, _) = found.ok_or_else(|| deleted_meanwhile(&side.path))?;
         let id = own(&worktree::hash(&self.repo, &bytes)?);
         if side.id.is_some_and(|known| known != id) {
             return Err(
-                Error::incomplete(format!("{:?} changed during the review", side.path)).hint("run the review again")
+                Error::incomplete(format!("{:?} changed during the review", side.path))
+                    .hint("run the review again"),
             );
         }
         side.id = Some(id);
@@ -549,16 +702,18 @@ impl<'r> Reader<'r> {
             self.content()?;
         }
         let work = &mut self.work;
-        self.attributes.of(self.owner, &self.repo, state, path, |file| {
-            let Some(work) = work else { return Ok(None) };
-            let found = work.files().read(file, MAX_ATTRIBUTES).map_err(|e| {
-                Error::incomplete(format!("cannot read {}", String::from_utf8_lossy(file))).caused_by(&e)
-            })?;
-            Ok(match found {
-                Some(Bytes::All(bytes)) => Some(bytes),
-                Some(Bytes::TooMany) | None => None,
+        self.attributes
+            .of(self.owner, &self.repo, state, path, |file| {
+                let Some(work) = work else { return Ok(None) };
+                let found = work.files().read(file, MAX_ATTRIBUTES).map_err(|e| {
+                    Error::incomplete(format!("cannot read {}", String::from_utf8_lossy(file)))
+                        .caused_by(&e)
+                })?;
+                Ok(match found {
+                    Some(Bytes::All(bytes)) => Some(bytes),
+                    Some(Bytes::TooMany) | None => None,
+                })
             })
-        })
     }
 }
 
@@ -569,7 +724,8 @@ fn unreadable_rules(path: &RepoPath, e: &dyn std::fmt::Display) -> Error {
 
 /// Returns the ID of a side as text; empty if it has none.
 fn id_text(side: Option<&Side>) -> String {
-    side.and_then(|s| s.id).map_or(String::new(), |id| id.to_string())
+    side.and_then(|s| s.id)
+        .map_or(String::new(), |id| id.to_string())
 }
 
 /// Returns the path of a file in a folder.

@@ -1,7 +1,8 @@
 //! Short names: the references that git's rules find for one, and the commits of an abbreviated ID.
 //!
-//! Git takes the first match, and prefers a tag to a branch: an attacker who can push a tag `origin/main` would control
-//! the meaning of `origin/main`. So a name with more than one commit is rejected here.
+//! Git takes the first match, and prefers a tag to a branch: an attacker who can push a tag
+//! `origin/main` would control the meaning of `origin/main`. So a name with more than one commit is
+//! rejected here.
 
 use super::{Repo, own};
 use crate::diff::ObjectId;
@@ -20,13 +21,15 @@ pub struct NameMeaning {
     pub id: ObjectId,
 }
 
-/// Returns the part of a revision before its first suffix: the name of a reference, or an object ID.
+/// Returns the part of a revision before its first suffix: the name of a reference, or an object
+/// ID.
 fn named(rev: &str) -> &str {
     let ends = [rev.find(['^', '~', ':']), rev.find("@{")];
     &rev[..ends.into_iter().flatten().min().unwrap_or(rev.len())]
 }
 
-/// Returns true if a revision is only a short name: without a suffix, and not a full ID or a full name.
+/// Returns true if a revision is only a short name: without a suffix, and not a full ID or a full
+/// name.
 pub fn is_short(rev: &str) -> bool {
     named(rev) == rev
         && !matches!(rev, "" | "HEAD" | "@")
@@ -34,15 +37,18 @@ pub fn is_short(rev: &str) -> bool {
         && ObjectId::from_hex(rev).is_none()
 }
 
-/// Returns all meanings of the name in a revision by git's rules, git's choice first (gitrevisions(7)). Returns none
-/// for HEAD and full object IDs, and if no reference has the name. A full name means that one reference.
+/// Returns all meanings of the name in a revision by git's rules, git's choice first
+/// (gitrevisions(7)). Returns none for HEAD and full object IDs, and if no reference has the name.
+/// A full name means that one reference.
 ///
 /// # Errors
 /// Incomplete: a reference cannot be read.
 pub(super) fn places(repo: &Repo, local: &gix::Repository, rev: &str) -> Result<Vec<NameMeaning>> {
     let name = named(rev);
     let hash = local.object_hash();
-    if matches!(name, "" | "HEAD" | "@") || ObjectId::from_hex(name).is_some_and(|_| name.len() == hash.len_in_hex()) {
+    if matches!(name, "" | "HEAD" | "@")
+        || ObjectId::from_hex(name).is_some_and(|_| name.len() == hash.len_in_hex())
+    {
         return Ok(Vec::new());
     }
     let full = match name.starts_with("refs/") {
@@ -61,7 +67,11 @@ pub(super) fn places(repo: &Repo, local: &gix::Repository, rev: &str) -> Result<
         && !name.starts_with("refs/")
         && let Some(digits) = digits(name)
     {
-        found.extend(commits(local, digits)?.into_iter().map(|id| (id.to_string(), id)));
+        found.extend(
+            commits(local, digits)?
+                .into_iter()
+                .map(|id| (id.to_string(), id)),
+        );
     }
     let is_one = found.len() == 1;
     let places = found.into_iter().map(|(name, id)| {
@@ -71,8 +81,8 @@ pub(super) fn places(repo: &Repo, local: &gix::Repository, rev: &str) -> Result<
     Ok(places.collect())
 }
 
-/// Returns the object at the end of a chain of tags. Returns the given ID if a tag cannot be read: the code that resolves
-/// it reports the error.
+/// Returns the object at the end of a chain of tags. Returns the given ID if a tag cannot be read:
+/// the code that resolves it reports the error.
 fn without_tags(local: &gix::Repository, id: gix::ObjectId) -> gix::ObjectId {
     match local.find_object(id).map(gix::Object::peel_tags_to_end) {
         Ok(Ok(end)) => end.id,
@@ -80,7 +90,8 @@ fn without_tags(local: &gix::Repository, id: gix::ObjectId) -> gix::ObjectId {
     }
 }
 
-/// Returns the digits of a name that may be an abbreviated ID, including the format of `git describe`.
+/// Returns the digits of a name that may be an abbreviated ID, including the format of
+/// `git describe`.
 fn digits(name: &str) -> Option<&str> {
     let digits = name.rsplit_once("-g").map_or(name, |(_, digits)| digits);
     (digits.len() >= SHORTEST && digits.bytes().all(|b| b.is_ascii_hexdigit())).then_some(digits)
@@ -91,10 +102,13 @@ pub fn is_ambiguous(places: &[NameMeaning]) -> bool {
     places.iter().any(|p| p.id != places[0].id)
 }
 
-/// Returns the error for an ambiguous name. `flag` is the flag before it on the command line, such as `--base `.
+/// Returns the error for an ambiguous name. `flag` is the flag before it on the command line, such
+/// as `--base `.
 pub fn ambiguous(rev: &str, places: &[NameMeaning], flag: &str) -> Error {
     let names: Vec<&str> = places.iter().map(|p| p.name.as_str()).collect();
-    let meant = ["refs/remotes/", "refs/heads/"].iter().find_map(|p| names.iter().find(|n| n.starts_with(p)));
+    let meant = ["refs/remotes/", "refs/heads/"]
+        .iter()
+        .find_map(|p| names.iter().find(|n| n.starts_with(p)));
     let meant = meant.or(names.first()).unwrap_or(&rev);
     let suffix = &rev[named(rev).len()..];
     Error::usage(format!("{rev} is ambiguous: {}", names.join(" or ")))
@@ -107,12 +121,21 @@ pub fn ambiguous(rev: &str, places: &[NameMeaning], flag: &str) -> Error {
 /// # Errors
 /// Incomplete: the objects cannot be listed.
 pub(super) fn commits(repo: &gix::Repository, digits: &str) -> Result<Vec<gix::ObjectId>> {
-    let Ok(prefix) = gix::hash::Prefix::from_hex(digits) else { return Ok(Vec::new()) };
+    let Ok(prefix) = gix::hash::Prefix::from_hex(digits) else {
+        return Ok(Vec::new());
+    };
     let mut found = HashSet::new();
     repo.objects
         .lookup_prefix(prefix, Some(&mut found))
-        .map_err(|e| Error::incomplete("cannot list the objects").caused_by(&e).hint("git fsck --full"))?;
-    found.retain(|id| repo.find_header(*id).is_ok_and(|h| h.kind() == gix::objs::Kind::Commit));
+        .map_err(|e| {
+            Error::incomplete("cannot list the objects")
+                .caused_by(&e)
+                .hint("git fsck --full")
+        })?;
+    found.retain(|id| {
+        repo.find_header(*id)
+            .is_ok_and(|h| h.kind() == gix::objs::Kind::Commit)
+    });
     Ok(found.into_iter().collect())
 }
 

@@ -11,13 +11,17 @@ use std::io::Write as _;
 const MOST: usize = 1 << 20;
 
 impl Repo {
-    /// Returns the note of an object in the notes reference with this full name, or `None` if there is none.
+    /// Returns the note of an object in the notes reference with this full name, or `None` if there
+    /// is none.
     ///
     /// # Errors
     /// Incomplete: the note cannot be read, or is larger than a mebibyte.
     pub fn note(&self, reference: &str, object: ObjectId) -> Result<Option<Vec<u8>>> {
         match self.refs.find(&self.local(), reference)? {
-            Some(commit) => self.note_id(own(&commit), object)?.map(|id| self.note_text(id)).transpose(),
+            Some(commit) => self
+                .note_id(own(&commit), object)?
+                .map(|id| self.note_text(id))
+                .transpose(),
             None => Ok(None),
         }
     }
@@ -28,9 +32,16 @@ impl Repo {
     /// As [`Repo::note`].
     pub fn note_text(&self, note: ObjectId) -> Result<Vec<u8>> {
         let mut buf = Vec::new();
-        tree::load(&self.local(), &gix_id(&note), gix::objs::Kind::Blob, &mut buf)?;
+        tree::load(
+            &self.local(),
+            &gix_id(&note),
+            gix::objs::Kind::Blob,
+            &mut buf,
+        )?;
         if buf.len() > MOST {
-            return Err(Error::incomplete(format!("the note {note} is larger than {MOST} bytes")));
+            return Err(Error::incomplete(format!(
+                "the note {note} is larger than {MOST} bytes"
+            )));
         }
         Ok(buf)
     }
@@ -68,16 +79,26 @@ impl Repo {
     ///
     /// # Errors
     /// Usage: git was not found, or it failed.
-    pub fn set_note(&self, reference: &str, object: ObjectId, text: &[u8], env: &Env) -> Result<()> {
+    pub fn set_note(
+        &self,
+        reference: &str,
+        object: ObjectId,
+        text: &[u8],
+        env: &Env,
+    ) -> Result<()> {
         let repo = self.local();
-        let file = temporary_file(text).map_err(|e| Error::incomplete("cannot write the note").caused_by(&e))?;
-        let path = file.path().to_str().ok_or_else(|| Error::usage("the path of the temporary folder is not UTF-8"))?;
+        let file = temporary_file(text)
+            .map_err(|e| Error::incomplete("cannot write the note").caused_by(&e))?;
+        let path = file
+            .path()
+            .to_str()
+            .ok_or_else(|| Error::usage("the path of the temporary folder is not UTF-8"))?;
         let git = Program::find(&repo, env, self.worktree())?;
         git.set_note(reference, &object.to_string(), path, &self.writer(env))
     }
 
-    /// Merges a commit of notes into a reference: if both have a note of an object, their lines are joined, sorted and
-    /// deduplicated.
+    /// Merges a commit of notes into a reference: if both have a note of an object, their lines are
+    /// joined, sorted and deduplicated.
     ///
     /// # Errors
     /// Usage: git was not found, or it failed.

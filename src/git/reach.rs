@@ -20,10 +20,14 @@ pub(super) fn joined(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<Join
     let bases = revision::merge_bases(&local, one, &[other])?;
     let is_cut = cut_off(&local)?.is_some();
     if bases.is_empty() {
-        return Ok(if is_cut { Joined::Perhaps } else { Joined::Never });
+        return Ok(if is_cut {
+            Joined::Perhaps
+        } else {
+            Joined::Never
+        });
     }
-    // The merge base is computed from all local objects, but the walk stops at the clone's shallow commits. The two
-    // agree only if no shallow commit is between.
+    // The merge base is computed from all local objects, but the walk stops at the clone's shallow
+    // commits. The two agree only if no shallow commit is between.
     for (tip, hidden) in [(one, other), (other, one)] {
         if is_cut && is_cut_off(&local, &revision::walk(&local, tip, &[hidden])?)? {
             return Ok(Joined::Perhaps);
@@ -52,7 +56,11 @@ fn cut_off(local: &gix::Repository) -> Result<Option<Vec<gix::ObjectId>>> {
 /// Returns true for a partial clone.
 pub(super) fn is_partial(local: &gix::Repository) -> bool {
     let config = local.config_snapshot();
-    let mut remotes = config.plumbing().sections_by_name("remote").into_iter().flatten();
+    let mut remotes = config
+        .plumbing()
+        .sections_by_name("remote")
+        .into_iter()
+        .flatten();
     config.string("extensions.partialClone").is_some()
         || remotes.any(|s| s.value("promisor").is_some_and(|v| v != "false"))
 }
@@ -82,8 +90,8 @@ impl Repo {
         gix_id(&id).kind() == local.object_hash() && local.has_object(gix_id(&id))
     }
 
-    /// Finds the only local commit whose ID begins with these digits. Returns `None` if there is none, or more than
-    /// one.
+    /// Finds the only local commit whose ID begins with these digits. Returns `None` if there is
+    /// none, or more than one.
     ///
     /// # Errors
     /// Incomplete: the objects cannot be listed.
@@ -92,7 +100,8 @@ impl Repo {
         Ok(found.first().map(|id| own(id)).filter(|_| found.len() == 1))
     }
 
-    /// Finds the only commit whose ID begins with these digits in the history of `tip`, including `tip`.
+    /// Finds the only commit whose ID begins with these digits in the history of `tip`, including
+    /// `tip`.
     ///
     /// # Errors
     /// Incomplete: the history cannot be read.
@@ -110,7 +119,10 @@ impl Repo {
         let local = self.local();
         let commits = revision::walk(&local, head, &[])?;
         if is_cut_off(&local, &commits)? {
-            return Err(revision::missing_history(&local, "this shallow clone lacks the first commit of the history"));
+            return Err(revision::missing_history(
+                &local,
+                "this shallow clone lacks the first commit of the history",
+            ));
         }
         Ok(Branch {
             change: self.between(State::Empty, self.state_of(head)?)?,
@@ -123,9 +135,10 @@ impl Repo {
         })
     }
 
-    /// Returns the missing contents that a review of `head` would read: of the net change, of each commit, and of the
-    /// files at the top of the trees of head, merge base and base, where policies and conventions are. `base` is the
-    /// base to compare with; with `None`, everything is new.
+    /// Returns the missing contents that a review of `head` would read: of the net change, of each
+    /// commit, and of the files at the top of the trees of head, merge base and base, where
+    /// policies and conventions are. `base` is the base to compare with; with `None`, everything is
+    /// new.
     ///
     /// # Errors
     /// Incomplete: commits or trees are missing too.
@@ -137,22 +150,48 @@ impl Repo {
         };
         let from_tree = from.map(|id| tree_of(&local, id)).transpose()?;
         let mut pairs = Vec::new();
-        tree::compare(&local, from_tree, Some(tree_of(&local, head)?), &mut Vec::new(), &mut pairs)?;
+        tree::compare(
+            &local,
+            from_tree,
+            Some(tree_of(&local, head)?),
+            &mut Vec::new(),
+            &mut pairs,
+        )?;
         let hidden: Vec<ObjectId> = base.into_iter().collect();
         for id in revision::walk(&local, head, &hidden)? {
             let parents = revision::parents(&local, id)?;
             let first = parents.first().copied().filter(|p| local.has_object(*p));
             let first = first.map(|p| tree::of_commit(&local, p)).transpose()?;
-            tree::compare(&local, first, Some(tree_of(&local, id)?), &mut Vec::new(), &mut pairs)?;
+            tree::compare(
+                &local,
+                first,
+                Some(tree_of(&local, id)?),
+                &mut Vec::new(),
+                &mut pairs,
+            )?;
         }
         let halves = pairs.iter().flat_map(|p| [&p.old, &p.new]).flatten();
-        let mut ids: Vec<gix::ObjectId> = halves.filter(|h| h.mode != FileMode::Submodule).map(|h| h.id).collect();
+        let mut ids: Vec<gix::ObjectId> = halves
+            .filter(|h| h.mode != FileMode::Submodule)
+            .map(|h| h.id)
+            .collect();
         // The policy on the base's tip, which may be newer than the merge base, may be stricter.
         let tip = base.map(|id| tree_of(&local, id)).transpose()?;
-        for top in from_tree.into_iter().chain([tree_of(&local, head)?]).chain(tip) {
-            let object = local.find_object(top).map_err(|e| super::unreadable(&local, &top, Some(&e)))?;
+        for top in from_tree
+            .into_iter()
+            .chain([tree_of(&local, head)?])
+            .chain(tip)
+        {
+            let object = local
+                .find_object(top)
+                .map_err(|e| super::unreadable(&local, &top, Some(&e)))?;
             let entries = gix::objs::TreeRefIter::from_bytes(&object.data, local.object_hash());
-            ids.extend(entries.flatten().filter(|e| e.mode.is_blob()).map(|e| e.oid.to_owned()));
+            ids.extend(
+                entries
+                    .flatten()
+                    .filter(|e| e.mode.is_blob())
+                    .map(|e| e.oid.to_owned()),
+            );
         }
         let mut seen = HashSet::new();
         ids.retain(|id| seen.insert(*id) && !local.has_object(*id));
@@ -168,11 +207,16 @@ impl Repo {
         let top = tree::of_commit(&local, gix_id(&commit))?;
         let mut ids = Vec::new();
         for folder in folders {
-            let Some((None, id)) = tree::find(&local, top, folder.as_bytes())? else { continue };
+            let Some((None, id)) = tree::find(&local, top, folder.as_bytes())? else {
+                continue;
+            };
             let mut buf = Vec::new();
             tree::load(&local, &id, gix::objs::Kind::Tree, &mut buf)?;
             let entries = gix::objs::TreeRefIter::from_bytes(&buf, local.object_hash());
-            let blobs = entries.flatten().filter(|e| e.mode.is_blob()).map(|e| e.oid.to_owned());
+            let blobs = entries
+                .flatten()
+                .filter(|e| e.mode.is_blob())
+                .map(|e| e.oid.to_owned());
             ids.extend(blobs.filter(|id| !local.has_object(*id)).map(|id| own(&id)));
         }
         Ok(ids)

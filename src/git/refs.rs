@@ -1,5 +1,5 @@
-//! References. Read in process if they are files. The `git` program is used only for repositories that store them in a
-//! `reftable`.
+//! References. Read in process if they are files. The `git` program is used only for repositories
+//! that store them in a `reftable`.
 
 use super::guard;
 use super::program::Program;
@@ -27,7 +27,9 @@ impl Refs {
                 program.require(REFTABLE_SINCE, "reftable references")?;
                 Ok(Self::Program(program))
             }
-            Some(kind) => Err(Error::usage(format!("unsupported reference storage {kind}"))),
+            Some(kind) => Err(Error::usage(format!(
+                "unsupported reference storage {kind}"
+            ))),
         }
     }
 
@@ -39,23 +41,34 @@ impl Refs {
                 if head.is_unborn() {
                     return Ok(None);
                 }
-                Ok(head.try_into_peeled_id().map_err(|e| unreadable_head(&e))?.map(gix::Id::detach))
+                Ok(head
+                    .try_into_peeled_id()
+                    .map_err(|e| unreadable_head(&e))?
+                    .map(gix::Id::detach))
             }
             Self::Program(git) => git.commit("HEAD"),
         }
     }
 
     /// Returns the commit of a revision, or `None` if it does not exist.
-    pub(super) fn resolve(&self, repo: &gix::Repository, rev: &str) -> Result<Option<gix::ObjectId>> {
+    pub(super) fn resolve(
+        &self,
+        repo: &gix::Repository,
+        rev: &str,
+    ) -> Result<Option<gix::ObjectId>> {
         let Self::Files = self else {
-            let Self::Program(git) = self else { return Ok(None) };
+            let Self::Program(git) = self else {
+                return Ok(None);
+            };
             return git.commit(rev);
         };
         guard::check_revision(repo, rev)?;
         // gix resolves the short name of an earlier branch to a tag of the same name.
         if rev.starts_with("@{-")
             && let Ok(spec) = repo.rev_parse(gix::bstr::BStr::new(rev))
-            && spec.first_reference().is_some_and(|r| r.name.as_bstr().starts_with(b"refs/tags/"))
+            && spec
+                .first_reference()
+                .is_some_and(|r| r.name.as_bstr().starts_with(b"refs/tags/"))
         {
             return Ok(None);
         }
@@ -73,15 +86,17 @@ impl Refs {
     pub(super) fn branch(&self, repo: &gix::Repository) -> Result<Option<String>> {
         match self {
             Self::Files => {
-                let name = repo.head_name().map_err(|e| Error::incomplete("cannot read HEAD").caused_by(&e))?;
+                let name = repo
+                    .head_name()
+                    .map_err(|e| Error::incomplete("cannot read HEAD").caused_by(&e))?;
                 Ok(name.map(|n| n.as_bstr().to_string()))
             }
             Self::Program(git) => git.symbolic("HEAD"),
         }
     }
 
-    /// Returns the commit of the reference with this full name. Returns `None` if it does not exist, or is symbolic and
-    /// its target does not exist.
+    /// Returns the commit of the reference with this full name. Returns `None` if it does not
+    /// exist, or is symbolic and its target does not exist.
     ///
     /// # Errors
     /// Incomplete, if it exists and cannot be read, which differs from a missing one.
@@ -93,7 +108,9 @@ impl Refs {
             },
             Self::Program(git) => {
                 // Git resolves an invalid full name as a short name.
-                let found = git.commit(name)?.filter(|_| git.has_reference(name).unwrap_or(false));
+                let found = git
+                    .commit(name)?
+                    .filter(|_| git.has_reference(name).unwrap_or(false));
                 if found.is_none() && git.has_reference(name)? && git.symbolic(name)?.is_none() {
                     return Err(broken(name));
                 }
@@ -106,7 +123,11 @@ impl Refs {
     ///
     /// # Errors
     /// Incomplete, if one of them cannot be read.
-    pub(super) fn exact(&self, repo: &gix::Repository, names: &[String]) -> Result<Vec<(String, gix::ObjectId)>> {
+    pub(super) fn exact(
+        &self,
+        repo: &gix::Repository,
+        names: &[String],
+    ) -> Result<Vec<(String, gix::ObjectId)>> {
         let mut found = Vec::new();
         match self {
             Self::Files => {
@@ -157,7 +178,10 @@ impl Refs {
         match self {
             Self::Files => {
                 let platform = repo.references().map_err(|e| not_listed(&e))?;
-                for r in platform.prefixed(prefix.as_bytes()).map_err(|e| not_listed(&e))? {
+                for r in platform
+                    .prefixed(prefix.as_bytes())
+                    .map_err(|e| not_listed(&e))?
+                {
                     tips.extend(target(repo, &r.map_err(|e| not_listed(&e))?)?);
                 }
             }
@@ -167,8 +191,12 @@ impl Refs {
         tips.dedup();
         let mut commits = Vec::new();
         for id in tips {
-            let object = repo.find_object(id).map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
-            let end = object.peel_tags_to_end().map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
+            let object = repo
+                .find_object(id)
+                .map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
+            let end = object
+                .peel_tags_to_end()
+                .map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
             if end.kind == gix::objs::Kind::Commit {
                 commits.push(end.id);
             }
@@ -184,17 +212,24 @@ fn unreadable_head(e: &gix::Error) -> Error {
 
 /// Returns the error for references that cannot be listed.
 fn not_listed(e: &gix::Error) -> Error {
-    Error::incomplete("cannot list the references").caused_by(e).hint("git fsck --full")
+    Error::incomplete("cannot list the references")
+        .caused_by(e)
+        .hint("git fsck --full")
 }
 
 /// Depth of symbolic references, at most; as git.
 const MAX_LINKS: usize = 5;
 
-/// Reads the reference with this full name. Returns `None` if it does not exist, or the name is invalid.
+/// Reads the reference with this full name. Returns `None` if it does not exist, or the name is
+/// invalid.
 fn read<'r>(repo: &'r gix::Repository, name: &str) -> Result<Option<gix::Reference<'r>>> {
-    let Ok(full) = gix::refs::FullName::try_from(name) else { return Ok(None) };
+    let Ok(full) = gix::refs::FullName::try_from(name) else {
+        return Ok(None);
+    };
     guard::check_reference(repo, name)?;
-    let found = repo.try_find_reference(full.as_ref().as_partial_name()).map_err(|e| broken(name).caused_by(&e))?;
+    let found = repo
+        .try_find_reference(full.as_ref().as_partial_name())
+        .map_err(|e| broken(name).caused_by(&e))?;
     // gix resolves an invalid full name as a short name.
     Ok(found.filter(|r| r.name().as_bstr() == name))
 }
@@ -221,8 +256,12 @@ fn broken(name: &str) -> Error {
 
 /// Follows tags to the commit.
 pub(super) fn peel(repo: &gix::Repository, id: gix::ObjectId, name: &str) -> Result<gix::ObjectId> {
-    let object = repo.find_object(id).map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
-    let end = object.peel_tags_to_end().map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
+    let object = repo
+        .find_object(id)
+        .map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
+    let end = object
+        .peel_tags_to_end()
+        .map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
     match end.kind {
         gix::objs::Kind::Commit => Ok(end.id),
         kind => Err(Error::usage(format!("{name} is a {kind}, not a commit"))),

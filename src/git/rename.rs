@@ -1,8 +1,8 @@
 //! Detects renames with git's own scoring.
 //!
-//! The constants and the order of the steps are those of git's `diffcore-rename.c` and `diffcore-delta.c` at their
-//! defaults (renames at 50 %, no copies, `diff.renameLimit` 1000), because a rename in git's output must be one here.
-//! The repository's configuration is ignored.
+//! The constants and the order of the steps are those of git's `diffcore-rename.c` and
+//! `diffcore-delta.c` at their defaults (renames at 50 %, no copies, `diff.renameLimit` 1000),
+//! because a rename in git's output must be one here. The repository's configuration is ignored.
 
 use super::worktree::Worktree;
 use super::{ContentLocation, Half, Pair, tree};
@@ -27,12 +27,20 @@ pub(super) fn percent(score: u32) -> u8 {
 }
 
 /// Pairs deletions with additions, in place.
-pub(super) fn detect(repo: &gix::Repository, pairs: &mut Vec<Pair>, mut work: Option<&mut Worktree<'_>>) -> Result<()> {
+pub(super) fn detect(
+    repo: &gix::Repository,
+    pairs: &mut Vec<Pair>,
+    mut work: Option<&mut Worktree<'_>>,
+) -> Result<()> {
     if !pairs.iter().any(|p| p.new.is_none()) || !pairs.iter().any(|p| p.old.is_none()) {
         return Ok(());
     }
     if let Some(work) = work.as_deref_mut() {
-        for half in pairs.iter_mut().filter(|p| p.old.is_none()).filter_map(|p| p.new.as_mut()) {
+        for half in pairs
+            .iter_mut()
+            .filter(|p| p.old.is_none())
+            .filter_map(|p| p.new.as_mut())
+        {
             // A file that cannot be read is not a rename. Loading it reports the error.
             let _ = work.identify(half);
         }
@@ -52,7 +60,13 @@ pub(super) fn detect(repo: &gix::Repository, pairs: &mut Vec<Pair>, mut work: Op
             .collect();
         old.sort_by(|a, b| a.half.path.cmp(&b.half.path));
         new.sort_by(|a, b| a.half.path.cmp(&b.half.path));
-        RenameSearch { repo, work, old, new, found: Vec::new() }
+        RenameSearch {
+            repo,
+            work,
+            old,
+            new,
+            found: Vec::new(),
+        }
     };
     found.equal();
     found.same_name()?;
@@ -69,9 +83,14 @@ pub(super) fn detect(repo: &gix::Repository, pairs: &mut Vec<Pair>, mut work: Op
     Ok(())
 }
 
-/// Returns true if a pair is a new file with known content: a file that cannot be read is not the target of a rename.
+/// Returns true if a pair is a new file with known content: a file that cannot be read is not the
+/// target of a rename.
 fn is_addition(pair: &Pair) -> bool {
-    pair.old.is_none() && pair.new.as_ref().is_some_and(|n| n.at != ContentLocation::Work || !n.id.is_null())
+    pair.old.is_none()
+        && pair
+            .new
+            .as_ref()
+            .is_some_and(|n| n.at != ContentLocation::Work || !n.id.is_null())
 }
 
 /// A deleted or added file.
@@ -85,7 +104,12 @@ struct UnpairedFile {
 
 impl UnpairedFile {
     fn new(at: usize, half: &Half) -> Self {
-        Self { at, half: half.clone(), size: None, spans: None }
+        Self {
+            at,
+            half: half.clone(),
+            size: None,
+            spans: None,
+        }
     }
 
     fn is_regular(&self) -> bool {
@@ -118,11 +142,14 @@ impl RenameSearch<'_, '_> {
         let mut used = vec![false; self.old.len()];
         let mut taken = vec![false; self.new.len()];
         for (n, new) in self.new.iter().enumerate() {
-            let Some(same) = by_id.get(&new.half.id) else { continue };
+            let Some(same) = by_id.get(&new.half.id) else {
+                continue;
+            };
             let mut best: Option<(usize, bool)> = None;
             for &o in same.iter().take(MAX_EQUAL + 1) {
                 let old = &self.old[o];
-                let alike = (old.is_regular() && new.is_regular()) || old.half.mode == new.half.mode;
+                let alike =
+                    (old.is_regular() && new.is_regular()) || old.half.mode == new.half.mode;
                 if used[o] || !alike {
                     continue;
                 }
@@ -175,8 +202,12 @@ impl RenameSearch<'_, '_> {
             for o in 0..olds {
                 // Low scores too: the slot that they free decides between equal candidates.
                 let score = self.score(o, n, MIN_SCORE)?;
-                let candidate =
-                    RenameCandidate { score, named: self.old[o].name() == self.new[n].name(), old: o, new: n };
+                let candidate = RenameCandidate {
+                    score,
+                    named: self.old[o].name() == self.new[n].name(),
+                    old: o,
+                    new: n,
+                };
                 if best.len() < CANDIDATES {
                     best.push(candidate);
                     continue;
@@ -202,7 +233,8 @@ impl RenameSearch<'_, '_> {
             if !used[c.old] && !taken[c.new] {
                 used[c.old] = true;
                 taken[c.new] = true;
-                self.found.push((self.old[c.old].at, self.new[c.new].at, c.score));
+                self.found
+                    .push((self.old[c.old].at, self.new[c.new].at, c.score));
             }
         }
         self.drop_used(&used, &taken);
@@ -216,8 +248,8 @@ impl RenameSearch<'_, '_> {
         self.new.retain(|_| !i.next().is_some_and(|i| taken[i]));
     }
 
-    /// Returns the share of the larger side that both have in common, as a fraction of [`MAX_SCORE`]; 0 if it is
-    /// certainly less than `min`.
+    /// Returns the share of the larger side that both have in common, as a fraction of
+    /// [`MAX_SCORE`]; 0 if it is certainly less than `min`.
     fn score(&mut self, o: usize, n: usize, min: u64) -> Result<u64> {
         if !self.old[o].is_regular() || !self.new[n].is_regular() {
             return Ok(0);
@@ -229,7 +261,9 @@ impl RenameSearch<'_, '_> {
         }
         self.read(true, o)?;
         self.read(false, n)?;
-        let (Some(old), Some(new)) = (&self.old[o].spans, &self.new[n].spans) else { return Ok(0) };
+        let (Some(old), Some(new)) = (&self.old[o].spans, &self.new[n].spans) else {
+            return Ok(0);
+        };
         Ok(copied(old, new) * MAX_SCORE / large)
     }
 
@@ -242,23 +276,39 @@ impl RenameSearch<'_, '_> {
             (ContentLocation::Objects, Ok(header)) => header.size(),
             _ => self.content(is_old, i)?.len() as u64,
         };
-        let file = if is_old { &mut self.old[i] } else { &mut self.new[i] };
+        let file = if is_old {
+            &mut self.old[i]
+        } else {
+            &mut self.new[i]
+        };
         file.size = Some(size);
         Ok(size)
     }
 
     fn read(&mut self, is_old: bool, i: usize) -> Result<()> {
-        let known = if is_old { &self.old[i].spans } else { &self.new[i].spans };
+        let known = if is_old {
+            &self.old[i].spans
+        } else {
+            &self.new[i].spans
+        };
         if known.is_none() {
             let spans = spans(&self.content(is_old, i)?);
-            let file = if is_old { &mut self.old[i] } else { &mut self.new[i] };
+            let file = if is_old {
+                &mut self.old[i]
+            } else {
+                &mut self.new[i]
+            };
             file.spans = Some(spans);
         }
         Ok(())
     }
 
     fn content(&mut self, is_old: bool, i: usize) -> Result<Vec<u8>> {
-        let half = if is_old { &self.old[i].half } else { &self.new[i].half };
+        let half = if is_old {
+            &self.old[i].half
+        } else {
+            &self.new[i].half
+        };
         match (half.at, self.work.as_deref_mut()) {
             (ContentLocation::Work, Some(work)) => work.content(half),
             _ => {
@@ -274,7 +324,10 @@ impl RenameSearch<'_, '_> {
 fn unique_names(files: &[UnpairedFile]) -> HashMap<Vec<u8>, Option<usize>> {
     let mut names: HashMap<Vec<u8>, Option<usize>> = HashMap::new();
     for (i, f) in files.iter().enumerate() {
-        names.entry(f.name().to_vec()).and_modify(|n| *n = None).or_insert(Some(i));
+        names
+            .entry(f.name().to_vec())
+            .and_modify(|n| *n = None)
+            .or_insert(Some(i));
     }
     names
 }
@@ -292,8 +345,8 @@ impl RenameCandidate {
     }
 }
 
-/// Splits content into lines, or pieces of 64 bytes. Returns the hash of each distinct piece and its total bytes, by
-/// hash.
+/// Splits content into lines, or pieces of 64 bytes. Returns the hash of each distinct piece and
+/// its total bytes, by hash.
 fn spans(data: &[u8]) -> Vec<(u32, u32)> {
     const BASE: u32 = 107_927;
     let is_text = memchr::memchr(0, &data[..data.len().min(8000)]).is_none();

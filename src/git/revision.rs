@@ -39,7 +39,9 @@ pub(super) fn resolve(repo: &Repo, rev: &str, flag: &str) -> Result<ObjectId> {
     }
     let error = Error::usage(format!("unknown revision {rev}"));
     Err(match local.is_shallow() {
-        Ok(true) => error.hint("this is a shallow clone; fetch the full history: git fetch --unshallow"),
+        Ok(true) => {
+            error.hint("this is a shallow clone; fetch the full history: git fetch --unshallow")
+        }
         _ => error.hint("list branches: git branch --all; list commits: git log --oneline"),
     })
 }
@@ -53,7 +55,9 @@ fn check(rev: &str) -> Result<()> {
         _ if rev.starts_with('-') => "starts with a dash",
         _ if rev.chars().any(char::is_control) => "contains control characters",
         _ if rev.contains("..") || rev.starts_with('^') => {
-            return Err(Error::usage(format!("expected one commit, got the range {shown:?}")));
+            return Err(Error::usage(format!(
+                "expected one commit, got the range {shown:?}"
+            )));
         }
         _ => return Ok(()),
     };
@@ -65,12 +69,19 @@ pub(super) fn commit(repo: &gix::Repository, id: ObjectId, parent: Option<u32>) 
     let commit = Commit::read(repo, id)?;
     let count = commit.parents.len();
     let base = match (parent, commit.parents.first()) {
-        (Some(0), _) => return Err(Error::usage("invalid parent 0: parents are numbered from 1")),
+        (Some(0), _) => {
+            return Err(Error::usage(
+                "invalid parent 0: parents are numbered from 1",
+            ));
+        }
         (Some(n), _) => match commit.parents.get(n as usize - 1) {
             Some(p) => Some(*p),
             None => {
                 let s = if count == 1 { "" } else { "s" };
-                return Err(Error::usage(format!("parent {n} not found: commit {} has {count} parent{s}", id.short())));
+                return Err(Error::usage(format!(
+                    "parent {n} not found: commit {} has {count} parent{s}",
+                    id.short()
+                )));
             }
         },
         (None, first) => first.copied(),
@@ -85,7 +96,9 @@ pub(super) fn commit(repo: &gix::Repository, id: ObjectId, parent: Option<u32>) 
 /// Compares a commit with all its parents. See [`super::Reader::alone`].
 pub(super) fn alone(repo: &gix::Repository, id: ObjectId) -> Result<Change> {
     let commit = Commit::read(repo, id)?;
-    let [first, others @ ..] = commit.parents.as_slice() else { return self::commit(repo, id, None) };
+    let [first, others @ ..] = commit.parents.as_slice() else {
+        return self::commit(repo, id, None);
+    };
     if others.is_empty() {
         return self::commit(repo, id, None);
     }
@@ -103,7 +116,11 @@ pub(super) fn alone(repo: &gix::Repository, id: ObjectId) -> Result<Change> {
 }
 
 /// Returns the states around a commit that changes a path. See [`super::Reader::touched`].
-pub(super) fn touched(repo: &gix::Repository, id: ObjectId, path: &[u8]) -> Result<Option<(State, State)>> {
+pub(super) fn touched(
+    repo: &gix::Repository,
+    id: ObjectId,
+    path: &[u8],
+) -> Result<Option<(State, State)>> {
     let commit = Commit::read(repo, id)?;
     let now = tree::find(repo, commit.tree, path)?;
     let mut base = None;
@@ -137,7 +154,11 @@ pub(super) fn last_edit(
         let (mut same, mut first) = (None, None);
         for parent in &commit.parents {
             let state = commit.parent(repo, *parent)?;
-            let tree = state.tree().map(|t| tree::find(repo, gix_id(&t), path)).transpose()?.flatten();
+            let tree = state
+                .tree()
+                .map(|t| tree::find(repo, gix_id(&t), path))
+                .transpose()?
+                .flatten();
             if tree == version {
                 same = Some(own(parent));
                 break;
@@ -149,7 +170,12 @@ pub(super) fn last_edit(
             None if version.is_none() => return Ok(None),
             None => {
                 let before = first.unwrap_or(State::Empty);
-                return Ok(Some(FileCommit { commit: at, seconds: commit.seconds, before, after: commit.state() }));
+                return Ok(Some(FileCommit {
+                    commit: at,
+                    seconds: commit.seconds,
+                    before,
+                    after: commit.state(),
+                }));
             }
         }
     }
@@ -176,17 +202,32 @@ impl Commit {
         let mut buf = Vec::new();
         tree::load(repo, &commit, gix::objs::Kind::Commit, &mut buf)?;
         let iter = || gix::objs::CommitRefIter::from_bytes(&buf, repo.object_hash());
-        let tree = iter().tree_id().map_err(|e| super::unreadable(repo, &commit, Some(&e)))?;
+        let tree = iter()
+            .tree_id()
+            .map_err(|e| super::unreadable(repo, &commit, Some(&e)))?;
         // A commit with an invalid date is accepted.
-        let seconds = iter().committer().ok().and_then(|c| c.time().ok()).map_or(0, |time| time.seconds);
-        Ok(Self { id, tree, parents: iter().parent_ids().collect(), seconds })
+        let seconds = iter()
+            .committer()
+            .ok()
+            .and_then(|c| c.time().ok())
+            .map_or(0, |time| time.seconds);
+        Ok(Self {
+            id,
+            tree,
+            parents: iter().parent_ids().collect(),
+            seconds,
+        })
     }
 
     fn state(&self) -> State {
-        State::Commit { commit: self.id, tree: own(&self.tree) }
+        State::Commit {
+            commit: self.id,
+            tree: own(&self.tree),
+        }
     }
 
-    /// Returns the state of a parent. Fails if a shallow clone omits it: the commit is not a root commit.
+    /// Returns the state of a parent. Fails if a shallow clone omits it: the commit is not a root
+    /// commit.
     fn parent(&self, repo: &gix::Repository, parent: gix::ObjectId) -> Result<State> {
         let shallow = repo.shallow_commits().ok().flatten();
         if shallow.is_some_and(|s| s.contains(&gix_id(&self.id))) && !repo.has_object(parent) {
@@ -195,7 +236,9 @@ impl Commit {
                 self.id.short()
             ))
             .hint("fetch one more commit: git fetch --deepen=1")
-            .hint("in CI, make the checkout fetch the full history (fetch-depth: 0, GIT_DEPTH: 0)"));
+            .hint(
+                "in CI, make the checkout fetch the full history (fetch-depth: 0, GIT_DEPTH: 0)",
+            ));
         }
         tree::state(repo, parent)
     }
@@ -210,11 +253,17 @@ impl Commit {
 }
 
 /// Returns the commits reachable from `tip` and not from `hidden`, oldest first.
-pub(super) fn walk(repo: &gix::Repository, tip: ObjectId, hidden: &[ObjectId]) -> Result<Vec<ObjectId>> {
+pub(super) fn walk(
+    repo: &gix::Repository,
+    tip: ObjectId,
+    hidden: &[ObjectId],
+) -> Result<Vec<ObjectId>> {
     let walk = repo
         .rev_walk([gix_id(&tip)])
         .with_hidden(hidden.iter().map(gix_id))
-        .sorting(gix::revision::walk::Sorting::ByCommitTime(CommitTimeOrder::NewestFirst))
+        .sorting(gix::revision::walk::Sorting::ByCommitTime(
+            CommitTimeOrder::NewestFirst,
+        ))
         .all()
         .map_err(|e| unreadable_history(repo, &e))?;
     let mut commits = Vec::new();
@@ -230,13 +279,19 @@ fn unreadable_history(repo: &gix::Repository, e: &gix::Error) -> Error {
     missing_history(repo, "cannot read the history").caused_by(e)
 }
 
-/// Returns a commit and its ancestors, newest first, at most `most`; fewer if the history cannot be read.
+/// Returns a commit and its ancestors, newest first, at most `most`; fewer if the history cannot be
+/// read.
 pub(super) fn newest(repo: &gix::Repository, tip: ObjectId, most: usize) -> Vec<ObjectId> {
     let walk = repo
         .rev_walk([gix_id(&tip)])
-        .sorting(gix::revision::walk::Sorting::ByCommitTime(CommitTimeOrder::NewestFirst))
+        .sorting(gix::revision::walk::Sorting::ByCommitTime(
+            CommitTimeOrder::NewestFirst,
+        ))
         .all();
-    let commits = walk.into_iter().flatten().map_while(std::result::Result::ok);
+    let commits = walk
+        .into_iter()
+        .flatten()
+        .map_while(std::result::Result::ok);
     commits.take(most).map(|info| own(&info.id)).collect()
 }
 
@@ -244,21 +299,36 @@ pub(super) fn newest(repo: &gix::Repository, tip: ObjectId, most: usize) -> Vec<
 ///
 /// # Errors
 /// Incomplete: a shallow clone omits some of these commits.
-pub(super) fn whole_walk(repo: &gix::Repository, tip: ObjectId, hidden: &[ObjectId]) -> Result<Vec<ObjectId>> {
+pub(super) fn whole_walk(
+    repo: &gix::Repository,
+    tip: ObjectId,
+    hidden: &[ObjectId],
+) -> Result<Vec<ObjectId>> {
     let commits = walk(repo, tip, hidden)?;
     match reach::is_cut_off(repo, &commits)? {
-        true => Err(missing_history(repo, "commits under review are not in this shallow clone")),
+        true => Err(missing_history(
+            repo,
+            "commits under review are not in this shallow clone",
+        )),
         false => Ok(commits),
     }
 }
 
 /// Returns the best common ancestor. See [`Repo::merge_base`].
-pub(super) fn merge_base(repo: &gix::Repository, one: ObjectId, others: &[ObjectId]) -> Result<Option<ObjectId>> {
+pub(super) fn merge_base(
+    repo: &gix::Repository,
+    one: ObjectId,
+    others: &[ObjectId],
+) -> Result<Option<ObjectId>> {
     Ok(merge_bases(repo, one, others)?.first().copied())
 }
 
 /// Returns the best common ancestors: several if histories cross.
-pub(super) fn merge_bases(repo: &gix::Repository, one: ObjectId, others: &[ObjectId]) -> Result<Vec<ObjectId>> {
+pub(super) fn merge_bases(
+    repo: &gix::Repository,
+    one: ObjectId,
+    others: &[ObjectId],
+) -> Result<Vec<ObjectId>> {
     if others.contains(&one) {
         return Ok(vec![one]);
     }
@@ -284,16 +354,26 @@ fn bases_of(repo: &Repo, head: ObjectId, tip: ObjectId, name: &str) -> Result<Ve
         Joined::At(bases) => Ok(bases),
         Joined::Never => Ok(Vec::new()),
         Joined::Perhaps => Err(match merge_base(&local, head, &[tip])? {
-            None => missing_history(&local, &format!("this shallow clone has no merge base with {name}")),
-            Some(_) => {
-                missing_history(&local, &format!("this shallow clone lacks commits between the head and {name}"))
-            }
+            None => missing_history(
+                &local,
+                &format!("this shallow clone has no merge base with {name}"),
+            ),
+            Some(_) => missing_history(
+                &local,
+                &format!("this shallow clone lacks commits between the head and {name}"),
+            ),
         }),
     }
 }
 
-/// Returns the net changes since these merge bases, without the paths that are identical in the tip and the head.
-fn since_further(repo: &gix::Repository, bases: &[ObjectId], tip: ObjectId, head: ObjectId) -> Result<Vec<Change>> {
+/// Returns the net changes since these merge bases, without the paths that are identical in the tip
+/// and the head.
+fn since_further(
+    repo: &gix::Repository,
+    bases: &[ObjectId],
+    tip: ObjectId,
+    head: ObjectId,
+) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     if bases.is_empty() {
         return Ok(changes);
@@ -303,15 +383,25 @@ fn since_further(repo: &gix::Repository, bases: &[ObjectId], tip: ObjectId, head
     for base in bases {
         let mut pairs = compare_commits(repo, *base, head)?;
         pairs.retain(|p| paths.contains(p.path()));
-        let (base, head) = (tree::state(repo, gix_id(base))?, tree::state(repo, gix_id(&head))?);
+        let (base, head) = (
+            tree::state(repo, gix_id(base))?,
+            tree::state(repo, gix_id(&head))?,
+        );
         changes.push(Change::of_pairs(repo, pairs, base, head, None)?);
     }
     Ok(changes)
 }
 
 /// Returns the paths that differ between two commits.
-fn compare_commits(repo: &gix::Repository, from: ObjectId, to: ObjectId) -> Result<Vec<super::Pair>> {
-    let (from, to) = (tree::of_commit(repo, gix_id(&from))?, tree::of_commit(repo, gix_id(&to))?);
+fn compare_commits(
+    repo: &gix::Repository,
+    from: ObjectId,
+    to: ObjectId,
+) -> Result<Vec<super::Pair>> {
+    let (from, to) = (
+        tree::of_commit(repo, gix_id(&from))?,
+        tree::of_commit(repo, gix_id(&to))?,
+    );
     let mut pairs = Vec::new();
     tree::compare(repo, Some(from), Some(to), &mut Vec::new(), &mut pairs)?;
     Ok(pairs)
@@ -347,9 +437,14 @@ struct Start {
 
 /// Returns the default base of a branch: its upstream, or the default branch.
 ///
-/// A branch whose upstream is its own copy on the remote is compared with the default branch: pushed commits still need
-/// a review. `branch` is a full name, or `None` if the head is not a branch.
-fn default_base(repo: &Repo, local: &gix::Repository, branch: Option<&str>) -> Result<Option<Start>> {
+/// A branch whose upstream is its own copy on the remote is compared with the default branch:
+/// pushed commits still need a review. `branch` is a full name, or `None` if the head is not a
+/// branch.
+fn default_base(
+    repo: &Repo,
+    local: &gix::Repository,
+    branch: Option<&str>,
+) -> Result<Option<Start>> {
     let mut upstream = None;
     let mut remote = None;
     if let Some(branch) = branch
@@ -357,8 +452,12 @@ fn default_base(repo: &Repo, local: &gix::Repository, branch: Option<&str>) -> R
     {
         let direction = gix::remote::Direction::Fetch;
         let name = local.branch_remote_tracking_ref_name(full.as_ref(), direction);
-        upstream = name.and_then(std::result::Result::ok).map(|n| n.as_bstr().to_string());
-        remote = local.branch_remote_name(full.shorten(), direction).map(|n| n.as_bstr().to_string());
+        upstream = name
+            .and_then(std::result::Result::ok)
+            .map(|n| n.as_bstr().to_string());
+        remote = local
+            .branch_remote_name(full.shorten(), direction)
+            .map(|n| n.as_bstr().to_string());
     }
     let upstream = match upstream {
         Some(name) => repo.refs.find(local, &name)?.map(|id| Start {
@@ -371,7 +470,8 @@ fn default_base(repo: &Repo, local: &gix::Repository, branch: Option<&str>) -> R
     let trunk = default_branch(repo, local, remote)?;
     Ok(match (upstream, trunk) {
         (Some(up), Some(trunk))
-            if branch.is_some_and(|b| last_of_remote(&up.name) == last_of_head(b)) && up.name != trunk.name =>
+            if branch.is_some_and(|b| last_of_remote(&up.name) == last_of_head(b))
+                && up.name != trunk.name =>
         {
             Some(trunk)
         }
@@ -381,18 +481,37 @@ fn default_base(repo: &Repo, local: &gix::Repository, branch: Option<&str>) -> R
 }
 
 /// Finds the default branch.
-fn default_branch(repo: &Repo, local: &gix::Repository, first: Option<String>) -> Result<Option<Start>> {
-    let mut remotes: Vec<String> = first.into_iter().chain(["origin".to_owned()]).chain(repo.remotes()).collect();
+fn default_branch(
+    repo: &Repo,
+    local: &gix::Repository,
+    first: Option<String>,
+) -> Result<Option<Start>> {
+    let mut remotes: Vec<String> = first
+        .into_iter()
+        .chain(["origin".to_owned()])
+        .chain(repo.remotes())
+        .collect();
     remotes.retain(|r| r != ".");
     let mut names = Vec::new();
     for r in &remotes {
-        names.extend(repo.refs.symbolic(local, &format!("refs/remotes/{r}/HEAD"))?);
+        names.extend(
+            repo.refs
+                .symbolic(local, &format!("refs/remotes/{r}/HEAD"))?,
+        );
     }
-    names.extend(remotes.iter().flat_map(|r| ["main", "master"].map(|b| format!("refs/remotes/{r}/{b}"))));
+    names.extend(
+        remotes
+            .iter()
+            .flat_map(|r| ["main", "master"].map(|b| format!("refs/remotes/{r}/{b}"))),
+    );
     names.extend(["main", "master"].map(|b| format!("refs/heads/{b}")));
     for name in names {
         if let Some(id) = repo.refs.find(local, &name)? {
-            return Ok(Some(Start { label: format!("default branch {}", short(&name)), id: own(&id), name }));
+            return Ok(Some(Start {
+                label: format!("default branch {}", short(&name)),
+                id: own(&id),
+                name,
+            }));
         }
     }
     Ok(None)
@@ -400,7 +519,9 @@ fn default_branch(repo: &Repo, local: &gix::Repository, first: Option<String>) -
 
 /// Returns the short name of a reference, to display.
 fn short(name: &str) -> &str {
-    name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/remotes/")).unwrap_or(name)
+    name.strip_prefix("refs/heads/")
+        .or_else(|| name.strip_prefix("refs/remotes/"))
+        .unwrap_or(name)
 }
 
 fn last_of_head(name: &str) -> &str {
@@ -419,18 +540,27 @@ fn last_of_remote(name: &str) -> &str {
 pub(super) fn changes(repo: &Repo, base: Option<&str>) -> Result<(Change, String)> {
     if let Some(base) = base {
         if base == repo.empty_tree().to_string() {
-            return Ok((repo.against_worktree(State::Empty)?, "the beginning".to_owned()));
+            return Ok((
+                repo.against_worktree(State::Empty)?,
+                "the beginning".to_owned(),
+            ));
         }
         let state = repo.state_of(resolve(repo, base, AS_BASE)?)?;
         return Ok((repo.against_worktree(state)?, base.to_owned()));
     }
     let Some(head) = repo.head()? else {
-        return Ok((repo.against_worktree(State::Empty)?, "the beginning".to_owned()));
+        return Ok((
+            repo.against_worktree(State::Empty)?,
+            "the beginning".to_owned(),
+        ));
     };
     let local = repo.local();
     let branch = repo.refs.branch(&local)?;
-    let base = default_base(repo, &local, branch.as_deref())?
-        .filter(|d| branch.as_deref().is_none_or(|b| last_of_remote(&d.name) != last_of_head(b)));
+    let base = default_base(repo, &local, branch.as_deref())?.filter(|d| {
+        branch
+            .as_deref()
+            .is_none_or(|b| last_of_remote(&d.name) != last_of_head(b))
+    });
     let (from, label) = match base {
         None => (head, "HEAD".to_owned()),
         Some(base) => match merge_base(&local, head, &[base.id])? {
@@ -439,23 +569,35 @@ pub(super) fn changes(repo: &Repo, base: Option<&str>) -> Result<(Change, String
                 let what = format!("this shallow clone has no merge base with {}", base.label);
                 return Err(missing_history(&local, &what));
             }
-            None => (head, format!("HEAD, which has no commit in common with {}", base.label)),
+            None => (
+                head,
+                format!("HEAD, which has no commit in common with {}", base.label),
+            ),
         },
     };
     let change = repo.against_worktree(repo.state_of(from)?)?;
     if !change.entries.is_empty() {
         return Ok((change, label));
     }
-    Ok((repo.commit(head, None)?, "the parent of HEAD, because there is no other change".to_owned()))
+    Ok((
+        repo.commit(head, None)?,
+        "the parent of HEAD, because there is no other change".to_owned(),
+    ))
 }
 
-/// Returns the full name of the local branch that a revision names, or `None` for any other revision.
+/// Returns the full name of the local branch that a revision names, or `None` for any other
+/// revision.
 fn branch_named(repo: &Repo, local: &gix::Repository, rev: &str) -> Result<Option<String>> {
     if matches!(rev, "HEAD" | "@") {
         return repo.refs.branch(local);
     }
     // In the order in which git resolves a short name.
-    let names = [rev.to_owned(), format!("refs/{rev}"), format!("refs/tags/{rev}"), format!("refs/heads/{rev}")];
+    let names = [
+        rev.to_owned(),
+        format!("refs/{rev}"),
+        format!("refs/tags/{rev}"),
+        format!("refs/heads/{rev}"),
+    ];
     for name in names.into_iter().filter(|n| n.starts_with("refs/")) {
         if repo.refs.find(local, &name)?.is_some() {
             return Ok(Some(name).filter(|n| n.starts_with("refs/heads/")));
@@ -474,16 +616,20 @@ pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Res
         None => {
             let branch = branch_named(repo, &local, rev)?;
             let found = default_base(repo, &local, branch.as_deref())?.ok_or_else(|| {
-                Error::usage("no base found: the branch has no upstream, and there is no default branch")
-                    .hint_person("name a base: --base REV")
-                    .hint_agent("name a base in base_branch, or in base of source")
+                Error::usage(
+                    "no base found: the branch has no upstream, and there is no default branch",
+                )
+                .hint_person("name a base: --base REV")
+                .hint_agent("name a base in base_branch, or in base of source")
             })?;
             (found.id, found.label)
         }
     };
     let bases = bases_of(repo, head, base, &name)?;
     let [common, further @ ..] = bases.as_slice() else {
-        return Err(Error::usage(format!("the head and {name} have no commit in common")));
+        return Err(Error::usage(format!(
+            "the head and {name} have no commit in common"
+        )));
     };
     Ok(Branch {
         change: repo.between(repo.state_of(*common)?, repo.state_of(head)?)?,
@@ -499,15 +645,21 @@ pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Res
 /// See [`Repo::push`].
 pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
     let local = repo.local();
-    let (tip, remote) = (pushed_id(repo, &local, &range.local)?, pushed_id(repo, &local, &range.remote)?);
+    let (tip, remote) = (
+        pushed_id(repo, &local, &range.local)?,
+        pushed_id(repo, &local, &range.remote)?,
+    );
     if tip.is_null() {
         return Ok(None);
     }
     let head = own(&refs::peel(&local, gix_id(&tip), &range.name)?);
-    // The state of the remote, if its commit exists locally. A commit that was never fetched is unknown.
+    // The state of the remote, if its commit exists locally. A commit that was never fetched is
+    // unknown.
     let known = match remote.is_null() || !local.has_object(gix_id(&remote)) {
         true => None,
-        false => refs::peel(&local, gix_id(&remote), &range.name).ok().map(|id| own(&id)),
+        false => refs::peel(&local, gix_id(&remote), &range.name)
+            .ok()
+            .map(|id| own(&id)),
     };
     if let Some(known) = known
         && let [common, further @ ..] =
@@ -529,10 +681,19 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
         Some(name) => name.as_ref().map(|name| format!("refs/remotes/{name}/")),
     };
     let tips = match prefix {
-        Some(prefix) => repo.refs.tips(&local, &prefix)?.iter().map(|id| own(id)).collect(),
+        Some(prefix) => repo
+            .refs
+            .tips(&local, &prefix)?
+            .iter()
+            .map(|id| own(id))
+            .collect(),
         None => Vec::new(),
     };
-    let common = if tips.is_empty() { None } else { merge_base(&local, head, &tips)? };
+    let common = if tips.is_empty() {
+        None
+    } else {
+        merge_base(&local, head, &tips)?
+    };
     let base = match common {
         Some(id) => repo.state_of(id)?,
         None => State::Empty,
@@ -553,7 +714,8 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
     }))
 }
 
-/// Returns the commit of one end of a push: an ID from a hook, or a name from pre-commit's variables.
+/// Returns the commit of one end of a push: an ID from a hook, or a name from pre-commit's
+/// variables.
 ///
 /// Any number of zeros means none: the caller may not know the hash kind of the repository.
 fn pushed_id(repo: &Repo, local: &gix::Repository, text: &str) -> Result<ObjectId> {
@@ -571,9 +733,11 @@ fn remote_named(repo: &gix::Repository, to: &str) -> Option<String> {
     let named = names.iter().find(|n| **n == to);
     let found = named.or_else(|| {
         names.iter().find(|n| {
-            ["url", "pushurl"]
-                .iter()
-                .any(|key| config.string(format!("remote.{n}.{key}").as_str()).is_some_and(|url| url == to))
+            ["url", "pushurl"].iter().any(|key| {
+                config
+                    .string(format!("remote.{n}.{key}").as_str())
+                    .is_some_and(|url| url == to)
+            })
         })
     });
     found.map(|n| n.to_string())

@@ -1,7 +1,8 @@
 //! Compares a tree with the index, in one walk over both.
 //!
-//! The index contains the IDs of the trees it was written from (its cache tree). If an ID equals the tree's, the whole
-//! folder is equal and is skipped: a small change in a large repository costs little more than reading the index.
+//! The index contains the IDs of the trees it was written from (its cache tree). If an ID equals
+//! the tree's, the whole folder is equal and is skipped: a small change in a large repository costs
+//! little more than reading the index.
 
 use super::tree::{self, TreeEntries, TreeEntry};
 use super::{ContentLocation, Half, Pair, Repo};
@@ -20,7 +21,13 @@ pub(super) fn compare(
     tree: Option<gix::ObjectId>,
     index: &gix::index::State,
 ) -> Result<Vec<Pair>> {
-    let mut walk = IndexWalk { repo, index, out: Vec::new(), unmerged: Vec::new(), prefix: Vec::new() };
+    let mut walk = IndexWalk {
+        repo,
+        index,
+        out: Vec::new(),
+        unmerged: Vec::new(),
+        prefix: Vec::new(),
+    };
     walk.folder(tree, index.tree(), 0, index.entries().len())?;
     match walk.unmerged.is_empty() {
         true => Ok(walk.out),
@@ -29,8 +36,8 @@ pub(super) fn compare(
 }
 
 impl Repo {
-    /// Returns the paths that git lists as unmerged: the index has conflict stages, whether or not the file has
-    /// markers.
+    /// Returns the paths that git lists as unmerged: the index has conflict stages, whether or not
+    /// the file has markers.
     ///
     /// # Errors
     /// Incomplete, if the index cannot be read.
@@ -38,14 +45,24 @@ impl Repo {
         let index = self.index()?;
         let backing = index.path_backing();
         let open = index.entries().iter().filter(|e| e.stage_raw() != 0);
-        Ok(open.map(|e| RepoPath::new(e.path_in(backing).to_vec())).collect())
+        Ok(open
+            .map(|e| RepoPath::new(e.path_in(backing).to_vec()))
+            .collect())
     }
 }
 
 /// Returns the error for unmerged paths.
 pub(super) fn unmerged(paths: &[Vec<u8>]) -> Error {
-    let shown: Vec<_> = paths.iter().take(5).map(|p| String::from_utf8_lossy(p).into_owned()).collect();
-    let more = if paths.len() > 5 { format!(" and {} more", paths.len() - 5) } else { String::new() };
+    let shown: Vec<_> = paths
+        .iter()
+        .take(5)
+        .map(|p| String::from_utf8_lossy(p).into_owned())
+        .collect();
+    let more = if paths.len() > 5 {
+        format!(" and {} more", paths.len() - 5)
+    } else {
+        String::new()
+    };
     Error::usage(format!("unmerged paths: {}{more}", shown.join(", ")))
         .hint("resolve the conflicts, then stage the files: git add PATH")
 }
@@ -107,16 +124,24 @@ impl IndexWalk<'_> {
                 (None, None) => return Ok(()),
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
-                (Some(t), Some((name, is_folder))) => tree::order(t.name, t.mode.is_none(), name, is_folder),
+                (Some(t), Some((name, is_folder))) => {
+                    tree::order(t.name, t.mode.is_none(), name, is_folder)
+                }
             };
-            let entry = if which == Ordering::Greater { None } else { old };
+            let entry = if which == Ordering::Greater {
+                None
+            } else {
+                old
+            };
             match (which, new) {
                 (Ordering::Less, _) | (_, None) => self.removed(entry)?,
                 (_, Some((name, true))) => {
                     let end = lo
                         + index.entries()[lo..hi].partition_point(|e| {
                             let rest = &e.path_in(backing)[skip..];
-                            rest.len() > name.len() && rest.starts_with(name) && rest[name.len()] == b'/'
+                            rest.len() > name.len()
+                                && rest.starts_with(name)
+                                && rest[name.len()] == b'/'
                         });
                     self.prefix.extend_from_slice(name);
                     self.prefix.push(b'/');
@@ -126,7 +151,8 @@ impl IndexWalk<'_> {
                         // A sparse index has a whole folder as one entry.
                         tree::compare(self.repo, sub, Some(e.id), &mut self.prefix, &mut self.out)?;
                     } else {
-                        let cache = cache.and_then(|c| c.children.iter().find(|c| c.name.as_slice() == name));
+                        let cache = cache
+                            .and_then(|c| c.children.iter().find(|c| c.name.as_slice() == name));
                         self.folder(sub, cache, lo, end)?;
                     }
                     self.prefix.truncate(skip);
@@ -168,7 +194,15 @@ impl IndexWalk<'_> {
         }
         let path = e.path_in(self.index.path_backing()).to_vec();
         let old = old.and_then(|t| t.file(&path));
-        self.out.push(Pair::new(old, Some(Half { path, mode, id: e.id, at: ContentLocation::Objects })));
+        self.out.push(Pair::new(
+            old,
+            Some(Half {
+                path,
+                mode,
+                id: e.id,
+                at: ContentLocation::Objects,
+            }),
+        ));
     }
 
     fn removed(&mut self, old: Option<TreeEntry<'_>>) -> Result<()> {
@@ -177,12 +211,23 @@ impl IndexWalk<'_> {
         self.prefix.extend_from_slice(e.name);
         match e.mode {
             Some(mode) => {
-                let half = Half { path: self.prefix.clone(), mode, id: e.id.to_owned(), at: ContentLocation::Objects };
+                let half = Half {
+                    path: self.prefix.clone(),
+                    mode,
+                    id: e.id.to_owned(),
+                    at: ContentLocation::Objects,
+                };
                 self.out.push(Pair::new(Some(half), None));
             }
             None => {
                 self.prefix.push(b'/');
-                tree::compare(self.repo, Some(e.id.to_owned()), None, &mut self.prefix, &mut self.out)?;
+                tree::compare(
+                    self.repo,
+                    Some(e.id.to_owned()),
+                    None,
+                    &mut self.prefix,
+                    &mut self.out,
+                )?;
             }
         }
         self.prefix.truncate(keep);

@@ -21,13 +21,17 @@ pub(super) fn of_commit(repo: &gix::Repository, commit: gix::ObjectId) -> Result
 
 /// Compares two states, each a commit or empty.
 pub(super) fn change(repo: &gix::Repository, base: State, head: State) -> Result<Change> {
-    let (old, new) = (base.tree().map(|t| gix_id(&t)), head.tree().map(|t| gix_id(&t)));
+    let (old, new) = (
+        base.tree().map(|t| gix_id(&t)),
+        head.tree().map(|t| gix_id(&t)),
+    );
     let mut pairs = Vec::new();
     compare(repo, old, new, &mut Vec::new(), &mut pairs)?;
     Change::of_pairs(repo, pairs, base, head, None)
 }
 
-/// Adds the differences between two trees below `prefix` (empty, or ending in `/`). `None` means no tree.
+/// Adds the differences between two trees below `prefix` (empty, or ending in `/`). `None` means no
+/// tree.
 pub(super) fn compare(
     repo: &gix::Repository,
     old: Option<gix::ObjectId>,
@@ -35,7 +39,13 @@ pub(super) fn compare(
     prefix: &mut Vec<u8>,
     out: &mut Vec<Pair>,
 ) -> Result<()> {
-    let mut walk = TreeWalk { repo, prefix, out, spare: Vec::new(), depth: 0 };
+    let mut walk = TreeWalk {
+        repo,
+        prefix,
+        out,
+        spare: Vec::new(),
+        depth: 0,
+    };
     walk.trees(old, new)
 }
 
@@ -51,7 +61,12 @@ pub(super) struct TreeEntry<'a> {
 impl TreeEntry<'_> {
     /// Returns the entry as a file with the given path; `None` for a folder.
     pub(super) fn file(self, path: &[u8]) -> Option<Half> {
-        Some(Half { path: path.to_owned(), mode: self.mode?, id: self.id.to_owned(), at: ContentLocation::Objects })
+        Some(Half {
+            path: path.to_owned(),
+            mode: self.mode?,
+            id: self.id.to_owned(),
+            at: ContentLocation::Objects,
+        })
     }
 
     /// Returns the tree of a folder; `None` for a file.
@@ -67,14 +82,22 @@ pub(super) struct TreeEntries<'a> {
 
 impl<'a> TreeEntries<'a> {
     pub(super) fn new(repo: &gix::Repository, data: &'a [u8]) -> Self {
-        Self { iter: gix::objs::TreeRefIter::from_bytes(data, repo.object_hash()) }
+        Self {
+            iter: gix::objs::TreeRefIter::from_bytes(data, repo.object_hash()),
+        }
     }
 
     pub(super) fn next(&mut self) -> Result<Option<TreeEntry<'a>>> {
         match self.iter.next() {
             None => Ok(None),
-            Some(Ok(e)) => Ok(Some(TreeEntry { name: e.filename, mode: mode_of(e.mode.kind()), id: e.oid })),
-            Some(Err(e)) => Err(Error::incomplete("corrupt tree").caused_by(&e).hint("git fsck --full")),
+            Some(Ok(e)) => Ok(Some(TreeEntry {
+                name: e.filename,
+                mode: mode_of(e.mode.kind()),
+                id: e.oid,
+            })),
+            Some(Err(e)) => Err(Error::incomplete("corrupt tree")
+                .caused_by(&e)
+                .hint("git fsck --full")),
         }
     }
 }
@@ -90,12 +113,20 @@ fn mode_of(kind: EntryKind) -> Option<FileMode> {
 }
 
 /// Reads an object of a kind. The empty tree and the empty blob need not exist.
-pub(super) fn load(repo: &gix::Repository, id: &gix::oid, kind: gix::objs::Kind, buf: &mut Vec<u8>) -> Result<()> {
+pub(super) fn load(
+    repo: &gix::Repository,
+    id: &gix::oid,
+    kind: gix::objs::Kind,
+    buf: &mut Vec<u8>,
+) -> Result<()> {
     match repo.objects.try_find(id, buf) {
         Ok(Some(data)) if data.kind == kind => Ok(()),
         Ok(Some(data)) => {
             let is = data.kind;
-            Err(Error::incomplete(format!("object {id} is a {is}, not a {kind}")).hint("git fsck --full"))
+            Err(
+                Error::incomplete(format!("object {id} is a {is}, not a {kind}"))
+                    .hint("git fsck --full"),
+            )
         }
         Ok(None) => {
             buf.clear();
@@ -135,7 +166,9 @@ impl TreeWalk<'_> {
         }
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Error::incomplete(format!("a tree has more than {MAX_DEPTH} levels of folders")));
+            return Err(Error::incomplete(format!(
+                "a tree has more than {MAX_DEPTH} levels of folders"
+            )));
         }
         let (old_data, new_data) = (self.read(old)?, self.read(new)?);
         let result = self.entries(&old_data, &new_data);
@@ -155,7 +188,10 @@ impl TreeWalk<'_> {
     }
 
     fn entries(&mut self, old: &[u8], new: &[u8]) -> Result<()> {
-        let (mut olds, mut news) = (TreeEntries::new(self.repo, old), TreeEntries::new(self.repo, new));
+        let (mut olds, mut news) = (
+            TreeEntries::new(self.repo, old),
+            TreeEntries::new(self.repo, new),
+        );
         let (mut a, mut b) = (olds.next()?, news.next()?);
         loop {
             let which = match (&a, &b) {
@@ -186,7 +222,9 @@ impl TreeWalk<'_> {
         {
             return Ok(());
         }
-        let Some(name) = old.or(new).map(|e| e.name) else { return Ok(()) };
+        let Some(name) = old.or(new).map(|e| e.name) else {
+            return Ok(());
+        };
         let keep = self.prefix.len();
         self.prefix.extend_from_slice(name);
         let old_file = old.and_then(|e| e.file(self.prefix));
@@ -194,7 +232,10 @@ impl TreeWalk<'_> {
         if old_file.is_some() || new_file.is_some() {
             self.out.push(Pair::new(old_file, new_file));
         }
-        let (old_tree, new_tree) = (old.and_then(TreeEntry::folder), new.and_then(TreeEntry::folder));
+        let (old_tree, new_tree) = (
+            old.and_then(TreeEntry::folder),
+            new.and_then(TreeEntry::folder),
+        );
         if old_tree.is_some() || new_tree.is_some() {
             self.prefix.push(b'/');
             self.trees(old_tree, new_tree)?;
@@ -204,8 +245,8 @@ impl TreeWalk<'_> {
     }
 }
 
-/// Adds the regular files of a tree and of its nested folders, below `prefix` (empty, or ending in `/`), in git's
-/// order. Stops soon after there are more than `max`.
+/// Adds the regular files of a tree and of its nested folders, below `prefix` (empty, or ending in
+/// `/`), in git's order. Stops soon after there are more than `max`.
 pub(super) fn files(
     repo: &gix::Repository,
     tree: gix::ObjectId,
@@ -228,14 +269,19 @@ pub(super) fn files(
             return Ok(());
         }
         if depth > MAX_DEPTH {
-            return Err(Error::incomplete(format!("a tree has more than {MAX_DEPTH} levels of folders")));
+            return Err(Error::incomplete(format!(
+                "a tree has more than {MAX_DEPTH} levels of folders"
+            )));
         }
         load(repo, &id, gix::objs::Kind::Tree, &mut buf)?;
         let mut entries = TreeEntries::new(repo, &buf);
         let first = open.len();
         while let Some(e) = entries.next()? {
             match e.mode {
-                None => open.push(([&path, e.name, b"/"].concat(), TreeNode::Folder(e.id.to_owned(), depth + 1))),
+                None => open.push((
+                    [&path, e.name, b"/"].concat(),
+                    TreeNode::Folder(e.id.to_owned(), depth + 1),
+                )),
                 Some(FileMode::Regular | FileMode::Executable) => {
                     open.push(([&path, e.name].concat(), TreeNode::File));
                 }
@@ -284,5 +330,8 @@ pub(super) fn find(
 
 /// Returns a commit as a state.
 pub(super) fn state(repo: &gix::Repository, commit: gix::ObjectId) -> Result<State> {
-    Ok(State::Commit { commit: own(&commit), tree: own(&of_commit(repo, commit)?) })
+    Ok(State::Commit {
+        commit: own(&commit),
+        tree: own(&of_commit(repo, commit)?),
+    })
 }

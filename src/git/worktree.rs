@@ -1,8 +1,8 @@
 //! Compares the worktree with the index.
 //!
-//! A file whose metadata (size, times, inode) equals that in the index is unmodified, unless it was written in the same
-//! tick as the index: then it is read. Every other file is read, converted as git would convert it, and compared by its
-//! ID.
+//! A file whose metadata (size, times, inode) equals that in the index is unmodified, unless it was
+//! written in the same tick as the index: then it is read. Every other file is read, converted as
+//! git would convert it, and compared by its ID.
 
 use super::convert::Convert;
 use super::files::{self, Bytes, PathKind, WorktreeFiles};
@@ -43,7 +43,8 @@ pub(super) struct Worktree<'r> {
 pub(super) struct WorktreeContent {
     files: WorktreeFiles,
     convert: Option<Convert>,
-    /// Folders whose attributes can be read: their names within the worktree, `""` or ending in `/`.
+    /// Folders whose attributes can be read: their names within the worktree, `""` or ending in
+    /// `/`.
     attributes: HashSet<Vec<u8>>,
 }
 
@@ -60,9 +61,14 @@ enum EntryState {
 
 impl WorktreeContent {
     pub(super) fn new(top: &Path) -> Result<Self> {
-        let files = WorktreeFiles::open(top)
-            .map_err(|e| Error::incomplete(format!("cannot read the worktree {}", top.display())).caused_by(&e))?;
-        Ok(Self { files, convert: None, attributes: HashSet::new() })
+        let files = WorktreeFiles::open(top).map_err(|e| {
+            Error::incomplete(format!("cannot read the worktree {}", top.display())).caused_by(&e)
+        })?;
+        Ok(Self {
+            files,
+            convert: None,
+            attributes: HashSet::new(),
+        })
     }
 
     /// Returns the files below the top.
@@ -70,8 +76,8 @@ impl WorktreeContent {
         &mut self.files
     }
 
-    /// Reads a file or link; `None` if neither exists. The second part is the reason why a file was not converted: an
-    /// error, or a filter program that is not run.
+    /// Reads a file or link; `None` if neither exists. The second part is the reason why a file was
+    /// not converted: an error, or a filter program that is not run.
     pub(super) fn read(
         &mut self,
         repo: &gix::Repository,
@@ -80,17 +86,28 @@ impl WorktreeContent {
         mode: FileMode,
     ) -> Result<Option<(Vec<u8>, Option<String>)>> {
         if mode == FileMode::Symlink
-            && let Some(target) = self.files.link(path).map_err(|e| unreadable_file(path, &e))?
+            && let Some(target) = self
+                .files
+                .link(path)
+                .map_err(|e| unreadable_file(path, &e))?
         {
             return Ok(Some((target, None)));
         }
-        // Without symbolic links on disk (`core.symlinks=false`), a link is a file that contains its target.
-        let bytes = match self.files.read(path, MAX_FILE).map_err(|e| unreadable_file(path, &e))? {
+        // Without symbolic links on disk (`core.symlinks=false`), a link is a file that contains
+        // its target.
+        let bytes = match self
+            .files
+            .read(path, MAX_FILE)
+            .map_err(|e| unreadable_file(path, &e))?
+        {
             None => return Ok(None),
             Some(Bytes::All(bytes)) => bytes,
             Some(Bytes::TooMany) => {
                 let name = String::from_utf8_lossy(path);
-                return Err(Error::incomplete(format!("{name} is larger than {} MiB", MAX_FILE >> 20)));
+                return Err(Error::incomplete(format!(
+                    "{name} is larger than {} MiB",
+                    MAX_FILE >> 20
+                )));
             }
         };
         if mode == FileMode::Symlink {
@@ -106,8 +123,14 @@ impl WorktreeContent {
         }))
     }
 
-    /// Returns the converter for a path, after a check of every attribute file that will be opened for it.
-    fn convert(&mut self, repo: &gix::Repository, index: &gix::index::State, path: &[u8]) -> Result<&mut Convert> {
+    /// Returns the converter for a path, after a check of every attribute file that will be opened
+    /// for it.
+    fn convert(
+        &mut self,
+        repo: &gix::Repository,
+        index: &gix::index::State,
+        path: &[u8],
+    ) -> Result<&mut Convert> {
         if self.convert.is_none() {
             files::refuse_endless(&repo.common_dir().join("info/attributes"))?;
             refuse_configured(repo, "core.attributesFile")?;
@@ -115,7 +138,8 @@ impl WorktreeContent {
         for end in std::iter::once(0).chain(memchr::memchr_iter(b'/', path).map(|i| i + 1)) {
             let folder = &path[..end];
             if !self.attributes.contains(folder) {
-                self.files.refuse_endless(&[folder, b".gitattributes"].concat())?;
+                self.files
+                    .refuse_endless(&[folder, b".gitattributes"].concat())?;
                 self.attributes.insert(folder.to_vec());
             }
         }
@@ -159,8 +183,15 @@ impl<'r> Worktree<'r> {
         for (i, found) in self.scan()? {
             let e = &index.entries()[i];
             let path = e.path_in(backing).to_vec();
-            let Some(mode) = staged::mode_of(e.mode) else { continue };
-            let old = Half { path: path.clone(), mode, id: e.id, at: ContentLocation::Objects };
+            let Some(mode) = staged::mode_of(e.mode) else {
+                continue;
+            };
+            let old = Half {
+                path: path.clone(),
+                mode,
+                id: e.id,
+                at: ContentLocation::Objects,
+            };
             match found {
                 EntryState::Unmerged => {
                     if unmerged.last() != Some(&path) {
@@ -196,7 +227,8 @@ impl<'r> Worktree<'r> {
         }
     }
 
-    /// Returns the files that are neither in the index nor ignored. Uses the result of [`Self::changed`].
+    /// Returns the files that are neither in the index nor ignored. Uses the result of
+    /// [`Self::changed`].
     pub(super) fn untracked(&mut self) -> Result<Vec<Pair>> {
         use gix::dir::entry::{Kind as DirKind, Status};
         use gix::dir::walk::delegate::Collect;
@@ -221,10 +253,16 @@ impl<'r> Worktree<'r> {
         }
         refuse_configured(self.repo, "core.excludesFile")?;
         self.content.files().refuse_endless(IGNORE)?;
-        let mut walk = UntrackedWalk { files: self.content.files(), seen: Collect::default(), refused: None };
+        let mut walk = UntrackedWalk {
+            files: self.content.files(),
+            seen: Collect::default(),
+            refused: None,
+        };
         let none: [&gix::bstr::BStr; 0] = [];
         let stop = AtomicBool::new(false);
-        self.repo.dirwalk(&index, none, &stop, options, &mut walk).map_err(|e| unsearchable(&e))?;
+        self.repo
+            .dirwalk(&index, none, &stop, options, &mut walk)
+            .map_err(|e| unsearchable(&e))?;
         let UntrackedWalk { seen, refused, .. } = walk;
         if let Some(e) = refused {
             return Err(e);
@@ -237,7 +275,10 @@ impl<'r> Worktree<'r> {
             let path = entry.rela_path.to_vec();
             match entry.disk_kind {
                 Some(DirKind::Repository) => {
-                    self.notes.push(format!("skipped {}: separate repository", String::from_utf8_lossy(&path)));
+                    self.notes.push(format!(
+                        "skipped {}: separate repository",
+                        String::from_utf8_lossy(&path)
+                    ));
                 }
                 Some(DirKind::File | DirKind::Symlink) => {
                     if let Some(mode) = self.mode_now(&path, None)? {
@@ -253,13 +294,16 @@ impl<'r> Worktree<'r> {
 
     /// Applies the changes in the worktree to the changes in the index.
     pub(super) fn overlay(&mut self, staged: Vec<Pair>, changed: Vec<Pair>) -> Result<Vec<Pair>> {
-        let mut all: BTreeMap<Vec<u8>, Pair> = staged.into_iter().map(|p| (p.path().to_vec(), p)).collect();
+        let mut all: BTreeMap<Vec<u8>, Pair> =
+            staged.into_iter().map(|p| (p.path().to_vec(), p)).collect();
         for change in changed {
             let path = change.path().to_vec();
             let Some(pair) = all.get_mut(&path) else {
                 // A file with intent to add that is deleted is on neither side.
                 let entry = self.index.entry_by_path(path.as_slice().into());
-                if change.new.is_some() || !entry.is_some_and(|e| e.flags.contains(Flags::INTENT_TO_ADD)) {
+                if change.new.is_some()
+                    || !entry.is_some_and(|e| e.flags.contains(Flags::INTENT_TO_ADD))
+                {
                     all.insert(path, change);
                 }
                 continue;
@@ -271,7 +315,9 @@ impl<'r> Worktree<'r> {
             }
             let same = match (&pair.old, &pair.new) {
                 (None, None) => true,
-                (Some(old), Some(new)) => old.id == new.id && old.mode == new.mode && new.at != ContentLocation::Dirty,
+                (Some(old), Some(new)) => {
+                    old.id == new.id && old.mode == new.mode && new.at != ContentLocation::Dirty
+                }
                 _ => false,
             };
             if same {
@@ -286,11 +332,15 @@ impl<'r> Worktree<'r> {
         if half.at != ContentLocation::Work || !half.id.is_null() {
             return Ok(true);
         }
-        let Some((bytes, why)) = self.content.read(self.repo, self.index, &half.path, half.mode)? else {
+        let Some((bytes, why)) = self
+            .content
+            .read(self.repo, self.index, &half.path, half.mode)?
+        else {
             return Ok(false);
         };
         if let Some(why) = why {
-            self.notes.push(format!("{}: {why}", String::from_utf8_lossy(&half.path)));
+            self.notes
+                .push(format!("{}: {why}", String::from_utf8_lossy(&half.path)));
         }
         half.id = hash(self.repo, &bytes)?;
         if self.kept + bytes.len() <= KEEP {
@@ -300,16 +350,26 @@ impl<'r> Worktree<'r> {
         Ok(true)
     }
 
-    /// Adds a note if a file is not converted as git would store it. Files that were read have their notes already.
+    /// Adds a note if a file is not converted as git would store it. Files that were read have
+    /// their notes already.
     pub(super) fn remark(&mut self, half: &mut Half) -> Result<()> {
-        if half.at != ContentLocation::Work || !half.id.is_null() || half.mode == FileMode::Symlink {
+        if half.at != ContentLocation::Work || !half.id.is_null() || half.mode == FileMode::Symlink
+        {
             return Ok(());
         }
-        let asked = self.content.convert(self.repo, self.index, &half.path)?.asked_of(self.repo, &half.path);
+        let asked = self
+            .content
+            .convert(self.repo, self.index, &half.path)?
+            .asked_of(self.repo, &half.path);
         if let Some(driver) = asked.driver {
-            self.notes.push(format!("{}: {}", String::from_utf8_lossy(&half.path), not_run(&driver)));
+            self.notes.push(format!(
+                "{}: {}",
+                String::from_utf8_lossy(&half.path),
+                not_run(&driver)
+            ));
         } else if asked.encoding {
-            // Only a read shows whether the conversion works. Loading the file reports an error of the read.
+            // Only a read shows whether the conversion works. Loading the file reports an error of
+            // the read.
             let _ = self.identify(half);
         }
         Ok(())
@@ -320,7 +380,9 @@ impl<'r> Worktree<'r> {
         if let Some(bytes) = self.read.get(&RepoPath::new(half.path.clone())) {
             return Ok(bytes.clone());
         }
-        let found = self.content.read(self.repo, self.index, &half.path, half.mode)?;
+        let found = self
+            .content
+            .read(self.repo, self.index, &half.path, half.mode)?;
         Ok(found.map(|(bytes, _)| bytes).unwrap_or_default())
     }
 
@@ -336,17 +398,28 @@ impl<'r> Worktree<'r> {
     }
 
     fn unread(&self, path: Vec<u8>, mode: FileMode) -> Half {
-        Half { path, mode, id: self.repo.object_hash().null(), at: ContentLocation::Work }
+        Half {
+            path,
+            mode,
+            id: self.repo.object_hash().null(),
+            at: ContentLocation::Work,
+        }
     }
 
     fn mode_now(&mut self, path: &[u8], index: Option<Mode>) -> Result<Option<FileMode>> {
         let caps = self.capabilities()?;
-        let stat = self.content.files().stat(path).map_err(|e| cannot_look(path, &e))?;
+        let stat = self
+            .content
+            .files()
+            .stat(path)
+            .map_err(|e| cannot_look(path, &e))?;
         Ok(stat.and_then(|s| mode_of(s.kind, index, caps)))
     }
 
     fn capabilities(&self) -> Result<gix::fs::Capabilities> {
-        self.repo.filesystem_options().map_err(|e| Error::usage("invalid git configuration").caused_by(&e))
+        self.repo
+            .filesystem_options()
+            .map_err(|e| Error::usage("invalid git configuration").caused_by(&e))
     }
 
     /// Compares the metadata of every file with the index.
@@ -356,7 +429,8 @@ impl<'r> Worktree<'r> {
         let look = IndexCheck {
             index: self.index,
             top: &self.top,
-            options: options.map_err(|e| Error::usage("invalid git configuration").caused_by(&e))?,
+            options: options
+                .map_err(|e| Error::usage("invalid git configuration").caused_by(&e))?,
             caps: self.capabilities()?,
         };
         if n < TWO_THREADS {
@@ -374,10 +448,16 @@ impl<'r> Worktree<'r> {
         })
     }
 
-    /// Compares a submodule's checked-out commit with the index, and checks whether its worktree is clean.
+    /// Compares a submodule's checked-out commit with the index, and checks whether its worktree is
+    /// clean.
     fn submodule(&mut self, old: Half) -> Result<Option<Pair>> {
         let name = String::from_utf8_lossy(&old.path).into_owned();
-        match self.content.files().stat(&old.path).map_err(|e| cannot_look(&old.path, &e))? {
+        match self
+            .content
+            .files()
+            .stat(&old.path)
+            .map_err(|e| cannot_look(&old.path, &e))?
+        {
             None => return Ok(Some(Pair::new(Some(old), None))),
             Some(stat) if stat.kind != PathKind::Folder => {
                 let mode = mode_of(stat.kind, None, self.capabilities()?);
@@ -386,17 +466,22 @@ impl<'r> Worktree<'r> {
             }
             Some(_) => {}
         }
-        let Ok(path) = gix::path::from_bstr(gix::bstr::BStr::new(&old.path)) else { return Ok(None) };
+        let Ok(path) = gix::path::from_bstr(gix::bstr::BStr::new(&old.path)) else {
+            return Ok(None);
+        };
         let inner = match open::nested(&self.top.join(path)) {
             Ok(Some(inner)) => inner,
             // Not checked out.
             Ok(None) => return Ok(None),
             Err(e) => {
-                self.notes.push(format!("skipped submodule {name}: {}", e.message));
+                self.notes
+                    .push(format!("skipped submodule {name}: {}", e.message));
                 return Ok(None);
             }
         };
-        let Some(head) = inner.head()? else { return Ok(None) };
+        let Some(head) = inner.head()? else {
+            return Ok(None);
+        };
         let dirty = match (inner.staged(), inner.unstaged(false)) {
             (Ok(a), Ok(b)) => !a.entries.is_empty() || !b.entries.is_empty(),
             _ => true,
@@ -404,8 +489,17 @@ impl<'r> Worktree<'r> {
         if head == own(&old.id) && !dirty {
             return Ok(None);
         }
-        let at = if dirty { ContentLocation::Dirty } else { ContentLocation::Objects };
-        let new = Half { path: old.path.clone(), mode: FileMode::Submodule, id: super::gix_id(&head), at };
+        let at = if dirty {
+            ContentLocation::Dirty
+        } else {
+            ContentLocation::Objects
+        };
+        let new = Half {
+            path: old.path.clone(),
+            mode: FileMode::Submodule,
+            id: super::gix_id(&head),
+            at,
+        };
         Ok(Some(Pair::new(Some(old), Some(new))))
     }
 }
@@ -415,7 +509,8 @@ fn unsearchable(e: &gix::Error) -> Error {
     Error::incomplete("cannot search the worktree for new files").caused_by(e)
 }
 
-/// A search for new files that checks a folder's ignore file before gix enters the folder and opens it.
+/// A search for new files that checks a folder's ignore file before gix enters the folder and opens
+/// it.
 struct UntrackedWalk<'f> {
     files: &'f mut WorktreeFiles,
     seen: gix::dir::walk::delegate::Collect,
@@ -430,9 +525,18 @@ impl gix::dir::walk::Delegate for UntrackedWalk<'_> {
         }
     }
 
-    fn can_recurse(&mut self, entry: EntryRef<'_>, deletion: Option<ForDeletionMode>, nested: bool) -> bool {
+    fn can_recurse(
+        &mut self,
+        entry: EntryRef<'_>,
+        deletion: Option<ForDeletionMode>,
+        nested: bool,
+    ) -> bool {
         let folder: &[u8] = entry.rela_path.as_ref();
-        let file = if folder.is_empty() { IGNORE.to_vec() } else { [folder, b"/", IGNORE].concat() };
+        let file = if folder.is_empty() {
+            IGNORE.to_vec()
+        } else {
+            [folder, b"/", IGNORE].concat()
+        };
         let (status, kind, matched) = (entry.status, entry.disk_kind, entry.pathspec_match);
         if self.refused.is_some() || !status.can_recurse(kind, matched, deletion, nested) {
             return false;
@@ -452,8 +556,10 @@ struct IndexCheck<'a> {
 
 impl IndexCheck<'_> {
     fn part(&self, lo: usize, hi: usize) -> Result<Vec<(usize, EntryState)>> {
-        let mut files = WorktreeFiles::open(self.top)
-            .map_err(|e| Error::incomplete(format!("cannot read the worktree {}", self.top.display())).caused_by(&e))?;
+        let mut files = WorktreeFiles::open(self.top).map_err(|e| {
+            Error::incomplete(format!("cannot read the worktree {}", self.top.display()))
+                .caused_by(&e)
+        })?;
         let backing = self.index.path_backing();
         let written = self.index.timestamp();
         let mut out = Vec::new();
@@ -464,7 +570,10 @@ impl IndexCheck<'_> {
                 continue;
             }
             // The fsmonitor flags are ignored: they come from a program.
-            if e.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE) || e.mode == Mode::DIR {
+            if e.flags
+                .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
+                || e.mode == Mode::DIR
+            {
                 continue;
             }
             if e.mode == Mode::COMMIT {
@@ -472,7 +581,9 @@ impl IndexCheck<'_> {
                 continue;
             }
             let path = e.path_in(backing);
-            let stat = files.stat(path).map_err(|error| cannot_look(path, &error))?;
+            let stat = files
+                .stat(path)
+                .map_err(|error| cannot_look(path, &error))?;
             let now = stat.and_then(|s| Some((s, mode_of(s.kind, Some(e.mode), self.caps)?)));
             let Some((stat, mode)) = now else {
                 out.push((i, EntryState::Removed));
@@ -517,7 +628,11 @@ fn refuse_configured(repo: &gix::Repository, key: &'static str) -> Result<()> {
     let path = config.trusted_path(key).ok().flatten();
     // The code that uses the path reports an invalid one.
     path.map_or(Ok(()), |p| files::refuse_endless(&p))
-        .map_err(|e| e.hint(format!("{key} names this file; find its origin: git config --show-origin {key}")))
+        .map_err(|e| {
+            e.hint(format!(
+                "{key} names this file; find its origin: git config --show-origin {key}"
+            ))
+        })
 }
 
 fn not_run(driver: &str) -> String {
@@ -525,5 +640,9 @@ fn not_run(driver: &str) -> String {
 }
 
 fn cannot_look(path: &[u8], e: &std::io::Error) -> Error {
-    Error::incomplete(format!("cannot read metadata of {}", String::from_utf8_lossy(path))).caused_by(e)
+    Error::incomplete(format!(
+        "cannot read metadata of {}",
+        String::from_utf8_lossy(path)
+    ))
+    .caused_by(e)
 }

@@ -4,29 +4,39 @@ use crate::review::Remote;
 use crate::shell;
 use crate::wire::stored::PullName;
 
-/// Returns the command that reviews a pull request again. It contains the remote if several are configured and the
-/// project's is not the default.
+/// Returns the command that reviews a pull request again. It contains the remote if several are
+/// configured and the project's is not the default.
 pub fn pull_command(remotes: &[Remote], pull: &PullName) -> String {
-    let of = remote_of(pull, remotes).map(|name| format!(" --remote {}", shell::quoted(name))).unwrap_or_default();
+    let of = remote_of(pull, remotes)
+        .map(|name| format!(" --remote {}", shell::quoted(name)))
+        .unwrap_or_default();
     format!("{} review pr {}{of}", crate::NAME, pull.number)
 }
 
-/// Returns the remote to name, or `None` if it is the default one, or no remote's address has the project.
+/// Returns the remote to name, or `None` if it is the default one, or no remote's address has the
+/// project.
 fn remote_of<'r>(pull: &PullName, remotes: &'r [Remote]) -> Option<&'r str> {
     if remotes.len() < 2 {
         return None;
     }
     // An alias in the ssh configuration hides the host.
-    let named = remote_at(&pull.forge, &pull.project, remotes).or_else(|| remote_at("", &pull.project, remotes))?;
+    let named = remote_at(&pull.forge, &pull.project, remotes)
+        .or_else(|| remote_at("", &pull.project, remotes))?;
     (named != DEFAULT).then_some(named)
 }
 
 /// Returns the remote of a project at a host: the default one if it matches, or else the first.
 fn remote_at<'r>(host: &str, project: &str, remotes: &'r [Remote]) -> Option<&'r str> {
-    let matching = remotes.iter().filter(|(_, urls)| urls.iter().any(|url| is_address_of(url, host, project)));
+    let matching = remotes
+        .iter()
+        .filter(|(_, urls)| urls.iter().any(|url| is_address_of(url, host, project)));
     let mut all = matching.map(|(name, _)| name.as_str());
     let first = all.next()?;
-    Some(if all.any(|name| name == DEFAULT) { DEFAULT } else { first })
+    Some(if all.any(|name| name == DEFAULT) {
+        DEFAULT
+    } else {
+        first
+    })
 }
 
 /// Returns true if an address is that of a project at a host. Ignores case.
@@ -56,15 +66,35 @@ mod tests {
         for (all, expected) in [
             (vec![fork], None),
             (vec![("upstream", "https://github.com/acme/tool")], None),
-            (vec![fork, ("upstream", "https://github.com/Acme/Tool.git")], Some("upstream")),
+            (
+                vec![fork, ("upstream", "https://github.com/Acme/Tool.git")],
+                Some("upstream"),
+            ),
             (vec![fork, ("up", "ssh://git@work/acme/tool/")], Some("up")),
-            (vec![("origin", "https://github.com/acme/tool"), ("a", "https://github.com/acme/tool")], None),
-            (vec![("a", "https://gitlab.com/acme/tool"), ("b", "https://github.com/acme/tool")], Some("b")),
-            (vec![fork, ("a", "https://github.com/acme/other-tool")], None),
+            (
+                vec![
+                    ("origin", "https://github.com/acme/tool"),
+                    ("a", "https://github.com/acme/tool"),
+                ],
+                None,
+            ),
+            (
+                vec![
+                    ("a", "https://gitlab.com/acme/tool"),
+                    ("b", "https://github.com/acme/tool"),
+                ],
+                Some("b"),
+            ),
+            (
+                vec![fork, ("a", "https://github.com/acme/other-tool")],
+                None,
+            ),
             (vec![fork, ("a", "https://github.com/notacme/tool")], None),
         ] {
-            let remotes: Vec<Remote> =
-                all.iter().map(|(name, url)| ((*name).to_owned(), vec![(*url).to_owned()])).collect();
+            let remotes: Vec<Remote> = all
+                .iter()
+                .map(|(name, url)| ((*name).to_owned(), vec![(*url).to_owned()]))
+                .collect();
             assert_eq!(remote_of(&pull, &remotes), expected, "{all:?}");
         }
     }

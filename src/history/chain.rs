@@ -1,13 +1,15 @@
 //! The hash chain of a session: each head covers all content before it. Pure.
 //!
-//! A head is the SHA-256, in lowercase hexadecimal, of the previous head with a newline (nothing in the first round),
-//! then for each file its name, a newline, its length in decimal, a newline, and its bytes. So it can be computed with
-//! `printf`, `cat` and `sha256sum`.
+//! A head is the SHA-256, in lowercase hexadecimal, of the previous head with a newline (nothing in
+//! the first round), then for each file its name, a newline, its length in decimal, a newline, and
+//! its bytes. So it can be computed with `printf`, `cat` and `sha256sum`.
 //!
-//! Round 1 covers `request.json`, `changes.diff` and `round-1/review.json`. Round N covers the response to the previous
-//! round (`round-M/response.json`), if there is one, `round-N/changes.diff` and `round-N/review.json`. A closing covers
-//! its entry of `complete.json` as compact JSON with an empty `seal`, under the name `complete.json`. A link of a fix
-//! covers, under the name `fixes.json`, three lines: its number, `true` or `false` for `ended`, and `sha256`.
+//! Round 1 covers `request.json`, `changes.diff` and `round-1/review.json`. Round N covers the
+//! response to the previous round (`round-M/response.json`), if there is one,
+//! `round-N/changes.diff` and `round-N/review.json`. A closing covers its entry of `complete.json`
+//! as compact JSON with an empty `seal`, under the name `complete.json`. A link of a fix covers,
+//! under the name `fixes.json`, three lines: its number, `true` or `false` for `ended`, and
+//! `sha256`.
 
 use crate::hex;
 use crate::wire::fixing::FixLink;
@@ -48,7 +50,10 @@ pub(super) fn seal(previous: Option<&str>, files: &[Covered<'_>]) -> Seal {
 
 /// Returns the name and the hash of a file.
 fn sealed(file: &Covered<'_>) -> Sealed {
-    Sealed { name: file.name.to_owned(), sha256: hex::encode(&Sha256::digest(file.bytes)) }
+    Sealed {
+        name: file.name.to_owned(),
+        sha256: hex::encode(&Sha256::digest(file.bytes)),
+    }
 }
 
 /// Returns the head over an entry of `complete.json`, ignoring its own `seal`.
@@ -58,13 +63,25 @@ pub(super) fn closing(previous: &str, entry: &Value) -> String {
         object.insert("seal".to_owned(), Value::String(String::new()));
     }
     let text = entry.to_string();
-    head(Some(previous), &[Covered { name: "complete.json", bytes: text.as_bytes() }])
+    head(
+        Some(previous),
+        &[Covered {
+            name: "complete.json",
+            bytes: text.as_bytes(),
+        }],
+    )
 }
 
 /// Returns the head over a link of a fix, ignoring its own `seal`.
 pub(super) fn link(link: &FixLink) -> String {
     let text = format!("{}\n{}\n{}\n", link.number, link.ended, link.sha256);
-    head(Some(&link.previous), &[Covered { name: "fixes.json", bytes: text.as_bytes() }])
+    head(
+        Some(&link.previous),
+        &[Covered {
+            name: "fixes.json",
+            bytes: text.as_bytes(),
+        }],
+    )
 }
 
 /// Returns the SHA-256 of a fix as compact JSON.
@@ -76,8 +93,16 @@ pub(super) fn of_fix(fix: &Value) -> String {
 mod tests {
     use super::*;
 
-    const FILES: [Covered<'static>; 2] =
-        [Covered { name: "request.json", bytes: b"{}\n" }, Covered { name: "changes.diff", bytes: b"" }];
+    const FILES: [Covered<'static>; 2] = [
+        Covered {
+            name: "request.json",
+            bytes: b"{}\n",
+        },
+        Covered {
+            name: "changes.diff",
+            bytes: b"",
+        },
+    ];
 
     /// Returns the hash of a text, as `sha256sum` prints it.
     fn by_hand(text: &str) -> String {
@@ -90,22 +115,55 @@ mod tests {
 
     #[test]
     fn a_head_is_what_sha256sum_makes_of_names_lengths_and_bytes() {
-        assert_eq!(head(None, &FILES), by_hand("request.json\n3\n{}\nchanges.diff\n0\n"));
-        assert_eq!(head(Some("ab"), &FILES), by_hand("ab\nrequest.json\n3\n{}\nchanges.diff\n0\n"));
+        assert_eq!(
+            head(None, &FILES),
+            by_hand("request.json\n3\n{}\nchanges.diff\n0\n")
+        );
+        assert_eq!(
+            head(Some("ab"), &FILES),
+            by_hand("ab\nrequest.json\n3\n{}\nchanges.diff\n0\n")
+        );
     }
 
     #[test]
     fn what_moves_between_files_changes_the_head() {
-        let moved = [Covered { name: "request.json", bytes: b"{}" }, Covered { name: "changes.diff", bytes: b"\n" }];
+        let moved = [
+            Covered {
+                name: "request.json",
+                bytes: b"{}",
+            },
+            Covered {
+                name: "changes.diff",
+                bytes: b"\n",
+            },
+        ];
         assert_ne!(head(None, &FILES), head(None, &moved));
         assert_ne!(head(None, &FILES), head(Some(&head(None, &[])), &FILES));
     }
 
     #[test]
     fn the_seal_of_a_closing_covers_fields_that_this_version_does_not_know() {
-        let sealed = closing("ab", &entry(r#"{"status":"approved","later":1,"seal":"x"}"#));
-        assert_eq!(sealed, closing("ab", &entry(r#"{"status":"approved","later":1,"seal":""}"#)));
-        assert_ne!(sealed, closing("ab", &entry(r#"{"status":"approved","later":2,"seal":"x"}"#)));
-        assert_ne!(sealed, closing("ac", &entry(r#"{"status":"approved","later":1,"seal":"x"}"#)));
+        let sealed = closing(
+            "ab",
+            &entry(r#"{"status":"approved","later":1,"seal":"x"}"#),
+        );
+        assert_eq!(
+            sealed,
+            closing("ab", &entry(r#"{"status":"approved","later":1,"seal":""}"#))
+        );
+        assert_ne!(
+            sealed,
+            closing(
+                "ab",
+                &entry(r#"{"status":"approved","later":2,"seal":"x"}"#)
+            )
+        );
+        assert_ne!(
+            sealed,
+            closing(
+                "ac",
+                &entry(r#"{"status":"approved","later":1,"seal":"x"}"#)
+            )
+        );
     }
 }

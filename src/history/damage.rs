@@ -1,4 +1,5 @@
-//! Damaged sessions in `.corrupt`. Listings report them until a person removes them, which leaves a record there.
+//! Damaged sessions in `.corrupt`. Listings report them until a person removes them, which leaves a
+//! record there.
 
 use super::disk::{StoreFolder, unique};
 use super::read::{document, load_from};
@@ -18,7 +19,8 @@ const PRUNE: &str = "claude-reviewer history prune --damaged";
 /// The contents of `.corrupt`.
 #[derive(Debug, Default)]
 pub(super) struct CorruptEntries {
-    /// Names of damaged sessions (`2026-01-31-001`, `2026-01-31-001.2`) and of any other files, newest first.
+    /// Names of damaged sessions (`2026-01-31-001`, `2026-01-31-001.2`) and of any other files,
+    /// newest first.
     pub(super) names: Vec<String>,
     /// Names of the records of removed sessions, newest first.
     removed: Vec<String>,
@@ -27,7 +29,11 @@ pub(super) struct CorruptEntries {
 impl CorruptEntries {
     /// Returns the IDs of all of them, including removed ones.
     pub(super) fn ids(&self) -> Vec<SessionId> {
-        self.names.iter().chain(&self.removed).filter_map(|n| session_of(n)).collect()
+        self.names
+            .iter()
+            .chain(&self.removed)
+            .filter_map(|n| session_of(n))
+            .collect()
     }
 }
 
@@ -59,10 +65,17 @@ impl Store {
         Ok(CorruptEntries { names, removed })
     }
 
-    /// Returns why an entry of `.corrupt` is damaged: the file and the reason. Reads it again for a current result.
+    /// Returns why an entry of `.corrupt` is damaged: the file and the reason. Reads it again for a
+    /// current result.
     pub(super) fn why_aside(&self, name: &str) -> String {
-        let Some(id) = session_of(name) else { return "not a session".to_owned() };
-        match self.root.folder(CORRUPT).and_then(|corrupt| load_from(&corrupt.folder(name)?, id)) {
+        let Some(id) = session_of(name) else {
+            return "not a session".to_owned();
+        };
+        match self
+            .root
+            .folder(CORRUPT)
+            .and_then(|corrupt| load_from(&corrupt.folder(name)?, id))
+        {
             Ok(_) => {
                 let (from, to) = (self.root.shown(CORRUPT), self.root.shown(super::SESSIONS));
                 format!("it can be read again: `mv {from}/{name} {to}/{id}` puts it back")
@@ -74,7 +87,11 @@ impl Store {
     /// Describes an entry of `.corrupt`.
     pub(super) fn damaged_aside(&self, name: &str) -> Damaged {
         let review_id = session_of(name).map_or_else(|| name.to_owned(), |id| id.to_string());
-        Damaged { review_id, why: self.why_aside(name), moved_to: Some(format!("{CORRUPT}/{name}")) }
+        Damaged {
+            review_id,
+            why: self.why_aside(name),
+            moved_to: Some(format!("{CORRUPT}/{name}")),
+        }
     }
 
     /// Returns the error for a session in `.corrupt`, or `None` if it is not there.
@@ -94,16 +111,24 @@ impl Store {
             .hint_agent("ask the user to remove the damaged files")
     }
 
-    /// Returns the newest session, or an error if it is damaged: `latest` must not silently mean the previous one.
+    /// Returns the newest session, or an error if it is damaged: `latest` must not silently mean
+    /// the previous one.
     pub(super) fn newest_sound(&self) -> Result<std::result::Result<Option<SessionId>, Error>> {
         let newest = self.newest()?;
-        let damaged = self.aside()?.names.iter().filter_map(|n| session_of(n)).max().filter(|id| Some(*id) > newest);
-        let error = damaged.and_then(|id| self.lies_aside(id, &format!("the latest review, {id},")));
+        let damaged = self
+            .aside()?
+            .names
+            .iter()
+            .filter_map(|n| session_of(n))
+            .max()
+            .filter(|id| Some(*id) > newest);
+        let error =
+            damaged.and_then(|id| self.lies_aside(id, &format!("the latest review, {id},")));
         Ok(error.map_or(Ok(newest), |error| {
             Err(match newest {
-                Some(newest) => {
-                    error.hint(format!("name the one that you mean; the newest that can be read is {newest}"))
-                }
+                Some(newest) => error.hint(format!(
+                    "name the one that you mean; the newest that can be read is {newest}"
+                )),
                 None => error,
             })
         }))
@@ -111,17 +136,26 @@ impl Store {
 
     /// Returns the records of damaged sessions that were removed, oldest first.
     pub(super) fn removed(&self, aside: &CorruptEntries) -> Vec<Removed> {
-        let Ok(corrupt) = self.root.folder(CORRUPT) else { return Vec::new() };
-        aside.removed.iter().rev().filter_map(|name| record_of_removal(&corrupt, name)).collect()
+        let Ok(corrupt) = self.root.folder(CORRUPT) else {
+            return Vec::new();
+        };
+        aside
+            .removed
+            .iter()
+            .rev()
+            .filter_map(|name| record_of_removal(&corrupt, name))
+            .collect()
     }
 
-    /// Removes the contents of `.corrupt`, and leaves a record of each session. Returns the names, oldest first.
+    /// Removes the contents of `.corrupt`, and leaves a record of each session. Returns the names,
+    /// oldest first.
     ///
     /// # Errors
     ///
     /// Incomplete on a system error; files removed before the error stay removed.
     pub fn discard(&self, now: Timestamp) -> error::Result<Vec<String>> {
-        self.empty_aside(now).map_err(|t| t.error("damaged reviews cannot be removed"))
+        self.empty_aside(now)
+            .map_err(|t| t.error("damaged reviews cannot be removed"))
     }
 
     fn empty_aside(&self, now: Timestamp) -> Result<Vec<String>> {
@@ -136,7 +170,12 @@ impl Store {
                 if let Some(id) = session_of(name) {
                     let (review_id, why) = (id.to_string(), self.why_aside(name));
                     let timestamp = now.to_string();
-                    let record = Removed { schema_version: STORED_VERSION, review_id, timestamp, why };
+                    let record = Removed {
+                        schema_version: STORED_VERSION,
+                        review_id,
+                        timestamp,
+                        why,
+                    };
                     self.replace_in(&corrupt, &format!("{name}{REMOVED}"), &text(&record)?)?;
                 }
                 let old = unique("old");
@@ -155,11 +194,17 @@ impl Store {
         Ok(names)
     }
 
-    /// Removes the records that are older than every remaining session, since no session refers to them any longer.
-    /// Ignores errors.
+    /// Removes the records that are older than every remaining session, since no session refers to
+    /// them any longer. Ignores errors.
     pub(super) fn forget(&self, oldest: Option<SessionId>) {
-        let (Ok(aside), Ok(corrupt)) = (self.aside(), self.root.folder(CORRUPT)) else { return };
-        for name in aside.removed.iter().filter(|n| session_of(n).is_none_or(|id| oldest.is_none_or(|o| id < o))) {
+        let (Ok(aside), Ok(corrupt)) = (self.aside(), self.root.folder(CORRUPT)) else {
+            return;
+        };
+        for name in aside
+            .removed
+            .iter()
+            .filter(|n| session_of(n).is_none_or(|id| oldest.is_none_or(|o| id < o)))
+        {
             let _ = corrupt.remove(name);
         }
     }

@@ -1,7 +1,8 @@
 //! The only file operations of the store.
 //!
-//! Every name is opened relative to an open folder, links are never followed, files of other users are rejected, and
-//! modes are 0700 and 0600 whatever the umask. A test can make any operation fail.
+//! Every name is opened relative to an open folder, links are never followed, files of other users
+//! are rejected, and modes are 0700 and 0600 whatever the umask. A test can make any operation
+//! fail.
 
 use super::trouble::{Result, Trouble};
 use crate::hex;
@@ -53,20 +54,28 @@ pub struct Faults(Option<Arc<Before>>);
 type Before = dyn Fn(&FileOperation<'_>) -> io::Result<()> + Send + Sync;
 
 impl Faults {
-    /// Calls `before` for every operation; an error becomes the operation's result. Then content is written in two
-    /// halves, each an operation of its own.
-    pub fn new(before: impl Fn(&FileOperation<'_>) -> io::Result<()> + Send + Sync + 'static) -> Self {
+    /// Calls `before` for every operation; an error becomes the operation's result. Then content is
+    /// written in two halves, each an operation of its own.
+    pub fn new(
+        before: impl Fn(&FileOperation<'_>) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
         Self(Some(Arc::new(before)))
     }
 
     fn ask(&self, act: Act, name: &str) -> io::Result<()> {
-        self.0.as_ref().map_or(Ok(()), |ask| ask(&FileOperation { act, name }))
+        self.0
+            .as_ref()
+            .map_or(Ok(()), |ask| ask(&FileOperation { act, name }))
     }
 }
 
 impl fmt::Debug for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Faults(some)" } else { "Faults(none)" })
+        f.write_str(if self.0.is_some() {
+            "Faults(some)"
+        } else {
+            "Faults(none)"
+        })
     }
 }
 
@@ -99,25 +108,47 @@ pub(super) struct EntryMetadata {
 impl StoreFolder {
     /// Opens the folder at `path` below `top`, without following a link below `top`.
     ///
-    /// A path that is absolute or contains `..` was set by the operator: its parent may be anywhere.
-    pub(super) fn root(top: &Path, path: &Path, missing: WhenMissing, faults: &Faults) -> Result<Self> {
-        let plain = path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+    /// A path that is absolute or contains `..` was set by the operator: its parent may be
+    /// anywhere.
+    pub(super) fn root(
+        top: &Path,
+        path: &Path,
+        missing: WhenMissing,
+        faults: &Faults,
+    ) -> Result<Self> {
+        let plain = path
+            .components()
+            .all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
         let (start, names): (_, Vec<_>) = match (plain, path.parent(), path.file_name()) {
             (false, Some(parent), Some(name)) => (top.join(parent), vec![name.to_owned()]),
             _ => {
-                let names = path.components().filter(|c| matches!(c, Component::Normal(_)));
-                (top.to_owned(), names.map(|c| c.as_os_str().to_owned()).collect())
+                let names = path
+                    .components()
+                    .filter(|c| matches!(c, Component::Normal(_)));
+                (
+                    top.to_owned(),
+                    names.map(|c| c.as_os_str().to_owned()).collect(),
+                )
             }
         };
         let shown = start.display().to_string();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = attempt(faults, Act::Open, &shown, || rustix::fs::open(&start, flags, Mode::empty()));
+        let opened = attempt(faults, Act::Open, &shown, || {
+            rustix::fs::open(&start, flags, Mode::empty())
+        });
         let file = opened.map_err(|e| failed("cannot open", &shown, e))?;
-        let mut folder = Self { file: file.into(), shown: String::new(), faults: faults.clone() };
+        let mut folder = Self {
+            file: file.into(),
+            shown: String::new(),
+            faults: faults.clone(),
+        };
         let last = names.len().saturating_sub(1);
         for (i, name) in names.iter().enumerate() {
             let Some(name) = name.to_str() else {
-                return Err(Trouble::Refused(path.display().to_string(), "is no UTF-8".to_owned()));
+                return Err(Trouble::Refused(
+                    path.display().to_string(),
+                    "is no UTF-8".to_owned(),
+                ));
             };
             folder = match (folder.enter(name, i == last), missing) {
                 (Err(Trouble::Absent), WhenMissing::Make) => folder.make_any(name, i == last)?,
@@ -129,7 +160,11 @@ impl StoreFolder {
 
     /// Returns the display name of an entry of this folder.
     pub(super) fn shown(&self, name: &str) -> String {
-        if self.shown.is_empty() { name.to_owned() } else { format!("{}/{name}", self.shown) }
+        if self.shown.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}/{name}", self.shown)
+        }
     }
 
     /// Opens a folder in this one.
@@ -147,14 +182,18 @@ impl StoreFolder {
 
     /// Creates a folder that must not exist.
     pub(super) fn make_new(&self, name: &str) -> Result<Self> {
-        self.try_act(Act::MakeFolder, name, || rustix::fs::mkdirat(&self.file, name, Mode::RWXU))
-            .map_err(|e| failed("cannot make", &self.shown(name), e))?;
+        self.try_act(Act::MakeFolder, name, || {
+            rustix::fs::mkdirat(&self.file, name, Mode::RWXU)
+        })
+        .map_err(|e| failed("cannot make", &self.shown(name), e))?;
         self.made(name)
     }
 
     /// Creates a folder that another process may create at the same time.
     fn make_any(&self, name: &str, own: bool) -> Result<Self> {
-        match self.try_act(Act::MakeFolder, name, || rustix::fs::mkdirat(&self.file, name, Mode::RWXU)) {
+        match self.try_act(Act::MakeFolder, name, || {
+            rustix::fs::mkdirat(&self.file, name, Mode::RWXU)
+        }) {
             Ok(()) => self.made(name),
             Err(e) if is(&e, &[Errno::EXIST]) => self.enter(name, own),
             Err(e) => Err(failed("cannot make", &self.shown(name), e)),
@@ -181,16 +220,25 @@ impl StoreFolder {
     fn enter(&self, name: &str, own: bool) -> Result<Self> {
         let shown = self.shown(name);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = match self.try_act(Act::Open, name, || rustix::fs::openat(&self.file, name, flags, Mode::empty())) {
+        let file = match self.try_act(Act::Open, name, || {
+            rustix::fs::openat(&self.file, name, flags, Mode::empty())
+        }) {
             Ok(file) => File::from(file),
             Err(e) if is(&e, &[Errno::NOENT]) => return Err(Trouble::Absent),
             Err(e) if is(&e, &[Errno::NOTDIR, Errno::LOOP]) => {
                 let stat = self.stat(name)?;
-                return Err(Trouble::Refused(shown, format!("is {}, not a folder", kind(&stat))));
+                return Err(Trouble::Refused(
+                    shown,
+                    format!("is {}, not a folder", kind(&stat)),
+                ));
             }
             Err(e) => return Err(failed("cannot open", &shown, e)),
         };
-        let folder = Self { file, shown, faults: self.faults.clone() };
+        let folder = Self {
+            file,
+            shown,
+            faults: self.faults.clone(),
+        };
         if own {
             owned(&folder.stat_of(&folder.file, &folder.shown)?, &folder.shown)?;
         }
@@ -203,8 +251,10 @@ impl StoreFolder {
         if Mode::from_raw_mode(stat.st_mode as _).bits() & 0o777 == Mode::RWXU.bits() {
             return Ok(());
         }
-        attempt(&self.faults, Act::SetMode, &self.shown, || rustix::fs::fchmod(&self.file, Mode::RWXU))
-            .map_err(|e| failed("cannot set the mode of", &self.shown, e))
+        attempt(&self.faults, Act::SetMode, &self.shown, || {
+            rustix::fs::fchmod(&self.file, Mode::RWXU)
+        })
+        .map_err(|e| failed("cannot set the mode of", &self.shown, e))
     }
 
     /// Lists the names in it, except those that are not UTF-8.
@@ -212,7 +262,8 @@ impl StoreFolder {
         self.names_as(|name| Some(name.to_owned()))
     }
 
-    /// Lists the values that `read` returns for the names in it. Names that are not UTF-8 are skipped.
+    /// Lists the values that `read` returns for the names in it. Names that are not UTF-8 are
+    /// skipped.
     ///
     /// `Absent` if the folder was removed since it was opened.
     pub(super) fn names_as<T>(&self, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>> {
@@ -227,10 +278,13 @@ impl StoreFolder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut all = Vec::new();
         // An open folder has a read position, so it is opened again.
-        each_name(rustix::fs::openat(&self.file, ".", flags, Mode::empty())?, |name| match name.to_str() {
-            Ok("." | "..") | Err(_) => {}
-            Ok(name) => all.extend(read(name)),
-        })?;
+        each_name(
+            rustix::fs::openat(&self.file, ".", flags, Mode::empty())?,
+            |name| match name.to_str() {
+                Ok("." | "..") | Err(_) => {}
+                Ok(name) => all.extend(read(name)),
+            },
+        )?;
         Ok(all)
     }
 
@@ -241,11 +295,14 @@ impl StoreFolder {
 
     /// Returns the metadata of the folder itself.
     pub(super) fn look_at_self(&self) -> Result<EntryMetadata> {
-        self.stat_of(&self.file, &self.shown).map(|stat| looked(&stat))
+        self.stat_of(&self.file, &self.shown)
+            .map(|stat| looked(&stat))
     }
 
     fn stat(&self, name: &str) -> Result<Stat> {
-        match self.try_act(Act::Look, name, || rustix::fs::statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW)) {
+        match self.try_act(Act::Look, name, || {
+            rustix::fs::statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW)
+        }) {
             Ok(stat) => Ok(stat),
             Err(e) if is(&e, &[Errno::NOENT]) => Err(Trouble::Absent),
             Err(e) => Err(failed("cannot read the metadata of", &self.shown(name), e)),
@@ -260,27 +317,41 @@ impl StoreFolder {
     /// Reads a file of at most `most` bytes.
     pub(super) fn read(&self, name: &str, most: u64) -> Result<Vec<u8>> {
         let shown = self.shown(name);
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = self.open(name, flags)?;
-        let size = u64::try_from(regular(&self.stat_of(&file, &shown)?, &shown)?.st_size).unwrap_or(0);
+        let size =
+            u64::try_from(regular(&self.stat_of(&file, &shown)?, &shown)?.st_size).unwrap_or(0);
         if size > most {
             return Err(too_large(shown, most));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-        let read =
-            retry(|| self.faults.ask(Act::Read, &shown).and_then(|()| (&file).take(most + 1).read_to_end(&mut bytes)));
+        let read = retry(|| {
+            self.faults
+                .ask(Act::Read, &shown)
+                .and_then(|()| (&file).take(most + 1).read_to_end(&mut bytes))
+        });
         read.map_err(|e| failed("cannot read", &shown, e))?;
-        if bytes.len() as u64 > most { Err(too_large(shown, most)) } else { Ok(bytes) }
+        if bytes.len() as u64 > most {
+            Err(too_large(shown, most))
+        } else {
+            Ok(bytes)
+        }
     }
 
     fn open(&self, name: &str, flags: OFlags) -> Result<File> {
         let shown = self.shown(name);
-        match self.try_act(Act::Open, name, || rustix::fs::openat(&self.file, name, flags, Mode::RUSR | Mode::WUSR)) {
+        match self.try_act(Act::Open, name, || {
+            rustix::fs::openat(&self.file, name, flags, Mode::RUSR | Mode::WUSR)
+        }) {
             Ok(file) => Ok(file.into()),
             Err(e) if is(&e, &[Errno::NOENT]) => Err(Trouble::Absent),
             Err(e) if is(&e, &[Errno::LOOP, Errno::NXIO, Errno::ISDIR]) => {
                 let stat = self.stat(name)?;
-                Err(Trouble::Refused(shown, format!("is {}, not a file", kind(&stat))))
+                Err(Trouble::Refused(
+                    shown,
+                    format!("is {}, not a file", kind(&stat)),
+                ))
             }
             Err(e) => Err(failed("cannot open", &shown, e)),
         }
@@ -289,29 +360,51 @@ impl StoreFolder {
     /// Writes a file that must not exist. The result can wait until it is on the disk.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<Unsynced> {
         let shown = self.shown(name);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let file: File = self
-            .try_act(Act::Create, name, || rustix::fs::openat(&self.file, name, flags, mode))
+            .try_act(Act::Create, name, || {
+                rustix::fs::openat(&self.file, name, flags, mode)
+            })
             .map_err(|e| failed("cannot create", &shown, e))?
             .into();
-        attempt(&self.faults, Act::SetMode, &shown, || rustix::fs::fchmod(&file, mode))
-            .map_err(|e| failed("cannot set the mode of", &shown, e))?;
+        attempt(&self.faults, Act::SetMode, &shown, || {
+            rustix::fs::fchmod(&file, mode)
+        })
+        .map_err(|e| failed("cannot set the mode of", &shown, e))?;
         let halves = match &self.faults.0 {
             None => bytes.split_at(bytes.len()),
             Some(_) => bytes.split_at(bytes.len() / 2),
         };
         for half in [halves.0, halves.1] {
-            retry(|| self.faults.ask(Act::Write, &shown).and_then(|()| (&file).write_all(half)))
-                .map_err(|e| failed("cannot write", &shown, e))?;
+            retry(|| {
+                self.faults
+                    .ask(Act::Write, &shown)
+                    .and_then(|()| (&file).write_all(half))
+            })
+            .map_err(|e| failed("cannot write", &shown, e))?;
         }
-        Ok(Unsynced { file, is_folder: false, shown, faults: self.faults.clone() })
+        Ok(Unsynced {
+            file,
+            is_folder: false,
+            shown,
+            faults: self.faults.clone(),
+        })
     }
 
     /// Returns a handle to sync the names in this folder.
     pub(super) fn unsynced(&self) -> Result<Unsynced> {
-        let file = self.file.try_clone().map_err(|e| failed("cannot open", &self.shown, e))?;
-        Ok(Unsynced { file, is_folder: true, shown: self.shown.clone(), faults: self.faults.clone() })
+        let file = self
+            .file
+            .try_clone()
+            .map_err(|e| failed("cannot open", &self.shown, e))?;
+        Ok(Unsynced {
+            file,
+            is_folder: true,
+            shown: self.shown.clone(),
+            faults: self.faults.clone(),
+        })
     }
 
     /// Syncs the names in this folder to the disk.
@@ -321,13 +414,22 @@ impl StoreFolder {
 
     /// Moves a file or folder atomically.
     pub(super) fn rename(&self, name: &str, to: &Self, new: &str) -> Result<()> {
-        self.try_act(Act::Rename, name, || rustix::fs::renameat(&self.file, name, &to.file, new))
-            .map_err(|e| Trouble::Failed(format!("cannot put {} to {}", self.shown(name), to.shown(new)), e))
+        self.try_act(Act::Rename, name, || {
+            rustix::fs::renameat(&self.file, name, &to.file, new)
+        })
+        .map_err(|e| {
+            Trouble::Failed(
+                format!("cannot put {} to {}", self.shown(name), to.shown(new)),
+                e,
+            )
+        })
     }
 
     /// Removes a file or a link. A missing one is not an error.
     pub(super) fn remove(&self, name: &str) -> Result<()> {
-        match self.try_act(Act::Remove, name, || rustix::fs::unlinkat(&self.file, name, AtFlags::empty())) {
+        match self.try_act(Act::Remove, name, || {
+            rustix::fs::unlinkat(&self.file, name, AtFlags::empty())
+        }) {
             Err(e) if is(&e, &[Errno::NOENT]) => Ok(()),
             removed => removed.map_err(|e| failed("cannot remove", &self.shown(name), e)),
         }
@@ -347,7 +449,10 @@ impl StoreFolder {
             return self.remove(name);
         }
         if depth > DEEPEST {
-            return Err(Trouble::Refused(self.shown(name), "lies too deep".to_owned()));
+            return Err(Trouble::Refused(
+                self.shown(name),
+                "lies too deep".to_owned(),
+            ));
         }
         // Another process may remove it at the same time.
         let folder = match self.enter(name, true) {
@@ -361,7 +466,9 @@ impl StoreFolder {
         for inner in names {
             folder.remove_below(&inner, depth + 1)?;
         }
-        match self.try_act(Act::Remove, name, || rustix::fs::unlinkat(&self.file, name, AtFlags::REMOVEDIR)) {
+        match self.try_act(Act::Remove, name, || {
+            rustix::fs::unlinkat(&self.file, name, AtFlags::REMOVEDIR)
+        }) {
             Err(e) if is(&e, &[Errno::NOENT]) => Ok(()),
             removed => removed.map_err(|e| failed("cannot remove", &self.shown(name), e)),
         }
@@ -369,13 +476,23 @@ impl StoreFolder {
 
     /// Opens the lock file of the store.
     pub(super) fn open_lock(&self, name: &str) -> Result<LockFile> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = self.open(name, flags)?;
         regular(&self.stat_of(&file, &self.shown(name))?, &self.shown(name))?;
-        Ok(LockFile { file, shown: self.shown(name), faults: self.faults.clone() })
+        Ok(LockFile {
+            file,
+            shown: self.shown(name),
+            faults: self.faults.clone(),
+        })
     }
 
-    fn try_act<T>(&self, act: Act, name: &str, f: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
+    fn try_act<T>(
+        &self,
+        act: Act,
+        name: &str,
+        f: impl FnMut() -> rustix::io::Result<T>,
+    ) -> io::Result<T> {
         match self.faults.0 {
             None => attempt(&self.faults, act, "", f),
             Some(_) => attempt(&self.faults, act, &self.shown(name), f),
@@ -420,14 +537,18 @@ impl Unsynced {
 
 /// Syncs all files to the disk, in parallel: a disk that waits for one waits for all.
 pub(super) fn settle(all: &[Unsynced]) -> Result<()> {
-    let Some((first, others)) = all.split_first() else { return Ok(()) };
+    let Some((first, others)) = all.split_first() else {
+        return Ok(());
+    };
     if first.faults.0.is_some() {
         // Tests depend on the order.
         return all.iter().try_for_each(Unsynced::wait);
     }
     std::thread::scope(|s| {
-        let waits: Vec<_> =
-            others.iter().map(|u| (u, std::thread::Builder::new().spawn_scoped(s, || u.wait()))).collect();
+        let waits: Vec<_> = others
+            .iter()
+            .map(|u| (u, std::thread::Builder::new().spawn_scoped(s, || u.wait())))
+            .collect();
         let mut result = first.wait();
         for (unsynced, thread) in waits {
             let waited = match thread {
@@ -460,7 +581,9 @@ impl LockFile {
     /// Takes the lock. Returns false if another process has it.
     pub(super) fn try_lock(&self) -> Result<bool> {
         let how = FlockOperation::NonBlockingLockExclusive;
-        match attempt(&self.faults, Act::Lock, &self.shown, || rustix::fs::flock(&self.file, how)) {
+        match attempt(&self.faults, Act::Lock, &self.shown, || {
+            rustix::fs::flock(&self.file, how)
+        }) {
             Ok(()) => Ok(true),
             Err(e) if is(&e, &[Errno::WOULDBLOCK]) => Ok(false),
             Err(e) => Err(failed("cannot lock", &self.shown, e)),
@@ -469,7 +592,10 @@ impl LockFile {
 
     /// Writes a note for processes that wait for the lock. Ignores errors.
     pub(super) fn note(&self, text: &str) {
-        let _ = self.file.set_len(0).and_then(|()| self.file.write_all_at(text.as_bytes(), 0));
+        let _ = self
+            .file
+            .set_len(0)
+            .and_then(|()| self.file.write_all_at(text.as_bytes(), 0));
     }
 
     /// Returns the note of the lock's holder.
@@ -481,8 +607,17 @@ impl LockFile {
 }
 
 /// Runs an operation, unless a test makes it fail. Repeats it after an interruption by a signal.
-fn attempt<T>(faults: &Faults, act: Act, name: &str, mut f: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
-    retry(|| faults.ask(act, name).and_then(|()| f().map_err(io::Error::from)))
+fn attempt<T>(
+    faults: &Faults,
+    act: Act,
+    name: &str,
+    mut f: impl FnMut() -> rustix::io::Result<T>,
+) -> io::Result<T> {
+    retry(|| {
+        faults
+            .ask(act, name)
+            .and_then(|()| f().map_err(io::Error::from))
+    })
 }
 
 fn retry<T>(mut f: impl FnMut() -> io::Result<T>) -> io::Result<T> {
@@ -530,7 +665,10 @@ fn kind(stat: &Stat) -> &'static str {
 
 fn regular<'a>(stat: &'a Stat, shown: &str) -> Result<&'a Stat> {
     if FileType::from_raw_mode(stat.st_mode as _) != FileType::RegularFile {
-        return Err(Trouble::Refused(shown.to_owned(), format!("is {}, not a file", kind(stat))));
+        return Err(Trouble::Refused(
+            shown.to_owned(),
+            format!("is {}, not a file", kind(stat)),
+        ));
     }
     owned(stat, shown)?;
     Ok(stat)
@@ -541,7 +679,10 @@ fn owned(stat: &Stat, shown: &str) -> Result<()> {
     if owner == own {
         return Ok(());
     }
-    Err(Trouble::Refused(shown.to_owned(), format!("is owned by user {owner}, but the current user is {own}")))
+    Err(Trouble::Refused(
+        shown.to_owned(),
+        format!("is owned by user {owner}, but the current user is {own}"),
+    ))
 }
 
 /// Returns a unique name for a file in `tmp/`.

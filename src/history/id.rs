@@ -16,20 +16,33 @@ pub struct SessionId {
 const LAST: u32 = 999_999_999;
 
 impl SessionId {
-    /// Parses a name in its canonical form: `YYYY-MM-DD-NNN`, with a valid date, and three digits or more if the number
-    /// needs them.
+    /// Parses a name in its canonical form: `YYYY-MM-DD-NNN`, with a valid date, and three digits
+    /// or more if the number needs them.
     pub fn parse(name: &str) -> Option<Self> {
         let bytes = name.as_bytes();
-        if !(14..=20).contains(&bytes.len()) || bytes[4] != b'-' || bytes[7] != b'-' || bytes[10] != b'-' {
+        if !(14..=20).contains(&bytes.len())
+            || bytes[4] != b'-'
+            || bytes[7] != b'-'
+            || bytes[10] != b'-'
+        {
             return None;
         }
-        let (year, month, day) = (number_of(&bytes[0..4])?, number_of(&bytes[5..7])?, number_of(&bytes[8..10])?);
+        let (year, month, day) = (
+            number_of(&bytes[0..4])?,
+            number_of(&bytes[5..7])?,
+            number_of(&bytes[8..10])?,
+        );
         let number = number_of(&bytes[11..])?;
         let padded = bytes.len() > 14 && bytes[11] == b'0';
         if number == 0 || padded {
             return None;
         }
-        let date = Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+        let date = Date::new(
+            i16::try_from(year).ok()?,
+            i8::try_from(month).ok()?,
+            i8::try_from(day).ok()?,
+        )
+        .ok()?;
         Some(Self { date, number })
     }
 
@@ -40,7 +53,10 @@ impl SessionId {
 
     /// Returns the next name of the same day, or `None` after the last one.
     pub(super) fn next(self) -> Option<Self> {
-        (self.number < LAST).then_some(Self { number: self.number + 1, ..self })
+        (self.number < LAST).then_some(Self {
+            number: self.number + 1,
+            ..self
+        })
     }
 
     /// Returns the day.
@@ -51,7 +67,9 @@ impl SessionId {
 
 /// Returns the number that at most nine digits stand for.
 fn number_of(digits: &[u8]) -> Option<u32> {
-    digits.iter().try_fold(0, |n, b| Some(n * 10 + b.is_ascii_digit().then(|| u32::from(b - b'0'))?))
+    digits.iter().try_fold(0, |n, b| {
+        Some(n * 10 + b.is_ascii_digit().then(|| u32::from(b - b'0'))?)
+    })
 }
 
 impl fmt::Display for SessionId {
@@ -67,8 +85,17 @@ mod tests {
 
     #[test]
     fn only_the_canonical_form_is_a_name() {
-        for name in ["2026-01-31-001", "2038-01-19-999", "2026-02-28-1000", "0001-01-01-999999999", "9999-12-31-010"] {
-            assert_eq!(SessionId::parse(name).map(|id| id.to_string()).as_deref(), Some(name));
+        for name in [
+            "2026-01-31-001",
+            "2038-01-19-999",
+            "2026-02-28-1000",
+            "0001-01-01-999999999",
+            "9999-12-31-010",
+        ] {
+            assert_eq!(
+                SessionId::parse(name).map(|id| id.to_string()).as_deref(),
+                Some(name)
+            );
         }
         for name in [
             "",
@@ -96,9 +123,25 @@ mod tests {
 
     #[test]
     fn names_are_ordered_by_day_and_number() {
-        let names = ["2025-12-31-1000", "2026-01-01-001", "2026-01-01-999", "2026-01-01-1000", "2026-01-02-001"];
-        assert!(names.windows(2).all(|w| SessionId::parse(w[0]) < SessionId::parse(w[1])));
-        assert_eq!(SessionId::parse(names[2]).and_then(SessionId::next), SessionId::parse(names[3]));
-        assert_eq!(SessionId::parse("2026-01-01-999999999").and_then(SessionId::next), None);
+        let names = [
+            "2025-12-31-1000",
+            "2026-01-01-001",
+            "2026-01-01-999",
+            "2026-01-01-1000",
+            "2026-01-02-001",
+        ];
+        assert!(
+            names
+                .windows(2)
+                .all(|w| SessionId::parse(w[0]) < SessionId::parse(w[1]))
+        );
+        assert_eq!(
+            SessionId::parse(names[2]).and_then(SessionId::next),
+            SessionId::parse(names[3])
+        );
+        assert_eq!(
+            SessionId::parse("2026-01-01-999999999").and_then(SessionId::next),
+            None
+        );
     }
 }

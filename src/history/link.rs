@@ -1,9 +1,10 @@
-//! The chain of sessions: the request of each, which its seals cover, contains the heads of earlier ones. Pure.
+//! The chain of sessions: the request of each, which its seals cover, contains the heads of earlier
+//! ones. Pure.
 //!
-//! So the removal of a session between others leaves a gap, and a session whose last round or closing was removed lacks
-//! a head that a later session recorded. The oldest sessions may be missing, because pruning removes them. Only
-//! `latest.json`, which no seal covers, records changes after the newest session began; a head that was recorded
-//! elsewhere is stronger evidence.
+//! So the removal of a session between others leaves a gap, and a session whose last round or
+//! closing was removed lacks a head that a later session recorded. The oldest sessions may be
+//! missing, because pruning removes them. Only `latest.json`, which no seal covers, records changes
+//! after the newest session began; a head that was recorded elsewhere is stronger evidence.
 
 use super::SessionId;
 use crate::wire::stored::Head;
@@ -20,8 +21,16 @@ pub(super) struct SessionClaim {
 
 impl SessionClaim {
     pub(super) fn all<'h>(by: &str, heads: impl IntoIterator<Item = &'h Head>) -> Vec<Self> {
-        let heads = heads.into_iter().filter_map(|h| Some((SessionId::parse(&h.review_id)?, h.head.clone())));
-        heads.map(|(id, head)| Self { by: by.to_owned(), id, head }).collect()
+        let heads = heads
+            .into_iter()
+            .filter_map(|h| Some((SessionId::parse(&h.review_id)?, h.head.clone())));
+        heads
+            .map(|(id, head)| Self {
+                by: by.to_owned(),
+                id,
+                head,
+            })
+            .collect()
     }
 }
 
@@ -31,7 +40,8 @@ pub(super) struct KnownSession<'s> {
     pub(super) id: SessionId,
     /// All heads that it had, by its seals.
     pub(super) heads: &'s [String],
-    /// Whether it has no other modification and this version understands all of it, so that its seals can be trusted.
+    /// Whether it has no other modification and this version understands all of it, so that its
+    /// seals can be trusted.
     pub(super) sound: bool,
 }
 
@@ -44,8 +54,8 @@ pub(super) enum Break {
     Cut(SessionId, String),
 }
 
-/// Compares the records with the existing sessions. `aside` are the sessions that are damaged or were removed for that;
-/// `oldest` is the oldest existing one.
+/// Compares the records with the existing sessions. `aside` are the sessions that are damaged or
+/// were removed for that; `oldest` is the oldest existing one.
 pub(super) fn breaks(
     claims: &[SessionClaim],
     known: &[KnownSession<'_>],
@@ -64,7 +74,9 @@ pub(super) fn breaks(
         let found = match (known.get(&id), &claim.head) {
             (Some(k), Some(head)) if k.sound && !k.heads.contains(head) => Break::Cut(
                 id,
-                format!("{by} recorded its head {head}, which it no longer contains: it was truncated or rewritten"),
+                format!(
+                    "{by} recorded its head {head}, which it no longer contains: it was truncated or rewritten"
+                ),
             ),
             (Some(_), _) => continue,
             (None, _) if aside.contains(&id) || oldest.is_none_or(|oldest| id < oldest) => continue,
@@ -85,7 +97,11 @@ mod tests {
     }
 
     fn claim(by: &str, n: u32, head: Option<&str>) -> SessionClaim {
-        SessionClaim { by: by.to_owned(), id: id(n), head: head.map(str::to_owned) }
+        SessionClaim {
+            by: by.to_owned(),
+            id: id(n),
+            head: head.map(str::to_owned),
+        }
     }
 
     /// Compares records with a store whose oldest session is 2, and whose session 3 is damaged.
@@ -96,26 +112,54 @@ mod tests {
     #[test]
     fn what_is_missing_between_others_is_a_hole_and_what_is_older_is_not() {
         let heads = ["a".to_owned(), "b".to_owned()];
-        let there = [2, 4].map(|n| KnownSession { id: id(n), heads: &heads, sound: true });
-        let sound = [claim("x", 2, Some("a")), claim("x", 2, Some("b")), claim("x", 4, None)];
+        let there = [2, 4].map(|n| KnownSession {
+            id: id(n),
+            heads: &heads,
+            sound: true,
+        });
+        let sound = [
+            claim("x", 2, Some("a")),
+            claim("x", 2, Some("b")),
+            claim("x", 4, None),
+        ];
         assert_eq!(told(&there, &sound), []);
         assert_eq!(told(&there, &[claim("x", 1, Some("gone"))]), [], "pruned");
         assert_eq!(told(&there, &[claim("x", 3, Some("gone"))]), [], "damaged");
         let hole = told(&there, &[claim("x", 5, None), claim("y", 5, Some("c"))]);
-        assert_eq!(hole, [Break::Hole(id(5), "missing, but x refers to it".to_owned())]);
+        assert_eq!(
+            hole,
+            [Break::Hole(id(5), "missing, but x refers to it".to_owned())]
+        );
         let cut = told(&there, &[claim("x", 2, Some("c"))]);
         assert!(
             matches!(cut.as_slice(), [Break::Cut(i, why)] if *i == id(2) && why.contains("recorded its head c")),
             "{cut:?}"
         );
-        assert_eq!(breaks(&[claim("x", 1, None)], &[], &[], None), [], "all were removed");
+        assert_eq!(
+            breaks(&[claim("x", 1, None)], &[], &[], None),
+            [],
+            "all were removed"
+        );
         // The first record of a session counts, whatever other records there are.
-        let both = told(&there, &[claim("x", 2, Some("c")), claim("y", 5, None), claim("z", 2, Some("d"))]);
+        let both = told(
+            &there,
+            &[
+                claim("x", 2, Some("c")),
+                claim("y", 5, None),
+                claim("z", 2, Some("d")),
+            ],
+        );
         assert!(
             matches!(both.as_slice(), [Break::Cut(a, _), Break::Hole(b, _)] if (*a, *b) == (id(2), id(5))),
             "{both:?}"
         );
-        let unsound = [KnownSession { sound: false, ..there[0] }];
-        assert_eq!(breaks(&[claim("x", 2, Some("c"))], &unsound, &[], Some(id(2))), []);
+        let unsound = [KnownSession {
+            sound: false,
+            ..there[0]
+        }];
+        assert_eq!(
+            breaks(&[claim("x", 2, Some("c"))], &unsound, &[], Some(id(2))),
+            []
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! Lists sessions, newest first, and reads only the sessions that are shown.
 
 use super::read::{
-    SEAL, chain_end, completion, document, not_listed, request, required, review, round_name, rounds, status,
-    stored_fixes,
+    SEAL, chain_end, completion, document, not_listed, request, required, review, round_name,
+    rounds, status, stored_fixes,
 };
 use super::trouble::{Result, Trouble};
 use super::{SessionId, Store};
@@ -14,8 +14,8 @@ use std::collections::BinaryHeap;
 const MOST_DAMAGED: usize = 100;
 
 impl Store {
-    /// Lists the newest sessions, at most `limit`. Reports unreadable ones and moves damaged ones to `.corrupt`;
-    /// reports earlier ones there too, newest first.
+    /// Lists the newest sessions, at most `limit`. Reports unreadable ones and moves damaged ones
+    /// to `.corrupt`; reports earlier ones there too, newest first.
     ///
     /// # Errors
     ///
@@ -25,7 +25,11 @@ impl Store {
         let ids = self.ids().map_err(not_listed)?;
         // A heap sorts only as many as are needed.
         let mut ids = BinaryHeap::from(ids);
-        let mut history = History { schema_version: STORED_VERSION, sessions: Vec::new(), damaged: Vec::new() };
+        let mut history = History {
+            schema_version: STORED_VERSION,
+            sessions: Vec::new(),
+            damaged: Vec::new(),
+        };
         let mut movable = true;
         while history.sessions.len() < limit && history.damaged.len() < MOST_DAMAGED {
             let Some(id) = ids.pop() else { break };
@@ -42,7 +46,13 @@ impl Store {
             }
         }
         let room = MOST_DAMAGED.saturating_sub(history.damaged.len());
-        history.damaged.extend(aside.names.iter().take(room).map(|name| self.damaged_aside(name)));
+        history.damaged.extend(
+            aside
+                .names
+                .iter()
+                .take(room)
+                .map(|name| self.damaged_aside(name)),
+        );
         Ok(history)
     }
 

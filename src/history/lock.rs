@@ -1,7 +1,7 @@
 //! Allows one writer at a time: `flock` on `.reviews/lock`.
 //!
-//! The kernel releases the lock when its holder ends in any way. The file remains, with the process ID of the last
-//! holder.
+//! The kernel releases the lock when its holder ends in any way. The file remains, with the process
+//! ID of the last holder.
 
 use super::disk::{LockFile, StoreFolder};
 use super::trouble::{Result, Trouble};
@@ -27,7 +27,10 @@ impl Lock {
         while !file.try_lock()? {
             if started.elapsed() >= patience {
                 let holder = file.noted().trim().parse::<u32>();
-                let holder = holder.map_or_else(|_| "another process".to_owned(), |pid| format!("process {pid}"));
+                let holder = holder.map_or_else(
+                    |_| "another process".to_owned(),
+                    |pid| format!("process {pid}"),
+                );
                 return Err(Trouble::Locked(holder));
             }
             std::thread::sleep(pause);

@@ -1,8 +1,10 @@
-//! Finds unresolved findings: they blocked in an earlier round, no longer do, and no record explains why. Pure.
+//! Finds unresolved findings: they blocked in an earlier round, no longer do, and no record
+//! explains why. Pure.
 //!
-//! A finding is resolved if its code was fixed, a person waived it, a comment suppresses it, or a model's finding is
-//! disputed; also if it weighs less under the same policy under which it blocked. It is unresolved if another policy no
-//! longer blocks on it, or the last round did not check it.
+//! A finding is resolved if its code was fixed, a person waived it, a comment suppresses it, or a
+//! model's finding is disputed; also if it weighs less under the same policy under which it
+//! blocked. It is unresolved if another policy no longer blocks on it, or the last round did not
+//! check it.
 
 use crate::finding::Origin;
 use crate::wire::stored::{ComparedFinding, Since, State};
@@ -59,8 +61,8 @@ pub fn names(all: &[Owed<'_>]) -> String {
     }
 }
 
-/// Tracks blocking findings through the rounds of a session, oldest first, and returns those that are unresolved in the
-/// last round. Excludes findings that block in the last round.
+/// Tracks blocking findings through the rounds of a session, oldest first, and returns those that
+/// are unresolved in the last round. Excludes findings that block in the last round.
 pub fn owed<'r>(rounds: &[Told<'r>]) -> Vec<Owed<'r>> {
     let mut open: Vec<Owed<'r>> = Vec::new();
     for (n, round) in rounds.iter().enumerate() {
@@ -97,10 +99,15 @@ pub fn owed<'r>(rounds: &[Told<'r>]) -> Vec<Owed<'r>> {
 
 /// Returns true if the last round reviewed none of its files, although an earlier one blocked.
 pub fn is_blind(rounds: &[Told<'_>]) -> bool {
-    let Some((last, earlier)) = rounds.split_last() else { return false };
+    let Some((last, earlier)) = rounds.split_last() else {
+        return false;
+    };
     let coverage = &last.report.coverage;
     let unread = coverage.files_reviewed == 0 && coverage.files_total > 0;
-    unread && earlier.iter().any(|r| r.report.findings.iter().any(|f| f.blocking))
+    unread
+        && earlier
+            .iter()
+            .any(|r| r.report.findings.iter().any(|f| f.blocking))
 }
 
 /// Returns true if an entry of the following round is about this finding.
@@ -108,10 +115,13 @@ fn became(before: &Owed<'_>, entry: &ComparedFinding) -> bool {
     let known = before.last;
     match entry.state {
         // Has the name from before.
-        State::Fixed | State::Unchecked => entry.fingerprint == known.fingerprint && entry.title == known.title,
+        State::Fixed | State::Unchecked => {
+            entry.fingerprint == known.fingerprint && entry.title == known.title
+        }
         // Has the current name: a model may describe the same lines in other words.
         State::StillThere | State::Moved => {
-            let is_named = entry.previous_id.as_ref() == Some(&known.id) && entry.previous_line == known.line;
+            let is_named =
+                entry.previous_id.as_ref() == Some(&known.id) && entry.previous_line == known.line;
             is_named && entry.rule_id == known.rule_id
         }
         State::Reopened | State::New | State::IntroducedByFix => false,
@@ -122,29 +132,58 @@ fn became(before: &Owed<'_>, entry: &ComparedFinding) -> bool {
 fn after<'r>(before: &Owed<'r>, entry: &ComparedFinding, report: &'r Report) -> Option<Owed<'r>> {
     let other_policy = before.policy != report.policy.hash;
     match entry.state {
-        State::Unchecked => Some(Owed { now: None, other_policy, ..*before }),
+        State::Unchecked => Some(Owed {
+            now: None,
+            other_policy,
+            ..*before
+        }),
         State::StillThere | State::Moved | State::Reopened => {
-            let now = report.findings.iter().find(|f| Some(&f.id) == entry.id.as_ref())?;
+            let now = report
+                .findings
+                .iter()
+                .find(|f| Some(&f.id) == entry.id.as_ref())?;
             // A finding that blocks again is added in its current state.
             let let_through = !now.blocking && other_policy && !is_answered(now);
-            let_through.then_some(Owed { now: Some(now), last: now, other_policy, ..*before })
+            let_through.then_some(Owed {
+                now: Some(now),
+                last: now,
+                other_policy,
+                ..*before
+            })
         }
         State::Fixed | State::New | State::IntroducedByFix => None,
     }
 }
 
 /// Returns a reopened finding that blocked before it was fixed.
-fn returned<'r>(entry: &ComparedFinding, earlier: &[Told<'r>], report: &'r Report) -> Option<Owed<'r>> {
-    let now = report.findings.iter().find(|f| Some(&f.id) == entry.id.as_ref())?;
+fn returned<'r>(
+    entry: &ComparedFinding,
+    earlier: &[Told<'r>],
+    report: &'r Report,
+) -> Option<Owed<'r>> {
+    let now = report
+        .findings
+        .iter()
+        .find(|f| Some(&f.id) == entry.id.as_ref())?;
     let before = earlier.iter().rev().find_map(|r| {
         let mut blocking = r.report.findings.iter().filter(|f| f.blocking);
-        let finding = blocking
-            .find(|f| Some(&f.id) == entry.previous_id.as_ref() && f.rule_id == now.rule_id && f.origin == now.origin);
+        let finding = blocking.find(|f| {
+            Some(&f.id) == entry.previous_id.as_ref()
+                && f.rule_id == now.rule_id
+                && f.origin == now.origin
+        });
         Some((r, finding?))
     });
     let (round, finding) = before?;
     let policy = round.report.policy.hash.as_str();
-    let before = Owed { finding, round: round.report.round, now: None, other_policy: false, policy, last: finding };
+    let before = Owed {
+        finding,
+        round: round.report.round,
+        now: None,
+        other_policy: false,
+        policy,
+        last: finding,
+    };
     after(&before, entry, report)
 }
 
@@ -153,7 +192,10 @@ fn is_answered(f: &Finding) -> bool {
     // A model's dispute does not affect a rule's finding.
     let is_disputed = f.disputed.is_some() && f.origin != Origin::Rules.name();
     let is_decided = matches!(f.disposition, Disposition::Rejected | Disposition::Deferred);
-    f.waived.is_some() || is_decided || f.suppressed.as_ref().is_some_and(|s| s.by == "inline") || is_disputed
+    f.waived.is_some()
+        || is_decided
+        || f.suppressed.as_ref().is_some_and(|s| s.by == "inline")
+        || is_disputed
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ impl Store {
     ///
     /// Incomplete on a system error; files removed before the error stay removed.
     pub fn prune(&self, keep: usize, now: Timestamp) -> error::Result<Pruned> {
-        self.shorten(keep, now).map_err(|t| t.error("old reviews cannot be removed"))
+        self.shorten(keep, now)
+            .map_err(|t| t.error("old reviews cannot be removed"))
     }
 
     fn shorten(&self, keep: usize, now: Timestamp) -> Result<Pruned> {
@@ -58,14 +59,21 @@ impl Store {
         for name in aside {
             tmp.remove_all(&name)?;
         }
-        Ok(Pruned { removed: ids, kept, swept: sweep(&tmp, now) })
+        Ok(Pruned {
+            removed: ids,
+            kept,
+            swept: sweep(&tmp, now),
+        })
     }
 }
 
-/// Removes stale temporary files, and returns their number. Errors are ignored: the next run tries again.
+/// Removes stale temporary files, and returns their number. Errors are ignored: the next run tries
+/// again.
 pub(super) fn sweep(tmp: &StoreFolder, now: Timestamp) -> usize {
     let Ok(names) = tmp.names() else { return 0 };
     let oldest = now.as_second() - STALE;
-    let stale = names.iter().filter(|name| tmp.look(name).is_ok_and(|l| l.modified.0 < oldest));
+    let stale = names
+        .iter()
+        .filter(|name| tmp.look(name).is_ok_and(|l| l.modified.0 < oldest));
     stale.filter(|name| tmp.remove_all(name).is_ok()).count()
 }

@@ -7,8 +7,8 @@ use super::{CORRUPT, LATEST, SESSIONS, SessionId, Store};
 use crate::error::{self, Error};
 use crate::wire::fixing::Fixes;
 use crate::wire::stored::{
-    self, Completion, Damaged, Latest, Response, Review, Seal, Session, StoredDocument, StoredRequest, StoredRound,
-    UnreadDocument,
+    self, Completion, Damaged, Latest, Response, Review, Seal, Session, StoredDocument,
+    StoredRequest, StoredRound, UnreadDocument,
 };
 use std::time::Duration;
 
@@ -46,7 +46,9 @@ pub(super) fn document<T: StoredDocument>(folder: &StoreFolder, name: &str) -> R
 pub(super) fn understand<T: StoredDocument>(bytes: &[u8], shown: impl Fn() -> String) -> Result<T> {
     stored::read(bytes).map_err(|e| match e {
         UnreadDocument::Future(version) => Trouble::Future(shown(), version),
-        UnreadDocument::Malformed(_) if bytes.is_empty() => Trouble::Damaged(shown(), "it is empty".to_owned()),
+        UnreadDocument::Malformed(_) if bytes.is_empty() => {
+            Trouble::Damaged(shown(), "it is empty".to_owned())
+        }
         UnreadDocument::Malformed(_) if bytes.iter().all(|b| *b == 0) => {
             Trouble::Damaged(shown(), "it contains only zeros".to_owned())
         }
@@ -65,22 +67,36 @@ pub(super) fn optional<T>(read: Result<T>) -> Result<Option<T>> {
 /// Returns a document of a session. A missing one means that the session is damaged.
 pub(super) fn required<T>(read: Result<T>, folder: &StoreFolder, name: &str) -> Result<T> {
     match read {
-        Err(Trouble::Absent) => Err(Trouble::Damaged(folder.shown(name), "it is missing".to_owned())),
+        Err(Trouble::Absent) => Err(Trouble::Damaged(
+            folder.shown(name),
+            "it is missing".to_owned(),
+        )),
         read => read,
     }
 }
 
 /// Counts the rounds of a session, which are numbered from 1 without a gap.
 pub(super) fn rounds(session: &StoreFolder) -> Result<u32> {
-    let mut numbers: Vec<u32> = session.names()?.iter().filter_map(|n| round_number(n)).collect();
+    let mut numbers: Vec<u32> = session
+        .names()?
+        .iter()
+        .filter_map(|n| round_number(n))
+        .collect();
     numbers.sort_unstable();
     let count = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
     match numbers.iter().zip(1..).find(|(have, want)| **have != *want) {
-        Some((_, missing)) => Err(Trouble::Damaged(session.shown(&round_name(missing)), "it is missing".to_owned())),
-        None if numbers.is_empty() => Err(Trouble::Damaged(session.shown(&round_name(1)), "it is missing".to_owned())),
-        None if count > MOST_ROUNDS => {
-            Err(Trouble::Damaged(session.shown(&round_name(count)), "too many rounds for a session".to_owned()))
-        }
+        Some((_, missing)) => Err(Trouble::Damaged(
+            session.shown(&round_name(missing)),
+            "it is missing".to_owned(),
+        )),
+        None if numbers.is_empty() => Err(Trouble::Damaged(
+            session.shown(&round_name(1)),
+            "it is missing".to_owned(),
+        )),
+        None if count > MOST_ROUNDS => Err(Trouble::Damaged(
+            session.shown(&round_name(count)),
+            "too many rounds for a session".to_owned(),
+        )),
         None => Ok(count),
     }
 }
@@ -113,7 +129,10 @@ pub(super) fn completion(folder: &StoreFolder, id: SessionId) -> Result<Option<C
     if let Some(completion) = &completion {
         speaks_of(&completion.review_id, id, folder, COMPLETE)?;
         if completion.entries.is_empty() {
-            return Err(Trouble::Damaged(folder.shown(COMPLETE), "it says nothing".to_owned()));
+            return Err(Trouble::Damaged(
+                folder.shown(COMPLETE),
+                "it says nothing".to_owned(),
+            ));
         }
     }
     Ok(completion)
@@ -123,21 +142,34 @@ fn speaks_of(said: &str, id: SessionId, folder: &StoreFolder, name: &str) -> Res
     if SessionId::parse(said) == Some(id) {
         return Ok(());
     }
-    Err(Trouble::Damaged(folder.shown(name), "it speaks of another review".to_owned()))
+    Err(Trouble::Damaged(
+        folder.shown(name),
+        "it speaks of another review".to_owned(),
+    ))
 }
 
 /// Returns the status of a session: of its closing, or else of its last round.
 pub(super) fn status(completion: Option<&Completion>, last: &Review) -> stored::Status {
-    completion.and_then(|c| c.entries.last()).map_or(last.status, |closing| closing.status)
+    completion
+        .and_then(|c| c.entries.last())
+        .map_or(last.status, |closing| closing.status)
 }
 
 /// Returns the end of the hash chain.
-pub(super) fn chain_end(completion: Option<&Completion>, last: &Seal, fixes: Option<&Fixes>) -> String {
+pub(super) fn chain_end(
+    completion: Option<&Completion>,
+    last: &Seal,
+    fixes: Option<&Fixes>,
+) -> String {
     let closing = completion.and_then(|c| c.entries.last());
-    fixes::end(closing.map_or_else(|| last.head.clone(), |closing| closing.seal.clone()), fixes)
+    fixes::end(
+        closing.map_or_else(|| last.head.clone(), |closing| closing.seal.clone()),
+        fixes,
+    )
 }
 
-/// Reads the fixes of a session. No verdict depends on them, so an unreadable file counts as missing.
+/// Reads the fixes of a session. No verdict depends on them, so an unreadable file counts as
+/// missing.
 pub(super) fn stored_fixes(folder: &StoreFolder) -> Option<Fixes> {
     optional(document(folder, FIXES)).unwrap_or_default()
 }
@@ -147,8 +179,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Usage if it does not exist, a newer version wrote it, or it is damaged: then it is moved to `.corrupt`, and the
-    /// error says so.
+    /// Usage if it does not exist, a newer version wrote it, or it is damaged: then it is moved to
+    /// `.corrupt`, and the error says so.
     pub fn session(&self, id: &SessionId) -> error::Result<Session> {
         self.load(*id).map_err(|t| self.unreadable(*id, t))
     }
@@ -173,7 +205,11 @@ impl Store {
             self.still_this(id, &session)?;
             return Ok(None);
         }
-        let folder = if round == 1 { session } else { session.folder(&round_name(round))? };
+        let folder = if round == 1 {
+            session
+        } else {
+            session.folder(&round_name(round))?
+        };
         required(folder.read(CHANGE, most(CHANGE)), &folder, CHANGE).map(Some)
     }
 
@@ -181,8 +217,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Usage if the newest one is damaged, until it is removed or a newer one begins; incomplete if the store cannot be
-    /// read.
+    /// Usage if the newest one is damaged, until it is removed or a newer one begins; incomplete if
+    /// the store cannot be read.
     pub fn latest(&self) -> error::Result<Option<SessionId>> {
         self.newest_sound().map_err(not_listed)?
     }
@@ -194,11 +230,15 @@ impl Store {
         Ok(session)
     }
 
-    /// Checks that a folder that was read is still the session's. If not, it may have been removed in part during the
-    /// read, and the result is invalid.
+    /// Checks that a folder that was read is still the session's. If not, it may have been removed
+    /// in part during the read, and the result is invalid.
     pub(super) fn still_this(&self, id: SessionId, folder: &StoreFolder) -> Result<()> {
         let now = self.sessions()?.look(&id.to_string())?;
-        if now.which == folder.look_at_self()?.which { Ok(()) } else { Err(Trouble::Absent) }
+        if now.which == folder.look_at_self()?.which {
+            Ok(())
+        } else {
+            Err(Trouble::Absent)
+        }
     }
 
     /// Returns the error about a session, or `Absent` if it was removed during the read.
@@ -223,8 +263,8 @@ impl Store {
         }
     }
 
-    /// Returns the newest session: the one in `latest.json` if the file is not older than the folder of sessions and
-    /// the session exists, or else the one with the highest name.
+    /// Returns the newest session: the one in `latest.json` if the file is not older than the
+    /// folder of sessions and the session exists, or else the one with the highest name.
     pub(super) fn newest(&self) -> Result<Option<SessionId>> {
         if let Some(id) = self.pointed_at()? {
             return Ok(Some(id));
@@ -233,7 +273,9 @@ impl Store {
     }
 
     fn pointed_at(&self) -> Result<Option<SessionId>> {
-        let Some(id) = self.pointer() else { return Ok(None) };
+        let Some(id) = self.pointer() else {
+            return Ok(None);
+        };
         let sessions = match self.sessions() {
             Ok(sessions) => sessions,
             Err(Trouble::Absent) => return Ok(None),
@@ -244,7 +286,8 @@ impl Store {
         Ok(there.then_some(id))
     }
 
-    /// Returns the session in `latest.json`, which may not exist. The file can be rebuilt, so errors are ignored.
+    /// Returns the session in `latest.json`, which may not exist. The file can be rebuilt, so
+    /// errors are ignored.
     pub(super) fn pointer(&self) -> Option<SessionId> {
         SessionId::parse(&self.latest_document()?.review_id)
     }
@@ -260,14 +303,21 @@ impl Store {
         let completion = completion(&folder, id)?;
         let round = folder.folder(&round_name(rounds(&folder)?))?;
         let seal = required(document(&round, SEAL), &round, SEAL)?;
-        Ok(chain_end(completion.as_ref(), &seal, stored_fixes(&folder).as_ref()))
+        Ok(chain_end(
+            completion.as_ref(),
+            &seal,
+            stored_fixes(&folder).as_ref(),
+        ))
     }
 
-    /// Returns the error about a session that cannot be read, after moving a damaged one to `.corrupt`.
+    /// Returns the error about a session that cannot be read, after moving a damaged one to
+    /// `.corrupt`.
     pub(super) fn unreadable(&self, id: SessionId, trouble: Trouble) -> Error {
         let what = format!("review {id} cannot be read");
         match self.since(id, trouble) {
-            Trouble::Absent => self.lies_aside(id, &format!("review {id}")).unwrap_or_else(|| self.not_found(id)),
+            Trouble::Absent => self
+                .lies_aside(id, &format!("review {id}"))
+                .unwrap_or_else(|| self.not_found(id)),
             damaged @ Trouble::Damaged(..) => {
                 let aside = self.put_aside(id);
                 let error = damaged.error(what);
@@ -280,12 +330,19 @@ impl Store {
         }
     }
 
-    /// Returns the error about a session that does not exist, with the reason of its removal if it was damaged.
+    /// Returns the error about a session that does not exist, with the reason of its removal if it
+    /// was damaged.
     fn not_found(&self, id: SessionId) -> Error {
         let error = Error::usage(format!("review {id} not found"));
         let removed = self.aside().map(|a| self.removed(&a)).unwrap_or_default();
-        match removed.into_iter().find(|r| SessionId::parse(&r.review_id) == Some(id)) {
-            Some(r) => error.hint(format!("it was damaged ({}), and removed on {}", r.why, r.timestamp)),
+        match removed
+            .into_iter()
+            .find(|r| SessionId::parse(&r.review_id) == Some(id))
+        {
+            Some(r) => error.hint(format!(
+                "it was damaged ({}), and removed on {}",
+                r.why, r.timestamp
+            )),
             None => error
                 .hint_person("list stored reviews: claude-reviewer history")
                 .hint_agent("call get_review_history for a list"),
@@ -298,10 +355,15 @@ impl Store {
             Trouble::Damaged(..) if movable => self.put_aside(id),
             _ => None,
         };
-        Damaged { review_id: id.to_string(), why: trouble.line(), moved_to }
+        Damaged {
+            review_id: id.to_string(),
+            why: trouble.line(),
+            moved_to,
+        }
     }
 
-    /// Moves a damaged session to `.corrupt`. Returns its new path relative to the store, or `None` on an error.
+    /// Moves a damaged session to `.corrupt`. Returns its new path relative to the store, or `None`
+    /// on an error.
     fn put_aside(&self, id: SessionId) -> Option<String> {
         let _lock = super::lock::Lock::take(&self.root, AWHILE).ok()?;
         // Another process may have repaired or moved it.
@@ -310,17 +372,21 @@ impl Store {
         }
         let (sessions, corrupt) = (self.sessions().ok()?, self.root.make(CORRUPT).ok()?);
         let name = id.to_string();
-        let mut names = std::iter::once(name.clone()).chain((2..100).map(|n| format!("{name}.{n}")));
+        let mut names =
+            std::iter::once(name.clone()).chain((2..100).map(|n| format!("{name}.{n}")));
         let aside = names.find(|n| matches!(corrupt.look(n), Err(Trouble::Absent)))?;
         sessions.rename(&name, &corrupt, &aside).ok()?;
-        let _ = corrupt.sync().and_then(|()| self.root.folder(SESSIONS)?.sync());
+        let _ = corrupt
+            .sync()
+            .and_then(|()| self.root.folder(SESSIONS)?.sync());
         Some(format!("{CORRUPT}/{aside}"))
     }
 }
 
 /// Reads a session from its folder.
 ///
-/// The closing is read first: no round follows one, so the rounds that are listed later are those that it covers.
+/// The closing is read first: no round follows one, so the rounds that are listed later are those
+/// that it covers.
 pub(super) fn load_from(folder: &StoreFolder, id: SessionId) -> Result<Session> {
     let completion = completion(folder, id)?;
     let request = request(folder, id)?;
@@ -330,11 +396,21 @@ pub(super) fn load_from(folder: &StoreFolder, id: SessionId) -> Result<Session> 
         let name = round_name(n);
         let round = required(folder.folder(&name), folder, &name)?;
         // A response counts only if the following round exists: both are stored together.
-        let response: Option<Response> = if n < count { optional(document(&round, RESPONSE))? } else { None };
+        let response: Option<Response> = if n < count {
+            optional(document(&round, RESPONSE))?
+        } else {
+            None
+        };
         let seal = required(document(&round, SEAL), &round, SEAL)?;
-        all.push(StoredRound { review: review(&round, id, n)?, response, seal });
+        all.push(StoredRound {
+            review: review(&round, id, n)?,
+            response,
+            seal,
+        });
     }
-    let Some(last) = all.last() else { return Err(Trouble::Absent) };
+    let Some(last) = all.last() else {
+        return Err(Trouble::Absent);
+    };
     let fixes = stored_fixes(folder);
     let head = chain_end(completion.as_ref(), &last.seal, fixes.as_ref());
     let status = status(completion.as_ref(), &last.review);
@@ -361,5 +437,7 @@ pub(super) fn not_listed(trouble: Trouble) -> Error {
 pub(super) fn no_round(id: &SessionId, round: u32) -> Error {
     Error::usage(format!("review {id} has no round {round}"))
         .hint_person(format!("`claude-reviewer history {id}` lists its rounds"))
-        .hint_agent(format!("get_review_history with review_id {id} lists its rounds"))
+        .hint_agent(format!(
+            "get_review_history with review_id {id} lists its rounds"
+        ))
 }

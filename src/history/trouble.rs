@@ -30,13 +30,19 @@ impl Trouble {
             Self::Failed(..) | Self::Locked(_) => Kind::Incomplete,
             Self::Absent | Self::Future(..) | Self::Damaged(..) | Self::Refused(..) => Kind::Usage,
         };
-        let error = Error { kind, causes: vec![self.cause()], ..Error::usage(what) };
+        let error = Error {
+            kind,
+            causes: vec![self.cause()],
+            ..Error::usage(what)
+        };
         match self {
             Self::Absent | Self::Damaged(..) => error,
             Self::Future(..) => error.hint("update claude-reviewer; the file stays unchanged"),
             Self::Refused(name, _) => error.hint(format!("ls -la {name}")),
             Self::Failed(act, e) => match hint(&act, &e) {
-                Some(Advice { person, agent }) => error.hint_person(person).hint_agent(agent.unwrap_or(person)),
+                Some(Advice { person, agent }) => error
+                    .hint_person(person)
+                    .hint_agent(agent.unwrap_or(person)),
                 None => error,
             },
             Self::Locked(_) => error.hint("wait until it is done, then try again"),
@@ -48,7 +54,9 @@ impl Trouble {
         match self {
             Self::Absent => "there is nothing there".to_owned(),
             Self::Future(file, version) => {
-                format!("{file} was written by a newer claude-reviewer: its schema_version is {version}")
+                format!(
+                    "{file} was written by a newer claude-reviewer: its schema_version is {version}"
+                )
             }
             Self::Damaged(file, why) => format!("{file} is damaged: {why}"),
             Self::Refused(..) | Self::Failed(..) | Self::Locked(_) => self.line(),
@@ -81,9 +89,13 @@ struct Advice {
 fn hint(what: &str, e: &io::Error) -> Option<Advice> {
     let person = match Errno::from_io_error(e)? {
         Errno::NOSPC | Errno::DQUOT | Errno::FBIG => {
-            let person = "make room, or remove old reviews: `claude-reviewer history prune --keep 100`";
+            let person =
+                "make room, or remove old reviews: `claude-reviewer history prune --keep 100`";
             let agent = "report to the user that the disk is full; the user decides which old reviews to remove";
-            return Some(Advice { person, agent: Some(agent) });
+            return Some(Advice {
+                person,
+                agent: Some(agent),
+            });
         }
         Errno::ROFS | Errno::ACCESS | Errno::PERM => {
             "reviews are stored in `.reviews`; `[history] path` in the policy names another folder"
@@ -96,5 +108,8 @@ fn hint(what: &str, e: &io::Error) -> Option<Advice> {
         }
         _ => return None,
     };
-    Some(Advice { person, agent: None })
+    Some(Advice {
+        person,
+        agent: None,
+    })
 }

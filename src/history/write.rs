@@ -4,15 +4,17 @@ use super::chain::{self, Covered};
 use super::disk::{StoreFolder, Unsynced, settle, unique};
 use super::lock::Lock;
 use super::owed::{self, Owed, Told};
-use super::read::{CHANGE, COMPLETE, MOST_ROUNDS, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name};
+use super::read::{
+    CHANGE, COMPLETE, MOST_ROUNDS, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name,
+};
 use super::trouble::{Result, Trouble};
 use super::{LATEST, SESSIONS, SessionId, Store, TMP, prune, pull_command};
 use crate::error::{self, Error};
 use crate::review::{Record, Remote};
 use crate::wire;
 use crate::wire::stored::{
-    self, Completion, Head, Latest, Response, Review, STORED_VERSION, Session, State, Status, StoredDocument,
-    StoredRequest,
+    self, Completion, Head, Latest, Response, Review, STORED_VERSION, Session, State, Status,
+    StoredDocument, StoredRequest,
 };
 use crate::wire::{Finding, Outcome, SourceKind, Verdict};
 use jiff::Timestamp;
@@ -21,7 +23,8 @@ use jiff::tz::TimeZone;
 /// Bytes of a change that is synced before the lock is taken.
 const LARGE: usize = 256 << 10;
 
-/// Heads of other sessions in `latest.json` and in the request of a session, at most; the oldest are dropped.
+/// Heads of other sessions in `latest.json` and in the request of a session, at most; the oldest
+/// are dropped.
 const MOST_HEADS: usize = 200;
 
 /// A stored round.
@@ -58,7 +61,11 @@ struct Draft<'a> {
 impl<'a> Draft<'a> {
     fn new(tmp: &'a StoreFolder) -> Result<Self> {
         let name = unique("new");
-        Ok(Self { folder: tmp.make_new(&name)?, name, tmp })
+        Ok(Self {
+            folder: tmp.make_new(&name)?,
+            name,
+            tmp,
+        })
     }
 }
 
@@ -70,18 +77,21 @@ impl Drop for Draft<'_> {
 }
 
 impl Store {
-    /// Stores a new session with its first round. `write` gets its name and returns the documents to store.
+    /// Stores a new session with its first round. `write` gets its name and returns the documents
+    /// to store.
     ///
     /// # Errors
     ///
-    /// Incomplete on a system error, usage if the store belongs to another user. Nothing is stored then.
+    /// Incomplete on a system error, usage if the store belongs to another user. Nothing is stored
+    /// then.
     pub fn create(
         &self,
         now: Timestamp,
         change: &Record,
         write: &dyn Fn(&SessionId) -> (StoredRequest, Review),
     ) -> error::Result<Saved> {
-        self.begin(now, change, write).map_err(|t| t.error("the review was not stored"))
+        self.begin(now, change, write)
+            .map_err(|t| t.error("the review was not stored"))
     }
 
     fn begin(
@@ -105,7 +115,10 @@ impl Store {
         let request = text(&request)?;
         written.push(put(&draft.folder, REQUEST, &request)?);
         let round = draft.folder.make_new(&round_name(1))?;
-        let covered = [(REQUEST.to_owned(), request.as_slice()), (CHANGE.to_owned(), &change.text)];
+        let covered = [
+            (REQUEST.to_owned(), request.as_slice()),
+            (CHANGE.to_owned(), &change.text),
+        ];
         let head = put_round(&round, None, &covered, &review, &mut written)?;
         written.push(draft.folder.unsynced()?);
         settle(&written)?;
@@ -118,21 +131,27 @@ impl Store {
             path: format!("{SESSIONS}/{id}"),
             since: Vec::new(),
         };
-        // The session is stored. If this file is missing, outdated or truncated, readers list the sessions instead, so
-        // it is not synced.
-        let _ = text(&latest).and_then(|text| self.exchange(&self.root, LATEST, &text, Wait::ForNothing));
+        // The session is stored. If this file is missing, outdated or truncated, readers list the
+        // sessions instead, so it is not synced.
+        let _ = text(&latest)
+            .and_then(|text| self.exchange(&self.root, LATEST, &text, Wait::ForNothing));
         drop(lock);
         prune::sweep(&tmp, now);
-        Ok(Saved { id, round: 1, head, review })
+        Ok(Saved {
+            id,
+            round: 1,
+            head,
+            review,
+        })
     }
 
-    /// Stores the round that follows round `after` of a session, with the response to that round. `write` gets the
-    /// number of the new round and returns the review to store.
+    /// Stores the round that follows round `after` of a session, with the response to that round.
+    /// `write` gets the number of the new round and returns the review to store.
     ///
     /// # Errors
     ///
-    /// Usage if the session does not exist, is closed, or cannot be read; incomplete if `after` is no longer its last
-    /// round, or on a system error. Nothing is stored then.
+    /// Usage if the session does not exist, is closed, or cannot be read; incomplete if `after` is
+    /// no longer its last round, or on a system error. Nothing is stored then.
     pub fn append(
         &self,
         id: &SessionId,
@@ -144,9 +163,13 @@ impl Store {
     ) -> error::Result<Saved> {
         let tmp = self.root.make(TMP).map_err(|t| self.not_appended(*id, t))?;
         let draft = Draft::new(&tmp).map_err(|t| self.not_appended(*id, t))?;
-        let written = put(&draft.folder, CHANGE, &change.text).map_err(|t| self.not_appended(*id, t))?;
+        let written =
+            put(&draft.folder, CHANGE, &change.text).map_err(|t| self.not_appended(*id, t))?;
         settle(&[written]).map_err(|t| self.not_appended(*id, t))?;
-        let response = response.map(|r| text(&r)).transpose().map_err(|t| self.not_appended(*id, t))?;
+        let response = response
+            .map(|r| text(&r))
+            .transpose()
+            .map_err(|t| self.not_appended(*id, t))?;
         let (lock, session) = self.locked(*id).map_err(|t| self.not_appended(*id, t))?;
         open_for_more(&session)?;
         last_is(after, &session, &self.remotes)?;
@@ -162,13 +185,15 @@ impl Store {
     /// Returns the error for a round that was not stored.
     fn not_appended(&self, id: SessionId, trouble: Trouble) -> Error {
         match trouble {
-            Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => self.unreadable(id, trouble),
+            Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => {
+                self.unreadable(id, trouble)
+            }
             trouble => trouble.error(format!("the review was not stored as a round of {id}")),
         }
     }
 
-    /// Takes the lock and reads a session. Releases the lock if that fails, because moving a damaged session takes it
-    /// again.
+    /// Takes the lock and reads a session. Releases the lock if that fails, because moving a
+    /// damaged session takes it again.
     fn locked(&self, id: SessionId) -> Result<(Lock, Session)> {
         let lock = self.lock()?;
         let session = self.load(id)?;
@@ -195,8 +220,15 @@ impl Store {
         covered.push((format!("{}/{CHANGE}", round_name(round)), &change.text));
         let review = write(round);
         let mut files = Vec::new();
-        let head = put_round(&draft.folder, Some(&session.head), &covered, &review, &mut files)?;
-        // A response counts only if the following round exists. So the remains of an interrupted run are replaced.
+        let head = put_round(
+            &draft.folder,
+            Some(&session.head),
+            &covered,
+            &review,
+            &mut files,
+        )?;
+        // A response counts only if the following round exists. So the remains of an interrupted
+        // run are replaced.
         match response {
             Some(response) => {
                 let name = unique("answer");
@@ -215,41 +247,65 @@ impl Store {
                 before.remove(RESPONSE)?;
             }
         }
-        let placed = before.sync().and_then(|()| place(draft, &folder, &round_name(round)));
+        let placed = before
+            .sync()
+            .and_then(|()| place(draft, &folder, &round_name(round)));
         if placed.is_err() {
             let _ = before.remove(RESPONSE);
         }
         placed?;
-        Ok(Saved { id, round, head, review })
+        Ok(Saved {
+            id,
+            round,
+            head,
+            review,
+        })
     }
 
     /// Closes a session. The same closing twice changes nothing.
     ///
     /// # Errors
     ///
-    /// Usage if there is no such session, or it is to be approved although findings block or its last round is
-    /// incomplete, unless `force` is set: then the record says so.
-    pub fn complete(&self, id: &SessionId, closing: Closing, force: bool) -> error::Result<Session> {
-        // A modified session must not be approved. If it cannot be read, loading it reports the error.
+    /// Usage if there is no such session, or it is to be approved although findings block or its
+    /// last round is incomplete, unless `force` is set: then the record says so.
+    pub fn complete(
+        &self,
+        id: &SessionId,
+        closing: Closing,
+        force: bool,
+    ) -> error::Result<Session> {
+        // A modified session must not be approved. If it cannot be read, loading it reports the
+        // error.
         let edited = match closing.status {
             Status::Approved => self.edited(id).ok().flatten(),
             _ => None,
         };
         let (lock, session) = self.locked(*id).map_err(|t| self.not_closed(*id, t))?;
-        let Some(last) = session.rounds.last() else { return Ok(session) };
+        let Some(last) = session.rounds.last() else {
+            return Ok(session);
+        };
         let told: Vec<Told<'_>> = session.rounds.iter().map(|r| told(&r.review)).collect();
         let owed = owed::owed(&told);
-        let blocking: Vec<&Finding> = last.review.report.findings.iter().filter(|f| f.blocking).collect();
+        let blocking: Vec<&Finding> = last
+            .review
+            .report
+            .findings
+            .iter()
+            .filter(|f| f.blocking)
+            .collect();
         let doubt = edited.or_else(|| doubt(&session, &last.review, blocking.len(), &told, &owed));
         if let (Status::Approved, false, Some(doubt)) = (closing.status, force, &doubt) {
             return Err(not_approved(&session, &self.remotes, doubt, &owed));
         }
-        let open = blocking.into_iter().chain(owed.iter().map(|o| o.finding)).map(|f| f.fingerprint.clone()).collect();
+        let open = blocking
+            .into_iter()
+            .chain(owed.iter().map(|o| o.finding))
+            .map(|f| f.fingerprint.clone())
+            .collect();
         let mut entries = session.completion.map(|c| c.entries).unwrap_or_default();
-        if entries
-            .last()
-            .is_some_and(|e| e.status == closing.status && (closing.notes.is_none() || e.notes == closing.notes))
-        {
+        if entries.last().is_some_and(|e| {
+            e.status == closing.status && (closing.notes.is_none() || e.notes == closing.notes)
+        }) {
             drop(lock);
             return self.load(*id).map_err(|t| self.not_closed(*id, t));
         }
@@ -268,8 +324,13 @@ impl Store {
         entry.seal = chain::closing(&session.head, &value);
         let head = entry.seal.clone();
         entries.push(entry);
-        let completion = Completion { schema_version: STORED_VERSION, review_id: id.to_string(), entries };
-        self.close(*id, &completion).map_err(|t| self.not_closed(*id, t))?;
+        let completion = Completion {
+            schema_version: STORED_VERSION,
+            review_id: id.to_string(),
+            entries,
+        };
+        self.close(*id, &completion)
+            .map_err(|t| self.not_closed(*id, t))?;
         self.note(*id, &head);
         drop(lock);
         self.load(*id).map_err(|t| self.not_closed(*id, t))
@@ -278,7 +339,9 @@ impl Store {
     /// Returns the error for a session that was not closed.
     fn not_closed(&self, id: SessionId, trouble: Trouble) -> Error {
         match trouble {
-            Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => self.unreadable(id, trouble),
+            Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => {
+                self.unreadable(id, trouble)
+            }
             trouble => trouble.error(format!("review {id} was not closed")),
         }
     }
@@ -290,14 +353,29 @@ impl Store {
 
     /// Returns the heads of earlier sessions for the request of a new one.
     fn before(&self, newest: Option<SessionId>, latest: Option<Latest>) -> Vec<Head> {
-        let Some(newest) = newest else { return Vec::new() };
-        let newest = Head { review_id: newest.to_string(), head: self.head_of(newest).ok() };
-        let since = latest.filter(|_| !self.shared).map(|l| l.since).unwrap_or_default();
-        let others = since.into_iter().filter(|h| h.review_id != newest.review_id).collect::<Vec<_>>();
-        std::iter::once(newest).chain(others).take(MOST_HEADS).collect()
+        let Some(newest) = newest else {
+            return Vec::new();
+        };
+        let newest = Head {
+            review_id: newest.to_string(),
+            head: self.head_of(newest).ok(),
+        };
+        let since = latest
+            .filter(|_| !self.shared)
+            .map(|l| l.since)
+            .unwrap_or_default();
+        let others = since
+            .into_iter()
+            .filter(|h| h.review_id != newest.review_id)
+            .collect::<Vec<_>>();
+        std::iter::once(newest)
+            .chain(others)
+            .take(MOST_HEADS)
+            .collect()
     }
 
-    /// Records in `latest.json` that a session has a new head, for the request of the next session. Ignores errors.
+    /// Records in `latest.json` that a session has a new head, for the request of the next session.
+    /// Ignores errors.
     pub(super) fn note(&self, id: SessionId, head: &str) {
         let _ = self.try_note(id, head);
     }
@@ -305,27 +383,42 @@ impl Store {
     /// Records a new head for [`Self::note`]. Returns `None` if it is not recorded.
     fn try_note(&self, id: SessionId, head: &str) -> Option<()> {
         let mut latest = self.latest_document()?;
-        // In git, sessions come and go with branches. And a file that does not point to the newest session must not
-        // appear current.
+        // In git, sessions come and go with branches. And a file that does not point to the newest
+        // session must not appear current.
         if self.shared || self.newest().ok()? != SessionId::parse(&latest.review_id) {
             return None;
         }
         let review_id = id.to_string();
         latest.since.retain(|h| h.review_id != review_id);
-        latest.since.insert(0, Head { review_id, head: Some(head.to_owned()) });
+        latest.since.insert(
+            0,
+            Head {
+                review_id,
+                head: Some(head.to_owned()),
+            },
+        );
         latest.since.truncate(MOST_HEADS);
-        self.exchange(&self.root, LATEST, &text(&latest).ok()?, Wait::ForNothing).ok()
+        self.exchange(&self.root, LATEST, &text(&latest).ok()?, Wait::ForNothing)
+            .ok()
     }
 
-    /// Returns the name of the next session: of today, or of the newest session's day if the clock went back.
-    fn free_id(&self, now: Timestamp, newest: Option<SessionId>, latest: Option<&Latest>) -> Result<SessionId> {
+    /// Returns the name of the next session: of today, or of the newest session's day if the clock
+    /// went back.
+    fn free_id(
+        &self,
+        now: Timestamp,
+        newest: Option<SessionId>,
+        latest: Option<&Latest>,
+    ) -> Result<SessionId> {
         let today = now.to_zoned(TimeZone::UTC).date();
         let pointer = latest.and_then(|l| SessionId::parse(&l.review_id));
         let mut newest = newest;
         if newest.is_none() || newest != pointer {
             // Names of damaged and removed sessions are not reused.
             let aside = self.aside().unwrap_or_default().ids().into_iter().max();
-            newest = newest.max(aside).max(pointer.filter(|id| id.date() <= today));
+            newest = newest
+                .max(aside)
+                .max(pointer.filter(|id| id.date() <= today));
         }
         let mut id = match newest {
             Some(newest) if newest.date() >= today => newest.next(),
@@ -339,7 +432,10 @@ impl Store {
                 Ok(_) => id = free.next(),
             }
         }
-        Err(Trouble::Refused(sessions.shown(""), "has no name left for another session".to_owned()))
+        Err(Trouble::Refused(
+            sessions.shown(""),
+            "has no name left for another session".to_owned(),
+        ))
     }
 
     /// Replaces a file in the store's folder.
@@ -356,7 +452,13 @@ impl Store {
         let tmp = self.root.make(TMP)?;
         let new = unique("file");
         let put = put(&tmp, &new, bytes);
-        let put = put.and_then(|file| if wait == Wait::ForTheDisk { settle(&[file]) } else { Ok(()) });
+        let put = put.and_then(|file| {
+            if wait == Wait::ForTheDisk {
+                settle(&[file])
+            } else {
+                Ok(())
+            }
+        });
         let put = put.and_then(|()| tmp.rename(&new, folder, name));
         if put.is_err() {
             let _ = tmp.remove(&new);
@@ -377,26 +479,36 @@ fn open_for_more(session: &Session) -> error::Result<()> {
     let closed = session.completion.as_ref().and_then(|c| c.entries.last());
     let Some(closing) = closed else { return Ok(()) };
     let word = closing.status.word();
-    let error = Error::usage(format!("review {} is closed: it was {word} on {}", session.review_id, closing.timestamp));
+    let error = Error::usage(format!(
+        "review {} is closed: it was {word} on {}",
+        session.review_id, closing.timestamp
+    ));
     Err(error
         .hint_person("start a new one: `claude-reviewer review`")
         .hint_agent("start a new one: call request_review without previous_review_id"))
 }
 
-/// Rejects a round that was created without the session's last one: its response belongs to an earlier round, and its
-/// comparison and number are outdated.
+/// Rejects a round that was created without the session's last one: its response belongs to an
+/// earlier round, and its comparison and number are outdated.
 fn last_is(after: u32, session: &Session, remotes: &[Remote]) -> error::Result<()> {
-    if session.rounds.last().is_some_and(|r| r.review.round == after) {
+    if session
+        .rounds
+        .last()
+        .is_some_and(|r| r.review.round == after)
+    {
         return Ok(());
     }
     let id = &session.review_id;
     let error = Error::incomplete(format!("another round of {id} was stored meanwhile"));
     Err(error
         .hint_person(next_round(session, remotes))
-        .hint_agent(format!("read it with get_review_history, then call request_review with previous_review_id {id}")))
+        .hint_agent(format!(
+            "read it with get_review_history, then call request_review with previous_review_id {id}"
+        )))
 }
 
-/// Returns the command that reviews the next round of a session. A pull request is read from the forge again.
+/// Returns the command that reviews the next round of a session. A pull request is read from the
+/// forge again.
 fn next_round(session: &Session, remotes: &[Remote]) -> String {
     match &session.request.pull {
         Some(pull) => pull_command(remotes, pull),
@@ -405,7 +517,10 @@ fn next_round(session: &Session, remotes: &[Remote]) -> String {
 }
 
 fn told(review: &Review) -> Told<'_> {
-    Told { report: &review.report, since: review.since.as_ref() }
+    Told {
+        report: &review.report,
+        since: review.since.as_ref(),
+    }
 }
 
 /// Returns the error for a rejected approval. Only a person may force it.
@@ -413,21 +528,33 @@ fn not_approved(session: &Session, remotes: &[Remote], doubt: &str, owed: &[Owed
     let id = &session.review_id;
     let again = next_round(session, remotes);
     let mut error = Error::usage(format!("review {id} cannot be approved: {doubt}"))
-        .hint_agent(format!("fix the cause, then call request_review with previous_review_id {id}"))
+        .hint_agent(format!(
+            "fix the cause, then call request_review with previous_review_id {id}"
+        ))
         .hint_agent("if that is not possible, ask a person")
         .hint_person(format!("fix the cause and review again: {again}"));
     if let Some(f) = owed.iter().find_map(|o| o.now) {
         // A waiver records the finding by name, unlike `--force`, which covers all.
         let waived = format!("{again} --waive {}=REASON", f.fingerprint);
-        error = error.hint_person(format!("or let it through by name, with the reason: `{waived}`"));
+        error = error.hint_person(format!(
+            "or let it through by name, with the reason: `{waived}`"
+        ));
     }
-    error
-        .hint_person(format!("`claude-reviewer complete {id} --status approved --force` approves it, and records that"))
+    error.hint_person(format!(
+        "`claude-reviewer complete {id} --status approved --force` approves it, and records that"
+    ))
 }
 
 /// Returns why a session should not be approved after its last round, if there is a reason.
-fn doubt(session: &Session, last: &Review, open: usize, told: &[Told<'_>], owed: &[Owed<'_>]) -> Option<String> {
-    let (through, unseen): (Vec<Owed<'_>>, Vec<Owed<'_>>) = owed.iter().partition(|o| o.now.is_some());
+fn doubt(
+    session: &Session,
+    last: &Review,
+    open: usize,
+    told: &[Told<'_>],
+    owed: &[Owed<'_>],
+) -> Option<String> {
+    let (through, unseen): (Vec<Owed<'_>>, Vec<Owed<'_>>) =
+        owed.iter().partition(|o| o.now.is_some());
     match (open, last.outcome, last.verdict) {
         (1, _, _) => Some("1 finding blocks".to_owned()),
         (2.., _, _) => Some(format!("{open} findings block")),
@@ -457,11 +584,19 @@ fn doubt(session: &Session, last: &Review, open: usize, told: &[Told<'_>], owed:
     }
 }
 
-/// Returns an error message if the project's tests failed when they last ran. Rounds that do not run them are skipped.
+/// Returns an error message if the project's tests failed when they last ran. Rounds that do not
+/// run them are skipped.
 fn untested(session: &Session) -> Option<String> {
-    let round = session.rounds.iter().rev().find(|r| r.review.test_results.is_some())?;
+    let round = session
+        .rounds
+        .iter()
+        .rev()
+        .find(|r| r.review.test_results.is_some())?;
     let tests = round.review.test_results.as_ref().filter(|t| !t.passed)?;
-    Some(format!("the project's tests failed in round {}: {}", round.review.round, tests.summary))
+    Some(format!(
+        "the project's tests failed in round {}: {}",
+        round.review.round, tests.summary
+    ))
 }
 
 /// Returns the reviews of the rounds before the last one, oldest first.
@@ -476,16 +611,21 @@ fn unchecked(session: &Session, last: &Review) -> bool {
     entries.any(|e| e.state == State::Unchecked && e.blocked(earlier(session)))
 }
 
-/// Returns true if blocking findings disappeared because the last round reviewed another source, which has no changes.
+/// Returns true if blocking findings disappeared because the last round reviewed another source,
+/// which has no changes.
 fn emptied(session: &Session, last: &Review) -> bool {
-    let blocked = earlier(session).next_back().is_some_and(|r| r.report.findings.iter().any(|f| f.blocking));
+    let blocked = earlier(session)
+        .next_back()
+        .is_some_and(|r| r.report.findings.iter().any(|f| f.blocking));
     let (begun, now) = (&session.request.source, &last.report.source);
     // Staged or unstaged changes are part of all changes since the same commit.
-    let is_own = begun.base == now.base && (begun.kind == now.kind || now.kind == SourceKind::Changes);
+    let is_own =
+        begun.base == now.base && (begun.kind == now.kind || now.kind == SourceKind::Changes);
     last.outcome == Outcome::NothingToReview && blocked && !is_own
 }
 
-/// Writes the review and the seal of a round, and returns the head. `written` collects the files to sync.
+/// Writes the review and the seal of a round, and returns the head. `written` collects the files to
+/// sync.
 fn put_round(
     folder: &StoreFolder,
     previous: Option<&str>,
@@ -495,8 +635,14 @@ fn put_round(
 ) -> Result<String> {
     let text_of_review = text(review)?;
     let name = format!("{}/{REVIEW}", round_name(review.round));
-    let mut files: Vec<Covered<'_>> = covered.iter().map(|(name, bytes)| Covered { name, bytes }).collect();
-    files.push(Covered { name: &name, bytes: &text_of_review });
+    let mut files: Vec<Covered<'_>> = covered
+        .iter()
+        .map(|(name, bytes)| Covered { name, bytes })
+        .collect();
+    files.push(Covered {
+        name: &name,
+        bytes: &text_of_review,
+    });
     let seal = chain::seal(previous, &files);
     written.push(put(folder, REVIEW, &text_of_review)?);
     written.push(put(folder, SEAL, &text(&seal)?)?);
@@ -525,6 +671,7 @@ fn put(folder: &StoreFolder, name: &str, bytes: &[u8]) -> Result<Unsynced> {
 
 pub(super) fn text(document: &impl StoredDocument) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    wire::write(document, &mut bytes).map_err(|e| Trouble::Failed("cannot write a document".to_owned(), e))?;
+    wire::write(document, &mut bytes)
+        .map_err(|e| Trouble::Failed("cannot write a document".to_owned(), e))?;
     Ok(bytes)
 }

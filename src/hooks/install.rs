@@ -1,8 +1,8 @@
 //! Installs shims into a repository's hooks folder and removes them.
 //!
-//! An existing hook is renamed to `<hook>.chained`. The shim runs it first, and removing the shim renames it back. If a
-//! shim would affect other repositories, or a hook manager would overwrite it, nothing is written and the error names
-//! the alternative.
+//! An existing hook is renamed to `<hook>.chained`. The shim runs it first, and removing the shim
+//! renames it back. If a shim would affect other repositories, or a hook manager would overwrite
+//! it, nothing is written and the error names the alternative.
 
 use super::{Hook, shim};
 use crate::error::{Error, Result};
@@ -12,8 +12,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The command that makes git use the repository's own hooks folder.
-const OWN_HOOKS: &str =
-    "git config --local core.hooksPath \"$(git rev-parse --path-format=absolute --git-common-dir)/hooks\"";
+const OWN_HOOKS: &str = "git config --local core.hooksPath \"$(git rev-parse --path-format=absolute --git-common-dir)/hooks\"";
 
 /// The folders that an installation needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +29,10 @@ pub struct HookPlace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookOutcome {
     /// A new shim was written.
-    Installed { hook: PathBuf, kept: Option<PathBuf> },
+    Installed {
+        hook: PathBuf,
+        kept: Option<PathBuf>,
+    },
     /// A shim was replaced: an older one, or one for another path of the binary.
     Replaced { hook: PathBuf },
     /// The shim was already installed.
@@ -70,26 +72,34 @@ enum Was {
 
 /// Installs hooks: all of them, or none if there is a reason against one.
 ///
-/// `program` is the absolute path of the binary. A shim inside the worktree does not contain it, because others may
-/// share the file.
+/// `program` is the absolute path of the binary. A shim inside the worktree does not contain it,
+/// because others may share the file.
 ///
 /// # Errors
-/// The folder is shared with other repositories; a hook manager owns the hooks; a hook cannot be chained; the folder
-/// is not writable.
+/// The folder is shared with other repositories; a hook manager owns the hooks; a hook cannot be
+/// chained; the folder is not writable.
 pub fn install(place: &HookPlace, hooks: &[Hook], program: &Path) -> Result<Vec<HookOutcome>> {
     refuse_shared(place)?;
     let in_worktree = !resolved(&place.hooks.path).starts_with(resolved(&place.common));
-    let program = if in_worktree { Vec::new() } else { sh_path(program) };
+    let program = if in_worktree {
+        Vec::new()
+    } else {
+        sh_path(program)
+    };
     let mut steps = Vec::new();
     for &hook in hooks {
         let text = shim::text(hook, &program);
         steps.push((plan(place, hook, hooks, &text)?, text));
     }
     fs::create_dir_all(&place.hooks.path).map_err(|e| failed("made", &place.hooks.path, &e))?;
-    steps.into_iter().map(|(step, text)| apply(step, &text)).collect()
+    steps
+        .into_iter()
+        .map(|(step, text)| apply(step, &text))
+        .collect()
 }
 
-/// Removes hooks from the repository's own folder, and from the one that git uses now unless it is shared.
+/// Removes hooks from the repository's own folder, and from the one that git uses now unless it is
+/// shared.
 ///
 /// # Errors
 /// A hook cannot be read, removed or renamed.
@@ -106,7 +116,9 @@ pub fn uninstall(place: &HookPlace, hooks: &[Hook]) -> Result<Vec<HookOutcome>> 
             gone.extend(remove(dir, hook)?);
         }
         if gone.is_empty() {
-            gone.push(HookOutcome::Absent { hook: place.hooks.path.join(hook.name()) });
+            gone.push(HookOutcome::Absent {
+                hook: place.hooks.path.join(hook.name()),
+            });
         }
         outcomes.append(&mut gone);
     }
@@ -115,7 +127,10 @@ pub fn uninstall(place: &HookPlace, hooks: &[Hook]) -> Result<Vec<HookOutcome>> 
 
 /// Returns true if a folder has the shim of a hook, also if pre-commit runs it.
 pub fn is_installed(dir: &Path, hook: Hook) -> bool {
-    let path = below_pre_commit(dir, hook).ok().flatten().unwrap_or_else(|| dir.join(hook.name()));
+    let path = below_pre_commit(dir, hook)
+        .ok()
+        .flatten()
+        .unwrap_or_else(|| dir.join(hook.name()));
     matches!(look(&path), Ok(HookFile::Shim(_)))
 }
 
@@ -126,26 +141,31 @@ fn refuse_shared(place: &HookPlace) -> Result<()> {
         Some(ConfigScope::System | ConfigScope::Global) => Err(with_advice(Error::usage(format!(
             "core.hooksPath is {dir} for every repository of this user or machine"
         )))),
-        Some(ConfigScope::Command) => Err(Error::usage(format!("core.hooksPath is {dir} for this command only"))
-            .hint("run install-hooks without GIT_CONFIG_* in the environment")),
-        _ if !place.hooks.inside => {
-            Err(with_advice(Error::usage(format!("the hooks folder {dir} is outside of this repository"))))
-        }
+        Some(ConfigScope::Command) => Err(Error::usage(format!(
+            "core.hooksPath is {dir} for this command only"
+        ))
+        .hint("run install-hooks without GIT_CONFIG_* in the environment")),
+        _ if !place.hooks.inside => Err(with_advice(Error::usage(format!(
+            "the hooks folder {dir} is outside of this repository"
+        )))),
         None | Some(ConfigScope::Local | ConfigScope::Worktree) => Ok(()),
     }
 }
 
 /// Adds the ways to review in spite of a shared folder of hooks.
 fn with_advice(e: Error) -> Error {
-    e.hint(format!("use separate hooks for this repository: {OWN_HOOKS}"))
-        .hint("or add this line to the shared hook: claude-reviewer review --hook pre-commit")
+    e.hint(format!(
+        "use separate hooks for this repository: {OWN_HOOKS}"
+    ))
+    .hint("or add this line to the shared hook: claude-reviewer review --hook pre-commit")
 }
 
-/// Decides how to install a hook, without changing anything. `hooks` lists all requested ones, for the hint of an
-/// error.
+/// Decides how to install a hook, without changing anything. `hooks` lists all requested ones, for
+/// the hint of an error.
 fn plan(place: &HookPlace, hook: Hook, hooks: &[Hook], text: &[u8]) -> Result<InstallStep> {
     refuse_husky(place, hooks)?;
-    let path = below_pre_commit(&place.hooks.path, hook)?.unwrap_or_else(|| place.hooks.path.join(hook.name()));
+    let path = below_pre_commit(&place.hooks.path, hook)?
+        .unwrap_or_else(|| place.hooks.path.join(hook.name()));
     let chained = suffixed(&path, shim::CHAINED);
     let kept = exists(&chained).then(|| chained.clone());
     let found = look(&path)?;
@@ -176,7 +196,12 @@ fn plan(place: &HookPlace, hook: Hook, hooks: &[Hook], text: &[u8]) -> Result<In
 
 /// Performs a step: the shim is written completely to a temporary file before anything is renamed.
 fn apply(step: InstallStep, text: &[u8]) -> Result<HookOutcome> {
-    let InstallStep { path, keep_as, kept, was } = step;
+    let InstallStep {
+        path,
+        keep_as,
+        kept,
+        was,
+    } = step;
     if was == Was::Same {
         return Ok(HookOutcome::Current { hook: path });
     }
@@ -201,7 +226,10 @@ fn apply(step: InstallStep, text: &[u8]) -> Result<HookOutcome> {
     }
     Ok(match was {
         Was::Old => HookOutcome::Replaced { hook: path },
-        Was::New | Was::Same => HookOutcome::Installed { hook: path, kept: keep_as.or(kept) },
+        Was::New | Was::Same => HookOutcome::Installed {
+            hook: path,
+            kept: keep_as.or(kept),
+        },
     })
 }
 
@@ -213,16 +241,27 @@ fn remove(dir: &Path, hook: Hook) -> Result<Option<HookOutcome>> {
     }
     let chained = suffixed(&path, shim::CHAINED);
     let restored = exists(&chained);
-    let done = if restored { fs::rename(&chained, &path) } else { fs::remove_file(&path) };
+    let done = if restored {
+        fs::rename(&chained, &path)
+    } else {
+        fs::remove_file(&path)
+    };
     done.map_err(|e| failed("removed", &path, &e))?;
-    Ok(Some(HookOutcome::Removed { hook: path, restored }))
+    Ok(Some(HookOutcome::Removed {
+        hook: path,
+        restored,
+    }))
 }
 
-/// Returns the path of the shim after a later `pre-commit install`, which renames an existing hook to `<hook>.legacy`
-/// and runs it first.
+/// Returns the path of the shim after a later `pre-commit install`, which renames an existing hook
+/// to `<hook>.legacy` and runs it first.
 fn below_pre_commit(dir: &Path, hook: Hook) -> Result<Option<PathBuf>> {
-    let (top, legacy) = (dir.join(hook.name()), dir.join(format!("{}.legacy", hook.name())));
-    let below = matches!(look(&legacy)?, HookFile::Shim(_)) && matches!(look(&top)?, HookFile::Other(_));
+    let (top, legacy) = (
+        dir.join(hook.name()),
+        dir.join(format!("{}.legacy", hook.name())),
+    );
+    let below =
+        matches!(look(&legacy)?, HookFile::Shim(_)) && matches!(look(&top)?, HookFile::Other(_));
     Ok(below.then_some(legacy))
 }
 
@@ -240,9 +279,13 @@ fn refuse_husky(place: &HookPlace, hooks: &[Hook]) -> Result<()> {
         return Ok(());
     };
     let folder = folder.strip_prefix(&place.worktree).unwrap_or(folder);
-    let advice = hooks
-        .iter()
-        .map(|hook| format!("let husky run it: echo '{}' >> {}", line(*hook), folder.join(hook.name()).display()));
+    let advice = hooks.iter().map(|hook| {
+        format!(
+            "let husky run it: echo '{}' >> {}",
+            line(*hook),
+            folder.join(hook.name()).display()
+        )
+    });
     let error = Error::usage("husky runs the hooks of this repository, and would overwrite others");
     let error = advice.fold(error, Error::hint);
     Err(match place.hooks.configured {
@@ -256,27 +299,37 @@ fn refuse_lefthook(place: &HookPlace, hooks: &[Hook], found: &HookFile) -> Resul
     let by_lefthook = matches!(found, HookFile::Other(text) if contains(text, b"lefthook"));
     let configuration = ["lefthook", ".lefthook", ".config/lefthook"]
         .iter()
-        .flat_map(|stem| ["yml", "yaml", "toml", "json", "jsonc"].map(|ext| format!("{stem}.{ext}")))
+        .flat_map(|stem| {
+            ["yml", "yaml", "toml", "json", "jsonc"].map(|ext| format!("{stem}.{ext}"))
+        })
         .find(|name| exists(&place.worktree.join(name)));
     if !by_lefthook && configuration.is_none() {
         return Ok(());
     }
     let file = configuration.as_deref().unwrap_or("lefthook.yml");
-    let error = Error::usage("lefthook runs the hooks of this repository, and would overwrite others");
-    Err(hooks.iter().map(|hook| lefthook_entry(*hook, file)).fold(error, Error::hint))
+    let error =
+        Error::usage("lefthook runs the hooks of this repository, and would overwrite others");
+    Err(hooks
+        .iter()
+        .map(|hook| lefthook_entry(*hook, file))
+        .fold(error, Error::hint))
 }
 
-/// Returns the hint to add an entry to the configuration of lefthook: a line for an existing file, or a command that
-/// appends to it.
+/// Returns the hint to add an entry to the configuration of lefthook: a line for an existing file,
+/// or a command that appends to it.
 fn lefthook_entry(hook: Hook, file: &str) -> String {
     let name = hook.name();
     let (run, has_input) = match hook {
         Hook::PreCommit | Hook::PostCommit => (line(hook), false),
-        Hook::PrePush => (format!("claude-reviewer review --hook {name} --hook-args {{1}} {{2}}"), true),
+        Hook::PrePush => (
+            format!("claude-reviewer review --hook {name} --hook-args {{1}} {{2}}"),
+            true,
+        ),
     };
     let rest = |text: &'static str| if has_input { text } else { "" };
     match file.rsplit('.').next() {
-        // A separate table at the end: a dotted key fails if the file already has a table of the hook.
+        // A separate table at the end: a dotted key fails if the file already has a table of the
+        // hook.
         Some("toml") => format!(
             "let lefthook run it: printf '%s\\n' '' '[{name}.commands.claude-reviewer]' 'run = \"{run}\"'{} >> {file}",
             rest(" 'use_stdin = true'")
@@ -296,25 +349,45 @@ fn lefthook_entry(hook: Hook, file: &str) -> String {
 /// Returns the line that replaces the shim in any other hook.
 fn line(hook: Hook) -> String {
     match hook {
-        Hook::PreCommit | Hook::PostCommit => format!("claude-reviewer review --hook {}", hook.name()),
-        Hook::PrePush => format!("claude-reviewer review --hook {} --hook-args \"$@\"", hook.name()),
+        Hook::PreCommit | Hook::PostCommit => {
+            format!("claude-reviewer review --hook {}", hook.name())
+        }
+        Hook::PrePush => format!(
+            "claude-reviewer review --hook {} --hook-args \"$@\"",
+            hook.name()
+        ),
     }
 }
 
 /// Returns true if a hook reads its own file name, as dispatchers for several hooks do.
 fn names_itself(text: &[u8]) -> bool {
     text.split(|&b| b == b'\n').any(|l| {
-        let own_path = [&b"$0"[..], b"${0}", b"argv[0]", b"__FILE__", b"__file__", b"PROGRAM_NAME"];
+        let own_path = [
+            &b"$0"[..],
+            b"${0}",
+            b"argv[0]",
+            b"__FILE__",
+            b"__file__",
+            b"PROGRAM_NAME",
+        ];
         !l.trim_ascii_start().starts_with(b"#")
-            && (contains(l, b"${0##*/}") || contains(l, b"basename") && own_path.iter().any(|p| contains(l, p)))
+            && (contains(l, b"${0##*/}")
+                || contains(l, b"basename") && own_path.iter().any(|p| contains(l, p)))
     })
 }
 
 fn look(path: &Path) -> Result<HookFile> {
     match fs::symlink_metadata(path) {
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(HookFile::Nothing),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(HookFile::Nothing);
+        }
         Err(e) => return Err(failed("read", path, &e)),
-        Ok(m) if m.is_dir() => return Err(Error::usage(format!("{} is a folder, not a hook", path.display()))),
+        Ok(m) if m.is_dir() => {
+            return Err(Error::usage(format!(
+                "{} is a folder, not a hook",
+                path.display()
+            )));
+        }
         // A link may lead anywhere, so it is kept as a link.
         Ok(m) if !m.is_file() || m.len() > 1 << 20 => return Ok(HookFile::Other(Vec::new())),
         Ok(_) => {}
@@ -343,7 +416,11 @@ fn suffixed(path: &Path, suffix: &str) -> PathBuf {
 fn resolved(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         if let (Ok(real), Ok(rest)) = (fs::canonicalize(ancestor), path.strip_prefix(ancestor)) {
-            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+            return if rest.as_os_str().is_empty() {
+                real
+            } else {
+                real.join(rest)
+            };
         }
     }
     path.to_owned()
@@ -389,7 +466,10 @@ fn sh_path(path: &Path) -> Vec<u8> {
 /// Returns a path in the form for the sh of Git for Windows.
 #[cfg(not(unix))]
 fn sh_path(path: &Path) -> Vec<u8> {
-    path.to_string_lossy().trim_start_matches(r"\\?\").replace('\\', "/").into_bytes()
+    path.to_string_lossy()
+        .trim_start_matches(r"\\?\")
+        .replace('\\', "/")
+        .into_bytes()
 }
 
 #[cfg(test)]
@@ -415,8 +495,16 @@ mod tests {
 
         fn place(&self, dir: &str, configured: Option<ConfigScope>) -> HookPlace {
             let worktree = self.worktree();
-            let hooks = HooksDir { path: worktree.join(dir), configured, inside: true };
-            HookPlace { hooks, common: worktree.join(".git"), worktree }
+            let hooks = HooksDir {
+                path: worktree.join(dir),
+                configured,
+                inside: true,
+            };
+            HookPlace {
+                hooks,
+                common: worktree.join(".git"),
+                worktree,
+            }
         }
 
         fn default(&self) -> HookPlace {
@@ -432,7 +520,9 @@ mod tests {
 
         fn list(&self, dir: &str) -> Vec<String> {
             let entries = fs::read_dir(self.worktree().join(dir)).unwrap();
-            let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+            let mut names: Vec<_> = entries
+                .map(|e| e.unwrap().file_name().into_string().unwrap())
+                .collect();
             names.sort();
             names
         }
@@ -450,10 +540,25 @@ mod tests {
     fn hok_01_installing_twice_changes_nothing() {
         let ground = Ground::new();
         let hook = ground.worktree().join(".git/hooks/pre-commit");
-        assert_eq!(add(&ground.default()).unwrap(), [HookOutcome::Installed { hook: hook.clone(), kept: None }]);
+        assert_eq!(
+            add(&ground.default()).unwrap(),
+            [HookOutcome::Installed {
+                hook: hook.clone(),
+                kept: None
+            }]
+        );
         assert!(is_executable(&hook));
-        assert_eq!(add(&ground.default()).unwrap(), [HookOutcome::Current { hook: hook.clone() }]);
-        assert_eq!(take(&ground.default()), [HookOutcome::Removed { hook: hook.clone(), restored: false }]);
+        assert_eq!(
+            add(&ground.default()).unwrap(),
+            [HookOutcome::Current { hook: hook.clone() }]
+        );
+        assert_eq!(
+            take(&ground.default()),
+            [HookOutcome::Removed {
+                hook: hook.clone(),
+                restored: false
+            }]
+        );
         assert_eq!(ground.list(".git/hooks"), [""; 0]);
         assert_eq!(take(&ground.default()), [HookOutcome::Absent { hook }]);
     }
@@ -461,11 +566,26 @@ mod tests {
     #[test]
     fn hok_01_an_older_shim_is_replaced_and_what_it_chained_stays() {
         let ground = Ground::new();
-        let hook = ground.write(".git/hooks/pre-commit", "#!/bin/sh\n# claude-reviewer hook 0: old\nexit 1\n");
+        let hook = ground.write(
+            ".git/hooks/pre-commit",
+            "#!/bin/sh\n# claude-reviewer hook 0: old\nexit 1\n",
+        );
         ground.write(".git/hooks/pre-commit.chained", "theirs");
-        assert_eq!(add(&ground.default()).unwrap(), [HookOutcome::Replaced { hook: hook.clone() }]);
-        assert_eq!(shim::version(&fs::read(&hook).unwrap()), Some(shim::VERSION));
-        assert_eq!(take(&ground.default()), [HookOutcome::Removed { hook: hook.clone(), restored: true }]);
+        assert_eq!(
+            add(&ground.default()).unwrap(),
+            [HookOutcome::Replaced { hook: hook.clone() }]
+        );
+        assert_eq!(
+            shim::version(&fs::read(&hook).unwrap()),
+            Some(shim::VERSION)
+        );
+        assert_eq!(
+            take(&ground.default()),
+            [HookOutcome::Removed {
+                hook: hook.clone(),
+                restored: true
+            }]
+        );
         assert_eq!(fs::read_to_string(hook).unwrap(), "theirs");
     }
 
@@ -474,7 +594,12 @@ mod tests {
         let ground = Ground::new();
         let text = "#!/bin/sh\n# claude-reviewer hook 99: new\n";
         let hook = ground.write(".git/hooks/pre-commit", text);
-        assert!(add(&ground.default()).unwrap_err().message.contains("newer claude-reviewer (hook version 99)"));
+        assert!(
+            add(&ground.default())
+                .unwrap_err()
+                .message
+                .contains("newer claude-reviewer (hook version 99)")
+        );
         assert_eq!(fs::read_to_string(hook).unwrap(), text);
     }
 
@@ -483,7 +608,10 @@ mod tests {
         let ground = Ground::new();
         ground.write(".git/hooks/pre-push/is-a-folder", "");
         let error = install(&ground.default(), &Hook::GATES, Path::new("/x")).unwrap_err();
-        assert!(error.message.ends_with("pre-push is a folder, not a hook"), "{error}");
+        assert!(
+            error.message.ends_with("pre-push is a folder, not a hook"),
+            "{error}"
+        );
         assert_eq!(ground.list(".git/hooks"), ["pre-push"]);
     }
 
@@ -492,9 +620,17 @@ mod tests {
         let ground = Ground::new();
         ground.write(".git/hooks/pre-commit", "second");
         ground.write(".git/hooks/pre-commit.chained", "first");
-        assert!(add(&ground.default()).unwrap_err().message.starts_with("both "));
+        assert!(
+            add(&ground.default())
+                .unwrap_err()
+                .message
+                .starts_with("both ")
+        );
         assert_eq!(take(&ground.default()).len(), 1);
-        assert_eq!(ground.list(".git/hooks"), ["pre-commit", "pre-commit.chained"]);
+        assert_eq!(
+            ground.list(".git/hooks"),
+            ["pre-commit", "pre-commit.chained"]
+        );
     }
 
     #[test]
@@ -503,7 +639,13 @@ mod tests {
         ground.write(".git/hooks/pre-commit.chained", "theirs");
         let hook = ground.worktree().join(".git/hooks/pre-commit");
         let kept = Some(suffixed(&hook, shim::CHAINED));
-        assert_eq!(add(&ground.default()).unwrap(), [HookOutcome::Installed { hook: hook.clone(), kept }]);
+        assert_eq!(
+            add(&ground.default()).unwrap(),
+            [HookOutcome::Installed {
+                hook: hook.clone(),
+                kept
+            }]
+        );
         take(&ground.default());
         assert_eq!(fs::read_to_string(hook).unwrap(), "theirs");
     }
@@ -519,34 +661,59 @@ mod tests {
         add(&ground.default()).unwrap();
         assert!(fs::symlink_metadata(&hook).unwrap().is_file());
         take(&ground.default());
-        assert_eq!(fs::read_link(hook).unwrap(), Path::new("../../scripts/check"));
-        assert_eq!(fs::read_to_string(ground.worktree().join("scripts/check")).unwrap(), "theirs");
+        assert_eq!(
+            fs::read_link(hook).unwrap(),
+            Path::new("../../scripts/check")
+        );
+        assert_eq!(
+            fs::read_to_string(ground.worktree().join("scripts/check")).unwrap(),
+            "theirs"
+        );
     }
 
     #[test]
     fn hok_01_a_dispatcher_is_not_renamed() {
         let ground = Ground::new();
-        for text in ["run-parts $(basename \"$0\").d\n", "exec hooks.d/${0##*/}\n", "hook = File.basename($0)\n"] {
+        for text in [
+            "run-parts $(basename \"$0\").d\n",
+            "exec hooks.d/${0##*/}\n",
+            "hook = File.basename($0)\n",
+        ] {
             let hook = ground.write(".git/hooks/pre-commit", text);
             let error = add(&ground.default()).unwrap_err();
             assert!(error.message.contains("asks for its own name"), "{error}");
-            assert_eq!(error.hints, ["add this line to it instead: claude-reviewer review --hook pre-commit"]);
+            assert_eq!(
+                error.hints,
+                ["add this line to it instead: claude-reviewer review --hook pre-commit"]
+            );
             assert_eq!(fs::read_to_string(hook).unwrap(), text);
         }
-        ground.write(".git/hooks/pre-commit", "# was basename $0 once\ncd \"$(dirname \"$0\")\"\n");
+        ground.write(
+            ".git/hooks/pre-commit",
+            "# was basename $0 once\ncd \"$(dirname \"$0\")\"\n",
+        );
         assert!(add(&ground.default()).is_ok());
     }
 
     #[test]
     fn hok_01_a_path_that_others_share_is_refused() {
         let ground = Ground::new();
-        for scope in [ConfigScope::System, ConfigScope::Global, ConfigScope::Command] {
+        for scope in [
+            ConfigScope::System,
+            ConfigScope::Global,
+            ConfigScope::Command,
+        ] {
             let error = add(&ground.place(".git/hooks", Some(scope))).unwrap_err();
             assert!(error.message.starts_with("core.hooksPath is "), "{error}");
         }
         let mut outside = ground.place("../hooks", Some(ConfigScope::Local));
         outside.hooks.inside = false;
-        assert!(add(&outside).unwrap_err().message.contains("outside of this repository"));
+        assert!(
+            add(&outside)
+                .unwrap_err()
+                .message
+                .contains("outside of this repository")
+        );
         assert!(!outside.hooks.path.exists());
     }
 
@@ -569,27 +736,51 @@ mod tests {
         let error = add(&ground.place(".husky/_", Some(ConfigScope::Local))).unwrap_err();
         assert_eq!(
             error.hints,
-            ["let husky run it: echo 'claude-reviewer review --hook pre-commit' >> .husky/pre-commit"]
+            [
+                "let husky run it: echo 'claude-reviewer review --hook pre-commit' >> .husky/pre-commit"
+            ]
         );
         assert_eq!(ground.list(".husky/_"), ["h"]);
         // In a clone without an installation, husky would take over later.
         let error = add(&ground.default()).unwrap_err();
-        assert!(error.hints[0].ends_with(">> .husky/pre-commit"), "{:?}", error.hints);
-        assert!(error.hints[1].contains("git config --local core.hooksPath"), "{:?}", error.hints);
+        assert!(
+            error.hints[0].ends_with(">> .husky/pre-commit"),
+            "{:?}",
+            error.hints
+        );
+        assert!(
+            error.hints[1].contains("git config --local core.hooksPath"),
+            "{:?}",
+            error.hints
+        );
         assert!(add(&ground.place(".git/hooks", Some(ConfigScope::Local))).is_ok());
     }
 
     #[test]
     fn hok_01_lefthook_is_told_how_to_run_the_review() {
         let ground = Ground::new();
-        ground.write(".git/hooks/pre-commit", "#!/bin/sh\ncall_lefthook run \"pre-commit\" \"$@\"\n");
+        ground.write(
+            ".git/hooks/pre-commit",
+            "#!/bin/sh\ncall_lefthook run \"pre-commit\" \"$@\"\n",
+        );
         let error = add(&ground.default()).unwrap_err();
-        assert!(error.message.starts_with("lefthook runs the hooks"), "{error}");
+        assert!(
+            error.message.starts_with("lefthook runs the hooks"),
+            "{error}"
+        );
         let ground = Ground::new();
         ground.write(".lefthook.toml", "");
         let error = install(&ground.default(), &[Hook::PrePush], Path::new("/x")).unwrap_err();
-        assert!(error.hints[0].contains("'[pre-push.commands.claude-reviewer]' 'run = "), "{:?}", error.hints);
-        assert!(error.hints[0].contains("use_stdin = true"), "{:?}", error.hints);
+        assert!(
+            error.hints[0].contains("'[pre-push.commands.claude-reviewer]' 'run = "),
+            "{:?}",
+            error.hints
+        );
+        assert!(
+            error.hints[0].contains("use_stdin = true"),
+            "{:?}",
+            error.hints
+        );
         let ground = Ground::new();
         ground.write("lefthook.yaml", "");
         let error = install(&ground.default(), &Hook::GATES, Path::new("/x")).unwrap_err();
@@ -612,8 +803,17 @@ mod tests {
         fs::rename(ground.worktree().join(top), ground.worktree().join(legacy)).unwrap();
         ground.write(top, "pre-commit's own");
         let hook = ground.worktree().join(legacy);
-        assert_eq!(add(&ground.default()).unwrap(), [HookOutcome::Current { hook: hook.clone() }]);
-        assert_eq!(take(&ground.default()), [HookOutcome::Removed { hook, restored: false }]);
+        assert_eq!(
+            add(&ground.default()).unwrap(),
+            [HookOutcome::Current { hook: hook.clone() }]
+        );
+        assert_eq!(
+            take(&ground.default()),
+            [HookOutcome::Removed {
+                hook,
+                restored: false
+            }]
+        );
         assert_eq!(ground.list(".git/hooks"), ["pre-commit"]);
     }
 
@@ -624,6 +824,12 @@ mod tests {
         ground.write(".husky/_/h", "generated");
         let hook = ground.worktree().join(".git/hooks/pre-commit");
         let moved = ground.place(".husky/_", Some(ConfigScope::Local));
-        assert_eq!(take(&moved), [HookOutcome::Removed { hook, restored: false }]);
+        assert_eq!(
+            take(&moved),
+            [HookOutcome::Removed {
+                hook,
+                restored: false
+            }]
+        );
     }
 }

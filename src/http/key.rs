@@ -1,7 +1,7 @@
 //! Keys: their headers, the command that prints one, and masking.
 //!
-//! A key leaves this module only as a header that is marked sensitive, or as a secret for git. Text of a server
-//! passes through [`Key::mask`] before any other use.
+//! A key leaves this module only as a header that is marked sensitive, or as a secret for git. Text
+//! of a server passes through [`Key::mask`] before any other use.
 
 use super::{Cause, Failure};
 use crate::env::Env;
@@ -32,13 +32,15 @@ impl Key {
     /// Creates a key; `None` if it is not a valid header value.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
-        let fits = !text.is_empty() && text.len() <= MAX_KEY && text.bytes().all(|b| b.is_ascii_graphic());
+        let fits =
+            !text.is_empty() && text.len() <= MAX_KEY && text.bytes().all(|b| b.is_ascii_graphic());
         fits.then(|| Self(SecretString::from(text.to_owned())))
     }
 
     /// Returns the value of a header that carries the key.
     pub fn header(&self, prefix: &str) -> Option<HeaderValue> {
-        let mut value = HeaderValue::from_str(&format!("{prefix}{}", self.0.expose_secret())).ok()?;
+        let mut value =
+            HeaderValue::from_str(&format!("{prefix}{}", self.0.expose_secret())).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
@@ -46,7 +48,8 @@ impl Key {
     /// Returns a name and a password encoded for `Basic`; `None` without a colon.
     pub fn pair(&self) -> Option<Self> {
         let text = self.0.expose_secret();
-        text.contains(':').then(|| Self(SecretString::from(STANDARD.encode(text))))
+        text.contains(':')
+            .then(|| Self(SecretString::from(STANDARD.encode(text))))
     }
 
     /// Returns the key for another program that connects to the same server.
@@ -101,23 +104,43 @@ pub struct KeyCommand {
 }
 
 impl KeySource {
-    /// Returns a source that runs a command and reads the key from its output. `setting` is its key in the policy.
+    /// Returns a source that runs a command and reads the key from its output. `setting` is its key
+    /// in the policy.
     ///
-    /// The command gets the operator's environment without the `GIT_*` variables of hooks. It runs in the home folder,
-    /// which the change does not control.
+    /// The command gets the operator's environment without the `GIT_*` variables of hooks. It runs
+    /// in the home folder, which the change does not control.
     ///
     /// # Errors
     ///
     /// `Setup`: no shell was found outside of the repository (`top`).
-    pub fn command(setting: &'static str, line: &str, env: &Env, top: Option<&Path>) -> Result<Self, Failure> {
+    pub fn command(
+        setting: &'static str,
+        line: &str,
+        env: &Env,
+        top: Option<&Path>,
+    ) -> Result<Self, Failure> {
         let shell = process::find_program("sh", env, top)
             .map_err(|e| Failure::new(Cause::Setup, format!("{setting} needs a shell: {e}")))?;
-        let env_of = env.vars().filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"GIT_"));
-        let env_of = env_of.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let home = env.os("HOME").map(PathBuf::from).filter(|h| h.is_absolute() && h.is_dir());
+        let env_of = env
+            .vars()
+            .filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"GIT_"));
+        let env_of = env_of
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let home = env
+            .os("HOME")
+            .map(PathBuf::from)
+            .filter(|h| h.is_absolute() && h.is_dir());
         let dir = home.unwrap_or_else(|| PathBuf::from("/"));
         let line = line.to_owned();
-        Ok(Self::Command(Box::new(KeyCommand { setting, line, shell, env: env_of, dir, key: OnceCell::new() })))
+        Ok(Self::Command(Box::new(KeyCommand {
+            setting,
+            line,
+            shell,
+            env: env_of,
+            dir,
+            key: OnceCell::new(),
+        })))
     }
 
     /// Returns the key, if any. Runs its command on first use.
@@ -129,7 +152,11 @@ impl KeySource {
         match self {
             Self::Keyless => Ok(None),
             Self::Known(key) => Ok(Some(key)),
-            Self::Command(command) => command.key.get_or_try_init(|| command.run(deadline, stop)).await.map(Some),
+            Self::Command(command) => command
+                .key
+                .get_or_try_init(|| command.run(deadline, stop))
+                .await
+                .map(Some),
         }
     }
 
@@ -163,11 +190,17 @@ impl KeyCommand {
             max_stderr: 0,
             max_memory: None,
         };
-        let output = process::run(&program, stop).await.map_err(|e| self.fails(&format!("failed to start: {e}")))?;
+        let output = process::run(&program, stop)
+            .await
+            .map_err(|e| self.fails(&format!("failed to start: {e}")))?;
         match output.end {
             process::End::Exit(0) => {}
-            process::End::Stopped(_) => return Err(Failure::new(Cause::Stopped, "the run was stopped")),
-            process::End::Exit(code) => return Err(self.fails(&format!("failed with exit code {code}"))),
+            process::End::Stopped(_) => {
+                return Err(Failure::new(Cause::Stopped, "the run was stopped"));
+            }
+            process::End::Exit(code) => {
+                return Err(self.fails(&format!("failed with exit code {code}")));
+            }
             process::End::Signal(n) => return Err(self.fails(&format!("was killed by signal {n}"))),
             process::End::TimedOut => return Err(self.fails("timed out")),
             process::End::TooMuch | process::End::OutOfMemory | process::End::Ended => {

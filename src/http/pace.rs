@@ -1,7 +1,7 @@
 //! Limits the concurrent requests to a server, and pauses them on request.
 //!
-//! A server that rejects a request with a time to come back gets no request until then. After that it gets one
-//! request at a time; each answer allows one more.
+//! A server that rejects a request with a time to come back gets no request until then. After that
+//! it gets one request at a time; each answer allows one more.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -60,7 +60,8 @@ impl Pace {
         Ok(RequestSlot(self))
     }
 
-    /// Waits until a slot may be free, at most [`LOOK`]: a notified task may end without taking the slot.
+    /// Waits until a slot may be free, at most [`LOOK`]: a notified task may end without taking the
+    /// slot.
     pub(super) async fn freed(&self) {
         let _ = tokio::time::timeout(LOOK, self.freed.notified()).await;
     }
@@ -97,7 +98,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mod_06_a_server_that_turned_a_request_away_gets_one_at_a_time_and_each_answer_allows_one_more() {
+    fn mod_06_a_server_that_turned_a_request_away_gets_one_at_a_time_and_each_answer_allows_one_more()
+     {
         let pace = Pace::default();
         let many: Vec<_> = (0..9).map(|_| pace.take().unwrap()).collect();
         pace.pause(Duration::ZERO);
@@ -116,7 +118,9 @@ mod tests {
         let pace = Pace::default();
         pace.pause(Duration::from_secs(3600));
         pace.pause(Duration::ZERO);
-        let Err(Wait::Until(until)) = pace.take() else { panic!() };
+        let Err(Wait::Until(until)) = pace.take() else {
+            panic!()
+        };
         assert!(until > Instant::now() + Duration::from_secs(3000));
     }
 }

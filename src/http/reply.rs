@@ -48,8 +48,17 @@ impl<'a> Reply<'a> {
 
     /// Returns true if the body is of a type, such as `text/event-stream`.
     pub fn is_type(&self, kind: &str) -> bool {
-        let value = self.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
-        value.is_some_and(|v| v.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(kind))
+        let value = self
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|v| v.to_str().ok());
+        value.is_some_and(|v| {
+            v.split(';')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .eq_ignore_ascii_case(kind)
+        })
     }
 
     /// Reads a body of at most `most` decompressed bytes.
@@ -61,14 +70,18 @@ impl<'a> Reply<'a> {
         let mut bytes = Vec::new();
         while let Some(chunk) = self.chunk(IDLE).await? {
             if bytes.len() + chunk.len() > most {
-                return Err(Trouble::malformed(format!("the answer is larger than {} MiB", most >> 20)));
+                return Err(Trouble::malformed(format!(
+                    "the answer is larger than {} MiB",
+                    most >> 20
+                )));
             }
             bytes.extend_from_slice(&chunk);
         }
         Ok(bytes)
     }
 
-    /// Reads the next chunk of a body. A server that sends no data for as long as `idle` counts as unreachable.
+    /// Reads the next chunk of a body. A server that sends no data for as long as `idle` counts as
+    /// unreachable.
     ///
     /// # Errors
     ///
@@ -84,8 +97,8 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Waits for the end of a stream after its last chunk. A connection can be used again only after its answer was
-    /// read to the end.
+    /// Waits for the end of a stream after its last chunk. A connection can be used again only
+    /// after its answer was read to the end.
     pub async fn finish(mut self) {
         let _ = timeout(TRAILER, self.response.chunk()).await;
     }
@@ -101,7 +114,12 @@ impl Refusal {
         {
             body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR - body.len())]);
         }
-        Self { status: response.status(), headers: response.headers().clone(), after, body }
+        Self {
+            status: response.status(),
+            headers: response.headers().clone(),
+            after,
+            body,
+        }
     }
 }
 
@@ -111,7 +129,10 @@ impl Server {
         let why = chain(error);
         if why.contains("proxy authorization required") {
             let failure = Failure::new(Cause::Refused, "the proxy requires credentials (407)");
-            let hint = format!("set {} to http://USER:PASSWORD@HOST:PORT", self.proxies.variable());
+            let hint = format!(
+                "set {} to http://USER:PASSWORD@HOST:PORT",
+                self.proxies.variable()
+            );
             return Trouble::last(failure.hint(hint));
         }
         if let Some(tls) = tls_error(error) {
@@ -120,13 +141,25 @@ impl Server {
         }
         let shown = self.shown(&why);
         let message = if error.is_timeout() && error.is_connect() {
-            format!("{what} {}: no connection within {} s", self.name, CONNECT.as_secs())
+            format!(
+                "{what} {}: no connection within {} s",
+                self.name,
+                CONNECT.as_secs()
+            )
         } else {
             format!("{what} {}: {shown}", self.name)
         };
         let failure = Failure::new(Cause::Unreachable, message);
-        if error.is_connect() || error.is_request() || error.is_body() || error.is_decode() || error.is_timeout() {
-            Trouble { maybe_done: !error.is_connect(), ..Trouble::passing(failure) }
+        if error.is_connect()
+            || error.is_request()
+            || error.is_body()
+            || error.is_decode()
+            || error.is_timeout()
+        {
+            Trouble {
+                maybe_done: !error.is_connect(),
+                ..Trouble::passing(failure)
+            }
         } else {
             Trouble::last(failure)
         }
@@ -144,15 +177,22 @@ pub(super) fn chain(error: &reqwest::Error) -> String {
         }
         next = e.source();
     }
-    if parts.is_empty() { "the connection failed".to_owned() } else { parts.join(": ") }
+    if parts.is_empty() {
+        "the connection failed".to_owned()
+    } else {
+        parts.join(": ")
+    }
 }
 
-/// Returns the TLS error in a chain of causes; a retry does not help then. An I/O error hides its content from
-/// `source`, and one can be inside of another.
+/// Returns the TLS error in a chain of causes; a retry does not help then. An I/O error hides its
+/// content from `source`, and one can be inside of another.
 fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
     if let Some(tls) = error.downcast_ref::<rustls::Error>() {
         return Some(tls);
     }
-    let held = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    held.and_then(|e| tls_error(e)).or_else(|| error.source().and_then(tls_error))
+    let held = error
+        .downcast_ref::<std::io::Error>()
+        .and_then(std::io::Error::get_ref);
+    held.and_then(|e| tls_error(e))
+        .or_else(|| error.source().and_then(tls_error))
 }

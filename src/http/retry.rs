@@ -1,7 +1,8 @@
 //! Decides when a request is sent again, and after which pause. Pure.
 //!
-//! Retried are failed or broken connections, 408, 409, 500, 502, 503, 504, 529 (and an overload that is reported
-//! inside of a stream), and 429 if the server names a time. All other requests are sent exactly once.
+//! Retried are failed or broken connections, 408, 409, 500, 502, 503, 504, 529 (and an overload
+//! that is reported inside of a stream), and 429 if the server names a time. All other requests are
+//! sent exactly once.
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use std::time::{Duration, SystemTime};
@@ -22,39 +23,58 @@ pub fn is_passing(status: u16, retry_after: Option<Duration>) -> bool {
     }
 }
 
-/// Returns the pause before try `tries` + 1: full jitter over a window that starts with `delay` and doubles, in
-/// addition to the pause that the server asks for. `random` is in 0..1.
+/// Returns the pause before try `tries` + 1: full jitter over a window that starts with `delay` and
+/// doubles, in addition to the pause that the server asks for. `random` is in 0..1.
 ///
-/// The jitter is added to the server's pause: requests that were rejected together must not return together.
+/// The jitter is added to the server's pause: requests that were rejected together must not return
+/// together.
 pub fn pause(delay: Duration, tries: u32, floor: Option<Duration>, random: f64) -> Duration {
-    let window = delay.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(MAX_PAUSE.max(delay));
-    floor.unwrap_or_default().saturating_add(window.mul_f64(random.clamp(0.0, 1.0)))
+    let window = delay
+        .saturating_mul(1 << tries.saturating_sub(1).min(16))
+        .min(MAX_PAUSE.max(delay));
+    floor
+        .unwrap_or_default()
+        .saturating_add(window.mul_f64(random.clamp(0.0, 1.0)))
 }
 
-/// Returns how long a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date
-/// (RFC 9110, section 10.2.3).
+/// Returns how long a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a
+/// date (RFC 9110, section 10.2.3).
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     if let Some(ms) = text_of(headers, "retry-after-ms").and_then(|v| seconds(v, 1000.0)) {
         return Some(ms);
     }
     let value = text_of(headers, RETRY_AFTER.as_str())?;
     seconds(value, 1.0).or_else(|| {
-        let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(value).ok()?;
+        let date = jiff::fmt::rfc2822::DateTimeParser::new()
+            .parse_timestamp(value)
+            .ok()?;
         // A past time asks for a retry without a pause.
-        Some(SystemTime::from(date).duration_since(now).unwrap_or_default().min(FOREVER))
+        Some(
+            SystemTime::from(date)
+                .duration_since(now)
+                .unwrap_or_default()
+                .min(FOREVER),
+        )
     })
 }
 
 /// Returns the value of a header without spaces around it; `None` if it is missing or not text.
 fn text_of<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim)
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .map(str::trim)
 }
 
 /// Parses a number such as `3` or `1.5`; `unit` is the number of units in a second.
 pub fn seconds(text: &str, unit: f64) -> Option<Duration> {
     let is_number = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let n: f64 = text.parse().ok().filter(|_| is_number)?;
-    Some(Duration::try_from_secs_f64(n / unit).unwrap_or(FOREVER).min(FOREVER))
+    Some(
+        Duration::try_from_secs_f64(n / unit)
+            .unwrap_or(FOREVER)
+            .min(FOREVER),
+    )
 }
 
 #[cfg(test)]
@@ -69,7 +89,9 @@ mod tests {
         for status in [408, 409, 500, 502, 503, 504, 529] {
             assert!(is_passing(status, None), "{status}");
         }
-        for status in [300, 301, 302, 307, 400, 401, 402, 403, 404, 407, 413, 422, 501] {
+        for status in [
+            300, 301, 302, 307, 400, 401, 402, 403, 404, 407, 413, 422, 501,
+        ] {
             assert!(!is_passing(status, second), "{status}");
         }
         assert!(is_passing(429, second) && !is_passing(429, None));
@@ -77,7 +99,9 @@ mod tests {
 
     #[test]
     fn net_05_pauses_grow_and_are_spread() {
-        let most: Vec<_> = (1..=8).map(|n| pause(DELAY, n, None, 1.0).as_millis()).collect();
+        let most: Vec<_> = (1..=8)
+            .map(|n| pause(DELAY, n, None, 1.0).as_millis())
+            .collect();
         assert_eq!(most, [500, 1000, 2000, 4000, 8000, 16000, 20000, 20000]);
         let minute = Duration::from_secs(60);
         assert_eq!(pause(minute, 1, None, 1.0), minute);
@@ -104,7 +128,11 @@ mod tests {
             ("retry-after-ms", "250", Some(250)),
             ("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT", Some(60_000)),
             ("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
-            ("retry-after", "99999999999999999999999", Some(365 * 24 * 3_600_000)),
+            (
+                "retry-after",
+                "99999999999999999999999",
+                Some(365 * 24 * 3_600_000),
+            ),
             ("retry-after", "-1", None),
             ("retry-after", "NaN", None),
             ("retry-after", "inf", None),
@@ -112,8 +140,15 @@ mod tests {
             ("retry-after", "", None),
         ] {
             let mut headers = HeaderMap::new();
-            headers.insert(HeaderName::from_static(name), HeaderValue::from_str(value).unwrap());
-            assert_eq!(retry_after(&headers, now).map(|d| d.as_millis()), expected, "{value}");
+            headers.insert(
+                HeaderName::from_static(name),
+                HeaderValue::from_str(value).unwrap(),
+            );
+            assert_eq!(
+                retry_after(&headers, now).map(|d| d.as_millis()),
+                expected,
+                "{value}"
+            );
         }
     }
 }

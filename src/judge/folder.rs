@@ -1,7 +1,8 @@
 //! The folder of the reports of a judgement: inside the root, with no link that leads out.
 //!
-//! Each folder of the path is opened from its parent, without following links, so that a folder or link that is
-//! swapped meanwhile cannot redirect the path. A report replaces the earlier one atomically.
+//! Each folder of the path is opened from its parent, without following links, so that a folder or
+//! link that is swapped meanwhile cannot redirect the path. A report replaces the earlier one
+//! atomically.
 
 use super::{PAGE, RECORD};
 use crate::error::{Error, Result};
@@ -35,10 +36,15 @@ impl Way {
     pub(super) fn parse(named: &Path, root: &Path) -> Result<Self> {
         let real = root.canonicalize();
         let inside = match named.is_absolute() {
-            true => named.strip_prefix(root).ok().or_else(|| named.strip_prefix(real.as_deref().ok()?).ok()),
+            true => named
+                .strip_prefix(root)
+                .ok()
+                .or_else(|| named.strip_prefix(real.as_deref().ok()?).ok()),
             false => Some(named),
         };
-        let Some(inside) = inside else { return Err(refused(named, "outside of the root")) };
+        let Some(inside) = inside else {
+            return Err(refused(named, "outside of the root"));
+        };
         let mut names = Vec::new();
         for component in inside.components() {
             match component {
@@ -55,7 +61,10 @@ impl Way {
                 }
             }
         }
-        if names.iter().any(|n| n.eq_ignore_ascii_case(".git") || n.eq_ignore_ascii_case(".reviews")) {
+        if names
+            .iter()
+            .any(|n| n.eq_ignore_ascii_case(".git") || n.eq_ignore_ascii_case(".reviews"))
+        {
             return Err(refused(named, "it belongs to git or to the store"));
         }
         match names.len() > DEEPEST {
@@ -66,11 +75,16 @@ impl Way {
 
     /// Returns the path of a file in the folder, relative to the root.
     pub(super) fn file(&self, name: &str) -> String {
-        self.0.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("/")
+        self.0
+            .iter()
+            .map(String::as_str)
+            .chain([name])
+            .collect::<Vec<_>>()
+            .join("/")
     }
 
-    /// Opens the folder, and creates missing parts. A folder that is created here gets a `.gitignore`, so that git
-    /// ignores the reports. An existing folder is left as it is.
+    /// Opens the folder, and creates missing parts. A folder that is created here gets a
+    /// `.gitignore`, so that git ignores the reports. An existing folder is left as it is.
     ///
     /// # Errors
     /// Usage: a part of the path is a link or not a folder. Incomplete: it cannot be created.
@@ -97,9 +111,14 @@ impl Way {
     }
 
     /// Opens the folder; the flag is true if it was created.
-    fn open(&self, root: &Path, make: bool) -> std::result::Result<(ReportFolder, bool), (String, Errno)> {
+    fn open(
+        &self,
+        root: &Path,
+        make: bool,
+    ) -> std::result::Result<(ReportFolder, bool), (String, Errno)> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let mut fd = rustix::fs::open(root, flags, Mode::empty()).map_err(|e| (root.display().to_string(), e))?;
+        let mut fd = rustix::fs::open(root, flags, Mode::empty())
+            .map_err(|e| (root.display().to_string(), e))?;
         let mut is_new = false;
         for (i, name) in self.0.iter().enumerate() {
             if make {
@@ -109,9 +128,16 @@ impl Way {
                     Err(e) => return Err((self.start(i), e)),
                 }
             }
-            fd = openat(&fd, name.as_str(), flags | OFlags::NOFOLLOW, Mode::empty()).map_err(|e| (self.start(i), e))?;
+            fd = openat(&fd, name.as_str(), flags | OFlags::NOFOLLOW, Mode::empty())
+                .map_err(|e| (self.start(i), e))?;
         }
-        Ok((ReportFolder { fd, path: self.0.join("/") }, is_new))
+        Ok((
+            ReportFolder {
+                fd,
+                path: self.0.join("/"),
+            },
+            is_new,
+        ))
     }
 
     /// Returns the path up to a name of it.
@@ -122,11 +148,12 @@ impl Way {
 
 /// Returns the error about a path that cannot be the report folder.
 fn refused(named: &Path, why: &str) -> Error {
-    Error::usage(format!("report_dir {}: {why}", named.display())).hint("name a folder inside the root: _handoff")
+    Error::usage(format!("report_dir {}: {why}", named.display()))
+        .hint("name a folder inside the root: _handoff")
 }
 
-/// Returns the `.gitignore` of a folder that was created for the reports. It ignores only the reports: other files in
-/// the folder count as part of the change.
+/// Returns the `.gitignore` of a folder that was created for the reports. It ignores only the
+/// reports: other files in the folder count as part of the change.
 fn ignored() -> String {
     let why = "Reports quote defects of a change, which a review would find again.";
     format!("# {why}\n/.gitignore\n/{PAGE}\n/.{PAGE}.*\n/{RECORD}\n/.{RECORD}.*\n")
@@ -143,17 +170,32 @@ impl ReportFolder {
     /// # Errors
     /// Incomplete: it cannot be written; nothing has changed then.
     pub(super) fn put(&self, name: &str, text: &str) -> Result<()> {
-        let shown = if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) };
-        let random: String = std::iter::repeat_with(fastrand::alphanumeric).take(12).collect();
+        let shown = if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}/{name}", self.path)
+        };
+        let random: String = std::iter::repeat_with(fastrand::alphanumeric)
+            .take(12)
+            .collect();
         let temporary = format!(".{name}.{random}.tmp");
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = openat(&self.fd, temporary.as_str(), flags, Mode::from_raw_mode(0o666))
-            .map_err(|e| unwritten(&shown, &e))?;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = openat(
+            &self.fd,
+            temporary.as_str(),
+            flags,
+            Mode::from_raw_mode(0o666),
+        )
+        .map_err(|e| unwritten(&shown, &e))?;
         let mut file = File::from(fd);
-        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-        let placed = written
-            .map_err(|e| unwritten(&shown, &e))
-            .and_then(|()| renameat(&self.fd, temporary.as_str(), &self.fd, name).map_err(|e| unwritten(&shown, &e)));
+        let written = file
+            .write_all(text.as_bytes())
+            .and_then(|()| file.sync_all());
+        let placed = written.map_err(|e| unwritten(&shown, &e)).and_then(|()| {
+            renameat(&self.fd, temporary.as_str(), &self.fd, name)
+                .map_err(|e| unwritten(&shown, &e))
+        });
         if placed.is_err() {
             // A temporary file that cannot be removed is harmless: no program reads it.
             let _ = unlinkat(&self.fd, temporary.as_str(), AtFlags::empty());
@@ -212,9 +254,14 @@ mod tests {
         symlink(&victim, root.path().join("a/b/R.json")).unwrap();
         folder.put("R.json", "new").unwrap();
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "kept");
-        assert_eq!(std::fs::read_to_string(root.path().join("a/b/R.json")).unwrap(), "new");
-        let mut left: Vec<_> =
-            std::fs::read_dir(root.path().join("a/b")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(
+            std::fs::read_to_string(root.path().join("a/b/R.json")).unwrap(),
+            "new"
+        );
+        let mut left: Vec<_> = std::fs::read_dir(root.path().join("a/b"))
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
         left.sort();
         assert_eq!(left, [".gitignore", "R.json"], "no temporary file is left");
         assert!(std::fs::read_dir(other.path()).unwrap().count() == 1);

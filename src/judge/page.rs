@@ -8,16 +8,31 @@ use std::fmt::Write as _;
 /// Returns the report. `summary` is our own text.
 pub(super) fn render(report: &JudgeReport, summary: &str) -> String {
     let mut out = "# Judge report\n\n".to_owned();
-    let task = report.task_id.as_deref().map_or_else(|| "not named".to_owned(), line);
-    let verdict = report.verdict.map_or_else(|| "none".to_owned(), |v| name(&v));
+    let task = report
+        .task_id
+        .as_deref()
+        .map_or_else(|| "not named".to_owned(), line);
+    let verdict = report
+        .verdict
+        .map_or_else(|| "none".to_owned(), |v| name(&v));
     let _ = writeln!(out, "- Task: {task}");
     let _ = writeln!(out, "- Verdict: **{}**", verdict.replace('_', "\\_"));
     let _ = writeln!(out, "- Outcome: {}", line(&name(&report.outcome)));
     if let Some(contract) = &report.contract {
-        let _ = writeln!(out, "- Contract: {} (SHA-256 {})", line(&contract.path), contract.sha256);
+        let _ = writeln!(
+            out,
+            "- Contract: {} (SHA-256 {})",
+            line(&contract.path),
+            contract.sha256
+        );
     }
     let _ = writeln!(out, "- Began: {}", line(&report.timestamp));
-    let _ = writeln!(out, "- Duration: {:.1} s, tokens: {}\n", report.duration_ms as f64 / 1000.0, report.tokens_used);
+    let _ = writeln!(
+        out,
+        "- Duration: {:.1} s, tokens: {}\n",
+        report.duration_ms as f64 / 1000.0,
+        report.tokens_used
+    );
     let _ = writeln!(out, "{}\n", line(summary));
     if let Some(error) = &report.error {
         let _ = writeln!(out, "**No verdict.** {}\n", line(error));
@@ -30,7 +45,10 @@ pub(super) fn render(report: &JudgeReport, summary: &str) -> String {
     issues(&mut out, "Suggestions", &report.suggestions);
     if !report.notes.is_empty() {
         out.push_str("## Notes\n\n");
-        report.notes.iter().for_each(|n| out.push_str(&format!("- {}\n", line(n))));
+        report
+            .notes
+            .iter()
+            .for_each(|n| out.push_str(&format!("- {}\n", line(n))));
         out.push('\n');
     }
     if let Some(tests) = report.report.as_ref().and_then(|r| r.test_results.as_ref()) {
@@ -38,15 +56,33 @@ pub(super) fn render(report: &JudgeReport, summary: &str) -> String {
     }
     if let Some(review) = &report.report {
         let c = &review.coverage;
-        let _ = writeln!(out, "## Coverage\n\n{} of {} files reviewed.\n", c.files_reviewed, c.files_total);
+        let _ = writeln!(
+            out,
+            "## Coverage\n\n{} of {} files reviewed.\n",
+            c.files_reviewed, c.files_total
+        );
         for (name, r) in c.by_reviewer.iter().filter(|_| c.by_reviewer.len() > 1) {
-            let _ = writeln!(out, "- {}: {} of {} files", line(name), r.files_reviewed, r.files_total);
+            let _ = writeln!(
+                out,
+                "- {}: {} of {} files",
+                line(name),
+                r.files_reviewed,
+                r.files_total
+            );
         }
         for s in &c.skipped {
-            let _ = writeln!(out, "- not shown to a model: {} ({})", line(&s.file), line(&s.reason));
+            let _ = writeln!(
+                out,
+                "- not shown to a model: {} ({})",
+                line(&s.file),
+                line(&s.reason)
+            );
         }
         for f in &c.failed {
-            let file = f.file.as_deref().map_or_else(|| "the change as a whole".to_owned(), line);
+            let file = f
+                .file
+                .as_deref()
+                .map_or_else(|| "the change as a whole".to_owned(), line);
             let _ = writeln!(out, "- **not reviewed**: {file}: {}", line(&f.reason));
         }
     }
@@ -66,9 +102,17 @@ fn issues(out: &mut String, heading: &str, all: &[Issue]) {
             (None, "tests") => "failed".to_owned(),
             (None, _) => "not met".to_owned(),
         };
-        let _ = writeln!(out, "### {}: {} ({severity})\n", line(&issue.id), line(&issue.title));
+        let _ = writeln!(
+            out,
+            "### {}: {} ({severity})\n",
+            line(&issue.id),
+            line(&issue.title)
+        );
         if let Some(file) = &issue.file {
-            let at = issue.line.map(|n| format!(", line {n}")).unwrap_or_default();
+            let at = issue
+                .line
+                .map(|n| format!(", line {n}"))
+                .unwrap_or_default();
             let _ = writeln!(out, "{}{at}\n", line(file));
         }
         quoted(out, &issue.message);
@@ -88,9 +132,19 @@ fn tests(out: &mut String, t: &TestResults) {
         Some(TestOutcome::Passed | TestOutcome::Failed) | None if t.passed => "passed",
         Some(TestOutcome::Passed | TestOutcome::Failed) | None => "**failed**",
     };
-    let coverage = t.coverage.as_ref().map(|c| format!(", coverage {}", line(c))).unwrap_or_default();
-    let _ = writeln!(out, "## Tests\n\nThe project's tests {word}: {}{coverage}.\n", line(&t.summary));
-    t.failing_tests.iter().for_each(|name| out.push_str(&format!("- {}\n", line(name))));
+    let coverage = t
+        .coverage
+        .as_ref()
+        .map(|c| format!(", coverage {}", line(c)))
+        .unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "## Tests\n\nThe project's tests {word}: {}{coverage}.\n",
+        line(&t.summary)
+    );
+    t.failing_tests
+        .iter()
+        .for_each(|name| out.push_str(&format!("- {}\n", line(name))));
     if !t.failing_tests.is_empty() {
         out.push('\n');
     }
@@ -104,7 +158,11 @@ fn criterion(out: &mut String, c: &Criterion) {
     };
     let _ = writeln!(out, "- {} {met}: {}", line(&c.id), line(&c.text));
     if !c.reason.is_empty() {
-        let who = c.backend.as_deref().map(|b| format!("{}: ", line(b))).unwrap_or_default();
+        let who = c
+            .backend
+            .as_deref()
+            .map(|b| format!("{}: ", line(b)))
+            .unwrap_or_default();
         let _ = writeln!(out, "  - {who}{}", line(&c.reason));
     }
     if let Some(e) = &c.evidence {

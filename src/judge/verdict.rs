@@ -18,14 +18,15 @@ pub(super) struct FindingWeight {
 }
 
 impl FindingWeight {
-    /// Returns true for a critical finding of the rules, or of a model with the confidence that the policy requires,
-    /// even if the policy does not make it block.
+    /// Returns true for a critical finding of the rules, or of a model with the confidence that the
+    /// policy requires, even if the policy does not make it block.
     pub(super) fn halts(self) -> bool {
         self.counts && self.severity == Severity::Critical && self.is_trusted
     }
 }
 
-/// Returns the verdict for a review and its criteria; `None` if the review is incomplete or reviewed nothing.
+/// Returns the verdict for a review and its criteria; `None` if the review is incomplete or
+/// reviewed nothing.
 pub(super) fn verdict(
     outcome: verdict::Outcome,
     complete: bool,
@@ -44,7 +45,9 @@ pub(super) fn verdict(
     Some(match () {
         () if halts => JudgeVerdict::CriticalHalt,
         () if blocks || has_criterion(criteria, Some(false)) => JudgeVerdict::Fail,
-        () if said != verdict::Verdict::Pass || has_criterion(criteria, None) => JudgeVerdict::Conditional,
+        () if said != verdict::Verdict::Pass || has_criterion(criteria, None) => {
+            JudgeVerdict::Conditional
+        }
         () => JudgeVerdict::Pass,
     })
 }
@@ -60,11 +63,21 @@ mod tests {
     use verdict::{Outcome, Verdict};
 
     fn judged(met: &[Option<bool>]) -> Vec<JudgedCriterion> {
-        met.iter().map(|met| JudgedCriterion { met: *met, ..JudgedCriterion::default() }).collect()
+        met.iter()
+            .map(|met| JudgedCriterion {
+                met: *met,
+                ..JudgedCriterion::default()
+            })
+            .collect()
     }
 
     fn weight(severity: Severity, counts: bool, blocking: bool) -> FindingWeight {
-        FindingWeight { severity, counts, blocking, is_trusted: blocking }
+        FindingWeight {
+            severity,
+            counts,
+            blocking,
+            is_trusted: blocking,
+        }
     }
 
     #[test]
@@ -79,23 +92,70 @@ mod tests {
             (Verdict::Pass, vec![], vec![yes, yes], JudgeVerdict::Pass),
             (Verdict::Pass, vec![], vec![], JudgeVerdict::Pass),
             (Verdict::Pass, vec![waived], vec![yes], JudgeVerdict::Pass),
-            (Verdict::Pass, vec![], vec![yes, open], JudgeVerdict::Conditional),
-            (Verdict::Warn, vec![minor], vec![yes], JudgeVerdict::Conditional),
-            (Verdict::Warn, vec![unproven], vec![yes], JudgeVerdict::Conditional),
-            (Verdict::Pass, vec![], vec![yes, no, open], JudgeVerdict::Fail),
-            (Verdict::Block, vec![major], vec![yes], JudgeVerdict::Fail),
-            (Verdict::Block, vec![major, critical], vec![no], JudgeVerdict::CriticalHalt),
-            (Verdict::Block, vec![critical], vec![yes], JudgeVerdict::CriticalHalt),
-            // The policy makes nothing block.
             (
                 Verdict::Pass,
-                vec![FindingWeight { is_trusted: true, ..unproven }],
+                vec![],
+                vec![yes, open],
+                JudgeVerdict::Conditional,
+            ),
+            (
+                Verdict::Warn,
+                vec![minor],
+                vec![yes],
+                JudgeVerdict::Conditional,
+            ),
+            (
+                Verdict::Warn,
+                vec![unproven],
+                vec![yes],
+                JudgeVerdict::Conditional,
+            ),
+            (
+                Verdict::Pass,
+                vec![],
+                vec![yes, no, open],
+                JudgeVerdict::Fail,
+            ),
+            (Verdict::Block, vec![major], vec![yes], JudgeVerdict::Fail),
+            (
+                Verdict::Block,
+                vec![major, critical],
+                vec![no],
+                JudgeVerdict::CriticalHalt,
+            ),
+            (
+                Verdict::Block,
+                vec![critical],
                 vec![yes],
                 JudgeVerdict::CriticalHalt,
             ),
-            (Verdict::Pass, vec![FindingWeight { is_trusted: true, ..waived }], vec![yes], JudgeVerdict::Pass),
+            // The policy makes nothing block.
+            (
+                Verdict::Pass,
+                vec![FindingWeight {
+                    is_trusted: true,
+                    ..unproven
+                }],
+                vec![yes],
+                JudgeVerdict::CriticalHalt,
+            ),
+            (
+                Verdict::Pass,
+                vec![FindingWeight {
+                    is_trusted: true,
+                    ..waived
+                }],
+                vec![yes],
+                JudgeVerdict::Pass,
+            ),
         ] {
-            let found = verdict(Outcome::Reviewed, true, said, findings.clone(), &judged(&criteria));
+            let found = verdict(
+                Outcome::Reviewed,
+                true,
+                said,
+                findings.clone(),
+                &judged(&criteria),
+            );
             assert_eq!(found, Some(expected), "{said:?} {findings:?} {criteria:?}");
         }
     }
@@ -109,7 +169,13 @@ mod tests {
             (Outcome::NothingToReview, true),
             (Outcome::Cancelled, true),
         ] {
-            let found = verdict(outcome, complete, Verdict::Block, critical, &judged(&[Some(true)]));
+            let found = verdict(
+                outcome,
+                complete,
+                Verdict::Block,
+                critical,
+                &judged(&[Some(true)]),
+            );
             assert_eq!(found, None, "{outcome:?}");
         }
     }

@@ -1,5 +1,5 @@
-//! The answer of a tool: an object for programs and a short text for the agent. After a failure, the text keeps the
-//! agent from repeating the same call.
+//! The answer of a tool: an object for programs and a short text for the agent. After a failure,
+//! the text keeps the agent from repeating the same call.
 
 use crate::ai::Retry;
 use crate::error::{Error, Kind};
@@ -24,7 +24,11 @@ pub(super) struct ToolAnswer {
 impl ToolAnswer {
     /// Creates a successful answer.
     pub(super) fn new(content: Map<String, Value>, text: impl Into<String>) -> Self {
-        Self { content, text: text.into(), is_error: false }
+        Self {
+            content,
+            text: text.into(),
+            is_error: false,
+        }
     }
 
     /// Creates the answer to a call that failed.
@@ -33,8 +37,12 @@ impl ToolAnswer {
         let message = e.on_one_line();
         let hint = (!e.for_agents.is_empty()).then(|| e.for_agents.join("; "));
         let again = match retryable {
-            true => "A later retry may succeed. Do not call this tool in a loop: retry once, then report to the user.",
-            false => "Do not call this tool again with the same arguments: the answer would be the same.",
+            true => {
+                "A later retry may succeed. Do not call this tool in a loop: retry once, then report to the user."
+            }
+            false => {
+                "Do not call this tool again with the same arguments: the answer would be the same."
+            }
         };
         let mut text = format!("error: {message}\n");
         if let Some(hint) = &hint {
@@ -49,7 +57,11 @@ impl ToolAnswer {
             message: inert(&message),
             hint: hint.as_deref().map(inert),
         };
-        Self { content: object(wire::value(&content)), text, is_error: true }
+        Self {
+            content: object(wire::value(&content)),
+            text,
+            is_error: true,
+        }
     }
 
     /// Creates the answer to a call that failed by a defect of this program.
@@ -68,7 +80,11 @@ impl ToolAnswer {
             text.push_str("\n[the rest is in the structured content]\n");
         }
         let content = vec![ContentBlock::text(text.trim_end())];
-        let mut result = if self.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+        let mut result = if self.is_error {
+            CallToolResult::error(content)
+        } else {
+            CallToolResult::success(content)
+        };
         result.structured_content = Some(Value::Object(self.content));
         result
     }
@@ -87,11 +103,19 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Marks an answer as an incomplete review and states whether a retry can help. Returns the text of the answer with
-/// that notice. Blocking findings come first: they block also if other parts of the review are missing.
-pub(super) fn partly(retry: Retry, blocks: bool, content: &mut Map<String, Value>, text: &str) -> String {
+/// Marks an answer as an incomplete review and states whether a retry can help. Returns the text of
+/// the answer with that notice. Blocking findings come first: they block also if other parts of the
+/// review are missing.
+pub(super) fn partly(
+    retry: Retry,
+    blocks: bool,
+    content: &mut Map<String, Value>,
+    text: &str,
+) -> String {
     if blocks {
-        content.entry("status").or_insert_with(|| "needs_changes".into());
+        content
+            .entry("status")
+            .or_insert_with(|| "needs_changes".into());
     } else {
         content.insert("status".to_owned(), "incomplete".into());
     }
@@ -105,7 +129,9 @@ pub(super) fn partly(retry: Retry, blocks: bool, content: &mut Map<String, Value
              was reviewed. {again} {stop}\n"
         ),
         false => {
-            format!("INCOMPLETE: not everything was reviewed, so this is not an approval. {again} {stop}\n{text}\n")
+            format!(
+                "INCOMPLETE: not everything was reviewed, so this is not an approval. {again} {stop}\n{text}\n"
+            )
         }
     }
 }
@@ -117,11 +143,20 @@ mod tests {
 
     #[test]
     fn what_is_missing_hides_no_block() {
-        let retry = Retry { retryable: false, after: None };
+        let retry = Retry {
+            retryable: false,
+            after: None,
+        };
         let mut content = object(json!({"status": "needs_changes"}));
         let text = partly(retry, true, &mut content, "F1 major\n");
-        assert_eq!((&content["status"], &content["retryable"]), (&json!("needs_changes"), &json!(false)));
-        assert!(text.starts_with("BLOCKED") && text.find("F1") < text.find("INCOMPLETE"), "{text}");
+        assert_eq!(
+            (&content["status"], &content["retryable"]),
+            (&json!("needs_changes"), &json!(false))
+        );
+        assert!(
+            text.starts_with("BLOCKED") && text.find("F1") < text.find("INCOMPLETE"),
+            "{text}"
+        );
         let mut content = object(json!({"status": "pending"}));
         assert!(partly(retry, false, &mut content, "F1 minor\n").starts_with("INCOMPLETE"));
         assert_eq!(content["status"], "incomplete");
@@ -131,16 +166,45 @@ mod tests {
     #[track_caller]
     fn agree(content: &Map<String, Value>, text: &str) {
         let said = format!("{content:?}: {text}");
-        let (again, after) = (content["retryable"] == true, content["retry_after_s"].as_u64());
+        let (again, after) = (
+            content["retryable"] == true,
+            content["retry_after_s"].as_u64(),
+        );
         assert!(again || after.is_none(), "{said}");
-        assert_eq!(text.contains("A retry will not succeed") || text.contains("would be the same"), !again, "{said}");
-        assert_eq!(text.contains("A retry may succeed after "), after.is_some(), "{said}");
-        assert_eq!(text.contains("A later retry may succeed"), again && after.is_none(), "{said}");
-        assert!(after.is_none_or(|s| text.contains(&format!(" {s} s, not earlier"))), "{said}");
+        assert_eq!(
+            text.contains("A retry will not succeed") || text.contains("would be the same"),
+            !again,
+            "{said}"
+        );
+        assert_eq!(
+            text.contains("A retry may succeed after "),
+            after.is_some(),
+            "{said}"
+        );
+        assert_eq!(
+            text.contains("A later retry may succeed"),
+            again && after.is_none(),
+            "{said}"
+        );
+        assert!(
+            after.is_none_or(|s| text.contains(&format!(" {s} s, not earlier"))),
+            "{said}"
+        );
         let error = content["status"] == "error";
-        assert!(text.contains("Do not call this tool in a loop") || error && !again, "{said}");
-        assert_eq!(text.starts_with("BLOCKED"), content["status"] == "needs_changes", "{said}");
-        assert_eq!(text.starts_with("INCOMPLETE"), content["status"] == "incomplete", "{said}");
+        assert!(
+            text.contains("Do not call this tool in a loop") || error && !again,
+            "{said}"
+        );
+        assert_eq!(
+            text.starts_with("BLOCKED"),
+            content["status"] == "needs_changes",
+            "{said}"
+        );
+        assert_eq!(
+            text.starts_with("INCOMPLETE"),
+            content["status"] == "incomplete",
+            "{said}"
+        );
         assert_eq!(text.starts_with("error"), error, "{said}");
     }
 
@@ -149,12 +213,35 @@ mod tests {
         use crate::ai::Setback;
         use crate::ai::ask::Cause::*;
         use std::time::Duration;
-        let all = [Setup, Unreachable, Refused, TooLarge, CutOff, Declined, Malformed, TimedOut, Stopped, Limit];
-        let afters = [None, Some(Duration::from_millis(1500)), Some(Duration::from_secs(3600))];
+        let all = [
+            Setup,
+            Unreachable,
+            Refused,
+            TooLarge,
+            CutOff,
+            Declined,
+            Malformed,
+            TimedOut,
+            Stopped,
+            Limit,
+        ];
+        let afters = [
+            None,
+            Some(Duration::from_millis(1500)),
+            Some(Duration::from_secs(3600)),
+        ];
         for cause in all {
             for retry_after in afters {
-                let setback = Setback { backend: "b".to_owned(), cause, retry_after };
-                for setbacks in [vec![setback.clone()], Vec::new(), vec![setback.clone(), setback.clone()]] {
+                let setback = Setback {
+                    backend: "b".to_owned(),
+                    cause,
+                    retry_after,
+                };
+                for setbacks in [
+                    vec![setback.clone()],
+                    Vec::new(),
+                    vec![setback.clone(), setback.clone()],
+                ] {
                     let retry = Retry::of(&setbacks);
                     for blocks in [false, true] {
                         let mut content = Map::new();
@@ -168,10 +255,18 @@ mod tests {
                     Refused => retry_after.is_some(),
                     Setup | TooLarge | Declined | Stopped | Limit => false,
                 };
-                assert_eq!(Retry::of(&[setback]).retryable, expected, "{cause:?} {retry_after:?}");
+                assert_eq!(
+                    Retry::of(&[setback]).retryable,
+                    expected,
+                    "{cause:?} {retry_after:?}"
+                );
             }
         }
-        for e in [Error::usage("x"), Error::incomplete("x").hint("y"), Error::usage("x").hint_person("z")] {
+        for e in [
+            Error::usage("x"),
+            Error::incomplete("x").hint("y"),
+            Error::usage("x").hint_person("z"),
+        ] {
             let answer = ToolAnswer::error(&e);
             agree(&answer.content, &answer.text);
         }
@@ -179,7 +274,9 @@ mod tests {
 
     #[test]
     fn hints_for_people_are_not_told_to_agents() {
-        let error = Error::usage("x").hint_person("claude-reviewer history").hint_agent("get_review_history");
+        let error = Error::usage("x")
+            .hint_person("claude-reviewer history")
+            .hint_agent("get_review_history");
         let answer = ToolAnswer::error(&error.hint("both"));
         assert_eq!(answer.content["hint"], "get_review_history; both");
         assert!(!answer.text.contains("claude-reviewer"), "{}", answer.text);
@@ -190,10 +287,18 @@ mod tests {
         let answer = ToolAnswer::error(&Error::usage("no \u{1b}[31mrepository").hint("git init"));
         assert_eq!(answer.content["status"], "error");
         assert_eq!(answer.content["retryable"], false);
-        assert!(!answer.content["message"].as_str().unwrap().contains('\u{1b}'));
+        assert!(
+            !answer.content["message"]
+                .as_str()
+                .unwrap()
+                .contains('\u{1b}')
+        );
         let result = answer.into_result();
         assert_eq!(result.is_error, Some(true));
         let text = serde_json::to_string(&result.content).unwrap();
-        assert!(text.contains("again with the same arguments") && !text.contains("\\u001b"), "{text}");
+        assert!(
+            text.contains("again with the same arguments") && !text.contains("\\u001b"),
+            "{text}"
+        );
     }
 }

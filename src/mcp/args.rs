@@ -1,5 +1,5 @@
-//! Arguments of tools. One table defines them; both the schema that clients see and the validation of calls derive
-//! from it.
+//! Arguments of tools. One table defines them; both the schema that clients see and the validation
+//! of calls derive from it.
 
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,8 @@ pub(super) enum ArgType {
         most: usize,
         bytes: usize,
     },
-    /// A list of some of these values. The schema lists `of`; the values of `also` are accepted too.
+    /// A list of some of these values. The schema lists `of`; the values of `also` are accepted
+    /// too.
     Choices {
         of: &'static [&'static str],
         also: fn(&str) -> bool,
@@ -74,8 +75,11 @@ impl GivenArgs {
         for (name, value) in sent {
             let Some(arg) = args.iter().find(|a| a.name == name) else {
                 let names: Vec<_> = args.iter().map(|a| a.name).collect();
-                let takes =
-                    if names.is_empty() { "none are taken".to_owned() } else { format!("known: {}", names.join(", ")) };
+                let takes = if names.is_empty() {
+                    "none are taken".to_owned()
+                } else {
+                    format!("known: {}", names.join(", "))
+                };
                 wrong.get_or_insert(format!("unknown argument {}; {takes}", shown(&name)));
                 continue;
             };
@@ -93,7 +97,9 @@ impl GivenArgs {
             }
         }
         let wrong = wrong.or_else(|| {
-            let missing = args.iter().find(|a| a.required && !given.values.contains_key(a.name))?;
+            let missing = args
+                .iter()
+                .find(|a| a.required && !given.values.contains_key(a.name))?;
             Some(format!("{} is missing: {}", missing.name, missing.about))
         });
         match wrong {
@@ -115,7 +121,8 @@ impl GivenArgs {
     /// Returns a list of texts; empty if it was not sent.
     pub(super) fn texts(&self, name: &str) -> Vec<&str> {
         let list = self.values.get(name).and_then(Value::as_array);
-        list.map(|l| l.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
+        list.map(|l| l.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default()
     }
 
     /// Returns a number argument.
@@ -131,7 +138,12 @@ impl GivenArgs {
 
 /// Returns a value as an integer; accepts `5.0`.
 fn whole(value: &Value) -> Option<i64> {
-    value.as_i64().or_else(|| value.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 1e15).map(|f| f as i64))
+    value.as_i64().or_else(|| {
+        value
+            .as_f64()
+            .filter(|f| f.fract() == 0.0 && f.abs() < 1e15)
+            .map(|f| f as i64)
+    })
 }
 
 /// Returns untrusted text, shortened for a message.
@@ -147,7 +159,9 @@ impl ArgType {
         match self {
             Self::Text(most) => match value.as_str() {
                 None => Err("a string".to_owned()),
-                Some(s) if s.len() > most => Err(format!("at most {most} bytes long; it has {}", s.len())),
+                Some(s) if s.len() > most => {
+                    Err(format!("at most {most} bytes long; it has {}", s.len()))
+                }
                 Some(_) => Ok(()),
             },
             Self::Choice { of, .. } => match value.as_str() {
@@ -160,21 +174,38 @@ impl ArgType {
                 if list.len() > most {
                     return Err(format!("a list of at most {most}; it has {}", list.len()));
                 }
-                match list.iter().position(|v| v.as_str().is_none_or(|s| s.len() > bytes)) {
-                    Some(at) => Err(format!("a list of strings of at most {bytes} bytes each; item {at} is not")),
+                match list
+                    .iter()
+                    .position(|v| v.as_str().is_none_or(|s| s.len() > bytes))
+                {
+                    Some(at) => Err(format!(
+                        "a list of strings of at most {bytes} bytes each; item {at} is not"
+                    )),
                     None => Ok(()),
                 }
             }
             Self::Choices { of, also } => {
-                let list = value.as_array().ok_or_else(|| format!("a list, of {}", of.join(", ")))?;
+                let list = value
+                    .as_array()
+                    .ok_or_else(|| format!("a list, of {}", of.join(", ")))?;
                 for v in list {
                     match v.as_str() {
                         Some(s) if of.contains(&s) || also(s) => {}
-                        Some(s) => return Err(format!("a list of {}; one item is {}", of.join(", "), shown(s))),
+                        Some(s) => {
+                            return Err(format!(
+                                "a list of {}; one item is {}",
+                                of.join(", "),
+                                shown(s)
+                            ));
+                        }
                         None => return Err(format!("a list of strings, of {}", of.join(", "))),
                     }
                 }
-                if list.len() > 64 { Err("a list of at most 64".to_owned()) } else { Ok(()) }
+                if list.len() > 64 {
+                    Err("a list of at most 64".to_owned())
+                } else {
+                    Ok(())
+                }
             }
             Self::Number { from, to, .. } => match whole(value) {
                 Some(n) if (from..=to).contains(&n) => Ok(()),
@@ -192,11 +223,16 @@ impl ArgType {
         match self {
             Self::Text(most) => json!({"type": "string", "maxLength": most}),
             Self::Choice { of, default: None } => json!({"type": "string", "enum": of}),
-            Self::Choice { of, default: Some(d) } => json!({"type": "string", "enum": of, "default": d}),
+            Self::Choice {
+                of,
+                default: Some(d),
+            } => json!({"type": "string", "enum": of, "default": d}),
             Self::Texts { most, bytes } => {
                 json!({"type": "array", "items": {"type": "string", "maxLength": bytes}, "maxItems": most})
             }
-            Self::Choices { of, .. } => json!({"type": "array", "items": {"type": "string", "enum": of}}),
+            Self::Choices { of, .. } => {
+                json!({"type": "array", "items": {"type": "string", "enum": of}})
+            }
             Self::Number { from, to, default } => {
                 json!({"type": "integer", "minimum": from, "maximum": to, "default": default})
             }
@@ -231,19 +267,43 @@ mod tests {
     use super::*;
 
     const ARGS: &[Arg] = &[
-        Arg { name: "code", about: "the text to review", kind: ArgType::Text(8), required: true },
-        Arg { name: "n", about: "how many", kind: ArgType::Number { from: 1, to: 9, default: 5 }, required: false },
+        Arg {
+            name: "code",
+            about: "the text to review",
+            kind: ArgType::Text(8),
+            required: true,
+        },
+        Arg {
+            name: "n",
+            about: "how many",
+            kind: ArgType::Number {
+                from: 1,
+                to: 9,
+                default: 5,
+            },
+            required: false,
+        },
         Arg {
             name: "how",
             about: "how",
-            kind: ArgType::Choice { of: &["quick", "thorough"], default: Some("quick") },
+            kind: ArgType::Choice {
+                of: &["quick", "thorough"],
+                default: Some("quick"),
+            },
             required: false,
         },
-        Arg { name: "list", about: "list", kind: ArgType::Texts { most: 2, bytes: 3 }, required: false },
+        Arg {
+            name: "list",
+            about: "list",
+            kind: ArgType::Texts { most: 2, bytes: 3 },
+            required: false,
+        },
     ];
 
     fn check(value: Value) -> Result<GivenArgs, String> {
-        let Value::Object(map) = value else { panic!("an object") };
+        let Value::Object(map) = value else {
+            panic!("an object")
+        };
         GivenArgs::check(ARGS, map).map_err(|u| u.why)
     }
 
@@ -253,31 +313,60 @@ mod tests {
             (json!({}), "code is missing: the text to review"),
             (json!({"code": null}), "code is missing"),
             (json!({"code": 1}), "code must be a string"),
-            (json!({"code": "123456789"}), "code must be at most 8 bytes long; it has 9"),
-            (json!({"code": "x", "cod": 1}), "unknown argument \"cod\"; known: code, n, how, list"),
-            (json!({"code": "x", "n": 0}), "n must be a whole number from 1 to 9"),
+            (
+                json!({"code": "123456789"}),
+                "code must be at most 8 bytes long; it has 9",
+            ),
+            (
+                json!({"code": "x", "cod": 1}),
+                "unknown argument \"cod\"; known: code, n, how, list",
+            ),
+            (
+                json!({"code": "x", "n": 0}),
+                "n must be a whole number from 1 to 9",
+            ),
             (json!({"code": "x", "n": 1.5}), "n must be a whole number"),
             (json!({"code": "x", "n": "3"}), "n must be a whole number"),
-            (json!({"code": "x", "how": "deep"}), "how must be one of quick, thorough; it is \"deep\""),
-            (json!({"code": "x", "how": ["quick"]}), "how must be a string"),
+            (
+                json!({"code": "x", "how": "deep"}),
+                "how must be one of quick, thorough; it is \"deep\"",
+            ),
+            (
+                json!({"code": "x", "how": ["quick"]}),
+                "how must be a string",
+            ),
             (json!({"code": "x", "list": "a"}), "list must be a list"),
-            (json!({"code": "x", "list": ["a", 1]}), "list must be a list of strings of at most 3 bytes each; item 1"),
-            (json!({"code": "x", "list": ["a", "b", "c"]}), "list must be a list of at most 2"),
+            (
+                json!({"code": "x", "list": ["a", 1]}),
+                "list must be a list of strings of at most 3 bytes each; item 1",
+            ),
+            (
+                json!({"code": "x", "list": ["a", "b", "c"]}),
+                "list must be a list of at most 2",
+            ),
         ] {
             let said = check(value.clone()).unwrap_err();
             assert!(said.starts_with(says), "{value}: {said}");
         }
         let given = check(json!({"code": "x", "n": 3.0, "how": null, "list": ["a"]})).unwrap();
-        assert_eq!((given.text("code"), given.number("n"), given.text("how")), (Some("x"), Some(3), None));
+        assert_eq!(
+            (given.text("code"), given.number("n"), given.text("how")),
+            (Some("x"), Some(3), None)
+        );
         assert_eq!(given.texts("list"), ["a"]);
     }
 
     #[test]
     fn what_fits_is_known_where_something_else_does_not() {
-        let Value::Object(sent) = json!({"n": 0, "how": "quick", "x": 1, "list": null}) else { unreachable!() };
+        let Value::Object(sent) = json!({"n": 0, "how": "quick", "x": 1, "list": null}) else {
+            unreachable!()
+        };
         let Unfit { why, given } = GivenArgs::check(ARGS, sent).unwrap_err();
         assert!(why.starts_with("n must be"), "{why}");
-        assert_eq!((given.text("how"), given.number("n")), (Some("quick"), None));
+        assert_eq!(
+            (given.text("how"), given.number("n")),
+            (Some("quick"), None)
+        );
         assert!(given.is_spoilt("n") && !given.is_spoilt("how") && !given.is_spoilt("list"));
     }
 
@@ -288,7 +377,13 @@ mod tests {
         assert_eq!(schema["additionalProperties"], json!(false));
         assert_eq!(schema["properties"]["how"]["default"], json!("quick"));
         assert_eq!(schema["properties"]["n"]["type"], json!("integer"));
-        assert!(schema["properties"].as_object().unwrap().values().all(|p| p["description"].is_string()));
+        assert!(
+            schema["properties"]
+                .as_object()
+                .unwrap()
+                .values()
+                .all(|p| p["description"].is_string())
+        );
         assert!(!schema.to_string().contains("\"format\""));
     }
 }

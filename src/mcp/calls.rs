@@ -24,7 +24,11 @@ pub(super) struct Calls {
 
 impl Default for Calls {
     fn default() -> Self {
-        Self { inner: Mutex::default(), changed: Notify::new(), turns: Semaphore::new(AT_ONCE) }
+        Self {
+            inner: Mutex::default(),
+            changed: Notify::new(),
+            turns: Semaphore::new(AT_ONCE),
+        }
     }
 }
 
@@ -70,7 +74,14 @@ impl Calls {
             return Err(Refused::Busy);
         }
         inner.bytes += bytes;
-        inner.open.insert(id.clone(), Open { bytes, is_call, cancelled: false });
+        inner.open.insert(
+            id.clone(),
+            Open {
+                bytes,
+                is_call,
+                cancelled: false,
+            },
+        );
         Ok(())
     }
 
@@ -92,7 +103,9 @@ impl Calls {
     /// Handles a cancellation: no answer will be sent. A call stays open until its run has ended.
     pub(super) fn cancel(&self, id: &RequestId) {
         let mut inner = self.inner();
-        let Some(open) = inner.open.get_mut(id) else { return };
+        let Some(open) = inner.open.get_mut(id) else {
+            return;
+        };
         open.cancelled = true;
         let is_call = open.is_call;
         drop(inner);
@@ -109,8 +122,8 @@ impl Calls {
         }
     }
 
-    /// Registers a run that `stop` stops until the guard is dropped. After `stop` was called, a new run is stopped at
-    /// once.
+    /// Registers a run that `stop` stops until the guard is dropped. After `stop` was called, a new
+    /// run is stopped at once.
     pub(super) fn run(self: &Arc<Self>) -> Running {
         let stop = Stop::default();
         let mut inner = self.inner();
@@ -121,7 +134,11 @@ impl Calls {
             stop.now(signal);
         }
         drop(inner);
-        Running { calls: Arc::clone(self), key, stop }
+        Running {
+            calls: Arc::clone(self),
+            key,
+            stop,
+        }
     }
 
     /// Stops all current and later runs. Returns the time of the first stop.
@@ -222,14 +239,21 @@ mod tests {
         calls.cancel(&id(1));
         assert_eq!(calls.begin(&id(1), 10, true), Ok(()));
         calls.ended(&id(1));
-        assert_eq!(calls.begin(&id(1), 10, true), Err(Refused::Taken), "its answer is still to be sent");
+        assert_eq!(
+            calls.begin(&id(1), 10, true),
+            Err(Refused::Taken),
+            "its answer is still to be sent"
+        );
     }
 
     #[test]
     fn what_open_requests_hold_is_bounded() {
         let calls = Calls::default();
         assert_eq!(calls.begin(&id(1), MOST_BYTES / 2, false), Ok(()));
-        assert_eq!(calls.begin(&id(2), MOST_BYTES / 2 + 1, false), Err(Refused::Busy));
+        assert_eq!(
+            calls.begin(&id(2), MOST_BYTES / 2 + 1, false),
+            Err(Refused::Busy)
+        );
         for n in 2..=MOST as i64 {
             assert_eq!(calls.begin(&id(n), 1, false), Ok(()), "{n}");
         }

@@ -1,8 +1,9 @@
-//! The paths that a client may name: every path in an argument must lie below a served folder, after links, `..` and
-//! `.git` files are resolved.
+//! The paths that a client may name: every path in an argument must lie below a served folder,
+//! after links, `..` and `.git` files are resolved.
 //!
-//! Paths are resolved before they are used. This module reads no contents, except the two small files that identify a
-//! linked worktree. An error never reveals whether a path outside the served folders exists.
+//! Paths are resolved before they are used. This module reads no contents, except the two small
+//! files that identify a linked worktree. An error never reveals whether a path outside the served
+//! folders exists.
 
 use crate::ai::context::MAX_DOCUMENT;
 use crate::ai::redact::is_sensitive;
@@ -26,14 +27,16 @@ const MOST_OBJECT_FOLDERS: usize = 64;
 pub(super) struct Fence {
     /// Canonical paths. Relative paths of arguments start at the first one.
     roots: Vec<PathBuf>,
-    /// The operator named the folder, or it is a repository. The folders of a client can only narrow it.
+    /// The operator named the folder, or it is a repository. The folders of a client can only
+    /// narrow it.
     is_bound: bool,
     /// The home folder. A client cannot widen the fence to it.
     home: Option<PathBuf>,
 }
 
-/// A validated working folder of a call. The repository around it, if any, lies inside the fence and uses no objects
-/// from outside. Only a [`Fence`] creates one, and every repository that is opened for a client goes through it.
+/// A validated working folder of a call. The repository around it, if any, lies inside the fence
+/// and uses no objects from outside. Only a [`Fence`] creates one, and every repository that is
+/// opened for a client goes through it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Served {
     dir: PathBuf,
@@ -52,9 +55,13 @@ impl Served {
         self.top.is_some()
     }
 
-    /// Returns the default working folder: the top of the worktree, or the folder itself outside a repository.
+    /// Returns the default working folder: the top of the worktree, or the folder itself outside a
+    /// repository.
     pub(super) fn whole(self) -> Self {
-        Self { dir: self.top.clone().unwrap_or(self.dir), ..self }
+        Self {
+            dir: self.top.clone().unwrap_or(self.dir),
+            ..self
+        }
     }
 }
 
@@ -65,22 +72,34 @@ impl Fence {
     ///
     /// The folder is not a directory.
     pub(super) fn new(root: Option<&Path>, dir: &Path, env: &Env) -> Result<Self> {
-        let bound = root.map(|r| dir.join(r)).or_else(|| worktree_around(dir, env));
+        let bound = root
+            .map(|r| dir.join(r))
+            .or_else(|| worktree_around(dir, env));
         let is_bound = bound.is_some();
         let path = bound.unwrap_or_else(|| dir.to_owned());
         let root = path.canonicalize().ok().filter(|p| p.is_dir());
-        let root = root.ok_or_else(|| Error::usage(format!("cannot serve {}: not a directory", path.display())))?;
-        let home = env.os("HOME").map(PathBuf::from).and_then(|h| h.canonicalize().ok());
-        Ok(Self { roots: vec![root], is_bound, home })
+        let root = root.ok_or_else(|| {
+            Error::usage(format!("cannot serve {}: not a directory", path.display()))
+        })?;
+        let home = env
+            .os("HOME")
+            .map(PathBuf::from)
+            .and_then(|h| h.canonicalize().ok());
+        Ok(Self {
+            roots: vec![root],
+            is_bound,
+            home,
+        })
     }
 
-    /// Returns the fence for the folders that a client names. They narrow a folder that the operator named, or a
-    /// repository. Otherwise they replace the folder. Folders that do not exist are ignored.
+    /// Returns the fence for the folders that a client names. They narrow a folder that the
+    /// operator named, or a repository. Otherwise they replace the folder. Folders that do not
+    /// exist are ignored.
     ///
     /// # Errors
     ///
-    /// None of the folders is allowed: they do not lie below the served folder, or, where they replace it, they
-    /// contain the home folder.
+    /// None of the folders is allowed: they do not lie below the served folder, or, where they
+    /// replace it, they contain the home folder.
     pub(super) fn narrowed(&self, uris: &[String]) -> Result<Self> {
         let theirs: Vec<PathBuf> = uris.iter().filter_map(|u| folder_of(u)).collect();
         if theirs.is_empty() {
@@ -91,10 +110,12 @@ impl Fence {
         for root in theirs {
             let kept = match self.is_bound {
                 false => Some(root).filter(|r| !self.is_too_wide(r)),
-                true => self.roots.iter().find_map(|own| match (root.starts_with(own), own.starts_with(&root)) {
-                    (true, _) => Some(root.clone()),
-                    (_, true) => Some(own.clone()),
-                    _ => None,
+                true => self.roots.iter().find_map(|own| {
+                    match (root.starts_with(own), own.starts_with(&root)) {
+                        (true, _) => Some(root.clone()),
+                        (_, true) => Some(own.clone()),
+                        _ => None,
+                    }
                 }),
             };
             roots.extend(kept.filter(|k| !roots.contains(k)));
@@ -112,14 +133,17 @@ impl Fence {
         }
     }
 
-    /// Returns true if a folder is the root of the file system, or if it is or contains the home folder.
+    /// Returns true if a folder is the root of the file system, or if it is or contains the home
+    /// folder.
     fn is_too_wide(&self, folder: &Path) -> bool {
         folder.parent().is_none() || self.home.as_ref().is_some_and(|h| h.starts_with(folder))
     }
 
     /// Returns the folder at which relative paths start.
     pub(super) fn root(&self) -> &Path {
-        self.roots.first().map_or(Path::new("/nonexistent"), PathBuf::as_path)
+        self.roots
+            .first()
+            .map_or(Path::new("/nonexistent"), PathBuf::as_path)
     }
 
     fn holds(&self, path: &Path) -> bool {
@@ -133,23 +157,39 @@ impl Fence {
     /// The path is invalid, is missing, or leads outside the fence.
     pub(super) fn path(&self, text: &str, from: &Path) -> Result<PathBuf> {
         let path = plain(text)?;
-        let full = from.join(path).canonicalize().ok().filter(|p| self.holds(p));
+        let full = from
+            .join(path)
+            .canonicalize()
+            .ok()
+            .filter(|p| self.holds(p));
         full.ok_or_else(|| {
-            Error::usage(format!("{} is not below the folder that is served, or is not there", shown(text)))
-                .hint(format!("name something below {}", self.root().display()))
+            Error::usage(format!(
+                "{} is not below the folder that is served, or is not there",
+                shown(text)
+            ))
+            .hint(format!("name something below {}", self.root().display()))
         })
     }
 
-    /// Returns the default working folder: the repository around the first served folder, or that folder.
+    /// Returns the default working folder: the repository around the first served folder, or that
+    /// folder.
     ///
     /// # Errors
     ///
-    /// There is a repository, and it leads outside the fence. Its configuration and its policy are not read.
+    /// There is a repository, and it leads outside the fence. Its configuration and its policy are
+    /// not read.
     pub(super) fn home(&self, env: &Env) -> Result<Served> {
         // Search by file names only: opening a repository would read its alternates.
-        match self.root().ancestors().any(|a| a.join(".git").symlink_metadata().is_ok() || is_bare(a)) {
+        match self
+            .root()
+            .ancestors()
+            .any(|a| a.join(".git").symlink_metadata().is_ok() || is_bare(a))
+        {
             true => self.repository(None, env).map(Served::whole),
-            false => Ok(Served { dir: self.root().to_owned(), top: None }),
+            false => Ok(Served {
+                dir: self.root().to_owned(),
+                top: None,
+            }),
         }
     }
 
@@ -164,21 +204,31 @@ impl Fence {
             None => self.root().to_owned(),
         };
         if !dir.is_dir() {
-            return Err(Error::usage(format!("{} is not a directory", shown(text.unwrap_or("."))))
-                .hint("repository_path is the folder of a git repository"));
+            return Err(
+                Error::usage(format!("{} is not a directory", shown(text.unwrap_or("."))))
+                    .hint("repository_path is the folder of a git repository"),
+            );
         }
         if dir.ancestors().take_while(|a| self.holds(a)).any(is_bare) {
-            return Err(Error::usage(format!("{} lies in a bare repository", shown(text.unwrap_or("."))))
-                .hint("repository_path is the folder of a git repository that has a worktree"));
+            return Err(Error::usage(format!(
+                "{} lies in a bare repository",
+                shown(text.unwrap_or("."))
+            ))
+            .hint("repository_path is the folder of a git repository that has a worktree"));
         }
-        let around = dir.ancestors().take_while(|a| self.holds(a)).find(|a| a.join(".git").symlink_metadata().is_ok());
+        let around = dir
+            .ancestors()
+            .take_while(|a| self.holds(a))
+            .find(|a| a.join(".git").symlink_metadata().is_ok());
         let Some(top) = around else {
             return Err(Error::usage(format!(
                 "{} is not in a git repository that is served",
                 shown(text.unwrap_or("."))
             ))
             .hint("repository_path is the folder of a git repository")
-            .hint("`git init` makes one; the user can have another folder served (root of serve-mcp)"));
+            .hint(
+                "`git init` makes one; the user can have another folder served (root of serve-mcp)",
+            ));
         };
         let owned = self.owned(top).ok_or_else(|| leads_out(top))?;
         // Open it from the named folder, as the review does.
@@ -186,39 +236,59 @@ impl Fence {
         // The author of the repository controls `core.worktree`, so do not trust it.
         let real = repo.worktree().and_then(|w| w.canonicalize().ok());
         if real.as_deref() != Some(top) {
-            return Err(Error::usage(format!("the worktree of {} is another folder", top.display()))
-                .hint("`git config --unset core.worktree` in it"));
+            return Err(Error::usage(format!(
+                "the worktree of {} is another folder",
+                top.display()
+            ))
+            .hint("`git config --unset core.worktree` in it"));
         }
-        let opened = (repo.git_dir().canonicalize().ok(), repo.common_dir().canonicalize().ok());
+        let opened = (
+            repo.git_dir().canonicalize().ok(),
+            repo.common_dir().canonicalize().ok(),
+        );
         match opened == (Some(owned.dir), Some(owned.common)) {
             true => {
                 let top = top.to_owned();
-                Ok(Served { dir, top: Some(top) })
+                Ok(Served {
+                    dir,
+                    top: Some(top),
+                })
             }
             false => Err(leads_out(top)),
         }
     }
 
-    /// Returns the git folders of a repository if its `.git` is a folder inside the fence that uses no objects from
-    /// outside, or the file of a linked worktree that the main repository has registered. Otherwise `None`.
+    /// Returns the git folders of a repository if its `.git` is a folder inside the fence that uses
+    /// no objects from outside, or the file of a linked worktree that the main repository has
+    /// registered. Otherwise `None`.
     fn owned(&self, top: &Path) -> Option<Owned> {
-        let real = top.join(".git").canonicalize().ok().filter(|p| self.holds(p))?;
+        let real = top
+            .join(".git")
+            .canonicalize()
+            .ok()
+            .filter(|p| self.holds(p))?;
         let dir = match real.is_dir() {
             true => real,
             false => {
                 let text = small_file(&real)?;
-                let dir = top.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+                let dir = top
+                    .join(text.strip_prefix("gitdir:")?.trim())
+                    .canonicalize()
+                    .ok()?;
                 if !self.holds(&dir) {
-                    let registered = dir.parent().is_some_and(|p| p.file_name() == Some(OsStr::new("worktrees")));
+                    let registered = dir
+                        .parent()
+                        .is_some_and(|p| p.file_name() == Some(OsStr::new("worktrees")));
                     if !registered {
                         return None;
                     }
-                    let back = small_file(&dir.join("gitdir")).and_then(|t| dir.join(t.trim()).canonicalize().ok());
+                    let back = small_file(&dir.join("gitdir"))
+                        .and_then(|t| dir.join(t.trim()).canonicalize().ok());
                     if back.as_ref() != Some(&real) {
                         return None;
                     }
-                    // The owner of the main repository controls its alternates, and no part of that repository lies
-                    // inside the fence.
+                    // The owner of the main repository controls its alternates, and no part of that
+                    // repository lies inside the fence.
                     let common = common_of(&dir)?;
                     return Some(Owned { dir, common });
                 }
@@ -226,7 +296,9 @@ impl Fence {
             }
         };
         let common = common_of(&dir).filter(|c| self.holds(c))?;
-        let own = ["refs", "packed-refs"].iter().all(|n| self.holds_entry(&common.join(n)));
+        let own = ["refs", "packed-refs"]
+            .iter()
+            .all(|n| self.holds_entry(&common.join(n)));
         (own && self.holds_objects(&common.join("objects"))).then_some(Owned { dir, common })
     }
 
@@ -238,27 +310,41 @@ impl Fence {
         }
     }
 
-    /// Returns true if an object folder, the targets of the links in it, and all its alternates lie inside the fence.
-    /// Returns false if any of them cannot be checked.
+    /// Returns true if an object folder, the targets of the links in it, and all its alternates lie
+    /// inside the fence. Returns false if any of them cannot be checked.
     fn holds_objects(&self, objects: &Path) -> bool {
         let mut waiting = vec![objects.to_owned()];
         let mut seen: Vec<PathBuf> = Vec::new();
         while let Some(next) = waiting.pop() {
-            if next.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
-                // Git skips an alternate that does not exist. Its parent must lie inside the fence all the same.
-                if next.parent().and_then(|p| p.canonicalize().ok()).is_some_and(|p| self.holds(&p)) {
+            if next
+                .symlink_metadata()
+                .is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+            {
+                // Git skips an alternate that does not exist. Its parent must lie inside the fence
+                // all the same.
+                if next
+                    .parent()
+                    .and_then(|p| p.canonicalize().ok())
+                    .is_some_and(|p| self.holds(&p))
+                {
                     continue;
                 }
                 return false;
             }
-            let Ok(folder) = next.canonicalize() else { return false };
+            let Ok(folder) = next.canonicalize() else {
+                return false;
+            };
             if !self.holds(&folder) {
                 return false;
             }
             if seen.contains(&folder) {
                 continue;
             }
-            let Some(borrowed) = self.holds_links(&folder).then(|| alternates(&folder, objects)).flatten() else {
+            let Some(borrowed) = self
+                .holds_links(&folder)
+                .then(|| alternates(&folder, objects))
+                .flatten()
+            else {
                 return false;
             };
             seen.push(folder);
@@ -272,7 +358,9 @@ impl Fence {
 
     /// Returns true if no link in an object folder, or one level below it, leads outside the fence.
     fn holds_links(&self, objects: &Path) -> bool {
-        let Ok(entries) = objects.read_dir() else { return false };
+        let Ok(entries) = objects.read_dir() else {
+            return false;
+        };
         entries.into_iter().all(|entry| {
             let Ok(entry) = entry else { return false };
             let path = entry.path();
@@ -282,7 +370,9 @@ impl Fence {
             if !path.is_dir() {
                 return true;
             }
-            let Ok(below) = path.read_dir() else { return false };
+            let Ok(below) = path.read_dir() else {
+                return false;
+            };
             below.into_iter().all(|e| {
                 e.is_ok_and(|e| match e.file_type() {
                     Ok(kind) => !kind.is_symlink() || self.holds_entry(&e.path()),
@@ -292,27 +382,38 @@ impl Fence {
         })
     }
 
-    /// Returns the path of a document that a backend may get: a regular file inside the fence, within the size limit,
-    /// not a file of git, and without the name of a file of secrets.
+    /// Returns the path of a document that a backend may get: a regular file inside the fence,
+    /// within the size limit, not a file of git, and without the name of a file of secrets.
     ///
     /// # Errors
     ///
     /// The reason why the document is rejected.
     pub(super) fn document(&self, text: &str, from: &Path) -> Result<PathBuf> {
         let full = self.path(text, from)?;
-        let inside = self.roots.iter().find_map(|r| full.strip_prefix(r).ok()).unwrap_or(&full);
-        if inside.components().any(|c| matches!(c, Component::Normal(n) if n.eq_ignore_ascii_case(".git"))) {
+        let inside = self
+            .roots
+            .iter()
+            .find_map(|r| full.strip_prefix(r).ok())
+            .unwrap_or(&full);
+        if inside
+            .components()
+            .any(|c| matches!(c, Component::Normal(n) if n.eq_ignore_ascii_case(".git")))
+        {
             return Err(rejected(text, "belongs to git"));
         }
         let named = RepoPath::new(text.as_bytes().to_vec());
-        if is_sensitive(&RepoPath::new(inside.as_os_str().as_encoded_bytes().to_vec())) || is_sensitive(&named) {
+        if is_sensitive(&RepoPath::new(
+            inside.as_os_str().as_encoded_bytes().to_vec(),
+        )) || is_sensitive(&named)
+        {
             return Err(rejected(text, "holds secrets by its name"));
         }
         match full.symlink_metadata() {
             Ok(about) if !about.is_file() => Err(rejected(text, "is not a regular file")),
-            Ok(about) if about.len() > MAX_DOCUMENT as u64 => {
-                Err(rejected(text, &format!("is larger than {} KiB", MAX_DOCUMENT >> 10)))
-            }
+            Ok(about) if about.len() > MAX_DOCUMENT as u64 => Err(rejected(
+                text,
+                &format!("is larger than {} KiB", MAX_DOCUMENT >> 10),
+            )),
             Ok(_) => Ok(full),
             Err(_) => Err(rejected(text, "cannot be read")),
         }
@@ -321,16 +422,24 @@ impl Fence {
 
 /// Returns the top of the worktree around a folder.
 fn worktree_around(dir: &Path, env: &Env) -> Option<PathBuf> {
-    let top = Repo::find(dir, env).ok().flatten()?.worktree()?.canonicalize().ok()?;
-    // Ignore a `core.worktree` that does not contain `dir`: a repository's configuration must not choose the served
-    // folder.
+    let top = Repo::find(dir, env)
+        .ok()
+        .flatten()?
+        .worktree()?
+        .canonicalize()
+        .ok()?;
+    // Ignore a `core.worktree` that does not contain `dir`: a repository's configuration must not
+    // choose the served folder.
     dir.canonicalize().ok()?.starts_with(&top).then_some(top)
 }
 
 /// Returns the error for a repository with git folders outside the fence.
 fn leads_out(top: &Path) -> Error {
-    Error::usage(format!("the .git of {} leads out of the folder that is served", top.display()))
-        .hint("the user can have the folder served that holds both (root of serve-mcp)")
+    Error::usage(format!(
+        "the .git of {} leads out of the folder that is served",
+        top.display()
+    ))
+    .hint("the user can have the folder served that holds both (root of serve-mcp)")
 }
 
 /// Returns the error for a document that a backend may not get.
@@ -349,35 +458,47 @@ struct Owned {
 
 /// Returns true if a folder has the entries of a bare repository.
 fn is_bare(folder: &Path) -> bool {
-    ["HEAD", "objects", "refs"].iter().all(|n| folder.join(n).symlink_metadata().is_ok())
+    ["HEAD", "objects", "refs"]
+        .iter()
+        .all(|n| folder.join(n).symlink_metadata().is_ok())
 }
 
-/// Returns the git folder that all worktrees of a repository share; `None` if its `commondir` file is not plain.
+/// Returns the git folder that all worktrees of a repository share; `None` if its `commondir` file
+/// is not plain.
 fn common_of(dir: &Path) -> Option<PathBuf> {
     let file = dir.join("commondir");
-    if file.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+    if file
+        .symlink_metadata()
+        .is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+    {
         return Some(dir.to_owned());
     }
     let text = small_file(&file)?;
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let is_plain = line == line.trim() && !line.is_empty() && !line.chars().any(char::is_control);
-    is_plain.then(|| dir.join(line).canonicalize().ok()).flatten()
+    is_plain
+        .then(|| dir.join(line).canonicalize().ok())
+        .flatten()
 }
 
-/// Returns the alternates of an object folder. `None` if the list is too long or has lines other than plain paths: a
-/// comment or quotes could hide a path from one reader and show it to another.
+/// Returns the alternates of an object folder. `None` if the list is too long or has lines other
+/// than plain paths: a comment or quotes could hide a path from one reader and show it to another.
 ///
-/// Each relative path is resolved in two ways: from `folder`, as git does, and from `first`, the repository's own
-/// object folder, as gix does.
+/// Each relative path is resolved in two ways: from `folder`, as git does, and from `first`, the
+/// repository's own object folder, as gix does.
 fn alternates(folder: &Path, first: &Path) -> Option<Vec<PathBuf>> {
     let file = folder.join("info/alternates");
-    if file.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+    if file
+        .symlink_metadata()
+        .is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+    {
         return Some(Vec::new());
     }
     let text = small_file(&file).filter(|t| t.len() <= MOST)?;
     let mut all = Vec::new();
     for line in text.split('\n').filter(|l| !l.is_empty()) {
-        if line != line.trim() || line.starts_with(['#', '"']) || line.chars().any(char::is_control) {
+        if line != line.trim() || line.starts_with(['#', '"']) || line.chars().any(char::is_control)
+        {
             return None;
         }
         all.extend([folder.join(line), first.join(line)]);
@@ -403,7 +524,10 @@ fn plain(text: &str) -> Result<&Path> {
     } else {
         return Ok(path);
     };
-    Err(Error::usage(format!("{} is not an allowed path: {why}", shown(text))))
+    Err(Error::usage(format!(
+        "{} is not an allowed path: {why}",
+        shown(text)
+    )))
 }
 
 /// Validates the text of a revision: not an option, a list, a range, or a path in a tree.
@@ -416,7 +540,9 @@ pub(super) fn revision<'t>(name: &str, text: &'t str) -> Result<&'t str> {
         && text.len() <= MOST_OF_A_REVISION
         && !text.starts_with('-')
         && !text.contains("..")
-        && text.chars().all(|c| c.is_alphanumeric() || "._/-@{}^~#+=".contains(c));
+        && text
+            .chars()
+            .all(|c| c.is_alphanumeric() || "._/-@{}^~#+=".contains(c));
     if fine {
         return Ok(text);
     }
@@ -430,7 +556,10 @@ fn folder_of(uri: &str) -> Option<PathBuf> {
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
     let bytes = unescape(path.split(['?', '#']).next()?)?;
     let path = PathBuf::from(String::from_utf8(bytes).ok()?);
-    path.is_absolute().then(|| path.canonicalize().ok()).flatten().filter(|p| p.is_dir())
+    path.is_absolute()
+        .then(|| path.canonicalize().ok())
+        .flatten()
+        .filter(|p| p.is_dir())
 }
 
 /// Decodes the percent escapes of a URI.
@@ -447,13 +576,16 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
 }
 
 fn hex_digit(b: u8) -> Option<u8> {
-    char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok())
+    char::from(b)
+        .to_digit(16)
+        .and_then(|d| u8::try_from(d).ok())
 }
 
 /// Reads a small file; does not follow a link.
 fn small_file(path: &Path) -> Option<String> {
     use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     if !file.metadata().ok()?.is_file() {
         return None;
@@ -512,15 +644,31 @@ mod tests {
         }
         let outside = place.path("out").display().to_string();
         let long = "a/".repeat(600_000);
-        let bad =
-            ["", "/etc", "../out", "a/../../out", "a/..", "way", "way/secret.md", "~", "~root", "a\0b", "missing"];
+        let bad = [
+            "",
+            "/etc",
+            "../out",
+            "a/../../out",
+            "a/..",
+            "way",
+            "way/secret.md",
+            "~",
+            "~root",
+            "a\0b",
+            "missing",
+        ];
         for bad in bad.into_iter().chain([outside.as_str(), long.as_str()]) {
             let said = fence.path(bad, fence.root()).unwrap_err();
             assert!(said.message.len() < 300, "{}", said.message);
         }
         // Do not reveal whether a path outside the fence exists: both cases give the same error.
-        let [existing, missing] = ["way/secret.md", "way/nothing.md"]
-            .map(|p| fence.path(p, fence.root()).unwrap_err().message.replace(p, ""));
+        let [existing, missing] = ["way/secret.md", "way/nothing.md"].map(|p| {
+            fence
+                .path(p, fence.root())
+                .unwrap_err()
+                .message
+                .replace(p, "")
+        });
         assert_eq!(existing, missing);
     }
 
@@ -528,14 +676,20 @@ mod tests {
     fn a_document_is_a_small_regular_file_and_no_secret() {
         let place = TestFolders::new();
         let fence = place.fence();
-        for (name, size) in
-            [(".env", 1), (".env.production", 1), ("id_rsa", 1), ("large.md", MAX_DOCUMENT + 1), (".git/config", 1)]
-        {
+        for (name, size) in [
+            (".env", 1),
+            (".env.production", 1),
+            ("id_rsa", 1),
+            ("large.md", MAX_DOCUMENT + 1),
+            (".git/config", 1),
+        ] {
             std::fs::write(place.path(&format!("in/{name}")), vec![b'x'; size]).unwrap();
         }
         symlink(place.path("in/.env"), place.path("in/plain.md")).unwrap();
         symlink("/proc/self/environ", place.path("in/environ.md")).unwrap();
-        let made = std::process::Command::new("mkfifo").arg(place.path("in/pipe.md")).status();
+        let made = std::process::Command::new("mkfifo")
+            .arg(place.path("in/pipe.md"))
+            .status();
         assert!(made.unwrap().success());
         assert!(fence.document("a/doc.md", fence.root()).is_ok());
         for (name, why) in [
@@ -565,11 +719,23 @@ mod tests {
         std::fs::create_dir_all(&admin).unwrap();
         std::fs::write(tree.join(".git"), format!("gitdir: {}\n", admin.display())).unwrap();
         assert!(fence.owned(&tree).is_none());
-        std::fs::write(admin.join("gitdir"), format!("{}\n", place.path("in/other/.git").display())).unwrap();
+        std::fs::write(
+            admin.join("gitdir"),
+            format!("{}\n", place.path("in/other/.git").display()),
+        )
+        .unwrap();
         assert!(fence.owned(&tree).is_none());
-        std::fs::write(admin.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
+        std::fs::write(
+            admin.join("gitdir"),
+            format!("{}\n", tree.join(".git").display()),
+        )
+        .unwrap();
         assert!(fence.owned(&tree).is_some());
-        std::fs::write(tree.join(".git"), format!("gitdir: {}\n", place.path("out/repo/.git").display())).unwrap();
+        std::fs::write(
+            tree.join(".git"),
+            format!("gitdir: {}\n", place.path("out/repo/.git").display()),
+        )
+        .unwrap();
         assert!(fence.owned(&tree).is_none());
         std::fs::remove_file(tree.join(".git")).unwrap();
         symlink(place.path("out/repo/.git"), tree.join(".git")).unwrap();
@@ -578,7 +744,9 @@ mod tests {
 
     fn git(dir: &Path, args: &[&str]) {
         let mut git = std::process::Command::new("git");
-        git.args(["-c", "user.name=n", "-c", "user.email=e@example.com", "-C"]).arg(dir).args(args);
+        git.args(["-c", "user.name=n", "-c", "user.email=e@example.com", "-C"])
+            .arg(dir)
+            .args(args);
         assert!(git.status().unwrap().success(), "{args:?}");
     }
 
@@ -588,7 +756,10 @@ mod tests {
         std::fs::remove_dir(place.path("in/.git")).unwrap();
         for name in ["in/plain", "out/theirs"] {
             git(&place.path(""), &["init", "-q", name]);
-            git(&place.path(name), &["commit", "-q", "--allow-empty", "-m", "one"]);
+            git(
+                &place.path(name),
+                &["commit", "-q", "--allow-empty", "-m", "one"],
+            );
         }
         let (fence, theirs) = (place.fence(), place.path("out/theirs/.git"));
         (place, fence, theirs)
@@ -598,7 +769,11 @@ mod tests {
         match fence.repository(Some(folder), &Env::default()) {
             Ok(_) => false,
             Err(e) => {
-                assert!(e.message.contains("leads out of the folder that is served"), "{}", e.message);
+                assert!(
+                    e.message.contains("leads out of the folder that is served"),
+                    "{}",
+                    e.message
+                );
                 true
             }
         }
@@ -609,7 +784,11 @@ mod tests {
         type FolderPreparation = fn(&Path, &Path);
         let turns: [(&str, FolderPreparation); 10] = [
             ("alternates", |git, theirs| {
-                std::fs::write(git.join("objects/info/alternates"), format!("{}/objects\n", theirs.display())).unwrap();
+                std::fs::write(
+                    git.join("objects/info/alternates"),
+                    format!("{}/objects\n", theirs.display()),
+                )
+                .unwrap();
             }),
             ("relative alternates", |git, _| {
                 let list = "../../../../out/theirs/.git/objects\n";
@@ -617,16 +796,28 @@ mod tests {
             }),
             ("alternates of alternates", |git, theirs| {
                 std::fs::create_dir_all(git.join("more/info")).unwrap();
-                std::fs::write(git.join("more/info/alternates"), format!("{}/objects", theirs.display())).unwrap();
+                std::fs::write(
+                    git.join("more/info/alternates"),
+                    format!("{}/objects", theirs.display()),
+                )
+                .unwrap();
                 std::fs::write(git.join("objects/info/alternates"), "../more\n").unwrap();
             }),
-            ("alternates of alternates that count from the first", |git, _| {
-                std::fs::create_dir_all(git.join("a/b/c/d/info")).unwrap();
-                // Resolved from the second folder, this path lies inside the fence; resolved from the first, outside.
-                std::fs::write(git.join("a/b/c/d/info/alternates"), "../../../../out/theirs/.git/objects\n").unwrap();
-                std::fs::create_dir_all(git.join("out/theirs/.git/objects")).unwrap();
-                std::fs::write(git.join("objects/info/alternates"), "../a/b/c/d\n").unwrap();
-            }),
+            (
+                "alternates of alternates that count from the first",
+                |git, _| {
+                    std::fs::create_dir_all(git.join("a/b/c/d/info")).unwrap();
+                    // Resolved from the second folder, this path lies inside the fence; resolved
+                    // from the first, outside.
+                    std::fs::write(
+                        git.join("a/b/c/d/info/alternates"),
+                        "../../../../out/theirs/.git/objects\n",
+                    )
+                    .unwrap();
+                    std::fs::create_dir_all(git.join("out/theirs/.git/objects")).unwrap();
+                    std::fs::write(git.join("objects/info/alternates"), "../a/b/c/d\n").unwrap();
+                },
+            ),
             ("a quoted alternate", |git, _| {
                 std::fs::write(git.join("objects/info/alternates"), "\"../objects\"\n").unwrap();
             }),
@@ -656,7 +847,12 @@ mod tests {
             turn(&place.path("in/plain/.git"), &theirs);
             assert!(refused(&fence, "plain"), "{name}");
             // A call without an argument has the same result.
-            let own = Fence::new(Some(&place.path("in/plain")), &place.path(""), &Env::default()).unwrap();
+            let own = Fence::new(
+                Some(&place.path("in/plain")),
+                &place.path(""),
+                &Env::default(),
+            )
+            .unwrap();
             assert!(own.repository(None, &Env::default()).is_err(), "{name}");
         }
     }
@@ -666,8 +862,16 @@ mod tests {
         let (place, fence, theirs) = with_repositories();
         git(&place.path("in/plain"), &["init", "-q", "--bare", "bare"]);
         let objects = place.path("in/plain/bare/objects");
-        std::fs::write(objects.join("info/alternates"), format!("{}/objects\n", theirs.display())).unwrap();
-        assert!(fence.repository(Some("plain/bare"), &Env::default()).is_err());
+        std::fs::write(
+            objects.join("info/alternates"),
+            format!("{}/objects\n", theirs.display()),
+        )
+        .unwrap();
+        assert!(
+            fence
+                .repository(Some("plain/bare"), &Env::default())
+                .is_err()
+        );
     }
 
     #[test]
@@ -675,26 +879,59 @@ mod tests {
         let (place, fence, theirs) = with_repositories();
         let inside = place.path("in");
         git(&inside, &["clone", "-q", "--shared", "plain", "shared"]);
-        assert!(place.path("in/shared/.git/objects/info/alternates").is_file());
+        assert!(
+            place
+                .path("in/shared/.git/objects/info/alternates")
+                .is_file()
+        );
         assert!(!refused(&fence, "shared"));
-        git(&place.path("in/plain"), &["worktree", "add", "-q", "../beside"]);
+        git(
+            &place.path("in/plain"),
+            &["worktree", "add", "-q", "../beside"],
+        );
         assert!(!refused(&fence, "beside"));
-        git(&place.path("out"), &["clone", "-q", "--shared", "theirs", "clone"]);
+        git(
+            &place.path("out"),
+            &["clone", "-q", "--shared", "theirs", "clone"],
+        );
         let linked = place.path("in/linked").display().to_string();
-        git(&place.path("out/clone"), &["worktree", "add", "-q", &linked]);
+        git(
+            &place.path("out/clone"),
+            &["worktree", "add", "-q", &linked],
+        );
         assert!(!refused(&fence, "linked"));
         assert!(theirs.is_dir());
     }
 
     #[test]
     fn mcp_07_only_a_revision_is_one() {
-        for fine in ["HEAD", "HEAD~2", "HEAD^", "main@{upstream}", "feature/x", "v1.2", "1a2b3c4d", "größe"] {
+        for fine in [
+            "HEAD",
+            "HEAD~2",
+            "HEAD^",
+            "main@{upstream}",
+            "feature/x",
+            "v1.2",
+            "1a2b3c4d",
+            "größe",
+        ] {
             assert!(revision("commit_sha", fine).is_ok(), "{fine}");
         }
         let long = "a".repeat(MOST_OF_A_REVISION + 1);
-        for bad in
-            ["", "--output=/x", "-p", "HEAD;id", "HEAD id", "$(id)", "a..b", "HEAD:f", "a\nb", "`id`", "a\0", &long]
-        {
+        for bad in [
+            "",
+            "--output=/x",
+            "-p",
+            "HEAD;id",
+            "HEAD id",
+            "$(id)",
+            "a..b",
+            "HEAD:f",
+            "a\nb",
+            "`id`",
+            "a\0",
+            &long,
+        ] {
             assert!(revision("commit_sha", bad).is_err(), "{bad}");
         }
     }
@@ -703,15 +940,34 @@ mod tests {
     fn roots_of_a_client_narrow_what_the_operator_named() {
         let place = TestFolders::new();
         let fence = place.fence();
-        assert_eq!(roots(&fence, &[place.uri("in/a")]).unwrap(), [place.path("in/a")]);
+        assert_eq!(
+            roots(&fence, &[place.uri("in/a")]).unwrap(),
+            [place.path("in/a")]
+        );
         assert_eq!(roots(&fence, &[place.uri("")]).unwrap(), [place.path("in")]);
-        assert_eq!(roots(&fence, &["file:///".to_owned()]).unwrap(), [place.path("in")]);
+        assert_eq!(
+            roots(&fence, &["file:///".to_owned()]).unwrap(),
+            [place.path("in")]
+        );
         assert!(roots(&fence, &[place.uri("out")]).is_err());
-        assert_eq!(roots(&fence, &[place.uri("in/%61"), place.uri("in/a")]).unwrap(), [place.path("in/a")]);
-        for nothing in ["https://example.com/x", "file://relative", "file:///no/such/folder", "file://%zz", "x"] {
+        assert_eq!(
+            roots(&fence, &[place.uri("in/%61"), place.uri("in/a")]).unwrap(),
+            [place.path("in/a")]
+        );
+        for nothing in [
+            "https://example.com/x",
+            "file://relative",
+            "file:///no/such/folder",
+            "file://%zz",
+            "x",
+        ] {
             assert!(roots(&fence, &[nothing.to_owned()]).is_err(), "{nothing}");
             let two = [nothing.to_owned(), place.uri("in/a")];
-            assert_eq!(roots(&fence, &two).unwrap(), [place.path("in/a")], "{nothing}");
+            assert_eq!(
+                roots(&fence, &two).unwrap(),
+                [place.path("in/a")],
+                "{nothing}"
+            );
         }
         assert!(roots(&fence, &[]).is_err());
     }
@@ -724,27 +980,54 @@ mod tests {
     #[test]
     fn roots_of_a_client_never_widen_a_repository_that_was_found() {
         let place = TestFolders::new();
-        let git = std::process::Command::new("git").args(["init", "-q"]).arg(place.path("in/a")).status().unwrap();
+        let git = std::process::Command::new("git")
+            .args(["init", "-q"])
+            .arg(place.path("in/a"))
+            .status()
+            .unwrap();
         assert!(git.success());
-        let env = Env::from_pairs(place.path(""), [("HOME", place.path("out").into_os_string())]);
+        let env = Env::from_pairs(
+            place.path(""),
+            [("HOME", place.path("out").into_os_string())],
+        );
         let fence = Fence::new(None, &place.path("in/a/b"), &env).unwrap();
         assert_eq!(fence.roots, [place.path("in/a")]);
         for wide in ["file:///".to_owned(), place.uri(""), place.uri("in")] {
             assert_eq!(fence.narrowed(&[wide]).unwrap().roots, [place.path("in/a")]);
         }
         assert!(fence.narrowed(&[place.uri("out")]).is_err());
-        assert_eq!(fence.narrowed(&[place.uri("in/a/b")]).unwrap().roots, [place.path("in/a/b")]);
+        assert_eq!(
+            fence.narrowed(&[place.uri("in/a/b")]).unwrap().roots,
+            [place.path("in/a/b")]
+        );
     }
 
     #[test]
     fn where_nothing_was_named_or_found_a_client_may_not_open_everything() {
         let place = TestFolders::new();
         std::fs::create_dir_all(place.path("home/me/project")).unwrap();
-        let env = Env::from_pairs(place.path(""), [("HOME", place.path("home/me").into_os_string())]);
+        let env = Env::from_pairs(
+            place.path(""),
+            [("HOME", place.path("home/me").into_os_string())],
+        );
         let fence = Fence::new(None, &place.path("out"), &env).unwrap();
-        assert_eq!(fence.narrowed(&[place.uri("home/me/project")]).unwrap().roots, [place.path("home/me/project")]);
-        for wide in ["file:///".to_owned(), place.uri(""), place.uri("home"), place.uri("home/me")] {
-            assert!(fence.narrowed(std::slice::from_ref(&wide)).is_err(), "{wide}");
+        assert_eq!(
+            fence
+                .narrowed(&[place.uri("home/me/project")])
+                .unwrap()
+                .roots,
+            [place.path("home/me/project")]
+        );
+        for wide in [
+            "file:///".to_owned(),
+            place.uri(""),
+            place.uri("home"),
+            place.uri("home/me"),
+        ] {
+            assert!(
+                fence.narrowed(std::slice::from_ref(&wide)).is_err(),
+                "{wide}"
+            );
             let both = [wide, place.uri("in/a")];
             assert_eq!(fence.narrowed(&both).unwrap().roots, [place.path("in/a")]);
         }

@@ -1,9 +1,10 @@
 //! Input and output lines: one JSON-RPC message each, in bounded memory for any input.
 //!
-//! One thread reads standard input and one writes standard output; no other code writes there. An invalid message is
-//! rejected by its ID if the ID is readable. Without one, only a few rejections in a row are sent, because a client
-//! that sends garbage may answer every error with more garbage. Messages that are too large, too many at once, or
-//! that reuse an open ID are rejected here and never reach the server.
+//! One thread reads standard input and one writes standard output; no other code writes there. An
+//! invalid message is rejected by its ID if the ID is readable. Without one, only a few rejections
+//! in a row are sent, because a client that sends garbage may answer every error with more garbage.
+//! Messages that are too large, too many at once, or that reuse an open ID are rejected here and
+//! never reach the server.
 
 use super::batch::Batches;
 use super::calls::{Calls, Refused};
@@ -12,8 +13,8 @@ use super::scan::MessageScan;
 use crate::stop::Signal;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetMeta as _, NumberOrString,
-    ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetMeta as _,
+    NumberOrString, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
@@ -97,11 +98,15 @@ pub(super) fn open(
     let (gone_tx, gone) = watch::channel(false);
     let (done, written) = tokio::sync::oneshot::channel();
     let is_gone = gone_tx.clone();
-    std::thread::Builder::new().name("mcp-read".to_owned()).spawn(move || read(input, &to_server))?;
-    std::thread::Builder::new().name("mcp-write".to_owned()).spawn(move || {
-        write(output, to_client, &is_gone);
-        drop(done);
-    })?;
+    std::thread::Builder::new()
+        .name("mcp-read".to_owned())
+        .spawn(move || read(input, &to_server))?;
+    std::thread::Builder::new()
+        .name("mcp-write".to_owned())
+        .spawn(move || {
+            write(output, to_client, &is_gone);
+            drop(done);
+        })?;
     let lines = LineConnection {
         incoming,
         outgoing,
@@ -116,7 +121,13 @@ pub(super) fn open(
         begun: false,
         until: None,
     };
-    Ok((lines, ConnectionEnds { gone: gone_tx, written }))
+    Ok((
+        lines,
+        ConnectionEnds {
+            gone: gone_tx,
+            written,
+        },
+    ))
 }
 
 /// Reads lines until the input or the receiver is closed.
@@ -147,8 +158,11 @@ fn read(mut input: impl Read, to: &mpsc::Sender<InputLine>) {
             }
             let scan = std::mem::take(&mut scan);
             let whole = std::mem::take(&mut line);
-            let next =
-                if std::mem::take(&mut too_long) { InputLine::TooLong(scan) } else { InputLine::Whole(whole, scan) };
+            let next = if std::mem::take(&mut too_long) {
+                InputLine::TooLong(scan)
+            } else {
+                InputLine::Whole(whole, scan)
+            };
             if to.blocking_send(next).is_err() {
                 return;
             }
@@ -159,23 +173,30 @@ fn read(mut input: impl Read, to: &mpsc::Sender<InputLine>) {
 /// Writes lines until the channel or the output is closed.
 fn write(mut output: impl Write, mut from: mpsc::Receiver<Vec<u8>>, gone: &watch::Sender<bool>) {
     while let Some(line) = from.blocking_recv() {
-        if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+        if output
+            .write_all(&line)
+            .and_then(|()| output.flush())
+            .is_err()
+        {
             gone.send_replace(true);
             return;
         }
     }
 }
 
-/// Returns a message as a line. Control characters that a terminal would act on are escaped, as in every report.
+/// Returns a message as a line. Control characters that a terminal would act on are escaped, as in
+/// every report.
 fn line_of(message: &ServerJsonRpcMessage) -> Vec<u8> {
     let mut line = crate::wire::line(message).unwrap_or_default();
     line.push(b'\n');
     line
 }
 
-/// Returns a rejection as a line. JSON-RPC requires a null for an unknown ID; rmcp leaves the ID out.
+/// Returns a rejection as a line. JSON-RPC requires a null for an unknown ID; rmcp leaves the ID
+/// out.
 fn refusal(error: &ErrorData, id: Option<&RequestId>) -> Vec<u8> {
-    let mut line = crate::wire::line(&json!({"jsonrpc": "2.0", "id": id, "error": error})).unwrap_or_default();
+    let mut line =
+        crate::wire::line(&json!({"jsonrpc": "2.0", "id": id, "error": error})).unwrap_or_default();
     line.push(b'\n');
     line
 }
@@ -197,7 +218,10 @@ impl LineConnection {
                 return Taken::Refuse(id_of(&scan), ErrorData::invalid_request(why, None));
             }
         };
-        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes).trim_ascii();
+        let text = bytes
+            .strip_prefix(b"\xef\xbb\xbf")
+            .unwrap_or(&bytes)
+            .trim_ascii();
         if text.is_empty() {
             return Taken::Ignore("an empty line");
         }
@@ -232,7 +256,9 @@ impl LineConnection {
                 Taken::Message(message) => {
                     match message.as_ref() {
                         ClientJsonRpcMessage::Request(request) => open.push(request.id.clone()),
-                        ClientJsonRpcMessage::Notification(n) => cancelled.extend(cancels(&n.notification).cloned()),
+                        ClientJsonRpcMessage::Notification(n) => {
+                            cancelled.extend(cancels(&n.notification).cloned())
+                        }
                         _ => {}
                     }
                     self.waiting.push_back(*message);
@@ -265,7 +291,10 @@ impl LineConnection {
                     }
                     Err(Refused::Busy) => {
                         let why = "too many requests are open; wait for answers, then ask again";
-                        return Taken::Refuse(Some(request.id), ErrorData::new(ErrorCode(-32000), why, None));
+                        return Taken::Refuse(
+                            Some(request.id),
+                            ErrorData::new(ErrorCode(-32000), why, None),
+                        );
                     }
                 }
                 self.begun |= begins(&request.request);
@@ -299,8 +328,8 @@ impl LineConnection {
         self.queue(Some(refusal(error, id.as_ref())));
     }
 
-    /// Returns the ID of a rejected message, unless an open request has the same ID: the client would take that
-    /// request for rejected.
+    /// Returns the ID of a rejected message, unless an open request has the same ID: the client
+    /// would take that request for rejected.
     fn unused(&self, id: Option<RequestId>) -> Option<RequestId> {
         id.filter(|id| !self.calls.is_open(id))
     }
@@ -336,21 +365,26 @@ fn id_of(scan: &MessageScan) -> Option<RequestId> {
     }
 }
 
-/// Returns true if a request begins a session: the handshake, or a request that names its protocol version itself.
+/// Returns true if a request begins a session: the handshake, or a request that names its protocol
+/// version itself.
 fn begins(request: &ClientRequest) -> bool {
     let meta = request.get_meta();
     match request {
         ClientRequest::InitializeRequest(_) => true,
         ClientRequest::DiscoverRequest(_) => false,
         _ => {
-            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
-                && meta.protocol_version().is_some_and(|v| ProtocolVersion::KNOWN_VERSIONS.contains(&v))
+            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28)
+                .is_empty()
+                && meta
+                    .protocol_version()
+                    .is_some_and(|v| ProtocolVersion::KNOWN_VERSIONS.contains(&v))
         }
     }
 }
 
-/// Returns the error for text that is not JSON, or that has values that this program does not support (numbers as
-/// large as 1e400, unpaired surrogates, a thousand levels). It does not repeat the text.
+/// Returns the error for text that is not JSON, or that has values that this program does not
+/// support (numbers as large as 1e400, unpaired surrogates, a thousand levels). It does not repeat
+/// the text.
 fn no_json(why: &serde_json::Error) -> ErrorData {
     ErrorData::parse_error(format!("the message cannot be read as JSON: {why}"), None)
 }
@@ -367,9 +401,14 @@ fn no_message(text: &[u8], scan: &MessageScan) -> Taken {
     match &value {
         Value::Array(_) => Taken::Refuse(
             None,
-            ErrorData::invalid_request("batches are not taken: send each message on a line of its own", None),
+            ErrorData::invalid_request(
+                "batches are not taken: send each message on a line of its own",
+                None,
+            ),
         ),
-        Value::Object(o) if o.contains_key("result") || o.contains_key("error") => Taken::Ignore("an invalid response"),
+        Value::Object(o) if o.contains_key("result") || o.contains_key("error") => {
+            Taken::Ignore("an invalid response")
+        }
         Value::Object(o) if o.contains_key("method") && !o.contains_key("id") => {
             Taken::Ignore("an invalid notification")
         }
@@ -383,7 +422,10 @@ fn no_message(text: &[u8], scan: &MessageScan) -> Taken {
 impl Transport<RoleServer> for LineConnection {
     type Error = io::Error;
 
-    fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+    fn send(
+        &mut self,
+        item: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let answered = match &item {
             ServerJsonRpcMessage::Response(r) => {
                 if let ServerResult::InitializeResult(hello) = &r.result {
@@ -395,19 +437,24 @@ impl Transport<RoleServer> for LineConnection {
             ServerJsonRpcMessage::Error(e) => e.id.clone(),
             ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => None,
         };
-        // Serialize a message only when the channel has room for it: a client that does not read must not cost that
-        // work.
+        // Serialize a message only when the channel has room for it: a client that does not read
+        // must not cost that work.
         let line = match &answered {
-            Some(id) if self.batches.holds(id) => self.batches.answer(id, line_of(&item)).unwrap_or_else(Some).map(Ok),
+            Some(id) if self.batches.holds(id) => self
+                .batches
+                .answer(id, line_of(&item))
+                .unwrap_or_else(Some)
+                .map(Ok),
             _ => Some(Err(item)),
         };
         let outgoing = self.outgoing.clone();
         let calls = Arc::clone(&self.calls);
         async move {
             let sent = match line {
-                Some(line) => {
-                    outgoing.reserve().await.map(|room| room.send(line.unwrap_or_else(|item| line_of(&item))))
-                }
+                Some(line) => outgoing
+                    .reserve()
+                    .await
+                    .map(|room| room.send(line.unwrap_or_else(|item| line_of(&item)))),
                 None => Ok(()),
             };
             if let Some(id) = answered {

@@ -8,7 +8,8 @@ use std::io::Write as _;
 pub(super) struct Log(pub(super) u8);
 
 impl Log {
-    /// Writes a line if the verbosity is at least `level`. Control characters in untrusted text are escaped.
+    /// Writes a line if the verbosity is at least `level`. Control characters in untrusted text are
+    /// escaped.
     pub(super) fn say(self, level: u8, what: impl FnOnce() -> String) {
         if self.0 >= level {
             let line = format!("serve-mcp: {}\n", Inert::new(what()));

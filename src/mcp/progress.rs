@@ -1,5 +1,5 @@
-//! Progress notifications for a client that sent a token: strictly growing numbers, a limited rate, and a keep-alive
-//! while a model works.
+//! Progress notifications for a client that sent a token: strictly growing numbers, a limited rate,
+//! and a keep-alive while a model works.
 
 use crate::progress::Progress;
 use crate::untrusted::Inert;
@@ -42,7 +42,11 @@ impl ProgressCounts {
 
     fn words(self) -> String {
         let (files, requests) = (self.files, self.requests);
-        let cost = self.usd.filter(|u| *u > 0.0).map(|u| format!(", ${u:.2}")).unwrap_or_default();
+        let cost = self
+            .usd
+            .filter(|u| *u > 0.0)
+            .map(|u| format!(", ${u:.2}"))
+            .unwrap_or_default();
         match requests {
             (_, 0) if files.1 == 0 => "looking at the change".to_owned(),
             (_, 0) => format!("rules: {} of {} files", files.0, files.1),
@@ -79,7 +83,8 @@ impl Bridge {
             for finding in self.take_findings() {
                 words.push_str(&format!("\nfound {finding}"));
             }
-            let mut param = ProgressNotificationParam::new(token.clone(), progress).with_message(words);
+            let mut param =
+                ProgressNotificationParam::new(token.clone(), progress).with_message(words);
             param.total = total;
             if peer.notify_progress(param).await.is_err() {
                 return std::future::pending().await;
@@ -98,11 +103,16 @@ impl Progress for Bridge {
     }
 
     fn requests(&self, done: usize, total: usize, usd: Option<f64>) {
-        self.update(|c| (c.requests, c.usd) = ((c.requests.0.max(done), c.requests.1.max(total)), usd));
+        self.update(|c| {
+            (c.requests, c.usd) = ((c.requests.0.max(done), c.requests.1.max(total)), usd)
+        });
     }
 
     fn so_far(&self, lines: &[Inert]) {
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(lines);
+        self.findings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend_from_slice(lines);
         self.changed.notify_one();
     }
 }
@@ -120,14 +130,20 @@ impl Climb {
     fn next(&mut self, done: usize, total: usize) -> (f64, Option<f64>) {
         self.idle = if done > self.done { 0 } else { self.idle + 1 };
         self.done = self.done.max(done);
-        // A keep-alive lies between the finished count and the next one, and approaches it without reaching it.
+        // A keep-alive lies between the finished count and the next one, and approaches it without
+        // reaching it.
         let between = 1.0 - 1.0 / (1.0 + f64::from(self.idle) / 8.0);
         let mut progress = self.done as f64 + between;
         if let Some(last) = self.last.filter(|l| *l >= progress) {
             progress = last.next_up();
         }
         self.last = Some(progress);
-        (progress, (total > 0).then_some((total as f64).max(self.done as f64)).filter(|t| *t > progress))
+        (
+            progress,
+            (total > 0)
+                .then_some((total as f64).max(self.done as f64))
+                .filter(|t| *t > progress),
+        )
     }
 }
 
@@ -139,7 +155,18 @@ mod tests {
     fn progress_only_grows_and_stays_below_its_total() {
         let mut climb = Climb::default();
         let mut last = -1.0;
-        let steps = [(0, 0), (0, 0), (1, 4), (1, 4), (3, 4), (2, 4), (4, 9), (4, 9), (9, 9), (9, 9)];
+        let steps = [
+            (0, 0),
+            (0, 0),
+            (1, 4),
+            (1, 4),
+            (3, 4),
+            (2, 4),
+            (4, 9),
+            (4, 9),
+            (9, 9),
+            (9, 9),
+        ];
         for (done, total) in steps.into_iter().chain(std::iter::repeat_n((9, 10), 500)) {
             let (progress, total) = climb.next(done, total);
             assert!(progress > last, "{progress} after {last}");

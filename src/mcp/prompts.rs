@@ -1,8 +1,10 @@
-//! Prompts that users select in their client, with instructions for a review. The text is fixed; arguments are quoted
-//! as data.
+//! Prompts that users select in their client, with instructions for a review. The text is fixed;
+//! arguments are quoted as data.
 
 use crate::untrusted::Inert;
-use rmcp::model::{ErrorData, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
+use rmcp::model::{
+    ErrorData, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role,
+};
 
 /// Bytes of an argument, at most.
 const MOST: usize = 16 << 10;
@@ -12,7 +14,9 @@ pub(super) fn list() -> Vec<Prompt> {
     let summary = PromptArgument::new("summary")
         .with_description("The task and what was done; if empty, the agent fills it in")
         .with_required(false);
-    let focus = PromptArgument::new("focus").with_description("Focus of the review").with_required(false);
+    let focus = PromptArgument::new("focus")
+        .with_description("Focus of the review")
+        .with_required(false);
     vec![
         Prompt::new(
             "review",
@@ -28,10 +32,16 @@ pub(super) fn list() -> Vec<Prompt> {
 /// # Errors
 ///
 /// The prompt is unknown, or an argument is invalid.
-pub(super) fn get(name: &str, arguments: Option<&JsonObject>) -> Result<GetPromptResult, ErrorData> {
+pub(super) fn get(
+    name: &str,
+    arguments: Option<&JsonObject>,
+) -> Result<GetPromptResult, ErrorData> {
     if name != "review" {
         let name = super::args::shown(name);
-        return Err(ErrorData::invalid_params(format!("unknown prompt {name}; known: review"), None));
+        return Err(ErrorData::invalid_params(
+            format!("unknown prompt {name}; known: review"),
+            None,
+        ));
     }
     let mut said = String::new();
     for (key, value) in arguments.into_iter().flatten() {
@@ -44,11 +54,17 @@ pub(super) fn get(name: &str, arguments: Option<&JsonObject>) -> Result<GetPromp
             }
             ("summary" | "focus", Some(_)) => {}
             ("summary" | "focus", None) => {
-                return Err(ErrorData::invalid_params(format!("{key} must be a text of at most {MOST} bytes"), None));
+                return Err(ErrorData::invalid_params(
+                    format!("{key} must be a text of at most {MOST} bytes"),
+                    None,
+                ));
             }
             _ => {
                 let key = super::args::shown(key);
-                return Err(ErrorData::invalid_params(format!("unknown argument {key}; known: summary, focus"), None));
+                return Err(ErrorData::invalid_params(
+                    format!("unknown argument {key}; known: summary, focus"),
+                    None,
+                ));
             }
         }
     }
@@ -62,8 +78,10 @@ pub(super) fn get(name: &str, arguments: Option<&JsonObject>) -> Result<GetPromp
          4. When nothing blocks, call mark_review_complete with final_status approved and tell me what was found and \
          fixed. If a review is incomplete, tell me that instead of asking again.\n{said}"
     );
-    Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, words)])
-        .with_description("Have the current changes reviewed"))
+    Ok(
+        GetPromptResult::new(vec![PromptMessage::new_text(Role::User, words)])
+            .with_description("Have the current changes reviewed"),
+    )
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Resources: stored reviews (`review://latest`, `review://<id>`) and the complete schemas of answers
-//! (`schema://TOOL`).
+//! Resources: stored reviews (`review://latest`, `review://<id>`) and the complete schemas of
+//! answers (`schema://TOOL`).
 
 use super::tools::{McpTool, ToolCall};
 use crate::error::Result;
@@ -24,7 +24,9 @@ pub(super) fn list(call: &ToolCall<'_>, offered: &[&McpTool]) -> Result<Vec<Reso
     if !offers(offered, HISTORY) || !call.fence.home(call.env)?.is_repository() {
         return Ok(Vec::new());
     }
-    let (_, Some(store)) = call.store()? else { return Ok(Vec::new()) };
+    let (_, Some(store)) = call.store()? else {
+        return Ok(Vec::new());
+    };
     let sessions = store.list(LISTED)?.sessions;
     let latest = sessions.first().map(|_| {
         Resource::new(format!("{SCHEME}latest"), "latest")
@@ -56,23 +58,37 @@ pub(super) fn templates(offered: &[&McpTool]) -> Vec<ResourceTemplate> {
         .with_mime_type(KIND);
     let schema = ResourceTemplate::new(format!("{SCHEMA}{{tool}}"), "schema")
         .with_title("The answer of a tool")
-        .with_description("The complete JSON schema of a tool's answer; tools/list has a short form")
+        .with_description(
+            "The complete JSON schema of a tool's answer; tools/list has a short form",
+        )
         .with_mime_type("application/schema+json");
-    offers(offered, HISTORY).then_some(review).into_iter().chain([schema]).collect()
+    offers(offered, HISTORY)
+        .then_some(review)
+        .into_iter()
+        .chain([schema])
+        .collect()
 }
 
-/// Reads a resource; `None` if the address has another form, or the policy does not offer the tool behind it.
+/// Reads a resource; `None` if the address has another form, or the policy does not offer the tool
+/// behind it.
 ///
 /// # Errors
 ///
 /// The review does not exist or cannot be read.
-pub(super) fn read(call: &ToolCall<'_>, offered: &[&McpTool], uri: &str) -> Result<Option<ResourceContents>> {
+pub(super) fn read(
+    call: &ToolCall<'_>,
+    offered: &[&McpTool],
+    uri: &str,
+) -> Result<Option<ResourceContents>> {
     if let Some(name) = uri.strip_prefix(SCHEMA).map(|t| t.trim_end_matches('/')) {
         let tool = offered.iter().find(|t| t.name == name);
         let schema = tool.map(|t| format!("{:#}", (t.answers)()));
-        return Ok(schema.map(|s| ResourceContents::text(s, uri).with_mime_type("application/schema+json")));
+        return Ok(schema
+            .map(|s| ResourceContents::text(s, uri).with_mime_type("application/schema+json")));
     }
-    let Some(name) = uri.strip_prefix(SCHEME).map(|n| n.trim_end_matches('/')) else { return Ok(None) };
+    let Some(name) = uri.strip_prefix(SCHEME).map(|n| n.trim_end_matches('/')) else {
+        return Ok(None);
+    };
     if !offers(offered, HISTORY) {
         return Ok(None);
     }

@@ -1,8 +1,8 @@
-//! Scans a JSON message while it is read: the number of its values, its top-level ID, and whether it is a request or
-//! a response.
+//! Scans a JSON message while it is read: the number of its values, its top-level ID, and whether
+//! it is a request or a response.
 //!
-//! With this, a message that is too large can be rejected by its own ID without being stored. A message that is small
-//! as text and huge as values is rejected before it is parsed. Pure.
+//! With this, a message that is too large can be rejected by its own ID without being stored. A
+//! message that is small as text and huge as values is rejected before it is parsed. Pure.
 
 /// Bytes of an ID that are kept.
 const MOST_OF_AN_ID: usize = 512;
@@ -129,7 +129,11 @@ impl MessageScan {
             if self.id.len() < MOST_OF_AN_ID {
                 self.id.push(b);
             }
-        } else if self.depth == 1 && self.is_name && self.text.len() < 8 && (self.in_string || b == b'"') {
+        } else if self.depth == 1
+            && self.is_name
+            && self.text.len() < 8
+            && (self.in_string || b == b'"')
+        {
             self.text.push(b);
         }
     }
@@ -151,7 +155,10 @@ mod tests {
     fn finds_the_id_at_the_top_and_no_other() {
         for (text, id) in [
             (r#"{"jsonrpc":"2.0","id":7,"method":"x"}"#, json!(7)),
-            (r#"{"method":"x","params":{"id":1,"a":["id",{"id":2}]}, "id" : "a\"b" }"#, json!("a\"b")),
+            (
+                r#"{"method":"x","params":{"id":1,"a":["id",{"id":2}]}, "id" : "a\"b" }"#,
+                json!("a\"b"),
+            ),
             (r#"{"params":{"text":"\"id\":9,{[\\"},"id":-3}"#, json!(-3)),
             (r#"{"id":1.5}"#, json!(null)),
             (r#"{"id":null}"#, json!(null)),
@@ -172,18 +179,42 @@ mod tests {
     #[test]
     fn tells_what_asks_from_what_answers() {
         for (text, asks, answers, notifies) in [
-            (r#"{"jsonrpc":"2.0","id":7,"method":"x"}"#, true, false, false),
-            (r#"{"method":"x","params":{"a":1e400,"result":1}}"#, true, false, true),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"x"}"#,
+                true,
+                false,
+                false,
+            ),
+            (
+                r#"{"method":"x","params":{"a":1e400,"result":1}}"#,
+                true,
+                false,
+                true,
+            ),
             (r#"{"method":"x","params":{"a":"#, true, false, false),
             (r#"{"method":"x","params":""#, true, false, false),
-            (r#"{"id":7,"result":{"method":"x","a":1e400}}"#, false, true, false),
+            (
+                r#"{"id":7,"result":{"method":"x","a":1e400}}"#,
+                false,
+                true,
+                false,
+            ),
             (r#"{"id":7,"error":{"code":1}}"#, false, true, false),
-            (r#"{"methods":1,"errors":2,"results":3}"#, false, false, false),
+            (
+                r#"{"methods":1,"errors":2,"results":3}"#,
+                false,
+                false,
+                false,
+            ),
             (r#"{"method":"x","result":{}}"#, false, false, false),
             ("garbage", false, false, false),
         ] {
             let scan = scan(text);
-            assert_eq!((scan.asks(), scan.answers(), scan.notifies()), (asks, answers, notifies), "{text}");
+            assert_eq!(
+                (scan.asks(), scan.answers(), scan.notifies()),
+                (asks, answers, notifies),
+                "{text}"
+            );
         }
     }
 

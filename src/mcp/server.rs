@@ -15,10 +15,11 @@ use crate::progress::Silent;
 use crate::stop::{Signal, Stop};
 use crate::untrusted::Inert;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams,
-    GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, RequestId, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -69,7 +70,8 @@ pub(super) struct McpServer {
 /// The fence, narrowed by the client's roots.
 #[derive(Debug, Default)]
 struct Narrowed {
-    /// Number of times that the client has announced new roots. Answers to earlier requests for roots are stale.
+    /// Number of times that the client has announced new roots. Answers to earlier requests for
+    /// roots are stale.
     generation: u64,
     /// `None`: the client has to be asked.
     known: Option<Result<Arc<Fence>>>,
@@ -77,15 +79,20 @@ struct Narrowed {
 
 impl McpServer {
     pub(super) fn new(shared: Shared) -> Self {
-        Self { shared: Arc::new(shared), begun: AtomicBool::new(false), narrowed: Mutex::default() }
+        Self {
+            shared: Arc::new(shared),
+            begun: AtomicBool::new(false),
+            narrowed: Mutex::default(),
+        }
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Narrowed> {
         self.narrowed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the client's fence; asks the client once for its roots. A client that declares roots and does not list
-    /// them is served nothing: the fence would include the folders that it meant to exclude.
+    /// Returns the client's fence; asks the client once for its roots. A client that declares roots
+    /// and does not list them is served nothing: the fence would include the folders that it meant
+    /// to exclude.
     async fn fence(&self, peer: &Peer<RoleServer>) -> Result<Arc<Fence>> {
         let generation = {
             let kept = self.kept();
@@ -94,9 +101,15 @@ impl McpServer {
             }
             kept.generation
         };
-        let declared = peer.peer_info().is_some_and(|i| i.capabilities.roots.is_some());
+        let declared = peer
+            .peer_info()
+            .is_some_and(|i| i.capabilities.roots.is_some());
         // Do not store a failure, so that the next call asks again.
-        let uris = if declared { Some(roots(peer).await?) } else { None };
+        let uris = if declared {
+            Some(roots(peer).await?)
+        } else {
+            None
+        };
         let fence = self
             .apart(move |shared| match &uris {
                 Some(uris) => shared.fence.narrowed(uris),
@@ -105,7 +118,9 @@ impl McpServer {
             .await
             .map(Arc::new);
         if let Ok(fence) = &fence {
-            self.shared.log.say(1, || format!("serving {}", fence.root().display()));
+            self.shared
+                .log
+                .say(1, || format!("serving {}", fence.root().display()));
         }
         self.keep(generation, &fence);
         fence
@@ -127,13 +142,17 @@ impl McpServer {
     }
 
     /// Runs work that reads files on another thread, so that it does not block the runtime.
-    async fn apart<T: Send + 'static>(&self, work: impl FnOnce(&Shared) -> Result<T> + Send + 'static) -> Result<T> {
+    async fn apart<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Shared) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let shared = Arc::clone(&self.shared);
         let done = tokio::task::spawn_blocking(move || work(&shared)).await;
         done.unwrap_or_else(|_| Err(Error::usage("an internal error ended the request")))
     }
 
-    /// Returns the tools that the policy offers. If the policy cannot be read, every call reports why.
+    /// Returns the tools that the policy offers. If the policy cannot be read, every call reports
+    /// why.
     async fn menu(&self, fence: Arc<Fence>) -> Result<Vec<&'static McpTool>> {
         self.apart(move |shared| shared.menu(&fence)).await
     }
@@ -154,19 +173,34 @@ impl McpServer {
     }
 
     /// Calls the tool's handler for rejected calls.
-    async fn refused(&self, tool: &'static McpTool, given: GivenArgs, why: &Error, peer: &Peer<RoleServer>) {
-        let (Some(hear), Ok(fence)) = (tool.refused, self.fence(peer).await) else { return };
+    async fn refused(
+        &self,
+        tool: &'static McpTool,
+        given: GivenArgs,
+        why: &Error,
+        peer: &Peer<RoleServer>,
+    ) {
+        let (Some(hear), Ok(fence)) = (tool.refused, self.fence(peer).await) else {
+            return;
+        };
         let why = why.clone();
         let heard = self.apart(move |shared| {
             let stop = Stop::default();
             hear(&shared.quiet(&given, &fence, &stop), &why)
         });
         if let Err(e) = heard.await {
-            self.shared.log.say(1, || format!("{}: {}", tool.name, e.on_one_line()));
+            self.shared
+                .log
+                .say(1, || format!("{}: {}", tool.name, e.on_one_line()));
         }
     }
 
-    async fn call(&self, tool: &'static McpTool, given: GivenArgs, context: &RequestContext<RoleServer>) -> ToolAnswer {
+    async fn call(
+        &self,
+        tool: &'static McpTool,
+        given: GivenArgs,
+        context: &RequestContext<RoleServer>,
+    ) -> ToolAnswer {
         let fence = match self.fence(&context.peer).await {
             Ok(fence) => fence,
             Err(e) => return ToolAnswer::error(&e),
@@ -194,12 +228,16 @@ impl McpServer {
             stop: running.stop.clone(),
         };
         let (tell, told) = tokio::sync::oneshot::channel();
-        let thread = std::thread::Builder::new().name(tool.name.to_owned()).spawn(move || {
-            // The receiver is dropped only after the server has ended.
-            let _ = tell.send(work.run());
-        });
+        let thread = std::thread::Builder::new()
+            .name(tool.name.to_owned())
+            .spawn(move || {
+                // The receiver is dropped only after the server has ended.
+                let _ = tell.send(work.run());
+            });
         if let Err(e) = thread {
-            return ToolAnswer::error(&Error::incomplete("no thread could be started").caused_by(&e));
+            return ToolAnswer::error(
+                &Error::incomplete("no thread could be started").caused_by(&e),
+            );
         }
         let token = context.meta.get_progress_token();
         let telling = async {
@@ -232,14 +270,25 @@ impl Shared {
     /// Returns a call without progress notifications.
     fn quiet<'a>(&'a self, given: &'a GivenArgs, fence: &'a Fence, stop: &'a Stop) -> ToolCall<'a> {
         let config = self.config.as_deref();
-        ToolCall { given, fence, env: &self.env, config, progress: &Silent, stop, now: jiff::Timestamp::now() }
+        ToolCall {
+            given,
+            fence,
+            env: &self.env,
+            config,
+            progress: &Silent,
+            stop,
+            now: jiff::Timestamp::now(),
+        }
     }
 
     /// Returns the tools that the policy offers.
     fn menu(&self, fence: &Fence) -> Result<Vec<&'static McpTool>> {
         let policy = tools::policy_of(&fence.home(&self.env)?, self.config.as_deref(), &self.env)?;
         Ok(match &policy.mcp.tools {
-            Some(names) => self.all().filter(|t| names.iter().any(|n| n == t.name)).collect(),
+            Some(names) => self
+                .all()
+                .filter(|t| names.iter().any(|n| n == t.name))
+                .collect(),
             None => self.all().collect(),
         })
     }
@@ -262,8 +311,10 @@ async fn roots(peer: &Peer<RoleServer>) -> Result<Vec<String>> {
         Ok(Err(_)) => "does not name them".to_owned(),
         Err(_) => format!("did not name them within {} s", ROOTS.as_secs()),
     };
-    Err(Error::incomplete(format!("the client has open folders and {why}, so the permitted root is unknown"))
-        .hint("it is asked by roots/list; a client that has no such folders does not declare roots"))
+    Err(Error::incomplete(format!(
+        "the client has open folders and {why}, so the permitted root is unknown"
+    ))
+    .hint("it is asked by roots/list; a client that has no such folders does not declare roots"))
 }
 
 /// One call, on its own thread.
@@ -279,8 +330,10 @@ struct Work {
 impl Work {
     /// Runs the tool. A panic becomes an error answer, so that the server keeps running.
     fn run(&self) -> ToolAnswer {
-        let call =
-            ToolCall { progress: self.bridge.as_ref(), ..self.shared.quiet(&self.given, &self.fence, &self.stop) };
+        let call = ToolCall {
+            progress: self.bridge.as_ref(),
+            ..self.shared.quiet(&self.given, &self.fence, &self.stop)
+        };
         match catch_unwind(AssertUnwindSafe(|| (self.tool.run)(&call))) {
             Ok(Ok(answer)) => answer,
             Ok(Err(e)) => ToolAnswer::error(&e),
@@ -319,11 +372,17 @@ const METHODS: &[&str] = &[
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_resources()
+            .build();
         let mut own = Implementation::new(crate::NAME, env!("CARGO_PKG_VERSION"));
         own.title = Some("Claude reviewer".to_owned());
         own.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
-        ServerConfig::new(capabilities).with_server_info(own).with_instructions(INSTRUCTIONS)
+        ServerConfig::new(capabilities)
+            .with_server_info(own)
+            .with_instructions(INSTRUCTIONS)
     }
 
     async fn initialize(
@@ -332,9 +391,17 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<InitializeResult, ErrorData> {
         if self.begun.swap(true, Ordering::Relaxed) {
-            return Err(ErrorData::invalid_request("the session is initialized already", None));
+            return Err(ErrorData::invalid_request(
+                "the session is initialized already",
+                None,
+            ));
         }
-        self.shared.log.say(1, || format!("client {} {}", request.client_info.name, request.client_info.version));
+        self.shared.log.say(1, || {
+            format!(
+                "client {} {}",
+                request.client_info.name, request.client_info.version
+            )
+        });
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
     }
@@ -353,7 +420,9 @@ impl ServerHandler for McpServer {
             Err(e) => Err(e),
         };
         let menu = menu.unwrap_or_else(|_| self.shared.all().collect());
-        Ok(ListToolsResult::with_all_items(menu.into_iter().map(McpTool::listed).collect()))
+        Ok(ListToolsResult::with_all_items(
+            menu.into_iter().map(McpTool::listed).collect(),
+        ))
     }
 
     async fn call_tool(
@@ -367,7 +436,10 @@ impl ServerHandler for McpServer {
         let Some(tool) = self.shared.all().find(|t| t.name == request.name) else {
             let names: Vec<_> = self.shared.all().map(|t| t.name).collect();
             let name = super::args::shown(&request.name);
-            return Err(ErrorData::invalid_params(format!("unknown tool {name}; known: {}", names.join(", ")), None));
+            return Err(ErrorData::invalid_params(
+                format!("unknown tool {name}; known: {}", names.join(", ")),
+                None,
+            ));
         };
         let menu = match self.fence(&context.peer).await {
             Ok(fence) => self.menu(fence).await,
@@ -436,7 +508,11 @@ impl ServerHandler for McpServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<ListResourceTemplatesResult, ErrorData> {
-        let found = self.resources(&context.peer, |_, offered| Ok(resources::templates(offered))).await?;
+        let found = self
+            .resources(&context.peer, |_, offered| {
+                Ok(resources::templates(offered))
+            })
+            .await?;
         Ok(ListResourceTemplatesResult::with_all_items(found))
     }
 
@@ -447,10 +523,12 @@ impl ServerHandler for McpServer {
     ) -> std::result::Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
         let missing = format!("unknown resource {}", super::args::shown(&uri));
-        let found = self.resources(&context.peer, move |call, offered| match resources::read(call, offered, &uri) {
-            // Clients get the same answer for every reason: the resource does not exist.
-            Err(e) if e.kind == crate::error::Kind::Usage => Ok(None),
-            other => other,
+        let found = self.resources(&context.peer, move |call, offered| {
+            match resources::read(call, offered, &uri) {
+                // Clients get the same answer for every reason: the resource does not exist.
+                Err(e) if e.kind == crate::error::Kind::Usage => Ok(None),
+                other => other,
+            }
         });
         match found.await? {
             Some(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),
@@ -465,8 +543,14 @@ impl ServerHandler for McpServer {
     ) -> std::result::Result<CustomResult, ErrorData> {
         let method = super::args::shown(&request.method);
         Err(match METHODS.contains(&request.method.as_str()) {
-            true => ErrorData::invalid_params(format!("the parameters of {method} are malformed"), None),
-            false => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method {method}"), None),
+            true => {
+                ErrorData::invalid_params(format!("the parameters of {method} are malformed"), None)
+            }
+            false => ErrorData::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                format!("unknown method {method}"),
+                None,
+            ),
         })
     }
 }
@@ -495,7 +579,14 @@ mod tests {
     fn shared(dir: &std::path::Path) -> Shared {
         let env = Env::default();
         let fence = Fence::new(Some(dir), dir, &env).unwrap();
-        Shared { fence, env, config: None, calls: Arc::default(), log: Log::default(), tools: MENU }
+        Shared {
+            fence,
+            env,
+            config: None,
+            calls: Arc::default(),
+            log: Log::default(),
+            tools: MENU,
+        }
     }
 
     fn server(dir: &std::path::Path) -> McpServer {
@@ -545,29 +636,44 @@ mod tests {
         let shared = shared(dir.path());
         let serving = std::thread::spawn(move || {
             let calls = Arc::clone(&shared.calls);
-            let (lines, _ends) = super::super::lines::open(theirs, ours, calls, Log::default()).unwrap();
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let (lines, _ends) =
+                super::super::lines::open(theirs, ours, calls, Log::default()).unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
             runtime.block_on(super::super::served(McpServer::new(shared), lines));
         });
         let mut answers = BufReader::new(from_server).lines();
         // Every line that the server writes must be a message.
         let mut ask = |method: &str, params: serde_json::Value| {
-            let request = json!({"jsonrpc": "2.0", "id": "mine", "method": method, "params": params});
+            let request =
+                json!({"jsonrpc": "2.0", "id": "mine", "method": method, "params": params});
             writeln!(to_server, "{request}").unwrap();
-            let answer: serde_json::Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
-            assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!("mine")), "{answer}");
+            let answer: serde_json::Value =
+                serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+            assert_eq!(
+                (&answer["jsonrpc"], &answer["id"]),
+                (&json!("2.0"), &json!("mine")),
+                "{answer}"
+            );
             answer["result"].clone()
         };
-        let hello =
-            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         assert!(ask("initialize", hello)["serverInfo"].is_object());
         for _ in 0..3 {
             let failed = ask("tools/call", json!({"name": "panics", "arguments": {}}));
-            assert_eq!((&failed["isError"], &failed["structuredContent"]["outcome"]), (&json!(true), &json!("error")));
+            assert_eq!(
+                (&failed["isError"], &failed["structuredContent"]["outcome"]),
+                (&json!(true), &json!("error"))
+            );
             assert!(!failed.to_string().contains("on purpose"), "{failed}");
         }
         assert!(ask("ping", json!({})).is_object());
-        let fine = ask("tools/call", json!({"name": "review_code", "arguments": {"code": "x = 1\n"}}));
+        let fine = ask(
+            "tools/call",
+            json!({"name": "review_code", "arguments": {"code": "x = 1\n"}}),
+        );
         assert_eq!(fine["structuredContent"]["verdict"], "pass", "{fine}");
         drop(to_server);
         serving.join().unwrap();

@@ -1,7 +1,7 @@
 //! The tools: descriptions, arguments, answers and effects. One file for each group.
 //!
-//! Clients give context, not instructions: every argument that reaches a model is fenced as data, on the same path as a
-//! review from the command line.
+//! Clients give context, not instructions: every argument that reaches a model is fenced as data,
+//! on the same path as a review from the command line.
 
 mod answers;
 mod brief;
@@ -59,7 +59,9 @@ pub(super) enum ToolEffect {
 
 impl std::fmt::Debug for McpTool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("McpTool").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("McpTool")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 
@@ -77,27 +79,47 @@ pub(super) struct ToolCall<'a> {
 
 impl std::fmt::Debug for ToolCall<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ToolCall").field("given", &self.given).finish_non_exhaustive()
+        f.debug_struct("ToolCall")
+            .field("given", &self.given)
+            .finish_non_exhaustive()
     }
 }
 
 /// All tools, in the order in which clients see them.
-pub(super) const ALL: &[&[McpTool]] = &[session::TOOLS, stateless::TOOLS, judge::TOOLS, delegate::TOOLS, fix::TOOLS];
+pub(super) const ALL: &[&[McpTool]] = &[
+    session::TOOLS,
+    stateless::TOOLS,
+    judge::TOOLS,
+    delegate::TOOLS,
+    fix::TOOLS,
+];
 
 impl McpTool {
     /// Returns the tool in the type of the protocol.
     pub(super) fn listed(&self) -> rmcp::model::Tool {
         /// Built once: building the schemas takes longer than the rest of a list.
-        static LISTED: LazyLock<Vec<rmcp::model::Tool>> =
-            LazyLock::new(|| ALL.iter().copied().flatten().map(McpTool::described).collect());
-        LISTED.iter().find(|t| t.name == self.name).cloned().unwrap_or_else(|| self.described())
+        static LISTED: LazyLock<Vec<rmcp::model::Tool>> = LazyLock::new(|| {
+            ALL.iter()
+                .copied()
+                .flatten()
+                .map(McpTool::described)
+                .collect()
+        });
+        LISTED
+            .iter()
+            .find(|t| t.name == self.name)
+            .cloned()
+            .unwrap_or_else(|| self.described())
     }
 
     fn described(&self) -> rmcp::model::Tool {
         let annotations = ToolAnnotations::with_title(self.title)
             .read_only(self.effect == ToolEffect::Reads)
             .destructive(self.effect == ToolEffect::Edits)
-            .idempotent(matches!(self.effect, ToolEffect::Reads | ToolEffect::Settles))
+            .idempotent(matches!(
+                self.effect,
+                ToolEffect::Reads | ToolEffect::Settles
+            ))
             .open_world(self.asks);
         let output = super::answer::object(brief::brief(&(self.answers)()));
         rmcp::model::Tool::new(self.name, self.about, Arc::new(args::schema(self.args)))
@@ -121,30 +143,35 @@ impl ToolCall<'_> {
         }
     }
 
-    /// Creates the request of a client. The policy is the one at HEAD, because the change under review can edit its
-    /// own.
+    /// Creates the request of a client. The policy is the one at HEAD, because the change under
+    /// review can edit its own.
     pub(super) fn request(&self, source: Source, served: &Served) -> ReviewRequest {
         request(source, served, self.config)
     }
 
-    /// Validates the client's choice of a backend: the policy must enable it. Without a choice, the policy selects
-    /// the backends.
+    /// Validates the client's choice of a backend: the policy must enable it. Without a choice, the
+    /// policy selects the backends.
     ///
     /// # Errors
     ///
     /// The policy does not enable the backend.
     pub(super) fn provider(&self, served: &Served) -> Result<Vec<String>> {
-        let Some(name) = self.given.text("provider") else { return Ok(Vec::new()) };
+        let Some(name) = self.given.text("provider") else {
+            return Ok(Vec::new());
+        };
         let enabled = policy_of(served, self.config, self.env)?.review.backends;
         if enabled.iter().any(|b| b == name) {
             return Ok(vec![name.to_owned()]);
         }
         let error = Error::usage(format!("provider {} is not enabled", args::shown(name)));
         Err(match enabled.is_empty() {
-            true => error.hint("leave provider out: the policy enables no backend, and the built-in rules review"),
-            false => {
-                error.hint(format!("the policy enables {}; leave provider out for its choice", enabled.join(", ")))
-            }
+            true => error.hint(
+                "leave provider out: the policy enables no backend, and the built-in rules review",
+            ),
+            false => error.hint(format!(
+                "the policy enables {}; leave provider out for its choice",
+                enabled.join(", ")
+            )),
         })
     }
 }
@@ -152,23 +179,35 @@ impl ToolCall<'_> {
 /// Creates the request of a client; see [`ToolCall::request`].
 fn request(source: Source, served: &Served, config: Option<&Path>) -> ReviewRequest {
     let config = config.map(Path::to_owned);
-    ReviewRequest { authority: Authority::Head, config, ..ReviewRequest::new(source, served.dir().to_owned()) }
+    ReviewRequest {
+        authority: Authority::Head,
+        config,
+        ..ReviewRequest::new(source, served.dir().to_owned())
+    }
 }
 
-/// Returns the policy that applies to a client's calls in a folder: the one at HEAD, or the user's outside a
-/// repository.
+/// Returns the policy that applies to a client's calls in a folder: the one at HEAD, or the user's
+/// outside a repository.
 ///
 /// # Errors
 ///
 /// A malformed policy, or a repository that cannot be read.
 pub(super) fn policy_of(served: &Served, config: Option<&Path>, env: &Env) -> Result<Policy> {
     if served.is_repository() {
-        return review::place(&request(Source::Auto, served, config), env).map(|(_, policy)| policy);
+        return review::place(&request(Source::Auto, served, config), env)
+            .map(|(_, policy)| policy);
     }
     let user = PolicyFile::user(env)?;
-    let project = config.map(|c| policy::ProjectFile::from_flag(c, served.dir())).transpose()?;
+    let project = config
+        .map(|c| policy::ProjectFile::from_flag(c, served.dir()))
+        .transpose()?;
     let overrides = Overrides::default();
-    let sources = Sources { user: user.as_ref(), project: project.as_ref(), env, overrides: &overrides };
+    let sources = Sources {
+        user: user.as_ref(),
+        project: project.as_ref(),
+        env,
+        overrides: &overrides,
+    };
     Ok(policy::load(&sources)?.policy)
 }
 

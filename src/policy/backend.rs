@@ -28,7 +28,8 @@ pub struct Backend {
     pub max_retries: u32,
     /// The longest pause before the first retry; it doubles with every retry.
     pub retry_delay: Duration,
-    /// Time limit of one question, with its retries and tool calls. `None`: only that of the review.
+    /// Time limit of one question, with its retries and tool calls. `None`: only that of the
+    /// review.
     pub timeout: Option<Duration>,
     /// How much the model reasons before it answers. `None`: its default.
     pub effort: Option<Effort>,
@@ -36,8 +37,8 @@ pub struct Backend {
     pub context_tokens: Option<u32>,
     /// USD per million tokens.
     pub price: Option<Price>,
-    /// A project's file without trust set the endpoint (a loopback address). No key may be sent there, whatever its
-    /// origin.
+    /// A project's file without trust set the endpoint (a loopback address). No key may be sent
+    /// there, whatever its origin.
     pub keyless: bool,
     /// The full key of an operator-only value that was ignored. Such a backend must not be asked.
     pub withheld: Option<String>,
@@ -62,7 +63,9 @@ impl Effort {
     }
 
     pub(super) fn parse(s: &str) -> Option<Self> {
-        [Self::Low, Self::Medium, Self::High].into_iter().find(|e| e.name() == s)
+        [Self::Low, Self::Medium, Self::High]
+            .into_iter()
+            .find(|e| e.name() == s)
     }
 }
 
@@ -84,7 +87,9 @@ impl Api {
     }
 
     pub(super) fn parse(s: &str) -> Option<Self> {
-        [Self::Chat, Self::Responses].into_iter().find(|a| a.name() == s)
+        [Self::Chat, Self::Responses]
+            .into_iter()
+            .find(|a| a.name() == s)
     }
 }
 
@@ -110,7 +115,9 @@ impl KeyHeader {
     }
 
     pub(super) fn parse(s: &str) -> Option<Self> {
-        [Self::Authorization, Self::ApiKey, Self::XApiKey].into_iter().find(|h| h.name() == s)
+        [Self::Authorization, Self::ApiKey, Self::XApiKey]
+            .into_iter()
+            .find(|h| h.name() == s)
     }
 }
 
@@ -165,7 +172,9 @@ impl Backend {
 impl Backend {
     /// Returns true if the server of the backend is on this machine.
     pub fn is_on_this_machine(&self) -> bool {
-        self.base_url.as_deref().is_some_and(|url| Url::parse(url).is_ok_and(|url| url.loopback))
+        self.base_url
+            .as_deref()
+            .is_some_and(|url| Url::parse(url).is_ok_and(|url| url.loopback))
     }
 
     /// Returns the preset that this backend is, unless another address is configured.
@@ -173,8 +182,8 @@ impl Backend {
         preset::preset(&self.name).filter(|p| self.base_url.as_deref() == Some(p.base_url))
     }
 
-    /// Returns the variable that contains the key if neither `api_key_env` nor `api_key_command` is configured; `None`
-    /// if the server needs no key or the program has its own login.
+    /// Returns the variable that contains the key if neither `api_key_env` nor `api_key_command` is
+    /// configured; `None` if the server needs no key or the program has its own login.
     pub fn usual_key(&self) -> Option<&'static str> {
         match preset::preset(&self.name) {
             // Its key does not go to another address.

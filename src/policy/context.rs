@@ -87,7 +87,11 @@ impl ContextPolicy {
 
     /// Reads the servers from a value that [`ValueKind`](super::kind::ValueKind) validated.
     pub(super) fn of_value(value: &PolicyValue) -> Vec<ContextServer> {
-        let mut servers: Vec<_> = value.table().iter().map(|(name, v)| ContextServer::of_value(name, v)).collect();
+        let mut servers: Vec<_> = value
+            .table()
+            .iter()
+            .map(|(name, v)| ContextServer::of_value(name, v))
+            .collect();
         servers.sort_by(|a, b| a.name.cmp(&b.name));
         servers
     }
@@ -118,7 +122,11 @@ impl ContextServer {
             token_env: text_of(value, "token_env"),
             tool: text_of(value, "tool"),
             argument: text_of(value, "argument"),
-            reads: if text_of(value, "reads").as_deref() == Some("pages") { Reads::Pages } else { Reads::Tickets },
+            reads: if text_of(value, "reads").as_deref() == Some("pages") {
+                Reads::Pages
+            } else {
+                Reads::Tickets
+            },
         }
     }
 }
@@ -130,14 +138,18 @@ fn text_of(table: &PolicyValue, key: &str) -> Option<String> {
 
 /// Returns the list of a row of a table; an empty one if the row is missing.
 fn list_of(table: &PolicyValue, key: &str) -> Vec<String> {
-    table.row(key).map(|v| v.list().to_vec()).unwrap_or_default()
+    table
+        .row(key)
+        .map(|v| v.list().to_vec())
+        .unwrap_or_default()
 }
 
-/// Returns true if the name of a tool means that it only reads. The server's description of its tools does not count:
-/// an operator who configures a tool must see its effect from its name.
+/// Returns true if the name of a tool means that it only reads. The server's description of its
+/// tools does not count: an operator who configures a tool must see its effect from its name.
 pub fn is_read_only(tool: &str) -> bool {
-    const READS: [&str; 10] =
-        ["get", "read", "fetch", "view", "show", "lookup", "describe", "retrieve", "load", "find"];
+    const READS: [&str; 10] = [
+        "get", "read", "fetch", "view", "show", "lookup", "describe", "retrieve", "load", "find",
+    ];
     const WRITES: [&str; 34] = [
         "create",
         "update",
@@ -175,7 +187,8 @@ pub fn is_read_only(tool: &str) -> bool {
         "drop",
     ];
     let words = words(tool);
-    words.iter().any(|w| READS.contains(&w.as_str())) && !words.iter().any(|w| WRITES.contains(&w.as_str()))
+    words.iter().any(|w| READS.contains(&w.as_str()))
+        && !words.iter().any(|w| WRITES.contains(&w.as_str()))
 }
 
 /// Splits a name at `_`, `-`, `.`, `/` and before capitals, in lower case.
@@ -202,12 +215,25 @@ mod tests {
 
     #[test]
     fn the_name_of_a_tool_says_whether_it_only_reads() {
-        for tool in ["jira_get_issue", "confluence_get_page", "getTicket", "read-issue", "linear.fetch", "show_story"] {
+        for tool in [
+            "jira_get_issue",
+            "confluence_get_page",
+            "getTicket",
+            "read-issue",
+            "linear.fetch",
+            "show_story",
+        ] {
             assert!(is_read_only(tool), "{tool}");
         }
-        for tool in
-            ["jira_update_issue", "get_or_create_issue", "getAndDelete", "issue", "transition", "fetchThenPost", ""]
-        {
+        for tool in [
+            "jira_update_issue",
+            "get_or_create_issue",
+            "getAndDelete",
+            "issue",
+            "transition",
+            "fetchThenPost",
+            "",
+        ] {
             assert!(!is_read_only(tool), "{tool}");
         }
     }
@@ -230,7 +256,10 @@ mod tests {
                 ..ContextServer::default()
             },
         ];
-        assert_eq!(ContextPolicy::of_value(&ContextPolicy::to_value(&servers)), servers);
+        assert_eq!(
+            ContextPolicy::of_value(&ContextPolicy::to_value(&servers)),
+            servers
+        );
         assert_eq!(ContextPolicy::to_value(&[]), PolicyValue::Unset);
     }
 }

@@ -1,7 +1,8 @@
-//! Proves relations of path patterns: that one matches only paths of another, or that two match no common path.
+//! Proves relations of path patterns: that one matches only paths of another, or that two match no
+//! common path.
 //!
-//! The proofs understand names, `*`, `**`, `?`, and `{a,b}` without nested braces. A pattern with classes, or with more
-//! alternatives than [`MOST`], is only known to cover itself.
+//! The proofs understand names, `*`, `**`, `?`, and `{a,b}` without nested braces. A pattern with
+//! classes, or with more alternatives than [`MOST`], is only known to cover itself.
 
 use super::glob;
 
@@ -68,11 +69,17 @@ impl Effort {
 
 impl Area {
     pub(super) fn everything() -> Self {
-        Self { pattern: None, shapes: None }
+        Self {
+            pattern: None,
+            shapes: None,
+        }
     }
 
     pub(super) fn of(pattern: &str) -> Self {
-        Self { pattern: Some(pattern.to_owned()), shapes: shapes(pattern) }
+        Self {
+            pattern: Some(pattern.to_owned()),
+            shapes: shapes(pattern),
+        }
     }
 
     /// Returns true if the other area provably covers this one.
@@ -86,10 +93,16 @@ impl Area {
         others: impl IntoIterator<Item = &'a Self> + Clone,
         effort: &mut Effort,
     ) -> bool {
-        if others.clone().into_iter().any(|o| o.pattern.is_none() || o.pattern == self.pattern) {
+        if others
+            .clone()
+            .into_iter()
+            .any(|o| o.pattern.is_none() || o.pattern == self.pattern)
+        {
             return true;
         }
-        let Some(shapes) = &self.shapes else { return false };
+        let Some(shapes) = &self.shapes else {
+            return false;
+        };
         // Shapes that no area covers yet.
         let mut left: Vec<&GlobShape> = shapes.iter().collect();
         for other in others {
@@ -106,25 +119,37 @@ impl Area {
 
     /// Returns true if provably no path is in both areas.
     pub(super) fn is_apart_from(&self, other: &Self, effort: &mut Effort) -> bool {
-        let (Some(these), Some(those)) = (&self.shapes, &other.shapes) else { return false };
+        let (Some(these), Some(those)) = (&self.shapes, &other.shapes) else {
+            return false;
+        };
         effort.allows(self, other) && these.iter().all(|a| those.iter().all(|b| are_apart(a, b)))
     }
 
     /// Returns the size of the area, for the effort of comparisons.
     fn size(&self) -> usize {
-        1 + self.shapes.iter().flatten().flatten().map(GlobPart::size).sum::<usize>()
+        1 + self
+            .shapes
+            .iter()
+            .flatten()
+            .flatten()
+            .map(GlobPart::size)
+            .sum::<usize>()
     }
 }
 
 impl GlobPart {
     /// Returns the size of the part, for the effort of comparisons.
     fn size(&self) -> usize {
-        if let Self::Name(tokens) = self { tokens.len() + 1 } else { 1 }
+        if let Self::Name(tokens) = self {
+            tokens.len() + 1
+        } else {
+            1
+        }
     }
 }
 
-/// Returns true if the wide shape matches every path of the narrow one. A wildcard of the narrow shape must be covered
-/// by a wildcard of the wide one.
+/// Returns true if the wide shape matches every path of the narrow one. A wildcard of the narrow
+/// shape must be covered by a wildcard of the wide one.
 fn includes(wide: &[GlobPart], narrow: &[GlobPart]) -> bool {
     aligned(
         wide,
@@ -148,8 +173,14 @@ fn includes(wide: &[GlobPart], narrow: &[GlobPart]) -> bool {
     )
 }
 
-/// Returns true if a pattern matches items in order: each pattern item takes one item, or any number if it takes all.
-fn aligned<T>(pattern: &[T], items: &[T], takes_all: impl Fn(&T) -> bool, takes: impl Fn(&T, &T) -> bool) -> bool {
+/// Returns true if a pattern matches items in order: each pattern item takes one item, or any
+/// number if it takes all.
+fn aligned<T>(
+    pattern: &[T],
+    items: &[T],
+    takes_all: impl Fn(&T) -> bool,
+    takes: impl Fn(&T, &T) -> bool,
+) -> bool {
     // For each number of items: whether the pattern so far matches exactly these.
     let mut so_far = vec![false; items.len() + 1];
     so_far[0] = true;
@@ -180,7 +211,9 @@ fn are_apart(a: &[GlobPart], b: &[GlobPart]) -> bool {
 }
 
 /// Returns the names of two parts; `None` if one of them is `**`.
-fn both_names<'p>((a, b): (&'p GlobPart, &'p GlobPart)) -> Option<(&'p [GlobToken], &'p [GlobToken])> {
+fn both_names<'p>(
+    (a, b): (&'p GlobPart, &'p GlobPart),
+) -> Option<(&'p [GlobToken], &'p [GlobToken])> {
     match (a, b) {
         (GlobPart::Name(a), GlobPart::Name(b)) => Some((a, b)),
         _ => None,
@@ -195,8 +228,15 @@ fn has_fixed_depth(shape: &[GlobPart]) -> bool {
 /// Returns true if two names provably differ, in leading or trailing characters.
 fn names_differ(a: &[GlobToken], b: &[GlobToken]) -> bool {
     is_literal(a) && is_literal(b) && a != b
-        || a.iter().zip(b).map_while(characters_differ).any(|differ| differ)
-        || a.iter().rev().zip(b.iter().rev()).map_while(characters_differ).any(|differ| differ)
+        || a.iter()
+            .zip(b)
+            .map_while(characters_differ)
+            .any(|differ| differ)
+        || a.iter()
+            .rev()
+            .zip(b.iter().rev())
+            .map_while(characters_differ)
+            .any(|differ| differ)
 }
 
 /// Returns true for a name without wildcards.
@@ -256,7 +296,11 @@ fn expanded(form: &str) -> Option<Vec<Vec<GlobToken>>> {
         }
         all = all
             .iter()
-            .flat_map(|start| alternatives.iter().map(move |end: &Vec<GlobToken>| [&start[..], end].concat()))
+            .flat_map(|start| {
+                alternatives
+                    .iter()
+                    .map(move |end: &Vec<GlobToken>| [&start[..], end].concat())
+            })
             .collect();
         if all.iter().map(Vec::len).sum::<usize>() > MOST_PARTS {
             return None;
@@ -265,7 +309,8 @@ fn expanded(form: &str) -> Option<Vec<Vec<GlobToken>>> {
     Some(all)
 }
 
-/// Parses the alternatives after an opening brace. Returns them and their length in bytes with the closing brace.
+/// Parses the alternatives after an opening brace. Returns them and their length in bytes with the
+/// closing brace.
 fn alternatives(inside: &str) -> Option<(Vec<Vec<GlobToken>>, usize)> {
     let mut all = vec![Vec::new()];
     let mut rest = inside.char_indices().peekable();
@@ -382,8 +427,10 @@ mod tests {
 
     /// Returns every path of up to three names of up to two of these letters.
     fn paths() -> Vec<RepoPath> {
-        let names: Vec<String> =
-            ["a", "b", "*", "a.", "ab", "ba", "aa", "b*"].iter().map(|n| (*n).to_owned()).collect();
+        let names: Vec<String> = ["a", "b", "*", "a.", "ab", "ba", "aa", "b*"]
+            .iter()
+            .map(|n| (*n).to_owned())
+            .collect();
         let mut all = names.clone();
         for depth in 0..2 {
             let longer: Vec<String> = all
@@ -398,19 +445,25 @@ mod tests {
 
     /// Returns the next pseudorandom number below `n`.
     fn random(seed: &mut u64, n: usize) -> usize {
-        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (*seed >> 33) as usize % n
     }
 
     #[test]
     fn what_is_proven_holds_for_every_path() {
-        let pieces =
-            ["a", "b", "*", "?", "/", "/**/", "**/", "/**", "{a,b}", "{a/b,*}", ".", "**", r"\*", "[!a]", "{,a}"];
+        let pieces = [
+            "a", "b", "*", "?", "/", "/**/", "**/", "/**", "{a,b}", "{a/b,*}", ".", "**", r"\*",
+            "[!a]", "{,a}",
+        ];
         let mut seed = 7_u64;
         let mut patterns: Vec<String> = Vec::new();
         while patterns.len() < 140 {
             let count = 1 + random(&mut seed, 4);
-            let pattern: String = (0..count).map(|_| pieces[random(&mut seed, pieces.len())]).collect();
+            let pattern: String = (0..count)
+                .map(|_| pieces[random(&mut seed, pieces.len())])
+                .collect();
             if glob::check(&pattern).is_ok() && !patterns.contains(&pattern) {
                 patterns.push(pattern);
             }
@@ -430,11 +483,21 @@ mod tests {
                 let (of_a, of_b) = (&matched[i], &matched[j]);
                 if a.is_within(b, &mut Effort::default()) {
                     within += 1;
-                    assert!(of_a.iter().zip(of_b).all(|(a, b)| !a || *b), "{} in {}", patterns[i], patterns[j]);
+                    assert!(
+                        of_a.iter().zip(of_b).all(|(a, b)| !a || *b),
+                        "{} in {}",
+                        patterns[i],
+                        patterns[j]
+                    );
                 }
                 if a.is_apart_from(b, &mut Effort::default()) {
                     apart += 1;
-                    assert!(of_a.iter().zip(of_b).all(|(a, b)| !(*a && *b)), "{} and {}", patterns[i], patterns[j]);
+                    assert!(
+                        of_a.iter().zip(of_b).all(|(a, b)| !(*a && *b)),
+                        "{} and {}",
+                        patterns[i],
+                        patterns[j]
+                    );
                 }
             }
         }

@@ -51,14 +51,24 @@ impl Globs {
     /// Returns true if any pattern matches.
     pub fn matches(&self, path: &RepoPath) -> bool {
         let candidate = Candidate::from_bytes(path.as_bytes());
-        self.sets.iter().any(|s| s.set.is_match_candidate(&candidate))
+        self.sets
+            .iter()
+            .any(|s| s.set.is_match_candidate(&candidate))
     }
 
     /// Returns the positions of the patterns that match, ascending, each once.
     pub fn matching(&self, path: &RepoPath) -> Vec<usize> {
         let candidate = Candidate::from_bytes(path.as_bytes());
-        let mut found: Vec<usize> =
-            self.sets.iter().flat_map(|s| s.set.matches_candidate(&candidate).into_iter().map(|i| s.of[i])).collect();
+        let mut found: Vec<usize> = self
+            .sets
+            .iter()
+            .flat_map(|s| {
+                s.set
+                    .matches_candidate(&candidate)
+                    .into_iter()
+                    .map(|i| s.of[i])
+            })
+            .collect();
         found.sort_unstable();
         found.dedup();
         found
@@ -72,7 +82,10 @@ fn build(globs: &[(usize, globset::Glob)], sets: &mut Vec<Set>) -> Result<(), St
         builder.add(glob.clone());
     }
     match (builder.build(), globs.len()) {
-        (Ok(set), _) => sets.push(Set { set, of: globs.iter().map(|(i, _)| *i).collect() }),
+        (Ok(set), _) => sets.push(Set {
+            set,
+            of: globs.iter().map(|(i, _)| *i).collect(),
+        }),
         (Err(e), 0 | 1) => return Err(e.kind().to_string()),
         (Err(_), n) => {
             build(&globs[..n / 2], sets)?;
@@ -111,7 +124,10 @@ pub(super) fn forms(pattern: &str) -> Result<Vec<String>, String> {
         return Err(invalid(pattern, "empty pattern"));
     }
     if pattern.len() > MAX_PATTERN {
-        return Err(format!("pattern of {} bytes; the limit is {MAX_PATTERN}", pattern.len()));
+        return Err(format!(
+            "pattern of {} bytes; the limit is {MAX_PATTERN}",
+            pattern.len()
+        ));
     }
     if pattern.starts_with('!') {
         return Err(invalid(pattern, "negated patterns are not supported"));
@@ -124,7 +140,11 @@ pub(super) fn forms(pattern: &str) -> Result<Vec<String>, String> {
     let body = body.trim_end_matches('/');
     let anchored = body.contains('/');
     let body = body.trim_start_matches('/');
-    let body = if anchored || body == "**" { body.to_owned() } else { format!("**/{body}") };
+    let body = if anchored || body == "**" {
+        body.to_owned()
+    } else {
+        format!("**/{body}")
+    };
     // A plain last component may be a folder. Then the pattern matches everything in it.
     let last = body.rsplit('/').next().unwrap_or(&body);
     let plain = !last.contains(['*', '?', '[', '{', '\\']);
@@ -149,7 +169,9 @@ mod tests {
 
     #[track_caller]
     fn matches(pattern: &str, path: &str) -> bool {
-        Globs::new(&[pattern]).unwrap().matches(&RepoPath::from(path))
+        Globs::new(&[pattern])
+            .unwrap()
+            .matches(&RepoPath::from(path))
     }
 
     #[test]
@@ -218,18 +240,32 @@ mod tests {
 
     #[test]
     fn every_pattern_that_passes_the_check_compiles() {
-        for unit in ["{a,b}*", "*/**/", "[!a-z]?", "[а-яё]", "{日,本}?", "{a,{b,{c,d}}}*", "?", "[]-]*"] {
+        for unit in [
+            "{a,b}*",
+            "*/**/",
+            "[!a-z]?",
+            "[а-яё]",
+            "{日,本}?",
+            "{a,{b,{c,d}}}*",
+            "?",
+            "[]-]*",
+        ] {
             let pattern = unit.repeat((MAX_PATTERN - 3) / unit.len());
             let all: Vec<String> = (0..66).map(|i| format!("{pattern}{i}")).collect();
             assert!(all.iter().all(|p| check(p).is_ok()), "{unit}");
-            let globs = Globs::new(&all).map_err(|e| format!("{unit}: {e}")).unwrap();
+            let globs = Globs::new(&all)
+                .map_err(|e| format!("{unit}: {e}"))
+                .unwrap();
             assert_eq!(globs.matching(&RepoPath::from("a")), [0; 0]);
         }
     }
 
     #[test]
     fn positions_are_the_callers() {
-        let patterns: Vec<String> = (0..200).map(|i| format!("f{i}")).chain(["*".to_owned()]).collect();
+        let patterns: Vec<String> = (0..200)
+            .map(|i| format!("f{i}"))
+            .chain(["*".to_owned()])
+            .collect();
         let globs = Globs::new(&patterns).unwrap();
         assert_eq!(globs.matching(&RepoPath::from("a/f150/x")), [150, 200]);
     }

@@ -37,8 +37,9 @@ const KEYS: [(&str, &str); 5] = [
 /// Usage: the file is not a JSON object, or a known key has a value that is invalid in a policy.
 pub fn import(file: &PolicyFile) -> Result<Imported> {
     let name = &file.name;
-    let json: Json = serde_json::from_slice(&file.bytes)
-        .map_err(|e| Error::usage(format!("malformed JSON in {name}:{}", e.line())).caused_by(&e))?;
+    let json: Json = serde_json::from_slice(&file.bytes).map_err(|e| {
+        Error::usage(format!("malformed JSON in {name}:{}", e.line())).caused_by(&e)
+    })?;
     let Json::Object(top) = &json else {
         return Err(Error::usage(format!("{name} must be a JSON object")));
     };
@@ -52,18 +53,25 @@ pub fn import(file: &PolicyFile) -> Result<Imported> {
         }
     }
     let mut left_out = Vec::new();
-    for (key, _) in flat.iter().filter(|(k, _)| KEYS.iter().all(|(old, _)| old != k)) {
-        let hint = closest(key, KEYS.iter().map(|(old, _)| *old)).map(|k| format!(" (did you mean {k:?}?)"));
+    for (key, _) in flat
+        .iter()
+        .filter(|(k, _)| KEYS.iter().all(|(old, _)| old != k))
+    {
+        let hint = closest(key, KEYS.iter().map(|(old, _)| *old))
+            .map(|k| format!(" (did you mean {k:?}?)"));
         left_out.push(format!("unknown key {key:?}{}", hint.unwrap_or_default()));
     }
     let default = Policy::default();
     let mut lines: Vec<(&str, String)> = Vec::new();
     for (old, new) in KEYS {
-        let Some((_, value)) = flat.iter().find(|(k, _)| k == old) else { continue };
+        let Some((_, value)) = flat.iter().find(|(k, _)| k == old) else {
+            continue;
+        };
         let Some(key) = keys::find(new) else { continue };
         let value = convert(old, value, name)?;
-        let parsed = toml::de::DeValue::parse(&value)
-            .map_err(|e| Error::usage(format!("cannot write {old:?} in {name} as TOML")).caused_by(&e))?;
+        let parsed = toml::de::DeValue::parse(&value).map_err(|e| {
+            Error::usage(format!("cannot write {old:?} in {name} as TOML")).caused_by(&e)
+        })?;
         let value = key.kind.read(&parsed).map_err(|c| {
             let e = Error::usage(format!("{old:?} in {name} {}", c.text));
             match c.hint {
@@ -108,7 +116,10 @@ fn convert(key: &str, value: &Json, name: &str) -> Result<String> {
         Json::String(s) => Ok(quote(s)),
         Json::Array(items) => {
             let items: Option<Vec<String>> = items.iter().map(|i| i.as_str().map(quote)).collect();
-            Ok(format!("[{}]", items.ok_or_else(|| no_strings(key, name))?.join(", ")))
+            Ok(format!(
+                "[{}]",
+                items.ok_or_else(|| no_strings(key, name))?.join(", ")
+            ))
         }
         _ => Err(no_strings(key, name)),
     }
@@ -116,7 +127,9 @@ fn convert(key: &str, value: &Json, name: &str) -> Result<String> {
 
 /// Returns the error for a value that is neither a string nor a list of strings.
 fn no_strings(key: &str, name: &str) -> Error {
-    Error::usage(format!("{key:?} in {name} must be a string or a list of strings"))
+    Error::usage(format!(
+        "{key:?} in {name} must be a string or a list of strings"
+    ))
 }
 
 #[cfg(test)]
@@ -124,7 +137,10 @@ mod tests {
     use super::*;
 
     fn import_text(json: &str) -> Result<Imported> {
-        import(&PolicyFile { name: ".claude-reviewer.json".to_owned(), bytes: json.as_bytes().to_vec() })
+        import(&PolicyFile {
+            name: ".claude-reviewer.json".to_owned(),
+            bytes: json.as_bytes().to_vec(),
+        })
     }
 
     #[test]
@@ -146,15 +162,26 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_named_in_the_file_and_to_the_caller() {
-        let imported =
-            import_text("{ \"ignoredFiles\": [], \"a\\nb\": 1, \"severity_thresholds\": { \"fail\": [] } }").unwrap();
+        let imported = import_text(
+            "{ \"ignoredFiles\": [], \"a\\nb\": 1, \"severity_thresholds\": { \"fail\": [] } }",
+        )
+        .unwrap();
         assert_eq!(imported.left_out.len(), 3);
         assert!(
-            imported.toml.contains("# Not imported: unknown key \"ignoredFiles\" (did you mean \"ignored_files\"?).\n"),
+            imported.toml.contains(
+                "# Not imported: unknown key \"ignoredFiles\" (did you mean \"ignored_files\"?).\n"
+            ),
             "{}",
             imported.toml
         );
-        assert!(imported.toml.lines().all(|l| l.starts_with('#') || l == "version = 1"), "{}", imported.toml);
+        assert!(
+            imported
+                .toml
+                .lines()
+                .all(|l| l.starts_with('#') || l == "version = 1"),
+            "{}",
+            imported.toml
+        );
     }
 
     #[test]
@@ -162,10 +189,22 @@ mod tests {
         for (json, text) in [
             ("[]", "must be a JSON object"),
             ("{", "malformed JSON in .claude-reviewer.json:1"),
-            (r#"{"test_command": 1}"#, "\"test_command\" in .claude-reviewer.json must be a string"),
-            (r#"{"review_storage_path": "../../x"}"#, "must be a path inside the repository"),
-            (r#"{"ignored_files": ["!a"]}"#, "negated patterns are not supported"),
-            (r#"{"severity_thresholds": {"block_on": ["fatal"]}}"#, "unknown severity \"fatal\""),
+            (
+                r#"{"test_command": 1}"#,
+                "\"test_command\" in .claude-reviewer.json must be a string",
+            ),
+            (
+                r#"{"review_storage_path": "../../x"}"#,
+                "must be a path inside the repository",
+            ),
+            (
+                r#"{"ignored_files": ["!a"]}"#,
+                "negated patterns are not supported",
+            ),
+            (
+                r#"{"severity_thresholds": {"block_on": ["fatal"]}}"#,
+                "unknown severity \"fatal\"",
+            ),
             (r#"{"severity_thresholds": 3}"#, "\"severity_thresholds\""),
         ] {
             match import_text(json) {

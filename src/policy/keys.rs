@@ -1,7 +1,7 @@
 //! The table of policy keys: type, description, trust, and when a value is weaker than another.
 //!
-//! The parser, `policy show`, the schema, the configuration reference, trust and the comparison of two policies all
-//! use this table. A new key is one entry here and one field in [`super`].
+//! The parser, `policy show`, the schema, the configuration reference, trust and the comparison of
+//! two policies all use this table. A new key is one entry here and one field in [`super`].
 
 mod backend;
 mod context;
@@ -9,8 +9,8 @@ mod context;
 use super::kind::ValueKind;
 use super::value::PolicyValue;
 use super::{
-    AgentReview, Backend, BackendKind, Guideline, HookMode, MAX_ATTEMPTS, Mode, PathRule, Policy, PostCommit,
-    RuleProfile,
+    AgentReview, Backend, BackendKind, Guideline, HookMode, MAX_ATTEMPTS, Mode, PathRule, Policy,
+    PostCommit, RuleProfile,
 };
 use crate::finding::Severity;
 use crate::request::{Depth, OnIncomplete, OnTestFailure};
@@ -28,8 +28,8 @@ pub(super) struct KeyTable {
 /// A key of a table that describes a `T`.
 pub(super) struct PolicyKey<T: 'static> {
     pub(super) name: &'static str,
-    /// One or two sentences for the schema and the configuration reference. They do not repeat what `trust`, `FLAGS`
-    /// and `VARIABLES` say.
+    /// One or two sentences for the schema and the configuration reference. They do not repeat what
+    /// `trust`, `FLAGS` and `VARIABLES` say.
     pub(super) about: &'static str,
     pub(super) kind: ValueKind,
     pub(super) trust: Trust,
@@ -47,9 +47,11 @@ pub(super) enum Trust {
     Personal,
     /// The user's file overrides the project's file, and the project's file needs trust.
     Operator,
-    /// Like `Operator`, but an address of this machine needs no trust. Without trust, no key is sent there.
+    /// Like `Operator`, but an address of this machine needs no trust. Without trust, no key is
+    /// sent there.
     OperatorUnlessLoopback,
-    /// The project's file overrides the user's file, but without trust it cannot add entries to the user's list.
+    /// The project's file overrides the user's file, but without trust it cannot add entries to the
+    /// user's list.
     Narrows,
 }
 
@@ -95,21 +97,61 @@ pub(super) const VERSION: u32 = 1;
 
 /// All tables except `[backend.NAME]`, `[[path]]` and `[[guideline]]`.
 pub(super) static TABLES: &[KeyTable] = &[
-    KeyTable { name: "", about: "Scope and thresholds of a review.", keys: TOP },
-    KeyTable { name: "review", about: "Model review: backends and limits.", keys: REVIEW },
-    KeyTable { name: "rules", about: "Built-in rules and team rules.", keys: RULES },
-    KeyTable { name: "history", about: "Storage of reviews.", keys: HISTORY },
-    KeyTable { name: "tests", about: "The project's tests, run with a review.", keys: TESTS },
-    KeyTable { name: "fix", about: "Fixes that a model writes (`claude-reviewer fix`).", keys: FIX },
-    KeyTable { name: "hooks", about: "Installed git hooks.", keys: HOOKS },
-    KeyTable { name: "mcp", about: "MCP server for agents (serve-mcp).", keys: MCP },
+    KeyTable {
+        name: "",
+        about: "Scope and thresholds of a review.",
+        keys: TOP,
+    },
+    KeyTable {
+        name: "review",
+        about: "Model review: backends and limits.",
+        keys: REVIEW,
+    },
+    KeyTable {
+        name: "rules",
+        about: "Built-in rules and team rules.",
+        keys: RULES,
+    },
+    KeyTable {
+        name: "history",
+        about: "Storage of reviews.",
+        keys: HISTORY,
+    },
+    KeyTable {
+        name: "tests",
+        about: "The project's tests, run with a review.",
+        keys: TESTS,
+    },
+    KeyTable {
+        name: "fix",
+        about: "Fixes that a model writes (`claude-reviewer fix`).",
+        keys: FIX,
+    },
+    KeyTable {
+        name: "hooks",
+        about: "Installed git hooks.",
+        keys: HOOKS,
+    },
+    KeyTable {
+        name: "mcp",
+        about: "MCP server for agents (serve-mcp).",
+        keys: MCP,
+    },
     KeyTable {
         name: "receipt",
         about: "Signed reviews that replace a second model review of the same change.",
         keys: RECEIPT,
     },
-    KeyTable { name: "forge", about: "Self-hosted forges, their tokens, and commands in replies.", keys: FORGE },
-    KeyTable { name: "context", about: "Tickets and pages that models get beside a change.", keys: CONTEXT },
+    KeyTable {
+        name: "forge",
+        about: "Self-hosted forges, their tokens, and commands in replies.",
+        keys: FORGE,
+    },
+    KeyTable {
+        name: "context",
+        about: "Tickets and pages that models get beside a change.",
+        keys: CONTEXT,
+    },
 ];
 
 const ON_FAILURE: &[&str] = &["block", "warn"];
@@ -201,7 +243,13 @@ static REVIEW: &[PolicyKey<Policy>] = &[
         trust: Trust::Open,
         weaker: Weaker::Steps(MODES),
         get: |p| PolicyValue::Text(p.review.mode.name().to_owned()),
-        set: |p, v| p.review.mode = if v.text() == "first" { Mode::First } else { Mode::All },
+        set: |p, v| {
+            p.review.mode = if v.text() == "first" {
+                Mode::First
+            } else {
+                Mode::All
+            }
+        },
     },
     PolicyKey {
         name: "depth",
@@ -209,8 +257,23 @@ static REVIEW: &[PolicyKey<Policy>] = &[
         kind: ValueKind::Choice(DEPTHS),
         trust: Trust::Open,
         weaker: Weaker::Steps(DEPTHS),
-        get: |p| PolicyValue::Text(if p.review.depth == Depth::Quick { "quick" } else { "thorough" }.to_owned()),
-        set: |p, v| p.review.depth = if v.text() == "quick" { Depth::Quick } else { Depth::Thorough },
+        get: |p| {
+            PolicyValue::Text(
+                if p.review.depth == Depth::Quick {
+                    "quick"
+                } else {
+                    "thorough"
+                }
+                .to_owned(),
+            )
+        },
+        set: |p, v| {
+            p.review.depth = if v.text() == "quick" {
+                Depth::Quick
+            } else {
+                Depth::Thorough
+            }
+        },
     },
     PolicyKey {
         name: "focus",
@@ -312,11 +375,18 @@ static RULES: &[PolicyKey<Policy>] = &[
         trust: Trust::Open,
         weaker: Weaker::Severities,
         get: |p| {
-            let rows = p.rules.severity.iter().map(|(id, s)| (id.clone(), PolicyValue::Text(s.name().to_owned())));
+            let rows = p
+                .rules
+                .severity
+                .iter()
+                .map(|(id, s)| (id.clone(), PolicyValue::Text(s.name().to_owned())));
             PolicyValue::Table(rows.collect())
         },
         set: |p, v| {
-            let rows = v.table().iter().filter_map(|(id, s)| Severity::parse(s.text()).map(|s| (id.clone(), s)));
+            let rows = v
+                .table()
+                .iter()
+                .filter_map(|(id, s)| Severity::parse(s.text()).map(|s| (id.clone(), s)));
             p.rules.severity = rows.collect();
         },
     },
@@ -387,9 +457,22 @@ static TESTS: &[PolicyKey<Policy>] = &[
         trust: Trust::Open,
         weaker: Weaker::Steps(ON_FAILURE),
         get: |p| {
-            PolicyValue::Text(if p.tests.on_failure == OnTestFailure::Block { "block" } else { "warn" }.to_owned())
+            PolicyValue::Text(
+                if p.tests.on_failure == OnTestFailure::Block {
+                    "block"
+                } else {
+                    "warn"
+                }
+                .to_owned(),
+            )
         },
-        set: |p, v| p.tests.on_failure = if v.text() == "warn" { OnTestFailure::Warn } else { OnTestFailure::Block },
+        set: |p, v| {
+            p.tests.on_failure = if v.text() == "warn" {
+                OnTestFailure::Warn
+            } else {
+                OnTestFailure::Block
+            }
+        },
     },
     PolicyKey {
         name: "reproduce",
@@ -397,7 +480,13 @@ static TESTS: &[PolicyKey<Policy>] = &[
         kind: ValueKind::Flag,
         trust: Trust::Operator,
         weaker: Weaker::Never,
-        get: |p| if p.tests.reproduce { PolicyValue::Flag(true) } else { PolicyValue::Unset },
+        get: |p| {
+            if p.tests.reproduce {
+                PolicyValue::Flag(true)
+            } else {
+                PolicyValue::Unset
+            }
+        },
         set: |p, v| p.tests.reproduce = v.flag(),
     },
     PolicyKey {
@@ -428,7 +517,11 @@ static FIX: &[PolicyKey<Policy>] = &[
         trust: Trust::Operator,
         weaker: Weaker::Never,
         get: |p| {
-            if p.fix.max_attempts == MAX_ATTEMPTS { PolicyValue::Unset } else { PolicyValue::Count(p.fix.max_attempts) }
+            if p.fix.max_attempts == MAX_ATTEMPTS {
+                PolicyValue::Unset
+            } else {
+                PolicyValue::Count(p.fix.max_attempts)
+            }
         },
         set: |p, v| p.fix.max_attempts = v.count(),
     },
@@ -489,7 +582,12 @@ static MCP: &[PolicyKey<Policy>] = &[
         kind: ValueKind::Tools,
         trust: Trust::Narrows,
         weaker: Weaker::Never,
-        get: |p| p.mcp.tools.as_ref().map_or(PolicyValue::Unset, |t| PolicyValue::List(t.clone())),
+        get: |p| {
+            p.mcp
+                .tools
+                .as_ref()
+                .map_or(PolicyValue::Unset, |t| PolicyValue::List(t.clone()))
+        },
         set: |p, v| p.mcp.tools = Some(v.list().to_vec()),
     },
     PolicyKey {
@@ -500,7 +598,11 @@ static MCP: &[PolicyKey<Policy>] = &[
         weaker: Weaker::Steps(AGENT_REVIEWS),
         get: |p| PolicyValue::Text(p.mcp.agent_review.name().to_owned()),
         set: |p, v| {
-            p.mcp.agent_review = if v.text() == "counts" { AgentReview::Counts } else { AgentReview::Adds };
+            p.mcp.agent_review = if v.text() == "counts" {
+                AgentReview::Counts
+            } else {
+                AgentReview::Adds
+            };
         },
     },
 ];
@@ -579,7 +681,9 @@ static FORGE: &[PolicyKey<Policy>] = &[
 pub(super) fn is_valid_for(key: &str, kind: BackendKind) -> bool {
     match key {
         "path" => kind == BackendKind::Claude,
-        "base_url" | "api_key_env" | "api_key_command" | "key_header" => kind != BackendKind::Claude,
+        "base_url" | "api_key_env" | "api_key_command" | "key_header" => {
+            kind != BackendKind::Claude
+        }
         "api" | "api_version" => kind == BackendKind::OpenAi,
         _ => true,
     }
@@ -602,7 +706,11 @@ pub(super) static PATH: &[PolicyKey<PathRule>] = &[
         kind: ValueKind::Severities,
         trust: Trust::Open,
         weaker: Weaker::Never,
-        get: |r| r.block_on.as_ref().map_or(PolicyValue::Unset, |l| PolicyValue::severities(l)),
+        get: |r| {
+            r.block_on
+                .as_ref()
+                .map_or(PolicyValue::Unset, |l| PolicyValue::severities(l))
+        },
         set: |r, v| r.block_on = Some(v.to_severities()),
     },
     PolicyKey {
@@ -611,7 +719,11 @@ pub(super) static PATH: &[PolicyKey<PathRule>] = &[
         kind: ValueKind::Severities,
         trust: Trust::Open,
         weaker: Weaker::Never,
-        get: |r| r.warn_on.as_ref().map_or(PolicyValue::Unset, |l| PolicyValue::severities(l)),
+        get: |r| {
+            r.warn_on
+                .as_ref()
+                .map_or(PolicyValue::Unset, |l| PolicyValue::severities(l))
+        },
         set: |r, v| r.warn_on = Some(v.to_severities()),
     },
     PolicyKey {
@@ -620,7 +732,11 @@ pub(super) static PATH: &[PolicyKey<PathRule>] = &[
         kind: ValueKind::Choice(CONFIDENCES),
         trust: Trust::Open,
         weaker: Weaker::Never,
-        get: |r| r.min_confidence.map_or(PolicyValue::Unset, |c| PolicyValue::Text(c.name().to_owned())),
+        get: |r| {
+            r.min_confidence.map_or(PolicyValue::Unset, |c| {
+                PolicyValue::Text(c.name().to_owned())
+            })
+        },
         set: |r, v| r.min_confidence = Some(v.to_confidence()),
     },
 ];
@@ -676,8 +792,16 @@ pub(super) static VARIABLES: &[Variables] = &[
         names: &["CLAUDE_CLI_PATH", "PATH_TO_CLAUDE"],
         kinds: &[BackendKind::Claude],
     },
-    Variables { key: "review.max_rounds", names: &["MAX_REVIEW_ROUNDS"], kinds: &[] },
-    Variables { key: "tests.run", names: &["AUTO_RUN_TESTS"], kinds: &[] },
+    Variables {
+        key: "review.max_rounds",
+        names: &["MAX_REVIEW_ROUNDS"],
+        kinds: &[],
+    },
+    Variables {
+        key: "tests.run",
+        names: &["AUTO_RUN_TESTS"],
+        kinds: &[],
+    },
     Variables {
         key: "backend.NAME.model",
         names: &["REVIEW_MODEL"],
@@ -697,13 +821,22 @@ pub(super) fn variables_of(key: &str) -> Option<&'static Variables> {
 
 /// Returns the full name of a key.
 pub(super) fn full(table: &str, key: &str) -> String {
-    if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") }
+    if table.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{table}.{key}")
+    }
 }
 
 /// Returns a key of the fixed tables by its full name.
 pub(super) fn find(name: &str) -> Option<&'static PolicyKey<Policy>> {
     let (table, key) = name.split_once('.').unwrap_or(("", name));
-    TABLES.iter().find(|t| t.name == table)?.keys.iter().find(|k| k.name == key)
+    TABLES
+        .iter()
+        .find(|t| t.name == table)?
+        .keys
+        .iter()
+        .find(|k| k.name == key)
 }
 
 /// Returns a key of `[backend.NAME]`.
@@ -712,10 +845,21 @@ pub(super) fn backend_key(name: &str) -> Option<&'static PolicyKey<Backend>> {
 }
 
 fn completion(v: OnIncomplete) -> PolicyValue {
-    PolicyValue::Text(if v == OnIncomplete::Fail { "fail" } else { "warn" }.to_owned())
+    PolicyValue::Text(
+        if v == OnIncomplete::Fail {
+            "fail"
+        } else {
+            "warn"
+        }
+        .to_owned(),
+    )
 }
 fn to_completion(v: &PolicyValue) -> OnIncomplete {
-    if v.text() == "warn" { OnIncomplete::Warn } else { OnIncomplete::Fail }
+    if v.text() == "warn" {
+        OnIncomplete::Warn
+    } else {
+        OnIncomplete::Fail
+    }
 }
 
 impl Mode {
@@ -738,7 +882,11 @@ impl RuleProfile {
     }
 
     fn parse(name: &str) -> Self {
-        if name == "audit" { Self::Audit } else { Self::Default }
+        if name == "audit" {
+            Self::Audit
+        } else {
+            Self::Default
+        }
     }
 }
 

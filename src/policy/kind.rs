@@ -109,7 +109,8 @@ impl ValueKind {
             Self::Count(min, max) => format!("a whole number from {min} to {max}"),
             Self::Number(min, max) => format!("a number from {min} to {max}"),
             Self::Span(min, max) => {
-                let [min, max] = [min, max].map(|seconds| show_duration(Duration::from_secs(seconds)));
+                let [min, max] =
+                    [min, max].map(|seconds| show_duration(Duration::from_secs(seconds)));
                 format!("a duration from {min} to {max}, such as \"2m\"")
             }
             Self::Choice(names) => one_of(names),
@@ -123,15 +124,21 @@ impl ValueKind {
             Self::BackendNames => "a list of backend names".to_owned(),
             Self::RuleIds => "a list of rule IDs".to_owned(),
             Self::Tools => "a list of tool names".to_owned(),
-            Self::Signers => "a list of lines in the format of an OpenSSH allowed-signers file".to_owned(),
-            Self::Sandbox => "a list of a program and its arguments, one of which contains {tree}".to_owned(),
+            Self::Signers => {
+                "a list of lines in the format of an OpenSSH allowed-signers file".to_owned()
+            }
+            Self::Sandbox => {
+                "a list of a program and its arguments, one of which contains {tree}".to_owned()
+            }
             Self::Folders => "a list of folders".to_owned(),
             Self::Line(max) => format!("one line of text, at most {max} bytes"),
             Self::Text(max) => format!("text, at most {max} bytes"),
             Self::Program => "the name or the absolute path of a program".to_owned(),
             Self::Variable => "the name of an environment variable".to_owned(),
             Self::Url => "an https URL, or an http URL of this machine".to_owned(),
-            Self::Price => "a table of input, cached and output, in USD per million tokens".to_owned(),
+            Self::Price => {
+                "a table of input, cached and output, in USD per million tokens".to_owned()
+            }
             Self::Words => "a list of a program and its arguments".to_owned(),
             Self::Variables => "a list of names of environment variables".to_owned(),
             Self::Projects => "a list of projects".to_owned(),
@@ -144,16 +151,20 @@ impl ValueKind {
     pub(super) fn read(self, value: &Spanned<DeValue<'_>>) -> ReadValue {
         match (self, value.get_ref()) {
             (Self::Flag, DeValue::Boolean(b)) => Ok(PolicyValue::Flag(*b)),
-            (Self::Count(..), DeValue::Integer(i)) => {
-                self.count(i64::from_str_radix(i.as_str(), i.radix()).map_err(|_| self.wrong("not a larger number"))?)
+            (Self::Count(..), DeValue::Integer(i)) => self.count(
+                i64::from_str_radix(i.as_str(), i.radix())
+                    .map_err(|_| self.wrong("not a larger number"))?,
+            ),
+            (Self::Number(..), DeValue::Integer(_) | DeValue::Float(_)) => {
+                self.number(value.get_ref())
             }
-            (Self::Number(..), DeValue::Integer(_) | DeValue::Float(_)) => self.number(value.get_ref()),
-            (Self::Span(..), DeValue::Integer(i)) if i.radix() == 10 => {
-                Err(self.wrong_type(value.get_ref()).hinted(format!("add a unit: \"{}s\"", i.as_str())))
-            }
-            (Self::PatternOrPatterns, DeValue::String(s)) => {
-                self.item(s).map(|s| PolicyValue::List(vec![s])).map_err(|c| c.at(value.span()))
-            }
+            (Self::Span(..), DeValue::Integer(i)) if i.radix() == 10 => Err(self
+                .wrong_type(value.get_ref())
+                .hinted(format!("add a unit: \"{}s\"", i.as_str()))),
+            (Self::PatternOrPatterns, DeValue::String(s)) => self
+                .item(s)
+                .map(|s| PolicyValue::List(vec![s]))
+                .map_err(|c| c.at(value.span())),
             (
                 Self::Severities
                 | Self::Categories
@@ -191,17 +202,28 @@ impl ValueKind {
                 Err(self.wrong_type(value.get_ref()).hinted(hint))
             }
             (Self::SeverityTable, DeValue::Table(table)) if table.len() > MAX_LIST => {
-                Err(complaint(format!("has {} entries; the limit is {MAX_LIST}", table.len())))
+                Err(complaint(format!(
+                    "has {} entries; the limit is {MAX_LIST}",
+                    table.len()
+                )))
             }
             (Self::SeverityTable, DeValue::Table(table)) => {
                 let mut rows = Vec::new();
                 for (id, v) in table {
-                    let id = Self::RuleIds.item(id.get_ref()).map_err(|c| c.at(id.span()))?;
+                    let id = Self::RuleIds
+                        .item(id.get_ref())
+                        .map_err(|c| c.at(id.span()))?;
                     let DeValue::String(s) = v.get_ref() else {
-                        let text = format!("must map {id:?} to a severity, not to {}", article(v.get_ref()));
+                        let text = format!(
+                            "must map {id:?} to a severity, not to {}",
+                            article(v.get_ref())
+                        );
                         return Err(complaint(text).at(v.span()));
                     };
-                    rows.push((id, PolicyValue::Text(severity(s).map_err(|c| c.at(v.span()))?)));
+                    rows.push((
+                        id,
+                        PolicyValue::Text(severity(s).map_err(|c| c.at(v.span()))?),
+                    ));
                 }
                 Ok(PolicyValue::Table(rows))
             }
@@ -286,7 +308,9 @@ impl ValueKind {
 
     fn number(self, value: &DeValue<'_>) -> ReadValue {
         let n: Option<f64> = match value {
-            DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).ok().map(|n| n as f64),
+            DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix())
+                .ok()
+                .map(|n| n as f64),
             DeValue::Float(f) => f.as_str().parse().ok(),
             _ => None,
         };
@@ -299,13 +323,20 @@ impl ValueKind {
 
     fn list(self, items: &[Spanned<DeValue<'_>>]) -> ReadValue {
         if items.len() > MAX_LIST {
-            return Err(complaint(format!("has {} entries; the limit is {MAX_LIST}", items.len())));
+            return Err(complaint(format!(
+                "has {} entries; the limit is {MAX_LIST}",
+                items.len()
+            )));
         }
         let mut list = Vec::with_capacity(items.len());
         for item in items {
             let DeValue::String(s) = item.get_ref() else {
-                return Err(complaint(format!("must be {}; it contains {}", self.expects(), article(item.get_ref())))
-                    .at(item.span()));
+                return Err(complaint(format!(
+                    "must be {}; it contains {}",
+                    self.expects(),
+                    article(item.get_ref())
+                ))
+                .at(item.span()));
             };
             let s = self.item(s).map_err(|c| c.at(item.span()))?;
             // The arguments of a command may repeat.
@@ -317,10 +348,14 @@ impl ValueKind {
             // The worst severity comes first, whatever the order in the file.
             list.sort_by_key(|s| std::cmp::Reverse(Severity::parse(s)));
         }
-        if let (Self::Patterns | Self::PatternOrPatterns, true) =
-            (self, list.iter().map(String::len).sum::<usize>() > MAX_PATTERNS)
-        {
-            return Err(complaint(format!("has patterns of more than {} KiB in total", MAX_PATTERNS >> 10)));
+        if let (Self::Patterns | Self::PatternOrPatterns, true) = (
+            self,
+            list.iter().map(String::len).sum::<usize>() > MAX_PATTERNS,
+        ) {
+            return Err(complaint(format!(
+                "has patterns of more than {} KiB in total",
+                MAX_PATTERNS >> 10
+            )));
         }
         if let (Self::PatternOrPatterns, true) = (self, list.is_empty()) {
             return Err(complaint("must name at least one pattern"));
@@ -345,13 +380,21 @@ impl ValueKind {
             Self::Patterns | Self::PatternOrPatterns => match glob::check(s) {
                 Ok(()) => Ok(s.to_owned()),
                 Err(why) => {
-                    let hint = s.starts_with('!').then(|| "remove the ! and list the paths to match".to_owned());
-                    Err(Complaint { text: format!("has an invalid pattern: {why}"), hint, span: None })
+                    let hint = s
+                        .starts_with('!')
+                        .then(|| "remove the ! and list the paths to match".to_owned());
+                    Err(Complaint {
+                        text: format!("has an invalid pattern: {why}"),
+                        hint,
+                        span: None,
+                    })
                 }
             },
             Self::Files => match inside(s) {
                 Some(path) => Ok(path),
-                None => Err(complaint(format!("has {s:?}, which is not a path inside the repository"))),
+                None => Err(complaint(format!(
+                    "has {s:?}, which is not a path inside the repository"
+                ))),
             },
             Self::BackendNames => match backend_name(s) {
                 Ok(()) => Ok(s.to_owned()),
@@ -359,7 +402,8 @@ impl ValueKind {
             },
             Self::RuleIds => {
                 let mut bytes = s.bytes();
-                let is_plain = bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_./".contains(&b));
+                let is_plain = bytes
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_./".contains(&b));
                 if !s.is_empty() && s.len() <= 128 && is_plain {
                     Ok(s.to_owned())
                 } else {
@@ -374,7 +418,9 @@ impl ValueKind {
                 Err(self.unmet("an entry is empty or has a control character"))
             }
             Self::Folders => folder(s),
-            Self::Words if !context::is_plain(s) => Err(self.unmet("an entry is empty or has a control character")),
+            Self::Words if !context::is_plain(s) => {
+                Err(self.unmet("an entry is empty or has a control character"))
+            }
             Self::Variables => Self::Variable.string(s).map(|v| v.text().to_owned()),
             Self::Projects => context::project(s),
             _ => Ok(s.to_owned()),
@@ -395,7 +441,9 @@ impl ValueKind {
                 }
             }
             Self::Span(min, max) => match parse_duration(s) {
-                Some(d) if d >= Duration::from_secs(min) && d <= Duration::from_secs(max) => Ok(PolicyValue::Span(d)),
+                Some(d) if d >= Duration::from_secs(min) && d <= Duration::from_secs(max) => {
+                    Ok(PolicyValue::Span(d))
+                }
                 _ => Err(self.wrong_text(s)),
             },
             Self::Storage if s.starts_with('/') => {
@@ -405,15 +453,22 @@ impl ValueKind {
                     Err(self.wrong_text(s))
                 }
             }
-            Self::Storage => inside(s).map(PolicyValue::Text).ok_or_else(|| self.wrong_text(s)),
-            Self::Line(max) | Self::Text(max) if s.len() > max => {
-                Err(complaint(format!("is {} bytes long; the limit is {max}", s.len())))
-            }
+            Self::Storage => inside(s)
+                .map(PolicyValue::Text)
+                .ok_or_else(|| self.wrong_text(s)),
+            Self::Line(max) | Self::Text(max) if s.len() > max => Err(complaint(format!(
+                "is {} bytes long; the limit is {max}",
+                s.len()
+            ))),
             Self::Line(_) if plain => Ok(PolicyValue::Text(s.to_owned())),
-            Self::Text(_) if !s.trim().is_empty() && !s.contains('\0') => Ok(PolicyValue::Text(s.to_owned())),
+            Self::Text(_) if !s.trim().is_empty() && !s.contains('\0') => {
+                Ok(PolicyValue::Text(s.to_owned()))
+            }
             Self::Text(_) => Err(complaint("must not be empty")),
             // A relative path would name a program of the repository under review.
-            Self::Program if plain && (!s.contains('/') || std::path::Path::new(s).is_absolute()) => {
+            Self::Program
+                if plain && (!s.contains('/') || std::path::Path::new(s).is_absolute()) =>
+            {
                 Ok(PolicyValue::Text(s.to_owned()))
             }
             Self::Variable
@@ -424,8 +479,9 @@ impl ValueKind {
                 Ok(PolicyValue::Text(s.to_owned()))
             }
             // The value may be the key itself, which must not appear in a log.
-            Self::Variable => Err(complaint(format!("must be {}", self.expects()))
-                .hinted("write the name of the variable that contains the key, not the key itself")),
+            Self::Variable => Err(complaint(format!("must be {}", self.expects())).hinted(
+                "write the name of the variable that contains the key, not the key itself",
+            )),
             Self::Url => Url::parse(s).map(|u| PolicyValue::Text(u.text)),
             _ => Err(self.wrong_text(s)),
         }
@@ -444,22 +500,28 @@ pub(super) struct Url {
 impl Url {
     pub(super) fn parse(s: &str) -> Result<Self, Complaint> {
         let s = s.trim();
-        let Some((scheme, rest)) = s.split_once("://") else { return Err(bad_url("has no scheme")) };
-        if s.len() > 2048 || s.chars().any(|c| c.is_control() || c.is_whitespace() || !c.is_ascii() || c == '\\') {
+        let Some((scheme, rest)) = s.split_once("://") else {
+            return Err(bad_url("has no scheme"));
+        };
+        if s.len() > 2048
+            || s.chars()
+                .any(|c| c.is_control() || c.is_whitespace() || !c.is_ascii() || c == '\\')
+        {
             return Err(bad_url("has invalid characters"));
         }
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.contains('@') {
-            return Err(
-                complaint("must not contain a user or a password").hinted("set api_key_env or api_key_command instead")
-            );
+            return Err(complaint("must not contain a user or a password")
+                .hinted("set api_key_env or api_key_command instead"));
         }
         if rest.contains(['?', '#']) {
             return Err(bad_url("has a query or fragment"));
         }
         let (host, port) = if let Some(inner) = authority.strip_prefix('[') {
             match inner.split_once(']') {
-                Some((h, p)) if h.parse::<std::net::Ipv6Addr>().is_ok() => (h, p.strip_prefix(':').unwrap_or(p)),
+                Some((h, p)) if h.parse::<std::net::Ipv6Addr>().is_ok() => {
+                    (h, p.strip_prefix(':').unwrap_or(p))
+                }
                 _ => return Err(bad_url("has an invalid host")),
             }
         } else {
@@ -468,8 +530,10 @@ impl Url {
         if host.is_empty() || !(port.is_empty() || port.parse::<u16>().is_ok()) {
             return Err(bad_url("has an invalid host or port"));
         }
-        let loopback =
-            host.eq_ignore_ascii_case("localhost") || host.parse::<std::net::IpAddr>().is_ok_and(|a| a.is_loopback());
+        let loopback = host.eq_ignore_ascii_case("localhost")
+            || host
+                .parse::<std::net::IpAddr>()
+                .is_ok_and(|a| a.is_loopback());
         match scheme.to_ascii_lowercase().as_str() {
             "https" => {}
             "http" if loopback => {}
@@ -481,7 +545,10 @@ impl Url {
             }
             _ => return Err(bad_url("has an unsupported scheme")),
         }
-        Ok(Self { text: s.trim_end_matches('/').to_owned(), loopback })
+        Ok(Self {
+            text: s.trim_end_matches('/').to_owned(),
+            loopback,
+        })
     }
 }
 
@@ -501,7 +568,8 @@ impl Complaint {
     }
 }
 
-/// Validates `PRINCIPALS [OPTIONS] KEYTYPE KEY [COMMENT]`, the format of ssh-keygen(1) under ALLOWED SIGNERS.
+/// Validates `PRINCIPALS [OPTIONS] KEYTYPE KEY [COMMENT]`, the format of ssh-keygen(1) under
+/// ALLOWED SIGNERS.
 fn signer(s: &str) -> Result<String, Complaint> {
     const TYPES: [&str; 3] = ["ssh-", "ecdsa-sha2-", "sk-"];
     let s = s.trim();
@@ -509,15 +577,23 @@ fn signer(s: &str) -> Result<String, Complaint> {
         return Err(bad_signer("is not a line of an allowed-signers file"));
     }
     let words: Vec<&str> = s.split_whitespace().collect();
-    let Some(at) = words.iter().skip(1).position(|w| TYPES.iter().any(|t| w.starts_with(t))) else {
+    let Some(at) = words
+        .iter()
+        .skip(1)
+        .position(|w| TYPES.iter().any(|t| w.starts_with(t)))
+    else {
         return Err(bad_signer("has no key"));
     };
     // The decoded key starts with its own type, which must be the same.
     let name = words[at + 1];
-    let key = words.get(at + 2).and_then(|w| base64::engine::general_purpose::STANDARD.decode(w).ok());
+    let key = words
+        .get(at + 2)
+        .and_then(|w| base64::engine::general_purpose::STANDARD.decode(w).ok());
     let length = u32::try_from(name.len()).unwrap_or(0).to_be_bytes();
     match key {
-        Some(key) if key.starts_with(&length) && key[4..].starts_with(name.as_bytes()) => Ok(s.to_owned()),
+        Some(key) if key.starts_with(&length) && key[4..].starts_with(name.as_bytes()) => {
+            Ok(s.to_owned())
+        }
         _ => Err(bad_signer("has an invalid key")),
     }
 }
@@ -533,10 +609,14 @@ fn check_command(words: &[String]) -> Result<(), Complaint> {
     let why = match words.split_first() {
         None => "it is empty",
         // A relative path would name a program of the repository under review.
-        Some((program, _)) if program.contains('/') && !std::path::Path::new(program).is_absolute() => {
+        Some((program, _))
+            if program.contains('/') && !std::path::Path::new(program).is_absolute() =>
+        {
             "the program is a relative path"
         }
-        Some((_, arguments)) if !arguments.iter().any(|a| a.contains("{tree}")) => "{tree} is missing",
+        Some((_, arguments)) if !arguments.iter().any(|a| a.contains("{tree}")) => {
+            "{tree} is missing"
+        }
         Some(_) => return Ok(()),
     };
     Err(ValueKind::Sandbox.unmet(why).hinted(hint))
@@ -548,13 +628,20 @@ fn folder(s: &str) -> Result<String, Complaint> {
     match inside(s) {
         _ if is_free => Ok(s.to_owned()),
         Some(path) => Ok(path),
-        None => Err(complaint(format!("has {s:?}, which is outside of the repository"))
-            .hinted("write an absolute folder, a folder below ~/, or a folder of the repository")),
+        None => Err(
+            complaint(format!("has {s:?}, which is outside of the repository")).hinted(
+                "write an absolute folder, a folder below ~/, or a folder of the repository",
+            ),
+        ),
     }
 }
 
 fn complaint(text: impl Into<String>) -> Complaint {
-    Complaint { text: text.into(), hint: None, span: None }
+    Complaint {
+        text: text.into(),
+        hint: None,
+        span: None,
+    }
 }
 
 pub(super) fn did_you_mean(name: &str) -> String {
@@ -582,15 +669,19 @@ fn severity(s: &str) -> Result<String, Complaint> {
 /// Validates the name of a backend.
 pub(super) fn backend_name(s: &str) -> Result<(), Complaint> {
     if s == "rules" {
-        return Err(complaint("names \"rules\", which is not a backend: the rules always run"));
+        return Err(complaint(
+            "names \"rules\", which is not a backend: the rules always run",
+        ));
     }
     if s.is_empty() || s.len() > 64 || !s.bytes().all(is_name_byte) {
         let known: Vec<_> = preset::built_in_names().collect();
-        return Err(complaint(format!("has {s:?}, which is not a backend name (lowercase letters, digits, - and _)"))
-            .hinted(match closest(s, known.iter().copied()) {
-                Some(name) => did_you_mean(name),
-                None => format!("built-in backends: {}", known.join(", ")),
-            }));
+        return Err(complaint(format!(
+            "has {s:?}, which is not a backend name (lowercase letters, digits, - and _)"
+        ))
+        .hinted(match closest(s, known.iter().copied()) {
+            Some(name) => did_you_mean(name),
+            None => format!("built-in backends: {}", known.join(", ")),
+        }));
     }
     Ok(())
 }
@@ -605,10 +696,12 @@ fn inside(s: &str) -> Option<String> {
     let path = s.trim_start_matches("./").trim_end_matches('/');
     let plain = !path.contains(['\\', '\0']) && !path.chars().any(char::is_control);
     let drive = path.as_bytes().get(1) == Some(&b':');
-    (plain && !drive && path.len() <= 1024 && !path.split('/').any(is_forbidden_part)).then(|| path.to_owned())
+    (plain && !drive && path.len() <= 1024 && !path.split('/').any(is_forbidden_part))
+        .then(|| path.to_owned())
 }
 
-/// Returns true for a part of a path that leaves the repository, is redundant, or is the folder of git.
+/// Returns true for a part of a path that leaves the repository, is redundant, or is the folder of
+/// git.
 fn is_forbidden_part(part: &str) -> bool {
     part.is_empty() || part == ".." || part == "." || part.eq_ignore_ascii_case(".git")
 }
@@ -647,10 +740,16 @@ mod tests {
 
     #[test]
     fn severities_take_synonyms_and_come_out_worst_first() {
-        let list = read(ValueKind::Severities, r#"["warning", "High", "blocker", "major"]"#);
+        let list = read(
+            ValueKind::Severities,
+            r#"["warning", "High", "blocker", "major"]"#,
+        );
         assert_eq!(list.unwrap(), r#"["critical", "major", "minor"]"#);
         let e = read(ValueKind::Severities, r#"["majr"]"#).unwrap_err();
-        assert_eq!(e, r#"has the unknown severity "majr" (did you mean "major"?)"#);
+        assert_eq!(
+            e,
+            r#"has the unknown severity "majr" (did you mean "major"?)"#
+        );
         let e = read(ValueKind::Severities, r#""major""#).unwrap_err();
         assert!(e.contains(r#"write it as a list: ["major"]"#), "{e}");
     }
@@ -658,8 +757,14 @@ mod tests {
     #[test]
     fn bounds_are_named() {
         assert_eq!(read(ValueKind::Count(1, 64), "8").unwrap(), "8");
-        assert_eq!(read(ValueKind::Count(1, 64), "0").unwrap_err(), "must be a whole number from 1 to 64, not 0");
-        assert_eq!(read(ValueKind::Count(1, 64), "-3").unwrap_err(), "must be a whole number from 1 to 64, not -3");
+        assert_eq!(
+            read(ValueKind::Count(1, 64), "0").unwrap_err(),
+            "must be a whole number from 1 to 64, not 0"
+        );
+        assert_eq!(
+            read(ValueKind::Count(1, 64), "-3").unwrap_err(),
+            "must be a whole number from 1 to 64, not -3"
+        );
         assert!(read(ValueKind::Count(1, 64), "9223372036854775807").is_err());
         assert!(read(ValueKind::Count(1, 64), "99999999999999999999999").is_err());
         assert_eq!(
@@ -670,36 +775,76 @@ mod tests {
             assert!(read(ValueKind::Number(0.0, 10.0), bad).is_err(), "{bad}");
         }
         assert_eq!(read(ValueKind::Number(0.0, 10.0), "1").unwrap(), "1.0");
-        assert_eq!(read(ValueKind::Span(1, 3600), r#""1m30s""#).unwrap(), r#""1m30s""#);
-        assert!(read(ValueKind::Span(1, 3600), "90").unwrap_err().contains(r#"add a unit: "90s""#));
+        assert_eq!(
+            read(ValueKind::Span(1, 3600), r#""1m30s""#).unwrap(),
+            r#""1m30s""#
+        );
+        assert!(
+            read(ValueKind::Span(1, 3600), "90")
+                .unwrap_err()
+                .contains(r#"add a unit: "90s""#)
+        );
         assert!(read(ValueKind::Span(1, 3600), r#""2h""#).is_err());
     }
 
     #[test]
     fn paths_stay_inside_the_repository() {
-        for bad in ["../x", "a/../../x", "/etc", ".git/hooks", "a/.GIT/x", "", "a//b", "a\\\\b", "c:/x", "\\u0000"] {
-            assert!(read(ValueKind::Files, &format!("[\"{bad}\"]")).is_err(), "{bad}");
+        for bad in [
+            "../x",
+            "a/../../x",
+            "/etc",
+            ".git/hooks",
+            "a/.GIT/x",
+            "",
+            "a//b",
+            "a\\\\b",
+            "c:/x",
+            "\\u0000",
+        ] {
+            assert!(
+                read(ValueKind::Files, &format!("[\"{bad}\"]")).is_err(),
+                "{bad}"
+            );
         }
-        assert_eq!(read(ValueKind::Files, r#"["./docs/a.md", "rules/"]"#).unwrap(), r#"["docs/a.md", "rules"]"#);
+        assert_eq!(
+            read(ValueKind::Files, r#"["./docs/a.md", "rules/"]"#).unwrap(),
+            r#"["docs/a.md", "rules"]"#
+        );
     }
 
     #[test]
     fn programs_are_names_or_absolute_paths() {
-        for (good, text) in
-            [(true, "claude"), (true, "/opt/claude"), (false, "./claude"), (false, "tools/claude"), (false, " ")]
-        {
-            assert_eq!(read(ValueKind::Program, &format!("{text:?}")).is_ok(), good, "{text}");
+        for (good, text) in [
+            (true, "claude"),
+            (true, "/opt/claude"),
+            (false, "./claude"),
+            (false, "tools/claude"),
+            (false, " "),
+        ] {
+            assert_eq!(
+                read(ValueKind::Program, &format!("{text:?}")).is_ok(),
+                good,
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn a_container_command_names_a_program_and_the_folder() {
         let command = r#"["podman", "run", "-v", "{tree}:/a", "-v", "x:/b", "image"]"#;
-        assert_eq!(read(ValueKind::Sandbox, command).unwrap(), command, "repeated words stay");
+        assert_eq!(
+            read(ValueKind::Sandbox, command).unwrap(),
+            command,
+            "repeated words stay"
+        );
         assert!(read(ValueKind::Sandbox, r#"["/usr/bin/docker", "{tree}"]"#).is_ok());
-        for bad in
-            ["[]", r#"["podman", "run"]"#, r#"["./podman", "{tree}"]"#, r#"["podman", "{tree}", ""]"#, r#""podman""#]
-        {
+        for bad in [
+            "[]",
+            r#"["podman", "run"]"#,
+            r#"["./podman", "{tree}"]"#,
+            r#"["podman", "{tree}", ""]"#,
+            r#""podman""#,
+        ] {
             assert!(read(ValueKind::Sandbox, bad).is_err(), "{bad}");
         }
     }
@@ -709,7 +854,10 @@ mod tests {
         let folders = r#"["node_modules", "~/.cargo", "/opt/tools"]"#;
         assert_eq!(read(ValueKind::Folders, folders).unwrap(), folders);
         for bad in ["../other", "a/../../b", ".git", "a\\u0000b", ""] {
-            assert!(read(ValueKind::Folders, &format!("[\"{bad}\"]")).is_err(), "{bad}");
+            assert!(
+                read(ValueKind::Folders, &format!("[\"{bad}\"]")).is_err(),
+                "{bad}"
+            );
         }
     }
 

@@ -8,7 +8,10 @@ impl Policy {
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         if self.block_on.is_empty() {
-            doubts.push(format!("{} is empty: no finding blocks", self.key_with_origin("block_on")));
+            doubts.push(format!(
+                "{} is empty: no finding blocks",
+                self.key_with_origin("block_on")
+            ));
         }
         for (i, rule) in self.paths.iter().enumerate() {
             let n = i + 1;
@@ -19,7 +22,10 @@ impl Policy {
         // Only a pattern for everything is likely to match all of these names.
         let anything = ["zq0.rs", "src/zq0/qz1.rs", "zq0/qz1/qz2.py"];
         if !self.ignore.is_empty() && anything.iter().all(|p| self.ignores(&RepoPath::from(*p))) {
-            doubts.push(format!("{} matches every file, so no file is reviewed", self.key_with_origin("ignore")));
+            doubts.push(format!(
+                "{} matches every file, so no file is reviewed",
+                self.key_with_origin("ignore")
+            ));
         }
         if self.review.backends.is_empty() {
             if !self.guidelines.is_empty() {
@@ -49,25 +55,45 @@ mod tests {
     use crate::request::Overrides;
 
     fn doubts(text: &str) -> Vec<String> {
-        let user = PolicyFile { name: "p".to_owned(), bytes: text.as_bytes().to_vec() };
+        let user = PolicyFile {
+            name: "p".to_owned(),
+            bytes: text.as_bytes().to_vec(),
+        };
         let env = Env::default();
-        load(&Sources { user: Some(&user), project: None, env: &env, overrides: &Overrides::default() })
-            .unwrap()
-            .policy
-            .doubts()
+        load(&Sources {
+            user: Some(&user),
+            project: None,
+            env: &env,
+            overrides: &Overrides::default(),
+        })
+        .unwrap()
+        .policy
+        .doubts()
     }
 
     #[test]
     fn likely_mistakes_are_reported() {
         for (text, expected) in [
-            ("block_on = []", "\"block_on\" (p:1) is empty: no finding blocks"),
-            ("ignore = ['*']", "\"ignore\" (p:1) matches every file, so no file is reviewed"),
+            (
+                "block_on = []",
+                "\"block_on\" (p:1) is empty: no finding blocks",
+            ),
+            (
+                "ignore = ['*']",
+                "\"ignore\" (p:1) matches every file, so no file is reviewed",
+            ),
             ("[[path]]\nglob = 'x'", "[[path]] 1 (p:1) sets no threshold"),
-            ("[tests]\nrun = true", "\"tests.run\" (p:2) is true, but \"tests.command\" is not set"),
+            (
+                "[tests]\nrun = true",
+                "\"tests.run\" (p:2) is true, but \"tests.command\" is not set",
+            ),
         ] {
             assert_eq!(doubts(text), [expected], "{text}");
         }
-        assert_eq!(doubts("ignore = ['vendor/', '*.lock']\nblock_on = ['critical']"), [""; 0]);
+        assert_eq!(
+            doubts("ignore = ['vendor/', '*.lock']\nblock_on = ['critical']"),
+            [""; 0]
+        );
         assert_eq!(Policy::default().doubts(), [""; 0]);
     }
 }

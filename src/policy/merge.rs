@@ -5,7 +5,8 @@ use super::kind::{Url, did_you_mean};
 use super::parse::{ParsedPolicy, PolicyProblem, Setting, Slot};
 use super::value::{PolicyValue, closest};
 use super::{
-    Backend, BackendKind, Layer, Policy, PolicyFile, PolicyNote, ProjectFile, ProjectOrigin, SettingOrigin, preset,
+    Backend, BackendKind, Layer, Policy, PolicyFile, PolicyNote, ProjectFile, ProjectOrigin,
+    SettingOrigin, preset,
 };
 use crate::env::Env;
 use crate::request::{Depth, OnIncomplete, Overrides};
@@ -21,19 +22,43 @@ pub(super) struct ParsedFile<'a> {
 }
 
 /// Applies the files on top of the defaults.
-pub(super) fn files<'a>(user: Option<ParsedFile<'a>>, project: Option<(&'a ProjectFile, ParsedFile<'a>)>) -> Merge<'a> {
-    let mut merge = Merge { policy: Policy::default(), notes: Vec::new(), refused: Vec::new(), tables: Vec::new() };
+pub(super) fn files<'a>(
+    user: Option<ParsedFile<'a>>,
+    project: Option<(&'a ProjectFile, ParsedFile<'a>)>,
+) -> Merge<'a> {
+    let mut merge = Merge {
+        policy: Policy::default(),
+        notes: Vec::new(),
+        refused: Vec::new(),
+        tables: Vec::new(),
+    };
     let project_file = project.iter().map(|(_, read)| (Layer::Project, read));
-    for (layer, read) in user.iter().map(|read| (Layer::User, read)).chain(project_file) {
+    for (layer, read) in user
+        .iter()
+        .map(|read| (Layer::User, read))
+        .chain(project_file)
+    {
         for (name, line) in &read.parsed.backends {
             merge.define(name);
             let place = read.file.name.clone();
-            merge.tables.push((name.clone(), SettingOrigin { layer, place, line: Some(*line) }));
+            merge.tables.push((
+                name.clone(),
+                SettingOrigin {
+                    layer,
+                    place,
+                    line: Some(*line),
+                },
+            ));
         }
     }
     // First the keys in which the user's file overrides the project's file …
     if let Some((p, read)) = &project {
-        for s in read.parsed.settings.iter().filter(|s| s.slot.trust().prefers_user()) {
+        for s in read
+            .parsed
+            .settings
+            .iter()
+            .filter(|s| s.slot.trust().prefers_user())
+        {
             if p.trusted || !s.slot.trust().is_operator() || is_loopback(s) {
                 merge.set(&s.slot, &s.value, read.origin(Layer::Project, s));
                 if !p.trusted && s.slot.trust() == Trust::OperatorUnlessLoopback {
@@ -53,12 +78,20 @@ pub(super) fn files<'a>(user: Option<ParsedFile<'a>>, project: Option<(&'a Proje
             }
         }
         merge.policy.paths.extend(read.parsed.paths.iter().cloned());
-        merge.policy.guidelines.extend(read.parsed.guidelines.iter().cloned());
+        merge
+            .policy
+            .guidelines
+            .extend(read.parsed.guidelines.iter().cloned());
     }
     if let Some((p, read)) = &project {
         // The user named this file for this run, so it overrides the user's own file in every key.
         let named = p.trusted && p.from == ProjectOrigin::Flag;
-        for s in read.parsed.settings.iter().filter(|s| named || !s.slot.trust().prefers_user()) {
+        for s in read
+            .parsed
+            .settings
+            .iter()
+            .filter(|s| named || !s.slot.trust().prefers_user())
+        {
             if s.slot.trust() == Trust::Narrows && !p.trusted {
                 merge.narrow(read, s);
             } else {
@@ -66,7 +99,10 @@ pub(super) fn files<'a>(user: Option<ParsedFile<'a>>, project: Option<(&'a Proje
             }
         }
         merge.policy.paths.extend(read.parsed.paths.iter().cloned());
-        merge.policy.guidelines.extend(read.parsed.guidelines.iter().cloned());
+        merge
+            .policy
+            .guidelines
+            .extend(read.parsed.guidelines.iter().cloned());
     }
     merge
 }
@@ -83,7 +119,11 @@ pub(super) struct Merge<'a> {
 
 impl ParsedFile<'_> {
     fn origin(&self, layer: Layer, setting: &Setting) -> SettingOrigin {
-        SettingOrigin { layer, place: self.file.name.clone(), line: Some(setting.line) }
+        SettingOrigin {
+            layer,
+            place: self.file.name.clone(),
+            line: Some(setting.line),
+        }
     }
 }
 
@@ -97,7 +137,8 @@ impl Slot {
 }
 
 fn is_loopback(s: &Setting) -> bool {
-    s.slot.trust() == Trust::OperatorUnlessLoopback && Url::parse(s.value.text()).is_ok_and(|u| u.loopback)
+    s.slot.trust() == Trust::OperatorUnlessLoopback
+        && Url::parse(s.value.text()).is_ok_and(|u| u.loopback)
 }
 
 impl Merge<'_> {
@@ -121,7 +162,8 @@ impl Merge<'_> {
             Slot::Policy(_, key) => (key.set)(&mut self.policy, value),
             Slot::Backend(name, key) => {
                 self.backend(slot, |b| (key.set)(b, value));
-                // A backend has one source for its key. The higher layer replaces the other source, too.
+                // A backend has one source for its key. The higher layer replaces the other source,
+                // too.
                 let other = match key.name {
                     "api_key_env" => "api_key_command",
                     "api_key_command" => "api_key_env",
@@ -132,25 +174,33 @@ impl Merge<'_> {
                         "api_key_env" => b.api_key_env = None,
                         _ => b.api_key_command = None,
                     });
-                    self.policy.origins.remove(&format!("backend.{name}.{other}"));
+                    self.policy
+                        .origins
+                        .remove(&format!("backend.{name}.{other}"));
                 }
             }
         }
         self.policy.origins.insert(slot.name(), origin);
     }
 
-    /// Applies the entries of a list that the user's list has too, with a note about the others. Without a user's list,
-    /// applies all.
+    /// Applies the entries of a list that the user's list has too, with a note about the others.
+    /// Without a user's list, applies all.
     fn narrow(&mut self, read: &ParsedFile<'_>, setting: &Setting) {
         let full = setting.slot.name();
-        let Slot::Policy(_, key) = &setting.slot else { return };
+        let Slot::Policy(_, key) = &setting.slot else {
+            return;
+        };
         let origin = read.origin(Layer::Project, setting);
         if self.policy.layer_of(&full) != Layer::User {
             return self.set(&setting.slot, &setting.value, origin);
         }
         let allowed = (key.get)(&self.policy);
-        let (kept, ignored): (Vec<String>, Vec<String>) =
-            setting.value.list().iter().cloned().partition(|entry| allowed.list().contains(entry));
+        let (kept, ignored): (Vec<String>, Vec<String>) = setting
+            .value
+            .list()
+            .iter()
+            .cloned()
+            .partition(|entry| allowed.list().contains(entry));
         self.set(&setting.slot, &PolicyValue::List(kept), origin);
         if !ignored.is_empty() {
             let (file, line) = (&read.file.name, setting.line);
@@ -159,7 +209,12 @@ impl Merge<'_> {
                  claude-reviewer policy trust",
                 ignored.join(", ")
             );
-            self.notes.push(PolicyNote { line: Some(line), key: full, value: setting.value.to_toml(), text });
+            self.notes.push(PolicyNote {
+                line: Some(line),
+                key: full,
+                value: setting.value.to_toml(),
+                text,
+            });
         }
     }
 
@@ -170,9 +225,12 @@ impl Merge<'_> {
         let changes = match &setting.slot {
             Slot::Policy(_, key) => !is_own && (key.get)(&self.policy) != setting.value,
             Slot::Backend(name, key) => {
-                let Some(b) = self.policy.backend(name) else { return };
-                let key_is_own =
-                    ["api_key_env", "api_key_command"].iter().any(|k| self.is_own(&format!("backend.{name}.{k}")));
+                let Some(b) = self.policy.backend(name) else {
+                    return;
+                };
+                let key_is_own = ["api_key_env", "api_key_command"]
+                    .iter()
+                    .any(|k| self.is_own(&format!("backend.{name}.{k}")));
                 let usual = match key.name {
                     "path" => b.path.is_none() && setting.value.text() == "claude",
                     "api_key_env" => {
@@ -193,7 +251,9 @@ impl Merge<'_> {
         }
         self.backend(&setting.slot, |b| b.withheld = Some(full.clone()));
         let what = match &setting.slot {
-            Slot::Backend(name, _) => format!("operator only, so it is ignored and backend {name:?} is skipped"),
+            Slot::Backend(name, _) => {
+                format!("operator only, so it is ignored and backend {name:?} is skipped")
+            }
             Slot::Policy(..) => "operator only, so it is ignored".to_owned(),
         };
         self.notes.push(PolicyNote {
@@ -209,15 +269,21 @@ impl Merge<'_> {
 
     /// Returns true if the user of this machine sets a value, and not the project.
     fn is_own(&self, key: &str) -> bool {
-        matches!(self.policy.layer_of(key), Layer::User | Layer::Environment | Layer::Flag)
+        matches!(
+            self.policy.layer_of(key),
+            Layer::User | Layer::Environment | Layer::Flag
+        )
     }
 
-    /// Applies the environment and returns invalid variables. An invalid value never falls back to another layer.
+    /// Applies the environment and returns invalid variables. An invalid value never falls back to
+    /// another layer.
     #[must_use]
     pub(super) fn environment(&mut self, env: &Env) -> Vec<PolicyProblem> {
         let mut problems = Vec::new();
         for variables in keys::VARIABLES {
-            let Some(variable) = variables.names.iter().find(|v| env.os(v).is_some()) else { continue };
+            let Some(variable) = variables.names.iter().find(|v| env.os(v).is_some()) else {
+                continue;
+            };
             for slot in self.slots_of(variables) {
                 if let Err(problem) = self.variable(env, variable, &slot)
                     && !problems.contains(&problem)
@@ -229,29 +295,51 @@ impl Merge<'_> {
         problems
     }
 
-    /// Returns the targets of environment variables: a key of the policy, or a key of all backends of some kinds.
+    /// Returns the targets of environment variables: a key of the policy, or a key of all backends
+    /// of some kinds.
     fn slots_of(&self, variables: &Variables) -> Vec<Slot> {
         let Some(key) = variables.key.strip_prefix("backend.NAME.") else {
             return policy_slot(variables.key).into_iter().collect();
         };
-        let Some(key) = keys::backend_key(key) else { return Vec::new() };
-        let backends = self.policy.backends.iter().filter(|b| b.kind.is_some_and(|k| variables.kinds.contains(&k)));
-        backends.map(|b| Slot::Backend(b.name.clone(), key)).collect()
+        let Some(key) = keys::backend_key(key) else {
+            return Vec::new();
+        };
+        let backends = self
+            .policy
+            .backends
+            .iter()
+            .filter(|b| b.kind.is_some_and(|k| variables.kinds.contains(&k)));
+        backends
+            .map(|b| Slot::Backend(b.name.clone(), key))
+            .collect()
     }
 
-    fn variable(&mut self, env: &Env, variable: &str, slot: &Slot) -> std::result::Result<(), PolicyProblem> {
-        let Some(raw) = env.os(variable) else { return Ok(()) };
+    fn variable(
+        &mut self,
+        env: &Env,
+        variable: &str,
+        slot: &Slot,
+    ) -> std::result::Result<(), PolicyProblem> {
+        let Some(raw) = env.os(variable) else {
+            return Ok(());
+        };
         let kind = match slot {
             Slot::Policy(_, key) => key.kind,
             Slot::Backend(_, key) => key.kind,
         };
-        let Some(text) = raw.to_str() else { return Err(bad_variable(variable, "is not UTF-8", None)) };
+        let Some(text) = raw.to_str() else {
+            return Err(bad_variable(variable, "is not UTF-8", None));
+        };
         match kind.read_variable(text) {
             Ok(value) => {
                 self.set(
                     slot,
                     &value,
-                    SettingOrigin { layer: Layer::Environment, place: variable.to_owned(), line: None },
+                    SettingOrigin {
+                        layer: Layer::Environment,
+                        place: variable.to_owned(),
+                        line: None,
+                    },
                 );
                 Ok(())
             }
@@ -261,18 +349,48 @@ impl Merge<'_> {
 
     /// Applies the command line.
     pub(super) fn flags(&mut self, flags: &Overrides) {
-        let on_incomplete = flags.on_incomplete.map(|v| if v == OnIncomplete::Fail { "fail" } else { "warn" });
-        let depth = flags.depth.map(|v| if v == Depth::Quick { "quick" } else { "thorough" });
+        let on_incomplete = flags.on_incomplete.map(|v| {
+            if v == OnIncomplete::Fail {
+                "fail"
+            } else {
+                "warn"
+            }
+        });
+        let depth = flags.depth.map(|v| {
+            if v == Depth::Quick {
+                "quick"
+            } else {
+                "thorough"
+            }
+        });
         let values = [
             ("block_on", flags.block_on.as_ref().map(|l| sorted(l))),
             ("warn_on", flags.warn_on.as_ref().map(|l| sorted(l))),
-            ("on_incomplete", on_incomplete.map(|name| PolicyValue::Text(name.to_owned()))),
-            ("review.focus", flags.focus.as_ref().map(|l| PolicyValue::names(l.iter().map(|c| c.name())))),
-            ("review.depth", depth.map(|name| PolicyValue::Text(name.to_owned()))),
+            (
+                "on_incomplete",
+                on_incomplete.map(|name| PolicyValue::Text(name.to_owned())),
+            ),
+            (
+                "review.focus",
+                flags
+                    .focus
+                    .as_ref()
+                    .map(|l| PolicyValue::names(l.iter().map(|c| c.name()))),
+            ),
+            (
+                "review.depth",
+                depth.map(|name| PolicyValue::Text(name.to_owned())),
+            ),
             ("review.jobs", flags.jobs.map(PolicyValue::Count)),
             ("review.timeout", flags.timeout.map(PolicyValue::Span)),
-            ("review.max_cost_usd", flags.max_cost_usd.map(PolicyValue::Number)),
-            ("review.max_requests", flags.max_requests.map(PolicyValue::Count)),
+            (
+                "review.max_cost_usd",
+                flags.max_cost_usd.map(PolicyValue::Number),
+            ),
+            (
+                "review.max_requests",
+                flags.max_requests.map(PolicyValue::Count),
+            ),
         ];
         for (key, value) in values {
             if let (Some(value), Some(slot)) = (value, policy_slot(key)) {
@@ -280,9 +398,18 @@ impl Merge<'_> {
             }
         }
         if let (Some(model), Some(key)) = (&flags.model, keys::backend_key("model")) {
-            let names: Vec<String> = self.policy.backends.iter().map(|b| b.name.clone()).collect();
+            let names: Vec<String> = self
+                .policy
+                .backends
+                .iter()
+                .map(|b| b.name.clone())
+                .collect();
             for name in names {
-                self.set(&Slot::Backend(name, key), &PolicyValue::Text(model.clone()), by_flag("backend.NAME.model"));
+                self.set(
+                    &Slot::Backend(name, key),
+                    &PolicyValue::Text(model.clone()),
+                    by_flag("backend.NAME.model"),
+                );
             }
         }
     }
@@ -311,18 +438,32 @@ impl Merge<'_> {
                 let known = BackendKind::ALL.map(BackendKind::name);
                 let hint = match closest(&b.name, preset::built_in_names()) {
                     Some(name) => did_you_mean(name),
-                    None => format!("add to [backend.{}]: kind = \"openai\" (or {})", b.name, known.join(", ")),
+                    None => format!(
+                        "add to [backend.{}]: kind = \"openai\" (or {})",
+                        b.name,
+                        known.join(", ")
+                    ),
                 };
-                problems.push(self.problem(&key, "is missing; only built-in backends have a default kind", Some(hint)));
+                problems.push(self.problem(
+                    &key,
+                    "is missing; only built-in backends have a default kind",
+                    Some(hint),
+                ));
                 continue;
             };
             if let Some(known) = BackendKind::of_built_in(&b.name).filter(|k| *k != kind) {
                 let hint = format!("rename the backend; {:?} is built in", b.name);
-                let what = format!("must be {:?} for the built-in backend of this name", known.name());
+                let what = format!(
+                    "must be {:?} for the built-in backend of this name",
+                    known.name()
+                );
                 problems.push(self.problem(&format!("backend.{}.kind", b.name), &what, Some(hint)));
                 continue;
             }
-            let set = BACKEND.iter().filter(|k| (k.get)(b) != PolicyValue::Unset).map(|k| k.name);
+            let set = BACKEND
+                .iter()
+                .filter(|k| (k.get)(b) != PolicyValue::Unset)
+                .map(|k| k.name);
             if let Some(foreign) = set.into_iter().find(|name| !is_valid_for(name, kind)) {
                 let what = format!("is not valid for a backend of kind {:?}", kind.name());
                 problems.push(self.problem(&format!("backend.{}.{foreign}", b.name), &what, None));
@@ -332,7 +473,12 @@ impl Merge<'_> {
             if policy.backend(name).is_none() {
                 let known = policy.backends.iter().map(|b| b.name.as_str());
                 let hint = closest(name, known.clone()).map_or_else(
-                    || format!("define it as [backend.{name}], or use {}", known.collect::<Vec<_>>().join(", ")),
+                    || {
+                        format!(
+                            "define it as [backend.{name}], or use {}",
+                            known.collect::<Vec<_>>().join(", ")
+                        )
+                    },
                     did_you_mean,
                 );
                 let what = format!("names the unknown backend {name:?}");
@@ -346,25 +492,45 @@ impl Merge<'_> {
     fn problem(&self, key: &str, what: &str, hint: Option<String>) -> PolicyProblem {
         let mut origin = self.policy.origin_of(key);
         if origin.layer == Layer::Default
-            && let Some((_, table)) = self.tables.iter().find(|(name, _)| key == format!("backend.{name}.kind"))
+            && let Some((_, table)) = self
+                .tables
+                .iter()
+                .find(|(name, _)| key == format!("backend.{name}.kind"))
         {
             origin = table;
         }
         let place = origin.to_string();
-        let message = if place == "default" { format!("{key:?} {what}") } else { format!("{key:?} in {place} {what}") };
-        PolicyProblem { line: origin.line, message, hint }
+        let message = if place == "default" {
+            format!("{key:?} {what}")
+        } else {
+            format!("{key:?} in {place} {what}")
+        };
+        PolicyProblem {
+            line: origin.line,
+            message,
+            hint,
+        }
     }
 }
 
-/// Returns the problem of an invalid variable. Without another hint, the hint is to unset the variable.
+/// Returns the problem of an invalid variable. Without another hint, the hint is to unset the
+/// variable.
 fn bad_variable(variable: &str, what: &str, hint: Option<String>) -> PolicyProblem {
     let hint = hint.or_else(|| Some(format!("unset it: env -u {variable} claude-reviewer …")));
-    PolicyProblem { line: None, message: format!("environment variable {variable} {what}"), hint }
+    PolicyProblem {
+        line: None,
+        message: format!("environment variable {variable} {what}"),
+        hint,
+    }
 }
 
 /// Returns the origin of a value that a flag sets, by the full name of the key.
 fn by_flag(key: &str) -> SettingOrigin {
-    SettingOrigin { layer: Layer::Flag, place: keys::flag_of(key).unwrap_or_default().to_owned(), line: None }
+    SettingOrigin {
+        layer: Layer::Flag,
+        place: keys::flag_of(key).unwrap_or_default().to_owned(),
+        line: None,
+    }
 }
 
 fn sorted(list: &[crate::finding::Severity]) -> PolicyValue {
@@ -375,7 +541,9 @@ fn sorted(list: &[crate::finding::Severity]) -> PolicyValue {
 }
 
 fn policy_slot(name: &str) -> Option<Slot> {
-    let table = keys::TABLES.iter().find(|t| name.split_once('.').map_or("", |(t, _)| t) == t.name)?;
+    let table = keys::TABLES
+        .iter()
+        .find(|t| name.split_once('.').map_or("", |(t, _)| t) == t.name)?;
     keys::find(name).map(|key: &'static PolicyKey<Policy>| Slot::Policy(table.name, key))
 }
 
@@ -386,7 +554,8 @@ mod tests {
     use crate::error::Result;
     use crate::finding::Severity::{self, Critical, Major, Minor, Suggestion};
     use crate::policy::{
-        Backend, BackendKind, Layer, Loaded, Policy, PolicyFile, ProjectFile, ProjectOrigin, Sources, load,
+        Backend, BackendKind, Layer, Loaded, Policy, PolicyFile, ProjectFile, ProjectOrigin,
+        Sources, load,
     };
     use crate::request::{Depth, Overrides};
 
@@ -404,12 +573,21 @@ mod tests {
         fn try_load(&self) -> Result<Loaded> {
             let user = file("~/.config/claude-reviewer/config.toml", self.user);
             let project = ProjectFile {
-                from: if self.named { ProjectOrigin::Flag } else { ProjectOrigin::Worktree },
+                from: if self.named {
+                    ProjectOrigin::Flag
+                } else {
+                    ProjectOrigin::Worktree
+                },
                 file: file(".claude-reviewer.toml", self.project),
                 trusted: self.trusted,
             };
             let env = Env::from_pairs("/".into(), self.env.iter().copied());
-            load(&Sources { user: Some(&user), project: Some(&project), env: &env, overrides: &self.flags })
+            load(&Sources {
+                user: Some(&user),
+                project: Some(&project),
+                env: &env,
+                overrides: &self.flags,
+            })
         }
         #[track_caller]
         fn load(&self) -> Loaded {
@@ -427,13 +605,19 @@ mod tests {
     }
 
     fn file(name: &str, text: &str) -> PolicyFile {
-        PolicyFile { name: name.to_owned(), bytes: text.as_bytes().to_vec() }
+        PolicyFile {
+            name: name.to_owned(),
+            bytes: text.as_bytes().to_vec(),
+        }
     }
 
     /// Returns `review.max_rounds`, and its origin.
     fn rounds_of(case: &PolicyCase<'_>) -> (u32, String) {
         let p = case.load().policy;
-        (p.review.max_rounds, p.origin_of("review.max_rounds").to_string())
+        (
+            p.review.max_rounds,
+            p.origin_of("review.max_rounds").to_string(),
+        )
     }
 
     /// Returns the severities that block and warn for a path.
@@ -446,30 +630,58 @@ mod tests {
     fn a_file_that_was_named_for_the_run_decides_where_the_change_goes() {
         let user = "[backend.local]\nkind = 'openai'\nbase_url = 'https://one.example/v1'";
         let project = "[backend.local]\nkind = 'openai'\nbase_url = 'https://two.example/v1'";
-        let mut case = PolicyCase { user, project, trusted: true, ..PolicyCase::default() };
-        assert_eq!(case.backend("local").base_url.unwrap(), "https://one.example/v1");
+        let mut case = PolicyCase {
+            user,
+            project,
+            trusted: true,
+            ..PolicyCase::default()
+        };
+        assert_eq!(
+            case.backend("local").base_url.unwrap(),
+            "https://one.example/v1"
+        );
         case.named = true;
-        assert_eq!(case.backend("local").base_url.unwrap(), "https://two.example/v1");
+        assert_eq!(
+            case.backend("local").base_url.unwrap(),
+            "https://two.example/v1"
+        );
     }
 
     #[test]
     fn each_layer_stands_above_the_one_before() {
-        let mut case = PolicyCase { user: "[review]\nmax_rounds = 2\njobs = 2", ..PolicyCase::default() };
-        assert_eq!(rounds_of(&case), (2, "~/.config/claude-reviewer/config.toml:2".to_owned()));
+        let mut case = PolicyCase {
+            user: "[review]\nmax_rounds = 2\njobs = 2",
+            ..PolicyCase::default()
+        };
+        assert_eq!(
+            rounds_of(&case),
+            (2, "~/.config/claude-reviewer/config.toml:2".to_owned())
+        );
         case.project = "\n[review]\nmax_rounds = 3";
         assert_eq!(rounds_of(&case), (3, ".claude-reviewer.toml:3".to_owned()));
         case.env = &[("MAX_REVIEW_ROUNDS", "4")];
         assert_eq!(rounds_of(&case), (4, "MAX_REVIEW_ROUNDS".to_owned()));
-        case.flags = Overrides { jobs: Some(9), depth: Some(Depth::Thorough), ..Overrides::default() };
+        case.flags = Overrides {
+            jobs: Some(9),
+            depth: Some(Depth::Thorough),
+            ..Overrides::default()
+        };
         let p = case.load().policy;
-        assert_eq!((p.review.jobs, p.origin_of("review.jobs").to_string()), (9, "--jobs".to_owned()));
+        assert_eq!(
+            (p.review.jobs, p.origin_of("review.jobs").to_string()),
+            (9, "--jobs".to_owned())
+        );
         assert_eq!(p.origin_of("review.depth").layer, Layer::Flag);
         assert_eq!(p.origin_of("ignore").layer, Layer::Default);
     }
 
     #[test]
     fn a_persons_list_cannot_widen_the_teams() {
-        let case = PolicyCase { user: "ignore = ['*']", project: "ignore = ['vendor/']", ..PolicyCase::default() };
+        let case = PolicyCase {
+            user: "ignore = ['*']",
+            project: "ignore = ['vendor/']",
+            ..PolicyCase::default()
+        };
         let p = case.load().policy;
         assert!(p.ignores(&"vendor/a".into()));
         assert!(!p.ignores(&"src/a".into()));
@@ -483,23 +695,54 @@ mod tests {
             ..PolicyCase::default()
         };
         let p = case.load().policy;
-        assert_eq!(thresholds_at(&p, "src/a.rs"), (vec![Critical, Major], vec![Minor]));
-        assert_eq!(thresholds_at(&p, "services/a.rs"), (vec![Critical], vec![Major]));
-        assert_eq!(thresholds_at(&p, "services/pay/a.rs"), (vec![Critical, Major, Minor], vec![Major]));
-        assert_eq!(thresholds_at(&p, "billing/a.rs"), (vec![Critical, Major, Minor], vec![Minor]));
+        assert_eq!(
+            thresholds_at(&p, "src/a.rs"),
+            (vec![Critical, Major], vec![Minor])
+        );
+        assert_eq!(
+            thresholds_at(&p, "services/a.rs"),
+            (vec![Critical], vec![Major])
+        );
+        assert_eq!(
+            thresholds_at(&p, "services/pay/a.rs"),
+            (vec![Critical, Major, Minor], vec![Major])
+        );
+        assert_eq!(
+            thresholds_at(&p, "billing/a.rs"),
+            (vec![Critical, Major, Minor], vec![Minor])
+        );
         assert_eq!(p.thresholds(None).block_on, [Critical, Major]);
     }
 
     #[test]
     fn a_path_rule_cannot_undo_a_threshold_of_a_higher_layer() {
         let lax = "[[path]]\nglob = '**'\nblock_on = []";
-        let team = PolicyCase { user: lax, project: "block_on = ['critical', 'major']", ..PolicyCase::default() }
-            .load()
-            .policy;
-        assert_eq!(team.thresholds(Some(&"a".into())).block_on, [Critical, Major]);
-        let flags = Overrides { block_on: Some(vec![Suggestion, Critical]), ..Overrides::default() };
-        let flag = PolicyCase { project: lax, flags, ..PolicyCase::default() }.load().policy;
-        assert_eq!(flag.thresholds(Some(&"a".into())).block_on, [Critical, Suggestion]);
+        let team = PolicyCase {
+            user: lax,
+            project: "block_on = ['critical', 'major']",
+            ..PolicyCase::default()
+        }
+        .load()
+        .policy;
+        assert_eq!(
+            team.thresholds(Some(&"a".into())).block_on,
+            [Critical, Major]
+        );
+        let flags = Overrides {
+            block_on: Some(vec![Suggestion, Critical]),
+            ..Overrides::default()
+        };
+        let flag = PolicyCase {
+            project: lax,
+            flags,
+            ..PolicyCase::default()
+        }
+        .load()
+        .policy;
+        assert_eq!(
+            flag.thresholds(Some(&"a".into())).block_on,
+            [Critical, Suggestion]
+        );
     }
 
     #[test]
@@ -507,36 +750,77 @@ mod tests {
         let text = "[tests]\ncommand = 'make'\nrun = true\n[history]\npath = 'elsewhere'\n[forge]\ngithub_api = 'https://g.example'\n\
                     [backend.claude]\npath = '/tmp/claude'\n[backend.far]\nkind = 'openai'\nbase_url = 'https://far.example/v1'\n\
                     [backend.anthropic]\napi_key_env = 'OTHER'\n[backend.google]\napi_key_command = 'cat key'\n";
-        let Loaded { policy: p, notes } = PolicyCase { project: text, ..PolicyCase::default() }.load();
-        assert_eq!((p.tests.command.as_deref(), p.tests.run, p.history.path.as_str()), (None, false, ".reviews"));
+        let Loaded { policy: p, notes } = PolicyCase {
+            project: text,
+            ..PolicyCase::default()
+        }
+        .load();
+        assert_eq!(
+            (
+                p.tests.command.as_deref(),
+                p.tests.run,
+                p.history.path.as_str()
+            ),
+            (None, false, ".reviews")
+        );
         assert_eq!(p.forge.github_api, None);
-        for (name, key) in
-            [("claude", "path"), ("far", "base_url"), ("anthropic", "api_key_env"), ("google", "api_key_command")]
-        {
+        for (name, key) in [
+            ("claude", "path"),
+            ("far", "base_url"),
+            ("anthropic", "api_key_env"),
+            ("google", "api_key_command"),
+        ] {
             let b = p.backend(name).unwrap();
             assert_eq!(b.withheld, Some(format!("backend.{name}.{key}")));
-            assert_eq!((&b.path, &b.base_url, &b.api_key_env, &b.api_key_command), (&None, &None, &None, &None));
+            assert_eq!(
+                (&b.path, &b.base_url, &b.api_key_env, &b.api_key_command),
+                (&None, &None, &None, &None)
+            );
         }
         let lines: Vec<_> = notes.iter().map(|n| n.line.unwrap()).collect();
         assert_eq!(lines, [2, 3, 5, 7, 9, 12, 14, 16]);
-        assert!(notes[0].text.contains("\"tests.command\" in .claude-reviewer.toml:2 is operator only"), "{notes:?}");
-        assert!(notes[0].text.contains("claude-reviewer policy trust"), "{notes:?}");
+        assert!(
+            notes[0]
+                .text
+                .contains("\"tests.command\" in .claude-reviewer.toml:2 is operator only"),
+            "{notes:?}"
+        );
+        assert!(
+            notes[0].text.contains("claude-reviewer policy trust"),
+            "{notes:?}"
+        );
 
-        let Loaded { policy: p, notes } = PolicyCase { project: text, trusted: true, ..PolicyCase::default() }.load();
+        let Loaded { policy: p, notes } = PolicyCase {
+            project: text,
+            trusted: true,
+            ..PolicyCase::default()
+        }
+        .load();
         assert_eq!(notes, []);
         assert_eq!(
-            (p.tests.command.as_deref(), p.tests.run, p.history.path.as_str()),
+            (
+                p.tests.command.as_deref(),
+                p.tests.run,
+                p.history.path.as_str()
+            ),
             (Some("make"), true, "elsewhere")
         );
         assert!(p.backends.iter().all(|b| b.withheld.is_none()));
-        assert_eq!(p.backend("far").unwrap().base_url.as_deref(), Some("https://far.example/v1"));
+        assert_eq!(
+            p.backend("far").unwrap().base_url.as_deref(),
+            Some("https://far.example/v1")
+        );
     }
 
     #[test]
     fn an_operator_only_value_that_changes_nothing_needs_no_trust() {
         let text = "[history]\npath = './.reviews/'\n[tests]\nrun = false\n[backend.claude]\npath = 'claude'\n\
                     [backend.anthropic]\napi_key_env = 'ANTHROPIC_API_KEY'\n";
-        let loaded = PolicyCase { project: text, ..PolicyCase::default() }.load();
+        let loaded = PolicyCase {
+            project: text,
+            ..PolicyCase::default()
+        }
+        .load();
         assert_eq!(loaded.notes, []);
         assert!(loaded.policy.backends.iter().all(|b| b.withheld.is_none()));
     }
@@ -551,7 +835,10 @@ mod tests {
         for trusted in [false, true] {
             case.trusted = trusted;
             let Loaded { policy: p, notes } = case.load();
-            assert_eq!(p.backend("claude").unwrap().path.as_deref(), Some("/opt/claude"));
+            assert_eq!(
+                p.backend("claude").unwrap().path.as_deref(),
+                Some("/opt/claude")
+            );
             assert_eq!(p.backend("claude").unwrap().withheld, None);
             assert_eq!(p.review.max_cost_usd, 0.5);
             assert_eq!(notes, []);
@@ -560,19 +847,35 @@ mod tests {
         case.trusted = false;
         for variable in ["CLAUDE_CLI_PATH", "PATH_TO_CLAUDE"] {
             let env = [(variable, "/usr/bin/claude")];
-            let Loaded { policy: p, notes } =
-                PolicyCase { env: &env, project: case.project, ..PolicyCase::default() }.load();
-            assert_eq!(p.backend("claude").unwrap().path.as_deref(), Some("/usr/bin/claude"));
-            assert_eq!((notes, &p.backend("claude").unwrap().withheld), (vec![], &None));
+            let Loaded { policy: p, notes } = PolicyCase {
+                env: &env,
+                project: case.project,
+                ..PolicyCase::default()
+            }
+            .load();
+            assert_eq!(
+                p.backend("claude").unwrap().path.as_deref(),
+                Some("/usr/bin/claude")
+            );
+            assert_eq!(
+                (notes, &p.backend("claude").unwrap().withheld),
+                (vec![], &None)
+            );
         }
     }
 
     #[test]
     fn a_loopback_endpoint_of_an_untrusted_file_gets_no_key() {
         let text = "[backend.openai]\nbase_url = 'http://127.0.0.1:11434/v1/'";
-        let mut case = PolicyCase { project: text, ..PolicyCase::default() };
+        let mut case = PolicyCase {
+            project: text,
+            ..PolicyCase::default()
+        };
         let b = case.backend("openai");
-        assert_eq!((b.base_url.as_deref(), b.keyless), (Some("http://127.0.0.1:11434/v1"), true));
+        assert_eq!(
+            (b.base_url.as_deref(), b.keyless),
+            (Some("http://127.0.0.1:11434/v1"), true)
+        );
         // The user's key is for the user's endpoint.
         case.user = "[backend.openai]\napi_key_env = 'MINE'";
         assert!(case.backend("openai").keyless);
@@ -581,10 +884,19 @@ mod tests {
         case.trusted = false;
         case.user = "[backend.openai]\nbase_url = 'https://mine.example'";
         let b = case.backend("openai");
-        assert_eq!((b.base_url.as_deref(), b.keyless), (Some("https://mine.example"), false));
+        assert_eq!(
+            (b.base_url.as_deref(), b.keyless),
+            (Some("https://mine.example"), false)
+        );
         // With a named key, the endpoint is no longer keyless.
-        let text = "[backend.openai]\nbase_url = 'http://127.0.0.1:1'\napi_key_env = 'OPENAI_API_KEY'";
-        let withheld = PolicyCase { project: text, ..PolicyCase::default() }.backend("openai").withheld;
+        let text =
+            "[backend.openai]\nbase_url = 'http://127.0.0.1:1'\napi_key_env = 'OPENAI_API_KEY'";
+        let withheld = PolicyCase {
+            project: text,
+            ..PolicyCase::default()
+        }
+        .backend("openai")
+        .withheld;
         assert_eq!(withheld.as_deref(), Some("backend.openai.api_key_env"));
     }
 
@@ -601,28 +913,56 @@ mod tests {
         assert_eq!(case.backend("openai").model.as_deref(), Some("b"));
         case.flags.model = Some("flag".to_owned());
         assert_eq!(case.backend("openai").model.as_deref(), Some("flag"));
-        assert_eq!(case.load().policy.backend("x").unwrap().kind, Some(BackendKind::Anthropic));
+        assert_eq!(
+            case.load().policy.backend("x").unwrap().kind,
+            Some(BackendKind::Anthropic)
+        );
     }
 
     #[test]
     fn what_only_the_whole_policy_shows_is_refused_with_its_place() {
         for (project, expected) in [
-            ("[review]\nbackends = ['cluade']", "names the unknown backend \"cluade\" | did you mean \"claude\"?"),
+            (
+                "[review]\nbackends = ['cluade']",
+                "names the unknown backend \"cluade\" | did you mean \"claude\"?",
+            ),
             (
                 "[review]\nbackends = ['mine']",
                 "\"review.backends\" in .claude-reviewer.toml:2 names the unknown backend",
             ),
-            ("version = 1\n[backend.mine]\nmodel = 'x'", "\"backend.mine.kind\" in .claude-reviewer.toml:2 is missing"),
-            ("[backend.openai]\npath = 'claude'", "is not valid for a backend of kind \"openai\""),
-            ("[backend.claude]\napi_key_env = 'X'", "is not valid for a backend of kind \"claude\""),
-            ("[backend.claude]\nkind = 'openai'", "must be \"claude\" for the built-in backend of this name"),
+            (
+                "version = 1\n[backend.mine]\nmodel = 'x'",
+                "\"backend.mine.kind\" in .claude-reviewer.toml:2 is missing",
+            ),
+            (
+                "[backend.openai]\npath = 'claude'",
+                "is not valid for a backend of kind \"openai\"",
+            ),
+            (
+                "[backend.claude]\napi_key_env = 'X'",
+                "is not valid for a backend of kind \"claude\"",
+            ),
+            (
+                "[backend.claude]\nkind = 'openai'",
+                "must be \"claude\" for the built-in backend of this name",
+            ),
         ] {
-            let e = PolicyCase { project, trusted: true, ..PolicyCase::default() }.fails();
+            let e = PolicyCase {
+                project,
+                trusted: true,
+                ..PolicyCase::default()
+            }
+            .fails();
             assert!(e.contains(expected), "{project}: {e}");
         }
         // A team may name a backend that each person defines.
         let user = "[backend.mine]\nkind = 'openai'\nbase_url = 'https://m.example'";
-        PolicyCase { user, project: "[review]\nbackends = ['mine']", ..PolicyCase::default() }.load();
+        PolicyCase {
+            user,
+            project: "[review]\nbackends = ['mine']",
+            ..PolicyCase::default()
+        }
+        .load();
     }
 
     #[test]
@@ -633,9 +973,22 @@ mod tests {
             ("AUTO_RUN_TESTS", "maybe"),
             ("CLAUDE_CLI_PATH", "./claude"),
         ] {
-            let e = PolicyCase { env: &[(name, value)], ..PolicyCase::default() }.fails();
+            let e = PolicyCase {
+                env: &[(name, value)],
+                ..PolicyCase::default()
+            }
+            .fails();
             assert!(e.contains(name), "{e}");
         }
-        assert!(PolicyCase { env: &[("AUTO_RUN_TESTS", "TRUE")], ..PolicyCase::default() }.load().policy.tests.run);
+        assert!(
+            PolicyCase {
+                env: &[("AUTO_RUN_TESTS", "TRUE")],
+                ..PolicyCase::default()
+            }
+            .load()
+            .policy
+            .tests
+            .run
+        );
     }
 }

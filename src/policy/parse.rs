@@ -64,7 +64,9 @@ pub struct PolicyProblem {
 impl PolicyProblem {
     /// Returns a usage error with the first problem and its hint. It counts the others.
     pub(super) fn error(problems: &[Self]) -> Error {
-        let Some(first) = problems.first() else { return Error::usage("cannot read the policy") };
+        let Some(first) = problems.first() else {
+            return Error::usage("cannot read the policy");
+        };
         let mut e = Error::usage(first.message.clone());
         if let Some(h) = &first.hint {
             e = e.hint_person(h.clone());
@@ -77,8 +79,12 @@ impl PolicyProblem {
                 .hint_person("show the other problem: claude-reviewer policy check")
                 .hint_agent("the file has another problem; report it to the user"),
             n => e
-                .hint_person(format!("show the other {n} problems: claude-reviewer policy check"))
-                .hint_agent(format!("the file has {n} other problems; report them to the user")),
+                .hint_person(format!(
+                    "show the other {n} problems: claude-reviewer policy check"
+                ))
+                .hint_agent(format!(
+                    "the file has {n} other problems; report them to the user"
+                )),
         }
     }
 }
@@ -94,14 +100,22 @@ pub const MAX_BYTES: usize = 1 << 20;
 pub(super) fn parse(file: &PolicyFile, layer: Layer) -> Result<ParsedPolicy, Vec<PolicyProblem>> {
     if file.bytes.len() > MAX_BYTES {
         let message = format!("{} is larger than 1 MiB", file.name);
-        return Err(vec![PolicyProblem { line: None, message, hint: None }]);
+        return Err(vec![PolicyProblem {
+            line: None,
+            message,
+            hint: None,
+        }]);
     }
     let text = match std::str::from_utf8(&file.bytes) {
         Ok(text) => text,
         Err(e) => {
             let line = LineStarts::new(&file.bytes).of(e.valid_up_to());
             let message = format!("{}:{line} is not UTF-8", file.name);
-            return Err(vec![PolicyProblem { line: Some(line), message, hint: None }]);
+            return Err(vec![PolicyProblem {
+                line: Some(line),
+                message,
+                hint: None,
+            }]);
         }
     };
     // Some editors write a byte order mark. Spaces replace it, so that offsets stay valid.
@@ -122,14 +136,28 @@ pub(super) fn parse(file: &PolicyFile, layer: Layer) -> Result<ParsedPolicy, Vec
             let message = format!("malformed TOML in {}:{line}: {}", file.name, e.message());
             let key = key_on(text, at);
             let hint = key.map(|key| format!("check the line that starts with {key:?}"));
-            return Err(vec![PolicyProblem { line: Some(line), message, hint }]);
+            return Err(vec![PolicyProblem {
+                line: Some(line),
+                message,
+                hint,
+            }]);
         }
     };
-    let mut reader = PolicyReader { file, layer, lines, parsed: ParsedPolicy::default(), problems: Vec::new() };
+    let mut reader = PolicyReader {
+        file,
+        layer,
+        lines,
+        parsed: ParsedPolicy::default(),
+        problems: Vec::new(),
+    };
     if reader.version(document.get_ref()) {
         reader.document(document.get_ref());
     }
-    let PolicyReader { mut parsed, mut problems, .. } = reader;
+    let PolicyReader {
+        mut parsed,
+        mut problems,
+        ..
+    } = reader;
     if problems.is_empty() {
         parsed.settings.sort_by_key(|s| s.line);
         parsed.paths.sort_by_key(|p| p.origin.line);
@@ -146,7 +174,9 @@ pub(super) fn parse(file: &PolicyFile, layer: Layer) -> Result<ParsedPolicy, Vec
 fn key_on(text: &str, at: usize) -> Option<&str> {
     let start = text.get(..at)?.rfind('\n').map_or(0, |i| i + 1);
     let word = text[start..].trim_start_matches([' ', '\t', '[']);
-    let end = word.find(|c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c)).unwrap_or(word.len());
+    let end = word
+        .find(|c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c))
+        .unwrap_or(word.len());
     (end > 0 && end <= 64).then(|| &word[..end])
 }
 
@@ -155,7 +185,11 @@ struct LineStarts(Vec<usize>);
 
 impl LineStarts {
     fn new(text: &[u8]) -> Self {
-        Self(std::iter::once(0).chain(memchr::memchr_iter(b'\n', text).map(|i| i + 1)).collect())
+        Self(
+            std::iter::once(0)
+                .chain(memchr::memchr_iter(b'\n', text).map(|i| i + 1))
+                .collect(),
+        )
     }
     /// Returns the 1-based line of a byte offset.
     fn of(&self, at: usize) -> u32 {
@@ -176,19 +210,31 @@ type KeyName<'i> = Spanned<std::borrow::Cow<'i, str>>;
 impl PolicyReader<'_> {
     /// Checks `version` before anything else: a newer file may contain keys that are unknown here.
     fn version(&mut self, document: &DeTable<'_>) -> bool {
-        let Some((_, value)) = document.iter().find(|(k, _)| k.get_ref() == "version") else { return true };
+        let Some((_, value)) = document.iter().find(|(k, _)| k.get_ref() == "version") else {
+            return true;
+        };
         let line = self.lines.of(value.span().start);
         let place = format!("{}:{line}", self.file.name);
-        let number = value.get_ref().as_integer().and_then(|i| i64::from_str_radix(i.as_str(), i.radix()).ok());
+        let number = value
+            .get_ref()
+            .as_integer()
+            .and_then(|i| i64::from_str_radix(i.as_str(), i.radix()).ok());
         let (message, hint) = match number {
             Some(n) if n == i64::from(VERSION) => return true,
             Some(n) if n > i64::from(VERSION) => (
                 format!("\"version\" in {place} is {n}; this program supports version {VERSION}"),
                 "update claude-reviewer".to_owned(),
             ),
-            _ => (format!("\"version\" in {place} must be {VERSION}"), "write: version = 1".to_owned()),
+            _ => (
+                format!("\"version\" in {place} must be {VERSION}"),
+                "write: version = 1".to_owned(),
+            ),
         };
-        self.problems.push(PolicyProblem { line: Some(line), message, hint: Some(hint) });
+        self.problems.push(PolicyProblem {
+            line: Some(line),
+            message,
+            hint: Some(hint),
+        });
         false
     }
 
@@ -197,10 +243,19 @@ impl PolicyReader<'_> {
             match (name.get_ref().as_ref(), value.get_ref()) {
                 ("version", _) => {}
                 ("backend", DeValue::Table(backends)) if backends.len() > MAX_BACKENDS => {
-                    self.wrong(name, &format!("has {} entries; the limit is {MAX_BACKENDS}", backends.len()));
+                    self.wrong(
+                        name,
+                        &format!(
+                            "has {} entries; the limit is {MAX_BACKENDS}",
+                            backends.len()
+                        ),
+                    );
                 }
                 ("path" | "guideline", DeValue::Array(entries)) if entries.len() > MAX_LIST => {
-                    self.wrong(name, &format!("has {} entries; the limit is {MAX_LIST}", entries.len()));
+                    self.wrong(
+                        name,
+                        &format!("has {} entries; the limit is {MAX_LIST}", entries.len()),
+                    );
                 }
                 ("backend", DeValue::Table(backends)) => {
                     for (name, value) in backends {
@@ -226,10 +281,17 @@ impl PolicyReader<'_> {
                         (Some(table), DeValue::Table(entries)) => {
                             for (name, value) in entries {
                                 let key = table.keys.iter().find(|k| k.name == name.get_ref());
-                                self.setting(table.name, name, value, key.map(|k| Slot::Policy(table.name, k)));
+                                self.setting(
+                                    table.name,
+                                    name,
+                                    value,
+                                    key.map(|k| Slot::Policy(table.name, k)),
+                                );
                             }
                         }
-                        (Some(table), _) => self.wrong(name, &format!("must be a table: [{}]", table.name)),
+                        (Some(table), _) => {
+                            self.wrong(name, &format!("must be a table: [{}]", table.name))
+                        }
                         (None, _) => {
                             let key = TABLES[0].keys.iter().find(|k| k.name == key);
                             self.setting("", name, value, key.map(|k| Slot::Policy("", k)));
@@ -240,8 +302,16 @@ impl PolicyReader<'_> {
         }
     }
 
-    fn setting(&mut self, table: &str, name: &KeyName<'_>, value: &Spanned<DeValue<'_>>, slot: Option<Slot>) {
-        let Some(slot) = slot else { return self.unknown(table, name) };
+    fn setting(
+        &mut self,
+        table: &str,
+        name: &KeyName<'_>,
+        value: &Spanned<DeValue<'_>>,
+        slot: Option<Slot>,
+    ) {
+        let Some(slot) = slot else {
+            return self.unknown(table, name);
+        };
         let kind = match &slot {
             Slot::Policy(_, key) => key.kind,
             Slot::Backend(_, key) => key.kind,
@@ -259,24 +329,40 @@ impl PolicyReader<'_> {
             return self.complain("backend", &name.span(), complaint);
         }
         let DeValue::Table(entries) = value.get_ref() else {
-            return self.wrong(name, &format!("must be a table: [backend.{}]", name.get_ref()));
+            return self.wrong(
+                name,
+                &format!("must be a table: [backend.{}]", name.get_ref()),
+            );
         };
         let backend = name.get_ref().to_string();
-        if let Some((name, _)) = entries.iter().find(|(k, _)| k.get_ref() == "api_key_command")
+        if let Some((name, _)) = entries
+            .iter()
+            .find(|(k, _)| k.get_ref() == "api_key_command")
             && entries.iter().any(|(k, _)| k.get_ref() == "api_key_env")
         {
             self.wrong(name, "conflicts with api_key_env: set only one of them");
         }
         for (name, value) in entries {
             let key = BACKEND.iter().find(|k| k.name == name.get_ref());
-            self.setting(&format!("backend.{backend}"), name, value, key.map(|k| Slot::Backend(backend.clone(), k)));
+            self.setting(
+                &format!("backend.{backend}"),
+                name,
+                value,
+                key.map(|k| Slot::Backend(backend.clone(), k)),
+            );
         }
         self.parsed.backends.push((backend, line));
     }
 
     fn path(&mut self, entry: &Spanned<DeValue<'_>>) {
         let origin = self.origin(entry);
-        let mut rule = PathRule { glob: Vec::new(), block_on: None, warn_on: None, min_confidence: None, origin };
+        let mut rule = PathRule {
+            glob: Vec::new(),
+            block_on: None,
+            warn_on: None,
+            min_confidence: None,
+            origin,
+        };
         if self.entry("path", PATH, entry, &mut rule) {
             if rule.glob.is_empty() {
                 self.problem(rule.origin.line, "[[path]]", "has no glob");
@@ -286,7 +372,11 @@ impl PolicyReader<'_> {
     }
 
     fn guideline(&mut self, entry: &Spanned<DeValue<'_>>) {
-        let mut guideline = Guideline { glob: Vec::new(), text: String::new(), origin: self.origin(entry) };
+        let mut guideline = Guideline {
+            glob: Vec::new(),
+            text: String::new(),
+            origin: self.origin(entry),
+        };
         if self.entry("guideline", GUIDELINE, entry, &mut guideline) {
             if guideline.glob.is_empty() {
                 self.problem(guideline.origin.line, "[[guideline]]", "has no glob");
@@ -308,7 +398,11 @@ impl PolicyReader<'_> {
     ) -> bool {
         let DeValue::Table(entries) = entry.get_ref() else {
             let line = self.lines.of(entry.span().start);
-            self.problem(Some(line), &format!("{list:?}"), &format!("must contain tables: [[{list}]]"));
+            self.problem(
+                Some(line),
+                &format!("{list:?}"),
+                &format!("must contain tables: [[{list}]]"),
+            );
             return false;
         };
         let before = self.problems.len();
@@ -317,7 +411,9 @@ impl PolicyReader<'_> {
                 None => self.unknown(list, name),
                 Some(key) => match key.kind.read(value) {
                     Ok(value) => (key.set)(to, &value),
-                    Err(complaint) => self.complain(&full(list, key.name), &value.span(), complaint),
+                    Err(complaint) => {
+                        self.complain(&full(list, key.name), &value.span(), complaint)
+                    }
                 },
             }
         }
@@ -326,7 +422,11 @@ impl PolicyReader<'_> {
 
     fn origin(&self, entry: &Spanned<DeValue<'_>>) -> SettingOrigin {
         let line = Some(self.lines.of(entry.span().start));
-        SettingOrigin { layer: self.layer, place: self.file.name.clone(), line }
+        SettingOrigin {
+            layer: self.layer,
+            place: self.file.name.clone(),
+            line,
+        }
     }
 
     fn unknown(&mut self, table: &str, name: &KeyName<'_>) {
@@ -335,8 +435,16 @@ impl PolicyReader<'_> {
         }
         let line = self.lines.of(name.span().start);
         let typed = name.get_ref().as_ref();
-        let message = format!("unknown key {:?} in {}:{line}", full(table, typed), self.file.name);
-        self.problems.push(PolicyProblem { line: Some(line), message, hint: Some(suggest(table, typed)) });
+        let message = format!(
+            "unknown key {:?} in {}:{line}",
+            full(table, typed),
+            self.file.name
+        );
+        self.problems.push(PolicyProblem {
+            line: Some(line),
+            message,
+            hint: Some(suggest(table, typed)),
+        });
     }
 
     fn wrong(&mut self, name: &KeyName<'_>, what: &str) {
@@ -348,12 +456,23 @@ impl PolicyReader<'_> {
         let Complaint { text, hint, span } = complaint;
         let line = self.lines.of(span.unwrap_or(value.clone()).start);
         let message = format!("{key:?} in {}:{line} {text}", self.file.name);
-        self.problems.push(PolicyProblem { line: Some(line), message, hint });
+        self.problems.push(PolicyProblem {
+            line: Some(line),
+            message,
+            hint,
+        });
     }
 
     fn problem(&mut self, line: Option<u32>, subject: &str, what: &str) {
-        let place = line.map_or_else(|| self.file.name.clone(), |l| format!("{}:{l}", self.file.name));
-        self.problems.push(PolicyProblem { line, message: format!("{subject} in {place} {what}"), hint: None });
+        let place = line.map_or_else(
+            || self.file.name.clone(),
+            |l| format!("{}:{l}", self.file.name),
+        );
+        self.problems.push(PolicyProblem {
+            line,
+            message: format!("{subject} in {place} {what}"),
+            hint: None,
+        });
     }
 }
 
@@ -365,20 +484,34 @@ fn suggest(table: &str, typed: &str) -> String {
         ("path", PATH.iter().map(|k| k.name).collect()),
         ("guideline", GUIDELINE.iter().map(|k| k.name).collect()),
     ];
-    let fixed = TABLES.iter().find(|t| t.name == table).map(|t| t.keys.iter().map(|k| k.name).collect());
+    let fixed = TABLES
+        .iter()
+        .find(|t| t.name == table)
+        .map(|t| t.keys.iter().map(|k| k.name).collect());
     let here: Vec<&str> = fixed.unwrap_or_else(|| {
-        lists.iter().find(|(t, _)| table.starts_with(t)).map(|(_, keys)| keys.clone()).unwrap_or_default()
+        lists
+            .iter()
+            .find(|(t, _)| table.starts_with(t))
+            .map(|(_, keys)| keys.clone())
+            .unwrap_or_default()
     });
     let tables = TABLES.iter().map(|t| t.name).filter(|t| !t.is_empty());
-    let tables: Vec<&str> = tables.chain(["backend", "path", "guideline", "version"]).collect();
+    let tables: Vec<&str> = tables
+        .chain(["backend", "path", "guideline", "version"])
+        .collect();
     let typed_folded = typed.replace('-', "_");
-    if table.starts_with("backend.") && ["api_key", "key", "token", "apikey"].contains(&typed_folded.as_str()) {
-        return "remove the key from the policy file; set api_key_env or api_key_command instead".to_owned();
+    if table.starts_with("backend.")
+        && ["api_key", "key", "token", "apikey"].contains(&typed_folded.as_str())
+    {
+        return "remove the key from the policy file; set api_key_env or api_key_command instead"
+            .to_owned();
     }
     if let Some(name) = closest(typed, here.iter().copied()) {
         return did_you_mean(name);
     }
-    let elsewhere = TABLES.iter().find(|t| t.name != table && t.keys.iter().any(|k| k.name == typed_folded));
+    let elsewhere = TABLES
+        .iter()
+        .find(|t| t.name != table && t.keys.iter().any(|k| k.name == typed_folded));
     if let Some(t) = elsewhere {
         let name = &typed_folded;
         return if t.name.is_empty() {
@@ -401,7 +534,13 @@ mod tests {
     use super::*;
 
     fn parse_text(bytes: &[u8]) -> Result<ParsedPolicy, Vec<PolicyProblem>> {
-        parse(&PolicyFile { name: "p".to_owned(), bytes: bytes.to_vec() }, Layer::Project)
+        parse(
+            &PolicyFile {
+                name: "p".to_owned(),
+                bytes: bytes.to_vec(),
+            },
+            Layer::Project,
+        )
     }
 
     /// Returns the next pseudorandom number below a limit.
@@ -416,13 +555,34 @@ mod tests {
     fn no_file_makes_the_reader_panic() {
         let good = include_bytes!("../../fixtures/policy/valid/everything.toml");
         let parsed = parse_text(good).unwrap();
-        assert_eq!((parsed.paths.len(), parsed.guidelines.len(), parsed.backends.len()), (2, 1, 2));
+        assert_eq!(
+            (
+                parsed.paths.len(),
+                parsed.guidelines.len(),
+                parsed.backends.len()
+            ),
+            (2, 1, 2)
+        );
         // Every prefix, and many damaged copies.
         for end in 0..good.len() {
             let _ = parse_text(&good[..end]);
         }
         let mut seed = 1_u64;
-        let bits = ["[", "]", "{", "}", "\"", "'''", "=", ".", "\n", "\0", "99999999999999999999", "\u{202e}", "é"];
+        let bits = [
+            "[",
+            "]",
+            "{",
+            "}",
+            "\"",
+            "'''",
+            "=",
+            ".",
+            "\n",
+            "\0",
+            "99999999999999999999",
+            "\u{202e}",
+            "é",
+        ];
         for _ in 0..2000 {
             let mut text = good.to_vec();
             for _ in 0..=random(&mut seed, 4) {
@@ -433,14 +593,18 @@ mod tests {
             }
             if let Err(problems) = parse_text(&text) {
                 assert!(!problems.is_empty());
-                assert!(problems.iter().all(|p| p.message.contains("p:")), "{problems:?}");
+                assert!(
+                    problems.iter().all(|p| p.message.contains("p:")),
+                    "{problems:?}"
+                );
             }
         }
     }
 
     #[test]
     fn lines_are_right_behind_a_byte_order_mark_and_crlf() {
-        let problems = parse_text(b"\xef\xbb\xbfversion = 1\r\n\r\n[review]\r\njob = 3\r\n").unwrap_err();
+        let problems =
+            parse_text(b"\xef\xbb\xbfversion = 1\r\n\r\n[review]\r\njob = 3\r\n").unwrap_err();
         assert_eq!(problems[0].line, Some(4));
         assert_eq!(problems[0].hint.as_deref(), Some("did you mean \"jobs\"?"));
     }

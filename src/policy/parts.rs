@@ -1,9 +1,9 @@
 //! Reports where a change to `[[path]]` weakens the policy.
 //!
-//! For each path, the last entry that matches it and sets a key decides. A key is therefore weaker for a path only if
-//! the deciding entry of the new version sets less than that of the old version. Each such pair of entries is
-//! reported, unless no path can have both: either the entries match no common path, or a later entry decides for all
-//! of their common paths in one of the versions.
+//! For each path, the last entry that matches it and sets a key decides. A key is therefore weaker
+//! for a path only if the deciding entry of the new version sets less than that of the old version.
+//! Each such pair of entries is reported, unless no path can have both: either the entries match no
+//! common path, or a later entry decides for all of their common paths in one of the versions.
 
 use super::cover::{Area, Effort};
 use super::weaken::{Weakening, reaches, unreached};
@@ -46,7 +46,12 @@ pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
     let (old, new) = (PathEntries::of(old), PathEntries::of(new));
     if old.entries.len() * new.entries.len() > MOST {
         let alike = old.entries.len() == new.entries.len()
-            && old.entries.iter().zip(&new.entries).skip(1).all(|(a, b)| a.glob == b.glob && a.values() == b.values());
+            && old
+                .entries
+                .iter()
+                .zip(&new.entries)
+                .skip(1)
+                .all(|(a, b)| a.glob == b.glob && a.values() == b.values());
         if !alike {
             found.push(too_much());
         }
@@ -57,12 +62,15 @@ pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
     for (j, is) in new.entries.iter().enumerate() {
         for (i, was) in old.entries.iter().enumerate() {
             // The top level is compared separately.
-            let Some(glob) = is.glob.or(was.glob) else { continue };
+            let Some(glob) = is.glob.or(was.glob) else {
+                continue;
+            };
             if told.contains(glob) {
                 continue;
             }
-            let mut ways =
-                ThresholdKey::ALL.into_iter().filter_map(|key| weaker((&old, i), (&new, j), key, &mut effort));
+            let mut ways = ThresholdKey::ALL
+                .into_iter()
+                .filter_map(|key| weaker((&old, i), (&new, j), key, &mut effort));
             let Some(what) = ways.next() else { continue };
             drop(ways);
             // A longer list is of no use to a reader.
@@ -73,18 +81,28 @@ pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
             told.insert(glob);
             let here = new.entries.iter().rev().find(|e| e.glob == Some(glob));
             let place = match (was.glob, is.glob) {
-                (Some(was), Some(is)) if was != is => format!("paths that match both {was} and {is}"),
+                (Some(was), Some(is)) if was != is => {
+                    format!("paths that match both {was} and {is}")
+                }
                 _ => glob.to_owned(),
             };
             let line = here.and_then(|e| e.line);
-            found.push(Weakening { key: "path".to_owned(), line, text: format!("{what} in {place}") });
+            found.push(Weakening {
+                key: "path".to_owned(),
+                line,
+                text: format!("{what} in {place}"),
+            });
         }
     }
 }
 
 fn too_much() -> Weakening {
     let text = "[[path]] changes and has too many entries to compare".to_owned();
-    Weakening { key: "path".to_owned(), line: None, text }
+    Weakening {
+        key: "path".to_owned(),
+        line: None,
+        text,
+    }
 }
 
 /// Describes how the new entry is weaker than the old one, if a path can have both.
@@ -99,8 +117,12 @@ fn weaker(
     if was.area.is_apart_from(&is.area, effort) {
         return None;
     }
-    let mut later = old.entries[i + 1..].iter().chain(&new.entries[j + 1..]).filter(|e| e.sets(key));
-    let is_covered = later.any(|e| is.area.is_within(&e.area, effort) || was.area.is_within(&e.area, effort));
+    let mut later = old.entries[i + 1..]
+        .iter()
+        .chain(&new.entries[j + 1..])
+        .filter(|e| e.sets(key));
+    let is_covered =
+        later.any(|e| is.area.is_within(&e.area, effort) || was.area.is_within(&e.area, effort));
     (!is_covered).then_some(what)
 }
 
@@ -116,15 +138,25 @@ fn lowered(
             Some(format!("block_on no longer includes {gone}"))
         }
         ThresholdKey::WarnOn => {
-            // Severities that blocked before belong to `block_on`; severities that block now need no warning.
-            let (blocked, blocks) = (was.block_on.unwrap_or(old.least), is.block_on.unwrap_or(new.least));
+            // Severities that blocked before belong to `block_on`; severities that block now need
+            // no warning.
+            let (blocked, blocks) = (
+                was.block_on.unwrap_or(old.least),
+                is.block_on.unwrap_or(new.least),
+            );
             let mut gone = unreached(was.warn_on?, is.warn_on?);
             let gone = gone.find(|s| !reaches(blocked, *s) && !reaches(blocks, *s))?;
             Some(format!("warn_on no longer includes {gone}"))
         }
         ThresholdKey::MinConfidence => {
             let (was, is) = (was.min_confidence?, is.min_confidence?);
-            (is > was).then(|| format!("min_confidence changes from {} to {}", was.name(), is.name()))
+            (is > was).then(|| {
+                format!(
+                    "min_confidence changes from {} to {}",
+                    was.name(),
+                    is.name()
+                )
+            })
         }
     }
 }
@@ -140,11 +172,19 @@ impl<'a> PathEntries<'a> {
             line: None,
         };
         let mut entries = vec![top];
-        entries
-            .extend(policy.paths.iter().flat_map(|rule| rule.glob.iter().map(move |glob| PathEntry::of(rule, glob))));
+        entries.extend(
+            policy
+                .paths
+                .iter()
+                .flat_map(|rule| rule.glob.iter().map(move |glob| PathEntry::of(rule, glob))),
+        );
         let lists = entries.iter().filter_map(|e| e.block_on);
-        let least = lists.min_by_key(|list| Severity::ALL.iter().filter(|s| reaches(list, **s)).count());
-        Self { least: least.unwrap_or_default(), entries }
+        let least =
+            lists.min_by_key(|list| Severity::ALL.iter().filter(|s| reaches(list, **s)).count());
+        Self {
+            least: least.unwrap_or_default(),
+            entries,
+        }
     }
 }
 
@@ -169,7 +209,13 @@ impl<'a> PathEntry<'a> {
         }
     }
 
-    fn values(&self) -> (Option<&'a [Severity]>, Option<&'a [Severity]>, Option<Confidence>) {
+    fn values(
+        &self,
+    ) -> (
+        Option<&'a [Severity]>,
+        Option<&'a [Severity]>,
+        Option<Confidence>,
+    ) {
         (self.block_on, self.warn_on, self.min_confidence)
     }
 }

@@ -44,7 +44,10 @@ pub const PRESETS: &[Preset] = &[
 
 /// Returns the names of the backends that need no table.
 pub(super) fn built_in_names() -> impl Iterator<Item = &'static str> {
-    BackendKind::ALL.into_iter().map(BackendKind::name).chain(PRESETS.iter().map(|p| p.name))
+    BackendKind::ALL
+        .into_iter()
+        .map(BackendKind::name)
+        .chain(PRESETS.iter().map(|p| p.name))
 }
 
 /// Returns the preset of that name.

@@ -1,4 +1,5 @@
-//! Generates `docs/configuration-reference.md` from the table of keys, and compares it with the file.
+//! Generates `docs/configuration-reference.md` from the table of keys, and compares it with the
+//! file.
 
 use super::keys::{self, BACKEND, GUIDELINE, PATH, PolicyKey, TABLES, Trust, VERSION, Weaker};
 use super::kind::ValueKind;
@@ -11,7 +12,8 @@ use crate::request::Overrides;
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Everything before the keys. The page explains its own terms, so that it can be read without `configuration.md`.
+/// Everything before the keys. The page explains its own terms, so that it can be read without
+/// `configuration.md`.
 const INTRODUCTION: &str = "\
 # Configuration reference
 
@@ -57,7 +59,12 @@ struct ReferenceKey {
     is_required: bool,
 }
 
-fn entries<T>(table: &str, keys: &'static [PolicyKey<T>], defaults: &T, required: &[&str]) -> Vec<ReferenceKey> {
+fn entries<T>(
+    table: &str,
+    keys: &'static [PolicyKey<T>],
+    defaults: &T,
+    required: &[&str],
+) -> Vec<ReferenceKey> {
     keys.iter()
         .map(|k| ReferenceKey {
             name: keys::full(table, k.name),
@@ -76,7 +83,11 @@ fn sections() -> Vec<ReferenceSection> {
     let policy = Policy::default();
     let mut sections = Vec::new();
     for table in TABLES {
-        let header = if table.name.is_empty() { String::new() } else { format!("[{}]", table.name) };
+        let header = if table.name.is_empty() {
+            String::new()
+        } else {
+            format!("[{}]", table.name)
+        };
         sections.push(ReferenceSection {
             header,
             about: table.about,
@@ -84,17 +95,38 @@ fn sections() -> Vec<ReferenceSection> {
         });
         if table.name == "review" {
             let keys = entries("backend.NAME", BACKEND, &Backend::new("-"), &[]);
-            sections.push(ReferenceSection { header: "[backend.NAME]".to_owned(), about: BACKENDS, keys });
+            sections.push(ReferenceSection {
+                header: "[backend.NAME]".to_owned(),
+                about: BACKENDS,
+                keys,
+            });
         }
         if table.name == "rules" {
             let origin = SettingOrigin::default();
-            let rule = PathRule { glob: Vec::new(), block_on: None, warn_on: None, min_confidence: None, origin };
+            let rule = PathRule {
+                glob: Vec::new(),
+                block_on: None,
+                warn_on: None,
+                min_confidence: None,
+                origin,
+            };
             let keys = entries("path", PATH, &rule, &["glob"]);
-            sections.push(ReferenceSection { header: "[[path]]".to_owned(), about: PATHS, keys });
-            let guideline =
-                super::Guideline { glob: Vec::new(), text: String::new(), origin: SettingOrigin::default() };
+            sections.push(ReferenceSection {
+                header: "[[path]]".to_owned(),
+                about: PATHS,
+                keys,
+            });
+            let guideline = super::Guideline {
+                glob: Vec::new(),
+                text: String::new(),
+                origin: SettingOrigin::default(),
+            };
             let keys = entries("guideline", GUIDELINE, &guideline, &["glob", "text"]);
-            sections.push(ReferenceSection { header: "[[guideline]]".to_owned(), about: GUIDELINES, keys });
+            sections.push(ReferenceSection {
+                header: "[[guideline]]".to_owned(),
+                about: GUIDELINES,
+                keys,
+            });
         }
     }
     sections
@@ -106,14 +138,25 @@ fn page() -> String {
     let mut text = INTRODUCTION.to_owned();
     text.push_str("\n## Index\n\n| table | keys |\n|---|---|\n| | [`version`](#version) |\n");
     for section in &sections {
-        let links = section.keys.iter().map(|e| format!("[`{}`](#{})", short(&e.name), anchor(&e.name)));
+        let links = section
+            .keys
+            .iter()
+            .map(|e| format!("[`{}`](#{})", short(&e.name), anchor(&e.name)));
         let links: Vec<String> = links.collect();
-        let name = if section.header.is_empty() { String::new() } else { format!("`{}`", section.header) };
+        let name = if section.header.is_empty() {
+            String::new()
+        } else {
+            format!("`{}`", section.header)
+        };
         text.push_str(&format!("| {name} | {} |\n", links.join(", ")));
     }
     for section in &sections {
         if section.header.is_empty() {
-            text.push_str(&format!("\n## Top level\n\n{}\n\n{}", section.about, version()));
+            text.push_str(&format!(
+                "\n## Top level\n\n{}\n\n{}",
+                section.about,
+                version()
+            ));
         } else {
             text.push_str(&format!("\n## `{}`\n\n{}\n", section.header, section.about));
         }
@@ -129,15 +172,23 @@ fn page() -> String {
 
 /// Describes the backends that need no table.
 fn built_in() -> String {
-    let kinds: Vec<String> = BackendKind::ALL.iter().map(|k| format!("`{}`", k.name())).collect();
+    let kinds: Vec<String> = BackendKind::ALL
+        .iter()
+        .map(|k| format!("`{}`", k.name()))
+        .collect();
     let mut text = format!(
         "\nThe names {} are built in. So are these presets of kind `openai`. They need no table, and a table with the \
          name of a preset overrides single keys:\n\n| name | `base_url` | variable with the key |\n|---|---|---|\n",
         kinds.join(", ")
     );
     for preset in PRESETS {
-        let variable = preset.key_variable.map_or_else(|| "none".to_owned(), |v| format!("`{v}`"));
-        text.push_str(&format!("| `{}` | `{}` | {variable} |\n", preset.name, preset.base_url));
+        let variable = preset
+            .key_variable
+            .map_or_else(|| "none".to_owned(), |v| format!("`{v}`"));
+        text.push_str(&format!(
+            "| `{}` | `{}` | {variable} |\n",
+            preset.name, preset.base_url
+        ));
     }
     text
 }
@@ -160,8 +211,16 @@ fn describe(entry: &ReferenceKey) -> String {
     lines.extend(keys::flag_of(&entry.name).map(|flag| format!("Flag: `{flag}`")));
     if let Some(variables) = keys::variables_of(&entry.name) {
         let names: Vec<String> = variables.names.iter().map(|n| format!("`{n}`")).collect();
-        let kinds: Vec<String> = variables.kinds.iter().map(|k: &BackendKind| format!("`{}`", k.name())).collect();
-        let of = if kinds.is_empty() { String::new() } else { format!(" (kind {})", kinds.join(" or ")) };
+        let kinds: Vec<String> = variables
+            .kinds
+            .iter()
+            .map(|k: &BackendKind| format!("`{}`", k.name()))
+            .collect();
+        let of = if kinds.is_empty() {
+            String::new()
+        } else {
+            format!(" (kind {})", kinds.join(" or "))
+        };
         lines.push(format!("Environment: {}{of}", names.join(", else ")));
     }
     lines.extend(weaker(entry.weaker).map(|w| format!("Weaker if {w}")));
@@ -172,7 +231,11 @@ fn describe(entry: &ReferenceKey) -> String {
 /// Returns the type of a key, with the names of a choice as code.
 fn type_of(kind: ValueKind) -> String {
     match kind {
-        ValueKind::Choice(names) => names.iter().map(|n| format!("`\"{n}\"`")).collect::<Vec<_>>().join(", "),
+        ValueKind::Choice(names) => names
+            .iter()
+            .map(|n| format!("`\"{n}\"`"))
+            .collect::<Vec<_>>()
+            .join(", "),
         ValueKind::Severities => "a list of severities".to_owned(),
         kind => kind.expects(),
     }
@@ -199,7 +262,10 @@ fn weaker(weaker: Weaker) -> Option<String> {
         Weaker::Lowers => "the value is lower",
         Weaker::Steps(names) => {
             let steps: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
-            return Some(format!("the value moves to the right: {}", steps.join(", ")));
+            return Some(format!(
+                "the value moves to the right: {}",
+                steps.join(", ")
+            ));
         }
         Weaker::Narrows => "the list changes from empty to a selection, or an entry is removed",
         Weaker::Severities => "a severity is lower",
@@ -215,7 +281,11 @@ fn short(full: &str) -> &str {
 
 /// Returns the anchor that GitHub and mdBook derive from a heading.
 fn anchor(heading: &str) -> String {
-    heading.to_lowercase().chars().filter(|c| c.is_alphanumeric() || matches!(c, '_' | '-')).collect()
+    heading
+        .to_lowercase()
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+        .collect()
 }
 
 #[test]
@@ -226,13 +296,20 @@ fn docs_the_configuration_reference() {
         std::fs::write(&path, &page).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == page, "{} is out of date: UPDATE=1 cargo test --lib docs_", path.display());
+    assert!(
+        kept == page,
+        "{} is out of date: UPDATE=1 cargo test --lib docs_",
+        path.display()
+    );
 }
 
 #[test]
 fn the_reference_has_every_key_of_the_schema_with_one_anchor_each() {
     let page = page();
-    let headings: Vec<&str> = page.lines().filter_map(|l| l.strip_prefix("### `")?.strip_suffix('`')).collect();
+    let headings: Vec<&str> = page
+        .lines()
+        .filter_map(|l| l.strip_prefix("### `")?.strip_suffix('`'))
+        .collect();
     let mut expected = vec!["version".to_owned()];
     let schema = super::schema::schema();
     for (name, value) in schema["properties"].as_object().unwrap() {
@@ -255,8 +332,17 @@ fn the_reference_has_every_key_of_the_schema_with_one_anchor_each() {
     expected.sort();
     assert_eq!(sorted, expected);
     let sections = page.lines().filter_map(|l| l.strip_prefix("## "));
-    let anchors: Vec<String> = headings.iter().copied().chain(sections).map(anchor).collect();
-    assert_eq!(anchors.iter().collect::<HashSet<_>>().len(), anchors.len(), "{anchors:?}");
+    let anchors: Vec<String> = headings
+        .iter()
+        .copied()
+        .chain(sections)
+        .map(anchor)
+        .collect();
+    assert_eq!(
+        anchors.iter().collect::<HashSet<_>>().len(),
+        anchors.len(),
+        "{anchors:?}"
+    );
     for link in page.split("](#").skip(1) {
         let target = link.split(')').next().unwrap();
         assert!(anchors.iter().any(|a| a == target), "#{target}");
@@ -279,12 +365,19 @@ fn flags_and_variables_of_the_reference_set_their_keys() {
         max_tokens: None,
     };
     // The review applies `--backend` itself.
-    for (key, flag) in keys::FLAGS.iter().filter(|(key, _)| *key != "review.backends") {
+    for (key, flag) in keys::FLAGS
+        .iter()
+        .filter(|(key, _)| *key != "review.backends")
+    {
         assert_eq!(place_of(key, &Env::default(), &overrides), *flag);
     }
     for variables in keys::VARIABLES {
         for name in variables.names {
-            let value = if variables.key == "tests.run" { "true" } else { "3" };
+            let value = if variables.key == "tests.run" {
+                "true"
+            } else {
+                "3"
+            };
             let env = Env::from_pairs("/".into(), [(*name, value)]);
             assert_eq!(place_of(variables.key, &env, &Overrides::default()), *name);
         }
@@ -293,7 +386,15 @@ fn flags_and_variables_of_the_reference_set_their_keys() {
 
 /// Returns the flag or the variable that sets a key.
 fn place_of(key: &str, env: &Env, overrides: &Overrides) -> String {
-    let sources = super::Sources { user: None, project: None, env, overrides };
+    let sources = super::Sources {
+        user: None,
+        project: None,
+        env,
+        overrides,
+    };
     let policy = super::load(&sources).unwrap().policy;
-    policy.origin_of(&key.replace("NAME", "claude")).place.clone()
+    policy
+        .origin_of(&key.replace("NAME", "claude"))
+        .place
+        .clone()
 }

@@ -1,12 +1,16 @@
 //! The JSON schema of the policy file, for editors.
 //!
-//! It uses draft 7, the newest that the TOML plug-ins of common editors support. It is generated from the table of
-//! keys. `schemas/policy.schema.json` is a copy.
+//! It uses draft 7, the newest that the TOML plug-ins of common editors support. It is generated
+//! from the table of keys. `schemas/policy.schema.json` is a copy.
 
-use super::keys::{self, BACKEND, GUIDELINE, PATH, PolicyKey, TABLES, Trust, VERSION, is_valid_for};
+use super::keys::{
+    self, BACKEND, GUIDELINE, PATH, PolicyKey, TABLES, Trust, VERSION, is_valid_for,
+};
 use super::kind::{TOOLS, ValueKind};
 use super::value::PolicyValue;
-use super::{Backend, BackendKind, FILE_NAME, Guideline, PRESETS, PathRule, Policy, SettingOrigin, preset};
+use super::{
+    Backend, BackendKind, FILE_NAME, Guideline, PRESETS, PathRule, Policy, SettingOrigin, preset,
+};
 use crate::finding::{Category, Severity};
 use serde_json::{Map, Value as Json, json};
 
@@ -43,10 +47,21 @@ pub fn schema() -> Json {
         min_confidence: None,
         origin: SettingOrigin::default(),
     };
-    top.insert("path".to_owned(), entries(PATHS, properties("path", PATH, Some(&rule), |_| true), &["glob"]));
+    top.insert(
+        "path".to_owned(),
+        entries(
+            PATHS,
+            properties("path", PATH, Some(&rule), |_| true),
+            &["glob"],
+        ),
+    );
     top.insert(
         "guideline".to_owned(),
-        entries(GUIDELINES, properties("guideline", GUIDELINE, None::<&Guideline>, |_| true), &["glob", "text"]),
+        entries(
+            GUIDELINES,
+            properties("guideline", GUIDELINE, None::<&Guideline>, |_| true),
+            &["glob", "text"],
+        ),
     );
     let mut schema = object(
         "Policy of claude-reviewer. The project's file is at the top of the repository; your own file is \
@@ -56,7 +71,10 @@ pub fn schema() -> Json {
         &[],
     );
     if let Json::Object(o) = &mut schema {
-        o.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
+        o.insert(
+            "$schema".to_owned(),
+            json!("http://json-schema.org/draft-07/schema#"),
+        );
         o.insert("title".to_owned(), json!(FILE_NAME));
     }
     schema
@@ -72,15 +90,25 @@ fn backends() -> Json {
     for kind in BackendKind::ALL {
         let about = match kind {
             BackendKind::Claude => "The Claude Code command line, with its own login.",
-            BackendKind::Anthropic => "Anthropic's Messages API. The key is in ANTHROPIC_API_KEY by default.",
-            BackendKind::OpenAi => "OpenAI's Chat Completions. The key is in OPENAI_API_KEY by default.",
+            BackendKind::Anthropic => {
+                "Anthropic's Messages API. The key is in ANTHROPIC_API_KEY by default."
+            }
+            BackendKind::OpenAi => {
+                "OpenAI's Chat Completions. The key is in OPENAI_API_KEY by default."
+            }
             BackendKind::Google => "Google's Gemini API. The key is in GEMINI_API_KEY by default.",
         };
-        known.insert(kind.name().to_owned(), object(about, built_in_properties(kind.name(), kind), &[]));
+        known.insert(
+            kind.name().to_owned(),
+            object(about, built_in_properties(kind.name(), kind), &[]),
+        );
     }
     for preset in PRESETS {
         let properties = built_in_properties(preset.name, BackendKind::OpenAi);
-        known.insert(preset.name.to_owned(), object(preset.about, properties, &[]));
+        known.insert(
+            preset.name.to_owned(),
+            object(preset.about, properties, &[]),
+        );
     }
     let custom = properties("backend.NAME", BACKEND, Some(&Backend::new("-")), |_| true);
     let other = object("A custom backend.", custom, &[]);
@@ -96,7 +124,9 @@ fn backends() -> Json {
 /// Describes the keys of a backend that needs no table. Its kind is known.
 fn built_in_properties(name: &str, kind: BackendKind) -> Map<String, Json> {
     let backend = Backend::new(name);
-    properties("backend.NAME", BACKEND, Some(&backend), |key| key != "kind" && is_valid_for(key, kind))
+    properties("backend.NAME", BACKEND, Some(&backend), |key| {
+        key != "kind" && is_valid_for(key, kind)
+    })
 }
 
 fn object(about: &str, properties: impl Into<Json>, required: &[&str]) -> Json {
@@ -156,10 +186,11 @@ fn describe<T>(table: &str, key: &PolicyKey<T>) -> String {
 }
 
 impl ValueKind {
-    /// Returns the schema of a value. It accepts more than [`ValueKind::read`] where a schema cannot express the
-    /// bounds.
+    /// Returns the schema of a value. It accepts more than [`ValueKind::read`] where a schema
+    /// cannot express the bounds.
     fn schema(self) -> Json {
-        let pattern = json!({ "type": "string", "pattern": "^[^!]", "maxLength": super::glob::MAX_PATTERN });
+        let pattern =
+            json!({ "type": "string", "pattern": "^[^!]", "maxLength": super::glob::MAX_PATTERN });
         match self {
             Self::Flag => json!({ "type": "boolean" }),
             Self::Count(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
@@ -177,15 +208,25 @@ impl ValueKind {
                 "propertyNames": { "pattern": "^[a-z0-9._/-]{1,128}$" },
             }),
             Self::Categories => {
-                let plurals = ["bugs", "tests", "missing_requirement", "best_practices", "best-practices"];
-                list(&json!({ "enum": Category::ALL.iter().map(|c| c.name()).chain(plurals).collect::<Vec<_>>() }))
+                let plurals = [
+                    "bugs",
+                    "tests",
+                    "missing_requirement",
+                    "best_practices",
+                    "best-practices",
+                ];
+                list(
+                    &json!({ "enum": Category::ALL.iter().map(|c| c.name()).chain(plurals).collect::<Vec<_>>() }),
+                )
             }
             Self::Patterns => list(&pattern),
             Self::PatternOrPatterns => json!({
                 "anyOf": [pattern, { "type": "array", "items": pattern, "minItems": 1, "uniqueItems": true }],
                 "examples": ["src/**", "*.sql", ["docs/", "*.md"]],
             }),
-            Self::Files => list(&json!({ "type": "string", "pattern": r"^(?!/)(?!.*(^|/)\.\.(/|$)).+$" })),
+            Self::Files => {
+                list(&json!({ "type": "string", "pattern": r"^(?!/)(?!.*(^|/)\.\.(/|$)).+$" }))
+            }
             Self::Storage => json!({ "type": "string", "pattern": r"^(?!.*(^|/)\.\.(/|$)).+$" }),
             Self::BackendNames => list(&json!({
                 "anyOf": [
@@ -196,23 +237,36 @@ impl ValueKind {
             Self::RuleIds => list(&json!({ "type": "string", "pattern": "^[a-z0-9._/-]{1,128}$" })),
             Self::Tools => list(&json!({ "enum": TOOLS })),
             Self::Sandbox | Self::Folders => list(&json!({ "type": "string", "minLength": 1 })),
-            Self::Signers => list(&json!({ "type": "string", "pattern": "(ssh-|ecdsa-sha2-|sk-)\\S+ \\S+" })),
-            Self::Line(max) | Self::Text(max) => json!({ "type": "string", "minLength": 1, "maxLength": max }),
+            Self::Signers => {
+                list(&json!({ "type": "string", "pattern": "(ssh-|ecdsa-sha2-|sk-)\\S+ \\S+" }))
+            }
+            Self::Line(max) | Self::Text(max) => {
+                json!({ "type": "string", "minLength": 1, "maxLength": max })
+            }
             Self::Program => {
                 json!({ "type": "string", "pattern": "^(/.*|[^/]+)$", "examples": ["claude", "/usr/local/bin/claude"] })
             }
-            Self::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$" }),
+            Self::Variable => {
+                json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$" })
+            }
             Self::Url => json!({
                 "type": "string",
                 "pattern": "^https?://[^\\s@?#]+$",
                 "examples": ["https://api.example.com/v1", "http://127.0.0.1:11434/v1"],
             }),
-            Self::Words => json!({ "type": "array", "items": { "type": "string", "minLength": 1 }, "minItems": 1 }),
+            Self::Words => {
+                json!({ "type": "array", "items": { "type": "string", "minLength": 1 }, "minItems": 1 })
+            }
             Self::Variables => list(&Self::Variable.schema()),
-            Self::Projects => list(&json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._~/-]*$" })),
-            Self::Pattern => json!({ "type": "string", "minLength": 1, "maxLength": 512, "format": "regex" }),
+            Self::Projects => {
+                list(&json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._~/-]*$" }))
+            }
+            Self::Pattern => {
+                json!({ "type": "string", "minLength": 1, "maxLength": 512, "format": "regex" })
+            }
             Self::Servers => {
-                let keys = super::kind::context::KEYS.map(|(name, kind)| (name.to_owned(), kind.schema()));
+                let keys =
+                    super::kind::context::KEYS.map(|(name, kind)| (name.to_owned(), kind.schema()));
                 let server = json!({
                     "type": "object",
                     "properties": serde_json::Map::from_iter(keys),
@@ -243,7 +297,10 @@ fn list(items: &Json) -> Json {
 
 /// Returns the schema of a severity. Canonical names come first: editors offer them in this order.
 fn severity() -> Json {
-    let synonyms = ["blocker", "high", "error", "risk", "medium", "low", "warning", "issue", "info", "nit", "note"];
+    let synonyms = [
+        "blocker", "high", "error", "risk", "medium", "low", "warning", "issue", "info", "nit",
+        "note",
+    ];
     json!({ "enum": Severity::ALL.iter().map(|s| s.name()).chain(synonyms).collect::<Vec<_>>() })
 }
 
@@ -254,8 +311,18 @@ mod tests {
     #[test]
     fn every_key_has_a_description_and_a_type() {
         fn walk(name: &str, o: &Json) {
-            assert!(o["description"].as_str().is_some_and(|d| d.len() > 10 && d.ends_with('.')), "{name}: {o}");
-            assert!(["type", "enum", "const", "anyOf"].iter().any(|k| o.get(k).is_some()), "{name}");
+            assert!(
+                o["description"]
+                    .as_str()
+                    .is_some_and(|d| d.len() > 10 && d.ends_with('.')),
+                "{name}: {o}"
+            );
+            assert!(
+                ["type", "enum", "const", "anyOf"]
+                    .iter()
+                    .any(|k| o.get(k).is_some()),
+                "{name}"
+            );
             for (key, inner) in o["properties"].as_object().into_iter().flatten() {
                 if name.ends_with(".price") {
                     continue;

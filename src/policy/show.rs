@@ -7,8 +7,8 @@ use crate::untrusted::{Inert, is_active};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 
-/// The hash of the default policy. Most runs show it, and computing it would take most of the time of loading a policy
-/// without a file. A test compares it.
+/// The hash of the default policy. Most runs show it, and computing it would take most of the time
+/// of loading a policy without a file. A test compares it.
 const DEFAULT_HASH: &str = "e86f23a85a5e056e";
 
 /// The start of the headers of `[backend.NAME]`.
@@ -44,13 +44,20 @@ impl Policy {
         self.fresh_hash()
     }
 
-    /// Returns the values that decide about a change on every machine: thresholds, ignored paths, rules, guidelines,
-    /// backends and depth. Values of one machine (programs, keys, addresses, other backends), storage and hooks are not
-    /// included. Each name (`block_on`, `[review] depth`, `[[guideline]] 2`) has a hash of its value: 16 hexadecimal
-    /// digits.
+    /// Returns the values that decide about a change on every machine: thresholds, ignored paths,
+    /// rules, guidelines, backends and depth. Values of one machine (programs, keys, addresses,
+    /// other backends), storage and hooks are not included. Each name (`block_on`,
+    /// `[review] depth`, `[[guideline]] 2`) has a hash of its value: 16 hexadecimal digits.
     pub fn judging(&self) -> BTreeMap<String, String> {
-        const ELSEWHERE: [&str; 7] = ["history", "tests", "fix", "hooks", "mcp", "receipt", "forge"];
-        let asked: Vec<String> = self.review.backends.iter().map(|name| backend(name)).collect();
+        const ELSEWHERE: [&str; 7] = [
+            "history", "tests", "fix", "hooks", "mcp", "receipt", "forge",
+        ];
+        let asked: Vec<String> = self
+            .review
+            .backends
+            .iter()
+            .map(|name| backend(name))
+            .collect();
         let mut entries: BTreeMap<&str, usize> = BTreeMap::new();
         let mut out = BTreeMap::new();
         for section in sections(self) {
@@ -58,12 +65,18 @@ impl Policy {
             match &section.header {
                 Header::Top => out.extend(rows.map(|r| (r.name.clone(), short(&r.line())))),
                 Header::Table(name)
-                    if ELSEWHERE.contains(&name.as_str()) || name.starts_with(BACKENDS) && !asked.contains(name) => {}
-                Header::Table(name) => out.extend(rows.map(|r| (format!("[{name}] {}", r.name), short(&r.line())))),
+                    if ELSEWHERE.contains(&name.as_str())
+                        || name.starts_with(BACKENDS) && !asked.contains(name) => {}
+                Header::Table(name) => {
+                    out.extend(rows.map(|r| (format!("[{name}] {}", r.name), short(&r.line()))))
+                }
                 // The order of entries matters.
                 Header::Entry(name) => {
                     let n = entries.entry(name).and_modify(|n| *n += 1).or_insert(1);
-                    out.insert(format!("[[{name}]] {n}"), short(&rows.map(PolicyRow::line).collect::<String>()));
+                    out.insert(
+                        format!("[[{name}]] {n}"),
+                        short(&rows.map(PolicyRow::line).collect::<String>()),
+                    );
                 }
             }
         }
@@ -74,8 +87,8 @@ impl Policy {
         short(&self.to_toml(false))
     }
 
-    /// Returns a policy file that sets every effective value; with `origins`, each line has a comment with the origin
-    /// of its value.
+    /// Returns a policy file that sets every effective value; with `origins`, each line has a
+    /// comment with the origin of its value.
     pub fn to_toml(&self, origins: bool) -> String {
         let mut text = format!("version = {VERSION}\n");
         for section in sections(self) {
@@ -87,7 +100,11 @@ impl Policy {
                 Header::Table(name) => text.push_str(&format!("\n[{name}]\n")),
                 Header::Entry(name) => text.push_str(&format!("\n[[{name}]]\n")),
             }
-            for row in section.rows.iter().filter(|r| r.value != PolicyValue::Unset) {
+            for row in section
+                .rows
+                .iter()
+                .filter(|r| r.value != PolicyValue::Unset)
+            {
                 let line = format!("{} = {}", row.name, row.value.to_toml());
                 if origins {
                     text.push_str(&format!("{line:<44} # {}\n", origin(row)));
@@ -114,15 +131,31 @@ impl Policy {
                 }
             };
             for row in section.rows {
-                let value = if row.value == PolicyValue::Unset { "-".to_owned() } else { row.value.to_toml() };
-                lines.push((format!("{prefix}{}", row.name), value, origin(&row), row.trust));
+                let value = if row.value == PolicyValue::Unset {
+                    "-".to_owned()
+                } else {
+                    row.value.to_toml()
+                };
+                lines.push((
+                    format!("{prefix}{}", row.name),
+                    value,
+                    origin(&row),
+                    row.trust,
+                ));
             }
         }
-        let (names, values) = (width(lines.iter().map(|l| &l.0)), width(lines.iter().map(|l| &l.1)));
+        let (names, values) = (
+            width(lines.iter().map(|l| &l.0)),
+            width(lines.iter().map(|l| &l.1)),
+        );
         let mut text = String::new();
         for (name, value, origin, trust) in &lines {
             let line = if origins {
-                let only = if trust.is_operator() { "  (operator only)" } else { "" };
+                let only = if trust.is_operator() {
+                    "  (operator only)"
+                } else {
+                    ""
+                };
                 format!("{name:<names$}  {value:<values$}  {origin}{only}")
             } else {
                 format!("{name:<names$}  {value}")
@@ -133,8 +166,8 @@ impl Policy {
         text
     }
 
-    /// Returns the policy as JSON with the structure of the file; with `origins`, the member `origins` has the origin
-    /// of each value that is not a default, by full key.
+    /// Returns the policy as JSON with the structure of the file; with `origins`, the member
+    /// `origins` has the origin of each value that is not a default, by full key.
     pub fn to_json(&self, origins: bool) -> Json {
         let mut top = Map::new();
         let mut places = Map::new();
@@ -156,7 +189,10 @@ impl Policy {
                 if row.origin.layer != Layer::Default {
                     let place = &row.origin;
                     let line = place.line.map_or(Json::Null, Json::from);
-                    places.insert(full, json!({ "layer": place.layer.name(), "place": place.place, "line": line }));
+                    places.insert(
+                        full,
+                        json!({ "layer": place.layer.name(), "place": place.place, "line": line }),
+                    );
                 }
                 table.insert(row.name, row.value.to_json());
             }
@@ -229,7 +265,9 @@ impl PolicyRow<'_> {
             "context_tokens",
             "price",
         ];
-        self.trust == Trust::Open && self.value != PolicyValue::Unset && !LIMITS.contains(&self.name.as_str())
+        self.trust == Trust::Open
+            && self.value != PolicyValue::Unset
+            && !LIMITS.contains(&self.name.as_str())
     }
 
     /// Returns the row as a line of TOML.
@@ -240,7 +278,11 @@ impl PolicyRow<'_> {
 
 /// Returns the characters of the longest text, at most 40.
 fn width<'t>(texts: impl Iterator<Item = &'t String>) -> usize {
-    texts.map(|text| text.chars().count()).max().unwrap_or(0).min(40)
+    texts
+        .map(|text| text.chars().count())
+        .max()
+        .unwrap_or(0)
+        .min(40)
 }
 
 /// Returns the header of a backend's table.
@@ -262,32 +304,50 @@ fn origin(row: &PolicyRow<'_>) -> String {
     }
 }
 
-/// Returns the sections of a policy in the order of the documentation, without backends that are neither listed nor
-/// set.
+/// Returns the sections of a policy in the order of the documentation, without backends that are
+/// neither listed nor set.
 fn sections(policy: &Policy) -> Vec<PolicySection<'_>> {
     let mut sections = Vec::new();
     for table in TABLES {
-        let rows = rows(table.keys, policy, |key| policy.origin_of(&super::keys::full(table.name, key)));
-        let header = if table.name.is_empty() { Header::Top } else { Header::Table(table.name.to_owned()) };
+        let rows = rows(table.keys, policy, |key| {
+            policy.origin_of(&super::keys::full(table.name, key))
+        });
+        let header = if table.name.is_empty() {
+            Header::Top
+        } else {
+            Header::Table(table.name.to_owned())
+        };
         sections.push(PolicySection { header, rows });
         if table.name == "review" {
             for b in &policy.backends {
-                let mut keys = BACKEND.iter().map(|k| format!("backend.{}.{}", b.name, k.name));
+                let mut keys = BACKEND
+                    .iter()
+                    .map(|k| format!("backend.{}.{}", b.name, k.name));
                 let is_set = keys.any(|key| policy.layer_of(&key) != Layer::Default);
                 if is_set || policy.review.backends.contains(&b.name) {
-                    let rows = self::rows(BACKEND, b, |key| policy.origin_of(&format!("backend.{}.{key}", b.name)));
-                    sections.push(PolicySection { header: Header::Table(backend(&b.name)), rows });
+                    let rows = self::rows(BACKEND, b, |key| {
+                        policy.origin_of(&format!("backend.{}.{key}", b.name))
+                    });
+                    sections.push(PolicySection {
+                        header: Header::Table(backend(&b.name)),
+                        rows,
+                    });
                 }
             }
         }
         if table.name == "rules" {
             for p in &policy.paths {
-                sections
-                    .push(PolicySection { header: Header::Entry("path"), rows: self::rows(PATH, p, |_| &p.origin) });
+                sections.push(PolicySection {
+                    header: Header::Entry("path"),
+                    rows: self::rows(PATH, p, |_| &p.origin),
+                });
             }
             for g in &policy.guidelines {
                 let rows = self::rows(GUIDELINE, g, |_| &g.origin);
-                sections.push(PolicySection { header: Header::Entry("guideline"), rows });
+                sections.push(PolicySection {
+                    header: Header::Entry("guideline"),
+                    rows,
+                });
             }
         }
     }
@@ -300,7 +360,12 @@ fn rows<'a, T>(
     origin: impl Fn(&str) -> &'a SettingOrigin,
 ) -> Vec<PolicyRow<'a>> {
     keys.iter()
-        .map(|k| PolicyRow { name: k.name.to_owned(), value: (k.get)(of), origin: origin(k.name), trust: k.trust })
+        .map(|k| PolicyRow {
+            name: k.name.to_owned(),
+            value: (k.get)(of),
+            origin: origin(k.name),
+            trust: k.trust,
+        })
         .collect()
 }
 
@@ -312,10 +377,22 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     fn policy_of(text: &str) -> Policy {
-        let file = PolicyFile { name: "p.toml".to_owned(), bytes: text.as_bytes().to_vec() };
-        let project = ProjectFile { from: ProjectOrigin::Flag, file, trusted: true };
+        let file = PolicyFile {
+            name: "p.toml".to_owned(),
+            bytes: text.as_bytes().to_vec(),
+        };
+        let project = ProjectFile {
+            from: ProjectOrigin::Flag,
+            file,
+            trusted: true,
+        };
         let env = Env::default();
-        let sources = Sources { user: None, project: Some(&project), env: &env, overrides: &Overrides::default() };
+        let sources = Sources {
+            user: None,
+            project: Some(&project),
+            env: &env,
+            overrides: &Overrides::default(),
+        };
         load(&sources).unwrap().policy
     }
 
@@ -326,7 +403,11 @@ mod tests {
     /// Returns the names whose values differ in the policy of a text.
     fn differ(of: &BTreeMap<String, String>, text: &str) -> Vec<String> {
         let other = judging(text);
-        let names = of.keys().chain(other.keys()).filter(|k| of.get(*k) != other.get(*k)).cloned();
+        let names = of
+            .keys()
+            .chain(other.keys())
+            .filter(|k| of.get(*k) != other.get(*k))
+            .cloned();
         names.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -341,16 +422,26 @@ mod tests {
         let of = judging(asked);
         let own = "[backend.local]\nkind = \"openai\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
                    [backend.anthropic]\nmax_retries = 9\n[history]\ncommit = true\n[hooks]\npre_push = \"rules\"\n";
-        assert_eq!(differ(&of, &format!("{asked}jobs = 7\n{own}")), Vec::<String>::new());
+        assert_eq!(
+            differ(&of, &format!("{asked}jobs = 7\n{own}")),
+            Vec::<String>::new()
+        );
         for (text, name) in [
             (format!("{asked}depth = \"thorough\"\n"), "[review] depth"),
             (format!("block_on = [\"critical\"]\n{asked}"), "block_on"),
-            (format!("{asked}[backend.anthropic]\nmodel = \"another\"\n"), "[backend.anthropic] model"),
-            (format!("{asked}[[guideline]]\nglob = \"*\"\ntext = \"t\"\n"), "[[guideline]] 1"),
+            (
+                format!("{asked}[backend.anthropic]\nmodel = \"another\"\n"),
+                "[backend.anthropic] model",
+            ),
+            (
+                format!("{asked}[[guideline]]\nglob = \"*\"\ntext = \"t\"\n"),
+                "[[guideline]] 1",
+            ),
         ] {
             assert_eq!(differ(&of, &text), [name]);
         }
-        let text = "[review]\nbackends = [\"anthropic\", \"local\"]\n[backend.local]\nkind = \"openai\"\n";
+        let text =
+            "[review]\nbackends = [\"anthropic\", \"local\"]\n[backend.local]\nkind = \"openai\"\n";
         let mut both = differ(&of, text);
         both.sort();
         assert_eq!(both, ["[backend.local] kind", "[review] backends"]);

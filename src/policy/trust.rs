@@ -1,8 +1,9 @@
 //! The project files that this user trusts: `policy trust`.
 //!
-//! Each pin is a small file under `~/.config/claude-reviewer/trusted/` (mode 0600 in folders of mode 0700). Its name
-//! has two hashes: of the worktree's path and of the file's content. Trust therefore ends with the first changed
-//! byte and does not apply to another repository. Two processes that pin at the same time cannot lose a pin.
+//! Each pin is a small file under `~/.config/claude-reviewer/trusted/` (mode 0600 in folders of
+//! mode 0700). Its name has two hashes: of the worktree's path and of the file's content. Trust
+//! therefore ends with the first changed byte and does not apply to another repository. Two
+//! processes that pin at the same time cannot lose a pin.
 
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -29,12 +30,15 @@ pub struct Pin {
 impl Pins {
     /// Returns the user's pins; `None` without a home folder.
     pub fn of(env: &Env) -> Option<Self> {
-        env.config_home().map(|c| Self { dir: c.join("claude-reviewer").join("trusted") })
+        env.config_home().map(|c| Self {
+            dir: c.join("claude-reviewer").join("trusted"),
+        })
     }
 
     /// Returns true if exactly this content is trusted in a worktree.
     pub fn holds(&self, top: &Path, content: &[u8]) -> bool {
-        // Most users never trust a file, and hashing takes longer than the rest of reading a policy.
+        // Most users never trust a file, and hashing takes longer than the rest of reading a
+        // policy.
         if !self.dir.is_dir() {
             return false;
         }
@@ -48,11 +52,13 @@ impl Pins {
     ///
     /// Usage: the folder cannot be written.
     pub fn add(&self, top: &Path, content: &[u8]) -> Result<()> {
-        self.write(top, content)
-            .map_err(|e| Error::usage(format!("cannot store trust in {}", self.dir.display())).caused_by(&e))
+        self.write(top, content).map_err(|e| {
+            Error::usage(format!("cannot store trust in {}", self.dir.display())).caused_by(&e)
+        })
     }
 
-    /// Writes a pin. The temporary file has mode 0600 from the start, and is complete before it is renamed.
+    /// Writes a pin. The temporary file has mode 0600 from the start, and is complete before it is
+    /// renamed.
     fn write(&self, top: &Path, content: &[u8]) -> std::io::Result<()> {
         private_dir(&self.dir)?;
         let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
@@ -73,7 +79,8 @@ impl Pins {
         for name in self.names()? {
             if name.starts_with(&prefix) {
                 std::fs::remove_file(self.dir.join(&name)).map_err(|e| {
-                    Error::usage(format!("cannot remove trust from {}", self.dir.display())).caused_by(&e)
+                    Error::usage(format!("cannot remove trust from {}", self.dir.display()))
+                        .caused_by(&e)
                 })?;
                 removed += 1;
             }
@@ -89,10 +96,15 @@ impl Pins {
     pub fn list(&self) -> Result<Vec<Pin>> {
         let mut pins = Vec::new();
         for name in self.names()? {
-            let Some((_, content)) = name.split_once('-') else { continue };
+            let Some((_, content)) = name.split_once('-') else {
+                continue;
+            };
             let worktree = super::read::read(&self.dir.join(&name))?.unwrap_or_default();
             let worktree = String::from_utf8_lossy(&worktree).into_owned();
-            pins.push(Pin { worktree, content: content.to_owned() });
+            pins.push(Pin {
+                worktree,
+                content: content.to_owned(),
+            });
         }
         pins.sort();
         Ok(pins)
@@ -144,7 +156,10 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
 #[cfg(unix)]
 fn private_dir(dir: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
 }
 
 #[cfg(not(unix))]

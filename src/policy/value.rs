@@ -25,15 +25,21 @@ impl PolicyValue {
     pub(super) fn optional(text: Option<&String>) -> Self {
         text.map_or(Self::Unset, |t| Self::Text(t.clone()))
     }
-    /// Creates a list. An empty one is unset, so that the hash of a policy without the key does not change.
+    /// Creates a list. An empty one is unset, so that the hash of a policy without the key does not
+    /// change.
     pub(super) fn list_or_unset(list: &[String]) -> Self {
-        if list.is_empty() { Self::Unset } else { Self::List(list.to_vec()) }
+        if list.is_empty() {
+            Self::Unset
+        } else {
+            Self::List(list.to_vec())
+        }
     }
     pub(super) fn severities(list: &[Severity]) -> Self {
         Self::names(list.iter().map(|s| s.name()))
     }
 
-    // `ValueKind::read` has validated the type. These functions return an empty value for any other type.
+    // `ValueKind::read` has validated the type. These functions return an empty value for any other
+    // type.
 
     pub(super) fn flag(&self) -> bool {
         matches!(self, Self::Flag(true))
@@ -45,13 +51,21 @@ impl PolicyValue {
         if let Self::Number(n) = self { *n } else { 0.0 }
     }
     pub(super) fn span(&self) -> Duration {
-        if let Self::Span(d) = self { *d } else { Duration::ZERO }
+        if let Self::Span(d) = self {
+            *d
+        } else {
+            Duration::ZERO
+        }
     }
     pub(super) fn text(&self) -> &str {
         if let Self::Text(t) = self { t } else { "" }
     }
     pub(super) fn to_optional(&self) -> Option<String> {
-        if let Self::Text(t) = self { Some(t.clone()) } else { None }
+        if let Self::Text(t) = self {
+            Some(t.clone())
+        } else {
+            None
+        }
     }
     pub(super) fn list(&self) -> &[String] {
         if let Self::List(l) = self { l } else { &[] }
@@ -61,13 +75,22 @@ impl PolicyValue {
     }
     /// Returns the value of a row of a table.
     pub(super) fn row(&self, key: &str) -> Option<&Self> {
-        self.table().iter().find(|(name, _)| name == key).map(|(_, value)| value)
+        self.table()
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
     }
     pub(super) fn to_severities(&self) -> Vec<Severity> {
-        self.list().iter().filter_map(|s| Severity::parse(s)).collect()
+        self.list()
+            .iter()
+            .filter_map(|s| Severity::parse(s))
+            .collect()
     }
     pub(super) fn to_categories(&self) -> Vec<Category> {
-        self.list().iter().filter_map(|s| Category::parse(s)).collect()
+        self.list()
+            .iter()
+            .filter_map(|s| Category::parse(s))
+            .collect()
     }
     pub(super) fn to_confidence(&self) -> Confidence {
         Confidence::parse(self.text()).unwrap_or(Confidence::Medium)
@@ -82,10 +105,16 @@ impl PolicyValue {
             Self::Number(n) => format!("{n:?}"),
             Self::Span(d) => quote(&show_duration(*d)),
             Self::Text(t) => quote(t),
-            Self::List(l) => format!("[{}]", l.iter().map(|s| quote(s)).collect::<Vec<_>>().join(", ")),
+            Self::List(l) => format!(
+                "[{}]",
+                l.iter().map(|s| quote(s)).collect::<Vec<_>>().join(", ")
+            ),
             Self::Table(t) if t.is_empty() => "{}".to_owned(),
             Self::Table(t) => {
-                let inner: Vec<_> = t.iter().map(|(k, v)| format!("{} = {}", bare_or_quoted(k), v.to_toml())).collect();
+                let inner: Vec<_> = t
+                    .iter()
+                    .map(|(k, v)| format!("{} = {}", bare_or_quoted(k), v.to_toml()))
+                    .collect();
                 format!("{{ {} }}", inner.join(", "))
             }
         }
@@ -102,7 +131,9 @@ impl PolicyValue {
             Self::Span(d) => Json::from(show_duration(*d)),
             Self::Text(t) => Json::from(t.as_str()),
             Self::List(l) => Json::from(l.clone()),
-            Self::Table(t) => Json::Object(t.iter().map(|(k, v)| (k.clone(), v.to_json())).collect()),
+            Self::Table(t) => {
+                Json::Object(t.iter().map(|(k, v)| (k.clone(), v.to_json())).collect())
+            }
         }
     }
 }
@@ -128,11 +159,15 @@ pub(crate) fn quote(text: &str) -> String {
 
 /// Returns a TOML key, quoted if necessary.
 pub(super) fn bare_or_quoted(key: &str) -> String {
-    let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    let bare = !key.is_empty()
+        && key
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     if bare { key.to_owned() } else { quote(key) }
 }
 
-/// Parses a duration: one or more numbers with a unit, largest first (`90s`, `2m`, `1h30m`, `500ms`).
+/// Parses a duration: one or more numbers with a unit, largest first (`90s`, `2m`, `1h30m`,
+/// `500ms`).
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     let (mut total, mut last) = (Duration::ZERO, u64::MAX);
@@ -172,11 +207,19 @@ pub fn show_duration(d: Duration) -> String {
             left %= size;
         }
     }
-    if text.is_empty() { "0s".to_owned() } else { text }
+    if text.is_empty() {
+        "0s".to_owned()
+    } else {
+        text
+    }
 }
 
-/// Returns the candidate that is closest to a typed name. It differs only in case, `-` and `_`, or a few letters.
-pub(crate) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// Returns the candidate that is closest to a typed name. It differs only in case, `-` and `_`, or
+/// a few letters.
+pub(crate) fn closest<'a>(
+    typed: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let typed = fold_name(typed);
     if typed.is_empty() || typed.len() > 64 {
         return None;
@@ -187,7 +230,14 @@ pub(crate) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a 
             let folded = fold_name(c);
             // A prefix counts like one wrong letter.
             let begun = typed.len() >= 3 && folded.starts_with(&typed);
-            (if begun { 1 } else { strsim::damerau_levenshtein(&typed, &folded) }, c)
+            (
+                if begun {
+                    1
+                } else {
+                    strsim::damerau_levenshtein(&typed, &folded)
+                },
+                c,
+            )
         })
         .filter(|(distance, c)| *distance <= (c.len().max(typed.len()) / 3).clamp(1, 3))
         .min_by_key(|(distance, _)| *distance)
@@ -205,11 +255,35 @@ mod tests {
 
     #[test]
     fn durations_are_read_and_written_alike() {
-        for (text, ms) in [("2m", 120_000), ("90s", 90_000), ("1h30m", 5_400_000), ("500ms", 500), ("1m 5s", 65_000)] {
-            assert_eq!(parse_duration(text), Some(Duration::from_millis(ms)), "{text}");
-            assert_eq!(parse_duration(&show_duration(Duration::from_millis(ms))), Some(Duration::from_millis(ms)));
+        for (text, ms) in [
+            ("2m", 120_000),
+            ("90s", 90_000),
+            ("1h30m", 5_400_000),
+            ("500ms", 500),
+            ("1m 5s", 65_000),
+        ] {
+            assert_eq!(
+                parse_duration(text),
+                Some(Duration::from_millis(ms)),
+                "{text}"
+            );
+            assert_eq!(
+                parse_duration(&show_duration(Duration::from_millis(ms))),
+                Some(Duration::from_millis(ms))
+            );
         }
-        for text in ["", "2", "m", "2 fortnights", "30s1h", "1s1s", "-1s", "1.5h", "99999999999999999999s", "2µs"] {
+        for text in [
+            "",
+            "2",
+            "m",
+            "2 fortnights",
+            "30s1h",
+            "1s1s",
+            "-1s",
+            "1.5h",
+            "99999999999999999999s",
+            "2µs",
+        ] {
             assert_eq!(parse_duration(text), None, "{text}");
         }
     }
@@ -234,9 +308,18 @@ mod tests {
 
     #[test]
     fn written_strings_are_read_back_and_hide_nothing() {
-        for text in ["plain", "a\"b\\c\nd\te\r", "\u{1b}[31m\u{7f}\u{85}", "\u{202e}abc\u{e0041}", "日本"] {
+        for text in [
+            "plain",
+            "a\"b\\c\nd\te\r",
+            "\u{1b}[31m\u{7f}\u{85}",
+            "\u{202e}abc\u{e0041}",
+            "日本",
+        ] {
             let written = quote(text);
-            assert!(!written.chars().any(|c| c.is_control() || is_active(c)), "{written:?}");
+            assert!(
+                !written.chars().any(|c| c.is_control() || is_active(c)),
+                "{written:?}"
+            );
             let back = toml::de::DeValue::parse(&written).unwrap();
             assert_eq!(back.get_ref().as_str(), Some(text));
         }

@@ -1,14 +1,16 @@
 //! Reports how a change to the policy file weakens it, by the effective values of both versions.
 //!
-//! Spelling, order and written-out defaults make no difference. A pattern counts as covered by earlier patterns only
-//! if that is proven: see `cover`, and `parts` for `[[path]]`.
+//! Spelling, order and written-out defaults make no difference. A pattern counts as covered by
+//! earlier patterns only if that is proven: see `cover`, and `parts` for `[[path]]`.
 
 use super::cover::{Area, Effort};
 use super::keys::{self, BACKEND, PolicyKey, TABLES, Weaker};
 use super::merge::{self, ParsedFile};
 use super::parse::{ParsedPolicy, parse};
 use super::value::PolicyValue;
-use super::{FILE_NAME, Guideline, Layer, Policy, PolicyFile, ProjectFile, ProjectOrigin, RulesPolicy, parts};
+use super::{
+    FILE_NAME, Guideline, Layer, Policy, PolicyFile, ProjectFile, ProjectOrigin, RulesPolicy, parts,
+};
 use crate::finding::Severity;
 
 /// One way in which a policy is weaker than before.
@@ -24,8 +26,9 @@ pub struct Weakening {
 
 /// Compares two versions of the project's file; `None`: the file does not exist.
 ///
-/// `severity` returns the built-in severity of a rule, if it is known. An invalid old version counts as no file. An
-/// invalid new version counts as weaker: after the merge, every gate would fail.
+/// `severity` returns the built-in severity of a rule, if it is known. An invalid old version
+/// counts as no file. An invalid new version counts as weaker: after the merge, every gate would
+/// fail.
 pub fn weakened(
     base: Option<&[u8]>,
     head: Option<&[u8]>,
@@ -40,13 +43,21 @@ pub fn weakened(
         Some(Ok(new)) => new,
         Some(Err(line)) => {
             let text = "the policy file is invalid, so every gate that uses it fails".to_owned();
-            return vec![Weakening { key: String::new(), line, text }];
+            return vec![Weakening {
+                key: String::new(),
+                line,
+                text,
+            }];
         }
     };
     let mut found = Vec::new();
     if head.is_none() {
         let text = "the policy file is deleted".to_owned();
-        found.push(Weakening { key: String::new(), line: None, text });
+        found.push(Weakening {
+            key: String::new(),
+            line: None,
+            text,
+        });
     }
     for table in TABLES {
         for key in table.keys {
@@ -58,7 +69,15 @@ pub fn weakened(
         let fresh = super::Backend::new(&b.name);
         for key in BACKEND {
             let full = format!("backend.{}.{}", b.name, key.name);
-            compare(key, &full, old.backend(&b.name).unwrap_or(&fresh), b, (&old, &new), &severity, &mut found);
+            compare(
+                key,
+                &full,
+                old.backend(&b.name).unwrap_or(&fresh),
+                b,
+                (&old, &new),
+                &severity,
+                &mut found,
+            );
         }
     }
     parts::compare(&old, &new, &mut found);
@@ -66,14 +85,20 @@ pub fn weakened(
     found
 }
 
-/// Returns the instructions for models that the new version adds: new or longer guidelines, and further documents.
-/// They do not weaken the policy by themselves. An invalid version has no instructions.
+/// Returns the instructions for models that the new version adds: new or longer guidelines, and
+/// further documents. They do not weaken the policy by themselves. An invalid version has no
+/// instructions.
 pub fn told(base: Option<&[u8]>, head: Option<&[u8]>) -> Vec<Weakening> {
     let (old, new) = (policy_or_default(base), policy_or_default(head));
     let mut all = Vec::new();
     for g in &new.guidelines {
         let text = g.text.trim();
-        if old.guidelines.iter().filter(|o| has_globs_of(o, g)).any(|o| o.text.trim() == text) {
+        if old
+            .guidelines
+            .iter()
+            .filter(|o| has_globs_of(o, g))
+            .any(|o| o.text.trim() == text)
+        {
             continue;
         }
         let within = old.guidelines.iter().filter(|o| has_globs_of(g, o));
@@ -81,37 +106,71 @@ pub fn told(base: Option<&[u8]>, head: Option<&[u8]>) -> Vec<Weakening> {
         let what = match before {
             Some(("", "")) => format!("applies to more files: {text:?}"),
             Some((start, end)) => {
-                let added = [start.trim(), end.trim()].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>();
+                let added = [start.trim(), end.trim()]
+                    .into_iter()
+                    .filter(|t| !t.is_empty())
+                    .collect::<Vec<_>>();
                 format!("adds: {:?}", added.join(" … "))
             }
             None if within.into_iter().next().is_some() => format!("changes to: {text:?}"),
             None => format!("is new: {text:?}"),
         };
-        let text = format!("the guideline for {} {what}; takes effect for models after the merge", g.glob.join(", "));
-        all.push(Weakening { key: "guideline".to_owned(), line: g.origin.line, text });
+        let text = format!(
+            "the guideline for {} {what}; takes effect for models after the merge",
+            g.glob.join(", ")
+        );
+        all.push(Weakening {
+            key: "guideline".to_owned(),
+            line: g.origin.line,
+            text,
+        });
     }
     let (was, is) = (&old.review.conventions, &new.review.conventions);
-    let added: Vec<&str> = is.iter().filter(|d| !was.contains(d)).map(String::as_str).collect();
+    let added: Vec<&str> = is
+        .iter()
+        .filter(|d| !was.contains(d))
+        .map(String::as_str)
+        .collect();
     if !added.is_empty() {
         let key = "review.conventions";
-        let text = format!("{key} now includes {}; takes effect for models after the merge", added.join(", "));
-        all.push(Weakening { key: key.to_owned(), line: new.origin_of(key).line, text });
+        let text = format!(
+            "{key} now includes {}; takes effect for models after the merge",
+            added.join(", ")
+        );
+        all.push(Weakening {
+            key: key.to_owned(),
+            line: new.origin_of(key).line,
+            text,
+        });
     }
     all
 }
 
-/// Returns true if the current version sets a key that decides which programs run, where data goes, or which model the
-/// enabled backends ask, and the earlier version does not set the same value. `None`: the file does not exist. An
-/// invalid version sets nothing.
+/// Returns true if the current version sets a key that decides which programs run, where data goes,
+/// or which model the enabled backends ask, and the earlier version does not set the same value.
+/// `None`: the file does not exist. An invalid version sets nothing.
 pub fn asks_otherwise(now: Option<&[u8]>, earlier: Option<&[u8]>) -> bool {
     let (now, earlier) = (policy_or_default(now), policy_or_default(earlier));
-    let keys = TABLES.iter().flat_map(|t| t.keys).filter(|k| matches!(k.weaker, Weaker::Changes));
+    let keys = TABLES
+        .iter()
+        .flat_map(|t| t.keys)
+        .filter(|k| matches!(k.weaker, Weaker::Changes));
     keys.into_iter().any(|k| sets_otherwise(k, &now, &earlier))
-        || now.review.backends.iter().filter_map(|name| now.backend(name)).any(|b| {
-            let old = earlier.backend(&b.name).cloned().unwrap_or_else(|| super::Backend::new(&b.name));
-            let keys = BACKEND.iter().filter(|k| matches!(k.weaker, Weaker::Changes) || k.name == "model");
-            keys.into_iter().any(|k| sets_otherwise(k, b, &old))
-        })
+        || now
+            .review
+            .backends
+            .iter()
+            .filter_map(|name| now.backend(name))
+            .any(|b| {
+                let old = earlier
+                    .backend(&b.name)
+                    .cloned()
+                    .unwrap_or_else(|| super::Backend::new(&b.name));
+                let keys = BACKEND
+                    .iter()
+                    .filter(|k| matches!(k.weaker, Weaker::Changes) || k.name == "model");
+                keys.into_iter().any(|k| sets_otherwise(k, b, &old))
+            })
 }
 
 /// Returns true if a key is set now, and earlier had another value.
@@ -120,10 +179,12 @@ fn sets_otherwise<T>(key: &PolicyKey<T>, now: &T, earlier: &T) -> bool {
     value != PolicyValue::Unset && value != (key.get)(earlier)
 }
 
-/// Returns the `[rules]` of one version of the project's file; `None` if the version is invalid. Without a file, these
-/// are the defaults.
+/// Returns the `[rules]` of one version of the project's file; `None` if the version is invalid.
+/// Without a file, these are the defaults.
 pub fn rules_of(bytes: Option<&[u8]>) -> Option<RulesPolicy> {
-    bytes.map_or_else(|| Some(Policy::default()), |b| policy(b).ok()).map(|p| p.rules)
+    bytes
+        .map_or_else(|| Some(Policy::default()), |b| policy(b).ok())
+        .map(|p| p.rules)
 }
 
 /// Parses one version. A missing or invalid one has the default values.
@@ -133,11 +194,27 @@ fn policy_or_default(bytes: Option<&[u8]>) -> Policy {
 
 /// Parses one version. The error is the line of the first problem.
 fn policy(bytes: &[u8]) -> Result<Policy, Option<u32>> {
-    let file = PolicyFile { name: FILE_NAME.to_owned(), bytes: bytes.to_vec() };
+    let file = PolicyFile {
+        name: FILE_NAME.to_owned(),
+        bytes: bytes.to_vec(),
+    };
     let parsed: ParsedPolicy =
         parse(&file, Layer::Project).map_err(|problems| problems.first().and_then(|p| p.line))?;
-    let project = ProjectFile { from: ProjectOrigin::Worktree, file, trusted: true };
-    let merge = merge::files(None, Some((&project, ParsedFile { file: &project.file, parsed: &parsed })));
+    let project = ProjectFile {
+        from: ProjectOrigin::Worktree,
+        file,
+        trusted: true,
+    };
+    let merge = merge::files(
+        None,
+        Some((
+            &project,
+            ParsedFile {
+                file: &project.file,
+                parsed: &parsed,
+            },
+        )),
+    );
     Ok(merge.finish().0)
 }
 
@@ -202,7 +279,11 @@ fn compare<T>(
                 _ => false,
             };
             if lower {
-                texts.push(format!("{full} is lowered from {} to {}", was.to_toml(), is.to_toml()));
+                texts.push(format!(
+                    "{full} is lowered from {} to {}",
+                    was.to_toml(),
+                    is.to_toml()
+                ));
             }
         }
         Weaker::Steps(names) => {
@@ -221,11 +302,19 @@ fn compare<T>(
             }
         }
         Weaker::Severities => {
-            let mut ids: Vec<&String> = was.table().iter().chain(is.table()).map(|(id, _)| id).collect();
+            let mut ids: Vec<&String> = was
+                .table()
+                .iter()
+                .chain(is.table())
+                .map(|(id, _)| id)
+                .collect();
             ids.sort();
             ids.dedup();
             for id in ids {
-                let (before, after) = (severity_in(&was, id, severity), severity_in(&is, id, severity));
+                let (before, after) = (
+                    severity_in(&was, id, severity),
+                    severity_in(&is, id, severity),
+                );
                 if after < before {
                     texts.push(format!("{full} lowers {id} from {before} to {after}"));
                 }
@@ -234,7 +323,11 @@ fn compare<T>(
         Weaker::Changes => {
             // A removed value falls back to the default of this program.
             if is != PolicyValue::Unset {
-                let was = if was == PolicyValue::Unset { "nothing".to_owned() } else { was.to_toml() };
+                let was = if was == PolicyValue::Unset {
+                    "nothing".to_owned()
+                } else {
+                    was.to_toml()
+                };
                 texts.push(format!(
                     "{full} changes from {was} to {}; this key decides which programs run or where data goes",
                     is.to_toml()
@@ -243,28 +336,46 @@ fn compare<T>(
         }
     }
     let line = policy.origin_of(full).line;
-    found.extend(texts.into_iter().map(|text| Weakening { key: full.to_owned(), line, text }));
+    found.extend(texts.into_iter().map(|text| Weakening {
+        key: full.to_owned(),
+        line,
+        text,
+    }));
 }
 
 /// Returns the entries of a list that another list does not have.
 fn missing(from: &PolicyValue, other: &PolicyValue) -> Vec<String> {
-    from.list().iter().filter(|s| !other.list().contains(s)).cloned().collect()
+    from.list()
+        .iter()
+        .filter(|s| !other.list().contains(s))
+        .cloned()
+        .collect()
 }
 
-/// Returns the severity of a rule with a table of severities. That of an unknown rule counts as the highest.
-fn severity_in(table: &PolicyValue, id: &str, built_in: &impl Fn(&str) -> Option<Severity>) -> Severity {
+/// Returns the severity of a rule with a table of severities. That of an unknown rule counts as the
+/// highest.
+fn severity_in(
+    table: &PolicyValue,
+    id: &str,
+    built_in: &impl Fn(&str) -> Option<Severity>,
+) -> Severity {
     let set = table.row(id).and_then(|v| Severity::parse(v.text()));
     set.or_else(|| built_in(id)).unwrap_or(Severity::Critical)
 }
 
-/// Returns the severities that one list includes and another does not, worst first. A list includes the lowest severity
-/// that it names and all above it.
-pub(super) fn unreached<'a>(old: &'a [Severity], new: &'a [Severity]) -> impl Iterator<Item = Severity> + 'a {
-    Severity::ALL.into_iter().filter(|s| reaches(old, *s) && !reaches(new, *s))
+/// Returns the severities that one list includes and another does not, worst first. A list includes
+/// the lowest severity that it names and all above it.
+pub(super) fn unreached<'a>(
+    old: &'a [Severity],
+    new: &'a [Severity],
+) -> impl Iterator<Item = Severity> + 'a {
+    Severity::ALL
+        .into_iter()
+        .filter(|s| reaches(old, *s) && !reaches(new, *s))
 }
 
-/// Returns the severities that warned before and neither warn nor block now, given `warn_on` and `block_on` of both
-/// sides. Severities that blocked before belong to `block_on`.
+/// Returns the severities that warned before and neither warn nor block now, given `warn_on` and
+/// `block_on` of both sides. Severities that blocked before belong to `block_on`.
 fn unwarned<'a>(
     old: (&'a [Severity], &'a [Severity]),
     new: (&'a [Severity], &'a [Severity]),
@@ -282,7 +393,11 @@ fn guidelines(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
         let mut same = new.guidelines.iter().filter(|n| has_globs_of(n, g));
         let other = same.clone().next();
         if !same.any(|n| n.text.contains(g.text.trim())) {
-            let what = if other.is_some() { "reworded" } else { "removed" };
+            let what = if other.is_some() {
+                "reworded"
+            } else {
+                "removed"
+            };
             found.push(Weakening {
                 key: "guideline".to_owned(),
                 line: other.and_then(|n| n.origin.line),
@@ -311,46 +426,108 @@ mod tests {
     }
 
     fn texts_told(base: &str, head: &str) -> Vec<String> {
-        told(Some(base.as_bytes()), Some(head.as_bytes())).into_iter().map(|w| w.text).collect()
+        told(Some(base.as_bytes()), Some(head.as_bytes()))
+            .into_iter()
+            .map(|w| w.text)
+            .collect()
     }
 
     /// Returns a pattern that takes long to compare.
     fn slow_pattern(n: usize) -> String {
-        format!("'{}{n}/**'", "{a,b,c,d,e,f,g,h}*/".repeat(2) + &"*x?/".repeat(20))
+        format!(
+            "'{}{n}/**'",
+            "{a,b,c,d,e,f,g,h}*/".repeat(2) + &"*x?/".repeat(20)
+        )
     }
 
     /// Returns a policy that ignores many slow patterns.
     fn slow_ignores(from: usize) -> String {
-        format!("ignore = [{}]", (from..from + 150).map(slow_pattern).collect::<Vec<_>>().join(", "))
+        format!(
+            "ignore = [{}]",
+            (from..from + 150)
+                .map(slow_pattern)
+                .collect::<Vec<_>>()
+                .join(", ")
+        )
     }
 
     /// Returns a policy with many `[[path]]` of slow patterns.
     fn slow_paths(from: usize) -> String {
-        (from..from + 150).map(|n| format!("[[path]]\nglob = {}\nblock_on = []\n", slow_pattern(n))).collect()
+        (from..from + 150)
+            .map(|n| format!("[[path]]\nglob = {}\nblock_on = []\n", slow_pattern(n)))
+            .collect()
     }
 
     #[test]
     fn each_way_to_be_weaker_is_named() {
         let cases = [
-            ("", "block_on = ['critical']", "block_on no longer includes major"),
+            (
+                "",
+                "block_on = ['critical']",
+                "block_on no longer includes major",
+            ),
             ("", "warn_on = []", "warn_on no longer includes minor"),
-            ("block_on = ['minor']", "block_on = ['critical']", "block_on no longer includes major, minor"),
-            ("block_on = ['major']", "block_on = []", "block_on no longer includes critical, major"),
-            ("warn_on = ['suggestion']", "warn_on = ['major']", "warn_on no longer includes minor, suggestion"),
+            (
+                "block_on = ['minor']",
+                "block_on = ['critical']",
+                "block_on no longer includes major, minor",
+            ),
+            (
+                "block_on = ['major']",
+                "block_on = []",
+                "block_on no longer includes critical, major",
+            ),
+            (
+                "warn_on = ['suggestion']",
+                "warn_on = ['major']",
+                "warn_on no longer includes minor, suggestion",
+            ),
             (
                 "[[path]]\nglob = 'x/**'\nblock_on = ['minor']",
                 "[[path]]\nglob = 'x/**'\nblock_on = ['critical']",
                 "block_on no longer includes major in x/**",
             ),
-            ("", "min_confidence = 'high'", "min_confidence changes from medium to high"),
-            ("", "on_incomplete = 'warn'", "on_incomplete changes from fail to warn"),
-            ("", "on_truncated = 'warn'", "on_truncated changes from fail to warn"),
+            (
+                "",
+                "min_confidence = 'high'",
+                "min_confidence changes from medium to high",
+            ),
+            (
+                "",
+                "on_incomplete = 'warn'",
+                "on_incomplete changes from fail to warn",
+            ),
+            (
+                "",
+                "on_truncated = 'warn'",
+                "on_truncated changes from fail to warn",
+            ),
             ("", "ignore = ['src/**']", "ignore now matches src/**"),
-            ("ignore = ['[a-z]*']", "ignore = ['*']", "ignore now matches *"),
-            ("ignore = ['vendor/*.c']", "ignore = ['vendor/**']", "ignore now matches vendor/**"),
-            ("ignore = ['*.md']", "ignore = ['*.[mp][dy]']", "ignore now matches *.[mp][dy]"),
-            ("ignore = ['*.md']", "ignore = ['*.[m-z][dy]']", "ignore now matches *.[m-z][dy]"),
-            ("ignore = ['[!a]*']", "ignore = ['*']", "ignore now matches *"),
+            (
+                "ignore = ['[a-z]*']",
+                "ignore = ['*']",
+                "ignore now matches *",
+            ),
+            (
+                "ignore = ['vendor/*.c']",
+                "ignore = ['vendor/**']",
+                "ignore now matches vendor/**",
+            ),
+            (
+                "ignore = ['*.md']",
+                "ignore = ['*.[mp][dy]']",
+                "ignore now matches *.[mp][dy]",
+            ),
+            (
+                "ignore = ['*.md']",
+                "ignore = ['*.[m-z][dy]']",
+                "ignore now matches *.[m-z][dy]",
+            ),
+            (
+                "ignore = ['[!a]*']",
+                "ignore = ['*']",
+                "ignore now matches *",
+            ),
             (
                 "ignore = ['vendor/**']",
                 "ignore = ['{vendor,{vendor,src}}/**']",
@@ -371,36 +548,96 @@ mod tests {
                 "[[path]]\nglob = 'a/**'\nblock_on = ['minor']",
                 "block_on no longer includes minor in [b-d]/**",
             ),
-            ("", "[rules]\ndisable = ['eval-call']", "rules.disable now includes eval-call"),
+            (
+                "",
+                "[rules]\ndisable = ['eval-call']",
+                "rules.disable now includes eval-call",
+            ),
             (
                 "",
                 "[rules]\nseverity = { todo-comment = 'suggestion' }",
                 "rules.severity lowers todo-comment from minor to suggestion",
             ),
-            ("", "[rules]\nseverity = { other = 'major' }", "rules.severity lowers other from critical to major"),
+            (
+                "",
+                "[rules]\nseverity = { other = 'major' }",
+                "rules.severity lowers other from critical to major",
+            ),
             (
                 "[rules]\nseverity = { todo-comment = 'major' }",
                 "",
                 "rules.severity lowers todo-comment from major to minor",
             ),
-            ("", "[rules]\npaths = []", "rules.paths no longer includes .claude-reviewer/rules"),
-            ("[rules]\nprofile = 'audit'", "", "rules.profile changes from audit to default"),
-            ("[review]\nbackends = ['claude']", "", "review.backends no longer includes claude"),
-            ("", "[review]\nmode = 'first'", "review.mode changes from all to first"),
-            ("[review]\ndepth = 'thorough'", "", "review.depth changes from thorough to quick"),
-            ("", "[review]\nfocus = ['style']", "review.focus is now limited to style"),
-            ("", "[review]\nmax_requests = 1", "review.max_requests is lowered from 40 to 1"),
-            ("", "[review]\ntimeout = '1s'", "review.timeout is lowered from \"2m\" to \"1s\""),
-            ("", "[review]\nconventions = ['AGENTS.md']", "review.conventions no longer includes CLAUDE.md"),
-            ("", "[hooks]\npre_commit = 'off'", "hooks.pre_commit changes from rules to off"),
-            ("[tests]\nrun = true", "", "tests.run changes from true to false"),
-            ("", "[tests]\non_failure = 'warn'", "tests.on_failure changes from block to warn"),
+            (
+                "",
+                "[rules]\npaths = []",
+                "rules.paths no longer includes .claude-reviewer/rules",
+            ),
+            (
+                "[rules]\nprofile = 'audit'",
+                "",
+                "rules.profile changes from audit to default",
+            ),
+            (
+                "[review]\nbackends = ['claude']",
+                "",
+                "review.backends no longer includes claude",
+            ),
+            (
+                "",
+                "[review]\nmode = 'first'",
+                "review.mode changes from all to first",
+            ),
+            (
+                "[review]\ndepth = 'thorough'",
+                "",
+                "review.depth changes from thorough to quick",
+            ),
+            (
+                "",
+                "[review]\nfocus = ['style']",
+                "review.focus is now limited to style",
+            ),
+            (
+                "",
+                "[review]\nmax_requests = 1",
+                "review.max_requests is lowered from 40 to 1",
+            ),
+            (
+                "",
+                "[review]\ntimeout = '1s'",
+                "review.timeout is lowered from \"2m\" to \"1s\"",
+            ),
+            (
+                "",
+                "[review]\nconventions = ['AGENTS.md']",
+                "review.conventions no longer includes CLAUDE.md",
+            ),
+            (
+                "",
+                "[hooks]\npre_commit = 'off'",
+                "hooks.pre_commit changes from rules to off",
+            ),
+            (
+                "[tests]\nrun = true",
+                "",
+                "tests.run changes from true to false",
+            ),
+            (
+                "",
+                "[tests]\non_failure = 'warn'",
+                "tests.on_failure changes from block to warn",
+            ),
             (
                 "[tests]\non_failure = 'block'",
                 "[tests]\non_failure = 'warn'",
                 "tests.on_failure changes from block to warn",
             ),
-            ("", "[[path]]\nglob = 'x/**'\nblock_on = []", "block_on no longer includes critical in x/**"),
+            (
+                "",
+                "[[path]]\nglob = 'x/**'\nblock_on = []",
+                "block_on no longer includes critical in x/**",
+            ),
             (
                 "[[path]]\nglob = 'x/**'\nblock_on = ['critical', 'major', 'minor']",
                 "",
@@ -411,14 +648,26 @@ mod tests {
                 "",
                 "min_confidence changes from low to medium in x/**",
             ),
-            ("[[guideline]]\nglob = '*.sql'\ntext = 'be careful'", "", "the guideline for *.sql is removed"),
+            (
+                "[[guideline]]\nglob = '*.sql'\ntext = 'be careful'",
+                "",
+                "the guideline for *.sql is removed",
+            ),
             (
                 "[[guideline]]\nglob = '*.sql'\ntext = 'be careful'",
                 "[[guideline]]\nglob = '*.sql'\ntext = 'x'",
                 "the guideline for *.sql is reworded",
             ),
-            ("", "not toml", "the policy file is invalid, so every gate that uses it fails"),
-            ("", "unknown = 1", "the policy file is invalid, so every gate that uses it fails"),
+            (
+                "",
+                "not toml",
+                "the policy file is invalid, so every gate that uses it fails",
+            ),
+            (
+                "",
+                "unknown = 1",
+                "the policy file is invalid, so every gate that uses it fails",
+            ),
             (
                 "",
                 "[tests]\ncommand = 'make test'",
@@ -438,10 +687,16 @@ mod tests {
     #[test]
     fn no_number_of_alternatives_hides_one() {
         let known = vec!["vendor"; 17].join(",");
-        let found = texts("ignore = ['vendor/**']", &format!("ignore = ['{{{known},src}}/**']"));
+        let found = texts(
+            "ignore = ['vendor/**']",
+            &format!("ignore = ['{{{known},src}}/**']"),
+        );
         assert_eq!(found, [format!("ignore now matches {{{known},src}}/**")]);
         let many: Vec<String> = (0..80).map(|n| format!("v{n}")).collect();
-        let found = texts("ignore = ['v*/**']", &format!("ignore = ['{{{}}}/**']", many.join(",")));
+        let found = texts(
+            "ignore = ['v*/**']",
+            &format!("ignore = ['{{{}}}/**']", many.join(",")),
+        );
         assert_eq!(found.len(), 1, "an unproven pattern is reported");
     }
 
@@ -450,22 +705,40 @@ mod tests {
         assert_eq!(texts(&slow_ignores(0), &slow_ignores(1000)).len(), 1);
         // The list is cut off.
         let found = texts(&slow_paths(0), &slow_paths(1000));
-        assert_eq!((found.len(), found[50].as_str()), (51, "[[path]] changes and has too many entries to compare"));
+        assert_eq!(
+            (found.len(), found[50].as_str()),
+            (51, "[[path]] changes and has too many entries to compare")
+        );
     }
 
     #[test]
     fn what_is_no_weaker_is_silent() {
         let cases = [
-            ("", "version = 1\nblock_on = ['major', 'critical']\n# written out"),
-            ("block_on = ['critical']", "block_on = ['critical', 'major']"),
+            (
+                "",
+                "version = 1\nblock_on = ['major', 'critical']\n# written out",
+            ),
+            (
+                "block_on = ['critical']",
+                "block_on = ['critical', 'major']",
+            ),
             ("ignore = ['a/**', 'b/**']", "ignore = ['b/**']"),
-            ("ignore = ['vendor/**']", "ignore = ['vendor/**', 'vendor/x/**']"),
+            (
+                "ignore = ['vendor/**']",
+                "ignore = ['vendor/**', 'vendor/x/**']",
+            ),
             ("ignore = ['vendor']", "ignore = ['vendor/']"),
             ("ignore = ['**/*.lock']", "ignore = ['*.lock']"),
-            ("ignore = ['vendor/**']", "ignore = ['vendor/lib/**', 'vendor/*.{c,h}', '/vendor/x?y.c']"),
+            (
+                "ignore = ['vendor/**']",
+                "ignore = ['vendor/lib/**', 'vendor/*.{c,h}', '/vendor/x?y.c']",
+            ),
             ("ignore = ['*.[ch]', 'x']", "ignore = ['*.[ch]']"),
             ("ignore = ['a/**', 'b/**']", "ignore = ['{a,b}/**']"),
-            ("[[path]]\nglob = 'vendor/**'\nblock_on = []", "[[path]]\nglob = 'vendor/lib/**'\nblock_on = []"),
+            (
+                "[[path]]\nglob = 'vendor/**'\nblock_on = []",
+                "[[path]]\nglob = 'vendor/lib/**'\nblock_on = []",
+            ),
             (
                 "[[path]]\nglob = 'src/**'\nblock_on = ['minor']",
                 "[[path]]\nglob = 'src/**'\nblock_on = ['minor']\n[[path]]\nglob = 'docs/**'\nblock_on = ['major']",
@@ -477,10 +750,16 @@ mod tests {
             ("[rules]\ndisable = ['a']", ""),
             ("", "[rules]\nprofile = 'audit'"),
             ("", "[rules]\nseverity = { todo-comment = 'critical' }"),
-            ("[review]\nbackends = ['claude']", "[review]\nbackends = ['openai', 'claude']"),
+            (
+                "[review]\nbackends = ['claude']",
+                "[review]\nbackends = ['openai', 'claude']",
+            ),
             ("", "[backend.claude]\nmodel = 'x'"),
             ("", "[review]\ntimeout = '5m'\njobs = 1"),
-            ("", "[[path]]\nglob = 'x/**'\nblock_on = ['critical', 'major', 'minor']"),
+            (
+                "",
+                "[[path]]\nglob = 'x/**'\nblock_on = ['critical', 'major', 'minor']",
+            ),
             ("[[path]]\nglob = 'x/**'\nblock_on = []", ""),
             (
                 "[[guideline]]\nglob = '*.sql'\ntext = 'be careful'",
@@ -488,17 +767,26 @@ mod tests {
             ),
             ("", "[hooks]\npre_commit = 'full'"),
             ("", "warn_on = ['minor', 'suggestion']"),
-            ("", "block_on = ['critical', 'major', 'minor']\nwarn_on = []"),
+            (
+                "",
+                "block_on = ['critical', 'major', 'minor']\nwarn_on = []",
+            ),
             ("[tests]\ncommand = 'make'", ""),
             // Severities above the lowest one in the list block and warn, too.
             ("block_on = ['critical', 'major']", "block_on = ['major']"),
             ("warn_on = ['major', 'minor']", "warn_on = ['minor']"),
-            ("block_on = ['major']\nwarn_on = ['minor']", "block_on = ['suggestion']\nwarn_on = []"),
+            (
+                "block_on = ['major']\nwarn_on = ['minor']",
+                "block_on = ['suggestion']\nwarn_on = []",
+            ),
             (
                 "[[path]]\nglob = 'x/**'\nblock_on = ['critical', 'major', 'minor']",
                 "[[path]]\nglob = 'x/**'\nblock_on = ['minor']",
             ),
-            ("", "[[path]]\nglob = 'x/**'\nblock_on = ['suggestion']\nwarn_on = []"),
+            (
+                "",
+                "[[path]]\nglob = 'x/**'\nblock_on = ['suggestion']\nwarn_on = []",
+            ),
         ];
         for (base, head) in cases {
             assert_eq!(texts(base, head), [""; 0], "{base:?} -> {head:?}");
@@ -509,7 +797,11 @@ mod tests {
     fn new_instructions_for_models_are_quoted() {
         let one = "[[guideline]]\nglob = '*.sql'\ntext = 'be careful'";
         for (base, head, said) in [
-            ("", one, "the guideline for *.sql is new: \"be careful\"; takes effect for models after the merge"),
+            (
+                "",
+                one,
+                "the guideline for *.sql is new: \"be careful\"; takes effect for models after the merge",
+            ),
             (
                 one,
                 "[[guideline]]\nglob = '*.sql'\ntext = 'be careful; never report it'",
@@ -534,7 +826,12 @@ mod tests {
         ] {
             assert_eq!(texts_told(base, head), [said], "{base:?} -> {head:?}");
         }
-        for (base, head) in [(one, one), (one, ""), (one, "not toml"), ("", "block_on = []")] {
+        for (base, head) in [
+            (one, one),
+            (one, ""),
+            (one, "not toml"),
+            ("", "block_on = []"),
+        ] {
             assert_eq!(texts_told(base, head), [""; 0], "{base:?} -> {head:?}");
         }
     }
@@ -549,9 +846,19 @@ mod tests {
 
     #[test]
     fn a_deleted_file_is_weaker_and_a_first_one_is_held_against_the_defaults() {
-        let found = weakened(Some(b"block_on = ['minor', 'major', 'critical']"), None, |_| None);
+        let found = weakened(
+            Some(b"block_on = ['minor', 'major', 'critical']"),
+            None,
+            |_| None,
+        );
         let texts: Vec<_> = found.iter().map(|w| w.text.as_str()).collect();
-        assert_eq!(texts, ["the policy file is deleted", "block_on no longer includes minor"]);
+        assert_eq!(
+            texts,
+            [
+                "the policy file is deleted",
+                "block_on no longer includes minor"
+            ]
+        );
         assert_eq!(weakened(None, Some(b"version = 1"), |_| None), []);
         assert_eq!(weakened(None, Some(b"warn_on = []"), |_| None).len(), 1);
         assert_eq!(weakened(None, None, |_| None), []);

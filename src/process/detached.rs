@@ -1,4 +1,5 @@
-//! Programs that outlive this one: started without a terminal, identified later, and ended as a group.
+//! Programs that outlive this one: started without a terminal, identified later, and ended as a
+//! group.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -7,7 +8,8 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The priority of background work: the lowest. Linux derives the priority of its disk access from it.
+/// The priority of background work: the lowest. Linux derives the priority of its disk access from
+/// it.
 const LOWEST: i32 = 19;
 
 /// A program to start without waiting for it.
@@ -26,12 +28,15 @@ pub struct Detached<'a> {
 impl fmt::Debug for Detached<'_> {
     /// Omits the environment, which can contain keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Detached").field("path", &self.path).field("args", &self.args).finish_non_exhaustive()
+        f.debug_struct("Detached")
+            .field("path", &self.path)
+            .field("args", &self.args)
+            .finish_non_exhaustive()
     }
 }
 
-/// Starts a program and does not wait for it. It gets none of the caller's descriptors, so that a caller that reads a
-/// pipe of this program to its end does not wait either.
+/// Starts a program and does not wait for it. It gets none of the caller's descriptors, so that a
+/// caller that reads a pipe of this program to its end does not wait either.
 ///
 /// The program is still in the session of the caller until it calls [`leave`].
 ///
@@ -40,9 +45,17 @@ impl fmt::Debug for Detached<'_> {
 /// The program cannot be started.
 pub fn start(program: &Detached<'_>) -> io::Result<()> {
     let mut command = Command::new(program.path);
-    command.args(program.args).env_clear().envs(program.env.iter().map(|(k, v)| (k, v))).current_dir(program.dir);
-    command.stdin(Stdio::null()).stdout(program.log.try_clone()?).stderr(program.log.try_clone()?);
-    // Descriptors of this process are closed on exec. Descriptors that its caller left open are closed here.
+    command
+        .args(program.args)
+        .env_clear()
+        .envs(program.env.iter().map(|(k, v)| (k, v)))
+        .current_dir(program.dir);
+    command
+        .stdin(Stdio::null())
+        .stdout(program.log.try_clone()?)
+        .stderr(program.log.try_clone()?);
+    // Descriptors of this process are closed on exec. Descriptors that its caller left open are
+    // closed here.
     #[cfg(unix)]
     close_fds::set_fds_cloexec_threadsafe(3, &[]);
     // It outlives this process, and init waits for it.
@@ -51,22 +64,24 @@ pub fn start(program: &Detached<'_>) -> io::Result<()> {
 
 /// Moves this process into its own session without a terminal, and gives it the lowest priority.
 ///
-/// A process that leads a group cannot do that and stays in its session, which does not occur after [`start`].
+/// A process that leads a group cannot do that and stays in its session, which does not occur after
+/// [`start`].
 #[cfg(unix)]
 pub fn leave() {
     let _ = rustix::process::setsid();
     let _ = rustix::process::setpriority_process(None, LOWEST);
 }
 
-/// Returns what distinguishes a running process from a later one with the same ID: its start time in clock ticks since
-/// boot, from `/proc`. `None` if the process does not exist, or on systems without `/proc`.
+/// Returns what distinguishes a running process from a later one with the same ID: its start time
+/// in clock ticks since boot, from `/proc`. `None` if the process does not exist, or on systems
+/// without `/proc`.
 pub fn birth(pid: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     birth_in(&text)
 }
 
-/// Reads field 22 of `/proc/PID/stat`. The name in parentheses can contain anything, so fields are counted from its
-/// end.
+/// Reads field 22 of `/proc/PID/stat`. The name in parentheses can contain anything, so fields are
+/// counted from its end.
 fn birth_in(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(19)?.parse().ok()
@@ -80,14 +95,17 @@ pub enum GroupEnding {
     AtOnce,
 }
 
-/// Sends a signal to the process group that a process leads. The caller has checked that the process is its own.
+/// Sends a signal to the process group that a process leads. The caller has checked that the
+/// process is its own.
 ///
 /// # Errors
 ///
 /// No such group, or one of another user.
 #[cfg(unix)]
 pub fn end_group(pid: u32, ending: GroupEnding) -> io::Result<()> {
-    let leader = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let leader = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
     let leader = leader.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let signal = match ending {
         GroupEnding::Politely => rustix::process::Signal::TERM,

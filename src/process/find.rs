@@ -29,18 +29,26 @@ impl fmt::Display for Unfit {
             Self::Absent(path) => write!(f, "{} not found", path.display()),
             Self::Relative(path) => write!(f, "{path} is not a program name or an absolute path"),
             Self::InRepository(path) => {
-                write!(f, "{} is inside the repository under review and is not run", path.display())
+                write!(
+                    f,
+                    "{} is inside the repository under review and is not run",
+                    path.display()
+                )
             }
             Self::NotExecutable(path) => write!(f, "{} is not executable", path.display()),
-            Self::Foreign(path) => write!(f, "{} is built for another system or processor", path.display()),
+            Self::Foreign(path) => write!(
+                f,
+                "{} is built for another system or processor",
+                path.display()
+            ),
         }
     }
 }
 
 impl std::error::Error for Unfit {}
 
-/// Finds a program by its name in the absolute folders of `PATH`, or by its absolute path. Programs inside the
-/// repository and links into it are rejected.
+/// Finds a program by its name in the absolute folders of `PATH`, or by its absolute path. Programs
+/// inside the repository and links into it are rejected.
 ///
 /// # Errors
 /// No program was found, or it must not or cannot be run.
@@ -69,20 +77,27 @@ pub fn find_program(name: &str, env: &Env, repo_top: Option<&Path>) -> Result<Pa
     Err(reason.unwrap_or_else(|| Unfit::NotInPath(name.to_owned())))
 }
 
-/// Checks one file. Its folder is resolved, but its name is kept: programs with several names behave by it.
+/// Checks one file. Its folder is resolved, but its name is kept: programs with several names
+/// behave by it.
 fn check(path: &Path, top: Option<&Path>) -> Result<PathBuf, Unfit> {
-    let Some((real, target)) = resolved(path) else { return Err(Unfit::Absent(path.to_owned())) };
+    let Some((real, target)) = resolved(path) else {
+        return Err(Unfit::Absent(path.to_owned()));
+    };
     if top.is_some_and(|top| real.starts_with(top) || target.starts_with(top)) {
         return Err(Unfit::InRepository(real));
     }
     if !is_executable(&target) {
         return Err(Unfit::NotExecutable(real));
     }
-    if is_foreign(&target) { Err(Unfit::Foreign(real)) } else { Ok(real) }
+    if is_foreign(&target) {
+        Err(Unfit::Foreign(real))
+    } else {
+        Ok(real)
+    }
 }
 
-/// Returns the path of a file with a resolved folder, and the file that it leads to. `None` if there is no such file;
-/// a dangling link is not a program.
+/// Returns the path of a file with a resolved folder, and the file that it leads to. `None` if
+/// there is no such file; a dangling link is not a program.
 fn resolved(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let real = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
     let target = real.canonicalize().ok()?;
@@ -91,7 +106,8 @@ fn resolved(path: &Path) -> Option<(PathBuf, PathBuf)> {
 
 #[cfg(unix)]
 fn is_executable(path: &Path) -> bool {
-    path.metadata().is_ok_and(|m| m.is_file()) && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    path.metadata().is_ok_and(|m| m.is_file())
+        && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 #[cfg(not(unix))]
@@ -99,19 +115,24 @@ fn is_executable(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Returns true if a file starts like a program for another system or processor. Unreadable and unknown files are
-/// left to the system.
+/// Returns true if a file starts like a program for another system or processor. Unreadable and
+/// unknown files are left to the system.
 fn is_foreign(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = std::fs::File::open(path).and_then(|f| f.take(20).read_to_end(&mut head));
     read.is_ok() && !is_native(&head, std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// Checks the first 20 bytes: the ELF header up to `e_machine`, or the magic numbers of Mach-O and PE files.
+/// Checks the first 20 bytes: the ELF header up to `e_machine`, or the magic numbers of Mach-O and
+/// PE files.
 fn is_native(head: &[u8], os: &str, arch: &str) -> bool {
     match head {
         [0x7f, b'E', b'L', b'F', _, order, .., a, b] if head.len() == 20 => {
-            let machine = if *order == 2 { u16::from_be_bytes([*a, *b]) } else { u16::from_le_bytes([*a, *b]) };
+            let machine = if *order == 2 {
+                u16::from_be_bytes([*a, *b])
+            } else {
+                u16::from_le_bytes([*a, *b])
+            };
             // Numbers of the System V ABI; most 64-bit kernels run 32-bit programs.
             let ours: &[u16] = match arch {
                 "x86_64" => &[62, 3],
@@ -145,7 +166,11 @@ mod tests {
     }
 
     fn env(dirs: &[&Path]) -> Env {
-        let path = dirs.iter().map(|d| d.display().to_string()).collect::<Vec<_>>().join(":");
+        let path = dirs
+            .iter()
+            .map(|d| d.display().to_string())
+            .collect::<Vec<_>>()
+            .join(":");
         Env::from_pairs(PathBuf::from("/"), [("PATH", path)])
     }
 
@@ -158,13 +183,25 @@ mod tests {
         std::fs::create_dir_all(&links).unwrap();
         std::os::unix::fs::symlink(repo.join("claude"), links.join("claude")).unwrap();
         std::os::unix::fs::symlink(&repo, top.join("other-name")).unwrap();
-        for path in [Path::new("."), Path::new(""), &repo, &links, &top.join("other-name")] {
+        for path in [
+            Path::new("."),
+            Path::new(""),
+            &repo,
+            &links,
+            &top.join("other-name"),
+        ] {
             let found = find_program("claude", &env(&[path]), Some(&repo));
             assert!(found.is_err(), "{path:?}: {found:?}");
         }
         let path = repo.join("claude").display().to_string();
-        assert_eq!(find_program(&path, &env(&[]), Some(&repo)), Err(Unfit::InRepository(repo.join("claude"))));
-        assert_eq!(find_program("./claude", &env(&[]), None), Err(Unfit::Relative("./claude".into())));
+        assert_eq!(
+            find_program(&path, &env(&[]), Some(&repo)),
+            Err(Unfit::InRepository(repo.join("claude")))
+        );
+        assert_eq!(
+            find_program("./claude", &env(&[]), None),
+            Err(Unfit::Relative("./claude".into()))
+        );
         program(&bin.join("claude"), b"#!/bin/sh\n", 0o755);
         let found = find_program("claude", &env(&[Path::new("."), &repo, &bin]), Some(&repo));
         assert_eq!(found, Ok(bin.join("claude")));
@@ -183,11 +220,20 @@ mod tests {
         program(&bin.join("sparc"), &sparc, 0o755);
         std::os::unix::fs::symlink(bin.join("gone"), bin.join("dangling")).unwrap();
         assert_eq!(problem("nothing", &bin), Unfit::NotInPath("nothing".into()));
-        assert_eq!(problem("dangling", &bin), Unfit::NotInPath("dangling".into()));
-        assert_eq!(problem("plain", &bin), Unfit::NotExecutable(bin.join("plain")));
+        assert_eq!(
+            problem("dangling", &bin),
+            Unfit::NotInPath("dangling".into())
+        );
+        assert_eq!(
+            problem("plain", &bin),
+            Unfit::NotExecutable(bin.join("plain"))
+        );
         assert_eq!(problem("sparc", &bin), Unfit::Foreign(bin.join("sparc")));
         let nothing = bin.join("nothing");
-        assert_eq!(problem(&nothing.display().to_string(), &bin), Unfit::Absent(nothing));
+        assert_eq!(
+            problem(&nothing.display().to_string(), &bin),
+            Unfit::Absent(nothing)
+        );
     }
 
     /// Returns why a program is not found in a folder.
@@ -198,14 +244,24 @@ mod tests {
     #[test]
     fn programs_are_told_apart_by_their_first_bytes() {
         assert!(is_native(&elf(62), "linux", "x86_64") && is_native(&elf(3), "linux", "x86_64"));
-        assert!(!is_native(&elf(183), "linux", "x86_64") && !is_native(&elf(62), "macos", "x86_64"));
+        assert!(
+            !is_native(&elf(183), "linux", "x86_64") && !is_native(&elf(62), "macos", "x86_64")
+        );
         assert!(is_native(b"#!/bin/sh\n", "linux", "x86_64") && is_native(b"", "linux", "x86_64"));
         assert!(!is_native(b"\xcf\xfa\xed\xfe\x07", "linux", "x86_64"));
-        assert!(is_native(b"\xcf\xfa\xed\xfe\x07", "macos", "x86_64") && !is_native(b"MZ\x90", "linux", "x86_64"));
+        assert!(
+            is_native(b"\xcf\xfa\xed\xfe\x07", "macos", "x86_64")
+                && !is_native(b"MZ\x90", "linux", "x86_64")
+        );
     }
 
     /// Returns the first bytes of an ELF file.
     fn elf(machine: u16) -> Vec<u8> {
-        [b"\x7fELF\x02\x01".as_slice(), &[0; 12], &machine.to_le_bytes()].concat()
+        [
+            b"\x7fELF\x02\x01".as_slice(),
+            &[0; 12],
+            &machine.to_le_bytes(),
+        ]
+        .concat()
     }
 }

@@ -20,14 +20,19 @@ pub struct Foreground<'a> {
     pub dir: &'a Path,
 }
 
-/// Runs a program with the standard streams and in the process group of this one, so that the keys of the terminal
-/// (Ctrl-C, Ctrl-Z) reach it. Waits for its end. If the run is stopped, the program gets SIGTERM.
+/// Runs a program with the standard streams and in the process group of this one, so that the keys
+/// of the terminal (Ctrl-C, Ctrl-Z) reach it. Waits for its end. If the run is stopped, the program
+/// gets SIGTERM.
 ///
 /// # Errors
 /// It cannot be started.
 pub async fn foreground(program: &Foreground<'_>, stop: &Stop) -> io::Result<End> {
     let mut command = Command::new(program.path);
-    command.args(program.args).env_clear().envs(program.env.iter().map(|(k, v)| (k, v))).current_dir(program.dir);
+    command
+        .args(program.args)
+        .env_clear()
+        .envs(program.env.iter().map(|(k, v)| (k, v)))
+        .current_dir(program.dir);
     #[cfg(unix)]
     close_fds::set_fds_cloexec_threadsafe(3, &[]);
     let mut child = command.spawn()?;
@@ -45,7 +50,10 @@ pub async fn foreground(program: &Foreground<'_>, stop: &Stop) -> io::Result<End
 
 #[cfg(unix)]
 fn ask_to_end(child: &tokio::process::Child) {
-    let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+    let id = child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .and_then(rustix::process::Pid::from_raw);
     if let Some(id) = id {
         // The program may have ended in the meantime.
         let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);

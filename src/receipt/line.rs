@@ -1,5 +1,5 @@
-//! The lines of a note: each is a receipt with its signature. Their order in the note is meaningless, because a merge
-//! of notes sorts them; the timestamps decide.
+//! The lines of a note: each is a receipt with its signature. Their order in the note is
+//! meaningless, because a merge of notes sorts them; the timestamps decide.
 
 use super::ssh;
 use crate::policy::Mode;
@@ -31,28 +31,50 @@ pub(super) struct NoteLine {
     pub(super) read: Result<(Receipt, Signed), String>,
 }
 
-/// Parses the lines of notes: the newest first, then those from the future, then invalid ones. Duplicate lines count
-/// once.
+/// Parses the lines of notes: the newest first, then those from the future, then invalid ones.
+/// Duplicate lines count once.
 pub(super) fn read<'n>(notes: impl IntoIterator<Item = &'n [u8]>, now: Timestamp) -> Vec<NoteLine> {
-    let texts: BTreeSet<&[u8]> =
-        notes.into_iter().flat_map(|n| n.split(|b| *b == b'\n')).map(<[u8]>::trim_ascii).collect();
+    let texts: BTreeSet<&[u8]> = notes
+        .into_iter()
+        .flat_map(|n| n.split(|b| *b == b'\n'))
+        .map(<[u8]>::trim_ascii)
+        .collect();
     let lines = texts.into_iter().filter(|t| !t.is_empty());
-    let mut lines: Vec<NoteLine> = lines.map(|text| NoteLine { text: text.to_vec(), read: parse(text) }).collect();
+    let mut lines: Vec<NoteLine> = lines
+        .map(|text| NoteLine {
+            text: text.to_vec(),
+            read: parse(text),
+        })
+        .collect();
     // Lines with equal times keep the order of their texts.
-    lines.sort_by_key(|line| match line.read.as_ref().ok().and_then(|(r, _)| r.timestamp.parse::<Timestamp>().ok()) {
-        Some(at) if at <= now + AHEAD => (0, Some(Reverse(at))),
-        Some(at) => (1, Some(Reverse(at))),
-        None => (2, None),
+    lines.sort_by_key(|line| {
+        match line
+            .read
+            .as_ref()
+            .ok()
+            .and_then(|(r, _)| r.timestamp.parse::<Timestamp>().ok())
+        {
+            Some(at) if at <= now + AHEAD => (0, Some(Reverse(at))),
+            Some(at) => (1, Some(Reverse(at))),
+            None => (2, None),
+        }
     });
     lines
 }
 
-/// Adds a line to the others of its tree, and returns the note. Replaces the earlier receipt of the same key and
-/// terms, and keeps only the newest of the others.
+/// Adds a line to the others of its tree, and returns the note. Replaces the earlier receipt of the
+/// same key and terms, and keeps only the newest of the others.
 pub(super) fn add(line: NoteLine, to: Vec<NoteLine>) -> Vec<u8> {
-    let others: Vec<Vec<u8>> = to.into_iter().filter(|l| !replaces(&line, l)).map(|l| l.text).collect();
+    let others: Vec<Vec<u8>> = to
+        .into_iter()
+        .filter(|l| !replaces(&line, l))
+        .map(|l| l.text)
+        .collect();
     let mut size = 0;
-    let mut kept: Vec<Vec<u8>> = std::iter::once(line.text).chain(others).take(MOST).collect();
+    let mut kept: Vec<Vec<u8>> = std::iter::once(line.text)
+        .chain(others)
+        .take(MOST)
+        .collect();
     kept.retain(|text| {
         size += text.len() + 1;
         size <= MAX_NOTE
@@ -66,7 +88,9 @@ pub(super) fn add(line: NoteLine, to: Vec<NoteLine>) -> Vec<u8> {
 fn replaces(line: &NoteLine, other: &NoteLine) -> bool {
     match (&line.read, &other.read) {
         (Ok((ours, by)), Ok((theirs, other))) => {
-            ours.terms == theirs.terms && ssh::signer(by).is_some() && ssh::signer(by) == ssh::signer(other)
+            ours.terms == theirs.terms
+                && ssh::signer(by).is_some()
+                && ssh::signer(by) == ssh::signer(other)
         }
         _ => false,
     }
@@ -81,7 +105,9 @@ pub(super) fn parse(line: &[u8]) -> Result<(Receipt, Signed), String> {
     let value: serde_json::Value = serde_json::from_str(&signed.receipt).map_err(|_| DAMAGED)?;
     match value["schema_version"].as_u64() {
         Some(v) if v > u64::from(RECEIPT_VERSION) => {
-            return Err(format!("a receipt has version {v}; this claude-reviewer knows {RECEIPT_VERSION}"));
+            return Err(format!(
+                "a receipt has version {v}; this claude-reviewer knows {RECEIPT_VERSION}"
+            ));
         }
         _ => {}
     }
@@ -96,7 +122,12 @@ pub(super) fn parse(line: &[u8]) -> Result<(Receipt, Signed), String> {
 }
 
 /// Checks that the claims of a receipt, if true, are sufficient.
-pub(super) fn weigh(receipt: &Receipt, terms: &Terms, wanted: &[String], mode: Mode) -> Result<(), String> {
+pub(super) fn weigh(
+    receipt: &Receipt,
+    terms: &Terms,
+    wanted: &[String],
+    mode: Mode,
+) -> Result<(), String> {
     let theirs = &receipt.terms;
     if theirs.base_tree != terms.base_tree {
         return Err("the change starts at another tree".to_owned());
@@ -105,7 +136,10 @@ pub(super) fn weigh(receipt: &Receipt, terms: &Terms, wanted: &[String], mode: M
         return Err("it ends in another tree".to_owned());
     }
     if theirs.policy != terms.policy {
-        return Err(format!("the policy differs in {}", differences(&theirs.policy, &terms.policy)));
+        return Err(format!(
+            "the policy differs in {}",
+            differences(&theirs.policy, &terms.policy)
+        ));
     }
     if theirs.rules != terms.rules {
         return Err("the rules differ".to_owned());
@@ -130,10 +164,19 @@ fn has_reviewed(receipt: &Receipt, backend: &str) -> bool {
 
 /// Lists the keys in which two policies differ. The names in a receipt are untrusted.
 fn differences(theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String>) -> String {
-    let names: BTreeSet<&String> =
-        theirs.keys().chain(ours.keys()).filter(|k| theirs.get(*k) != ours.get(*k)).collect();
-    let short = names.iter().take(NAMED).map(|name| name.chars().take(NAME).collect::<String>());
-    let mut text = short.map(|name| Inert::new(name).to_string()).collect::<Vec<_>>().join(", ");
+    let names: BTreeSet<&String> = theirs
+        .keys()
+        .chain(ours.keys())
+        .filter(|k| theirs.get(*k) != ours.get(*k))
+        .collect();
+    let short = names
+        .iter()
+        .take(NAMED)
+        .map(|name| name.chars().take(NAME).collect::<String>());
+    let mut text = short
+        .map(|name| Inert::new(name).to_string())
+        .collect::<Vec<_>>()
+        .join(", ");
     if names.len() > NAMED {
         text.push_str(&format!(" and {} more", names.len() - NAMED));
     }

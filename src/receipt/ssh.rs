@@ -25,14 +25,24 @@ const END: &str = "-----END SSH SIGNATURE-----";
 /// Principals for which one signature is checked, at most.
 const TRIES: usize = 32;
 /// Environment variables that ssh-keygen gets.
-const PASSED: &[&str] = &["HOME", "PATH", "SSH_AUTH_SOCK", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "DISPLAY", "TMPDIR"];
+const PASSED: &[&str] = &[
+    "HOME",
+    "PATH",
+    "SSH_AUTH_SOCK",
+    "SSH_ASKPASS",
+    "SSH_ASKPASS_REQUIRE",
+    "DISPLAY",
+    "TMPDIR",
+];
 
 /// Returns the key file that the environment names.
 ///
 /// # Errors
 /// Usage: the file does not exist.
 pub(super) fn named(env: &Env) -> Result<Option<PathBuf>> {
-    env.var("CLAUDE_REVIEWER_RECEIPT_KEY").map(|name| file(name, env)).transpose()
+    env.var("CLAUDE_REVIEWER_RECEIPT_KEY")
+        .map(|name| file(name, env))
+        .transpose()
 }
 
 /// Returns the signing key: the one in `CLAUDE_REVIEWER_RECEIPT_KEY`, or that of the policy.
@@ -55,7 +65,10 @@ fn file(name: &str, env: &Env) -> Result<PathBuf> {
         _ => env.dir.join(name),
     };
     if !path.is_file() {
-        return Err(Error::usage(format!("the key {} is not a file", path.display())));
+        return Err(Error::usage(format!(
+            "the key {} is not a file",
+            path.display()
+        )));
     }
     Ok(path)
 }
@@ -64,9 +77,21 @@ fn file(name: &str, env: &Env) -> Result<PathBuf> {
 ///
 /// # Errors
 /// Usage: ssh-keygen is missing or fails.
-pub(super) fn sign(key: &Path, text: &[u8], env: &Env, top: Option<&Path>, stop: &Stop) -> Result<String> {
-    let args: Vec<OsString> =
-        vec!["-Y".into(), "sign".into(), "-n".into(), NAMESPACE.into(), "-f".into(), key.as_os_str().to_owned()];
+pub(super) fn sign(
+    key: &Path,
+    text: &[u8],
+    env: &Env,
+    top: Option<&Path>,
+    stop: &Stop,
+) -> Result<String> {
+    let args: Vec<OsString> = vec![
+        "-Y".into(),
+        "sign".into(),
+        "-n".into(),
+        NAMESPACE.into(),
+        "-f".into(),
+        key.as_os_str().to_owned(),
+    ];
     let output = run(&args, text, env, top, stop).map_err(|why| refused(key, &why))?;
     let signature = String::from_utf8(output.stdout).unwrap_or_default();
     if output.end == End::Exit(0) && signature.starts_with(BEGIN) {
@@ -81,11 +106,17 @@ fn refused(key: &Path, why: &str) -> Error {
         .hint("for a key with a passphrase, run ssh-add and set the path of the public key")
 }
 
-/// Returns the key in a signature, in base64 as in a list of signers; `None` if the signature is malformed.
+/// Returns the key in a signature, in base64 as in a list of signers; `None` if the signature is
+/// malformed.
 ///
-/// The format is OpenSSH's PROTOCOL.sshsig: the magic bytes and a version precede the key, which has a length prefix.
+/// The format is OpenSSH's PROTOCOL.sshsig: the magic bytes and a version precede the key, which
+/// has a length prefix.
 pub(super) fn signer(signed: &Signed) -> Option<String> {
-    let armoured = signed.signature.trim().strip_prefix(BEGIN)?.strip_suffix(END)?;
+    let armoured = signed
+        .signature
+        .trim()
+        .strip_prefix(BEGIN)?
+        .strip_suffix(END)?;
     let text: String = armoured.split_ascii_whitespace().collect();
     let bytes = STANDARD.decode(text).ok()?;
     let rest = bytes.strip_prefix(b"SSHSIG\0\0\0\x01")?;
@@ -96,8 +127,8 @@ pub(super) fn signer(signed: &Signed) -> Option<String> {
 
 /// Verifies a signature; returns the signer's name from the list of signers.
 ///
-/// Each line of the list is checked separately: ssh-keygen prints the principals of only the first line with the key,
-/// and another line may be the one for receipts.
+/// Each line of the list is checked separately: ssh-keygen prints the principals of only the first
+/// line with the key, and another line may be the one for receipts.
 pub(super) fn verify(
     signed: &Signed,
     signers: &[String],
@@ -105,29 +136,49 @@ pub(super) fn verify(
     top: Option<&Path>,
     stop: &Stop,
 ) -> std::result::Result<String, String> {
-    let key = signer(signed).ok_or_else(|| "the signature is not in the format of ssh-keygen".to_owned())?;
-    let signature = written(&signed.signature).map_err(|e| format!("the signature cannot be checked: {e}"))?;
+    let key = signer(signed)
+        .ok_or_else(|| "the signature is not in the format of ssh-keygen".to_owned())?;
+    let signature =
+        written(&signed.signature).map_err(|e| format!("the signature cannot be checked: {e}"))?;
     let mut reason = "not signed by a signer of the policy".to_owned();
     let mut left = TRIES;
-    for (n, line) in signers.iter().enumerate().filter(|(_, line)| may_name(line, &key)) {
-        let allowed = written(&format!("{line}\n")).map_err(|e| format!("the signature cannot be checked: {e}"))?;
+    for (n, line) in signers
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| may_name(line, &key))
+    {
+        let allowed = written(&format!("{line}\n"))
+            .map_err(|e| format!("the signature cannot be checked: {e}"))?;
         let args = args_for(&["-Y", "find-principals"], allowed.path(), signature.path());
         let found = run(&args, b"", env, top, stop)?;
-        let names = String::from_utf8(found.stdout).ok().filter(|_| found.end == End::Exit(0)).unwrap_or_default();
-        // One principal a line, without quotes; old versions print all of them in one line. A leading `!` marks an
-        // exception from a pattern.
-        let names = names.split(['\n', ',']).map(str::trim).filter(|n| !n.is_empty() && !n.starts_with('!'));
+        let names = String::from_utf8(found.stdout)
+            .ok()
+            .filter(|_| found.end == End::Exit(0))
+            .unwrap_or_default();
+        // One principal a line, without quotes; old versions print all of them in one line. A
+        // leading `!` marks an exception from a pattern.
+        let names = names
+            .split(['\n', ','])
+            .map(str::trim)
+            .filter(|n| !n.is_empty() && !n.starts_with('!'));
         for name in names {
             if left == 0 {
                 return Err(reason);
             }
             left -= 1;
-            let args = args_for(&["-Y", "verify", "-n", NAMESPACE, "-I", name], allowed.path(), signature.path());
+            let args = args_for(
+                &["-Y", "verify", "-n", NAMESPACE, "-I", name],
+                allowed.path(),
+                signature.path(),
+            );
             let checked = run(&args, signed.receipt.as_bytes(), env, top, stop)?;
             if checked.end == End::Exit(0) {
                 return Ok(name.to_owned());
             }
-            let said = without(&last_line(&checked.stderr), &[allowed.path(), signature.path()]);
+            let said = without(
+                &last_line(&checked.stderr),
+                &[allowed.path(), signature.path()],
+            );
             reason = format!("invalid signature (signer {}: {said})", n + 1);
         }
     }
@@ -150,20 +201,26 @@ fn args_for(action: &[&str], allowed: &Path, signature: &Path) -> Vec<OsString> 
     args
 }
 
-/// Returns true if a line of signers may match a key: it has the key, or names a certificate authority.
+/// Returns true if a line of signers may match a key: it has the key, or names a certificate
+/// authority.
 fn may_name(line: &str, key: &str) -> bool {
-    let has_key = line.split_ascii_whitespace().any(|word| word.trim_end_matches('=') == key.trim_end_matches('='));
+    let has_key = line
+        .split_ascii_whitespace()
+        .any(|word| word.trim_end_matches('=') == key.trim_end_matches('='));
     has_key || line.to_ascii_lowercase().contains("cert-authority")
 }
 
-/// Removes the names of temporary files, with the line numbers after them, from the output of a program.
+/// Removes the names of temporary files, with the line numbers after them, from the output of a
+/// program.
 fn without(said: &str, files: &[&Path]) -> String {
     let mut said = said.to_owned();
     for file in files {
         let name = file.display().to_string();
         while let Some(at) = said.find(&name) {
             let behind = &said[at + name.len()..];
-            let rest = behind.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit()).trim_start();
+            let rest = behind
+                .trim_start_matches(|c: char| c == ':' || c.is_ascii_digit())
+                .trim_start();
             said = format!("{}{rest}", &said[..at]);
         }
     }
@@ -178,8 +235,10 @@ fn run(
     stop: &Stop,
 ) -> std::result::Result<Output, String> {
     let path = find_program("ssh-keygen", env, top).map_err(|e| e.to_string())?;
-    let mut vars: Vec<(OsString, OsString)> =
-        PASSED.iter().filter_map(|name| Some((OsString::from(name), env.os(name)?.clone()))).collect();
+    let mut vars: Vec<(OsString, OsString)> = PASSED
+        .iter()
+        .filter_map(|name| Some((OsString::from(name), env.os(name)?.clone())))
+        .collect();
     vars.push(("LC_ALL".into(), "C".into()));
     let program = Program {
         path: &path,
@@ -192,7 +251,8 @@ fn run(
         max_stderr: MOST,
         max_memory: None,
     };
-    let output = process::wait(&program, stop).map_err(|e| format!("{} cannot be run: {e}", path.display()))?;
+    let output = process::wait(&program, stop)
+        .map_err(|e| format!("{} cannot be run: {e}", path.display()))?;
     match output.end {
         End::Exit(_) => Ok(output),
         End::TimedOut => Err(format!("ssh-keygen took over {} s", DEADLINE.as_secs())),
@@ -203,6 +263,10 @@ fn run(
 /// Returns the last line of a program's standard error.
 fn last_line(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let line = text.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("it does not say why");
+    let line = text
+        .lines()
+        .rev()
+        .find(|l| !l.trim().is_empty())
+        .unwrap_or("it does not say why");
     Inert::new(line.trim().chars().take(200).collect::<String>()).to_string()
 }

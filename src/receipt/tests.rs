@@ -10,7 +10,11 @@ use serde_json::json;
 use std::collections::BTreeMap;
 
 fn terms() -> Terms {
-    let policy = [("block_on", "1"), ("[review] depth", "2"), ("[[guideline]] 2", "3")];
+    let policy = [
+        ("block_on", "1"),
+        ("[review] depth", "2"),
+        ("[[guideline]] 2", "3"),
+    ];
     Terms {
         base_tree: "a".to_owned(),
         head_tree: "b".to_owned(),
@@ -31,7 +35,10 @@ fn receipt() -> Receipt {
         terms: terms(),
         verdict: Verdict::Warn,
         summary: serde_json::from_value(summary).unwrap(),
-        backends: vec![Reviewer { name: "local".to_owned(), model: "m".to_owned() }],
+        backends: vec![Reviewer {
+            name: "local".to_owned(),
+            model: "m".to_owned(),
+        }],
     }
 }
 
@@ -58,17 +65,36 @@ fn a_receipt_counts_only_for_its_own_terms_verdict_and_backends() {
     reasons.dedup();
     assert_eq!(reasons.len(), 5, "{reasons:?}");
     for verdict in [Verdict::Block, Verdict::Incomplete] {
-        assert!(weigh(&Receipt { verdict, ..receipt() }, &terms(), &wanted, Mode::All).is_err());
+        assert!(
+            weigh(
+                &Receipt {
+                    verdict,
+                    ..receipt()
+                },
+                &terms(),
+                &wanted,
+                Mode::All
+            )
+            .is_err()
+        );
     }
     let two = ["local".to_owned(), "claude".to_owned()];
-    assert!(weigh(&receipt(), &terms(), &two, Mode::All).unwrap_err().contains("claude"));
+    assert!(
+        weigh(&receipt(), &terms(), &two, Mode::All)
+            .unwrap_err()
+            .contains("claude")
+    );
     assert_eq!(weigh(&receipt(), &terms(), &two, Mode::First), Ok(()));
     assert!(weigh(&receipt(), &terms(), &["claude".to_owned()], Mode::First).is_err());
 }
 
 /// Returns the text of a line with a receipt.
 fn text_of(receipt: &serde_json::Value) -> Vec<u8> {
-    serde_json::to_vec(&Signed { receipt: receipt.to_string(), signature: "s".to_owned() }).unwrap()
+    serde_json::to_vec(&Signed {
+        receipt: receipt.to_string(),
+        signature: "s".to_owned(),
+    })
+    .unwrap()
 }
 
 #[test]
@@ -78,9 +104,21 @@ fn a_line_that_is_no_receipt_is_named_and_one_of_a_newer_version_by_it() {
     let mut newer = good.clone();
     newer["schema_version"] = json!(RECEIPT_VERSION + 1);
     newer["terms"] = json!("of another shape");
-    assert!(parse(&text_of(&newer)).unwrap_err().contains(&format!("version {}", RECEIPT_VERSION + 1)));
-    for damaged in [&b"{"[..], b"null", b"\xff\xfe", b"{\"receipt\": \"{\", \"signature\": \"\"}"] {
-        assert!(parse(damaged).unwrap_err().contains("not a receipt"), "{damaged:?}");
+    assert!(
+        parse(&text_of(&newer))
+            .unwrap_err()
+            .contains(&format!("version {}", RECEIPT_VERSION + 1))
+    );
+    for damaged in [
+        &b"{"[..],
+        b"null",
+        b"\xff\xfe",
+        b"{\"receipt\": \"{\", \"signature\": \"\"}",
+    ] {
+        assert!(
+            parse(damaged).unwrap_err().contains("not a receipt"),
+            "{damaged:?}"
+        );
     }
     let mut large = good;
     large["tool"] = json!("x".repeat(MAX_LINE));
@@ -101,16 +139,31 @@ fn a_policy_that_decides_otherwise_is_told_by_what_differs() {
         p.insert("[[guideline]] 2".to_owned(), "x".to_owned());
     });
     assert_eq!(why, "the policy differs in [[guideline]] 2, [review] depth");
-    let why = refusal(|p| p.extend((0..9).map(|n| (format!("{n}\u{1b}[2J{}", "x".repeat(500)), String::new()))));
-    assert!(why.ends_with(" and 4 more") && !why.contains('\u{1b}') && why.len() < 600, "{why}");
+    let why = refusal(|p| {
+        p.extend((0..9).map(|n| (format!("{n}\u{1b}[2J{}", "x".repeat(500)), String::new())))
+    });
+    assert!(
+        why.ends_with(" and 4 more") && !why.contains('\u{1b}') && why.len() < 600,
+        "{why}"
+    );
 }
 
 /// Returns a line for a receipt with this timestamp, whose signature names a key but is invalid.
 fn line_of(at: Timestamp, key: &str) -> NoteLine {
-    let receipt = serde_json::to_string(&Receipt { timestamp: at.to_string(), ..receipt() }).unwrap();
-    let signed = Signed { receipt, signature: signature(key.as_bytes()) };
+    let receipt = serde_json::to_string(&Receipt {
+        timestamp: at.to_string(),
+        ..receipt()
+    })
+    .unwrap();
+    let signed = Signed {
+        receipt,
+        signature: signature(key.as_bytes()),
+    };
     let text = serde_json::to_vec(&signed).unwrap();
-    NoteLine { read: parse(&text), text }
+    NoteLine {
+        read: parse(&text),
+        text,
+    }
 }
 
 fn signature(key: &[u8]) -> String {
@@ -134,7 +187,13 @@ fn line_before(hours: i64, key: &str) -> NoteLine {
 #[test]
 fn the_newest_receipt_is_the_one_that_says_so_wherever_it_lies_in_the_note() {
     let [old, new, ahead, never] = [9, 1, -1, -48].map(|hours| line_before(hours, "k").text);
-    let mut texts = [b"no receipt".to_vec(), never.clone(), old.clone(), new.clone(), ahead.clone()];
+    let mut texts = [
+        b"no receipt".to_vec(),
+        never.clone(),
+        old.clone(),
+        new.clone(),
+        ahead.clone(),
+    ];
     for _ in 0..texts.len() {
         texts.rotate_left(1);
         let note = texts.join(&b'\n');
@@ -156,10 +215,18 @@ fn a_receipt_takes_the_place_of_the_same_keys_alone_and_the_newest_are_kept() {
     assert_eq!(read(&note).len(), 2);
     let note = line::add(line_before(0, "alice"), read(&note));
     let texts: Vec<Vec<u8>> = read(&note).into_iter().map(|l| l.text).collect();
-    assert_eq!(texts, [line_before(0, "alice").text, line_before(1, "bob").text]);
+    assert_eq!(
+        texts,
+        [line_before(0, "alice").text, line_before(1, "bob").text]
+    );
 
-    let many: Vec<NoteLine> = (0..50).rev().map(|n| line_before(50 + n, &format!("key {n}"))).collect();
-    let note = many.into_iter().fold(b"no receipt".to_vec(), |note, line| line::add(line, read(&note)));
+    let many: Vec<NoteLine> = (0..50)
+        .rev()
+        .map(|n| line_before(50 + n, &format!("key {n}")))
+        .collect();
+    let note = many.into_iter().fold(b"no receipt".to_vec(), |note, line| {
+        line::add(line, read(&note))
+    });
     let kept = read(&note);
     assert_eq!(kept.len(), MOST);
     assert_eq!(kept[0].text, line_before(50, "key 0").text);
@@ -172,7 +239,10 @@ fn a_receipt_takes_the_place_of_the_same_keys_alone_and_the_newest_are_kept() {
 }
 
 fn signed(signature: &str) -> Signed {
-    Signed { receipt: String::new(), signature: signature.to_owned() }
+    Signed {
+        receipt: String::new(),
+        signature: signature.to_owned(),
+    }
 }
 
 #[test]
@@ -181,9 +251,20 @@ fn the_key_of_a_signature_is_read_and_what_is_none_has_none() {
     let good = signature(b"the key");
     let key = base64::engine::general_purpose::STANDARD.encode("the key");
     assert_eq!(ssh::signer(&signed(&good)), Some(key));
-    for bad in ["", "x", &good.replace("BEGIN", "END"), &good.replace('U', "V"), &good[..40]] {
+    for bad in [
+        "",
+        "x",
+        &good.replace("BEGIN", "END"),
+        &good.replace('U', "V"),
+        &good[..40],
+    ] {
         assert_eq!(ssh::signer(&signed(bad)), None, "{bad}");
     }
-    let short = good.lines().take(2).chain(["-----END SSH SIGNATURE-----"]).collect::<Vec<_>>().join("\n");
+    let short = good
+        .lines()
+        .take(2)
+        .chain(["-----END SSH SIGNATURE-----"])
+        .collect::<Vec<_>>()
+        .join("\n");
     assert_eq!(ssh::signer(&signed(&short)), None);
 }

@@ -9,8 +9,14 @@ use std::io::{self, Write};
 /// Writes the lines.
 pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     let [(_, critical), (_, major), (_, minor), (_, suggestion)] = totals(review);
-    let tests = review.tests.as_ref().map_or("not_run", |t| t.outcome.name());
-    let blocking = super::blocking(review).iter().map(|(_, n)| n).sum::<usize>();
+    let tests = review
+        .tests
+        .as_ref()
+        .map_or("not_run", |t| t.outcome.name());
+    let blocking = super::blocking(review)
+        .iter()
+        .map(|(_, n)| n)
+        .sum::<usize>();
     writeln!(out, "verdict={}", review.verdict.name())?;
     writeln!(out, "outcome={}", review.outcome.name())?;
     for (key, number) in [

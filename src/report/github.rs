@@ -1,7 +1,8 @@
 //! The log of a GitHub Actions step: findings in groups that unfold, and annotations of the change.
 //!
-//! GitHub keeps ten annotations of each kind from a step and silently drops the rest, so the worst come first and the
-//! others are counted. No line with untrusted text can be read as a workflow command.
+//! GitHub keeps ten annotations of each kind from a step and silently drops the rest, so the worst
+//! come first and the others are counted. No line with untrusted text can be read as a workflow
+//! command.
 
 use super::words::{self, Level, columns, paragraphs, placed};
 use super::{Style, human};
@@ -33,21 +34,38 @@ fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     let all = words::worst_first(review);
     let incomplete = !review.coverage.is_complete();
     if incomplete {
-        // If the policy allows incomplete reviews, the step is green, and an error would contradict it.
+        // If the policy allows incomplete reviews, the step is green, and an error would contradict
+        // it.
         let passes = review.verdict == Verdict::Incomplete && words::let_through(review).is_some();
         let kind = if passes { Level::Warning } else { Level::Error };
         let text = unreviewed(review);
-        writeln!(out, "::{} title={}::{}", name(kind), property("Incomplete review"), data(&clipped(&text, MAX_TEXT)))?;
+        writeln!(
+            out,
+            "::{} title={}::{}",
+            name(kind),
+            property("Incomplete review"),
+            data(&clipped(&text, MAX_TEXT))
+        )?;
     }
     let whole = of_the_whole(review);
     for (kind, title, text) in &whole {
         let text = clipped(text, MAX_TEXT);
-        writeln!(out, "::{} title={}::{}", name(*kind), property(title), data(&text))?;
+        writeln!(
+            out,
+            "::{} title={}::{}",
+            name(*kind),
+            property(title),
+            data(&text)
+        )?;
     }
-    // Annotations on the whole review take the place of findings, and one notice counts the omitted findings.
+    // Annotations on the whole review take the place of findings, and one notice counts the omitted
+    // findings.
     let taken = usize::from(incomplete) + whole.len();
-    let of_levels = Level::ALL.map(|level| (level, all.iter().filter(move |f| Level::of(f) == level)));
-    let fits = of_levels.iter().all(|(level, of)| of.clone().count() <= room(*level, taken, false));
+    let of_levels =
+        Level::ALL.map(|level| (level, all.iter().filter(move |f| Level::of(f) == level)));
+    let fits = of_levels
+        .iter()
+        .all(|(level, of)| of.clone().count() <= room(*level, taken, false));
     let mut shown = 0;
     for (level, of) in of_levels {
         for f in of.take(room(level, taken, !fits)) {
@@ -69,7 +87,11 @@ fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
 
 /// Returns remarks on the whole review: failed tests, and a limit that truncated it.
 fn of_the_whole(review: &Review) -> Vec<(Level, &'static str, String)> {
-    let kind = if words::tests_block(review) { Level::Error } else { Level::Warning };
+    let kind = if words::tests_block(review) {
+        Level::Error
+    } else {
+        Level::Warning
+    };
     let tests = words::failed_tests(review, NAMES).map(|text| (kind, "Tests failed", text));
     let cut = words::truncated(review).map(|text| (Level::Warning, "Review truncated", text));
     tests.into_iter().chain(cut).collect()
@@ -103,13 +125,33 @@ fn annotation(f: &Finding, review: &Review, out: &mut dyn Write) -> io::Result<(
         }
     }
     let rule = f.rule_id();
-    let title = format!("{}: {}", f.severity(), clipped(f.title(), MAX_TITLE - rule.len().min(100)));
-    facts.push(("title", property(format!("{title} [{}]", clipped(rule, 100)))));
-    let facts: Vec<_> = facts.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let title = format!(
+        "{}: {}",
+        f.severity(),
+        clipped(f.title(), MAX_TITLE - rule.len().min(100))
+    );
+    facts.push((
+        "title",
+        property(format!("{title} [{}]", clipped(rule, 100))),
+    ));
+    let facts: Vec<_> = facts
+        .into_iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
     let paragraphs = paragraphs(f, review);
     // The first paragraph is the title.
-    let text = paragraphs.get(1..).filter(|p| !p.is_empty()).unwrap_or(&paragraphs).join("\n");
-    writeln!(out, "::{} {}::{}", name(Level::of(f)), facts.join(","), data(&clipped(&text, MAX_TEXT)))
+    let text = paragraphs
+        .get(1..)
+        .filter(|p| !p.is_empty())
+        .unwrap_or(&paragraphs)
+        .join("\n");
+    writeln!(
+        out,
+        "::{} {}::{}",
+        name(Level::of(f)),
+        facts.join(","),
+        data(&clipped(&text, MAX_TEXT))
+    )
 }
 
 fn name(level: Level) -> &'static str {

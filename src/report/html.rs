@@ -1,7 +1,7 @@
 //! The report as one HTML page: the verdict, the coverage, and the change with its findings.
 //!
-//! The page is self-contained. Its content security policy names its one script and its one style sheet by hash, and
-//! allows no request. Everything that was reviewed is escaped text.
+//! The page is self-contained. Its content security policy names its one script and its one style
+//! sheet by hash, and allows no request. Everything that was reviewed is escaped text.
 
 mod card;
 mod change;
@@ -54,10 +54,13 @@ fn hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// Removes the style, the script and their hashes from a page, so that a recorded page does not contain them.
+/// Removes the style, the script and their hashes from a page, so that a recorded page does not
+/// contain them.
 #[cfg(test)]
 pub(super) fn bare(page: &str) -> String {
-    let page = page.replace(&format!("<style>{STYLE}"), "<style>").replace(&format!("<script>{SCRIPT}"), "<script>");
+    let page = page
+        .replace(&format!("<style>{STYLE}"), "<style>")
+        .replace(&format!("<script>{SCRIPT}"), "<script>");
     let [style, script] = [STYLE, SCRIPT].map(|text| hash(text).replace('\'', "&#39;"));
     page.replace(&style, "STYLE").replace(&script, "SCRIPT")
 }
@@ -70,38 +73,66 @@ fn head(review: &Review, out: &mut Markup) {
     out.raw("; img-src data:; base-uri &#39;none&#39;; form-action &#39;none&#39;\">\n");
     out.raw("<meta name=viewport content=\"width=device-width, initial-scale=1\">\n");
     out.raw("<meta name=referrer content=no-referrer>\n<meta name=color-scheme content=\"light dark\">\n");
-    out.raw("<meta name=generator content=\"").text(crate::NAME).raw("\">\n");
-    out.raw("<meta name=version content=\"").text(env!("CARGO_PKG_VERSION")).raw("\">\n<link rel=icon href=\"");
+    out.raw("<meta name=generator content=\"")
+        .text(crate::NAME)
+        .raw("\">\n");
+    out.raw("<meta name=version content=\"")
+        .text(env!("CARGO_PKG_VERSION"))
+        .raw("\">\n<link rel=icon href=\"");
     out.raw(match state(review) {
         "good" => "data:image/svg+xml,%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 8 8%27%3E%3Ccircle cx=%274%27 cy=%274%27 r=%274%27 fill=%27%231a7f37%27/%3E%3C/svg%3E",
         "bad" => "data:image/svg+xml,%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 8 8%27%3E%3Ccircle cx=%274%27 cy=%274%27 r=%274%27 fill=%27%23cf222e%27/%3E%3C/svg%3E",
         _ => "data:image/svg+xml,%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 8 8%27%3E%3Ccircle cx=%274%27 cy=%274%27 r=%274%27 fill=%27%239a6700%27/%3E%3C/svg%3E",
     });
-    out.raw("\">\n<title>").text(&word).raw(": ").text(sections::short(&text));
-    for part in [repository(review), branch(review), Some(review.source.label.as_str())].into_iter().flatten() {
+    out.raw("\">\n<title>")
+        .text(&word)
+        .raw(": ")
+        .text(sections::short(&text));
+    for part in [
+        repository(review),
+        branch(review),
+        Some(review.source.label.as_str()),
+    ]
+    .into_iter()
+    .flatten()
+    {
         if !part.is_empty() {
             out.raw(" – ").text(sections::short(part));
         }
     }
-    out.raw("</title>\n<style>").raw(STYLE).raw("</style>\n<script>").raw(SCRIPT).raw("</script>\n</head>\n");
+    out.raw("</title>\n<style>")
+        .raw(STYLE)
+        .raw("</style>\n<script>")
+        .raw(SCRIPT)
+        .raw("</script>\n</head>\n");
 }
 
-/// Returns the name of the repository: that of the folder with its worktree. `None` for a review without one.
+/// Returns the name of the repository: that of the folder with its worktree. `None` for a review
+/// without one.
 fn repository(review: &Review) -> Option<&str> {
     review.place.as_ref()?.top.file_name()?.to_str()
 }
 
 /// Returns the branch that is checked out, if its worktree or index is reviewed.
 pub(super) fn branch(review: &Review) -> Option<&str> {
-    let is_local = matches!(review.source.kind, SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes);
-    review.place.as_ref().filter(|_| is_local)?.branch.as_deref()
+    let is_local = matches!(
+        review.source.kind,
+        SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes
+    );
+    review
+        .place
+        .as_ref()
+        .filter(|_| is_local)?
+        .branch
+        .as_deref()
 }
 
 /// Returns the class that colours the verdict.
 fn state(review: &Review) -> &'static str {
     match (review.outcome, review.verdict) {
         // An incomplete review or a warning is never green.
-        (Outcome::Cancelled | Outcome::NothingToReview, _) | (_, Verdict::Incomplete | Verdict::Warn) => "open",
+        (Outcome::Cancelled | Outcome::NothingToReview, _)
+        | (_, Verdict::Incomplete | Verdict::Warn) => "open",
         (_, Verdict::Block) => "bad",
         (_, Verdict::Pass) => "good",
     }
@@ -119,10 +150,19 @@ fn said(review: &Review) -> (String, String) {
     (word, text)
 }
 
-fn body<'r>(review: &'r Review, page: &'r HtmlPage<'r>, origins: &'r [&'r Origin], out: &mut Markup) {
+fn body<'r>(
+    review: &'r Review,
+    page: &'r HtmlPage<'r>,
+    origins: &'r [&'r Origin],
+    out: &mut Markup,
+) {
     let (word, text) = said(review);
     out.raw("<body>\n<a class=skip href=#main>Skip to the review</a>\n");
-    out.raw("<header class=\"verdict ").raw(state(review)).raw("\">\n<h1>").text(&word).raw("</h1>\n<p class=said>");
+    out.raw("<header class=\"verdict ")
+        .raw(state(review))
+        .raw("\">\n<h1>")
+        .text(&word)
+        .raw("</h1>\n<p class=said>");
     out.text(&text).raw("</p>\n");
     if let Some(text) = sections::besides(review) {
         out.raw("<p class=besides>").text(&text).raw("</p>\n");
@@ -142,7 +182,11 @@ fn body<'r>(review: &'r Review, page: &'r HtmlPage<'r>, origins: &'r [&'r Origin
     sections::tests(review, out);
     sections::blocking(review, page, out);
     sections::design(review, out);
-    let files = HtmlFiles { review, page, origins };
+    let files = HtmlFiles {
+        review,
+        page,
+        origins,
+    };
     sections::whole(&files, page, out);
     let is_something = review.outcome != Outcome::NothingToReview;
     if !page.files.is_empty() || page.without_lines.is_some() && is_something {
@@ -163,7 +207,8 @@ fn body<'r>(review: &'r Review, page: &'r HtmlPage<'r>, origins: &'r [&'r Origin
     sections::models(review, out);
     out.raw("</main>\n</div>\n<footer><p>").text(crate::NAME);
     out.raw(" generated this page. It loads nothing from the network.</p></footer>\n");
-    out.raw(include_str!("html/help.html")).raw("</body>\n</html>\n");
+    out.raw(include_str!("html/help.html"))
+        .raw("</body>\n</html>\n");
 }
 
 /// Writes the controls. They are hidden until the script runs.
@@ -183,7 +228,11 @@ fn bar(review: &Review, origins: &[&Origin], out: &mut Markup) {
     if origins.len() > 1 {
         out.raw("<label>Reviewer <select id=by><option value=\"\">all</option>");
         for (i, o) in origins.iter().enumerate() {
-            out.raw("<option value=").digits(i as u64).raw(">").text(o.name()).raw("</option>");
+            out.raw("<option value=")
+                .digits(i as u64)
+                .raw(">")
+                .text(o.name())
+                .raw("</option>");
         }
         out.raw("</select></label>\n");
     }
@@ -199,30 +248,54 @@ fn bar(review: &Review, origins: &[&Origin], out: &mut Markup) {
 }
 
 fn chip(name: &'static str, n: usize, out: &mut Markup) {
-    let class = if Severity::parse(name).is_some() { name } else { "aside" };
-    out.raw("<button type=button aria-pressed=true class=\"chip ").raw(class).raw("\" data-s=").raw(class).raw(">");
-    out.raw(name).raw(" <span>").number(n).raw("</span></button>\n");
+    let class = if Severity::parse(name).is_some() {
+        name
+    } else {
+        "aside"
+    };
+    out.raw("<button type=button aria-pressed=true class=\"chip ")
+        .raw(class)
+        .raw("\" data-s=")
+        .raw(class)
+        .raw(">");
+    out.raw(name)
+        .raw(" <span>")
+        .number(n)
+        .raw("</span></button>\n");
 }
 
 /// Writes the sidebar with the files.
 fn nav(review: &Review, page: &HtmlPage<'_>, out: &mut Markup) {
     out.raw("<nav aria-labelledby=files><details open><summary><h2 id=files>");
-    out.text(plural(page.files.len(), "file")).raw("</h2></summary>\n<ul>\n");
+    out.text(plural(page.files.len(), "file"))
+        .raw("</h2></summary>\n<ul>\n");
     for (i, file) in page.files.iter().enumerate().take(LISTED) {
         let n = file.findings().count();
-        out.raw("<li><a href=#file").digits(i as u64 + 1).raw("><span class=p>").text(file.path.as_bytes());
+        out.raw("<li><a href=#file")
+            .digits(i as u64 + 1)
+            .raw("><span class=p>")
+            .text(file.path.as_bytes());
         out.raw("</span>");
         if let Some(commit) = file.commit.filter(|c| is_inside(Some(*c), review)) {
-            out.raw("<span class=c><span class=hide>commit </span>").text(&commit.short()[..7]).raw("</span>");
+            out.raw("<span class=c><span class=hide>commit </span>")
+                .text(&commit.short()[..7])
+                .raw("</span>");
         }
         if n > 0 {
-            out.raw("<span class=\"n ").raw(diff::worst(file).unwrap_or("aside")).raw("\">").number(n);
-            out.raw("<span class=hide> ").raw(if n == 1 { "finding" } else { "findings" }).raw("</span></span>");
+            out.raw("<span class=\"n ")
+                .raw(diff::worst(file).unwrap_or("aside"))
+                .raw("\">")
+                .number(n);
+            out.raw("<span class=hide> ")
+                .raw(if n == 1 { "finding" } else { "findings" })
+                .raw("</span></span>");
         }
         out.raw("</a></li>\n");
     }
     if page.files.len() > LISTED {
-        out.raw("<li>and ").number(page.files.len() - LISTED).raw(" more below</li>\n");
+        out.raw("<li>and ")
+            .number(page.files.len() - LISTED)
+            .raw(" more below</li>\n");
     }
     out.raw("</ul>\n</details></nav>\n");
 }

@@ -1,7 +1,9 @@
-//! The report for people: findings by file with the code around them, the files that were not reviewed, the verdict.
+//! The report for people: findings by file with the code around them, the files that were not
+//! reviewed, the verdict.
 //!
-//! The verdict comes last, where a reader of a terminal starts. The number of findings is bounded: the worst are
-//! shown in full, the others in one line for each rule of a file, and omitted ones are counted.
+//! The verdict comes last, where a reader of a terminal starts. The number of findings is bounded:
+//! the worst are shown in full, the others in one line for each rule of a file, and omitted ones
+//! are counted.
 
 mod frame;
 mod models;
@@ -27,9 +29,11 @@ const OF_A_KIND: usize = 3;
 const BRIEF: usize = 100;
 /// Notes shown, at most.
 const NOTES: usize = 20;
-/// Names listed for one reason of not being reviewed, and findings listed next to the verdict, at most.
+/// Names listed for one reason of not being reviewed, and findings listed next to the verdict, at
+/// most.
 const NAMES: usize = 10;
-/// Findings that fit on one screen. With more, the blocking ones are listed again next to the verdict.
+/// Findings that fit on one screen. With more, the blocking ones are listed again next to the
+/// verdict.
 const FEW: usize = 10;
 
 /// The frame around the findings of a file.
@@ -52,7 +56,11 @@ pub fn render(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result
 
 /// Writes the findings, with one group of the GitHub Actions log for each file.
 pub(super) fn groups(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    findings(&mut HumanPage::new(review, style, out), review, FileFrame::Group)
+    findings(
+        &mut HumanPage::new(review, style, out),
+        review,
+        FileFrame::Group,
+    )
 }
 
 /// Writes the part after the findings.
@@ -62,7 +70,11 @@ pub(super) fn rest(review: &Review, style: &Style, out: &mut dyn Write) -> io::R
 
 fn after(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     if page.style.quiet {
-        return if review.verdict == Verdict::Incomplete { failed(page, review) } else { Ok(()) };
+        return if review.verdict == Verdict::Incomplete {
+            failed(page, review)
+        } else {
+            Ok(())
+        };
     }
     set_aside(page, review)?;
     models::write(page, review)?;
@@ -91,14 +103,20 @@ fn findings(page: &mut HumanPage<'_>, review: &Review, around: FileFrame) -> io:
     let mut full = in_full(&counting, page.style.verbose).into_iter();
     let (mut brief_lines, mut unlisted) = (0, 0);
     for group in counting.chunk_by(|a, b| a.file() == b.file()) {
-        let (whole, rest): (Vec<_>, Vec<_>) =
-            group.iter().copied().zip(full.by_ref()).partition(|(_, in_full)| *in_full);
+        let (whole, rest): (Vec<_>, Vec<_>) = group
+            .iter()
+            .copied()
+            .zip(full.by_ref())
+            .partition(|(_, in_full)| *in_full);
         if !whole.is_empty() {
             page.gap()?;
             match around {
                 FileFrame::Heading => heading(page, group)?,
                 FileFrame::Group => {
-                    page.command("group", &format!("{} ({})", name(group), plural(group.len(), "finding")))?;
+                    page.command(
+                        "group",
+                        &format!("{} ({})", name(group), plural(group.len(), "finding")),
+                    )?;
                 }
             }
         }
@@ -112,7 +130,10 @@ fn findings(page: &mut HumanPage<'_>, review: &Review, around: FileFrame) -> io:
         } else if !rest.is_empty() {
             let mut kinds: BTreeMap<(Reverse<Severity>, &str), Vec<&Finding>> = BTreeMap::new();
             for (f, _) in rest {
-                kinds.entry((Reverse(f.severity()), f.rule_id())).or_default().push(f);
+                kinds
+                    .entry((Reverse(f.severity()), f.rule_id()))
+                    .or_default()
+                    .push(f);
             }
             page.gap()?;
             for more in kinds.values() {
@@ -126,7 +147,8 @@ fn findings(page: &mut HumanPage<'_>, review: &Review, around: FileFrame) -> io:
     }
     if unlisted > 0 {
         page.gap()?;
-        let text = format!("and {unlisted} more findings (-v lists all, and so does --format json)");
+        let text =
+            format!("and {unlisted} more findings (-v lists all, and so does --format json)");
         page.wrapped(&StyledLine::new().put(BOLD, Inert::new(text)), 4)?;
     }
     Ok(())
@@ -170,7 +192,14 @@ fn heading(page: &mut HumanPage<'_>, group: &[&Finding]) -> io::Result<()> {
     let name = elide(&name(group), room.max(8), page.glyphs.ellipsis);
     let fill = width.saturating_sub(untrusted::width(name.as_str()) + count.len() + 2);
     let rule = Inert::new(page.glyphs.rule.repeat(fill));
-    page.line(&StyledLine::new().put(BOLD, name).space(1).put(DIM, rule).space(1).put(DIM, Inert::new(count)))
+    page.line(
+        &StyledLine::new()
+            .put(BOLD, name)
+            .space(1)
+            .put(DIM, rule)
+            .space(1)
+            .put(DIM, Inert::new(count)),
+    )
 }
 
 fn glyph(page: &HumanPage<'_>, f: &Finding) -> &'static str {
@@ -181,7 +210,8 @@ fn glyph(page: &HumanPage<'_>, f: &Finding) -> &'static str {
     }
 }
 
-/// Returns the position of a finding in the form that editors and terminals recognize: `path:line:column`.
+/// Returns the position of a finding in the form that editors and terminals recognize:
+/// `path:line:column`.
 fn place(f: &Finding) -> Option<Inert> {
     let mut place = Inert::new(f.file()?.as_bytes()).as_str().to_owned();
     if let Some(lines) = f.lines() {
@@ -197,7 +227,10 @@ fn place(f: &Finding) -> Option<Inert> {
 fn put_place(page: &HumanPage<'_>, line: StyledLine, f: &Finding) -> StyledLine {
     let Some(place) = place(f) else { return line };
     // The file in the worktree is not the version of an earlier commit.
-    let link = f.file().filter(|_| f.commit.is_none()).and_then(|path| page.file_link(path));
+    let link = f
+        .file()
+        .filter(|_| f.commit.is_none())
+        .and_then(|path| page.file_link(path));
     line.linked(PLAIN, place, link)
 }
 
@@ -206,7 +239,8 @@ fn put_rule(page: &HumanPage<'_>, line: StyledLine, f: &Finding) -> StyledLine {
     line.linked(DIM, Inert::new(f.rule_id()), page.rule_link(f.rule_id()))
 }
 
-/// Writes a finding with its code. `news` is true if no earlier finding of this file has the same message.
+/// Writes a finding with its code. `news` is true if no earlier finding of this file has the same
+/// message.
 fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -> io::Result<()> {
     let accent = accent(f.severity());
     let title = StyledLine::new()
@@ -229,9 +263,16 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
         at = at.put(DIM, Inert::new(format!("  in commit {}", commit.short())));
     }
     if f.origin().name() != "rules" {
-        at = at.put(DIM, "  found by ").put(DIM, Inert::new(f.origin().name()));
+        at = at
+            .put(DIM, "  found by ")
+            .put(DIM, Inert::new(f.origin().name()));
         if let Some(round) = f.carried_from() {
-            at = at.put(DIM, Inert::new(format!(" in round {round}; its lines have not changed since")));
+            at = at.put(
+                DIM,
+                Inert::new(format!(
+                    " in round {round}; its lines have not changed since"
+                )),
+            );
         }
     }
     if f.confidence() == Confidence::Low {
@@ -246,17 +287,35 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
         page.prose_block(StyledLine::new(), words::body(f), 2)?;
     }
     if let Some(path) = words::flow(f, page.glyphs.arrow) {
-        page.wrapped(&StyledLine::new().space(2).put(BOLD, "data flow: ").put(PLAIN, Inert::new(path)), 4)?;
+        page.wrapped(
+            &StyledLine::new()
+                .space(2)
+                .put(BOLD, "data flow: ")
+                .put(PLAIN, Inert::new(path)),
+            4,
+        )?;
     }
     for also in words::also(f) {
-        page.wrapped(&StyledLine::new().space(2).put(BOLD, "also: ").put(PLAIN, Inert::new(also)), 4)?;
+        page.wrapped(
+            &StyledLine::new()
+                .space(2)
+                .put(BOLD, "also: ")
+                .put(PLAIN, Inert::new(also)),
+            4,
+        )?;
     }
     if let Some(failure) = f.failure() {
         page.prose_block(StyledLine::new().put(BOLD, "fails when: "), failure, 2)?;
     }
     if let Some(convention) = f.convention() {
         let cited = Inert::new(convention);
-        page.wrapped(&StyledLine::new().space(2).put(BOLD, "convention: ").put(PLAIN, cited), 4)?;
+        page.wrapped(
+            &StyledLine::new()
+                .space(2)
+                .put(BOLD, "convention: ")
+                .put(PLAIN, cited),
+            4,
+        )?;
     }
     if let Some(accepted) = words::accepted(f) {
         page.prose_block(StyledLine::new().put(CYAN, "decided: "), &accepted, 2)?;
@@ -271,16 +330,34 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
         page.prose_block(StyledLine::new().put(GREEN, "help: "), suggestion, 2)?;
     }
     if let Some(replacement) = f.replacement() {
-        let apply = id.map(|id| format!("  ({})", words::apply(f, &id, review))).unwrap_or_default();
-        let label = if replacement.is_empty() { "delete these lines" } else { "replace with:" };
-        page.wrapped(&StyledLine::new().space(2).put(GREEN, label).put(DIM, Inert::new(apply)), 4)?;
+        let apply = id
+            .map(|id| format!("  ({})", words::apply(f, &id, review)))
+            .unwrap_or_default();
+        let label = if replacement.is_empty() {
+            "delete these lines"
+        } else {
+            "replace with:"
+        };
+        page.wrapped(
+            &StyledLine::new()
+                .space(2)
+                .put(GREEN, label)
+                .put(DIM, Inert::new(apply)),
+            4,
+        )?;
         for line in Inert::lines(replacement) {
             page.wrapped(&StyledLine::new().space(4).put(PLAIN, line), 6)?;
         }
     }
     if page.style.verbose {
         for r in f.references() {
-            page.wrapped(&StyledLine::new().space(2).put(DIM, "see: ").put(DIM, Inert::new(r)), 4)?;
+            page.wrapped(
+                &StyledLine::new()
+                    .space(2)
+                    .put(DIM, "see: ")
+                    .put(DIM, Inert::new(r)),
+                4,
+            )?;
         }
     }
     if page.style.verbose || f.blocking {
@@ -292,17 +369,27 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
 
 /// Writes one line for findings of one rule in one file.
 fn briefly(page: &mut HumanPage<'_>, findings: &[&Finding], more: bool) -> io::Result<()> {
-    let Some(f) = findings.first() else { return Ok(()) };
+    let Some(f) = findings.first() else {
+        return Ok(());
+    };
     let accent = accent(f.severity());
-    let mut line = StyledLine::new().put(accent, glyph(page, f)).space(1).put(accent, f.severity().name()).space(2);
+    let mut line = StyledLine::new()
+        .put(accent, glyph(page, f))
+        .space(1)
+        .put(accent, f.severity().name())
+        .space(2);
     if more {
         line = line.put(PLAIN, Inert::new(format!("{} more: ", findings.len())));
     } else if f.file().is_some() {
         line = put_place(page, line, f).put(PLAIN, ": ");
     }
     line = put_rule(page, line.put(BOLD, Inert::new(f.title())).space(2), f);
-    let numbers: Vec<String> =
-        findings.iter().skip(usize::from(!more)).filter_map(|f| f.lines()).map(|l| l.first.to_string()).collect();
+    let numbers: Vec<String> = findings
+        .iter()
+        .skip(usize::from(!more))
+        .filter_map(|f| f.lines())
+        .map(|l| l.first.to_string())
+        .collect();
     if !numbers.is_empty() {
         let also = if more { "lines" } else { "also lines" };
         let end = if numbers.len() > NAMES { ", ..." } else { "" };
@@ -317,22 +404,33 @@ fn set_aside(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     let mut first = true;
     for f in &review.findings {
         let (label, reason) = match (&f.waived, &f.suppressed, words::aside(f)) {
-            (Some(w), ..) if w.link.is_some() => ("waived", format!("{} (waived by {})", w.reason, w.by())),
-            (Some(w), ..) => ("waived", format!("{} ({})", w.reason, w.actor)),
-            (None, Some(s), _) if page.style.verbose => ("suppressed", format!("{} ({})", s.reason, s.by)),
-            (None, None, Some(aside)) if page.style.dispositioned => {
-                ("dispositioned", format!("{} ({})", aside.reason, aside.label))
+            (Some(w), ..) if w.link.is_some() => {
+                ("waived", format!("{} (waived by {})", w.reason, w.by()))
             }
+            (Some(w), ..) => ("waived", format!("{} ({})", w.reason, w.actor)),
+            (None, Some(s), _) if page.style.verbose => {
+                ("suppressed", format!("{} ({})", s.reason, s.by))
+            }
+            (None, None, Some(aside)) if page.style.dispositioned => (
+                "dispositioned",
+                format!("{} ({})", aside.reason, aside.label),
+            ),
             _ => continue,
         };
         if std::mem::take(&mut first) {
             page.gap()?;
         }
-        let mut line = StyledLine::new().put(CYAN, label).put(PLAIN, ": ").put(PLAIN, f.severity().name()).space(1);
+        let mut line = StyledLine::new()
+            .put(CYAN, label)
+            .put(PLAIN, ": ")
+            .put(PLAIN, f.severity().name())
+            .space(1);
         if f.file().is_some() {
             line = put_place(page, line, f).space(1);
         }
-        let line = put_rule(page, line, f).put(PLAIN, ": ").put(PLAIN, Inert::new(reason));
+        let line = put_rule(page, line, f)
+            .put(PLAIN, ": ")
+            .put(PLAIN, Inert::new(reason));
         page.wrapped(&line, 4)?;
     }
     Ok(())
@@ -344,7 +442,12 @@ fn context(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
         page.gap()?;
     }
     for text in words::context(review) {
-        page.wrapped(&StyledLine::new().put(CYAN, "context: ").put(PLAIN, Inert::new(text)), 4)?;
+        page.wrapped(
+            &StyledLine::new()
+                .put(CYAN, "context: ")
+                .put(PLAIN, Inert::new(text)),
+            4,
+        )?;
     }
     Ok(())
 }
@@ -353,7 +456,11 @@ fn notes(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     if !review.notes.is_empty() {
         page.gap()?;
     }
-    let most = if page.style.verbose { usize::MAX } else { NOTES };
+    let most = if page.style.verbose {
+        usize::MAX
+    } else {
+        NOTES
+    };
     for n in review.notes.iter().take(most) {
         let mut line = StyledLine::new().put(CYAN, "note: ");
         if let Some(file) = &n.file {
@@ -370,7 +477,10 @@ fn notes(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
         }
     }
     if review.notes.len() > most {
-        let text = format!("and {} more (-v lists all)", plural(review.notes.len() - most, "note"));
+        let text = format!(
+            "and {} more (-v lists all)",
+            plural(review.notes.len() - most, "note")
+        );
         page.wrapped(&StyledLine::new().put(CYAN, Inert::new(text)), 4)?;
     }
     Ok(())
@@ -378,7 +488,11 @@ fn notes(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
 
 /// Lists the files that could not be reviewed, one line for each reason.
 fn failed(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
-    let most = if page.style.verbose { usize::MAX } else { NAMES };
+    let most = if page.style.verbose {
+        usize::MAX
+    } else {
+        NAMES
+    };
     let mut reasons: Vec<(&str, Vec<&Option<RepoPath>>)> = Vec::new();
     for (path, reason) in &review.coverage.failed {
         match reasons.iter_mut().find(|(r, _)| r == reason) {
@@ -407,7 +521,10 @@ fn failed(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
         page.wrapped(&line, 4)?;
     }
     if reasons.len() > most {
-        let text = format!("not reviewed: and {} (-v lists all)", plural(reasons.len() - most, "more reason"));
+        let text = format!(
+            "not reviewed: and {} (-v lists all)",
+            plural(reasons.len() - most, "more reason")
+        );
         page.wrapped(&StyledLine::new().put(YELLOW, Inert::new(text)), 4)?;
     }
     Ok(())
@@ -416,7 +533,11 @@ fn failed(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
 /// Lists the files that the policy skips, by reason.
 fn skipped(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     let c = &review.coverage;
-    let most = if page.style.verbose { usize::MAX } else { NAMES };
+    let most = if page.style.verbose {
+        usize::MAX
+    } else {
+        NAMES
+    };
     let mut reasons: BTreeMap<&str, Vec<&RepoPath>> = BTreeMap::new();
     for (path, skip) in &c.skipped {
         reasons.entry(skip.name()).or_default().push(path);
@@ -426,17 +547,33 @@ fn skipped(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     }
     for (reason, paths) in reasons {
         let shown = paths.len().min(most);
-        let names: Vec<String> = paths[..shown].iter().map(|p| Inert::new(p.as_bytes()).to_string()).collect();
+        let names: Vec<String> = paths[..shown]
+            .iter()
+            .map(|p| Inert::new(p.as_bytes()).to_string())
+            .collect();
         let mut text = names.join(", ");
         if shown < paths.len() {
             text.push_str(&format!(" and {} more", paths.len() - shown));
         }
         let label = format!("not reviewed ({reason}): ");
-        page.wrapped(&StyledLine::new().put(DIM, Inert::new(label)).put(PLAIN, Inert::new(text)), 4)?;
+        page.wrapped(
+            &StyledLine::new()
+                .put(DIM, Inert::new(label))
+                .put(PLAIN, Inert::new(text)),
+            4,
+        )?;
     }
     if c.records > 0 && page.style.verbose {
-        let text = format!("{} of stored reviews, scanned for secrets only", plural(c.records, "file"));
-        page.wrapped(&StyledLine::new().put(DIM, "records: ").put(PLAIN, Inert::new(text)), 4)?;
+        let text = format!(
+            "{} of stored reviews, scanned for secrets only",
+            plural(c.records, "file")
+        );
+        page.wrapped(
+            &StyledLine::new()
+                .put(DIM, "records: ")
+                .put(PLAIN, Inert::new(text)),
+            4,
+        )?;
     }
     Ok(())
 }
@@ -449,8 +586,17 @@ fn verdict(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
             0 => "No changes to review".to_owned(),
             _ => format!("Nothing to review: {}", words::left_out(review)),
         };
-        let style = if review.coverage.files_total == 0 { BOLD } else { YELLOW };
-        return page.wrapped(&StyledLine::new().put(style, Inert::new(text)).put(DIM, label(review)), 4);
+        let style = if review.coverage.files_total == 0 {
+            BOLD
+        } else {
+            YELLOW
+        };
+        return page.wrapped(
+            &StyledLine::new()
+                .put(style, Inert::new(text))
+                .put(DIM, label(review)),
+            4,
+        );
     }
     let (word, text) = words::verdict(review);
     let style = match word {
@@ -462,17 +608,27 @@ fn verdict(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
         "" => StyledLine::new(),
         sign => StyledLine::new().put(style, sign).space(1),
     };
-    page.wrapped(&head.put(style, word).space(2).put(BOLD, Inert::new(text)), 2)?;
+    page.wrapped(
+        &head.put(style, word).space(2).put(BOLD, Inert::new(text)),
+        2,
+    )?;
     blocking(page, review)?;
     if review.verdict == Verdict::Block && !review.coverage.is_complete() {
-        let line =
-            StyledLine::new().space(2).put(YELLOW, "and incomplete: ").put(PLAIN, Inert::new(words::missing(review)));
+        let line = StyledLine::new()
+            .space(2)
+            .put(YELLOW, "and incomplete: ")
+            .put(PLAIN, Inert::new(words::missing(review)));
         page.wrapped(&line, 4)?;
     }
     if let Some(why) = words::let_through(review) {
         page.wrapped(&StyledLine::new().space(2).put(YELLOW, Inert::new(why)), 4)?;
     }
-    page.wrapped(&StyledLine::new().space(2).put(DIM, Inert::new(words::basis(review))), 4)?;
+    page.wrapped(
+        &StyledLine::new()
+            .space(2)
+            .put(DIM, Inert::new(words::basis(review))),
+        4,
+    )?;
     models::usage(page, &review.models)?;
     if review.verdict == Verdict::Block {
         ways_out(page, review)?;
@@ -484,25 +640,45 @@ fn verdict(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes how to dismiss a false positive: for the worst finding that a comment can suppress, and for the worst one
-/// that needs a waiver.
+/// Writes how to dismiss a false positive: for the worst finding that a comment can suppress, and
+/// for the worst one that needs a waiver.
 fn ways_out(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     let mut blocking: Vec<&Finding> = review.findings.iter().filter(|f| f.blocking).collect();
     blocking.sort_by_key(|f| badness(f));
     // Suppression comments in the change do not count in a gate.
     let in_ci = page.style.in_ci;
-    let suppressible = blocking.iter().filter(|_| !in_ci).find_map(|f| Some((*f, remedy::comment(f)?)));
-    let waivable = blocking.iter().find(|f| in_ci || remedy::comment(f).is_none());
+    let suppressible = blocking
+        .iter()
+        .filter(|_| !in_ci)
+        .find_map(|f| Some((*f, remedy::comment(f)?)));
+    let waivable = blocking
+        .iter()
+        .find(|f| in_ci || remedy::comment(f).is_none());
     if let Some((f, comment)) = suppressible {
-        let hint = StyledLine::new().space(2).put(DIM, "hint: to suppress a false positive, add a comment above ");
+        let hint = StyledLine::new().space(2).put(
+            DIM,
+            "hint: to suppress a false positive, add a comment above ",
+        );
         let hint = put_place(page, hint, f).put(DIM, ":");
         page.wrapped(&hint, 4)?;
-        page.wrapped(&StyledLine::new().space(4).put(PLAIN, Inert::new(comment)), 4)?;
+        page.wrapped(
+            &StyledLine::new().space(4).put(PLAIN, Inert::new(comment)),
+            4,
+        )?;
     }
     if let Some(f) = waivable {
         let hint = StyledLine::new().space(2).put(DIM, "hint: to waive ");
-        let hint = if f.file().is_some() { put_place(page, hint, f) } else { put_rule(page, hint, f) };
-        page.wrapped(&hint.put(DIM, ", pass ").put(PLAIN, Inert::new(remedy::waiver(f))), 4)?;
+        let hint = if f.file().is_some() {
+            put_place(page, hint, f)
+        } else {
+            put_rule(page, hint, f)
+        };
+        page.wrapped(
+            &hint
+                .put(DIM, ", pass ")
+                .put(PLAIN, Inert::new(remedy::waiver(f))),
+            4,
+        )?;
     }
     Ok(())
 }
@@ -517,7 +693,10 @@ fn blocking(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     }
     these.sort_by_key(|f| badness(f));
     for f in these.iter().take(NAMES) {
-        let mut line = StyledLine::new().space(2).put(accent(f.severity()), f.severity().name()).space(2);
+        let mut line = StyledLine::new()
+            .space(2)
+            .put(accent(f.severity()), f.severity().name())
+            .space(2);
         if f.file().is_some() {
             line = put_place(page, line, f).space(2);
         }
@@ -529,10 +708,19 @@ fn blocking(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     }
     match these.len().saturating_sub(NAMES) {
         0 => Ok(()),
-        more => page.wrapped(&StyledLine::new().space(2).put(DIM, Inert::new(format!("and {more} more"))), 4),
+        more => page.wrapped(
+            &StyledLine::new()
+                .space(2)
+                .put(DIM, Inert::new(format!("and {more} more"))),
+            4,
+        ),
     }
 }
 
 fn label(review: &Review) -> Inert {
-    if review.source.label.is_empty() { Inert::default() } else { Inert::new(format!(" ({})", review.source.label)) }
+    if review.source.label.is_empty() {
+        Inert::default()
+    } else {
+        Inert::new(format!(" ({})", review.source.label))
+    }
 }

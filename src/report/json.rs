@@ -48,7 +48,12 @@ pub fn report(review: &Review) -> wire::Report {
             verdict::Assessment::NeedsChanges => wire::Assessment::NeedsChanges,
         }),
         summary: summary(review),
-        findings: review.findings.iter().enumerate().map(|(i, f)| finding(i, f)).collect(),
+        findings: review
+            .findings
+            .iter()
+            .enumerate()
+            .map(|(i, f)| finding(i, f))
+            .collect(),
         notes: review
             .notes
             .iter()
@@ -59,20 +64,24 @@ pub fn report(review: &Review) -> wire::Report {
                 origin: n.origin.clone(),
             })
             .collect(),
-        design_compliance: review.models.compliance.as_ref().map(|c| wire::DesignCompliance {
-            follows_architecture: c.follows,
-            violations: c
-                .violations
-                .iter()
-                .map(|v| wire::DesignViolation {
-                    issue: v.issue.clone(),
-                    description: v.description.clone(),
-                    impact: severity(v.impact),
-                    reference: v.reference.clone(),
-                    recommendation: v.recommendation.clone(),
-                })
-                .collect(),
-        }),
+        design_compliance: review
+            .models
+            .compliance
+            .as_ref()
+            .map(|c| wire::DesignCompliance {
+                follows_architecture: c.follows,
+                violations: c
+                    .violations
+                    .iter()
+                    .map(|v| wire::DesignViolation {
+                        issue: v.issue.clone(),
+                        description: v.description.clone(),
+                        impact: severity(v.impact),
+                        reference: v.reference.clone(),
+                        recommendation: v.recommendation.clone(),
+                    })
+                    .collect(),
+            }),
         context: review.context.iter().map(context).collect(),
         missing_requirements: review
             .models
@@ -88,7 +97,10 @@ pub fn report(review: &Review) -> wire::Report {
             .models
             .opinions
             .iter()
-            .map(|o| wire::Opinion { backend: o.backend.clone(), text: o.text.clone() })
+            .map(|o| wire::Opinion {
+                backend: o.backend.clone(),
+                text: o.text.clone(),
+            })
             .collect(),
         test_results: review.tests.as_ref().map(|t| wire::TestResults {
             passed: t.outcome == TestOutcome::Passed,
@@ -101,7 +113,11 @@ pub fn report(review: &Review) -> wire::Report {
         coverage: wire::Coverage {
             files_total: c.files_total,
             files_reviewed: c.files_reviewed,
-            by_reviewer: c.by_reviewer.iter().map(|(name, share)| (name.clone(), reviewer(*share))).collect(),
+            by_reviewer: c
+                .by_reviewer
+                .iter()
+                .map(|(name, share)| (name.clone(), reviewer(*share)))
+                .collect(),
             hunks_total: c.hunks_total,
             hunks_reviewed: c.hunks_reviewed,
             cached: c.cached,
@@ -109,22 +125,34 @@ pub fn report(review: &Review) -> wire::Report {
             skipped: c
                 .skipped
                 .iter()
-                .map(|(p, why)| wire::Skipped { file: p.to_wire(), reason: why.name().to_owned() })
+                .map(|(p, why)| wire::Skipped {
+                    file: p.to_wire(),
+                    reason: why.name().to_owned(),
+                })
                 .collect(),
             failed: c
                 .failed
                 .iter()
-                .map(|(p, why)| wire::Failed { file: p.as_ref().map(RepoPath::to_wire), reason: why.clone() })
+                .map(|(p, why)| wire::Failed {
+                    file: p.as_ref().map(RepoPath::to_wire),
+                    reason: why.clone(),
+                })
                 .collect(),
         },
         usage: review.models.usage.iter().map(usage).collect(),
-        policy: wire::Policy { origin: review.policy.origin.clone(), hash: review.policy.hash.clone() },
+        policy: wire::Policy {
+            origin: review.policy.origin.clone(),
+            hash: review.policy.hash.clone(),
+        },
         duration_ms: wire::milliseconds(review.duration),
     }
 }
 
 fn reviewer(share: Share) -> wire::ReviewerCoverage {
-    wire::ReviewerCoverage { files_reviewed: share.files_reviewed, files_total: share.files_total }
+    wire::ReviewerCoverage {
+        files_reviewed: share.files_reviewed,
+        files_total: share.files_total,
+    }
 }
 
 fn test_outcome(outcome: TestOutcome) -> wire::TestOutcome {
@@ -177,8 +205,12 @@ fn summary(review: &Review) -> wire::Summary {
     };
     let reviewed = words::reviewed(review);
     let first = match (review.outcome, review.verdict) {
-        (verdict::Outcome::NothingToReview, _) if c.files_total == 0 => "No changes to review".to_owned(),
-        (verdict::Outcome::NothingToReview, _) => format!("Nothing to review: {}", words::left_out(review)),
+        (verdict::Outcome::NothingToReview, _) if c.files_total == 0 => {
+            "No changes to review".to_owned()
+        }
+        (verdict::Outcome::NothingToReview, _) => {
+            format!("Nothing to review: {}", words::left_out(review))
+        }
         (_, verdict::Verdict::Block) => match blocking {
             0 => format!("Blocked: {found}; {reviewed}"),
             n => format!("Blocked by {}: {found}; {reviewed}", plural(n, "finding")),
@@ -187,8 +219,16 @@ fn summary(review: &Review) -> wire::Summary {
         (_, verdict::Verdict::Warn) => format!("Passed with warnings: {found}; {reviewed}"),
         (_, verdict::Verdict::Pass) => format!("Passed, {found}; {reviewed}"),
     };
-    let others = [words::tests(review), words::truncated(review), words::unlisted(review), words::conventions(review)];
-    let text = std::iter::once(first).chain(others.into_iter().flatten()).collect::<Vec<_>>().join("; ");
+    let others = [
+        words::tests(review),
+        words::truncated(review),
+        words::unlisted(review),
+        words::conventions(review),
+    ];
+    let text = std::iter::once(first)
+        .chain(others.into_iter().flatten())
+        .collect::<Vec<_>>()
+        .join("; ");
     wire::Summary {
         text,
         critical,
@@ -263,9 +303,15 @@ fn finding(index: usize, f: &finding::Finding) -> wire::Finding {
             actor: w.actor.clone(),
             link: w.link.clone(),
         }),
-        disposition: f.disposition.as_ref().map_or(wire::Disposition::Pending, |d| decision(d.decision)),
+        disposition: f
+            .disposition
+            .as_ref()
+            .map_or(wire::Disposition::Pending, |d| decision(d.decision)),
         decided: f.disposition.as_ref().map(decided),
-        suppressed: f.suppressed.as_ref().map(|s| wire::Suppression { by: s.by.to_owned(), reason: s.reason.clone() }),
+        suppressed: f.suppressed.as_ref().map(|s| wire::Suppression {
+            by: s.by.to_owned(),
+            reason: s.reason.clone(),
+        }),
         references: f.references().to_vec(),
     }
 }
@@ -281,16 +327,30 @@ pub(crate) fn decision(d: finding::Decision) -> wire::Disposition {
 
 fn decided(d: &finding::Disposition) -> wire::Decided {
     let expires = d.expires.map(|date| date.to_string());
-    wire::Decided { reason: d.reason.clone(), owner: d.owner.clone(), expires }
+    wire::Decided {
+        reason: d.reason.clone(),
+        owner: d.owner.clone(),
+        expires,
+    }
 }
 
 fn reproduction(r: &finding::Reproduction) -> wire::ReproductionTest {
-    let files = r.files.iter().map(|(path, text)| wire::TestFile { path: path.clone(), text: text.clone() });
-    wire::ReproductionTest { command: r.command.clone(), files: files.collect() }
+    let files = r.files.iter().map(|(path, text)| wire::TestFile {
+        path: path.clone(),
+        text: text.clone(),
+    });
+    wire::ReproductionTest {
+        command: r.command.clone(),
+        files: files.collect(),
+    }
 }
 
 fn also(a: &finding::Also) -> wire::Also {
-    wire::Also { file: a.file.to_wire(), line: a.line.get(), quote: a.quote.clone() }
+    wire::Also {
+        file: a.file.to_wire(),
+        line: a.line.get(),
+        quote: a.quote.clone(),
+    }
 }
 
 fn flow_step(s: &finding::FlowStep) -> wire::FlowStep {
@@ -299,7 +359,11 @@ fn flow_step(s: &finding::FlowStep) -> wire::FlowStep {
         finding::FlowRole::Through => wire::FlowRole::Through,
         finding::FlowRole::Sink => wire::FlowRole::Sink,
     };
-    wire::FlowStep { role, line: s.line.get(), quote: s.quote.clone() }
+    wire::FlowStep {
+        role,
+        line: s.line.get(),
+        quote: s.quote.clone(),
+    }
 }
 
 fn severity(s: finding::Severity) -> wire::Severity {

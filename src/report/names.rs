@@ -18,8 +18,11 @@ pub(crate) struct SecretNames {
 impl SecretNames {
     /// Finds the secrets in the file names of a review.
     pub(crate) fn of(review: &Review) -> Self {
-        // Independent of the policy: names are compared between rounds, and the policy can change between two rounds.
-        let Ok(rules) = RuleSet::new(&RulesPolicy::default(), &[]) else { return Self::default() };
+        // Independent of the policy: names are compared between rounds, and the policy can change
+        // between two rounds.
+        let Ok(rules) = RuleSet::new(&RulesPolicy::default(), &[]) else {
+            return Self::default();
+        };
         let mut out = Self::default();
         for path in paths(review) {
             for secret in rules.secrets(path.as_bytes()) {
@@ -27,7 +30,8 @@ impl SecretNames {
             }
         }
         // The longest first, because one secret can be part of another.
-        out.replaced.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
+        out.replaced
+            .sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
         out.replaced.dedup();
         out
     }
@@ -38,7 +42,9 @@ impl SecretNames {
         let (mut address, mut page) = (Vec::new(), Vec::new());
         for b in secret {
             match b {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => address.push(*b),
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => {
+                    address.push(*b)
+                }
                 b => address.extend(format!("%{b:02X}").bytes()),
             }
             match b {
@@ -102,7 +108,13 @@ fn replaced(text: &[u8], secret: &[u8], mask: &[u8]) -> Vec<u8> {
 fn paths(review: &Review) -> BTreeSet<&RepoPath> {
     let coverage = &review.coverage;
     let mut out: BTreeSet<&RepoPath> = review.findings.iter().filter_map(Finding::file).collect();
-    out.extend(review.findings.iter().flat_map(Finding::evidence).filter_map(read));
+    out.extend(
+        review
+            .findings
+            .iter()
+            .flat_map(Finding::evidence)
+            .filter_map(read),
+    );
     out.extend(review.notes.iter().filter_map(|n| n.file.as_ref()));
     out.extend(review.first_change.iter().map(|l| &l.file));
     out.extend(coverage.skipped.iter().map(|(path, _)| path));

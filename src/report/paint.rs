@@ -1,7 +1,8 @@
-//! Syntax colours of code: comments and strings by the lexer of the rules, keywords and numbers by their form.
+//! Syntax colours of code: comments and strings by the lexer of the rules, keywords and numbers by
+//! their form.
 //!
-//! Reports and triage show parts of a file, so the text before a hunk is unknown: a hunk that starts inside of a
-//! comment or a string is coloured as if it started in code.
+//! Reports and triage show parts of a file, so the text before a hunk is unknown: a hunk that
+//! starts inside of a comment or a string is coloured as if it started in code.
 
 use crate::rules::{self, Place};
 use std::ops::Range;
@@ -55,10 +56,14 @@ impl Keywords {
             "shell" | "make" => SHELL,
             "sql" => SQL,
             "json" | "yaml" | "toml" | "terraform" => DATA,
-            "html" | "xml" | "markdown" | "text" | "css" | "ini" | "env" | "properties" | "dockerfile" | "nginx" => "",
+            "html" | "xml" | "markdown" | "text" | "css" | "ini" | "env" | "properties"
+            | "dockerfile" | "nginx" => "",
             _ => C_LIKE,
         };
-        Self { words: words.split_ascii_whitespace().collect(), ignores_case: language == "sql" }
+        Self {
+            words: words.split_ascii_whitespace().collect(),
+            ignores_case: language == "sql",
+        }
     }
 
     fn has(&self, word: &[u8]) -> bool {
@@ -77,7 +82,12 @@ pub fn lines<'l>(path: &[u8], lines: impl Iterator<Item = &'l [u8]>) -> Vec<Vec<
         text.push(b'\n');
     }
     let mut out = vec![Vec::new(); starts.len()];
-    let Some(language) = rules::languages_of(path).next().filter(|_| text.len() <= LONGEST) else { return out };
+    let Some(language) = rules::languages_of(path)
+        .next()
+        .filter(|_| text.len() <= LONGEST)
+    else {
+        return out;
+    };
     for part in parts(path, &text, &Keywords::of(language)) {
         spread(&part, &starts, &text, &mut out);
     }
@@ -91,7 +101,11 @@ fn parts(path: &[u8], text: &[u8], keywords: &Keywords) -> Vec<Painted> {
     for (range, place) in rules::outline(path, text) {
         words(text, at..range.start, keywords, &mut out);
         at = range.end;
-        let kind = if place == Place::Comment { SyntaxKind::Comment } else { SyntaxKind::String };
+        let kind = if place == Place::Comment {
+            SyntaxKind::Comment
+        } else {
+            SyntaxKind::String
+        };
         out.push(Painted { range, kind });
     }
     words(text, at..text.len(), keywords, &mut out);
@@ -102,14 +116,20 @@ fn parts(path: &[u8], text: &[u8], keywords: &Keywords) -> Vec<Painted> {
 fn words(text: &[u8], code: Range<usize>, keywords: &Keywords, out: &mut Vec<Painted>) {
     let mut at = code.start;
     while at < code.end {
-        let length = text[at..code.end].iter().take_while(|b| is_of_word(**b)).count();
+        let length = text[at..code.end]
+            .iter()
+            .take_while(|b| is_of_word(**b))
+            .count();
         let word = &text[at..at + length];
         let kind = match word.first() {
             None => None,
             Some(first) if first.is_ascii_digit() => Some(SyntaxKind::Number),
             Some(_) => keywords.has(word).then_some(SyntaxKind::Keyword),
         };
-        out.extend(kind.map(|kind| Painted { range: at..at + length, kind }));
+        out.extend(kind.map(|kind| Painted {
+            range: at..at + length,
+            kind,
+        }));
         at += length.max(1);
     }
 }
@@ -121,15 +141,21 @@ fn is_of_word(b: u8) -> bool {
 
 /// Splits a part at line ends.
 fn spread(part: &Painted, starts: &[usize], text: &[u8], out: &mut [Vec<Painted>]) {
-    let first = starts.partition_point(|s| *s <= part.range.start).saturating_sub(1);
+    let first = starts
+        .partition_point(|s| *s <= part.range.start)
+        .saturating_sub(1);
     for (line, start) in starts.iter().enumerate().skip(first) {
         if *start >= part.range.end {
             break;
         }
         let end = starts.get(line + 1).copied().unwrap_or(text.len()) - 1;
-        let range = part.range.start.max(*start) - start..part.range.end.min(end).saturating_sub(*start);
+        let range =
+            part.range.start.max(*start) - start..part.range.end.min(end).saturating_sub(*start);
         if range.start < range.end {
-            out[line].push(Painted { range, kind: part.kind });
+            out[line].push(Painted {
+                range,
+                kind: part.kind,
+            });
         }
     }
 }
@@ -141,7 +167,14 @@ mod tests {
     fn shown(path: &str, text: &str) -> Vec<Vec<(String, SyntaxKind)>> {
         let painted = lines(path.as_bytes(), text.split('\n').map(str::as_bytes));
         let lines = text.split('\n').zip(painted);
-        lines.map(|(line, parts)| parts.into_iter().map(|p| (line[p.range].to_owned(), p.kind)).collect()).collect()
+        lines
+            .map(|(line, parts)| {
+                parts
+                    .into_iter()
+                    .map(|p| (line[p.range].to_owned(), p.kind))
+                    .collect()
+            })
+            .collect()
     }
 
     fn part(text: &str, kind: SyntaxKind) -> (String, SyntaxKind) {
@@ -167,21 +200,49 @@ mod tests {
             [
                 vec![part("/* one", SyntaxKind::Comment)],
                 vec![],
-                vec![part("two */", SyntaxKind::Comment), part("if", SyntaxKind::Keyword)]
+                vec![
+                    part("two */", SyntaxKind::Comment),
+                    part("if", SyntaxKind::Keyword)
+                ]
             ]
         );
-        assert_eq!(shown("a.sql", "Select 1")[0], [part("Select", SyntaxKind::Keyword), part("1", SyntaxKind::Number)]);
+        assert_eq!(
+            shown("a.sql", "Select 1")[0],
+            [
+                part("Select", SyntaxKind::Keyword),
+                part("1", SyntaxKind::Number)
+            ]
+        );
         assert_eq!(shown("a.unknown", "if 'a' # 1"), [vec![]]);
     }
 
     #[test]
     fn no_part_reaches_beyond_its_line_and_none_overlaps_another() {
-        let texts = ["\"\"\"a\nb", "'''\n\n'''x", "`${a}\n", "<<EOF\nif\nEOF\n", "/*\n", "ä 'ö' 1ü\n\n\"", ""];
-        for path in ["a.py", "a.rs", "a.js", "a.php", "a.sh", "a.yml", "a.h", "a.html"] {
+        let texts = [
+            "\"\"\"a\nb",
+            "'''\n\n'''x",
+            "`${a}\n",
+            "<<EOF\nif\nEOF\n",
+            "/*\n",
+            "ä 'ö' 1ü\n\n\"",
+            "",
+        ];
+        for path in [
+            "a.py", "a.rs", "a.js", "a.php", "a.sh", "a.yml", "a.h", "a.html",
+        ] {
             for text in texts {
-                for (line, parts) in text.split('\n').zip(lines(path.as_bytes(), text.split('\n').map(str::as_bytes))) {
-                    assert!(parts.is_sorted_by(|a, b| a.range.end <= b.range.start), "{path}: {text:?} {parts:?}");
-                    assert!(parts.iter().all(|p| p.range.end <= line.len()), "{path}: {text:?} {parts:?}");
+                for (line, parts) in text
+                    .split('\n')
+                    .zip(lines(path.as_bytes(), text.split('\n').map(str::as_bytes)))
+                {
+                    assert!(
+                        parts.is_sorted_by(|a, b| a.range.end <= b.range.start),
+                        "{path}: {text:?} {parts:?}"
+                    );
+                    assert!(
+                        parts.iter().all(|p| p.range.end <= line.len()),
+                        "{path}: {text:?} {parts:?}"
+                    );
                 }
             }
         }

@@ -1,7 +1,8 @@
 //! Reviewdog's Diagnostic Format, as JSON (`rdjson`): for its reporters.
 //!
-//! It follows `proto/rdf/reviewdog.proto` of reviewdog: lines and columns from 1, columns in bytes, the end excluded. A
-//! range without columns includes its last line. A message is Markdown, which reviewdog posts unchanged.
+//! It follows `proto/rdf/reviewdog.proto` of reviewdog: lines and columns from 1, columns in bytes,
+//! the end excluded. A range without columns includes its last line. A message is Markdown, which
+//! reviewdog posts unchanged.
 
 use super::markdown::{added, item};
 use super::words::{self, Level, TextPart, applicable, parts, placed, somewhere};
@@ -25,20 +26,38 @@ fn result(review: &Review) -> Value {
     let fallback = somewhere(review);
     let counting = review.findings.iter().filter(|f| f.counts());
     let whole = of_the_whole(review);
-    let worst = counting.clone().map(Level::of).chain(whole.iter().map(|(level, ..)| *level)).min();
+    let worst = counting
+        .clone()
+        .map(Level::of)
+        .chain(whole.iter().map(|(level, ..)| *level))
+        .min();
     let mut diagnostics = Vec::new();
     if !review.coverage.is_complete() {
         let failed = review.coverage.failed.iter().find_map(|(p, _)| p.clone());
-        let at = failed.map(|file| Location { file, lines: None }).or_else(|| fallback.clone());
-        diagnostics.push(diagnostic(&unreviewed(review), at.as_ref(), Level::Error, "incomplete-review"));
+        let at = failed
+            .map(|file| Location { file, lines: None })
+            .or_else(|| fallback.clone());
+        diagnostics.push(diagnostic(
+            &unreviewed(review),
+            at.as_ref(),
+            Level::Error,
+            "incomplete-review",
+        ));
     }
     let at = fallback.as_ref();
-    diagnostics.extend(whole.iter().map(|(level, code, text)| diagnostic(&item(text), at, *level, code)));
+    diagnostics.extend(
+        whole
+            .iter()
+            .map(|(level, code, text)| diagnostic(&item(text), at, *level, code)),
+    );
     let unlisted = words::unlisted(review).map(|text| prose(&text));
-    diagnostics.extend(unlisted.map(|text| diagnostic(&text, at, Level::Notice, "findings-not-listed")));
+    diagnostics
+        .extend(unlisted.map(|text| diagnostic(&text, at, Level::Notice, "findings-not-listed")));
     diagnostics.extend(counting.map(|f| finding(f, review, at)));
     let incomplete = (!review.coverage.is_complete()).then_some(Level::Error);
-    let home = [env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY")].into_iter().find(|u| !u.is_empty());
+    let home = [env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY")]
+        .into_iter()
+        .find(|u| !u.is_empty());
     let mut source = Map::from_iter([("name".to_owned(), json!(crate::NAME))]);
     source.extend(home.map(|url| ("url".to_owned(), json!(url))));
     json!({
@@ -50,7 +69,11 @@ fn result(review: &Review) -> Value {
 
 /// Returns remarks on the whole review: failed tests, and a limit that truncated it.
 fn of_the_whole(review: &Review) -> Vec<(Level, &'static str, String)> {
-    let level = if words::tests_block(review) { Level::Error } else { Level::Warning };
+    let level = if words::tests_block(review) {
+        Level::Error
+    } else {
+        Level::Warning
+    };
     let tests = words::failed_tests(review, NAMES).map(|text| (level, "tests-failed", text));
     let cut = words::truncated(review).map(|text| (Level::Warning, "review-cut-short", text));
     tests.into_iter().chain(cut).collect()
@@ -61,8 +84,12 @@ fn unreviewed(review: &Review) -> String {
     let failed = &review.coverage.failed;
     let mut out = "The review is incomplete.\n".to_owned();
     for (path, reason) in failed.iter().take(NAMES) {
-        let path = path.as_ref().map(|p| code(clipped(Inert::new(p.as_bytes()).as_str(), PATH).as_bytes()) + ": ");
-        let reason = Some(item(reason)).filter(|r| !r.is_empty()).unwrap_or_else(|| "unknown reason".to_owned());
+        let path = path
+            .as_ref()
+            .map(|p| code(clipped(Inert::new(p.as_bytes()).as_str(), PATH).as_bytes()) + ": ");
+        let reason = Some(item(reason))
+            .filter(|r| !r.is_empty())
+            .unwrap_or_else(|| "unknown reason".to_owned());
         out.push_str(&format!("\n- {}{reason}", path.unwrap_or_default()));
     }
     if failed.len() > NAMES {
@@ -80,19 +107,36 @@ fn said(f: &Finding, review: &Review) -> String {
         TextPart::Code(code) => format!("Replace with:\n\n{}", added(&code).trim_end()),
     });
     let all: Vec<_> = paragraphs.filter(|p| !p.trim().is_empty()).collect();
-    if all.is_empty() { rule(f.rule_id()) } else { all.join("\n\n") }
+    if all.is_empty() {
+        rule(f.rule_id())
+    } else {
+        all.join("\n\n")
+    }
 }
 
-/// Returns a rule's name, escaped for the text of a link: reviewdog writes it in front of the message.
+/// Returns a rule's name, escaped for the text of a link: reviewdog writes it in front of the
+/// message.
 fn rule(id: &str) -> String {
     let is_name = id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    if is_name { id.to_owned() } else { markdown(&id.split_whitespace().collect::<Vec<_>>().join(" ")) }
+    if is_name {
+        id.to_owned()
+    } else {
+        markdown(&id.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
 }
 
-fn diagnostic(markdown: &str, at: Option<&Location>, level: Level, code: &str) -> Map<String, Value> {
+fn diagnostic(
+    markdown: &str,
+    at: Option<&Location>,
+    level: Level,
+    code: &str,
+) -> Map<String, Value> {
     let mut d = Map::from_iter([("message".to_owned(), json!(markdown))]);
     d.extend(at.map(|at| ("location".to_owned(), location(at))));
-    d.extend([("severity".to_owned(), json!(severity(level))), ("code".to_owned(), json!({ "value": rule(code) }))]);
+    d.extend([
+        ("severity".to_owned(), json!(severity(level))),
+        ("code".to_owned(), json!({ "value": rule(code) })),
+    ]);
     d
 }
 
@@ -102,20 +146,40 @@ fn finding(f: &Finding, review: &Review, fallback: Option<&Location>) -> Map<Str
     let mut d = diagnostic(&said(f, review), at, Level::of(f), f.rule_id());
     // Reviewdog puts the address between the parentheses of a Markdown link.
     let mut addresses = f.references().iter().filter(|r| r.starts_with("https://"));
-    let url = addresses.find(|r| r.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~:/?#&+,;=%".contains(&b)));
+    let url = addresses.find(|r| {
+        r.bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-._~:/?#&+,;=%".contains(&b))
+    });
     if let Some(url) = url {
-        d.insert("code".to_owned(), json!({ "value": rule(f.rule_id()), "url": url }));
+        d.insert(
+            "code".to_owned(),
+            json!({ "value": rule(f.rule_id()), "url": url }),
+        );
     }
     if let (Some(code), Some(lines)) = (applicable(f), own.as_ref().and_then(|l| l.lines)) {
-        let whole = LineSpan { columns: None, ..lines };
-        d.insert("suggestions".to_owned(), json!([{ "range": range(whole), "text": code }]));
+        let whole = LineSpan {
+            columns: None,
+            ..lines
+        };
+        d.insert(
+            "suggestions".to_owned(),
+            json!([{ "range": range(whole), "text": code }]),
+        );
     }
     let place = at.map(|at| {
-        let line = at.lines.map(|l| format!(":{}", l.first)).unwrap_or_default();
+        let line = at
+            .lines
+            .map(|l| format!(":{}", l.first))
+            .unwrap_or_default();
         format!("{}{line}: ", Inert::new(at.file.as_bytes()))
     });
     let title = untrusted::plain(&untrusted::clipped(f.title(), 400)).replace('\n', " ");
-    let line = format!("{}{}: {title} [{}]", place.unwrap_or_default(), f.severity(), Inert::new(f.rule_id()));
+    let line = format!(
+        "{}{}: {title} [{}]",
+        place.unwrap_or_default(),
+        f.severity(),
+        Inert::new(f.rule_id())
+    );
     d.insert("original_output".to_owned(), json!(line));
     d
 }
@@ -130,7 +194,10 @@ fn location(at: &Location) -> Value {
 
 fn range(lines: LineSpan) -> Value {
     let (first, last) = (lines.first.get(), lines.last.get());
-    match lines.columns.filter(|(start, end)| first == last && start < end) {
+    match lines
+        .columns
+        .filter(|(start, end)| first == last && start < end)
+    {
         Some((start, end)) => {
             json!({ "start": { "line": first, "column": start + 1 }, "end": { "line": last, "column": end + 1 } })
         }

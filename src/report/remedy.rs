@@ -1,4 +1,5 @@
-//! How a person dismisses one finding: with a comment in the code, or with a waiver on the command line.
+//! How a person dismisses one finding: with a comment in the code, or with a waiver on the command
+//! line.
 
 use crate::finding::Finding;
 use crate::rules;
@@ -6,8 +7,9 @@ use crate::rules;
 /// Masked bytes in a quote, which mean that the line has a secret.
 const MASKED: &str = "****";
 
-/// Returns the comment that suppresses a finding, ready to be pasted above its line. `None` if no comment can: the
-/// finding has no line, is in an earlier commit, shows a secret, or is in a file without a known comment syntax.
+/// Returns the comment that suppresses a finding, ready to be pasted above its line. `None` if no
+/// comment can: the finding has no line, is in an earlier commit, shows a secret, or is in a file
+/// without a known comment syntax.
 pub(super) fn comment(f: &Finding) -> Option<String> {
     // Suppressing a secret would hide it from the report and leave it readable in the repository.
     if f.lines().is_none() || f.commit.is_some() || f.quote().contains(MASKED) {
@@ -28,7 +30,13 @@ mod tests {
     use crate::report::sample::{Sketch, sketch};
 
     fn on_line(path: &str, line: &str) -> Sketch {
-        sketch("x", Severity::Major, Category::Bug, "t", "m").code(path, 1, 1, "", &[format!("+{line}").as_bytes()])
+        sketch("x", Severity::Major, Category::Bug, "t", "m").code(
+            path,
+            1,
+            1,
+            "",
+            &[format!("+{line}").as_bytes()],
+        )
     }
 
     #[test]
@@ -36,12 +44,22 @@ mod tests {
         for (path, expected) in [
             ("a.py", Some("# claude-reviewer: ignore[sample-x] reason")),
             ("a.ts", Some("// claude-reviewer: ignore[sample-x] reason")),
-            ("a.md", Some("<!-- claude-reviewer: ignore[sample-x] reason -->")),
-            ("a.css", Some("/* claude-reviewer: ignore[sample-x] reason */")),
+            (
+                "a.md",
+                Some("<!-- claude-reviewer: ignore[sample-x] reason -->"),
+            ),
+            (
+                "a.css",
+                Some("/* claude-reviewer: ignore[sample-x] reason */"),
+            ),
             ("a.json", None),
             ("a.bin", None),
         ] {
-            assert_eq!(comment(&on_line(path, "x").done()).as_deref(), expected, "{path}");
+            assert_eq!(
+                comment(&on_line(path, "x").done()).as_deref(),
+                expected,
+                "{path}"
+            );
         }
     }
 
@@ -52,9 +70,12 @@ mod tests {
             assert_eq!(comment(&on_line("a.py", "x").rule(id).done()), None, "{id}");
         }
         let masked = on_line("a.py", "key = 'AKIA************'").done();
-        let whole_file = sketch("x", Severity::Major, Category::Bug, "t", "m").file("a.py").done();
+        let whole_file = sketch("x", Severity::Major, Category::Bug, "t", "m")
+            .file("a.py")
+            .done();
         let mut earlier = on_line("a.py", "x").done();
-        earlier.commit = crate::diff::ObjectId::from_hex("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d");
+        earlier.commit =
+            crate::diff::ObjectId::from_hex("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d");
         for f in [masked, whole_file, earlier] {
             assert_eq!(comment(&f), None);
             assert_eq!(waiver(&f), format!("--waive {}=REASON", f.fingerprint()));

@@ -3,13 +3,15 @@
 mod change;
 
 use crate::ai::ask::Spent;
-use crate::ai::{BackendUsage, Compliance, DesignViolation, Dropped, Models, Opinion, UnmetRequirement};
+use crate::ai::{
+    BackendUsage, Compliance, DesignViolation, Dropped, Models, Opinion, UnmetRequirement,
+};
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Also, Category, Confidence, Decision, Disposition, Draft, Finding, FlowRole, FlowStep, Frame, FrameLine, LineSpan,
-    Location, Severity, Suppression, Waiver, arrange,
+    Also, Category, Confidence, Decision, Disposition, Draft, Finding, FlowRole, FlowStep, Frame,
+    FrameLine, LineSpan, Location, Severity, Suppression, Waiver, arrange,
 };
 use crate::review::{Note, PolicyInfo, Review, SourceInfo, SourceKind, Stat, TestResults};
 use crate::verdict::{Coverage, Outcome, Share, Skip, TestOutcome, Verdict};
@@ -24,7 +26,13 @@ pub(crate) struct Sketch {
 }
 
 /// Starts a finding.
-pub(crate) fn sketch(rule: &str, severity: Severity, category: Category, title: &str, message: &str) -> Sketch {
+pub(crate) fn sketch(
+    rule: &str,
+    severity: Severity,
+    category: Category,
+    title: &str,
+    message: &str,
+) -> Sketch {
     let draft = Draft {
         // IDs that no rule has, so that the catalogue can change.
         rule_id: format!("sample-{rule}"),
@@ -43,7 +51,11 @@ pub(crate) fn sketch(rule: &str, severity: Severity, category: Category, title: 
         flow: Vec::new(),
         references: Vec::new(),
     };
-    Sketch { draft, confidence: Confidence::High, frame: None }
+    Sketch {
+        draft,
+        confidence: Confidence::High,
+        frame: None,
+    }
 }
 
 impl Sketch {
@@ -55,24 +67,50 @@ impl Sketch {
 
     /// Places the finding on a whole file.
     pub(crate) fn file(mut self, path: impl Into<Vec<u8>>) -> Self {
-        self.draft.location = Some(Location { file: RepoPath::new(path), lines: None });
+        self.draft.location = Some(Location {
+            file: RepoPath::new(path),
+            lines: None,
+        });
         self
     }
 
-    /// Places the finding on lines of a file. `lines` start with `+` or a space, as in a diff; `mark` is the text
-    /// that the carets mark in line `at`.
-    pub(crate) fn code(mut self, path: impl Into<Vec<u8>>, first: u32, at: u32, mark: &str, lines: &[&[u8]]) -> Self {
+    /// Places the finding on lines of a file. `lines` start with `+` or a space, as in a diff;
+    /// `mark` is the text that the carets mark in line `at`.
+    pub(crate) fn code(
+        mut self,
+        path: impl Into<Vec<u8>>,
+        first: u32,
+        at: u32,
+        mark: &str,
+        lines: &[&[u8]],
+    ) -> Self {
         let line = &lines[(at - first) as usize][1..];
         let columns = memchr::memmem::find(line, mark.as_bytes())
             .filter(|_| !mark.is_empty())
             .map(|start| (start as u32, (start + mark.len()) as u32));
         let no = LineNo::new(at).unwrap();
-        let span = LineSpan { first: no, last: no, columns };
-        self.draft.location = Some(Location { file: RepoPath::new(path), lines: Some(span) });
+        let span = LineSpan {
+            first: no,
+            last: no,
+            columns,
+        };
+        self.draft.location = Some(Location {
+            file: RepoPath::new(path),
+            lines: Some(span),
+        });
         self.draft.quote = String::from_utf8_lossy(line).trim().to_owned();
-        let lines =
-            lines.iter().map(|l| FrameLine { text: l[1..].to_vec(), skipped: 0, added: l[0] == b'+' }).collect();
-        self.frame = Some(Frame { first: LineNo::new(first).unwrap(), lines });
+        let lines = lines
+            .iter()
+            .map(|l| FrameLine {
+                text: l[1..].to_vec(),
+                skipped: 0,
+                added: l[0] == b'+',
+            })
+            .collect();
+        self.frame = Some(Frame {
+            first: LineNo::new(first).unwrap(),
+            lines,
+        });
         self
     }
 
@@ -89,8 +127,12 @@ impl Sketch {
         for l in self.frame.iter_mut().flat_map(|f| &mut f.lines) {
             l.skipped = bytes;
         }
-        if let Some((start, end)) =
-            self.draft.location.as_mut().and_then(|l| l.lines.as_mut()).and_then(|s| s.columns.as_mut())
+        if let Some((start, end)) = self
+            .draft
+            .location
+            .as_mut()
+            .and_then(|l| l.lines.as_mut())
+            .and_then(|s| s.columns.as_mut())
         {
             *start += bytes;
             *end += bytes;
@@ -101,13 +143,21 @@ impl Sketch {
     /// Adds another line that the finding involves.
     pub(crate) fn also(mut self, path: &str, line: u32, quote: &str) -> Self {
         let line = LineNo::new(line).unwrap();
-        self.draft.also.push(Also { file: RepoPath::from(path), line, quote: quote.to_owned() });
+        self.draft.also.push(Also {
+            file: RepoPath::from(path),
+            line,
+            quote: quote.to_owned(),
+        });
         self
     }
 
     /// Adds a step of the path of a value.
     pub(crate) fn step(mut self, role: FlowRole, line: u32, quote: &str) -> Self {
-        self.draft.flow.push(FlowStep { line: LineNo::new(line).unwrap(), role, quote: quote.to_owned() });
+        self.draft.flow.push(FlowStep {
+            line: LineNo::new(line).unwrap(),
+            role,
+            quote: quote.to_owned(),
+        });
         self
     }
 
@@ -139,7 +189,11 @@ impl Sketch {
 pub(crate) fn empty() -> Review {
     Review {
         decisions: Default::default(),
-        source: SourceInfo { kind: SourceKind::Staged, label: "staged changes".to_owned(), ..SourceInfo::default() },
+        source: SourceInfo {
+            kind: SourceKind::Staged,
+            label: "staged changes".to_owned(),
+            ..SourceInfo::default()
+        },
         outcome: Outcome::NothingToReview,
         verdict: Verdict::Pass,
         exit: ExitStatus::Pass,
@@ -149,7 +203,10 @@ pub(crate) fn empty() -> Review {
         coverage: Coverage::default(),
         stat: Stat::default(),
         first_change: None,
-        policy: PolicyInfo { origin: "default".to_owned(), hash: "0123456789abcdef".to_owned() },
+        policy: PolicyInfo {
+            origin: "default".to_owned(),
+            hash: "0123456789abcdef".to_owned(),
+        },
         rules_hash: "fedcba9876543210".to_owned(),
         rules_only: true,
         models: Models::default(),
@@ -189,7 +246,10 @@ pub(crate) fn incomplete(exit: ExitStatus) -> Review {
     review.verdict = Verdict::Incomplete;
     review.exit = exit;
     review.coverage.files_reviewed = 2;
-    review.coverage.failed = vec![(Some(RepoPath::from("data/dump.sql")), "the object is damaged".to_owned())];
+    review.coverage.failed = vec![(
+        Some(RepoPath::from("data/dump.sql")),
+        "the object is damaged".to_owned(),
+    )];
     review
 }
 
@@ -214,7 +274,11 @@ fn debugger() -> Finding {
         7,
         8,
         "debugger",
-        &[b" export function total(cart: Cart) {", b"+  debugger;", b"   return sum(cart);"],
+        &[
+            b" export function total(cart: Cart) {",
+            b"+  debugger;",
+            b"   return sum(cart);",
+        ],
     )
     .suggest("Remove the statement.")
     .done()
@@ -274,7 +338,13 @@ pub(crate) fn full() -> Review {
             "eval of a variable",
             "Runs the fragment of the URL as code.",
         )
-        .code("dist/app.min.js", 1, 1, "eval(location.hash)", &[long.as_bytes()])
+        .code(
+            "dist/app.min.js",
+            1,
+            1,
+            "eval(location.hash)",
+            &[long.as_bytes()],
+        )
         .skipped(4_000)
         .cwe(95)
         .done(),
@@ -320,7 +390,11 @@ pub(crate) fn full() -> Review {
         )
         .step(FlowRole::Source, 36, "r.URL.Query().Get(\"dir\")")
         .step(FlowRole::Through, 41, "dir")
-        .step(FlowRole::Sink, 42, "exec.Command(\"sh\", \"-c\", \"ls \"+dir)")
+        .step(
+            FlowRole::Sink,
+            42,
+            "exec.Command(\"sh\", \"-c\", \"ls \"+dir)",
+        )
         .also("cmd/serve/route.go", 7, "go list(r.URL.Path)")
         .cwe(78)
         .done(),
@@ -385,11 +459,19 @@ pub(crate) fn full() -> Review {
             .done(),
         );
     }
-    let mut suppressed =
-        sketch("weak-hash", Severity::Minor, Category::Security, "MD5 digest", "MD5 collisions can be constructed.")
-            .code("src/etag.rs", 5, 5, "md5", &[b"+let tag = md5(body);"])
-            .done();
-    suppressed.suppressed = Some(Suppression { by: "inline", reason: "an ETag is not a secret".to_owned() });
+    let mut suppressed = sketch(
+        "weak-hash",
+        Severity::Minor,
+        Category::Security,
+        "MD5 digest",
+        "MD5 collisions can be constructed.",
+    )
+    .code("src/etag.rs", 5, 5, "md5", &[b"+let tag = md5(body);"])
+    .done();
+    suppressed.suppressed = Some(Suppression {
+        by: "inline",
+        reason: "an ETag is not a secret".to_owned(),
+    });
     findings.push(suppressed);
     let mut deferred = sketch(
         "weak-digest",
@@ -414,10 +496,20 @@ pub(crate) fn full() -> Review {
         "Certificate verification disabled",
         "Anyone on the network path can impersonate the server.",
     )
-    .code("tests/probe.py", 9, 9, "verify=False", &[b"+requests.get(url, verify=False)"])
+    .code(
+        "tests/probe.py",
+        9,
+        9,
+        "verify=False",
+        &[b"+requests.get(url, verify=False)"],
+    )
     .cwe(295)
     .done();
-    waived.waived = Some(Waiver { reason: "loopback only, INC-7".to_owned(), actor: "a.thor".to_owned(), link: None });
+    waived.waived = Some(Waiver {
+        reason: "loopback only, INC-7".to_owned(),
+        actor: "a.thor".to_owned(),
+        link: None,
+    });
     findings.push(waived);
     let mut old = sketch(
         "generic-password",
@@ -461,7 +553,8 @@ pub(crate) fn full() -> Review {
             Note {
                 file: Some(RepoPath::from("src/etag.rs")),
                 line: LineNo::new(5),
-                text: "the suppression was added by this change and would not count in gate mode".to_owned(),
+                text: "the suppression was added by this change and would not count in gate mode"
+                    .to_owned(),
                 origin: "rules".to_owned(),
             },
         ],
@@ -471,8 +564,20 @@ pub(crate) fn full() -> Review {
             files_total: 14,
             files_reviewed: 11,
             by_reviewer: BTreeMap::from([
-                ("local".to_owned(), Share { files_reviewed: 11, files_total: 12 }),
-                ("rules".to_owned(), Share { files_reviewed: 11, files_total: 14 }),
+                (
+                    "local".to_owned(),
+                    Share {
+                        files_reviewed: 11,
+                        files_total: 12,
+                    },
+                ),
+                (
+                    "rules".to_owned(),
+                    Share {
+                        files_reviewed: 11,
+                        files_total: 14,
+                    },
+                ),
             ]),
             hunks_total: 20,
             hunks_reviewed: 18,
@@ -483,16 +588,26 @@ pub(crate) fn full() -> Review {
                 (RepoPath::from("vendor/b.js"), Skip::Ignored),
             ],
             failed: vec![
-                (Some(RepoPath::from("data/dump.sql")), "the object is damaged: bad header\u{1b}[31m".to_owned()),
+                (
+                    Some(RepoPath::from("data/dump.sql")),
+                    "the object is damaged: bad header\u{1b}[31m".to_owned(),
+                ),
                 (None, "backend claude did not answer".to_owned()),
             ],
         },
         stat: Stat::default(),
         first_change: Some(Location {
             file: RepoPath::from("cmd/serve/main.go"),
-            lines: LineNo::new(42).map(|n| LineSpan { first: n, last: n, columns: None }),
+            lines: LineNo::new(42).map(|n| LineSpan {
+                first: n,
+                last: n,
+                columns: None,
+            }),
         }),
-        policy: PolicyInfo { origin: "base@001122334455".to_owned(), hash: "0123456789abcdef".to_owned() },
+        policy: PolicyInfo {
+            origin: "base@001122334455".to_owned(),
+            hash: "0123456789abcdef".to_owned(),
+        },
         rules_hash: "fedcba9876543210".to_owned(),
         rules_only: false,
         models: models(),

@@ -1,11 +1,11 @@
 //! The SARIF 2.1.0 report, for code scanning. The only user of `serde_sarif`.
 //!
-//! It follows the OASIS standard and the requirements of GitHub: every result has a position and a stable fingerprint,
-//! every rule has a help text, and there are at most [`MAX_RESULTS`] results.
+//! It follows the OASIS standard and the requirements of GitHub: every result has a position and a
+//! stable fingerprint, every rule has a help text, and there are at most [`MAX_RESULTS`] results.
 //!
-//! Waived and suppressed findings are not results: GitHub does not read `suppressions` and would open an alert, which
-//! can fail a change that the gate passed. They are counted in the run's properties and listed in its notifications,
-//! with the reason and the person.
+//! Waived and suppressed findings are not results: GitHub does not read `suppressions` and would
+//! open an alert, which can fail a change that the gate passed. They are counted in the run's
+//! properties and listed in its notifications, with the reason and the person.
 
 mod rule;
 
@@ -20,12 +20,14 @@ use serde_sarif::sarif;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-/// Results that GitHub keeps of a run, by its documentation of SARIF limits. The worst ones are listed.
+/// Results that GitHub keeps of a run, by its documentation of SARIF limits. The worst ones are
+/// listed.
 const MAX_RESULTS: usize = 5_000;
-/// Results with a replacement, at most: each takes about 500 bytes, and readers such as the SARIF multitool skip
-/// files of more than 10 MB.
+/// Results with a replacement, at most: each takes about 500 bytes, and readers such as the SARIF
+/// multitool skip files of more than 10 MB.
 const MAX_FIXES: usize = 1_000;
-/// Notifications of one run, at most: the list of files that were not reviewed can be as long as the change.
+/// Notifications of one run, at most: the list of files that were not reviewed can be as long as
+/// the change.
 const MAX_NOTIFICATIONS: usize = 1_000;
 
 /// Failed tests that a notification lists, at most.
@@ -40,7 +42,10 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn log(review: &Review) -> sarif::Sarif {
-    let mut log = sarif::Sarif::builder().version("2.1.0").runs(vec![run(review)]).build();
+    let mut log = sarif::Sarif::builder()
+        .version("2.1.0")
+        .runs(vec![run(review)])
+        .build();
     log.schema = Some("https://json.schemastore.org/sarif-2.1.0.json".to_owned());
     log
 }
@@ -52,19 +57,35 @@ fn run(review: &Review) -> sarif::Run {
     driver.version = Some(env!("CARGO_PKG_VERSION").to_owned());
     driver.semantic_version = Some(env!("CARGO_PKG_VERSION").to_owned());
     // The addresses of the package; empty if they are not set.
-    let home = [env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY")].into_iter().find(|u| !u.is_empty());
+    let home = [env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY")]
+        .into_iter()
+        .find(|u| !u.is_empty());
     driver.information_uri = home.map(str::to_owned);
     driver.properties = Some(bag(None, [("rulesHash", json!(review.rules_hash))]));
     let named = somewhere(review);
-    let fallback = named.unwrap_or_else(|| Location { file: RepoPath::from(".claude-reviewer.toml"), lines: None });
+    let fallback = named.unwrap_or_else(|| Location {
+        file: RepoPath::from(".claude-reviewer.toml"),
+        lines: None,
+    });
     let ordinals = ordinals(&review.findings, &kept);
-    let mut results: Vec<sarif::Result> =
-        kept.iter().zip(ordinals).map(|(f, n)| result(f, n, review, &rules, &fallback)).collect();
-    results.iter_mut().filter(|r| r.fixes.is_some()).skip(MAX_FIXES).for_each(|r| r.fixes = None);
+    let mut results: Vec<sarif::Result> = kept
+        .iter()
+        .zip(ordinals)
+        .map(|(f, n)| result(f, n, review, &rules, &fallback))
+        .collect();
+    results
+        .iter_mut()
+        .filter(|r| r.fixes.is_some())
+        .skip(MAX_FIXES)
+        .for_each(|r| r.fixes = None);
     driver.rules = Some(rules);
-    let mut run = sarif::Run::builder().tool(sarif::Tool::builder().driver(driver).build()).build();
-    run.automation_details =
-        Some(sarif::RunAutomationDetails { id: Some("claude-reviewer/".to_owned()), ..Default::default() });
+    let mut run = sarif::Run::builder()
+        .tool(sarif::Tool::builder().driver(driver).build())
+        .build();
+    run.automation_details = Some(sarif::RunAutomationDetails {
+        id: Some("claude-reviewer/".to_owned()),
+        ..Default::default()
+    });
     run.column_kind = Some(json!("unicodeCodePoints"));
     run.language = Some("en".to_owned());
     run.original_uri_base_ids = Some(BTreeMap::from([(
@@ -80,9 +101,9 @@ fn run(review: &Review) -> sarif::Run {
     run
 }
 
-/// Numbers the findings that share a fingerprint, from 1. The same text in two commits has one fingerprint, and GitHub
-/// merges alerts with the same rule, file and hash. Waived findings count as well, so that the others keep their
-/// numbers.
+/// Numbers the findings that share a fingerprint, from 1. The same text in two commits has one
+/// fingerprint, and GitHub merges alerts with the same rule, file and hash. Waived findings count
+/// as well, so that the others keep their numbers.
 fn ordinals<'f>(all: &'f [Finding], kept: &[&Finding]) -> Vec<u32> {
     let mut seen: HashMap<&'f str, u32> = HashMap::new();
     let mut kept = kept.iter().peekable();
@@ -98,10 +119,20 @@ fn ordinals<'f>(all: &'f [Finding], kept: &[&Finding]) -> Vec<u32> {
 fn properties(review: &Review) -> sarif::PropertyBag {
     let s = &review.source;
     let facts = [("base", &s.base), ("head", &s.head), ("tree", &s.tree)];
-    let ids = facts.into_iter().filter_map(|(k, v)| Some((k, json!(v.as_ref()?))));
+    let ids = facts
+        .into_iter()
+        .filter_map(|(k, v)| Some((k, json!(v.as_ref()?))));
     let policy = json!({ "origin": review.policy.origin, "hash": review.policy.hash });
-    let known = [("source", json!(s.kind.name())), ("verdict", json!(review.verdict.name())), ("policy", policy)];
-    let waived = review.findings.iter().filter(|f| f.waived.is_some()).count();
+    let known = [
+        ("source", json!(s.kind.name())),
+        ("verdict", json!(review.verdict.name())),
+        ("policy", policy),
+    ];
+    let waived = review
+        .findings
+        .iter()
+        .filter(|f| f.waived.is_some())
+        .count();
     let aside = [
         ("suppressed", json!(super::suppressed(review))),
         ("waived", json!(waived)),
@@ -110,11 +141,30 @@ fn properties(review: &Review) -> sarif::PropertyBag {
     let usage: Vec<_> = review.models.usage.iter().map(super::json::usage).collect();
     let usage = (!usage.is_empty()).then(|| ("usage", json!(usage)));
     let c = &review.coverage;
-    let files = [("filesReviewed", json!(c.files_reviewed)), ("filesTotal", json!(c.files_total))];
-    let tests = review.tests.as_ref().map(|t| ("tests", json!(t.outcome.name())));
-    let context: Vec<String> = words::context(review).iter().map(|text| untrusted::plain(text)).collect();
+    let files = [
+        ("filesReviewed", json!(c.files_reviewed)),
+        ("filesTotal", json!(c.files_total)),
+    ];
+    let tests = review
+        .tests
+        .as_ref()
+        .map(|t| ("tests", json!(t.outcome.name())));
+    let context: Vec<String> = words::context(review)
+        .iter()
+        .map(|text| untrusted::plain(text))
+        .collect();
     let context = (!context.is_empty()).then(|| ("context", json!(context)));
-    bag(None, known.into_iter().chain(ids).chain(aside).chain(files).chain(tests).chain(context).chain(usage))
+    bag(
+        None,
+        known
+            .into_iter()
+            .chain(ids)
+            .chain(aside)
+            .chain(files)
+            .chain(tests)
+            .chain(context)
+            .chain(usage),
+    )
 }
 
 fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
@@ -127,62 +177,107 @@ fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
         told.push(notification("warning", text, None));
     }
     if let Some(text) = words::failed_tests(review, MAX_TESTS) {
-        let level = if words::tests_block(review) { "error" } else { "warning" };
+        let level = if words::tests_block(review) {
+            "error"
+        } else {
+            "warning"
+        };
         told.push(notification(level, untrusted::plain(&text), None));
     }
     if let Some(text) = words::truncated(review) {
         told.push(notification("warning", untrusted::plain(&text), None));
     }
     for (path, reason) in &c.failed {
-        told.push(notification("error", format!("Not reviewed: {}", untrusted::plain(reason)), path.as_ref()));
+        told.push(notification(
+            "error",
+            format!("Not reviewed: {}", untrusted::plain(reason)),
+            path.as_ref(),
+        ));
     }
-    told.extend(review.findings.iter().filter_map(|f| Some(notification("note", let_through(f)?, f.file()))));
+    told.extend(
+        review
+            .findings
+            .iter()
+            .filter_map(|f| Some(notification("note", let_through(f)?, f.file()))),
+    );
     for (path, skip) in &c.skipped {
-        told.push(notification("note", format!("Not reviewed: {}", skip.name()), Some(path)));
+        told.push(notification(
+            "note",
+            format!("Not reviewed: {}", skip.name()),
+            Some(path),
+        ));
     }
     for n in &review.notes {
-        told.push(notification("note", untrusted::plain(&n.text), n.file.as_ref()));
+        told.push(notification(
+            "note",
+            untrusted::plain(&n.text),
+            n.file.as_ref(),
+        ));
     }
     if told.len() > MAX_NOTIFICATIONS {
         let left = told.len() - MAX_NOTIFICATIONS;
         told.truncate(MAX_NOTIFICATIONS);
-        told.push(notification("warning", format!("{left} further notifications are left out."), None));
+        told.push(notification(
+            "warning",
+            format!("{left} further notifications are left out."),
+            None,
+        ));
     }
-    let mut invocation = sarif::Invocation::builder().execution_successful(c.is_complete()).build();
+    let mut invocation = sarif::Invocation::builder()
+        .execution_successful(c.is_complete())
+        .build();
     invocation.exit_code = Some(i64::from(review.exit.code()));
     invocation.start_time_utc = Some(moment(review.timestamp));
-    invocation.end_time_utc = review.timestamp.checked_add(review.duration).ok().map(moment);
+    invocation.end_time_utc = review
+        .timestamp
+        .checked_add(review.duration)
+        .ok()
+        .map(moment);
     if !told.is_empty() {
         invocation.tool_execution_notifications = Some(told);
     }
     invocation
 }
 
-/// Returns the person who waived or suppressed a finding, and the reason; `None` if the finding is a result.
+/// Returns the person who waived or suppressed a finding, and the reason; `None` if the finding is
+/// a result.
 fn let_through(f: &Finding) -> Option<String> {
     let aside = words::aside(f).filter(|_| !is_result(f))?;
-    let text = format!("{}: {} ({}: {})", aside.label, aside.reason, f.rule_id(), f.title());
+    let text = format!(
+        "{}: {} ({}: {})",
+        aside.label,
+        aside.reason,
+        f.rule_id(),
+        f.title()
+    );
     Some(untrusted::plain(&capitalized(&text)))
 }
 
 /// Returns a text with its first letter in upper case.
 fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    letters
+        .next()
+        .map(|first| first.to_uppercase().chain(letters).collect())
+        .unwrap_or_default()
 }
 
-/// Returns true for findings that count, and for findings that a person rejected or deferred: these are results with
-/// a suppression.
+/// Returns true for findings that count, and for findings that a person rejected or deferred: these
+/// are results with a suppression.
 fn is_result(f: &Finding) -> bool {
     f.waived.is_none() && f.suppressed.is_none()
 }
 
-/// Returns the suppressions of a result. An empty list states that it is not suppressed; a missing one, that
-/// suppressions were not computed.
+/// Returns the suppressions of a result. An empty list states that it is not suppressed; a missing
+/// one, that suppressions were not computed.
 fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
-    let Some(aside) = words::aside(f) else { return Vec::new() };
+    let Some(aside) = words::aside(f) else {
+        return Vec::new();
+    };
     let text = untrusted::plain(&format!("{}: {}", aside.label, aside.reason));
-    let mut suppression = sarif::Suppression::builder().kind(json!("external")).build();
+    let mut suppression = sarif::Suppression::builder()
+        .kind(json!("external"))
+        .build();
     suppression.status = Some(json!("accepted"));
     suppression.justification = Some(text);
     vec![suppression]
@@ -202,12 +297,22 @@ fn fix(f: &Finding) -> Option<sarif::Fix> {
             end_column: Some(1),
             ..Default::default()
         },
-        false => sarif::Region { start_line: Some(first), end_line: Some(last), ..Default::default() },
+        false => sarif::Region {
+            start_line: Some(first),
+            end_line: Some(last),
+            ..Default::default()
+        },
     };
     let mut replacement = sarif::Replacement::builder().deleted_region(region).build();
-    replacement.inserted_content = Some(sarif::ArtifactContent { text: Some(code.to_owned()), ..Default::default() });
+    replacement.inserted_content = Some(sarif::ArtifactContent {
+        text: Some(code.to_owned()),
+        ..Default::default()
+    });
     let location = physical(path).artifact_location?;
-    let change = sarif::ArtifactChange::builder().artifact_location(location).replacements(vec![replacement]).build();
+    let change = sarif::ArtifactChange::builder()
+        .artifact_location(location)
+        .replacements(vec![replacement])
+        .build();
     Some(sarif::Fix::builder().artifact_changes(vec![change]).build())
 }
 
@@ -217,7 +322,9 @@ fn moment(t: jiff::Timestamp) -> String {
 }
 
 fn notification(level: &'static str, text: String, path: Option<&RepoPath>) -> sarif::Notification {
-    let mut n = sarif::Notification::builder().message(message(text)).build();
+    let mut n = sarif::Notification::builder()
+        .message(message(text))
+        .build();
     n.level = Some(json!(level));
     n.locations = path.map(|p| vec![location(physical(p))]);
     n
@@ -230,7 +337,11 @@ fn result(
     rules: &[sarif::ReportingDescriptor],
     fallback: &Location,
 ) -> sarif::Result {
-    let mut text = sentence(if f.message().is_empty() { f.title() } else { f.message() });
+    let mut text = sentence(if f.message().is_empty() {
+        f.title()
+    } else {
+        f.message()
+    });
     if let Some(said) = inside(f.commit, review) {
         text.push_str(&format!("\n{said}"));
     }
@@ -242,17 +353,28 @@ fn result(
     }
     let mut r = sarif::Result::builder().message(message(text)).build();
     r.rule_id = Some(f.rule_id().to_owned());
-    r.rule_index = rules.iter().position(|d| d.id == f.rule_id()).and_then(|i| i64::try_from(i).ok());
+    r.rule_index = rules
+        .iter()
+        .position(|d| d.id == f.rule_id())
+        .and_then(|i| i64::try_from(i).ok());
     r.level = Some(level(f.severity()));
     r.locations = Some(vec![place(f, review, fallback)]);
     if !f.also().is_empty() {
-        r.related_locations = Some((1i64..).zip(f.also()).map(|(id, also)| related(id, also)).collect());
+        r.related_locations = Some(
+            (1i64..)
+                .zip(f.also())
+                .map(|(id, also)| related(id, also))
+                .collect(),
+        );
     }
     r.code_flows = code_flow(f).map(|flow| vec![flow]);
     let fingerprint = f.fingerprint().as_str();
     r.partial_fingerprints = Some(BTreeMap::from([
         // The name and format that GitHub reads.
-        ("primaryLocationLineHash".to_owned(), format!("{fingerprint}:{ordinal}")),
+        (
+            "primaryLocationLineHash".to_owned(),
+            format!("{fingerprint}:{ordinal}"),
+        ),
         ("claudeReviewer/v1".to_owned(), fingerprint.to_owned()),
     ]));
     r.suppressions = Some(suppressions(f));
@@ -289,7 +411,10 @@ fn place(f: &Finding, review: &Review, fallback: &Location) -> sarif::Location {
     let at = own.as_ref().unwrap_or(fallback);
     let mut physical = physical(&at.file);
     // Findings about a whole file, or in an earlier commit, are shown at the first line.
-    let mut region = sarif::Region { start_line: Some(1), ..Default::default() };
+    let mut region = sarif::Region {
+        start_line: Some(1),
+        ..Default::default()
+    };
     if let Some(span) = at.lines {
         region.start_line = Some(i64::from(span.first.get()));
         region.end_line = Some(i64::from(span.last.get()));
@@ -298,7 +423,10 @@ fn place(f: &Finding, review: &Review, fallback: &Location) -> sarif::Location {
         {
             region.start_column = Some(start);
             region.end_column = Some(end);
-            region.snippet = Some(sarif::ArtifactContent { text: Some(snippet), ..Default::default() });
+            region.snippet = Some(sarif::ArtifactContent {
+                text: Some(snippet),
+                ..Default::default()
+            });
         }
     }
     physical.region = Some(region);
@@ -309,9 +437,16 @@ fn place(f: &Finding, review: &Review, fallback: &Location) -> sarif::Location {
 /// Returns another line that a finding involves.
 fn related(id: i64, also: &Also) -> sarif::Location {
     let mut physical = physical(&also.file);
-    physical.region = Some(sarif::Region { start_line: Some(i64::from(also.line.get())), ..Default::default() });
+    physical.region = Some(sarif::Region {
+        start_line: Some(i64::from(also.line.get())),
+        ..Default::default()
+    });
     let text = untrusted::plain(&also.quote);
-    sarif::Location { id: Some(id), message: Some(message(text)), ..location(physical) }
+    sarif::Location {
+        id: Some(id),
+        message: Some(message(text)),
+        ..location(physical)
+    }
 }
 
 /// Returns the path of a value from its source to its sink, if the finding has one.
@@ -319,14 +454,24 @@ fn code_flow(f: &Finding) -> Option<sarif::CodeFlow> {
     let path = f.file().filter(|_| !f.flow().is_empty())?;
     let locations: Vec<_> = f.flow().iter().map(|s| flow_location(path, s)).collect();
     let thread = sarif::ThreadFlow::builder().locations(locations).build();
-    Some(sarif::CodeFlow::builder().thread_flows(vec![thread]).build())
+    Some(
+        sarif::CodeFlow::builder()
+            .thread_flows(vec![thread])
+            .build(),
+    )
 }
 
 fn flow_location(path: &RepoPath, step: &FlowStep) -> sarif::ThreadFlowLocation {
     let mut physical = physical(path);
-    physical.region = Some(sarif::Region { start_line: Some(i64::from(step.line.get())), ..Default::default() });
+    physical.region = Some(sarif::Region {
+        start_line: Some(i64::from(step.line.get())),
+        ..Default::default()
+    });
     let text = untrusted::plain(&step.quote);
-    let at = sarif::Location { message: Some(message(text)), ..location(physical) };
+    let at = sarif::Location {
+        message: Some(message(text)),
+        ..location(physical)
+    };
     sarif::ThreadFlowLocation {
         location: Some(at),
         kinds: Some(vec![step.role.name().to_owned()]),
@@ -334,22 +479,34 @@ fn flow_location(path: &RepoPath, step: &FlowStep) -> sarif::ThreadFlowLocation 
     }
 }
 
-/// Returns the lines around a finding, if they are complete and more than the finding's own lines: SARIF requires a
-/// proper superset.
+/// Returns the lines around a finding, if they are complete and more than the finding's own lines:
+/// SARIF requires a proper superset.
 fn context(f: &Finding, span: LineSpan) -> Option<sarif::Region> {
-    let frame = f.frame.as_ref().filter(|f| f.lines.iter().all(|l| l.skipped == 0))?;
+    let frame = f
+        .frame
+        .as_ref()
+        .filter(|f| f.lines.iter().all(|l| l.skipped == 0))?;
     let first = frame.first.get();
-    let last = first.checked_add(u32::try_from(frame.lines.len()).ok()?)?.checked_sub(1)?;
+    let last = first
+        .checked_add(u32::try_from(frame.lines.len()).ok()?)?
+        .checked_sub(1)?;
     let (own_first, own_last) = (span.first.get(), span.last.get());
     let covers = first <= own_first && own_last <= last;
     if !covers || (first, last) == (own_first, own_last) {
         return None;
     }
-    let lines: Vec<_> = frame.lines.iter().map(|l| String::from_utf8_lossy(&l.text)).collect();
+    let lines: Vec<_> = frame
+        .lines
+        .iter()
+        .map(|l| String::from_utf8_lossy(&l.text))
+        .collect();
     Some(sarif::Region {
         start_line: Some(i64::from(first)),
         end_line: Some(i64::from(last)),
-        snippet: Some(sarif::ArtifactContent { text: Some(lines.join("\n")), ..Default::default() }),
+        snippet: Some(sarif::ArtifactContent {
+            text: Some(lines.join("\n")),
+            ..Default::default()
+        }),
         ..Default::default()
     })
 }
@@ -360,18 +517,33 @@ fn physical(path: &RepoPath) -> sarif::PhysicalLocation {
         uri_base_id: Some(ROOT.to_owned()),
         ..Default::default()
     };
-    sarif::PhysicalLocation { artifact_location: Some(artifact), ..Default::default() }
+    sarif::PhysicalLocation {
+        artifact_location: Some(artifact),
+        ..Default::default()
+    }
 }
 
 fn location(physical: sarif::PhysicalLocation) -> sarif::Location {
-    sarif::Location { physical_location: Some(physical), ..Default::default() }
+    sarif::Location {
+        physical_location: Some(physical),
+        ..Default::default()
+    }
 }
 
 fn message(text: String) -> sarif::Message {
-    sarif::Message { text: Some(text), ..Default::default() }
+    sarif::Message {
+        text: Some(text),
+        ..Default::default()
+    }
 }
 
-fn bag(tags: Option<Vec<String>>, facts: impl IntoIterator<Item = (&'static str, Value)>) -> sarif::PropertyBag {
+fn bag(
+    tags: Option<Vec<String>>,
+    facts: impl IntoIterator<Item = (&'static str, Value)>,
+) -> sarif::PropertyBag {
     let additional_properties = facts.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
-    sarif::PropertyBag { tags, additional_properties }
+    sarif::PropertyBag {
+        tags,
+        additional_properties,
+    }
 }

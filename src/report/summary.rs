@@ -5,7 +5,8 @@ use super::markdown::{Detail, page};
 use crate::review::Review;
 use std::io::{self, Write};
 
-/// Bytes of a summary, at most. GitHub accepts 1 MiB from a step, and other programs of the step may add to it.
+/// Bytes of a summary, at most. GitHub accepts 1 MiB from a step, and other programs of the step
+/// may add to it.
 const BOUND: usize = 1_000_000;
 
 /// Writes the summary.

@@ -5,14 +5,22 @@ use crate::env::Env;
 /// Terminals that show OSC 8 hyperlinks, by `TERM_PROGRAM`.
 const PROGRAMS: [&str; 6] = ["iTerm.app", "WezTerm", "vscode", "ghostty", "Tabby", "rio"];
 /// Terminals that show OSC 8 hyperlinks, by `TERM`.
-const TERMS: [&str; 6] = ["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "contour", "wezterm"];
+const TERMS: [&str; 6] = [
+    "xterm-kitty",
+    "xterm-ghostty",
+    "alacritty",
+    "foot",
+    "contour",
+    "wezterm",
+];
 /// The first version of tmux that passes hyperlinks on.
 const TMUX: (u32, u32) = (3, 4);
 
-/// Returns true if the report is coloured. `choice` is the value of `--color always` or `--color never`.
+/// Returns true if the report is coloured. `choice` is the value of `--color always` or
+/// `--color never`.
 ///
-/// The flag has priority over `NO_COLOR`, which has priority over `FORCE_COLOR` and `CLICOLOR_FORCE`. Without any of
-/// them, a terminal gets colour unless it is a dumb one.
+/// The flag has priority over `NO_COLOR`, which has priority over `FORCE_COLOR` and
+/// `CLICOLOR_FORCE`. Without any of them, a terminal gets colour unless it is a dumb one.
 pub fn has_color(env: &Env, choice: Option<bool>, is_terminal: bool) -> bool {
     match choice {
         Some(choice) => choice,
@@ -50,8 +58,12 @@ fn knows_hyperlinks(env: &Env) -> bool {
     let vte = env.var("VTE_VERSION").and_then(|v| v.parse::<u32>().ok());
     // VTE 0.50.0 announces hyperlinks and crashes on them.
     vte.is_some_and(|v| v > 5_000)
-        || ["KITTY_WINDOW_ID", "WT_SESSION", "DOMTERM"].iter().any(|name| env.var(name).is_some())
-        || env.var("TERM_PROGRAM").is_some_and(|program| PROGRAMS.contains(&program))
+        || ["KITTY_WINDOW_ID", "WT_SESSION", "DOMTERM"]
+            .iter()
+            .any(|name| env.var(name).is_some())
+        || env
+            .var("TERM_PROGRAM")
+            .is_some_and(|program| PROGRAMS.contains(&program))
         || TERMS.contains(&term)
 }
 
@@ -59,7 +71,9 @@ fn knows_hyperlinks(env: &Env) -> bool {
 fn tmux_version(env: &Env) -> Option<(u32, u32)> {
     let version = env.var("TERM_PROGRAM_VERSION")?;
     let (major, minor) = version.trim_start_matches("next-").split_once('.')?;
-    let digits = minor.find(|c: char| !c.is_ascii_digit()).unwrap_or(minor.len());
+    let digits = minor
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(minor.len());
     Some((major.parse().ok()?, minor[..digits].parse().ok()?))
 }
 
@@ -84,11 +98,20 @@ mod tests {
             (&[("FORCE_COLOR", "")], None, false, false),
             (&[("FORCE_COLOR", "1"), ("TERM", "dumb")], None, true, true),
             (&[("CLICOLOR_FORCE", "1")], None, false, true),
-            (&[("NO_COLOR", "1"), ("FORCE_COLOR", "1")], None, true, false),
+            (
+                &[("NO_COLOR", "1"), ("FORCE_COLOR", "1")],
+                None,
+                true,
+                false,
+            ),
             (&[("NO_COLOR", "1")], Some(true), false, true),
             (&[("FORCE_COLOR", "1")], Some(false), true, false),
         ] {
-            assert_eq!(has_color(&env(vars), choice, is_terminal), expected, "{vars:?} {choice:?} {is_terminal}");
+            assert_eq!(
+                has_color(&env(vars), choice, is_terminal),
+                expected,
+                "{vars:?} {choice:?} {is_terminal}"
+            );
         }
     }
 
@@ -110,9 +133,30 @@ mod tests {
             (&[("KITTY_WINDOW_ID", "1"), ("CI", "true")], false),
             (&[("KITTY_WINDOW_ID", "1"), ("STY", "1.pts")], false),
             (&[("KITTY_WINDOW_ID", "1"), ("TMUX", "/tmp/t")], false),
-            (&[("TMUX", "/tmp/t"), ("TERM_PROGRAM", "tmux"), ("TERM_PROGRAM_VERSION", "3.3a")], false),
-            (&[("TMUX", "/tmp/t"), ("TERM_PROGRAM", "tmux"), ("TERM_PROGRAM_VERSION", "3.4")], true),
-            (&[("TMUX", "/tmp/t"), ("TERM_PROGRAM", "tmux"), ("TERM_PROGRAM_VERSION", "next-3.10")], true),
+            (
+                &[
+                    ("TMUX", "/tmp/t"),
+                    ("TERM_PROGRAM", "tmux"),
+                    ("TERM_PROGRAM_VERSION", "3.3a"),
+                ],
+                false,
+            ),
+            (
+                &[
+                    ("TMUX", "/tmp/t"),
+                    ("TERM_PROGRAM", "tmux"),
+                    ("TERM_PROGRAM_VERSION", "3.4"),
+                ],
+                true,
+            ),
+            (
+                &[
+                    ("TMUX", "/tmp/t"),
+                    ("TERM_PROGRAM", "tmux"),
+                    ("TERM_PROGRAM_VERSION", "next-3.10"),
+                ],
+                true,
+            ),
             (&[("FORCE_HYPERLINK", "0"), ("KITTY_WINDOW_ID", "1")], false),
             (&[("FORCE_HYPERLINK", "1"), ("CI", "true")], true),
         ] {

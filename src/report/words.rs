@@ -1,4 +1,5 @@
-//! Texts that several formats share: the verdict, a finding's position and parts, cost, and the order of findings.
+//! Texts that several formats share: the verdict, a finding's position and parts, cost, and the
+//! order of findings.
 
 use super::{counted, dispositioned, plural, suppressed, totals};
 use crate::ai::{BackendUsage, UnmetRequirement};
@@ -39,7 +40,8 @@ pub(super) enum Level {
 impl Level {
     pub(super) const ALL: [Self; 3] = [Self::Error, Self::Warning, Self::Notice];
 
-    /// Returns an error for a blocking finding, a notice for a suggestion, and a warning for the rest.
+    /// Returns an error for a blocking finding, a notice for a suggestion, and a warning for the
+    /// rest.
     pub(super) fn of(f: &Finding) -> Self {
         match (f.blocking, f.severity()) {
             (true, _) => Self::Error,
@@ -49,16 +51,21 @@ impl Level {
     }
 }
 
-/// Returns the tickets and pages that models saw in addition to the change: `PROJ-12 "title" (jira)`.
+/// Returns the tickets and pages that models saw in addition to the change:
+/// `PROJ-12 "title" (jira)`.
 pub(super) fn context(review: &Review) -> Vec<String> {
-    let lines = review.context.iter().map(|item| match item.title.is_empty() {
-        true => format!("{} ({})", item.reference, item.source),
-        false => format!("{} \"{}\" ({})", item.reference, item.title, item.source),
-    });
+    let lines = review
+        .context
+        .iter()
+        .map(|item| match item.title.is_empty() {
+            true => format!("{} ({})", item.reference, item.source),
+            false => format!("{} \"{}\" ({})", item.reference, item.title, item.source),
+        });
     lines.collect()
 }
 
-/// Returns the verdict as a word, and its reason: `BLOCK`, `2 of 3 findings block this change: 2 major`.
+/// Returns the verdict as a word, and its reason: `BLOCK`,
+/// `2 of 3 findings block this change: 2 major`.
 pub(super) fn verdict(review: &Review) -> (&'static str, String) {
     let found = counted(&totals(review));
     let (word, first) = match (review.outcome, review.verdict) {
@@ -67,14 +74,20 @@ pub(super) fn verdict(review: &Review) -> (&'static str, String) {
         }
         (Outcome::NothingToReview, _) => return ("NOTHING TO REVIEW", left_out(review)),
         (Outcome::Cancelled, _) => {
-            return ("CANCELLED", "the review was stopped before it finished".to_owned());
+            return (
+                "CANCELLED",
+                "the review was stopped before it finished".to_owned(),
+            );
         }
         (_, Verdict::Pass) if found.is_empty() => ("PASS", "no findings".to_owned()),
         (_, Verdict::Pass) => ("PASS", format!("{found}; none blocking")),
         (_, Verdict::Warn) if found.is_empty() => ("WARN", "no findings".to_owned()),
         (_, Verdict::Warn) => ("WARN", format!("{found}; none blocking")),
         (_, Verdict::Incomplete) if found.is_empty() => ("INCOMPLETE", missing(review)),
-        (_, Verdict::Incomplete) => ("INCOMPLETE", format!("{}; so far: {found}", missing(review))),
+        (_, Verdict::Incomplete) => (
+            "INCOMPLETE",
+            format!("{}; so far: {found}", missing(review)),
+        ),
         (_, Verdict::Block) => ("BLOCK", blocking(review)),
     };
     // The reason for the verdict comes first.
@@ -83,7 +96,10 @@ pub(super) fn verdict(review: &Review) -> (&'static str, String) {
         true => [tests, Some(first), truncated(review), unlisted(review)],
         false => [Some(first), tests, truncated(review), unlisted(review)],
     };
-    (word, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    (
+        word,
+        parts.into_iter().flatten().collect::<Vec<_>>().join("; "),
+    )
 }
 
 /// Returns the number of blocking findings and their severities.
@@ -93,25 +109,44 @@ fn blocking(review: &Review) -> String {
     let blocking = super::blocking(review);
     let n: usize = blocking.iter().map(|(_, n)| n).sum();
     let verb = if n == 1 { "blocks" } else { "block" };
-    let one_kind = blocking.iter().find(|(_, count)| *count == n).filter(|_| n == all);
+    let one_kind = blocking
+        .iter()
+        .find(|(_, count)| *count == n)
+        .filter(|_| n == all);
     match one_kind {
         _ if all == 0 => "no findings".to_owned(),
         _ if n == 0 => format!("{}, none blocking", plural(all, "finding")),
-        Some((severity, _)) => format!("{} {verb} this change", plural(n, &format!("{severity} finding"))),
-        None if n == all => format!("{} {verb} this change: {}", plural(n, "finding"), counted(&blocking)),
-        None => format!("{n} of {all} findings {verb} this change: {}", counted(&blocking)),
+        Some((severity, _)) => format!(
+            "{} {verb} this change",
+            plural(n, &format!("{severity} finding"))
+        ),
+        None if n == all => format!(
+            "{} {verb} this change: {}",
+            plural(n, "finding"),
+            counted(&blocking)
+        ),
+        None => format!(
+            "{n} of {all} findings {verb} this change: {}",
+            counted(&blocking)
+        ),
     }
 }
 
 /// Returns true if the project's tests failed and the policy makes that block.
 pub(super) fn tests_block(review: &Review) -> bool {
-    let failed = review.tests.as_ref().is_some_and(|t| t.outcome == TestOutcome::Failed);
+    let failed = review
+        .tests
+        .as_ref()
+        .is_some_and(|t| t.outcome == TestOutcome::Failed);
     failed && review.judged_by.tests.on_failure == OnTestFailure::Block
 }
 
 /// Returns the summary of failed tests of the project; `None` if they passed or did not finish.
 pub(super) fn tests(review: &Review) -> Option<String> {
-    let t = review.tests.as_ref().filter(|t| t.outcome == TestOutcome::Failed)?;
+    let t = review
+        .tests
+        .as_ref()
+        .filter(|t| t.outcome == TestOutcome::Failed)?;
     Some(format!("the project's tests failed: {}", t.summary))
 }
 
@@ -142,10 +177,15 @@ pub(super) fn failed_tests(review: &Review, most: usize) -> Option<String> {
 /// Returns the number of reviewed files: `47 of 120 files reviewed`.
 pub(super) fn reviewed(review: &Review) -> String {
     let c = &review.coverage;
-    format!("{} of {} reviewed", c.files_reviewed, plural(c.files_total, "file"))
+    format!(
+        "{} of {} reviewed",
+        c.files_reviewed,
+        plural(c.files_total, "file")
+    )
 }
 
-/// Returns how much was reviewed before a limit truncated the review; `None` if it is not truncated.
+/// Returns how much was reviewed before a limit truncated the review; `None` if it is not
+/// truncated.
 pub(super) fn truncated(review: &Review) -> Option<String> {
     let c = &review.coverage;
     let shares: Vec<_> = c
@@ -153,8 +193,17 @@ pub(super) fn truncated(review: &Review) -> Option<String> {
         .iter()
         .map(|(name, share)| format!("{name} {} of {}", share.files_reviewed, share.files_total))
         .collect();
-    let numbers = if shares.is_empty() { String::new() } else { format!(" ({})", shares.join(", ")) };
-    c.is_truncated().then(|| format!("a limit truncated the review: {}{numbers}", reviewed(review)))
+    let numbers = if shares.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", shares.join(", "))
+    };
+    c.is_truncated().then(|| {
+        format!(
+            "a limit truncated the review: {}{numbers}",
+            reviewed(review)
+        )
+    })
 }
 
 /// Returns why no file of a change was reviewed: `0 of 2 files reviewed: 1 binary, 1 ignored`.
@@ -163,8 +212,15 @@ pub(super) fn left_out(review: &Review) -> String {
     for (_, skip) in &review.coverage.skipped {
         *reasons.entry(skip.name()).or_default() += 1;
     }
-    let reasons: Vec<_> = reasons.iter().map(|(why, n)| format!("{n} {why}")).collect();
-    let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
+    let reasons: Vec<_> = reasons
+        .iter()
+        .map(|(why, n)| format!("{n} {why}"))
+        .collect();
+    let why = if reasons.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", reasons.join(", "))
+    };
     format!("{}{why}", reviewed(review))
 }
 
@@ -191,7 +247,12 @@ pub(super) fn let_through(review: &Review) -> Option<String> {
 /// Returns the number of files that were not reviewed.
 pub(super) fn missing(review: &Review) -> String {
     // Several backends may have failed on one file.
-    let files: HashSet<_> = review.coverage.failed.iter().filter_map(|(p, _)| p.as_ref()).collect();
+    let files: HashSet<_> = review
+        .coverage
+        .failed
+        .iter()
+        .filter_map(|(p, _)| p.as_ref())
+        .collect();
     match files.len() {
         0 => "a part of the change was not reviewed".to_owned(),
         1 => "1 file was not reviewed".to_owned(),
@@ -199,17 +260,23 @@ pub(super) fn missing(review: &Review) -> String {
     }
 }
 
-/// Returns how many findings are listed if some are not. Every format that lists findings writes it.
+/// Returns how many findings are listed if some are not. Every format that lists findings writes
+/// it.
 pub(super) fn unlisted(review: &Review) -> Option<String> {
     let u = &review.unlisted;
     let listed = review.findings.iter().filter(|f| f.counts()).count();
     let mut parts = Vec::new();
     if u.total() > 0 {
         let (listed, all) = (grouped(listed as u64), grouped((listed + u.total()) as u64));
-        parts.push(format!("the worst {listed} of {all} findings are listed; the verdict counts all"));
+        parts.push(format!(
+            "the worst {listed} of {all} findings are listed; the verdict counts all"
+        ));
     }
     if u.suppressed > 0 {
-        parts.push(format!("{} suppressed findings are not listed", grouped(u.suppressed as u64)));
+        parts.push(format!(
+            "{} suppressed findings are not listed",
+            grouped(u.suppressed as u64)
+        ));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
 }
@@ -224,14 +291,30 @@ pub(super) fn basis(review: &Review) -> String {
     parts.push(if c.files_reviewed == c.files_total {
         format!("{} reviewed", plural(c.files_total, "file"))
     } else {
-        format!("{} of {} reviewed", c.files_reviewed, plural(c.files_total, "file"))
+        format!(
+            "{} of {} reviewed",
+            c.files_reviewed,
+            plural(c.files_total, "file")
+        )
     });
     let set_aside = [
         (suppressed(review), "suppressed"),
-        (review.findings.iter().filter(|f| f.waived.is_some()).count(), "waived"),
+        (
+            review
+                .findings
+                .iter()
+                .filter(|f| f.waived.is_some())
+                .count(),
+            "waived",
+        ),
         (dispositioned(review), "dispositioned"),
     ];
-    parts.extend(set_aside.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+    parts.extend(
+        set_aside
+            .into_iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}")),
+    );
     parts.push(elapsed(review.duration));
     parts.extend(review.session.as_ref().map(|s| match s.round {
         1 => format!("stored as {}", s.id),
@@ -243,7 +326,10 @@ pub(super) fn basis(review: &Review) -> String {
 /// Returns how many claims were dropped, and why.
 pub(super) fn dropped_claims(n: usize) -> String {
     let verb = if n == 1 { "does" } else { "do" };
-    format!("{} could not be anchored to a line of the change and {verb} not count", plural(n, "claim"))
+    format!(
+        "{} could not be anchored to a line of the change and {verb} not count",
+        plural(n, "claim")
+    )
 }
 
 /// Formats a duration: `<1 ms`, `12 ms`, `3.4 s`, `2 min 5 s`.
@@ -267,11 +353,22 @@ pub(super) fn spent(u: &BackendUsage) -> String {
         (0, 0, _) => ": no reply".to_owned(),
         (0, _, 0) => ": all replies from the cache".to_owned(),
         (0, cached, failed) => {
-            let replies = if cached == 1 { "1 reply".to_owned() } else { format!("{cached} replies") };
-            format!(": {replies} from the cache, {} failed", count(failed, "question"))
+            let replies = if cached == 1 {
+                "1 reply".to_owned()
+            } else {
+                format!("{cached} replies")
+            };
+            format!(
+                ": {replies} from the cache, {} failed",
+                count(failed, "question")
+            )
         }
         (n, _, 0) => format!(": {}", count(n, "request")),
-        (n, _, failed) => format!(": {}, {} failed", count(n, "request"), count(failed, "question")),
+        (n, _, failed) => format!(
+            ": {}, {} failed",
+            count(n, "request"),
+            count(failed, "question")
+        ),
     });
     if s.input_tokens + s.output_tokens > 0 {
         text.push_str(&format!(", {} tokens in", grouped(s.input_tokens)));
@@ -281,7 +378,11 @@ pub(super) fn spent(u: &BackendUsage) -> String {
         text.push_str(&format!(", {} out", grouped(s.output_tokens)));
     }
     if let Some(usd) = s.cost_usd {
-        text.push_str(&if usd < 0.01 && usd > 0.0 { format!(", ${usd:.4}") } else { format!(", ${usd:.2}") });
+        text.push_str(&if usd < 0.01 && usd > 0.0 {
+            format!(", ${usd:.4}")
+        } else {
+            format!(", ${usd:.2}")
+        });
     }
     text.push_str(&format!(", {}", elapsed(u.duration)));
     text
@@ -305,9 +406,14 @@ pub(super) fn grouped(n: u64) -> String {
     out
 }
 
-/// Returns a sort key that puts the worst findings first. Equal ones keep their order in a stable sort.
+/// Returns a sort key that puts the worst findings first. Equal ones keep their order in a stable
+/// sort.
 pub(super) fn badness(f: &Finding) -> impl Ord + use<> {
-    (Reverse(f.blocking), Reverse(f.counts()), Reverse(f.severity()))
+    (
+        Reverse(f.blocking),
+        Reverse(f.counts()),
+        Reverse(f.severity()),
+    )
 }
 
 /// Returns the findings that count, worst first.
@@ -318,7 +424,10 @@ pub(super) fn worst_first(review: &Review) -> Vec<&Finding> {
 }
 
 /// Returns the `most` worst findings, in their original order.
-pub(super) fn worst<'f>(findings: impl IntoIterator<Item = &'f Finding>, most: usize) -> Vec<&'f Finding> {
+pub(super) fn worst<'f>(
+    findings: impl IntoIterator<Item = &'f Finding>,
+    most: usize,
+) -> Vec<&'f Finding> {
     let mut all: Vec<(usize, &Finding)> = findings.into_iter().enumerate().collect();
     if all.len() > most {
         all.sort_by_key(|(i, f)| (badness(f), *i));
@@ -328,7 +437,8 @@ pub(super) fn worst<'f>(findings: impl IntoIterator<Item = &'f Finding>, most: u
     all.into_iter().map(|(_, f)| f).collect()
 }
 
-/// A part of a finding's text. Everything but the label is untrusted text, which the format escapes.
+/// A part of a finding's text. Everything but the label is untrusted text, which the format
+/// escapes.
 #[derive(Debug)]
 pub(super) enum TextPart<'f> {
     /// Prose after a label, which may be empty.
@@ -344,14 +454,21 @@ impl<'f> TextPart<'f> {
     }
 }
 
-/// Returns the other lines that a finding involves, one text each: `src/a.rs:12: CODE`. They are untrusted text,
-/// which the format escapes.
+/// Returns the other lines that a finding involves, one text each: `src/a.rs:12: CODE`. They are
+/// untrusted text, which the format escapes.
 pub(super) fn also(f: &Finding) -> impl Iterator<Item = String> {
-    f.also().iter().map(|a| format!("{}:{}: {}", a.file.to_wire(), a.line, untrusted::clipped(&a.quote, LINE)))
+    f.also().iter().map(|a| {
+        format!(
+            "{}:{}: {}",
+            a.file.to_wire(),
+            a.line,
+            untrusted::clipped(&a.quote, LINE)
+        )
+    })
 }
 
-/// Returns the path of a value on one line: `line 4 SOURCE → line 7 NAME → line 9 SINK`; `None` if the finding has
-/// none. It is untrusted text, which the format escapes.
+/// Returns the path of a value on one line: `line 4 SOURCE → line 7 NAME → line 9 SINK`; `None` if
+/// the finding has none. It is untrusted text, which the format escapes.
 pub(super) fn flow(f: &Finding, arrow: &str) -> Option<String> {
     let steps = f.flow();
     let left_out = steps.len().saturating_sub(STEPS);
@@ -378,12 +495,28 @@ pub(super) struct AsideReason<'f> {
 /// Returns why a finding does not count; `None` if it does.
 pub(super) fn aside(f: &Finding) -> Option<AsideReason<'_>> {
     match (&f.waived, &f.suppressed, &f.disposition) {
-        (Some(w), ..) => Some(AsideReason { label: format!("waived by {}", w.by()), reason: &w.reason }),
-        (None, Some(s), _) => Some(AsideReason { label: format!("suppressed ({})", s.by), reason: &s.reason }),
+        (Some(w), ..) => Some(AsideReason {
+            label: format!("waived by {}", w.by()),
+            reason: &w.reason,
+        }),
+        (None, Some(s), _) => Some(AsideReason {
+            label: format!("suppressed ({})", s.by),
+            reason: &s.reason,
+        }),
         (None, None, Some(d)) if f.is_set_aside() => {
-            let until = d.expires.map(|date| format!(" until {date}")).unwrap_or_default();
-            let reason = if d.reason.is_empty() { "no reason was given" } else { &d.reason };
-            Some(AsideReason { label: format!("{} by {}{until}", d.decision.name(), d.owner), reason })
+            let until = d
+                .expires
+                .map(|date| format!(" until {date}"))
+                .unwrap_or_default();
+            let reason = if d.reason.is_empty() {
+                "no reason was given"
+            } else {
+                &d.reason
+            };
+            Some(AsideReason {
+                label: format!("{} by {}{until}", d.decision.name(), d.owner),
+                reason,
+            })
         }
         (None, None, _) => None,
     }
@@ -391,8 +524,15 @@ pub(super) fn aside(f: &Finding) -> Option<AsideReason<'_>> {
 
 /// Returns the person who accepted a finding, and the reason.
 pub(super) fn accepted(f: &Finding) -> Option<String> {
-    let d = f.disposition.as_ref().filter(|d| !d.decision.sets_aside())?;
-    let reason = if d.reason.is_empty() { String::new() } else { format!(": {}", d.reason) };
+    let d = f
+        .disposition
+        .as_ref()
+        .filter(|d| !d.decision.sets_aside())?;
+    let reason = if d.reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", d.reason)
+    };
     Some(format!("accepted by {}{reason}", d.owner))
 }
 
@@ -401,28 +541,51 @@ pub(super) fn reproduction(f: &Finding) -> Option<String> {
     let r = f.reproduction.as_ref()?;
     let files: Vec<&str> = r.files.iter().map(|(path, _)| path.as_str()).collect();
     let (command, files) = (untrusted::clipped(&r.command, LINE), files.join(", "));
-    Some(format!("a test in {files} fails, and passes with a fix; run: {command}"))
+    Some(format!(
+        "a test in {files} fails, and passes with a fix; run: {command}"
+    ))
 }
 
-/// Returns the ID of a finding in a stored review, for commands; `None` if the review is not stored.
+/// Returns the ID of a finding in a stored review, for commands; `None` if the review is not
+/// stored.
 pub(super) fn id(f: &Finding, review: &Review) -> Option<String> {
     review.session.as_ref()?;
-    review.findings.iter().position(|other| std::ptr::eq(other, f)).map(|index| format!("F{}", index + 1))
+    review
+        .findings
+        .iter()
+        .position(|other| std::ptr::eq(other, f))
+        .map(|index| format!("F{}", index + 1))
 }
 
-/// Returns the command that writes the replacement of a finding. If the worktree has another commit, it checks out the
-/// reviewed one first.
+/// Returns the command that writes the replacement of a finding. If the worktree has another
+/// commit, it checks out the reviewed one first.
 pub(super) fn apply(f: &Finding, id: &str, review: &Review) -> String {
-    let commit = f.commit.or_else(|| ObjectId::from_hex(review.source.head.as_deref()?));
-    let checkout = commit.filter(|_| review.is_elsewhere).map(|c| format!("git checkout {} && ", c.short()));
+    let commit = f
+        .commit
+        .or_else(|| ObjectId::from_hex(review.source.head.as_deref()?));
+    let checkout = commit
+        .filter(|_| review.is_elsewhere)
+        .map(|c| format!("git checkout {} && ", c.short()));
     // A review that was just made is the latest one.
-    let session = review.session.as_ref().filter(|_| review.place.is_none()).map(|s| format!(" --session {}", s.id));
-    format!("{}claude-reviewer apply {id}{}", checkout.unwrap_or_default(), session.unwrap_or_default())
+    let session = review
+        .session
+        .as_ref()
+        .filter(|_| review.place.is_none())
+        .map(|s| format!(" --session {}", s.id));
+    format!(
+        "{}claude-reviewer apply {id}{}",
+        checkout.unwrap_or_default(),
+        session.unwrap_or_default()
+    )
 }
 
 /// Returns the message of a finding, or nothing if it repeats the title.
 pub(super) fn body(f: &Finding) -> &str {
-    if is_same_sentence(f.message(), f.title()) { "" } else { f.message() }
+    if is_same_sentence(f.message(), f.title()) {
+        ""
+    } else {
+        f.message()
+    }
 }
 
 /// Returns true if two texts differ at most in the full stop at their end.
@@ -430,21 +593,25 @@ fn is_same_sentence(a: &str, b: &str) -> bool {
     a.trim().trim_end_matches('.') == b.trim().trim_end_matches('.')
 }
 
-/// Returns the missing requirements that are not findings, as those without a citation. The state of a finding, such as
-/// a rejection, decides whether and where a report shows it.
+/// Returns the missing requirements that are not findings, as those without a citation. The state
+/// of a finding, such as a rejection, decides whether and where a report shows it.
 pub(super) fn other_missing(review: &Review) -> Vec<&UnmetRequirement> {
-    let findings: Vec<&Finding> =
-        review.findings.iter().filter(|f| f.category() == Category::MissingRequirement).collect();
-    let others = review
-        .models
-        .missing
+    let findings: Vec<&Finding> = review
+        .findings
         .iter()
-        .filter(|m| !findings.iter().any(|f| is_same_sentence(f.message(), &m.requirement)));
+        .filter(|f| f.category() == Category::MissingRequirement)
+        .collect();
+    let others = review.models.missing.iter().filter(|m| {
+        !findings
+            .iter()
+            .any(|f| is_same_sentence(f.message(), &m.requirement))
+    });
     others.collect()
 }
 
-/// Returns the parts of a finding's text in order: title, message, the commit unless it is the head, the path of the
-/// data, the other lines, failure, convention, dispute, help, and the replacement.
+/// Returns the parts of a finding's text in order: title, message, the commit unless it is the
+/// head, the path of the data, the other lines, failure, convention, dispute, help, and the
+/// replacement.
 pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<TextPart<'f>> {
     let mut out = vec![TextPart::text("", f.title())];
     if !body(f).trim().is_empty() {
@@ -460,14 +627,19 @@ pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<TextPart<'f>> {
         ("Disputed: ", f.disputed.as_deref()),
         ("Help: ", f.suggestion()),
     ];
-    out.extend(labelled.into_iter().filter_map(|(label, text)| Some(TextPart::text(label, text?))));
+    out.extend(
+        labelled
+            .into_iter()
+            .filter_map(|(label, text)| Some(TextPart::text(label, text?))),
+    );
     if let (None, Some(code)) = (applicable(f), f.replacement()) {
         out.push(TextPart::Code(untrusted::clipped(code.trim(), PROSE)));
     }
     out
 }
 
-/// Returns the parts of a finding's text as plain paragraphs. They are untrusted text, which the format escapes.
+/// Returns the parts of a finding's text as plain paragraphs. They are untrusted text, which the
+/// format escapes.
 pub(super) fn paragraphs(f: &Finding, review: &Review) -> Vec<String> {
     let paragraphs = parts(f, review).into_iter().map(|part| match part {
         TextPart::Text(label, text) => format!("{label}{text}"),
@@ -483,16 +655,30 @@ pub(super) fn somewhere(review: &Review) -> Option<Location> {
         return Some(first.clone());
     }
     let c = &review.coverage;
-    let named = c.failed.iter().find_map(|(p, _)| p.as_ref()).or_else(|| c.skipped.first().map(|(p, _)| p));
-    Some(Location { file: named?.clone(), lines: None })
+    let named = c
+        .failed
+        .iter()
+        .find_map(|(p, _)| p.as_ref())
+        .or_else(|| c.skipped.first().map(|(p, _)| p));
+    Some(Location {
+        file: named?.clone(),
+        lines: None,
+    })
 }
 
 /// Returns true if a commit of the reviewed range is not its head, whose lines the reader sees.
 pub(super) fn is_inside(commit: Option<ObjectId>, review: &Review) -> bool {
-    commit.is_some_and(|c| review.source.head.as_ref().is_none_or(|head| *head != c.to_string()))
+    commit.is_some_and(|c| {
+        review
+            .source
+            .head
+            .as_ref()
+            .is_none_or(|head| *head != c.to_string())
+    })
 }
 
-/// Returns the sentence about a commit that is not the head. A push of several branches has no single head.
+/// Returns the sentence about a commit that is not the head. A push of several branches has no
+/// single head.
 pub(super) fn inside(commit: Option<ObjectId>, review: &Review) -> Option<String> {
     let commit = commit.filter(|c| is_inside(Some(*c), review))?.short();
     Some(match review.source.head {
@@ -501,15 +687,22 @@ pub(super) fn inside(commit: Option<ObjectId>, review: &Review) -> Option<String
     })
 }
 
-/// Returns the position of a finding in the reviewed state. Line numbers of earlier commits do not apply to the head,
-/// so they are omitted.
+/// Returns the position of a finding in the reviewed state. Line numbers of earlier commits do not
+/// apply to the head, so they are omitted.
 pub(super) fn placed(f: &Finding, review: &Review) -> Option<Location> {
     let at = f.location()?;
-    Some(if is_inside(f.commit, review) { Location { file: at.file.clone(), lines: None } } else { at.clone() })
+    Some(if is_inside(f.commit, review) {
+        Location {
+            file: at.file.clone(),
+            lines: None,
+        }
+    } else {
+        at.clone()
+    })
 }
 
-/// Returns one line for each part that was not reviewed, at most `most`: `data/dump.sql: the object is damaged`. The
-/// lines are untrusted text, which the format escapes.
+/// Returns one line for each part that was not reviewed, at most `most`:
+/// `data/dump.sql: the object is damaged`. The lines are untrusted text, which the format escapes.
 pub(super) fn unreviewed(review: &Review, most: usize) -> Vec<String> {
     let failed = &review.coverage.failed;
     let mut lines: Vec<String> = failed
@@ -528,11 +721,13 @@ pub(super) fn unreviewed(review: &Review, most: usize) -> Vec<String> {
 
 /// Returns the line of a frame by its number.
 pub(super) fn line_of(frame: &Frame, number: u32) -> Option<&FrameLine> {
-    frame.lines.get(number.checked_sub(frame.first.get())? as usize)
+    frame
+        .lines
+        .get(number.checked_sub(frame.first.get())? as usize)
 }
 
-/// Returns the columns of a finding on one line and the text there. Columns are 1-based code points, the end
-/// excluded. `None` if the start of the line is unknown.
+/// Returns the columns of a finding on one line and the text there. Columns are 1-based code
+/// points, the end excluded. `None` if the start of the line is unknown.
 pub(super) fn columns(f: &Finding) -> Option<(i64, i64, String)> {
     let span = f.lines()?;
     let (start, end) = span.columns?;
@@ -543,24 +738,34 @@ pub(super) fn columns(f: &Finding) -> Option<(i64, i64, String)> {
         return None;
     }
     let start = code_points(before) + 1;
-    Some((start, start + code_points(marked), String::from_utf8_lossy(marked).into_owned()))
+    Some((
+        start,
+        start + code_points(marked),
+        String::from_utf8_lossy(marked).into_owned(),
+    ))
 }
 
 fn code_points(bytes: &[u8]) -> i64 {
     i64::try_from(String::from_utf8_lossy(bytes).chars().count()).unwrap_or(i64::MAX)
 }
 
-/// Returns the replacement for a finding's lines if a program may offer to apply it: the change adds every replaced
-/// line, and the code has no hidden characters and is not in the form of a patch.
+/// Returns the replacement for a finding's lines if a program may offer to apply it: the change
+/// adds every replaced line, and the code has no hidden characters and is not in the form of a
+/// patch.
 pub(super) fn applicable(f: &Finding) -> Option<&str> {
     let code = f.replacement()?;
     let span = f.lines()?;
     let frame = f.frame.as_ref()?;
-    let ours = (span.first.get()..=span.last.get()).all(|n| line_of(frame, n).is_some_and(|l| l.added));
+    let ours =
+        (span.first.get()..=span.last.get()).all(|n| line_of(frame, n).is_some_and(|l| l.added));
     // Line numbers of an earlier commit do not apply to the head.
     let here = f.commit.is_none() && ours;
     let shown = !untrusted::has_active(code);
-    let patch = code.lines().any(|l| ["diff --git ", "--- a/", "+++ b/", "@@ -"].iter().any(|p| l.starts_with(p)));
+    let patch = code.lines().any(|l| {
+        ["diff --git ", "--- a/", "+++ b/", "@@ -"]
+            .iter()
+            .any(|p| l.starts_with(p))
+    });
     (here && shown && !patch).then_some(code)
 }
 
@@ -571,8 +776,13 @@ mod tests {
 
     #[test]
     fn usage_is_one_line_that_names_only_what_is_known() {
-        let spent =
-            Spent { requests: 3, input_tokens: 12_034, cached_tokens: 8_000, output_tokens: 540, ..Spent::default() };
+        let spent = Spent {
+            requests: 3,
+            input_tokens: 12_034,
+            cached_tokens: 8_000,
+            output_tokens: 540,
+            ..Spent::default()
+        };
         let mut u = BackendUsage {
             backend: "local".to_owned(),
             model: "small".to_owned(),
@@ -580,8 +790,15 @@ mod tests {
             duration: Duration::from_millis(8_200),
             ..BackendUsage::default()
         };
-        assert_eq!(self::spent(&u), "local (small): 3 requests, 12,034 tokens in (8,000 cached), 540 out, 8.2 s");
-        u.spent = Spent { requests: 1, cost_usd: Some(0.0004), ..Spent::default() };
+        assert_eq!(
+            self::spent(&u),
+            "local (small): 3 requests, 12,034 tokens in (8,000 cached), 540 out, 8.2 s"
+        );
+        u.spent = Spent {
+            requests: 1,
+            cost_usd: Some(0.0004),
+            ..Spent::default()
+        };
         assert_eq!(self::spent(&u), "local (small): 1 request, $0.0004, 8.2 s");
     }
 
@@ -591,11 +808,25 @@ mod tests {
             (0, 3, 0, "b: all replies from the cache, <1 ms"),
             (0, 0, 2, "b: no reply, <1 ms"),
             (0, 0, 0, "b: no reply, <1 ms"),
-            (0, 3, 2, "b: 3 replies from the cache, 2 questions failed, <1 ms"),
+            (
+                0,
+                3,
+                2,
+                "b: 3 replies from the cache, 2 questions failed, <1 ms",
+            ),
             (4, 0, 1, "b: 4 requests, 1 question failed, <1 ms"),
         ] {
-            let spent = Spent { requests, ..Spent::default() };
-            let u = BackendUsage { backend: "b".to_owned(), spent, from_cache, failed, ..BackendUsage::default() };
+            let spent = Spent {
+                requests,
+                ..Spent::default()
+            };
+            let u = BackendUsage {
+                backend: "b".to_owned(),
+                spent,
+                from_cache,
+                failed,
+                ..BackendUsage::default()
+            };
             assert_eq!(self::spent(&u), text);
         }
     }

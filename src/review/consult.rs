@@ -1,5 +1,5 @@
-//! Asks a question about documents, under the policy of the folder that they are in, with the same backends, limits,
-//! keys and cache as a review.
+//! Asks a question about documents, under the policy of the folder that they are in, with the same
+//! backends, limits, keys and cache as a review.
 
 use super::{World, governing, models, source};
 use crate::ai::run::{Consulted, Question, ReviewJob, WorktreeAccess, consult};
@@ -28,16 +28,33 @@ impl Consultation {
     ///
     /// Usage: a malformed policy, an unknown backend, a repository that cannot be opened.
     pub fn open(request: &ReviewRequest, world: &World<'_>) -> Result<Self> {
-        let request = ReviewRequest { source: Source::Code(Vec::new()), ..request.clone() };
+        let request = ReviewRequest {
+            source: Source::Code(Vec::new()),
+            ..request.clone()
+        };
         let resolved = source::resolve(&request, world)?;
         let governing = governing::load(&request, world.env, &resolved, &mut Vec::new())?;
         let rules = RuleSet::new(&governing.policy.rules, &governing.team_rules)?;
-        if let Some(name) = request.backends.iter().find(|b| governing.policy.backend(b).is_none()) {
-            let known: Vec<_> = governing.policy.backends.iter().map(|b| b.name.as_str()).collect();
+        if let Some(name) = request
+            .backends
+            .iter()
+            .find(|b| governing.policy.backend(b).is_none())
+        {
+            let known: Vec<_> = governing
+                .policy
+                .backends
+                .iter()
+                .map(|b| b.name.as_str())
+                .collect();
             let error = Error::usage(format!("unknown backend {name}"));
             return Err(error.hint(format!("policy knows {}", known.join(", "))));
         }
-        Ok(Self { request, repo: resolved.repo, policy: governing.policy, rules })
+        Ok(Self {
+            request,
+            repo: resolved.repo,
+            policy: governing.policy,
+            rules,
+        })
     }
 
     /// Returns the rules that redact documents.
@@ -69,12 +86,16 @@ impl Consultation {
     /// # Errors
     ///
     /// Incomplete: a thread or a runtime cannot be started.
-    pub fn ask<T: Send>(&self, question: &Question<T>, world: &World<'_>) -> Result<Option<Consulted<T>>> {
+    pub fn ask<T: Send>(
+        &self,
+        question: &Question<T>,
+        world: &World<'_>,
+    ) -> Result<Option<Consulted<T>>> {
         self.ask_around(question, None, world)
     }
 
-    /// Asks like [`Self::ask`]. `around` is the code that the model may read in addition to the documents, and
-    /// whether it may edit it.
+    /// Asks like [`Self::ask`]. `around` is the code that the model may read in addition to the
+    /// documents, and whether it may edit it.
     ///
     /// # Errors
     ///

@@ -14,10 +14,23 @@ use crate::stop::Stop;
 /// Resolves both ends of a change and the commits between them.
 ///
 /// # Errors
-/// Usage: an end is unknown or not in the clone, or there are no commits between the ends and the request does not
-/// allow that. Incomplete: an end cannot be fetched, or the base is gone and has no substitute.
-pub(super) fn resolve(request: &ReviewRequest, ends: &Ends, env: &Env, stop: &Stop) -> Result<Resolved> {
-    let mut search = EndSearch { ends, request, env, stop, repo: Repo::open(&request.dir, env)?, fetched: None };
+/// Usage: an end is unknown or not in the clone, or there are no commits between the ends and the
+/// request does not allow that. Incomplete: an end cannot be fetched, or the base is gone and has
+/// no substitute.
+pub(super) fn resolve(
+    request: &ReviewRequest,
+    ends: &Ends,
+    env: &Env,
+    stop: &Stop,
+) -> Result<Resolved> {
+    let mut search = EndSearch {
+        ends,
+        request,
+        env,
+        stop,
+        repo: Repo::open(&request.dir, env)?,
+        fetched: None,
+    };
     let head = search.head()?;
     let base = search.base()?;
     match base {
@@ -26,16 +39,27 @@ pub(super) fn resolve(request: &ReviewRequest, ends: &Ends, env: &Env, stop: &St
     }
     search.complete(head, base)?;
     let branch = search.between(head, base)?;
-    let EndSearch { mut repo, fetched, .. } = search;
+    let EndSearch {
+        mut repo, fetched, ..
+    } = search;
     if let Some(fetched) = &fetched {
         repo = fetched.open()?;
     }
     let notes = notes(&repo, ends, head, fetched.is_some())?;
-    let label = format!("{}: {} against {}", ends.label, head.short(), branch.base_name);
+    let label = format!(
+        "{}: {} against {}",
+        ends.label,
+        head.short(),
+        branch.base_name
+    );
     let nothing = branch.commits.is_empty();
     if nothing && ends.may_be_empty.is_none() {
-        let error =
-            Error::usage(format!("{}: {} has no commits that {} lacks", ends.label, head.short(), branch.base_name));
+        let error = Error::usage(format!(
+            "{}: {} has no commits that {} lacks",
+            ends.label,
+            head.short(),
+            branch.base_name
+        ));
         return Err(error.hint_person("claude-reviewer review branch HEAD --base REV"));
     }
     let mut all = Resolved::of_branch(repo, label, branch);
@@ -45,7 +69,8 @@ pub(super) fn resolve(request: &ReviewRequest, ends: &Ends, env: &Env, stop: &St
     all.notes.extend(notes);
     if let Some(who) = ends.may_be_empty.as_ref().filter(|_| nothing) {
         all.parts.clear();
-        all.notes.push(Note::general("git", format!("NOTHING WAS REVIEWED: {who}")));
+        all.notes
+            .push(Note::general("git", format!("NOTHING WAS REVIEWED: {who}")));
     }
     all.fetched = fetched;
     Ok(all)
@@ -75,10 +100,15 @@ impl EndSearch<'_> {
             return Ok(Some(id));
         }
         let missing = self.missing("the base", &self.ends.base);
-        // A commit that is missing from a shallow clone may still exist. An abbreviated ID names the same commit in
-        // full.
+        // A commit that is missing from a shallow clone may still exist. An abbreviated ID names
+        // the same commit in full.
         let is_gone = self.fetched.is_some() || !self.repo.is_shallow();
-        match self.ends.instead.as_ref().filter(|end| is_gone || matches!(end, End::Short { .. })) {
+        match self
+            .ends
+            .instead
+            .as_ref()
+            .filter(|end| is_gone || matches!(end, End::Short { .. }))
+        {
             Some(instead) => self.find(instead)?.map(Some).ok_or(missing),
             None => Err(missing),
         }
@@ -99,24 +129,34 @@ impl EndSearch<'_> {
         }
         let (remote, names) = match end {
             End::Id { id, under } => (id.clone(), under.iter().cloned().collect()),
-            End::Short { id, under: Some(under) } => return self.fetch_short(id, under),
+            End::Short {
+                id,
+                under: Some(under),
+            } => return self.fetch_short(id, under),
             End::Short { under: None, .. } => return Ok(None),
             End::Branch(name) => (format!("refs/heads/{name}"), Vec::new()),
             End::Rev(rev) if ObjectId::from_hex(rev).is_some() => (rev.clone(), Vec::new()),
             End::Rev(rev) if rev.starts_with("refs/") => {
                 let own = rev.strip_prefix(&format!("refs/remotes/{}/", self.ends.remote));
-                (own.map_or_else(|| rev.clone(), |name| format!("refs/heads/{name}")), Vec::new())
+                (
+                    own.map_or_else(|| rev.clone(), |name| format!("refs/heads/{name}")),
+                    Vec::new(),
+                )
             }
             // Only the clone can resolve a suffix such as `~2`.
             End::Rev(rev) => return self.repo.resolve(rev).map(Some),
             End::Nothing => return Ok(None),
         };
-        let Some(fetched) = self.remote()? else { return Ok(None) };
+        let Some(fetched) = self.remote()? else {
+            return Ok(None);
+        };
         if let Some(id) = fetched.also(&remote)? {
             return Ok(Some(id));
         }
         for name in names {
-            let Some(tip) = fetched.also(&name)? else { continue };
+            let Some(tip) = fetched.also(&name)? else {
+                continue;
+            };
             match end {
                 // The reference may have moved on and still contain the commit.
                 End::Id { id, .. } => {
@@ -133,14 +173,18 @@ impl EndSearch<'_> {
 
     /// Resolves a short name that a user typed, where the remote can be asked.
     ///
-    /// A name with the remote's prefix is a branch of the remote, never a tag that another person pushed under that
-    /// name. Without the prefix, a tag must be the only reference with this name, both in the clone and at the
-    /// remote.
+    /// A name with the remote's prefix is a branch of the remote, never a tag that another person
+    /// pushed under that name. Without the prefix, a tag must be the only reference with this name,
+    /// both in the clone and at the remote.
     fn typed(&mut self, rev: &str) -> Result<Option<ObjectId>> {
         let places = self.repo.places(rev)?;
         let is_ambiguous = names::is_ambiguous(&places);
         let flag = self.flag(rev);
-        let here = if is_ambiguous { None } else { self.here(&End::Rev(rev.to_owned()))? };
+        let here = if is_ambiguous {
+            None
+        } else {
+            self.here(&End::Rev(rev.to_owned()))?
+        };
         let is_tag = !places.is_empty() && places.iter().all(|p| p.name.starts_with("refs/tags/"));
         let own = rev.strip_prefix(&format!("{}/", self.ends.remote));
         if here.is_some() && !is_tag {
@@ -154,9 +198,15 @@ impl EndSearch<'_> {
         let remote = self.ends.remote.clone();
         // A user who means the local tag can name it in full, which needs no access to the remote.
         let in_full = is_tag.then(|| format!("name it in full: {flag}refs/tags/{rev}"));
-        let fetched = self.remote().map_err(|e| with_full_name(e, in_full.as_deref()))?;
-        let Some(fetched) = fetched else { return Ok(here) };
-        let there = fetched.also(&branch).map_err(|e| with_full_name(e, in_full.as_deref()))?;
+        let fetched = self
+            .remote()
+            .map_err(|e| with_full_name(e, in_full.as_deref()))?;
+        let Some(fetched) = fetched else {
+            return Ok(here);
+        };
+        let there = fetched
+            .also(&branch)
+            .map_err(|e| with_full_name(e, in_full.as_deref()))?;
         if is_ambiguous && there.is_none() {
             return Err(names::ambiguous(rev, &places, flag));
         }
@@ -172,7 +222,16 @@ impl EndSearch<'_> {
         };
         match (there, other) {
             (Some(there), Some(other)) if there != other => {
-                let both = [NameMeaning { name: branch, id: there }, NameMeaning { name: tag, id: other }];
+                let both = [
+                    NameMeaning {
+                        name: branch,
+                        id: there,
+                    },
+                    NameMeaning {
+                        name: tag,
+                        id: other,
+                    },
+                ];
                 Err(names::ambiguous(rev, &both, flag))
             }
             (there, other) => Ok(there.or(other)),
@@ -187,9 +246,12 @@ impl EndSearch<'_> {
         }
     }
 
-    /// Finds the only commit that starts with an abbreviated ID in the history of a reference of the remote.
+    /// Finds the only commit that starts with an abbreviated ID in the history of a reference of
+    /// the remote.
     fn fetch_short(&mut self, id: &str, under: &str) -> Result<Option<ObjectId>> {
-        let Some(fetched) = self.remote()? else { return Ok(None) };
+        let Some(fetched) = self.remote()? else {
+            return Ok(None);
+        };
         match fetched.also(under)? {
             Some(tip) => fetched.open()?.abbreviated_in(id, tip),
             None => Ok(None),
@@ -204,7 +266,10 @@ impl EndSearch<'_> {
                 None => Ok(None),
             },
             End::Short { id, .. } => self.repo.abbreviated(id),
-            End::Branch(name) => if_present(self.repo.resolve(&format!("refs/remotes/{}/{name}", self.ends.remote))),
+            End::Branch(name) => if_present(
+                self.repo
+                    .resolve(&format!("refs/remotes/{}/{name}", self.ends.remote)),
+            ),
             End::Rev(rev) => {
                 let places = self.repo.places(rev)?;
                 if names::is_ambiguous(&places) {
@@ -225,9 +290,15 @@ impl EndSearch<'_> {
             return Ok(None);
         }
         if self.fetched.is_none() {
-            let fetch =
-                Fetch { remote: self.ends.remote.clone(), tips: Vec::new(), credential: self.ends.credential.clone() };
-            self.fetched = Some(self.repo.fetch(&self.request.dir, self.env, &fetch, self.stop)?);
+            let fetch = Fetch {
+                remote: self.ends.remote.clone(),
+                tips: Vec::new(),
+                credential: self.ends.credential.clone(),
+            };
+            self.fetched = Some(
+                self.repo
+                    .fetch(&self.request.dir, self.env, &fetch, self.stop)?,
+            );
         }
         Ok(self.fetched.as_mut())
     }
@@ -268,7 +339,9 @@ impl EndSearch<'_> {
             None => repo.from_the_beginning(head),
         };
         let mut branch = found.map_err(|e| match self.ends.fetching {
-            Fetching::Never if e.kind == Kind::Incomplete => with_hint_first(e, "let the review fetch it: --fetch"),
+            Fetching::Never if e.kind == Kind::Incomplete => {
+                with_hint_first(e, "let the review fetch it: --fetch")
+            }
             _ => e,
         })?;
         let Some(base) = base else { return Ok(branch) };
@@ -288,7 +361,8 @@ impl EndSearch<'_> {
         let lacking = self.view()?.lacking(head, base)?;
         self.objects(&lacking)?;
         let Some(base) = base else { return Ok(()) };
-        // The policies are in the clone now. They name the folders of team rules, whose files may be missing.
+        // The policies are in the clone now. They name the folders of team rules, whose files may
+        // be missing.
         let repo = self.view()?;
         let mut lacking = Vec::new();
         for commit in repo.merge_base(head, base)?.into_iter().chain([base]) {
@@ -320,16 +394,24 @@ impl EndSearch<'_> {
         let label = &self.ends.label;
         match self.fetched.is_some() {
             true => {
-                let text = format!("{label}: {what}, {name}, is neither here nor at {}", self.ends.remote);
+                let text = format!(
+                    "{label}: {what}, {name}, is neither here nor at {}",
+                    self.ends.remote
+                );
                 match end {
                     // The user typed the revision, so this is a usage error.
-                    End::Rev(_) => Error::usage(text).hint("list the references of the remote: git ls-remote"),
-                    _ => Error::incomplete(text).hint_person("claude-reviewer review branch HEAD --base REV"),
+                    End::Rev(_) => {
+                        Error::usage(text).hint("list the references of the remote: git ls-remote")
+                    }
+                    _ => Error::incomplete(text)
+                        .hint_person("claude-reviewer review branch HEAD --base REV"),
                 }
             }
             false => Error::usage(format!("{label}: {what}, {name}, is not in this clone"))
                 .hint_person("let the review fetch it: --fetch")
-                .hint("or let the checkout fetch all of the history (fetch-depth: 0, GIT_DEPTH: 0)"),
+                .hint(
+                    "or let the checkout fetch all of the history (fetch-depth: 0, GIT_DEPTH: 0)",
+                ),
         }
     }
 }
@@ -361,18 +443,26 @@ fn notes(repo: &Repo, ends: &Ends, head: ObjectId, fetched: bool) -> Result<Vec<
     let mut notes = Vec::new();
     let out = repo.head()?;
     if fetched {
-        notes.push(Note::general("git", format!("missing objects were fetched from {}", ends.remote)));
+        notes.push(Note::general(
+            "git",
+            format!("missing objects were fetched from {}", ends.remote),
+        ));
     }
     let Some(out) = out else { return Ok(notes) };
     // HEAD must reach the reviewed head, so that the worktree contains its commits.
-    let has_head = out == head || repo.has(out) && repo.merge_base(out, head).is_ok_and(|b| b == Some(head));
+    let has_head =
+        out == head || repo.has(out) && repo.merge_base(out, head).is_ok_and(|b| b == Some(head));
     if ends.checkout == Checkout::Foreign && has_head && repo.worktree().is_some() {
         let text = "the worktree has the files of the change, in a job that has rights of its own: nothing of it is run \
                     by this review, but other steps may; check out the base instead";
         notes.push(Note::general("git", text));
     }
     if out != head {
-        let text = format!("{} is reviewed; {} is checked out", head.short(), out.short());
+        let text = format!(
+            "{} is reviewed; {} is checked out",
+            head.short(),
+            out.short()
+        );
         notes.push(Note::general("git", text));
     }
     Ok(notes)

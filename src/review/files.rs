@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Files of a tree that are matched against the patterns, at most.
 const MOST: usize = 1_000_000;
 
-/// The patterns of a file filter, in the syntax of the policy, relative to the folder in which they were given.
+/// The patterns of a file filter, in the syntax of the policy, relative to the folder in which they
+/// were given.
 #[derive(Debug)]
 pub(crate) struct Files {
     globs: Globs,
@@ -23,7 +24,8 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Compiles the patterns. `dir` is the folder that they are relative to, `top` the one of the worktree.
+    /// Compiles the patterns. `dir` is the folder that they are relative to, `top` the one of the
+    /// worktree.
     ///
     /// # Errors
     /// Usage: a pattern is invalid. Secrets in it are masked.
@@ -36,8 +38,16 @@ impl Files {
         let top = top.filter(|_| !patterns.is_empty());
         let folder = top.and_then(|top| below(dir, top)).unwrap_or_default();
         let from_top: Vec<String> = patterns.iter().map(|p| from_top(p, dir, &folder)).collect();
-        let globs = Globs::new(&from_top).map_err(|e| Error::usage(rules.masked(&format!("{name}: {e}"))))?;
-        Ok(Self { globs, name, patterns: patterns.iter().map(|p| (p.clone(), AtomicBool::new(false))).collect() })
+        let globs = Globs::new(&from_top)
+            .map_err(|e| Error::usage(rules.masked(&format!("{name}: {e}"))))?;
+        Ok(Self {
+            globs,
+            name,
+            patterns: patterns
+                .iter()
+                .map(|p| (p.clone(), AtomicBool::new(false)))
+                .collect(),
+        })
     }
 
     pub(crate) fn is_everything(&self) -> bool {
@@ -55,12 +65,18 @@ impl Files {
         !matching.is_empty()
     }
 
-    /// Rejects patterns that match neither a path of the change nor a tracked one: a misspelled pattern must not look
-    /// like a part of the repository without changes. Each pattern is checked on its own.
+    /// Rejects patterns that match neither a path of the change nor a tracked one: a misspelled
+    /// pattern must not look like a part of the repository without changes. Each pattern is checked
+    /// on its own.
     ///
     /// # Errors
     /// Usage: such a pattern, with its secrets masked. Incomplete: a tree cannot be read.
-    pub(super) fn refuse_unknown(&self, rules: &RuleSet, repo: Option<&Repo>, parts: &[ChangePart]) -> Result<()> {
+    pub(super) fn refuse_unknown(
+        &self,
+        rules: &RuleSet,
+        repo: Option<&Repo>,
+        parts: &[ChangePart],
+    ) -> Result<()> {
         if self.is_everything() {
             return Ok(());
         }
@@ -77,33 +93,50 @@ impl Files {
         }
         let text = format!("{} matches no file: {}", self.name, unknown.join(", "));
         let error = Error::usage(rules.masked(&text));
-        if let Some(range) = unknown.iter().find(|p| p.contains("..") && !p.contains('/')) {
+        if let Some(range) = unknown
+            .iter()
+            .find(|p| p.contains("..") && !p.contains('/'))
+        {
             let range = rules.masked(range);
             return Err(error
                 .hint_person(format!("a range goes before --files: claude-reviewer review commit {range} --files GLOB"))
                 .hint_agent("name files in file_list; review_commit and review_branch take commits and branches"));
         }
-        Err(error.hint("patterns are relative to the current folder; `git ls-files` lists the tracked files"))
+        Err(error.hint(
+            "patterns are relative to the current folder; `git ls-files` lists the tracked files",
+        ))
     }
 
-    /// Returns the same patterns with the matches reset: a match of a tracked file outside the change must not count
-    /// as a match in the change.
+    /// Returns the same patterns with the matches reset: a match of a tracked file outside the
+    /// change must not count as a match in the change.
     fn probe(&self) -> Self {
-        let patterns = self.patterns.iter().map(|(pattern, _)| (pattern.clone(), AtomicBool::new(false)));
-        Self { globs: self.globs.clone(), name: self.name, patterns: patterns.collect() }
+        let patterns = self
+            .patterns
+            .iter()
+            .map(|(pattern, _)| (pattern.clone(), AtomicBool::new(false)));
+        Self {
+            globs: self.globs.clone(),
+            name: self.name,
+            patterns: patterns.collect(),
+        }
     }
 
     fn match_change(&self, part: &ChangePart) {
         match &part.content {
             PartContent::Change(change) => self.match_entries(change),
-            PartContent::Given(files) => files.iter().for_each(|file| self.match_entry(&file.entry)),
+            PartContent::Given(files) => {
+                files.iter().for_each(|file| self.match_entry(&file.entry))
+            }
             // Its tree is read below.
             PartContent::Commit(_) => {}
         }
     }
 
     fn match_entries(&self, change: &Change) {
-        change.entries.iter().for_each(|entry| self.match_entry(entry));
+        change
+            .entries
+            .iter()
+            .for_each(|entry| self.match_entry(entry));
     }
 
     fn match_entry(&self, entry: &Entry) {
@@ -112,18 +145,21 @@ impl Files {
         }
     }
 
-    /// Matches the patterns against the trees of the change, or against the index if the change has none.
+    /// Matches the patterns against the trees of the change, or against the index if the change has
+    /// none.
     fn match_tracked(&self, repo: &Repo, parts: &[ChangePart]) -> Result<()> {
         let mut reader = repo.reader();
         let mut states = Vec::new();
         for part in parts {
             match &part.content {
-                PartContent::Change(change) => states.extend([change.head.clone(), change.base.clone()]),
+                PartContent::Change(change) => {
+                    states.extend([change.head.clone(), change.base.clone()])
+                }
                 PartContent::Commit(id) => {
                     let change = reader.alone(*id)?;
                     self.match_entries(&change);
-                    // The commits inside a branch are searched only for secrets. The trees of the branch are those of
-                    // its two ends.
+                    // The commits inside a branch are searched only for secrets. The trees of the
+                    // branch are those of its two ends.
                     if part.scope == Scope::All {
                         states.extend([change.head, change.base]);
                     }
@@ -151,7 +187,9 @@ impl Files {
             }
             if more {
                 // The list is truncated, and the patterns may match files past its end.
-                self.patterns.iter().for_each(|(_, hit)| hit.store(true, Ordering::Relaxed));
+                self.patterns
+                    .iter()
+                    .for_each(|(_, hit)| hit.store(true, Ordering::Relaxed));
             }
         }
         Ok(())
@@ -159,28 +197,42 @@ impl Files {
 
     /// Returns the unmatched patterns that are plain paths.
     fn literal(&self) -> Vec<RepoPath> {
-        let plain = self.unmatched().filter(|p| !p.contains(['*', '?', '[', '{', '\\', '!']));
-        plain.map(|p| RepoPath::from(p.trim_start_matches("./").trim_matches('/'))).collect()
+        let plain = self
+            .unmatched()
+            .filter(|p| !p.contains(['*', '?', '[', '{', '\\', '!']));
+        plain
+            .map(|p| RepoPath::from(p.trim_start_matches("./").trim_matches('/')))
+            .collect()
     }
 
     /// Returns the patterns without a match.
     pub(super) fn unmatched(&self) -> impl Iterator<Item = &str> {
-        self.patterns.iter().filter(|(_, hit)| !hit.load(Ordering::Relaxed)).map(|(p, _)| p.as_str())
+        self.patterns
+            .iter()
+            .filter(|(_, hit)| !hit.load(Ordering::Relaxed))
+            .map(|(p, _)| p.as_str())
     }
 }
 
 /// Returns the path of a folder relative to the top of the worktree; `None` if it is not below it.
 fn below(dir: &Path, top: &Path) -> Option<PathBuf> {
-    dir.canonicalize().ok()?.strip_prefix(top.canonicalize().ok()?).ok().map(Path::to_owned)
+    dir.canonicalize()
+        .ok()?
+        .strip_prefix(top.canonicalize().ok()?)
+        .ok()
+        .map(Path::to_owned)
 }
 
 /// Rewrites a pattern that is relative to `folder` as a pattern relative to the top.
 ///
-/// The name of an existing file or folder matches exactly that. Any other pattern without `/` matches at any depth
-/// below the folder.
+/// The name of an existing file or folder matches exactly that. Any other pattern without `/`
+/// matches at any depth below the folder.
 fn from_top(pattern: &str, dir: &Path, folder: &Path) -> String {
     let named = dir.join(pattern).symlink_metadata().is_ok();
-    let mut parts: Vec<String> = folder.iter().map(|p| escape(&p.to_string_lossy())).collect();
+    let mut parts: Vec<String> = folder
+        .iter()
+        .map(|p| escape(&p.to_string_lossy()))
+        .collect();
     if !named && !pattern.contains('/') {
         if parts.is_empty() {
             return pattern.to_owned();
@@ -198,7 +250,11 @@ fn from_top(pattern: &str, dir: &Path, folder: &Path) -> String {
             Component::CurDir | Component::Prefix(_) => {}
         }
     }
-    if parts.is_empty() { "**".to_owned() } else { format!("/{}", parts.join("/")) }
+    if parts.is_empty() {
+        "**".to_owned()
+    } else {
+        format!("/{}", parts.join("/"))
+    }
 }
 
 /// Escapes the special characters of patterns.
@@ -240,9 +296,18 @@ mod tests {
             ("s", ".", "s/t/b.py", true),
             ("s", "gone/*.py", "s/gone/b.py", true),
         ] {
-            let files = Files::new(("--files", &[pattern.to_owned()]), &top.path().join(dir), Some(top.path()), &rules)
-                .unwrap();
-            assert_eq!(files.select(&RepoPath::from(path)), selected, "{dir:?} {pattern} {path}");
+            let files = Files::new(
+                ("--files", &[pattern.to_owned()]),
+                &top.path().join(dir),
+                Some(top.path()),
+                &rules,
+            )
+            .unwrap();
+            assert_eq!(
+                files.select(&RepoPath::from(path)),
+                selected,
+                "{dir:?} {pattern} {path}"
+            );
             assert_eq!(files.unmatched().count(), usize::from(!selected));
         }
     }

@@ -1,5 +1,5 @@
-//! Finds commits of GitHub Actions on this machine: in the workflows of the base, and in clones of the actions. Uses
-//! no network, and trusts nothing from the change itself.
+//! Finds commits of GitHub Actions on this machine: in the workflows of the base, and in clones of
+//! the actions. Uses no network, and trusts nothing from the change itself.
 
 use super::source::{ChangePart, PartContent};
 use crate::diff::{FileMode, RepoPath};
@@ -32,7 +32,10 @@ pub(super) fn known(repo: Option<&Repo>, base: &State, parts: &[ChangePart]) -> 
         }
     }
     for (projects, clone) in clones(repo, &mut reader, base) {
-        for (project, version) in wanted.iter().filter(|(project, _)| projects.contains(project)) {
+        for (project, version) in wanted
+            .iter()
+            .filter(|(project, _)| projects.contains(project))
+        {
             let repo = clone.as_ref().unwrap_or(repo);
             if let Ok(commit) = repo.resolve(&format!("refs/tags/{version}")) {
                 pins.add(project, version, &commit.to_string());
@@ -49,9 +52,21 @@ fn wanted(reader: &mut Reader<'_>, parts: &[ChangePart]) -> BTreeSet<(String, St
         PartContent::Change(change) => Some(change),
         PartContent::Commit(_) | PartContent::Given(_) => None,
     });
-    let files = changes.flat_map(|c| c.entries.iter().filter_map(|e| Some((&c.head, &e.new.as_ref()?.path))));
-    for (head, path) in files.filter(|(_, path)| can_use_actions(path)).take(MAX_FILES) {
-        out.extend(text(reader, head, path).map(|text| unpinned(&text)).into_iter().flatten());
+    let files = changes.flat_map(|c| {
+        c.entries
+            .iter()
+            .filter_map(|e| Some((&c.head, &e.new.as_ref()?.path)))
+    });
+    for (head, path) in files
+        .filter(|(_, path)| can_use_actions(path))
+        .take(MAX_FILES)
+    {
+        out.extend(
+            text(reader, head, path)
+                .map(|text| unpinned(&text))
+                .into_iter()
+                .flatten(),
+        );
     }
     out
 }
@@ -59,7 +74,12 @@ fn wanted(reader: &mut Reader<'_>, parts: &[ChangePart]) -> BTreeSet<(String, St
 fn workflows(reader: &mut Reader<'_>, base: &State) -> Vec<RepoPath> {
     let mut all: Vec<RepoPath> = AT_TOP.into_iter().map(RepoPath::from).collect();
     for folder in FOLDERS {
-        all.extend(reader.below(base, &RepoPath::from(folder), MAX_FILES).map(|(files, _)| files).unwrap_or_default());
+        all.extend(
+            reader
+                .below(base, &RepoPath::from(folder), MAX_FILES)
+                .map(|(files, _)| files)
+                .unwrap_or_default(),
+        );
     }
     all
 }
@@ -69,17 +89,25 @@ fn text(reader: &mut Reader<'_>, state: &State, path: &RepoPath) -> Option<Strin
     String::from_utf8(reader.read(state, path, MAX_BYTES).ok()??).ok()
 }
 
-/// Returns the repositories of actions on this machine, with their projects: the reviewed one (`None`), and the
-/// checked-out submodules of the base.
-fn clones(repo: &Repo, reader: &mut Reader<'_>, base: &State) -> Vec<(BTreeSet<String>, Option<Repo>)> {
+/// Returns the repositories of actions on this machine, with their projects: the reviewed one
+/// (`None`), and the checked-out submodules of the base.
+fn clones(
+    repo: &Repo,
+    reader: &mut Reader<'_>,
+    base: &State,
+) -> Vec<(BTreeSet<String>, Option<Repo>)> {
     let mut out = vec![(projects(repo), None)];
-    let Some(modules) = text(reader, base, &RepoPath::from(".gitmodules")) else { return out };
+    let Some(modules) = text(reader, base, &RepoPath::from(".gitmodules")) else {
+        return out;
+    };
     let paths = modules.lines().filter_map(|line| {
         let (key, value) = line.split_once('=')?;
         (key.trim() == "path").then(|| RepoPath::from(value.trim()))
     });
     for path in paths.take(MAX_SUBMODULES) {
-        let is_one = reader.mode(base, &path).is_ok_and(|mode| mode == Some(FileMode::Submodule));
+        let is_one = reader
+            .mode(base, &path)
+            .is_ok_and(|mode| mode == Some(FileMode::Submodule));
         if let Some(nested) = is_one.then(|| repo.submodule(&path)).flatten() {
             out.push((projects(&nested), Some(nested)));
         }
@@ -89,7 +117,10 @@ fn clones(repo: &Repo, reader: &mut Reader<'_>, base: &State) -> Vec<(BTreeSet<S
 
 /// Returns the GitHub projects of a repository's remotes, in lower case.
 fn projects(repo: &Repo) -> BTreeSet<String> {
-    let urls = repo.remotes().into_iter().flat_map(|name| repo.remote_urls(&name));
+    let urls = repo
+        .remotes()
+        .into_iter()
+        .flat_map(|name| repo.remote_urls(&name));
     urls.filter_map(|url| project(&url)).collect()
 }
 
@@ -97,7 +128,10 @@ fn projects(repo: &Repo) -> BTreeSet<String> {
 fn project(url: &str) -> Option<String> {
     let lower = url.trim().to_ascii_lowercase();
     let rest = match lower.split_once("://") {
-        Some((_, rest)) => rest.split_once('@').map_or(rest, |(_, rest)| rest).strip_prefix("github.com")?,
+        Some((_, rest)) => rest
+            .split_once('@')
+            .map_or(rest, |(_, rest)| rest)
+            .strip_prefix("github.com")?,
         None => lower.strip_prefix("git@github.com")?,
     };
     let path = rest.strip_prefix([':', '/'])?.trim_end_matches('/');
@@ -114,10 +148,19 @@ mod tests {
     fn projects_of_github_are_known_by_the_addresses_of_their_clones() {
         for (url, expected) in [
             ("https://github.com/Someone/Deploy", Some("someone/deploy")),
-            ("https://github.com/someone/deploy.git", Some("someone/deploy")),
-            ("https://x:y@github.com/someone/deploy/", Some("someone/deploy")),
+            (
+                "https://github.com/someone/deploy.git",
+                Some("someone/deploy"),
+            ),
+            (
+                "https://x:y@github.com/someone/deploy/",
+                Some("someone/deploy"),
+            ),
             ("git@github.com:someone/deploy.git", Some("someone/deploy")),
-            ("ssh://git@github.com/someone/deploy", Some("someone/deploy")),
+            (
+                "ssh://git@github.com/someone/deploy",
+                Some("someone/deploy"),
+            ),
             ("https://github.com.example/someone/deploy", None),
             ("https://example.org/github.com/someone/deploy", None),
             ("https://github.com/someone", None),

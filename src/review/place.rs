@@ -30,12 +30,20 @@ pub type Remote = (String, Vec<String>);
 
 /// Returns the remotes of a repository.
 pub fn remotes(repo: &Repo) -> Vec<Remote> {
-    repo.remotes().into_iter().map(|name| (name.clone(), repo.remote_urls(&name))).collect()
+    repo.remotes()
+        .into_iter()
+        .map(|name| (name.clone(), repo.remote_urls(&name)))
+        .collect()
 }
 
 impl StoreLocation {
     /// Returns the location of a repository's store; `None` if it has no worktree.
-    pub(super) fn of(repo: &Repo, policy: &Policy, request: &ReviewRequest, env: &Env) -> Option<Self> {
+    pub(super) fn of(
+        repo: &Repo,
+        policy: &Policy,
+        request: &ReviewRequest,
+        env: &Env,
+    ) -> Option<Self> {
         Some(Self {
             top: request.store_of.as_deref().or(repo.worktree())?.to_owned(),
             history: policy.history.clone(),
@@ -55,8 +63,8 @@ impl StoreLocation {
 
 /// Finds the location before the review, with the policy that applies there.
 ///
-/// In gate mode, the base is not known before the source is resolved, so the policy of HEAD names the folder of
-/// stored reviews.
+/// In gate mode, the base is not known before the source is resolved, so the policy of HEAD names
+/// the folder of stored reviews.
 ///
 /// # Errors
 ///
@@ -67,7 +75,11 @@ pub fn place(request: &ReviewRequest, env: &Env) -> Result<(StoreLocation, Polic
         Authority::Worktree => Authority::Worktree,
         Authority::Head | Authority::Base => Authority::Head,
     };
-    let request = ReviewRequest { authority, source: Source::Auto, ..request.clone() };
+    let request = ReviewRequest {
+        authority,
+        source: Source::Auto,
+        ..request.clone()
+    };
     let policy = governing::policy_alone(&request, env, &repo)?;
     let place = StoreLocation::of(&repo, &policy, &request, env).ok_or_else(|| {
         let error = Error::usage(format!("{} has no worktree", request.dir.display()));

@@ -3,7 +3,8 @@
 use super::source::ChangePart;
 use crate::ai::redact::is_sensitive;
 use crate::diff::{
-    BinaryChange, Body, Entry, FileChange, Hunk, LineKind, LineNo, ObjectId, RepoPath, Side, TextChange, patch, unified,
+    BinaryChange, Body, Entry, FileChange, Hunk, LineKind, LineNo, ObjectId, RepoPath, Side,
+    TextChange, patch, unified,
 };
 use crate::error::Result;
 use crate::hex;
@@ -13,15 +14,16 @@ use sha2::{Digest as _, Sha256};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of one file's patch, and of all patches together, at most. Files past the limit are only listed.
+/// Bytes of one file's patch, and of all patches together, at most. Files past the limit are only
+/// listed.
 const MOST_OF_A_FILE: usize = 4 << 20;
 const MOST: usize = 16 << 20;
 
 /// A change as it is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// A unified diff. The positions of lines do not change; a masked secret, in a line or in a file name, keeps its
-    /// length.
+    /// A unified diff. The positions of lines do not change; a masked secret, in a line or in a
+    /// file name, keeps its length.
     pub text: Vec<u8>,
     /// Files whose lines are not in the text.
     pub left_out: Vec<String>,
@@ -33,12 +35,17 @@ impl Record {
         hex::encode(&Sha256::digest(&self.text))
     }
 
-    /// Parses the text of a record: the files, each with its commit if there are several. `None` if the text is
-    /// invalid.
+    /// Parses the text of a record: the files, each with its commit if there are several. `None` if
+    /// the text is invalid.
     pub fn read(text: &[u8]) -> Option<Vec<(Option<ObjectId>, FileChange)>> {
         let mut out = Vec::new();
         for (commit, text) in parts(text) {
-            out.extend(patch::parse_kept(text).ok()?.into_iter().map(|change| (commit, change)));
+            out.extend(
+                patch::parse_kept(text)
+                    .ok()?
+                    .into_iter()
+                    .map(|change| (commit, change)),
+            );
         }
         Some(out)
     }
@@ -51,7 +58,9 @@ impl Record {
         for p in pieces {
             if p.commit.is_some() && p.commit != commit {
                 commit = p.commit.clone();
-                out.text.extend_from_slice(format!("commit {}\n", p.commit.as_deref().unwrap_or_default()).as_bytes());
+                out.text.extend_from_slice(
+                    format!("commit {}\n", p.commit.as_deref().unwrap_or_default()).as_bytes(),
+                );
             }
             out.text.extend(p.text);
             out.left_out.extend(p.left_out);
@@ -76,7 +85,10 @@ fn parts(text: &[u8]) -> Vec<(Option<ObjectId>, &[u8])> {
         }
         at = end;
     }
-    out.into_iter().filter(|(_, r)| !r.is_empty()).map(|(c, r)| (c, &text[r])).collect()
+    out.into_iter()
+        .filter(|(_, r)| !r.is_empty())
+        .map(|(c, r)| (c, &text[r]))
+        .collect()
 }
 
 /// Returns the commit that a line starts the changes of.
@@ -108,7 +120,11 @@ impl Numbers {
     fn of(entry: &Entry, text: &TextChange) -> Option<Self> {
         let new = entry.new.as_ref()?.path.clone();
         let hunks = text.hunks.iter().map(|hunk| runs(text, hunk)).collect();
-        Some(Self { old: entry.old.as_ref().map(|s| s.path.clone()), new, hunks })
+        Some(Self {
+            old: entry.old.as_ref().map(|s| s.path.clone()),
+            new,
+            hunks,
+        })
     }
 }
 
@@ -120,13 +136,24 @@ fn runs(text: &TextChange, hunk: &Hunk) -> Vec<Run> {
         if let Some(old) = line.old {
             behind = old.get();
         }
-        let Some(new) = line.new.map(LineNo::get) else { continue };
+        let Some(new) = line.new.map(LineNo::get) else {
+            continue;
+        };
         let is_added = line.kind == LineKind::Added;
         match runs.last_mut() {
-            Some(run) if run.is_added == is_added && run.new + run.count == new && run.follows(behind) => {
+            Some(run)
+                if run.is_added == is_added
+                    && run.new + run.count == new
+                    && run.follows(behind) =>
+            {
                 run.count += 1;
             }
-            _ => runs.push(Run { new, count: 1, old: behind, is_added }),
+            _ => runs.push(Run {
+                new,
+                count: 1,
+                old: behind,
+                is_added,
+            }),
         }
     }
     runs
@@ -135,7 +162,11 @@ fn runs(text: &TextChange, hunk: &Hunk) -> Vec<Run> {
 impl Run {
     /// Returns true if a line at `old` on the old side continues the run.
     fn follows(&self, old: u32) -> bool {
-        old == if self.is_added { self.old } else { self.old + self.count }
+        old == if self.is_added {
+            self.old
+        } else {
+            self.old + self.count
+        }
     }
 }
 
@@ -155,24 +186,35 @@ pub(super) struct RecordPiece {
 #[derive(Debug)]
 pub(super) struct Recorder {
     bytes: AtomicUsize,
-    /// Rules for masking names, independent of the policy: rounds are compared by name, and the policy can change
-    /// between two rounds.
+    /// Rules for masking names, independent of the policy: rounds are compared by name, and the
+    /// policy can change between two rounds.
     names: RuleSet,
 }
 
 impl Recorder {
     pub(super) fn new() -> Result<Self> {
-        Ok(Self { bytes: AtomicUsize::new(0), names: RuleSet::new(&RulesPolicy::default(), &[])? })
+        Ok(Self {
+            bytes: AtomicUsize::new(0),
+            names: RuleSet::new(&RulesPolicy::default(), &[])?,
+        })
     }
 
     /// Returns an entry with masked paths.
     fn entry(&self, entry: &Entry) -> Entry {
-        let [old, new] = [&entry.old, &entry.new].map(|side| side.as_ref().map(|side| self.side(side)));
-        Entry { kind: entry.kind, old, new }
+        let [old, new] =
+            [&entry.old, &entry.new].map(|side| side.as_ref().map(|side| self.side(side)));
+        Entry {
+            kind: entry.kind,
+            old,
+            new,
+        }
     }
 
     fn side(&self, side: &Side) -> Side {
-        Side { path: self.name(&side.path), ..side.clone() }
+        Side {
+            path: self.name(&side.path),
+            ..side.clone()
+        }
     }
 
     fn name(&self, path: &RepoPath) -> RepoPath {
@@ -194,38 +236,76 @@ impl Recorder {
         let Body::Text(lines) = &file.body else {
             let mut text = Vec::new();
             let body = match &file.body {
-                // A patch names a binary file without its content, so the content need not be copied.
+                // A patch names a binary file without its content, so the content need not be
+                // copied.
                 Body::Binary(_) => Body::Binary(BinaryChange::default()),
                 other => other.clone(),
             };
             unified::write(&self.kept(file, body), &mut text);
-            return Some(RecordPiece { order, commit, text, left_out: None, numbers: None });
+            return Some(RecordPiece {
+                order,
+                commit,
+                text,
+                left_out: None,
+                numbers: None,
+            });
         };
         let paths = [&file.entry.old, &file.entry.new];
-        if paths.into_iter().flatten().any(|side| is_sensitive(&side.path)) {
+        if paths
+            .into_iter()
+            .flatten()
+            .any(|side| is_sensitive(&side.path))
+        {
             return Some(self.without_lines(order, commit, file));
         }
-        let size: usize = lines.hunks.iter().map(|h| h.old.size() + h.new.size()).sum();
+        let size: usize = lines
+            .hunks
+            .iter()
+            .map(|h| h.old.size() + h.new.size())
+            .sum();
         if size > MOST_OF_A_FILE || self.bytes.fetch_add(size, Ordering::Relaxed) + size > MOST {
             return Some(self.without_lines(order, commit, file));
         }
         let masked = lines.masked(&|text| rules.hidden(text));
         let mut text = Vec::new();
         unified::write(&self.kept(file, Body::Text(masked)), &mut text);
-        Some(RecordPiece { order, commit, text, left_out: None, numbers: None })
+        Some(RecordPiece {
+            order,
+            commit,
+            text,
+            left_out: None,
+            numbers: None,
+        })
     }
 
     /// Returns a file's change with masked paths and this content.
     fn kept(&self, file: &FileChange, body: Body) -> FileChange {
-        FileChange { entry: self.entry(&file.entry), body }
+        FileChange {
+            entry: self.entry(&file.entry),
+            body,
+        }
     }
 
     /// Writes the record of a file's change without its lines.
-    fn without_lines(&self, order: (usize, usize), commit: Option<String>, file: &FileChange) -> RecordPiece {
+    fn without_lines(
+        &self,
+        order: (usize, usize),
+        commit: Option<String>,
+        file: &FileChange,
+    ) -> RecordPiece {
         let mut text = Vec::new();
         unified::write_head(&self.kept(file, Body::Same), &mut text);
-        let numbers = file.text().filter(|_| commit.is_none()).and_then(|t| Numbers::of(&file.entry, t));
+        let numbers = file
+            .text()
+            .filter(|_| commit.is_none())
+            .and_then(|t| Numbers::of(&file.entry, t));
         let left_out = Some(self.name(file.path()).to_wire());
-        RecordPiece { order, commit, text, left_out, numbers }
+        RecordPiece {
+            order,
+            commit,
+            text,
+            left_out,
+            numbers,
+        }
     }
 }

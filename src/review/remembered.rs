@@ -28,19 +28,30 @@ pub(crate) fn recall(env: &Env, top: Option<&Path>, now: Timestamp) {
 /// Returns an empty memory with a random key; `None` if the system has no random numbers.
 fn begin(today: i64) -> Option<Memory> {
     let mut random = [0; 32];
-    getrandom::fill(&mut random).is_ok().then(|| Memory::new(random, today))
+    getrandom::fill(&mut random)
+        .is_ok()
+        .then(|| Memory::new(random, today))
 }
 
-/// Forgets the hashes that this process has, before a review in gate mode: a server of agents can have recalled them.
+/// Forgets the hashes that this process has, before a review in gate mode: a server of agents can
+/// have recalled them.
 pub(crate) fn forget() {
     disposition::forget();
 }
 
 /// Stores new digests. A failure to write the cache only costs time.
 pub(crate) fn save(env: &Env, top: Option<&Path>) {
-    let Some(text) = disposition::memory_text() else { return };
+    let Some(text) = disposition::memory_text() else {
+        return;
+    };
     if let Some(cache) = Cache::open(env, top) {
-        let kept = KeptReply { text, read: Vec::new(), lookups: Vec::new(), tree: None, model: String::new() };
+        let kept = KeptReply {
+            text,
+            read: Vec::new(),
+            lookups: Vec::new(),
+            tree: None,
+            model: String::new(),
+        };
         cache.put(&key(), &nonce(), &kept);
     }
 }

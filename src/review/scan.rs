@@ -7,7 +7,9 @@ use super::governing::MOST_TOLD;
 use super::record::{RecordPiece, Recorder};
 use super::source::{ChangePart, PartContent};
 use super::{Note, Stat};
-use crate::diff::{self, BinaryChange, Body, Entry, FileChange, FileMode, ObjectId, RepoPath, TextChange};
+use crate::diff::{
+    self, BinaryChange, Body, Entry, FileChange, FileMode, ObjectId, RepoPath, TextChange,
+};
 use crate::error::{Kind, Result};
 use crate::finding::listing::{Counted, Floor};
 use crate::finding::{Finding, LineSpan, Location};
@@ -91,13 +93,18 @@ impl RuleScan<'_> {
                     PartContent::Commit(_) => 0,
                 };
                 let whole = matches!(p.content, PartContent::Commit(_)).then_some(Unit::Part(part));
-                (0..n).map(move |entry| Unit::File { part, entry }).chain(whole)
+                (0..n)
+                    .map(move |entry| Unit::File { part, entry })
+                    .chain(whole)
             })
             .collect();
         let next = AtomicUsize::new(0);
         let threads = match units.len() {
             n if n < SMALL => 1,
-            n => self.jobs.map_or_else(default_threads, |j| j as usize).min(n / (SMALL / 2)),
+            n => self
+                .jobs
+                .map_or_else(default_threads, |j| j as usize)
+                .min(n / (SMALL / 2)),
         };
         let mut all = if threads == 1 {
             self.work(parts, &units, &next)
@@ -106,7 +113,9 @@ impl RuleScan<'_> {
                 // If the system cannot start more threads, the existing threads do the work.
                 let others = (1..threads).map_while(|_| {
                     let thread = std::thread::Builder::new().stack_size(SCAN_STACK);
-                    thread.spawn_scoped(s, || self.work(parts, &units, &next)).ok()
+                    thread
+                        .spawn_scoped(s, || self.work(parts, &units, &next))
+                        .ok()
                 });
                 let others: Vec<_> = others.collect();
                 let mut all = self.work(parts, &units, &next);
@@ -124,11 +133,13 @@ impl RuleScan<'_> {
         }
         // Several commits may have the same note.
         let mut said = HashSet::new();
-        all.notes.retain(|n| n.file.is_some() || said.insert(n.text.clone()));
+        all.notes
+            .retain(|n| n.file.is_some() || said.insert(n.text.clone()));
         all
     }
 
-    /// Scans units until none is left. `next` is the index of the next unit, which all threads share.
+    /// Scans units until none is left. `next` is the index of the next unit, which all threads
+    /// share.
     fn work(&self, parts: &[ChangePart], units: &[Unit], next: &AtomicUsize) -> Scanned {
         let mut out = Scanned::default();
         let mut reader = self.repo.map(Repo::reader);
@@ -136,17 +147,27 @@ impl RuleScan<'_> {
             let i = next.fetch_add(1, Ordering::Relaxed);
             let Some(unit) = units.get(i) else { return out };
             if self.stop.signal().is_some() {
-                out.coverage.failed.push((self.path(parts, *unit), "the review was stopped".to_owned()));
+                out.coverage
+                    .failed
+                    .push((self.path(parts, *unit), "the review was stopped".to_owned()));
                 continue;
             }
             // A panic in one file must not count as its review, and must not stop the review of
             // other files.
-            let unwind = std::panic::AssertUnwindSafe(|| self.unit(parts, *unit, reader.as_mut(), &mut out));
+            let unwind =
+                std::panic::AssertUnwindSafe(|| self.unit(parts, *unit, reader.as_mut(), &mut out));
             if std::panic::catch_unwind(unwind).is_err() {
-                out.coverage.failed.push((self.path(parts, *unit), "an internal error".to_owned()));
+                out.coverage
+                    .failed
+                    .push((self.path(parts, *unit), "an internal error".to_owned()));
                 reader = self.repo.map(Repo::reader);
             }
-            let Scanned { findings, counted, floor, .. } = &mut out;
+            let Scanned {
+                findings,
+                counted,
+                floor,
+                ..
+            } = &mut out;
             floor.settle(findings, 0, |f| counted.push(self.count(f, parts)));
             self.progress.files(i + 1, units.len());
         }
@@ -154,7 +175,9 @@ impl RuleScan<'_> {
 
     /// Returns the path of a unit that is a file.
     fn path(&self, parts: &[ChangePart], unit: Unit) -> Option<RepoPath> {
-        let Unit::File { part, entry } = unit else { return None };
+        let Unit::File { part, entry } = unit else {
+            return None;
+        };
         match &parts[part].content {
             PartContent::Change(change) => change.entries.get(entry).map(|e| e.path().clone()),
             PartContent::Given(files) => files.get(entry).map(|f| f.path().clone()),
@@ -162,7 +185,13 @@ impl RuleScan<'_> {
         }
     }
 
-    fn unit(&self, parts: &[ChangePart], unit: Unit, reader: Option<&mut Reader<'_>>, out: &mut Scanned) {
+    fn unit(
+        &self,
+        parts: &[ChangePart],
+        unit: Unit,
+        reader: Option<&mut Reader<'_>>,
+        out: &mut Scanned,
+    ) {
         match unit {
             Unit::File { part, entry } => {
                 let p = &parts[part];
@@ -172,14 +201,20 @@ impl RuleScan<'_> {
                         self.entry(p, (part, change), entry, reader, &mut again);
                         out.take_repeat(again);
                     }
-                    (PartContent::Change(change), Some(reader)) => self.entry(p, (part, change), entry, reader, out),
-                    (PartContent::Given(files), _) => self.file(p, (part, entry), &files[entry], out),
+                    (PartContent::Change(change), Some(reader)) => {
+                        self.entry(p, (part, change), entry, reader, out)
+                    }
+                    (PartContent::Given(files), _) => {
+                        self.file(p, (part, entry), &files[entry], out)
+                    }
                     _ => {}
                 }
             }
             Unit::Part(part) => {
                 let p = &parts[part];
-                let (PartContent::Commit(id), Some(reader)) = (&p.content, reader) else { return };
+                let (PartContent::Commit(id), Some(reader)) = (&p.content, reader) else {
+                    return;
+                };
                 match reader.alone(*id) {
                     Ok(change) => {
                         for entry in 0..change.entries.len() {
@@ -187,7 +222,10 @@ impl RuleScan<'_> {
                         }
                         self.whole_change(p, &change, out);
                     }
-                    Err(e) => out.coverage.failed.push((None, format!("commit {}: {e}", id.short()))),
+                    Err(e) => out
+                        .coverage
+                        .failed
+                        .push((None, format!("commit {}: {e}", id.short()))),
                 }
             }
         }
@@ -215,7 +253,9 @@ impl RuleScan<'_> {
             Ok(file) => self.scan(part, (number, index), &file, is_record, out),
             Err(e) => {
                 out.coverage.files_total += usize::from(part.scope == Scope::All && !is_record);
-                out.coverage.failed.push((Some(path.clone()), e.on_one_line()));
+                out.coverage
+                    .failed
+                    .push((Some(path.clone()), e.on_one_line()));
             }
         }
     }
@@ -234,11 +274,19 @@ impl RuleScan<'_> {
     /// A file that is moved there from another location is missing in that location.
     fn is_record(&self, entry: &Entry) -> bool {
         let mut sides = [&entry.old, &entry.new].into_iter().flatten();
-        sides.all(|s| matches!(s.mode, FileMode::Regular | FileMode::Executable) && self.policy.is_record(&s.path))
+        sides.all(|s| {
+            matches!(s.mode, FileMode::Regular | FileMode::Executable)
+                && self.policy.is_record(&s.path)
+        })
     }
 
     /// Reads one entry, as an added file if it becomes visible to rules.
-    pub(super) fn load(&self, change: &Change, index: usize, reader: &mut Reader<'_>) -> Result<FileChange> {
+    pub(super) fn load(
+        &self,
+        change: &Change,
+        index: usize,
+        reader: &mut Reader<'_>,
+    ) -> Result<FileChange> {
         match self.comes_into_view(&change.entries[index]) {
             true => reader.load_as_added(change, index),
             false => reader.load(change, index),
@@ -273,40 +321,63 @@ impl RuleScan<'_> {
 
     /// `order`: index of the file in the change. `is_record`: true if its entry in the change is a
     /// stored review. That entry may have another side than `file`.
-    fn scan(&self, part: &ChangePart, order: (usize, usize), file: &FileChange, is_record: bool, out: &mut Scanned) {
-        let scope = if is_record { Scope::Secrets } else { part.scope };
+    fn scan(
+        &self,
+        part: &ChangePart,
+        order: (usize, usize),
+        file: &FileChange,
+        is_record: bool,
+        out: &mut Scanned,
+    ) {
+        let scope = if is_record {
+            Scope::Secrets
+        } else {
+            part.scope
+        };
         if !is_record {
-            out.pieces.extend(self.recorder.and_then(|r| r.piece(part, order, file, self.rules)));
+            out.pieces.extend(
+                self.recorder
+                    .and_then(|r| r.piece(part, order, file, self.rules)),
+            );
         }
         let first = out.findings.len();
         // The author of a patch also controls the lines around its changes.
         let is_part = part.commit.is_some() || matches!(part.content, PartContent::Given(_));
         let seen = if is_part { Seen::Part } else { Seen::Net };
-        let rest = self.rules.scan_above(file, (scope, seen), &out.floor, &mut out.findings);
-        let within = part.commit.map_or_else(String::new, |c| format!(" in commit {}", c.short()));
+        let rest = self
+            .rules
+            .scan_above(file, (scope, seen), &out.floor, &mut out.findings);
+        let within = part
+            .commit
+            .map_or_else(String::new, |c| format!(" in commit {}", c.short()));
         out.notes.extend(rest.by_rule.into_iter().map(|u| Note {
             file: Some(file.path().clone()),
             line: None,
-            text: format!("{} more of {} are not listed{within}: the first 1,000 are", u.count, u.rule),
+            text: format!(
+                "{} more of {} are not listed{within}: the first 1,000 are",
+                u.count, u.rule
+            ),
             origin: "rules".to_owned(),
         }));
-        for (is_partial, what) in
-            [(rest.is_flow_partial, "data flow was followed"), (rest.is_tree_partial, "structural rules were matched")]
-        {
+        for (is_partial, what) in [
+            (rest.is_flow_partial, "data flow was followed"),
+            (rest.is_tree_partial, "structural rules were matched"),
+        ] {
             out.notes.extend(is_partial.then(|| Note {
                 file: Some(file.path().clone()),
                 line: None,
-                text: format!("{what} only in a part of the file{within}: it is too large or too complex"),
+                text: format!(
+                    "{what} only in a part of the file{within}: it is too large or too complex"
+                ),
                 origin: "rules".to_owned(),
             }));
         }
         let thresholds = self.policy.thresholds(Some(file.path()));
         let is_inside = part.commit.is_some() && part.scope == Scope::Secrets;
-        out.counted.extend(
-            rest.counted
-                .into_iter()
-                .map(|c| c.in_commit(part.commit, is_inside).with_effect(thresholds.effect_of(c.severity))),
-        );
+        out.counted.extend(rest.counted.into_iter().map(|c| {
+            c.in_commit(part.commit, is_inside)
+                .with_effect(thresholds.effect_of(c.severity))
+        }));
         let mut frames = file.text().map(|text| Frames::of(text, self.rules));
         for f in &mut out.findings[first..] {
             f.commit = part.commit;
@@ -314,8 +385,13 @@ impl RuleScan<'_> {
                 f.frame = frames.around(span);
             }
         }
-        if let (PartContent::Change(Change { head: State::Worktree, .. }), Some(side)) =
-            (&part.content, &file.entry.new)
+        if let (
+            PartContent::Change(Change {
+                head: State::Worktree,
+                ..
+            }),
+            Some(side),
+        ) = (&part.content, &file.entry.new)
         {
             out.seen.extend(side.id.map(|id| (side.path.clone(), id)));
         }
@@ -323,10 +399,13 @@ impl RuleScan<'_> {
             out.coverage.records += 1;
             // A review is stored as text, so this file is not a stored review.
             let is_undecoded = file.text().is_some_and(|t| t.undecoded.is_some());
-            let is_data = is_undecoded || matches!(file.body, Body::Binary(_) | Body::Submodule { .. });
+            let is_data =
+                is_undecoded || matches!(file.body, Body::Binary(_) | Body::Submodule { .. });
             if file.entry.new.is_some() && is_data {
                 let why = "it has the path of a stored review, but is not a text file";
-                out.coverage.failed.push((Some(file.path().clone()), why.to_owned()));
+                out.coverage
+                    .failed
+                    .push((Some(file.path().clone()), why.to_owned()));
             }
         }
         if scope == Scope::All {
@@ -344,16 +423,34 @@ impl RuleScan<'_> {
             out.coverage.hunks_total += hunks;
             match &file.body {
                 // Git also reports code as binary if it has a NUL or an attribute.
-                Body::Binary(b) if b.is_withheld() && file.entry.new.is_some() && is_text(file.path()) => {
+                Body::Binary(b)
+                    if b.is_withheld() && file.entry.new.is_some() && is_text(file.path()) =>
+                {
                     let why = "the patch calls it binary and lacks its content; `git diff --binary` has it";
-                    out.coverage.failed.push((Some(file.path().clone()), why.to_owned()));
+                    out.coverage
+                        .failed
+                        .push((Some(file.path().clone()), why.to_owned()));
                 }
-                Body::Binary(BinaryChange { undecoded: Some(why), .. })
-                | Body::Text(TextChange { undecoded: Some(why), .. }) => {
-                    out.coverage.failed.push((Some(file.path().clone()), why.to_string()));
+                Body::Binary(BinaryChange {
+                    undecoded: Some(why),
+                    ..
+                })
+                | Body::Text(TextChange {
+                    undecoded: Some(why),
+                    ..
+                }) => {
+                    out.coverage
+                        .failed
+                        .push((Some(file.path().clone()), why.to_string()));
                 }
-                Body::Binary(_) => out.coverage.skipped.push((file.path().clone(), Skip::Binary)),
-                Body::Submodule { .. } => out.coverage.skipped.push((file.path().clone(), Skip::Submodule)),
+                Body::Binary(_) => out
+                    .coverage
+                    .skipped
+                    .push((file.path().clone(), Skip::Binary)),
+                Body::Submodule { .. } => out
+                    .coverage
+                    .skipped
+                    .push((file.path().clone(), Skip::Submodule)),
                 Body::Same | Body::Text(_) => {
                     out.coverage.files_reviewed += 1;
                     out.coverage.hunks_reviewed += hunks;
@@ -364,9 +461,14 @@ impl RuleScan<'_> {
 
     /// Counts a finding that is not listed.
     pub(super) fn count(&self, f: &Finding, parts: &[ChangePart]) -> Counted {
-        let is_inside = f.commit.is_some() && parts.iter().any(|p| p.commit == f.commit && p.scope == Scope::Secrets);
+        let is_inside = f.commit.is_some()
+            && parts
+                .iter()
+                .any(|p| p.commit == f.commit && p.scope == Scope::Secrets);
         let effect = self.policy.thresholds(f.file()).effect_of(f.severity());
-        Counted::of(f).in_commit(f.commit, is_inside).with_effect(effect)
+        Counted::of(f)
+            .in_commit(f.commit, is_inside)
+            .with_effect(effect)
     }
 
     fn whole(&self, part: &ChangePart, out: &mut Scanned) {
@@ -377,7 +479,11 @@ impl RuleScan<'_> {
 
     /// Runs the rules over the change as a whole. Their reads use a separate reader.
     fn look_at_whole(&self, change: &Change, out: &mut Vec<Finding>) {
-        let files = ChangedTree { scan: self, change, reader: RefCell::new(None) };
+        let files = ChangedTree {
+            scan: self,
+            change,
+            reader: RefCell::new(None),
+        };
         let tree = Tree {
             load: &|index| files.load(index),
             exists: &|path| files.exists(path),
@@ -389,7 +495,8 @@ impl RuleScan<'_> {
     }
 
     fn whole_change(&self, part: &ChangePart, change: &Change, out: &mut Scanned) {
-        out.notes.extend(change.notes.iter().map(|n| Note::general("git", n.clone())));
+        out.notes
+            .extend(change.notes.iter().map(|n| Note::general("git", n.clone())));
         if part.scope == Scope::All && self.authority == Authority::Base {
             out.notes.extend(self.conventions(change));
         }
@@ -399,7 +506,9 @@ impl RuleScan<'_> {
             let mut at = 0;
             out.findings.retain(|f| {
                 at += 1;
-                at <= first || self.files.is_everything() || f.file().is_some_and(|p| self.files.select(p))
+                at <= first
+                    || self.files.is_everything()
+                    || f.file().is_some_and(|p| self.files.select(p))
             });
             for f in &mut out.findings[first..] {
                 f.commit = part.commit;
@@ -412,16 +521,28 @@ impl RuleScan<'_> {
     /// Returns a note for each changed document that describes the team's conventions to models.
     fn conventions(&self, change: &Change) -> Vec<Note> {
         let names = &self.policy.review.conventions;
-        let sides = change.entries.iter().flat_map(|e| [&e.old, &e.new]).flatten();
-        let paths: BTreeSet<&RepoPath> = sides.map(|s| &s.path).filter(|p| is_named(p, names)).collect();
-        let what = "the team's conventions; models read the old version until the merge";
-        let notes = paths
+        let sides = change
+            .entries
             .iter()
-            .take(MOST_TOLD)
-            .map(|p| Note::general("review", format!("{} documents {what}", self.rules.masked(&p.to_wire()))));
+            .flat_map(|e| [&e.old, &e.new])
+            .flatten();
+        let paths: BTreeSet<&RepoPath> = sides
+            .map(|s| &s.path)
+            .filter(|p| is_named(p, names))
+            .collect();
+        let what = "the team's conventions; models read the old version until the merge";
+        let notes = paths.iter().take(MOST_TOLD).map(|p| {
+            Note::general(
+                "review",
+                format!("{} documents {what}", self.rules.masked(&p.to_wire())),
+            )
+        });
         let mut notes: Vec<Note> = notes.collect();
         if paths.len() > MOST_TOLD {
-            let text = format!("{} more convention documents change", paths.len() - MOST_TOLD);
+            let text = format!(
+                "{} more convention documents change",
+                paths.len() - MOST_TOLD
+            );
             notes.push(Note::general("review", text));
         }
         notes
@@ -430,17 +551,22 @@ impl RuleScan<'_> {
 
 /// Returns the number of threads without a setting.
 fn default_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+    std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(MOST_THREADS)
 }
 
 /// Returns true if a path is in a list of names and paths.
 fn is_named(path: &RepoPath, names: &[String]) -> bool {
     let path = path.as_bytes();
     let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
-    names.iter().any(|n| n.as_bytes() == if n.contains('/') { path } else { name })
+    names
+        .iter()
+        .any(|n| n.as_bytes() == if n.contains('/') { path } else { name })
 }
 
-/// Reads the new side of a change for the rules. The scan of the files themselves reports read errors.
+/// Reads the new side of a change for the rules. The scan of the files themselves reports read
+/// errors.
 struct ChangedTree<'a> {
     scan: &'a RuleScan<'a>,
     change: &'a Change,
@@ -455,15 +581,26 @@ impl ChangedTree<'_> {
         if self.scan.is_aside(&self.change.entries[index]) {
             return None;
         }
-        self.reader.borrow_mut().get_or_insert_with(|| repo.reader()).load(self.change, index).ok()
+        self.reader
+            .borrow_mut()
+            .get_or_insert_with(|| repo.reader())
+            .load(self.change, index)
+            .ok()
     }
 
     /// Returns true if the new side has a file with a path.
     fn exists(&self, path: &RepoPath) -> bool {
-        let Some(repo) = self.scan.repo else { return false };
+        let Some(repo) = self.scan.repo else {
+            return false;
+        };
         // Only the existence of the file matters, and an error about its size shows that it
         // exists.
-        match self.reader.borrow_mut().get_or_insert_with(|| repo.reader()).read(&self.change.head, path, 0) {
+        match self
+            .reader
+            .borrow_mut()
+            .get_or_insert_with(|| repo.reader())
+            .read(&self.change.head, path, 0)
+        {
             Ok(content) => content.is_some(),
             Err(e) => e.kind == Kind::Usage,
         }
@@ -472,15 +609,24 @@ impl ChangedTree<'_> {
     /// Returns the target of the link at a path; `None` without a link.
     fn target(&self, path: &RepoPath) -> Option<Vec<u8>> {
         let repo = self.scan.repo?;
-        self.reader.borrow_mut().get_or_insert_with(|| repo.reader()).target(&self.change.head, path).ok().flatten()
+        self.reader
+            .borrow_mut()
+            .get_or_insert_with(|| repo.reader())
+            .target(&self.change.head, path)
+            .ok()
+            .flatten()
     }
 
     /// Lists the files below a folder. The second value is true if there are more.
     fn below(&self, folder: &RepoPath) -> (Vec<RepoPath>, bool) {
-        let Some(repo) = self.scan.repo else { return (Vec::new(), false) };
+        let Some(repo) = self.scan.repo else {
+            return (Vec::new(), false);
+        };
         let mut reader = self.reader.borrow_mut();
         let reader = reader.get_or_insert_with(|| repo.reader());
-        reader.below(&self.change.head, folder, MOST_LINKED).unwrap_or_default()
+        reader
+            .below(&self.change.head, folder, MOST_LINKED)
+            .unwrap_or_default()
     }
 }
 
@@ -495,10 +641,24 @@ impl Scanned {
 
     /// Records the first changed line.
     fn saw(&mut self, file: &FileChange) {
-        let line = file.text().and_then(|t| t.added().next()).map(|block| block.first);
-        if self.first.as_ref().is_none_or(|f| (line.is_none(), file.path()) < (f.lines.is_none(), &f.file)) {
-            let lines = line.map(|first| LineSpan { first, last: first, columns: None });
-            self.first = Some(Location { file: file.path().clone(), lines });
+        let line = file
+            .text()
+            .and_then(|t| t.added().next())
+            .map(|block| block.first);
+        if self
+            .first
+            .as_ref()
+            .is_none_or(|f| (line.is_none(), file.path()) < (f.lines.is_none(), &f.file))
+        {
+            let lines = line.map(|first| LineSpan {
+                first,
+                last: first,
+                columns: None,
+            });
+            self.first = Some(Location {
+                file: file.path().clone(),
+                lines,
+            });
         }
     }
 
@@ -509,13 +669,24 @@ impl Scanned {
     }
 
     fn merge(&mut self, other: Self) {
-        let Self { findings, counted, floor: _, notes, coverage: c, first, seen, pieces, stat } = other;
+        let Self {
+            findings,
+            counted,
+            floor: _,
+            notes,
+            coverage: c,
+            first,
+            seen,
+            pieces,
+            stat,
+        } = other;
         self.counted.extend(counted);
         self.stat.add(stat);
         self.pieces.extend(pieces);
         self.seen.extend(seen);
         let both = [self.first.take(), first].into_iter().flatten();
-        self.first = both.min_by(|a, b| (a.lines.is_none(), &a.file).cmp(&(b.lines.is_none(), &b.file)));
+        self.first =
+            both.min_by(|a, b| (a.lines.is_none(), &a.file).cmp(&(b.lines.is_none(), &b.file)));
         self.findings.extend(findings);
         self.notes.extend(notes);
         self.coverage.add(c);

@@ -46,8 +46,8 @@ pub(super) struct ChangePart {
     pub(super) scope: Scope,
     /// The commit that findings belong to.
     pub(super) commit: Option<ObjectId>,
-    /// The part repeats files of other parts against another base. The rules scan it, but its files are counted,
-    /// stored and shown to models only with the other parts.
+    /// The part repeats files of other parts against another base. The rules scan it, but its files
+    /// are counted, stored and shown to models only with the other parts.
     pub(super) is_repeat: bool,
 }
 
@@ -62,7 +62,10 @@ pub(super) fn further_bases(parts: &[ChangePart]) -> Vec<State> {
 
 /// The comparison of a part.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a review has a handful, and most are the large one")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a review has a handful, and most are the large one"
+)]
 pub(super) enum PartContent {
     /// Two states whose differing paths are known.
     Change(Change),
@@ -74,11 +77,19 @@ pub(super) enum PartContent {
 
 impl ChangePart {
     fn net(change: Change) -> Self {
-        Self { content: PartContent::Change(change), scope: Scope::All, commit: None, is_repeat: false }
+        Self {
+            content: PartContent::Change(change),
+            scope: Scope::All,
+            commit: None,
+            is_repeat: false,
+        }
     }
 
     fn repeat(change: Change) -> Self {
-        Self { is_repeat: true, ..Self::net(change) }
+        Self {
+            is_repeat: true,
+            ..Self::net(change)
+        }
     }
 }
 
@@ -137,8 +148,8 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
         Source::Branch { head, base } => {
             let b = repo.branch(head.as_deref(), base.as_deref())?;
             let name = head.as_deref().unwrap_or("HEAD");
-            // A local user sees that nothing was reviewed. A gate in a pipeline would let it pass, so it is an error
-            // there.
+            // A local user sees that nothing was reviewed. A gate in a pipeline would let it pass,
+            // so it is an error there.
             if request.authority == Authority::Base && b.commits.is_empty() {
                 let error = Error::usage(format!("{name} has no commits that {} lacks", b.base_name));
                 return Err(error
@@ -155,8 +166,9 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
     }
 }
 
-/// Resolves each commit of a range. In gate mode, the net change is added: a merge counts only with the paths that
-/// differ from every parent, so a merge that restores an older version of a file adds nothing by itself.
+/// Resolves each commit of a range. In gate mode, the net change is added: a merge counts only with
+/// the paths that differ from every parent, so a merge that restores an older version of a file
+/// adds nothing by itself.
 fn range(repo: Repo, from: &str, to: &str, request: &ReviewRequest) -> Result<Resolved> {
     let spec = format!("{from}..{to}");
     let [from, to] = [from, to].map(|end| if end.is_empty() { "HEAD" } else { end });
@@ -164,9 +176,16 @@ fn range(repo: Repo, from: &str, to: &str, request: &ReviewRequest) -> Result<Re
     let (base_id, head_id) = (repo.resolve(from)?, repo.resolve(to)?);
     let (base, head) = (repo.state_of(base_id)?, repo.state_of(head_id)?);
     let count = commits.len();
-    let label = format!("{count} commit{} of {spec}", if count == 1 { "" } else { "s" });
+    let label = format!(
+        "{count} commit{} of {spec}",
+        if count == 1 { "" } else { "s" }
+    );
     let is_judged_as_whole = request.authority == Authority::Base && count > 0;
-    let net = if is_judged_as_whole { repo.net(base_id, head_id)? } else { Vec::new() };
+    let net = if is_judged_as_whole {
+        repo.net(base_id, head_id)?
+    } else {
+        Vec::new()
+    };
     let mut all = Resolved::empty(repo, SourceKind::Commit, label);
     all.set_ends(base, &head);
     all.parts.extend(commits.into_iter().map(|id| ChangePart {
@@ -179,8 +198,8 @@ fn range(repo: Repo, from: &str, to: &str, request: &ReviewRequest) -> Result<Re
     Ok(all)
 }
 
-/// Resolves the ranges of a push. A review after a commit has the range that a push would send. Only its name in
-/// reports differs, so that models get the same questions.
+/// Resolves the ranges of a push. A review after a commit has the range that a push would send.
+/// Only its name in reports differs, so that models get the same questions.
 fn push(repo: Repo, ranges: &[PushRange], hook: Option<Hook>) -> Result<Resolved> {
     let mut branches = Vec::new();
     let mut deleted = Vec::new();
@@ -193,7 +212,11 @@ fn push(repo: Repo, ranges: &[PushRange], hook: Option<Hook>) -> Result<Resolved
     let label = match (ranges, branches.as_slice(), hook) {
         (_, [one], Some(Hook::PostCommit)) => match one.commits.len() {
             0 | 1 => format!("commit {}", one.head.short()),
-            n => format!("commit {} and {} more that are not pushed", one.head.short(), n - 1),
+            n => format!(
+                "commit {} and {} more that are not pushed",
+                one.head.short(),
+                n - 1
+            ),
         },
         ([one], ..) => format!("the push to {}", one.name),
         (many, ..) => format!("the push of {} references", many.len()),
@@ -203,13 +226,22 @@ fn push(repo: Repo, ranges: &[PushRange], hook: Option<Hook>) -> Result<Resolved
         all.add_branch(b);
     }
     for name in deleted {
-        all.notes.push(Note::general("git", format!("{name} is deleted on the remote: nothing to review")));
+        all.notes.push(Note::general(
+            "git",
+            format!("{name} is deleted on the remote: nothing to review"),
+        ));
     }
     Ok(all)
 }
 
-/// Resolves a patch or whole files. A repository around them supplies the policy, but is not required.
-fn given(request: &ReviewRequest, env: &Env, kind: SourceKind, inputs: Vec<&Input>) -> Result<Resolved> {
+/// Resolves a patch or whole files. A repository around them supplies the policy, but is not
+/// required.
+fn given(
+    request: &ReviewRequest,
+    env: &Env,
+    kind: SourceKind,
+    inputs: Vec<&Input>,
+) -> Result<Resolved> {
     let repo = Repo::find(&request.dir, env)?;
     let top = repo.as_ref().and_then(Repo::worktree);
     let mut files = Vec::new();
@@ -217,9 +249,15 @@ fn given(request: &ReviewRequest, env: &Env, kind: SourceKind, inputs: Vec<&Inpu
     for input in inputs {
         let (name, bytes) = read_input(input, &request.dir)?;
         if kind == SourceKind::Patch {
-            files.extend(diff::patch::parse(&bytes).map_err(|e| Error::usage(format!("{name}: {}", e.message)))?);
+            files.extend(
+                diff::patch::parse(&bytes)
+                    .map_err(|e| Error::usage(format!("{name}: {}", e.message)))?,
+            );
         } else {
-            files.push(diff::code::added(path_in(top, &request.dir, input, &name), bytes));
+            files.push(diff::code::added(
+                path_in(top, &request.dir, input, &name),
+                bytes,
+            ));
         }
         names.push(name);
     }
@@ -236,7 +274,11 @@ fn given(request: &ReviewRequest, env: &Env, kind: SourceKind, inputs: Vec<&Inpu
             commit: None,
             is_repeat: false,
         }],
-        info: SourceInfo { kind, label, ..SourceInfo::default() },
+        info: SourceInfo {
+            kind,
+            label,
+            ..SourceInfo::default()
+        },
         notes: Vec::new(),
         base,
         tip: None,
@@ -245,7 +287,8 @@ fn given(request: &ReviewRequest, env: &Env, kind: SourceKind, inputs: Vec<&Inpu
     })
 }
 
-/// Returns a file's path relative to the top of the worktree; outside a worktree, the path as given.
+/// Returns a file's path relative to the top of the worktree; outside a worktree, the path as
+/// given.
 fn path_in(top: Option<&Path>, dir: &Path, input: &Input, name: &str) -> RepoPath {
     let inside = path_below(top, dir, input).filter(|p| !p.is_empty());
     inside.map_or_else(|| RepoPath::from(name), RepoPath::new)
@@ -253,14 +296,26 @@ fn path_in(top: Option<&Path>, dir: &Path, input: &Input, name: &str) -> RepoPat
 
 /// Returns a file's path relative to the top of the worktree; `None` if it is not in the worktree.
 fn path_below(top: Option<&Path>, dir: &Path, input: &Input) -> Option<Vec<u8>> {
-    let (Some(top), Input::File(path)) = (top, input) else { return None };
-    let (top, path) = (top.canonicalize().ok()?, dir.join(path).canonicalize().ok()?);
-    Some(path.strip_prefix(top).ok()?.as_os_str().as_encoded_bytes().to_vec())
+    let (Some(top), Input::File(path)) = (top, input) else {
+        return None;
+    };
+    let (top, path) = (
+        top.canonicalize().ok()?,
+        dir.join(path).canonicalize().ok()?,
+    );
+    Some(
+        path.strip_prefix(top)
+            .ok()?
+            .as_os_str()
+            .as_encoded_bytes()
+            .to_vec(),
+    )
 }
 
 /// Returns the state at HEAD; the empty state if there is no commit yet.
 fn head_state(repo: &Repo) -> Result<State> {
-    repo.head()?.map_or(Ok(State::Empty), |id| repo.state_of(id))
+    repo.head()?
+        .map_or(Ok(State::Empty), |id| repo.state_of(id))
 }
 
 fn read_input(input: &Input, dir: &Path) -> Result<(String, Vec<u8>)> {
@@ -270,20 +325,32 @@ fn read_input(input: &Input, dir: &Path) -> Result<(String, Vec<u8>)> {
             bytes.extend_from_slice(text.as_bytes());
             (name.clone(), Ok(bytes.len()))
         }
-        Input::Stdin => ("<stdin>".to_owned(), std::io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut bytes)),
+        Input::Stdin => (
+            "<stdin>".to_owned(),
+            std::io::stdin()
+                .lock()
+                .take(MAX_INPUT + 1)
+                .read_to_end(&mut bytes),
+        ),
         Input::File(path) => {
             let name = path.to_string_lossy().into_owned();
             let full = dir.join(path);
             if !full.is_file() {
-                return Err(Error::usage(format!("cannot read {name}: not a regular file")));
+                return Err(Error::usage(format!(
+                    "cannot read {name}: not a regular file"
+                )));
             }
-            let read = std::fs::File::open(&full).and_then(|f| f.take(MAX_INPUT + 1).read_to_end(&mut bytes));
+            let read = std::fs::File::open(&full)
+                .and_then(|f| f.take(MAX_INPUT + 1).read_to_end(&mut bytes));
             (name, read)
         }
     };
     result.map_err(|e| Error::usage(format!("{name} cannot be read")).caused_by(&e))?;
     if bytes.len() as u64 > MAX_INPUT {
-        return Err(Error::usage(format!("{name} is larger than {} MiB", MAX_INPUT >> 20)));
+        return Err(Error::usage(format!(
+            "{name} is larger than {} MiB",
+            MAX_INPUT >> 20
+        )));
     }
     Ok((name, bytes))
 }
@@ -293,7 +360,11 @@ impl Resolved {
         Self {
             repo: Some(repo),
             parts: Vec::new(),
-            info: SourceInfo { kind, label, ..SourceInfo::default() },
+            info: SourceInfo {
+                kind,
+                label,
+                ..SourceInfo::default()
+            },
             notes: Vec::new(),
             base: State::Empty,
             tip: None,
@@ -334,7 +405,10 @@ impl Resolved {
     fn add_branch(&mut self, b: Branch) {
         if self.parts.is_empty() {
             self.set_ends(b.change.base.clone(), &b.change.head);
-            self.tip = b.tip.map(|id| BranchTip { id, name: b.base_name.clone() });
+            self.tip = b.tip.map(|id| BranchTip {
+                id,
+                name: b.base_name.clone(),
+            });
         } else {
             // The report has fields for only one pair of ends, which would be misleading here.
             self.other_bases.push(b.change.base.clone());
@@ -342,9 +416,14 @@ impl Resolved {
             (self.info.tree, self.info.base_tree) = (None, None);
         }
         // A single commit equals the net change.
-        let commits = if b.commits.len() > 1 { b.commits } else { Vec::new() };
+        let commits = if b.commits.len() > 1 {
+            b.commits
+        } else {
+            Vec::new()
+        };
         self.parts.push(ChangePart::net(b.change));
-        self.parts.extend(b.further.into_iter().map(ChangePart::repeat));
+        self.parts
+            .extend(b.further.into_iter().map(ChangePart::repeat));
         self.parts.extend(commits.into_iter().map(|id| ChangePart {
             content: PartContent::Commit(id),
             scope: Scope::Secrets,

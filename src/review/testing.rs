@@ -1,7 +1,8 @@
 //! Runs the project's own tests if the operator's policy enables them, and parses their output.
 //!
-//! Only the operator can set the command (see the trust table of the policy). It executes the code under review, so
-//! it gets listed environment variables without credentials, its own process group, and a deadline.
+//! Only the operator can set the command (see the trust table of the policy). It executes the code
+//! under review, so it gets listed environment variables without credentials, its own process
+//! group, and a deadline.
 
 mod output;
 
@@ -17,8 +18,18 @@ use std::path::Path;
 use std::time::Instant;
 
 /// Variables that the tests get in addition to [`TOOLCHAIN`].
-const PERSONAL: &[&str] =
-    &["HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TERM", "XDG_CACHE_HOME", "GOCACHE", "SystemRoot", "USERPROFILE"];
+const PERSONAL: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TMPDIR",
+    "TERM",
+    "XDG_CACHE_HOME",
+    "GOCACHE",
+    "SystemRoot",
+    "USERPROFILE",
+];
 /// Bytes that are kept of each output stream; of standard error, the last ones.
 const MAX_OUTPUT: usize = 32 << 20;
 /// Exit code of a POSIX shell for a command that exists but cannot be executed.
@@ -26,9 +37,15 @@ const NOT_EXECUTABLE: i32 = 126;
 /// Exit code of a POSIX shell for a command that is not found.
 const NOT_FOUND: i32 = 127;
 
-/// Runs the command in the top of the worktree and parses its output. `passed` depends only on the exit code. Names,
-/// counts and coverage come from the output if its format is known.
-pub(super) async fn tests(command: &str, top: &Path, env: &Env, deadline: Instant, stop: &Stop) -> TestResults {
+/// Runs the command in the top of the worktree and parses its output. `passed` depends only on the
+/// exit code. Names, counts and coverage come from the output if its format is known.
+pub(super) async fn tests(
+    command: &str,
+    top: &Path,
+    env: &Env,
+    deadline: Instant,
+    stop: &Stop,
+) -> TestResults {
     let shell = match find_program("sh", env, Some(top)) {
         Ok(path) => path,
         Err(e) => return TestResults::not_started(e.to_string()),
@@ -58,7 +75,9 @@ pub(super) async fn tests(command: &str, top: &Path, env: &Env, deadline: Instan
 /// Returns the environment variables of the tests.
 fn environment(env: &Env) -> Vec<(OsString, OsString)> {
     let names = TOOLCHAIN.iter().chain(PERSONAL);
-    names.filter_map(|name| Some((OsString::from(name), env.os(name)?.clone()))).collect()
+    names
+        .filter_map(|name| Some((OsString::from(name), env.os(name)?.clone())))
+        .collect()
 }
 
 /// Combines the parsed output with the end of the command.
@@ -71,7 +90,12 @@ fn results(read: &TestOutput, end: &End) -> TestResults {
         (false, true) => counts,
         (false, false) => format!("{counts} ({how})"),
     };
-    TestResults { outcome, summary, failing: read.failing.clone(), coverage: read.coverage.clone() }
+    TestResults {
+        outcome,
+        summary,
+        failing: read.failing.clone(),
+        coverage: read.coverage.clone(),
+    }
 }
 
 /// Returns the outcome and, unless the tests passed, how the command ended.
@@ -79,22 +103,37 @@ fn ending(end: &End) -> (TestOutcome, String) {
     match end {
         End::Exit(0) => (TestOutcome::Passed, String::new()),
         End::Exit(code @ (NOT_EXECUTABLE | NOT_FOUND)) => {
-            let why = if *code == NOT_FOUND { "not found" } else { "not executable" };
-            (TestOutcome::NotStarted, format!("the shell reports a command as {why}, exit code {code}"))
+            let why = if *code == NOT_FOUND {
+                "not found"
+            } else {
+                "not executable"
+            };
+            (
+                TestOutcome::NotStarted,
+                format!("the shell reports a command as {why}, exit code {code}"),
+            )
         }
         End::Exit(code) => (TestOutcome::Failed, format!("exit code {code}")),
         End::Signal(signal) => (TestOutcome::Failed, format!("ended by signal {signal}")),
         End::TimedOut => (TestOutcome::TimedOut, "timed out".to_owned()),
         End::Stopped(_) => (TestOutcome::Stopped, "stopped".to_owned()),
         End::OutOfMemory => (TestOutcome::Stopped, "stopped: out of memory".to_owned()),
-        End::Ended | End::TooMuch => (TestOutcome::Stopped, format!("stopped after {MAX_OUTPUT} bytes of output")),
+        End::Ended | End::TooMuch => (
+            TestOutcome::Stopped,
+            format!("stopped after {MAX_OUTPUT} bytes of output"),
+        ),
     }
 }
 
 impl TestResults {
     /// Creates the results of tests that did not run.
     pub(super) fn not_started(why: String) -> Self {
-        Self { outcome: TestOutcome::NotStarted, summary: why, failing: Vec::new(), coverage: None }
+        Self {
+            outcome: TestOutcome::NotStarted,
+            summary: why,
+            failing: Vec::new(),
+            coverage: None,
+        }
     }
 
     /// Returns why the review is incomplete; `None` if the tests ran to completion.

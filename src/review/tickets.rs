@@ -5,7 +5,8 @@ use super::source::PartContent;
 use crate::ai::material::Document;
 use crate::ci::{self, Event, EventKind, System};
 use crate::context::{
-    self, Allowed, ChangeTexts, GatherJob, Gathered, GatheredItem, Tracker, TrackerDesk, projects_of, reference,
+    self, Allowed, ChangeTexts, GatherJob, Gathered, GatheredItem, Tracker, TrackerDesk,
+    projects_of, reference,
 };
 use crate::diff::ObjectId;
 use crate::git::Repo;
@@ -30,15 +31,25 @@ pub(super) fn gather(asking: &Asking<'_>) -> Gathered {
     let tracker = match tracker(asking) {
         Ok(tracker) => tracker,
         Err(why) => {
-            out.notes.push(format!("issues of the forge are not read: {}", crate::untrusted::Inert::new(why)));
+            out.notes.push(format!(
+                "issues of the forge are not read: {}",
+                crate::untrusted::Inert::new(why)
+            ));
             None
         }
     };
     if policy.servers.is_empty() && tracker.is_none() && !policy.required {
         return out;
     }
-    let event = if world.env.is_ci() { Some(ci::detect(world.env)) } else { None };
-    let texts = texts(asking, event.as_ref().and_then(|e| e.as_ref().ok()?.as_ref()));
+    let event = if world.env.is_ci() {
+        Some(ci::detect(world.env))
+    } else {
+        None
+    };
+    let texts = texts(
+        asking,
+        event.as_ref().and_then(|e| e.as_ref().ok()?.as_ref()),
+    );
     let pattern = policy.pattern.as_deref().and_then(|p| Regex::new(p).ok());
     let allowed = allowed(policy, asking);
     let home = tracker.as_deref().map(Tracker::home);
@@ -46,7 +57,10 @@ pub(super) fn gather(asking: &Asking<'_>) -> Gathered {
     if references.is_empty() {
         return out;
     }
-    if let Some(why) = off(asking.request, event.as_ref().map(|e| e.as_ref().ok().map(Option::as_ref))) {
+    if let Some(why) = off(
+        asking.request,
+        event.as_ref().map(|e| e.as_ref().ok().map(Option::as_ref)),
+    ) {
         out.notes.push(format!("tickets were not read: {why}"));
         return out;
     }
@@ -68,7 +82,13 @@ pub(super) fn gather(asking: &Asking<'_>) -> Gathered {
 
 /// Returns a ticket as a document for models.
 pub(super) fn document(item: &GatheredItem) -> Document {
-    let GatheredItem { reference, title, source, text, .. } = item;
+    let GatheredItem {
+        reference,
+        title,
+        source,
+        text,
+        ..
+    } = item;
     Document {
         name: reference.clone(),
         text: format!("title: {title}\nsource: {source}\n\n{text}\n"),
@@ -76,12 +96,15 @@ pub(super) fn document(item: &GatheredItem) -> Document {
     }
 }
 
-/// Opens the repository's issue tracker if its issues may be read: with a token, or for a pull request, whose forge
-/// is contacted anyway.
+/// Opens the repository's issue tracker if its issues may be read: with a token, or for a pull
+/// request, whose forge is contacted anyway.
 fn tracker(asking: &Asking<'_>) -> Result<Option<Box<dyn Tracker>>, String> {
     let policy = &asking.governing.policy;
-    let (Some(trackers), Some(repo), true) = (asking.world.trackers, asking.floor.scan.repo, policy.context.issues)
-    else {
+    let (Some(trackers), Some(repo), true) = (
+        asking.world.trackers,
+        asking.floor.scan.repo,
+        policy.context.issues,
+    ) else {
         return Ok(None);
     };
     let remotes = remotes(repo, &asking.request.source);
@@ -89,7 +112,12 @@ fn tracker(asking: &Asking<'_>) -> Result<Option<Box<dyn Tracker>>, String> {
         return Ok(None);
     }
     let env = asking.world.env;
-    let desk = TrackerDesk { policy: &policy.forge, env, top: repo.worktree(), remotes: &remotes };
+    let desk = TrackerDesk {
+        policy: &policy.forge,
+        env,
+        top: repo.worktree(),
+        remotes: &remotes,
+    };
     let opened = trackers.open(&desk)?;
     let is_pull = asking.request.brief.naming.is_some();
     Ok(opened.filter(|t| t.home().has_issues && (is_pull || t.has_token())))
@@ -112,9 +140,9 @@ fn remotes(repo: &Repo, source: &Source) -> Vec<String> {
     repo.remote_urls(&name)
 }
 
-/// Returns why the tickets of a change are not read: its author may lack the access rights of this run. `event`:
-/// `None` outside of CI; `Some(None)` if the event cannot be read; `Some(Some(None))` if no known system runs the
-/// job.
+/// Returns why the tickets of a change are not read: its author may lack the access rights of this
+/// run. `event`: `None` outside of CI; `Some(None)` if the event cannot be read; `Some(Some(None))`
+/// if no known system runs the job.
 fn off(request: &ReviewRequest, event: Option<Option<Option<&Event>>>) -> Option<&'static str> {
     if request.brief.naming.as_ref().is_some_and(|n| n.is_fork) {
         return Some("the pull request comes from a fork");
@@ -122,11 +150,15 @@ fn off(request: &ReviewRequest, event: Option<Option<Option<&Event>>>) -> Option
     let event = match event {
         None => return None,
         Some(None) => return Some("the event of this job cannot be read"),
-        Some(Some(None)) => return Some("CI is set, and nothing says whether the change comes from a fork"),
+        Some(Some(None)) => {
+            return Some("CI is set, and nothing says whether the change comes from a fork");
+        }
         Some(Some(Some(event))) => event,
     };
     // Bitbucket does not run pipelines for pull requests of forks.
-    let is_silent = event.is_fork.is_none() && event.kind == EventKind::Request && event.system != System::Bitbucket;
+    let is_silent = event.is_fork.is_none()
+        && event.kind == EventKind::Request
+        && event.system != System::Bitbucket;
     match event.checkout {
         Checkout::Foreign => Some("this job has rights that the author of the change may lack"),
         Checkout::Own if event.is_fork == Some(true) => Some("the change comes from a fork"),
@@ -138,7 +170,11 @@ fn off(request: &ReviewRequest, event: Option<Option<Option<&Event>>>) -> Option
 /// Returns the projects whose tickets may be read.
 fn allowed(policy: &ContextPolicy, asking: &Asking<'_>) -> Allowed {
     let allowed = Allowed::listed(&policy.projects);
-    let allowed = if policy.pattern.is_some() { allowed.with_pattern() } else { allowed };
+    let allowed = if policy.pattern.is_some() {
+        allowed.with_pattern()
+    } else {
+        allowed
+    };
     if allowed.is_listed() || policy.servers.is_empty() {
         return allowed;
     }
@@ -147,8 +183,12 @@ fn allowed(policy: &ContextPolicy, asking: &Asking<'_>) -> Allowed {
         (Some(repo), Some(base)) => {
             let mut reader = repo.reader();
             let ids = reader.history(base, MAX_BASE);
-            let messages = ids.iter().filter_map(|id| reader.message(*id, MAX_MESSAGE).ok());
-            let messages: Vec<String> = messages.map(|m| String::from_utf8_lossy(&m).into_owned()).collect();
+            let messages = ids
+                .iter()
+                .filter_map(|id| reader.message(*id, MAX_MESSAGE).ok());
+            let messages: Vec<String> = messages
+                .map(|m| String::from_utf8_lossy(&m).into_owned())
+                .collect();
             allowed.with_base(projects_of(&messages))
         }
         _ => allowed,
@@ -167,7 +207,10 @@ fn texts(asking: &Asking<'_>, event: Option<&Event>) -> ChangeTexts {
             ..ChangeTexts::default()
         },
         (None, Some(event)) => of_event(event),
-        (None, None) => ChangeTexts { branch: branch(request, repo).unwrap_or_default(), ..ChangeTexts::default() },
+        (None, None) => ChangeTexts {
+            branch: branch(request, repo).unwrap_or_default(),
+            ..ChangeTexts::default()
+        },
     };
     // A summary on the command line is added to the description at the forge.
     if let (Some(summary), None) = (&request.brief.summary, &request.brief.naming) {
@@ -178,7 +221,10 @@ fn texts(asking: &Asking<'_>, event: Option<&Event>) -> ChangeTexts {
 }
 
 fn of_event(event: &Event) -> ChangeTexts {
-    let pushed = event.target.clone().filter(|_| event.kind == EventKind::Push);
+    let pushed = event
+        .target
+        .clone()
+        .filter(|_| event.kind == EventKind::Push);
     ChangeTexts {
         branch: event.branch.clone().or(pushed).unwrap_or_default(),
         title: event.title.clone().unwrap_or_default(),
@@ -191,7 +237,9 @@ fn of_event(event: &Event) -> ChangeTexts {
 /// Returns the name of the reviewed branch, on a developer's machine.
 fn branch(request: &ReviewRequest, repo: Option<&Repo>) -> Option<String> {
     match &request.source {
-        Source::Branch { head: Some(head), .. } if head != "HEAD" => Some(short_name(head)),
+        Source::Branch {
+            head: Some(head), ..
+        } if head != "HEAD" => Some(short_name(head)),
         Source::Push(ranges) => ranges.first().map(|r| short_name(&r.name)),
         Source::Ends(ends) => match &ends.head {
             End::Branch(name) => Some(short_name(name)),
@@ -200,15 +248,20 @@ fn branch(request: &ReviewRequest, repo: Option<&Repo>) -> Option<String> {
             End::Id { .. } | End::Short { .. } | End::Nothing => None,
         },
         Source::Commit { .. } | Source::Patch(_) | Source::Code(_) => None,
-        Source::Staged | Source::Unstaged { .. } | Source::Changes { .. } | Source::Branch { .. } | Source::Auto => {
-            checked_out(repo)
-        }
+        Source::Staged
+        | Source::Unstaged { .. }
+        | Source::Changes { .. }
+        | Source::Branch { .. }
+        | Source::Auto => checked_out(repo),
     }
 }
 
 /// Returns the name of a branch without the prefix of its reference.
 fn short_name(branch: &str) -> String {
-    branch.strip_prefix("refs/heads/").unwrap_or(branch).to_owned()
+    branch
+        .strip_prefix("refs/heads/")
+        .unwrap_or(branch)
+        .to_owned()
 }
 
 /// Returns the branch that is checked out.
@@ -218,7 +271,9 @@ fn checked_out(repo: Option<&Repo>) -> Option<String> {
 
 /// Returns the messages of the reviewed commits, newest first.
 fn messages(asking: &Asking<'_>) -> Vec<String> {
-    let Some(repo) = asking.floor.scan.repo else { return Vec::new() };
+    let Some(repo) = asking.floor.scan.repo else {
+        return Vec::new();
+    };
     let mut reader = repo.reader();
     let mut ids: Vec<ObjectId> = Vec::new();
     for part in asking.floor.parts.iter().filter(|p| !p.is_repeat) {
@@ -226,7 +281,11 @@ fn messages(asking: &Asking<'_>) -> Vec<String> {
             PartContent::Commit(id) => ids.push(*id),
             PartContent::Change(change) => match part.commit {
                 Some(id) => ids.push(id),
-                None => ids.extend(reader.between(&change.base, &change.head).unwrap_or_default()),
+                None => ids.extend(
+                    reader
+                        .between(&change.base, &change.head)
+                        .unwrap_or_default(),
+                ),
             },
             PartContent::Given(_) => {}
         }
@@ -234,6 +293,11 @@ fn messages(asking: &Asking<'_>) -> Vec<String> {
     // Parts are in the order of the history.
     ids.reverse();
     ids.dedup();
-    let messages = ids.iter().take(MAX_COMMITS).filter_map(|id| reader.message(*id, MAX_MESSAGE).ok());
-    messages.map(|m| String::from_utf8_lossy(&m).into_owned()).collect()
+    let messages = ids
+        .iter()
+        .take(MAX_COMMITS)
+        .filter_map(|id| reader.message(*id, MAX_MESSAGE).ok());
+    messages
+        .map(|m| String::from_utf8_lossy(&m).into_owned())
+        .collect()
 }

@@ -1,6 +1,7 @@
 //! The next step after a round, and signs that another round would not help. Pure.
 //!
-//! An agent follows these sentences literally. Each text therefore names one action and when to stop.
+//! An agent follows these sentences literally. Each text therefore names one action and when to
+//! stop.
 
 use super::compare::{Again, Earlier};
 use crate::ai::Retry;
@@ -63,7 +64,11 @@ pub fn advice(told: &Told<'_>) -> Advice {
             (action, text)
         }
     };
-    Advice { action, text, circling }
+    Advice {
+        action,
+        text,
+        circling,
+    }
 }
 
 impl Told<'_> {
@@ -76,31 +81,51 @@ impl Told<'_> {
         let mut out = Vec::new();
         for a in self.again.iter().take(NAMES) {
             let at = a.line.map_or_else(String::new, |l| format!(":{l}"));
-            out.push(format!("{} is at {}{at}, where {} of round {} was fixed", a.id, a.file, a.previous_id, a.round));
+            out.push(format!(
+                "{} is at {}{at}, where {} of round {} was fixed",
+                a.id, a.file, a.previous_id, a.round
+            ));
         }
-        let before = self.earlier.last().and_then(|e| Some((e.review.since.as_ref()?, &e.review.report)));
+        let before = self
+            .earlier
+            .last()
+            .and_then(|e| Some((e.review.since.as_ref()?, &e.review.report)));
         if let (Some(now), Some((before, report))) = (self.since, before)
             && introduced(now, self.report) > 0
             && introduced(before, report) > 0
         {
             out.push("the fixes of two consecutive rounds introduced new findings".to_owned());
         }
-        let counts = self.earlier.iter().map(|e| e.review.report.findings.iter().filter(|f| f.blocking).count());
+        let counts = self.earlier.iter().map(|e| {
+            e.review
+                .report
+                .findings
+                .iter()
+                .filter(|f| f.blocking)
+                .count()
+        });
         let counts: Vec<usize> = counts.chain([blocking.len()]).collect();
         if let Some(trend) = counts.len().checked_sub(TREND).map(|from| &counts[from..])
             && trend[0] > 0
             && trend.is_sorted()
         {
             let numbers: Vec<_> = trend.iter().map(usize::to_string).collect();
-            out.push(format!("the number of blocking findings is not falling: {}", numbers.join(", ")));
+            out.push(format!(
+                "the number of blocking findings is not falling: {}",
+                numbers.join(", ")
+            ));
         }
         if self.is_last() && !blocking.is_empty() {
-            out.push(format!("round {} of {} was the last one", self.report.round, self.max_rounds));
+            out.push(format!(
+                "round {} of {} was the last one",
+                self.report.round, self.max_rounds
+            ));
         }
         out
     }
 
-    /// Returns the instruction for the next round. A pull request is read from the forge, not from the worktree.
+    /// Returns the instruction for the next round. A pull request is read from the forge, not from
+    /// the worktree.
     fn next_round(&self, request: &str) -> String {
         match self.pull {
             None => format!("{request} and list your changes in the response"),
@@ -109,9 +134,17 @@ impl Told<'_> {
     }
 
     fn blocked(&self, blocking: &[&Finding], circling: &[String]) -> (Action, String) {
-        let tests = self.report.test_results.as_ref().filter(|t| !t.passed && t.blocking);
+        let tests = self
+            .report
+            .test_results
+            .as_ref()
+            .filter(|t| !t.passed && t.blocking);
         if let (true, Some(tests)) = (blocking.is_empty(), tests) {
-            let action = if self.is_last() { Action::AskAPerson } else { Action::Fix };
+            let action = if self.is_last() {
+                Action::AskAPerson
+            } else {
+                Action::Fix
+            };
             let text = format!(
                 "The project's tests failed ({}); see test_results. Fix the cause, then {}.",
                 tests.summary,
@@ -120,7 +153,11 @@ impl Told<'_> {
             return (action, text);
         }
         let names = names(blocking.iter().map(|f| f.id.as_str()));
-        let verb = if blocking.len() == 1 { "blocks" } else { "block" };
+        let verb = if blocking.len() == 1 {
+            "blocks"
+        } else {
+            "block"
+        };
         if !circling.is_empty() {
             let text = format!(
                 "Stop: {names} still {verb} the change, and another round is unlikely to resolve this. Show the \
@@ -137,14 +174,22 @@ impl Told<'_> {
             .partition(|f| f.origin != Origin::Rules.name() && f.severity != Severity::Critical);
         if !arguable.is_empty() {
             let ids = self::names(arguable.iter().map(|f| f.id.as_str()));
-            text.push_str(&format!(" If you disagree with {ids}, keep the code and explain why in the response."));
+            text.push_str(&format!(
+                " If you disagree with {ids}, keep the code and explain why in the response."
+            ));
         }
         if !firm.is_empty() {
             let ids = self::names(firm.iter().map(|f| f.id.as_str()));
             let verb = if firm.len() == 1 { "needs" } else { "need" };
-            text.push_str(&format!(" {ids} {verb} a code change, or a waiver from a person."));
+            text.push_str(&format!(
+                " {ids} {verb} a code change, or a waiver from a person."
+            ));
         }
-        let carried: Vec<&str> = blocking.iter().filter(|f| is_carried(f)).map(|f| f.id.as_str()).collect();
+        let carried: Vec<&str> = blocking
+            .iter()
+            .filter(|f| is_carried(f))
+            .map(|f| f.id.as_str())
+            .collect();
         if !carried.is_empty() {
             let carried = self::names(carried.into_iter());
             text.push_str(&format!(
@@ -152,7 +197,10 @@ impl Told<'_> {
             ));
         }
         if let Some(tests) = tests {
-            text.push_str(&format!(" The project's tests also failed ({}).", tests.summary));
+            text.push_str(&format!(
+                " The project's tests also failed ({}).",
+                tests.summary
+            ));
         }
         if self.report.outcome == Outcome::Incomplete {
             text.push_str(" Part of the change was not reviewed; see coverage.failed.");
@@ -162,7 +210,8 @@ impl Told<'_> {
 
     fn incomplete(&self) -> (Action, String) {
         let failed = &self.report.coverage.failed;
-        // An entry without a file is usually the failure of a backend, which explains more than that of one file.
+        // An entry without a file is usually the failure of a backend, which explains more than
+        // that of one file.
         let failure = failed.iter().find(|f| f.file.is_none()).or(failed.first());
         if let (true, Some(f)) = (self.retry.retryable, failure) {
             let text = format!(
@@ -174,7 +223,10 @@ impl Told<'_> {
             return (Action::RetryLater, text);
         }
         let first = failed.first().map_or_else(String::new, |f| {
-            let file = f.file.as_ref().map_or_else(String::new, |f| format!("{f}: "));
+            let file = f
+                .file
+                .as_ref()
+                .map_or_else(String::new, |f| format!("{f}: "));
             format!(" ({file}{})", shortened(&f.reason))
         });
         let text = format!(
@@ -188,7 +240,9 @@ impl Told<'_> {
     fn unchecked(&self) -> Vec<&str> {
         let entries = self.since.iter().flat_map(|s| &s.entries);
         entries
-            .filter(|e| e.state == State::Unchecked && e.blocked(self.earlier.iter().map(|e| e.review)))
+            .filter(|e| {
+                e.state == State::Unchecked && e.blocked(self.earlier.iter().map(|e| e.review))
+            })
             .filter_map(|e| e.previous_id.as_deref())
             .collect()
     }
@@ -204,7 +258,8 @@ impl Told<'_> {
         (Action::RetryLater, text)
     }
 
-    /// Returns the next step if the change with earlier blocking findings is gone, and this round reviewed another one.
+    /// Returns the next step if the change with earlier blocking findings is gone, and this round
+    /// reviewed another one.
     fn replaced(names: Vec<&str>) -> (Action, String) {
         let text = format!(
             "Nothing blocks in this round, but it reviewed another change: that of {}, which blocked earlier, was moved \
@@ -216,15 +271,23 @@ impl Told<'_> {
         (Action::AskAPerson, text)
     }
 
-    /// Returns the next step if nothing blocks in this round and the session still cannot be approved. `complete`
-    /// refuses the approval for the same reasons, so the advice must not send an agent there.
+    /// Returns the next step if nothing blocks in this round and the session still cannot be
+    /// approved. `complete` refuses the approval for the same reasons, so the advice must not send
+    /// an agent there.
     fn unanswered(&self) -> Option<(Action, String)> {
         let earlier = self.earlier.iter().map(|e| &e.review);
-        let earlier = earlier.map(|r| owed::Told { report: &r.report, since: r.since.as_ref() });
-        let now = owed::Told { report: self.report, since: self.since };
+        let earlier = earlier.map(|r| owed::Told {
+            report: &r.report,
+            since: r.since.as_ref(),
+        });
+        let now = owed::Told {
+            report: self.report,
+            since: self.since,
+        };
         let rounds: Vec<owed::Told<'_>> = earlier.chain([now]).collect();
         let owed = owed::owed(&rounds);
-        let (through, unseen): (Vec<Owed<'_>>, Vec<Owed<'_>>) = owed.into_iter().partition(|o| o.now.is_some());
+        let (through, unseen): (Vec<Owed<'_>>, Vec<Owed<'_>>) =
+            owed.into_iter().partition(|o| o.now.is_some());
         if owed::is_blind(&rounds) {
             let text = "This round reviewed no file of the change (see coverage.skipped), and an earlier round \
                         blocked. This is not an approval. Ask the user.";
@@ -237,7 +300,14 @@ impl Told<'_> {
                 owed::names(&through),
                 if through.len() == 1 { "is" } else { "are" }
             );
-            return Some((if self.is_last() { Action::AskAPerson } else { Action::Fix }, text));
+            return Some((
+                if self.is_last() {
+                    Action::AskAPerson
+                } else {
+                    Action::Fix
+                },
+                text,
+            ));
         }
         if unseen.iter().any(|o| o.other_policy) {
             let text = format!(
@@ -253,7 +323,13 @@ impl Told<'_> {
         names.sort_unstable();
         names.dedup();
         let is_replaced = self.since.is_some_and(|since| since.is_replaced);
-        (!names.is_empty()).then(|| if is_replaced { Self::replaced(names) } else { Self::unlooked(names) })
+        (!names.is_empty()).then(|| {
+            if is_replaced {
+                Self::replaced(names)
+            } else {
+                Self::unlooked(names)
+            }
+        })
     }
 
     /// Returns true if the change has files, and none of them was reviewed.
@@ -266,8 +342,8 @@ impl Told<'_> {
         (Action::AskAPerson, text.to_owned())
     }
 
-    /// Returns why a person has to decide although nothing blocks: failed tests that the policy reports as a
-    /// warning, or a limit that kept files from a model.
+    /// Returns why a person has to decide although nothing blocks: failed tests that the policy
+    /// reports as a warning, or a limit that kept files from a model.
     fn warned(&self) -> Option<String> {
         let failed = self.report.test_results.as_ref().filter(|t| !t.passed);
         if let Some(tests) = failed {
@@ -279,7 +355,11 @@ impl Told<'_> {
             return Some(text);
         }
         let coverage = &self.report.coverage;
-        let cut = coverage.skipped.iter().filter(|s| s.reason == Skip::Limit.name()).count();
+        let cut = coverage
+            .skipped
+            .iter()
+            .filter(|s| s.reason == Skip::Limit.name())
+            .count();
         (cut > 0).then(|| {
             format!(
                 "Nothing blocks in the reviewed files, but a limit stopped the review after {} of {} files. This is \
@@ -289,7 +369,8 @@ impl Told<'_> {
         })
     }
 
-    /// Returns the next step after a round in which nothing blocks, and why another round would not help.
+    /// Returns the next step after a round in which nothing blocks, and why another round would not
+    /// help.
     fn passed(&self) -> (Action, String, Option<String>) {
         if let Some((action, text)) = self.unanswered() {
             return (action, text, None);
@@ -303,17 +384,31 @@ impl Told<'_> {
             return (Action::AskAPerson, text, None);
         }
         if left.is_empty() {
-            return (Action::Complete, "No findings. Close the session as approved.".to_owned(), None);
+            return (
+                Action::Complete,
+                "No findings. Close the session as approved.".to_owned(),
+                None,
+            );
         }
-        let (verb, them) = if left.len() == 1 { ("is", "it") } else { ("are", "them") };
-        let small = left.iter().all(|f| !matches!(f.severity, Severity::Critical | Severity::Major));
+        let (verb, them) = if left.len() == 1 {
+            ("is", "it")
+        } else {
+            ("are", "them")
+        };
+        let small = left
+            .iter()
+            .all(|f| !matches!(f.severity, Severity::Critical | Severity::Major));
         let names = names(left.iter().map(|f| f.id.as_str()));
         let text = format!(
             "Nothing blocks. {names} {verb} optional: fix {them} if it is worth the effort, but do not request \
              another round for {them}. Close the session as approved."
         );
         let nits = small && self.report.round > 1;
-        (Action::Complete, text, nits.then(|| "only minor findings are left".to_owned()))
+        (
+            Action::Complete,
+            text,
+            nits.then(|| "only minor findings are left".to_owned()),
+        )
     }
 }
 
@@ -324,16 +419,24 @@ fn is_carried(f: &Finding) -> bool {
 
 /// Counts the findings above `suggestion` that a fix introduced.
 fn introduced(since: &Since, report: &Report) -> usize {
-    let new = since.entries.iter().filter(|e| e.state == State::IntroducedByFix && e.severity != Severity::Suggestion);
+    let new = since
+        .entries
+        .iter()
+        .filter(|e| e.state == State::IntroducedByFix && e.severity != Severity::Suggestion);
     let ids = new.filter_map(|e| e.id.as_ref());
-    ids.filter(|id| report.findings.iter().any(|f| f.id == **id && f.counts())).count()
+    ids.filter(|id| report.findings.iter().any(|f| f.id == **id && f.counts()))
+        .count()
 }
 
 /// Returns a text on one line, truncated.
 fn shortened(text: &str) -> String {
     let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let cut: String = text.chars().take(REASON).collect();
-    if cut.len() < text.len() { format!("{cut}…") } else { cut }
+    if cut.len() < text.len() {
+        format!("{cut}…")
+    } else {
+        cut
+    }
 }
 
 /// Joins names: `F1`, `F1 and F2`, `F1, F2, F3, F4, F5 and 3 more`.
@@ -342,7 +445,11 @@ fn names<'n>(all: impl Iterator<Item = &'n str>) -> String {
     match all.as_slice() {
         [one] => (*one).to_owned(),
         [first @ .., last] if all.len() <= NAMES => format!("{} and {last}", first.join(", ")),
-        _ => format!("{} and {} more", all[..NAMES.min(all.len())].join(", "), all.len().saturating_sub(NAMES)),
+        _ => format!(
+            "{} and {} more",
+            all[..NAMES.min(all.len())].join(", "),
+            all.len().saturating_sub(NAMES)
+        ),
     }
 }
 

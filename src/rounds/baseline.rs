@@ -1,4 +1,5 @@
-//! The baseline: deferred entries for the existing findings of the code, so that a gate reports only new ones.
+//! The baseline: deferred entries for the existing findings of the code, so that a gate reports
+//! only new ones.
 
 use super::decide::{Digests, changed_file, refuse_past, rewrite};
 use crate::disposition::{DEFERRED_DAYS, DecisionEntries, DecisionEntry};
@@ -47,24 +48,36 @@ impl BaselineScope {
         request.offline = true;
         let review = review::run(&request, world)?;
         if review.unlisted.total() > 0 {
-            let text =
-                format!("{} findings are more than a report lists", review.unlisted.total() + review.findings.len());
-            return Err(Error::usage(text)
-                .hint_person("make the baseline folder by folder: claude-reviewer baseline create 'src/**'"));
+            let text = format!(
+                "{} findings are more than a report lists",
+                review.unlisted.total() + review.findings.len()
+            );
+            return Err(Error::usage(text).hint_person(
+                "make the baseline folder by folder: claude-reviewer baseline create 'src/**'",
+            ));
         }
         Ok(review)
     }
 }
 
-/// Adds an entry to the shared file for each finding that counts and has none. Returns their number.
+/// Adds an entry to the shared file for each finding that counts and has none. Returns their
+/// number.
 ///
 /// # Errors
-/// As a review; usage: the shared file is invalid, or there are too many findings. Incomplete: it cannot be written.
-pub fn create(scope: &BaselineScope, repo: &Repo, until: Option<Date>, world: &World<'_>) -> Result<usize> {
+/// As a review; usage: the shared file is invalid, or there are too many findings. Incomplete: it
+/// cannot be written.
+pub fn create(
+    scope: &BaselineScope,
+    repo: &Repo,
+    until: Option<Date>,
+    world: &World<'_>,
+) -> Result<usize> {
     let day = today(world.now);
     refuse_past(until, day)?;
     let review = scope.review(repo, world)?;
-    let Some(place) = &review.place else { return Err(without_worktree(&scope.dir)) };
+    let Some(place) = &review.place else {
+        return Err(without_worktree(&scope.dir));
+    };
     let expires = until.or_else(|| day.checked_add(jiff::Span::new().days(DEFERRED_DAYS)).ok());
     let mut reader = repo.reader();
     let known = decided::shared(&mut reader, &State::Worktree)?;
@@ -76,7 +89,10 @@ pub fn create(scope: &BaselineScope, repo: &Repo, until: Option<Date>, world: &W
         let content = content.filter(|content| shared.entry(finding, Some(content), day).is_none());
         open.extend(content.map(|content| (finding, content)));
     }
-    let contents: Vec<_> = open.iter().map(|(finding, content)| (path_of(finding), content)).collect();
+    let contents: Vec<_> = open
+        .iter()
+        .map(|(finding, content)| (path_of(finding), content))
+        .collect();
     digests.prepare(&contents)?;
     let mut entries = Vec::new();
     for (finding, content) in &open {
@@ -84,7 +100,15 @@ pub fn create(scope: &BaselineScope, repo: &Repo, until: Option<Date>, world: &W
             fingerprint: finding.fingerprint().to_string(),
             rule: finding.rule_id().to_owned(),
             path: path_of(finding),
-            line: finding.quote().lines().next().unwrap_or_default().trim().chars().take(200).collect(),
+            line: finding
+                .quote()
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .chars()
+                .take(200)
+                .collect(),
             digest: Some(digests.of(path_of(finding), content)?),
             occurrence: content.occurrence,
             decision: Decision::Deferred,
@@ -100,7 +124,9 @@ pub fn create(scope: &BaselineScope, repo: &Repo, until: Option<Date>, world: &W
             let mut all = changed_file(name, before, std::iter::empty())?;
             // Preserve a decision that a person recorded during the scan.
             let is_new = |e: &DecisionEntry| {
-                all.entries.iter().all(|other| other.fingerprint != e.fingerprint || known.contains(other))
+                all.entries
+                    .iter()
+                    .all(|other| other.fingerprint != e.fingerprint || known.contains(other))
             };
             entries.retain(is_new);
             added = entries.len();
@@ -134,9 +160,9 @@ pub fn check(scope: &BaselineScope, repo: &Repo, world: &World<'_>) -> Result<Ba
     out.holding = holding.len();
     if scope.files.is_empty() {
         let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
-        let stale = entries
-            .into_iter()
-            .filter(|e| e.is_expired(day) || is_visible(e, &rules) && !holding.contains(&e.fingerprint));
+        let stale = entries.into_iter().filter(|e| {
+            e.is_expired(day) || is_visible(e, &rules) && !holding.contains(&e.fingerprint)
+        });
         out.stale = stale.collect();
     }
     Ok(out)
@@ -147,9 +173,9 @@ fn path_of(finding: &Finding) -> Option<String> {
     finding.file().map(|path| path.to_wire())
 }
 
-/// Returns true if a scan of the tree can find the finding of an entry. It finds no claims of models, and no findings
-/// of rules that compare both sides of a change. Entries that accept or reject a finding are not checked: that is for
-/// people.
+/// Returns true if a scan of the tree can find the finding of an entry. It finds no claims of
+/// models, and no findings of rules that compare both sides of a change. Entries that accept or
+/// reject a finding are not checked: that is for people.
 fn is_visible(entry: &DecisionEntry, rules: &RuleSet) -> bool {
     let is_of_tree = entry.reason == REASON || !rules.is_about_change(&entry.rule);
     entry.decision == Decision::Deferred && !entry.is_claim() && is_of_tree
@@ -161,7 +187,9 @@ fn is_visible(entry: &DecisionEntry, rules: &RuleSet) -> bool {
 /// As [`create`].
 pub fn prune(scope: &BaselineScope, repo: &Repo, world: &World<'_>) -> Result<usize> {
     let compared = check(scope, repo, world)?;
-    let Some(top) = repo.worktree() else { return Err(without_worktree(&scope.dir)) };
+    let Some(top) = repo.worktree() else {
+        return Err(without_worktree(&scope.dir));
+    };
     if !compared.stale.is_empty() {
         rewrite(repo, top, |name, before| {
             let mut all = changed_file(name, before, std::iter::empty())?;
@@ -172,18 +200,25 @@ pub fn prune(scope: &BaselineScope, repo: &Repo, world: &World<'_>) -> Result<us
     Ok(compared.stale.len())
 }
 
-/// Returns true if only a decision can hide the finding. A person's own decisions are ignored, since the gate does not
-/// read them.
+/// Returns true if only a decision can hide the finding. A person's own decisions are ignored,
+/// since the gate does not read them.
 fn is_open(finding: &Finding) -> bool {
     finding.waived.is_none() && finding.suppressed.is_none()
 }
 
 fn without_worktree(dir: &Path) -> Error {
-    Error::usage(format!("{} has no worktree", dir.display())).hint("run this in a clone that has one")
+    Error::usage(format!("{} has no worktree", dir.display()))
+        .hint("run this in a clone that has one")
 }
 
 fn name(finding: &Finding) -> String {
-    let place = finding.file().map(|path| path.to_wire()).unwrap_or_default();
-    let line = finding.lines().map(|l| format!(":{}", l.first)).unwrap_or_default();
+    let place = finding
+        .file()
+        .map(|path| path.to_wire())
+        .unwrap_or_default();
+    let line = finding
+        .lines()
+        .map(|l| format!(":{}", l.first))
+        .unwrap_or_default();
     format!("{place}{line} {}", finding.rule_id())
 }

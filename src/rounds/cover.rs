@@ -1,7 +1,8 @@
 //! Determines how much of an earlier change a round shows. Pure.
 //!
-//! The caller chooses the source of a follow-up, so a source that does not include a finding's position must not count
-//! as a fix: a missing finding counts only if the round would have shown it.
+//! The caller chooses the source of a follow-up, so a source that does not include a finding's
+//! position must not count as a fix: a missing finding counts only if the round would have shown
+//! it.
 
 use crate::wire::{ReviewedSource, SourceKind};
 
@@ -10,11 +11,13 @@ use crate::wire::{ReviewedSource, SourceKind};
 pub enum Cover {
     /// Nothing.
     Nothing,
-    /// It starts where the earlier one ended, or elsewhere: only lines that it shows as replaced are known.
+    /// It starts where the earlier one ended, or elsewhere: only lines that it shows as replaced
+    /// are known.
     Onward,
     /// A change passed by the caller: it is authoritative for the files in it.
     Given,
-    /// It starts at the earlier one's base and includes the current work: files that it does not show equal the base.
+    /// It starts at the earlier one's base and includes the current work: files that it does not
+    /// show equal the base.
     Whole,
 }
 
@@ -37,11 +40,13 @@ pub struct Here {
     pub descends: bool,
     /// Whether the head of the earlier round is the checked-out commit or an ancestor of it.
     pub has_earlier_head: bool,
-    /// Whether the round requests the unstaged change without an untracked file of the earlier round.
+    /// Whether the round requests the unstaged change without an untracked file of the earlier
+    /// round.
     pub hides_untracked: bool,
 }
 
-/// Returns true if two changes start from the same state. Unstaged changes start from the index, which has no ID.
+/// Returns true if two changes start from the same state. Unstaged changes start from the index,
+/// which has no ID.
 pub fn same_base(one: &ReviewedSource, other: &ReviewedSource) -> bool {
     [one, other].iter().all(|s| s.kind != SourceKind::Unstaged) && from_same_commit(one, other)
 }
@@ -51,8 +56,8 @@ fn from_same_commit(one: &ReviewedSource, other: &ReviewedSource) -> bool {
     has_known_start(one) && has_known_start(other) && one.base == other.base
 }
 
-/// Returns true if the start of a change is known. Without a base it starts from nothing, or its start is unknown (a
-/// patch, a push of several references).
+/// Returns true if the start of a change is known. Without a base it starts from nothing, or its
+/// start is unknown (a patch, a push of several references).
 fn has_known_start(source: &ReviewedSource) -> bool {
     use SourceKind::{Branch, Changes, Commit, Staged, Unstaged};
     source.base.is_some()
@@ -83,7 +88,9 @@ pub fn cover(before: &ReviewedSource, now: &ReviewedSource, here: &Here) -> Cove
         (_, Changes) if onward => Cover::Onward,
         (Unstaged, Unstaged) if same && !here.staged && !here.hides_untracked => Cover::Whole,
         (Changes | Unstaged, Unstaged) => Cover::Onward,
-        (Commit | Branch, Commit | Branch) if here.same_rev || here.descends || here.follows_head && at_head => {
+        (Commit | Branch, Commit | Branch)
+            if here.same_rev || here.descends || here.follows_head && at_head =>
+        {
             match (same, onward) {
                 (true, _) => Cover::Whole,
                 (_, true) => Cover::Onward,
@@ -104,23 +111,56 @@ mod tests {
 
     fn source(kind: SourceKind, base: &str, head: &str) -> ReviewedSource {
         let [base, head] = [base, head].map(|id| Some(id.to_owned()).filter(|id| !id.is_empty()));
-        ReviewedSource { kind, base, head, tree: None }
+        ReviewedSource {
+            kind,
+            base,
+            head,
+            tree: None,
+        }
     }
 
     #[test]
     fn a_source_shows_what_it_reaches() {
-        let clean = Here { head: Some("h".to_owned()), follows_head: true, ..Here::default() };
-        let dirty = Here { changed: true, ..clean.clone() };
-        let staged = Here { staged: true, ..dirty.clone() };
-        let other = Here { follows_head: false, ..clean.clone() };
-        let later = Here { descends: true, ..other.clone() };
-        let named = Here { same_rev: true, ..other.clone() };
-        let hidden = Here { hides_untracked: true, ..clean.clone() };
+        let clean = Here {
+            head: Some("h".to_owned()),
+            follows_head: true,
+            ..Here::default()
+        };
+        let dirty = Here {
+            changed: true,
+            ..clean.clone()
+        };
+        let staged = Here {
+            staged: true,
+            ..dirty.clone()
+        };
+        let other = Here {
+            follows_head: false,
+            ..clean.clone()
+        };
+        let later = Here {
+            descends: true,
+            ..other.clone()
+        };
+        let named = Here {
+            same_rev: true,
+            ..other.clone()
+        };
+        let hidden = Here {
+            hides_untracked: true,
+            ..clean.clone()
+        };
         let (worktree, index) = (source(Changes, "b", ""), source(Staged, "b", ""));
         let (unstaged, branch) = (source(Unstaged, "b", ""), source(Branch, "b", "x"));
         let unborn = source(Staged, "", "");
-        let pull = Here { same_pull: true, ..other.clone() };
-        let checked_out = Here { has_earlier_head: true, ..dirty.clone() };
+        let pull = Here {
+            same_pull: true,
+            ..other.clone()
+        };
+        let checked_out = Here {
+            has_earlier_head: true,
+            ..dirty.clone()
+        };
         for (before, now, here, expected) in [
             (&worktree, &worktree, &dirty, Cover::Whole),
             (&worktree, &source(Changes, "c", ""), &dirty, Cover::Nothing),
@@ -155,19 +195,68 @@ mod tests {
             (&branch, &source(Branch, "x", "x"), &later, Cover::Onward),
             (&branch, &source(Commit, "x", "y"), &later, Cover::Onward),
             (&branch, &source(Commit, "c", "y"), &later, Cover::Nothing),
-            (&source(Branch, "", ""), &source(Changes, "", ""), &clean, Cover::Nothing),
-            (&source(Patch, "", ""), &source(Patch, "", ""), &clean, Cover::Given),
-            (&source(Code, "", ""), &source(Patch, "", ""), &clean, Cover::Nothing),
-            (&source(Code, "", ""), &source(Changes, "b", ""), &clean, Cover::Given),
-            (&source(Pr, "b", "x"), &source(Pr, "b", "y"), &pull, Cover::Whole),
-            (&source(Pr, "b", "x"), &source(Pr, "c", "y"), &pull, Cover::Onward),
-            (&source(Pr, "b", "x"), &source(Pr, "b", "y"), &clean, Cover::Nothing),
-            (&source(Pr, "b", "x"), &source(Branch, "b", "y"), &pull, Cover::Nothing),
+            (
+                &source(Branch, "", ""),
+                &source(Changes, "", ""),
+                &clean,
+                Cover::Nothing,
+            ),
+            (
+                &source(Patch, "", ""),
+                &source(Patch, "", ""),
+                &clean,
+                Cover::Given,
+            ),
+            (
+                &source(Code, "", ""),
+                &source(Patch, "", ""),
+                &clean,
+                Cover::Nothing,
+            ),
+            (
+                &source(Code, "", ""),
+                &source(Changes, "b", ""),
+                &clean,
+                Cover::Given,
+            ),
+            (
+                &source(Pr, "b", "x"),
+                &source(Pr, "b", "y"),
+                &pull,
+                Cover::Whole,
+            ),
+            (
+                &source(Pr, "b", "x"),
+                &source(Pr, "c", "y"),
+                &pull,
+                Cover::Onward,
+            ),
+            (
+                &source(Pr, "b", "x"),
+                &source(Pr, "b", "y"),
+                &clean,
+                Cover::Nothing,
+            ),
+            (
+                &source(Pr, "b", "x"),
+                &source(Branch, "b", "y"),
+                &pull,
+                Cover::Nothing,
+            ),
             (&source(Pr, "b", "x"), &worktree, &checked_out, Cover::Whole),
             (&source(Pr, "b", "x"), &worktree, &dirty, Cover::Nothing),
-            (&source(Pr, "c", "x"), &worktree, &checked_out, Cover::Nothing),
+            (
+                &source(Pr, "c", "x"),
+                &worktree,
+                &checked_out,
+                Cover::Nothing,
+            ),
         ] {
-            assert_eq!(cover(before, now, here), expected, "{before:?} then {now:?}, {here:?}");
+            assert_eq!(
+                cover(before, now, here),
+                expected,
+                "{before:?} then {now:?}, {here:?}"
+            );
         }
     }
 }

@@ -5,7 +5,8 @@ use super::recall;
 use super::region::changes;
 use crate::diff::FileChange;
 use crate::disposition::{
-    self, DEFERRED_DAYS, DecidedContent, DecisionEntries, DecisionEntry, Digest, Occurrence, SHARED, Sheet,
+    self, DEFERRED_DAYS, DecidedContent, DecisionEntries, DecisionEntry, Digest, Occurrence,
+    SHARED, Sheet,
 };
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -77,12 +78,13 @@ pub struct Here<'a> {
 /// A finding with a decision on it.
 pub type Decided = (wire::Finding, DecisionEntry);
 
-/// Records a decision of a person, and removes proposals on its findings. Writes nothing if a finding is unknown or its
-/// lines have changed. Returns the findings with their entries.
+/// Records a decision of a person, and removes proposals on its findings. Writes nothing if a
+/// finding is unknown or its lines have changed. Returns the findings with their entries.
 ///
 /// # Errors
-/// Usage: an unknown finding, lines that changed since the review, rejecting a critical finding without a reason, a
-/// date in the past, an invalid file of decisions. Incomplete: a file cannot be written.
+/// Usage: an unknown finding, lines that changed since the review, rejecting a critical finding
+/// without a reason, a date in the past, an invalid file of decisions. Incomplete: a file cannot be
+/// written.
 pub fn decide(here: &Here<'_>, session: &Session, choice: &ChosenDecision) -> Result<Vec<Decided>> {
     let decided = entries(here, session, choice)?;
     record(here, &decided, choice.share)?;
@@ -93,38 +95,68 @@ pub fn decide(here: &Here<'_>, session: &Session, choice: &ChosenDecision) -> Re
 ///
 /// # Errors
 /// As [`decide`].
-pub fn propose(here: &Here<'_>, session: &Session, choice: &ChosenDecision) -> Result<Vec<Decided>> {
+pub fn propose(
+    here: &Here<'_>,
+    session: &Session,
+    choice: &ChosenDecision,
+) -> Result<Vec<Decided>> {
     let decided = entries(here, session, choice)?;
     let name = shown(here, decided::PROPOSED);
-    here.store.propose(|before| Ok(changed_file(&name, before, entries_of(&decided))?.render().into_bytes()))?;
+    here.store.propose(|before| {
+        Ok(changed_file(&name, before, entries_of(&decided))?
+            .render()
+            .into_bytes())
+    })?;
     Ok(decided)
 }
 
-/// Records decisions that were proposed on findings. `names` is as in [`ChosenDecision::findings`]; if empty, confirms
-/// all proposals on the last round.
+/// Records decisions that were proposed on findings. `names` is as in [`ChosenDecision::findings`];
+/// if empty, confirms all proposals on the last round.
 ///
 /// # Errors
 /// As [`decide`]; usage: no decision is proposed on a finding.
-pub fn confirm(here: &Here<'_>, session: &Session, names: &[String], choice: &Confirmation) -> Result<Vec<Decided>> {
+pub fn confirm(
+    here: &Here<'_>,
+    session: &Session,
+    names: &[String],
+    choice: &Confirmation,
+) -> Result<Vec<Decided>> {
     let mut listed = list(here, session)?;
     if !names.is_empty() {
         let all: Vec<wire::Finding> = listed.iter().map(|l| l.finding.clone()).collect();
-        let wanted: Result<Vec<&wire::Finding>> =
-            names.iter().map(|name| select(&all, name, &session.review_id)).collect();
+        let wanted: Result<Vec<&wire::Finding>> = names
+            .iter()
+            .map(|name| select(&all, name, &session.review_id))
+            .collect();
         let wanted = wanted?;
-        listed.retain(|l| wanted.iter().any(|f| f.fingerprint == l.finding.fingerprint));
+        listed.retain(|l| {
+            wanted
+                .iter()
+                .any(|f| f.fingerprint == l.finding.fingerprint)
+        });
         if let Some(l) = listed.iter().find(|l| l.proposal.is_none()) {
-            return Err(Error::usage(format!("no decision is proposed on {}", l.finding.id)).hint_person(format!(
-                "list the findings and the proposals: claude-reviewer findings {}",
-                session.review_id
-            )));
+            return Err(
+                Error::usage(format!("no decision is proposed on {}", l.finding.id)).hint_person(
+                    format!(
+                        "list the findings and the proposals: claude-reviewer findings {}",
+                        session.review_id
+                    ),
+                ),
+            );
         }
     }
-    let owner = choice.owner.clone().unwrap_or_else(|| here.place.actor.clone());
+    let owner = choice
+        .owner
+        .clone()
+        .unwrap_or_else(|| here.place.actor.clone());
     let decided: Vec<Decided> = listed
         .into_iter()
         .filter_map(|l| {
-            let entry = DecisionEntry { owner: clean(here.rules, &owner), created: today(here.now), ..l.proposal? };
+            let entry = DecisionEntry {
+                owner: clean(here.rules, &owner),
+                created: today(here.now),
+                ..l.proposal?
+            };
             Some((l.finding, entry))
         })
         .collect();
@@ -134,24 +166,36 @@ pub fn confirm(here: &Here<'_>, session: &Session, names: &[String], choice: &Co
     Ok(decided)
 }
 
-/// Returns the valid shared decisions that contradict decisions recorded in the store alone. In gate mode, only the
-/// shared ones count.
+/// Returns the valid shared decisions that contradict decisions recorded in the store alone. In
+/// gate mode, only the shared ones count.
 ///
 /// # Errors
 /// Usage: the shared file is invalid.
-pub fn still_shared(here: &Here<'_>, session: &Session, decided: &[Decided]) -> Result<Vec<Overruled>> {
-    let Some(last) = session.rounds.last().map(|r| &r.review.report) else { return Ok(Vec::new()) };
+pub fn still_shared(
+    here: &Here<'_>,
+    session: &Session,
+    decided: &[Decided],
+) -> Result<Vec<Overruled>> {
+    let Some(last) = session.rounds.last().map(|r| &r.review.report) else {
+        return Ok(Vec::new());
+    };
     let mut reader = here.repo.reader();
     let shared = DecisionEntries::new(decided::shared(&mut reader, &State::Worktree)?);
     let day = today(here.now);
     let mut out = Vec::new();
     for (found, own) in decided {
         let finding = recall::findings(std::slice::from_ref(found), b"").pop();
-        let Some(finding) = finding.filter(|f| shared.names(f)) else { continue };
+        let Some(finding) = finding.filter(|f| shared.names(f)) else {
+            continue;
+        };
         let lines = lines(here.repo, &mut reader, &finding, &last.source);
         let holds = lines.entry(&finding, &shared, day);
         if let Some(shared) = holds.filter(|shared| shared.decision != own.decision) {
-            out.push(Overruled { id: found.id.clone(), own: own.clone(), shared: shared.clone() });
+            out.push(Overruled {
+                id: found.id.clone(),
+                own: own.clone(),
+                shared: shared.clone(),
+            });
         }
     }
     Ok(out)
@@ -182,14 +226,22 @@ fn record(here: &Here<'_>, decided: &[Decided], is_shared: bool) -> Result<()> {
         share(here.repo, &here.place.top, entries_of(decided))?;
     }
     let name = shown(here, decided::OWN);
-    here.store.decide(|before| Ok(changed_file(&name, before, entries_of(decided))?.render().into_bytes()))?;
+    here.store.decide(|before| {
+        Ok(changed_file(&name, before, entries_of(decided))?
+            .render()
+            .into_bytes())
+    })?;
     if !here.place.folder().join(decided::PROPOSED).exists() {
         return Ok(());
     }
     let name = shown(here, decided::PROPOSED);
     here.store.propose(|before| {
         let mut all = changed_file(&name, before, std::iter::empty())?;
-        all.entries.retain(|e| decided.iter().all(|(_, entry)| entry.fingerprint != e.fingerprint));
+        all.entries.retain(|e| {
+            decided
+                .iter()
+                .all(|(_, entry)| entry.fingerprint != e.fingerprint)
+        });
         Ok(all.render().into_bytes())
     })
 }
@@ -213,34 +265,66 @@ fn entries(here: &Here<'_>, session: &Session, choice: &ChosenDecision) -> Resul
         (_, until) => until,
     };
     let last = session.rounds.last().map(|r| &r.review.report);
-    let last = last.ok_or_else(|| Error::usage(format!("review {} has no round", session.review_id)))?;
+    let last =
+        last.ok_or_else(|| Error::usage(format!("review {} has no round", session.review_id)))?;
     let files = reviewed_files(here.store, session);
     let mut reader = here.repo.reader();
     let mut decided: Vec<Decided> = Vec::new();
-    let selected: Result<Vec<&wire::Finding>> =
-        choice.findings.iter().map(|name| select(&last.findings, name, &session.review_id)).collect();
+    let selected: Result<Vec<&wire::Finding>> = choice
+        .findings
+        .iter()
+        .map(|name| select(&last.findings, name, &session.review_id))
+        .collect();
     let mut digests = Digests::default();
     for found in selected? {
-        if decided.iter().any(|(f, _)| f.fingerprint == found.fingerprint) {
+        if decided
+            .iter()
+            .any(|(f, _)| f.fingerprint == found.fingerprint)
+        {
             continue;
         }
-        let reason = choice.reason.as_deref().map(|text| clean(here.rules, text)).filter(|text| !text.is_empty());
-        if reason.is_none() && choice.decision == Decision::Rejected && found.severity == wire::Severity::Critical {
-            let error = Error::usage(format!("{} is critical and is not rejected without a reason", found.id));
+        let reason = choice
+            .reason
+            .as_deref()
+            .map(|text| clean(here.rules, text))
+            .filter(|text| !text.is_empty());
+        if reason.is_none()
+            && choice.decision == Decision::Rejected
+            && found.severity == wire::Severity::Critical
+        {
+            let error = Error::usage(format!(
+                "{} is critical and is not rejected without a reason",
+                found.id
+            ));
             return Err(error
-                .hint_person(format!("claude-reviewer reject {} --reason \"WHY\"", found.id))
+                .hint_person(format!(
+                    "claude-reviewer reject {} --reason \"WHY\"",
+                    found.id
+                ))
                 .hint_agent("give a reason"));
         }
         let finding = recall::findings(std::slice::from_ref(found), b"").pop();
-        let finding = finding.ok_or_else(|| Error::usage(format!("{} cannot be read", found.id)))?;
-        let content = match reviewed(here.repo, &mut reader, (found, &finding), (&last.source, &files)) {
+        let finding =
+            finding.ok_or_else(|| Error::usage(format!("{} cannot be read", found.id)))?;
+        let content = match reviewed(
+            here.repo,
+            &mut reader,
+            (found, &finding),
+            (&last.source, &files),
+        ) {
             ReviewedContent::None => None,
             ReviewedContent::Same(content) => Some(content),
             ReviewedContent::Changed => return Err(changed(found)),
             ReviewedContent::Unknown => return Err(unknown(found)),
         };
-        let digest = content.as_ref().map(|c| digests.of(found.file.clone(), c)).transpose()?;
-        let owner = choice.owner.clone().unwrap_or_else(|| here.place.actor.clone());
+        let digest = content
+            .as_ref()
+            .map(|c| digests.of(found.file.clone(), c))
+            .transpose()?;
+        let owner = choice
+            .owner
+            .clone()
+            .unwrap_or_else(|| here.place.actor.clone());
         let entry = DecisionEntry {
             fingerprint: found.fingerprint.clone(),
             rule: found.rule_id.clone(),
@@ -269,21 +353,42 @@ pub(super) fn refuse_past(until: Option<Date>, today: Date) -> Result<()> {
     }
 }
 
-/// Lists the findings of the last round of a session with the valid decisions, and earlier findings that are fixed.
+/// Lists the findings of the last round of a session with the valid decisions, and earlier findings
+/// that are fixed.
 ///
 /// # Errors
 /// Usage: a file of decisions is invalid.
 pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<ListedFinding>> {
-    let Some(last) = session.rounds.last() else { return Ok(Vec::new()) };
+    let Some(last) = session.rounds.last() else {
+        return Ok(Vec::new());
+    };
     remembered::recall(here.env, here.repo.worktree(), here.now);
     let mut all = held(here.repo, here.place, &last.review.report, today(here.now))?;
     remembered::save(here.env, here.repo.worktree());
-    let fixed = last.review.since.iter().flat_map(|s| &s.entries).filter(|e| e.state == Fate::Fixed);
+    let fixed = last
+        .review
+        .since
+        .iter()
+        .flat_map(|s| &s.entries)
+        .filter(|e| e.state == Fate::Fixed);
     for entry in fixed {
-        let mut earlier = session.rounds.iter().rev().skip(1).flat_map(|r| &r.review.report.findings);
+        let mut earlier = session
+            .rounds
+            .iter()
+            .rev()
+            .skip(1)
+            .flat_map(|r| &r.review.report.findings);
         if let Some(found) = earlier.find(|f| f.fingerprint == entry.fingerprint) {
-            let finding = wire::Finding { disposition: wire::Disposition::Fixed, decided: None, ..found.clone() };
-            all.push(ListedFinding { finding, entry: None, proposal: None });
+            let finding = wire::Finding {
+                disposition: wire::Disposition::Fixed,
+                decided: None,
+                ..found.clone()
+            };
+            all.push(ListedFinding {
+                finding,
+                entry: None,
+                proposal: None,
+            });
         }
     }
     Ok(all)
@@ -293,23 +398,41 @@ pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<ListedFinding>> {
 ///
 /// # Errors
 /// As [`list`].
-pub fn held(repo: &Repo, place: &StoreLocation, report: &wire::Report, day: Date) -> Result<Vec<ListedFinding>> {
+pub fn held(
+    repo: &Repo,
+    place: &StoreLocation,
+    report: &wire::Report,
+    day: Date,
+) -> Result<Vec<ListedFinding>> {
     let mut reader = repo.reader();
     let shared = decided::shared(&mut reader, &State::Worktree)?;
     let own = decided::own(&mut reader, place, &mut Vec::new())?;
     let entries = decided::joined(own, shared);
     let proposals = DecisionEntries::new(decided::proposed(&mut reader, place)?);
-    let held = HeldDecisions { entries: &entries, proposals: &proposals, day };
+    let held = HeldDecisions {
+        entries: &entries,
+        proposals: &proposals,
+        day,
+    };
     let mut all = Vec::new();
     let mut batch: Vec<ListedCandidate<'_>> = Vec::new();
     let mut bytes = 0;
     for found in &report.findings {
-        let Some(finding) = recall::findings(std::slice::from_ref(found), b"").pop() else { continue };
+        let Some(finding) = recall::findings(std::slice::from_ref(found), b"").pop() else {
+            continue;
+        };
         let is_named = entries.names(&finding) || proposals.names(&finding);
-        let lines =
-            if is_named { lines(repo, &mut reader, &finding, &report.source) } else { ReviewedContent::Changed };
+        let lines = if is_named {
+            lines(repo, &mut reader, &finding, &report.source)
+        } else {
+            ReviewedContent::Changed
+        };
         bytes += lines.content().map_or(0, |content| content.text.len());
-        batch.push(ListedCandidate { found, finding, lines });
+        batch.push(ListedCandidate {
+            found,
+            finding,
+            lines,
+        });
         if bytes > decided::BATCH {
             all.extend(held.listed(&batch));
             batch.clear();
@@ -337,22 +460,33 @@ struct HeldDecisions<'e> {
 impl HeldDecisions<'_> {
     /// Lists findings with the valid decisions. Computes their digests in one batch.
     fn listed(&self, batch: &[ListedCandidate<'_>]) -> Vec<ListedFinding> {
-        let pairs: Vec<(&Finding, &DecidedContent)> =
-            batch.iter().filter_map(|c| Some((&c.finding, c.lines.content()?))).collect();
+        let pairs: Vec<(&Finding, &DecidedContent)> = batch
+            .iter()
+            .filter_map(|c| Some((&c.finding, c.lines.content()?)))
+            .collect();
         self.entries.prepare(&pairs, self.day);
         self.proposals.prepare(&pairs, self.day);
         batch.iter().map(|candidate| self.one(candidate)).collect()
     }
 
     fn one(&self, candidate: &ListedCandidate<'_>) -> ListedFinding {
-        let ListedCandidate { found, finding, lines } = candidate;
+        let ListedCandidate {
+            found,
+            finding,
+            lines,
+        } = candidate;
         let holds = lines.entry(finding, self.entries, self.day).cloned();
         let proposal = lines.entry(finding, self.proposals, self.day).cloned();
         let mut listed = (*found).clone();
-        listed.disposition =
-            holds.as_ref().map_or(wire::Disposition::Pending, |e| crate::report::json::decision(e.decision));
+        listed.disposition = holds.as_ref().map_or(wire::Disposition::Pending, |e| {
+            crate::report::json::decision(e.decision)
+        });
         listed.decided = holds.as_ref().map(decision);
-        ListedFinding { finding: listed, entry: holds, proposal }
+        ListedFinding {
+            finding: listed,
+            entry: holds,
+            proposal,
+        }
     }
 }
 
@@ -369,40 +503,60 @@ pub fn decision(entry: &DecisionEntry) -> wire::Decided {
 ///
 /// # Errors
 /// Usage: no finding, or several.
-pub fn select<'f>(findings: &'f [wire::Finding], name: &str, review: &str) -> Result<&'f wire::Finding> {
+pub fn select<'f>(
+    findings: &'f [wire::Finding],
+    name: &str,
+    review: &str,
+) -> Result<&'f wire::Finding> {
     // An ID can look like a prefix of a fingerprint.
     if let Some(one) = findings.iter().find(|f| f.id.eq_ignore_ascii_case(name)) {
         return Ok(one);
     }
     let is_prefix = name.len() >= DIGITS && name.bytes().all(|b| b.is_ascii_hexdigit());
     let lower = name.to_ascii_lowercase();
-    let mut found = findings.iter().filter(|f| is_prefix && f.fingerprint.starts_with(&lower));
+    let mut found = findings
+        .iter()
+        .filter(|f| is_prefix && f.fingerprint.starts_with(&lower));
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
         (None, _) => Err(with_hints(unknown_name(findings, name, review), review)),
-        (Some(_), Some(_)) => {
-            Err(with_hints(Error::usage(format!("{name} names several findings of review {review}")), review))
-        }
+        (Some(_), Some(_)) => Err(with_hints(
+            Error::usage(format!("{name} names several findings of review {review}")),
+            review,
+        )),
     }
 }
 
 /// Adds the commands that list the names of findings.
 fn with_hints(error: Error, review: &str) -> Error {
     error
-        .hint_person(format!("list the findings: claude-reviewer findings {review}"))
-        .hint_agent(format!("call get_review_history with review_id {review}, and name findings by their id"))
+        .hint_person(format!(
+            "list the findings: claude-reviewer findings {review}"
+        ))
+        .hint_agent(format!(
+            "call get_review_history with review_id {review}, and name findings by their id"
+        ))
 }
 
 /// Returns the error for a name that matches no finding.
 fn unknown_name(findings: &[wire::Finding], name: &str, review: &str) -> Error {
-    let separated: Vec<&str> = name.split([',', ';']).map(str::trim).filter(|n| !n.is_empty()).collect();
+    let separated: Vec<&str> = name
+        .split([',', ';'])
+        .map(str::trim)
+        .filter(|n| !n.is_empty())
+        .collect();
     if separated.len() > 1 {
         let error = Error::usage(format!("{name:?} is not the name of one finding"));
         return error
-            .hint_person(format!("separate names with spaces: {}", separated.join(" ")))
+            .hint_person(format!(
+                "separate names with spaces: {}",
+                separated.join(" ")
+            ))
             .hint_agent("pass each name as its own item of findings");
     }
-    let number = name.strip_prefix(['f', 'F']).filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let number = name
+        .strip_prefix(['f', 'F'])
+        .filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     let shown = number.map_or_else(|| format!("{name:?}"), |number| format!("\"F{number}\""));
     let known = match findings {
         [] => " and no finding at all".to_owned(),
@@ -410,10 +564,14 @@ fn unknown_name(findings: &[wire::Finding], name: &str, review: &str) -> Error {
         [first, .., last] => format!("; it has {} to {}", first.id, last.id),
     };
     let digits = match number {
-        Some(_) if name.len() < DIGITS => format!(" (the first digits of a fingerprint are at least {DIGITS})"),
+        Some(_) if name.len() < DIGITS => {
+            format!(" (the first digits of a fingerprint are at least {DIGITS})")
+        }
         _ => String::new(),
     };
-    Error::usage(format!("review {review} has no finding {shown}{known}{digits}"))
+    Error::usage(format!(
+        "review {review} has no finding {shown}{known}{digits}"
+    ))
 }
 
 /// The content of a finding in the reviewed state.
@@ -435,8 +593,14 @@ impl ReviewedContent {
         }
     }
 
-    /// Returns the entry that is valid for a finding on a day; none if its lines are not as reviewed.
-    fn entry<'e>(&self, finding: &Finding, entries: &'e DecisionEntries, day: Date) -> Option<&'e DecisionEntry> {
+    /// Returns the entry that is valid for a finding on a day; none if its lines are not as
+    /// reviewed.
+    fn entry<'e>(
+        &self,
+        finding: &Finding,
+        entries: &'e DecisionEntries,
+        day: Date,
+    ) -> Option<&'e DecisionEntry> {
         match self {
             Self::None => entries.entry(finding, None, day),
             Self::Same(content) => entries.entry(finding, Some(content), day),
@@ -455,22 +619,33 @@ pub(super) fn reviewed_files(store: &Store, session: &Session) -> ReviewedFiles 
     change.and_then(|text| changes(&text)).unwrap_or_default()
 }
 
-/// Reads the reviewed content of a finding: a decision must not cover code that the person has not seen.
+/// Reads the reviewed content of a finding: a decision must not cover code that the person has not
+/// seen.
 fn reviewed(
     repo: &Repo,
     reader: &mut Reader<'_>,
     (found, finding): (&wire::Finding, &Finding),
     (source, files): (&wire::ReviewedSource, &ReviewedFiles),
 ) -> ReviewedContent {
-    let Some(path) = finding.file() else { return ReviewedContent::None };
-    let head = source.head.as_deref().and_then(crate::diff::ObjectId::from_hex);
-    if let Some(state) = finding.commit.or(head).and_then(|commit| repo.state_of(commit).ok()) {
+    let Some(path) = finding.file() else {
+        return ReviewedContent::None;
+    };
+    let head = source
+        .head
+        .as_deref()
+        .and_then(crate::diff::ObjectId::from_hex);
+    if let Some(state) = finding
+        .commit
+        .or(head)
+        .and_then(|commit| repo.state_of(commit).ok())
+    {
         let content = decided::content(reader, &state, finding);
         if let Some(content) = content.filter(|c| is_quoted(c, finding)) {
             return ReviewedContent::Same(content);
         }
     }
-    let stored = apply::change_of(files, found, path).and_then(|change| change.entry.new.as_ref()?.id);
+    let stored =
+        apply::change_of(files, found, path).and_then(|change| change.entry.new.as_ref()?.id);
     let lines = apply::reviewed(files, found, finding);
     let mut out = ReviewedContent::Changed;
     let first = (source.kind == wire::SourceKind::Staged).then_some(State::Index);
@@ -497,27 +672,47 @@ fn reviewed(
 
 /// Returns true if a secret in lines of a stored change is masked.
 fn has_secret(lines: &[Vec<u8>]) -> bool {
-    lines.iter().any(|l| l.windows(2).any(|w| w == MASK.as_bytes()))
+    lines
+        .iter()
+        .any(|l| l.windows(2).any(|w| w == MASK.as_bytes()))
 }
 
-/// Returns true if a content contains the quote of a finding. A finding without lines does not quote its file.
+/// Returns true if a content contains the quote of a finding. A finding without lines does not
+/// quote its file.
 fn is_quoted(content: &DecidedContent, finding: &Finding) -> bool {
     finding.lines().is_none() || contains(&content.text, finding.quote())
 }
 
 /// Returns true if a content has these lines, ignoring white space around them.
 fn is_text(content: &DecidedContent, lines: &[Vec<u8>]) -> bool {
-    let now: Vec<&[u8]> = content.text.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
-    now.len() == lines.len() && now.iter().zip(lines).all(|(now, line)| *now == line.trim_ascii())
+    let now: Vec<&[u8]> = content
+        .text
+        .split(|b| *b == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .collect();
+    now.len() == lines.len()
+        && now
+            .iter()
+            .zip(lines)
+            .all(|(now, line)| *now == line.trim_ascii())
 }
 
-/// Reads the content of a finding: in the reviewed state, or else in the worktree or the index. Lines that differ only
-/// in a secret count as the same: the digest of an entry decides whether it matches them.
-fn lines(repo: &Repo, reader: &mut Reader<'_>, finding: &Finding, source: &wire::ReviewedSource) -> ReviewedContent {
+/// Reads the content of a finding: in the reviewed state, or else in the worktree or the index.
+/// Lines that differ only in a secret count as the same: the digest of an entry decides whether it
+/// matches them.
+fn lines(
+    repo: &Repo,
+    reader: &mut Reader<'_>,
+    finding: &Finding,
+    source: &wire::ReviewedSource,
+) -> ReviewedContent {
     if finding.file().is_none() {
         return ReviewedContent::None;
     }
-    let head = source.head.as_deref().and_then(crate::diff::ObjectId::from_hex);
+    let head = source
+        .head
+        .as_deref()
+        .and_then(crate::diff::ObjectId::from_hex);
     let reviewed = match (finding.commit.or(head), source.kind) {
         (Some(commit), _) => repo.state_of(commit).ok(),
         (None, wire::SourceKind::Staged) => Some(State::Index),
@@ -538,11 +733,15 @@ pub(super) fn contains(lines: &[u8], quote: &str) -> bool {
     // A long quote is truncated.
     let quote = on_one_line(quote.split(" …").next().unwrap_or_default());
     let mut rest = lines.as_str();
-    quote.split("**").map(|piece| piece.trim_matches('*')).filter(|piece| !piece.is_empty()).all(|piece| {
-        let found = rest.find(piece);
-        rest = found.map_or("", |at| &rest[at + piece.len()..]);
-        found.is_some()
-    })
+    quote
+        .split("**")
+        .map(|piece| piece.trim_matches('*'))
+        .filter(|piece| !piece.is_empty())
+        .all(|piece| {
+            let found = rest.find(piece);
+            rest = found.map_or("", |at| &rest[at + piece.len()..]);
+            found.is_some()
+        })
 }
 
 /// Returns the words of a text, separated by single spaces.
@@ -555,26 +754,41 @@ fn changed(found: &wire::Finding) -> Error {
         (Some(file), Some(line)) => format!(" at {file}:{line}"),
         _ => String::new(),
     };
-    Error::usage(format!("the lines of {}{at} have changed since the review", found.id))
-        .hint_person("review again, and decide on the new findings: claude-reviewer review")
-        .hint_agent("call request_review, and propose a decision on the new findings")
+    Error::usage(format!(
+        "the lines of {}{at} have changed since the review",
+        found.id
+    ))
+    .hint_person("review again, and decide on the new findings: claude-reviewer review")
+    .hint_agent("call request_review, and propose a decision on the new findings")
 }
 
 fn unknown(found: &wire::Finding) -> Error {
     let file = found.file.as_deref().unwrap_or_default();
-    let why = format!("{file} has changed since the review, and the store does not have the secret in the lines of");
-    Error::usage(format!("{why} {}: whether they are as reviewed is unknown", found.id))
-        .hint_person("review again, and decide on the new findings: claude-reviewer review")
-        .hint_agent("call request_review, and propose a decision on the new findings")
+    let why = format!(
+        "{file} has changed since the review, and the store does not have the secret in the lines of"
+    );
+    Error::usage(format!(
+        "{why} {}: whether they are as reviewed is unknown",
+        found.id
+    ))
+    .hint_person("review again, and decide on the new findings: claude-reviewer review")
+    .hint_agent("call request_review, and propose a decision on the new findings")
 }
 
 /// Adds entries to the shared file of a worktree, and creates the file if it is missing.
-pub(super) fn share(repo: &Repo, top: &Path, entries: impl Iterator<Item = DecisionEntry>) -> Result<()> {
-    rewrite(repo, top, |name, before| Ok(changed_file(name, before, entries)?.render().into_bytes()))
+pub(super) fn share(
+    repo: &Repo,
+    top: &Path,
+    entries: impl Iterator<Item = DecisionEntry>,
+) -> Result<()> {
+    rewrite(repo, top, |name, before| {
+        Ok(changed_file(name, before, entries)?.render().into_bytes())
+    })
 }
 
-/// Replaces the shared file of a worktree. `change` gets its name and content, and returns the new content. A lock
-/// serializes processes: otherwise the second writer would remove the entries of the first.
+/// Replaces the shared file of a worktree. `change` gets its name and content, and returns the new
+/// content. A lock serializes processes: otherwise the second writer would remove the entries of
+/// the first.
 pub(super) fn rewrite(
     repo: &Repo,
     top: &Path,
@@ -583,14 +797,21 @@ pub(super) fn rewrite(
     let _lock = lock(repo)?;
     let path = top.join(SHARED);
     let folder = path.parent().unwrap_or(top);
-    for (place, name) in [(folder, SHARED.rsplit_once('/').map_or(SHARED, |(folder, _)| folder)), (&*path, SHARED)] {
+    for (place, name) in [
+        (
+            folder,
+            SHARED.rsplit_once('/').map_or(SHARED, |(folder, _)| folder),
+        ),
+        (&*path, SHARED),
+    ] {
         let why = match std::fs::symlink_metadata(place) {
             Ok(meta) if meta.is_symlink() => "is a symbolic link, or in one",
             // Opening a named pipe would block.
             Ok(meta) if place == path && !meta.is_file() => "is not a regular file",
             _ => continue,
         };
-        return Err(Error::usage(format!("{SHARED} {why}")).hint(format!("move it away: mv {name} {name}.old")));
+        return Err(Error::usage(format!("{SHARED} {why}"))
+            .hint(format!("move it away: mv {name} {name}.old")));
     }
     let before = match std::fs::read(&path) {
         Ok(bytes) => Some(bytes),
@@ -619,19 +840,28 @@ fn replace(path: &Path, folder: &Path, content: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Takes the lock of the shared file. The system releases it when the file is closed or the process ends.
+/// Takes the lock of the shared file. The system releases it when the file is closed or the process
+/// ends.
 fn lock(repo: &Repo) -> Result<File> {
     let path = repo.git_dir().join(LOCK);
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path);
     let file = file.map_err(|e| not_locked(&path, &e))?;
     let started = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => {
+                std::thread::sleep(PAUSE)
+            }
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::incomplete(format!("{SHARED} is being written by another process"))
-                    .hint("run the command again when the other process has ended"));
+                return Err(Error::incomplete(format!(
+                    "{SHARED} is being written by another process"
+                ))
+                .hint("run the command again when the other process has ended"));
             }
             Err(TryLockError::Error(e)) => return Err(not_locked(&path, &e)),
         }
@@ -649,12 +879,16 @@ pub(super) fn changed_file(
     before: Option<Vec<u8>>,
     entries: impl Iterator<Item = DecisionEntry>,
 ) -> Result<Sheet> {
-    let mut all = before.map(|bytes| decided::sheet(name, &bytes)).transpose()?.unwrap_or_default();
+    let mut all = before
+        .map(|bytes| decided::sheet(name, &bytes))
+        .transpose()?
+        .unwrap_or_default();
     entries.for_each(|entry| all.put(entry));
     Ok(all)
 }
 
-/// Digests that are computed together. Equal texts of a file share one, so that one comparison matches all of them.
+/// Digests that are computed together. Equal texts of a file share one, so that one comparison
+/// matches all of them.
 #[derive(Debug, Default)]
 pub(super) struct Digests {
     known: HashMap<(Option<String>, Vec<u8>), Digest>,
@@ -666,11 +900,20 @@ impl Digests {
     /// # Errors
     /// As [`Self::of`].
     pub(super) fn prepare(&mut self, contents: &[(Option<String>, &DecidedContent)]) -> Result<()> {
-        let keys: HashSet<(Option<String>, Vec<u8>)> =
-            contents.iter().map(|(path, content)| (path.clone(), content.text.clone())).collect();
-        let keys: Vec<_> = keys.into_iter().filter(|key| !self.known.contains_key(key)).collect();
+        let keys: HashSet<(Option<String>, Vec<u8>)> = contents
+            .iter()
+            .map(|(path, content)| (path.clone(), content.text.clone()))
+            .collect();
+        let keys: Vec<_> = keys
+            .into_iter()
+            .filter(|key| !self.known.contains_key(key))
+            .collect();
         let salts: Result<Vec<[u8; 16]>> = keys.iter().map(|_| salt()).collect();
-        let texts: Vec<(&[u8], [u8; 16])> = keys.iter().map(|(_, text)| text.as_slice()).zip(salts?).collect();
+        let texts: Vec<(&[u8], [u8; 16])> = keys
+            .iter()
+            .map(|(_, text)| text.as_slice())
+            .zip(salts?)
+            .collect();
         let digests = disposition::of_all(&texts);
         self.known.extend(keys.into_iter().zip(digests));
         Ok(())
@@ -699,10 +942,21 @@ fn salt() -> Result<[u8; 16]> {
 
 /// Formats a person's text on one line, without secrets.
 fn clean(rules: &RuleSet, text: &str) -> String {
-    rules.masked(&on_one_line(text)).chars().take(REASON).collect()
+    rules
+        .masked(&on_one_line(text))
+        .chars()
+        .take(REASON)
+        .collect()
 }
 
 /// Returns the first line of a quote, which is masked already.
 fn first_line(quote: &str) -> String {
-    quote.lines().next().unwrap_or_default().trim().chars().take(LINE).collect()
+    quote
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .chars()
+        .take(LINE)
+        .collect()
 }

@@ -1,7 +1,7 @@
 //! Fixes findings: plans, executes in a private copy, verifies, and merges into the worktree.
 //!
-//! A model proposes and writes; this module decides. Nothing is written to the worktree before [`Fixing::write`], and
-//! every attempt is stored, including failed and interrupted ones.
+//! A model proposes and writes; this module decides. Nothing is written to the worktree before
+//! [`Fixing::write`], and every attempt is stored, including failed and interrupted ones.
 
 mod allowance;
 mod copy;
@@ -61,12 +61,19 @@ pub struct FixAsk {
 }
 
 impl FixAsk {
-    /// Returns the command that fixes findings of the session, with the user's flags. Without findings, the command
-    /// chooses them.
+    /// Returns the command that fixes findings of the session, with the user's flags. Without
+    /// findings, the command chooses them.
     fn command(&self, findings: &[String]) -> String {
         let session = ["--session".to_owned(), self.session.to_string()];
         let words = findings.iter().chain(&session).chain(&self.flags);
-        format!("{} fix {}", crate::NAME, words.map(|w| shell::quoted(w)).collect::<Vec<_>>().join(" "))
+        format!(
+            "{} fix {}",
+            crate::NAME,
+            words
+                .map(|w| shell::quoted(w))
+                .collect::<Vec<_>>()
+                .join(" ")
+        )
     }
 }
 
@@ -134,8 +141,8 @@ impl Fixing {
     /// Opens the session, chooses the findings and copies the worktree.
     ///
     /// # Errors
-    /// Usage: an unknown session or finding, nothing to fix, a closed session, an invalid pattern. Incomplete: the
-    /// worktree cannot be copied.
+    /// Usage: an unknown session or finding, nothing to fix, a closed session, an invalid pattern.
+    /// Incomplete: the worktree cannot be copied.
     pub fn open(ask: FixAsk, world: &World<'_>) -> Result<Self> {
         let (place, policy) = review::place(&ask.request, world.env)?;
         let id = ask.session;
@@ -143,15 +150,26 @@ impl Fixing {
         let session = store.session(&id)?;
         let repo = Repo::open(&ask.request.dir, world.env)?;
         let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
-        let here =
-            decide::Here { repo: &repo, place: &place, store: &store, rules: &rules, env: world.env, now: world.now };
+        let here = decide::Here {
+            repo: &repo,
+            place: &place,
+            store: &store,
+            rules: &rules,
+            env: world.env,
+            now: world.now,
+        };
         let (findings, chosen) = chosen(&list(&here, &session)?, &ask)?;
-        let allowed = Globs::new(&ask.allowed).map_err(|e| Error::usage(format!("--allow: {e}")))?;
+        let allowed =
+            Globs::new(&ask.allowed).map_err(|e| Error::usage(format!("--allow: {e}")))?;
         let base = Copy::of_worktree(&repo, world.env, world.stop)?;
         let around = surroundings(&repo, &policy, &base);
         let next_round = worktree::next_round(&session, &repo);
         let allowance = Allowance::new(&policy, &ask.request.overrides);
-        let fix = StoredFix::new(ask.via, findings.iter().map(|f| f.id.clone()).collect(), world.now);
+        let fix = StoredFix::new(
+            ask.via,
+            findings.iter().map(|f| f.id.clone()).collect(),
+            world.now,
+        );
         let mut fixing = Self {
             env: world.env.clone(),
             known: BTreeSet::new(),
@@ -174,27 +192,35 @@ impl Fixing {
             allowance,
             fix,
         };
-        // Without backends: findings already in the worktree do not count against the fix. Fails if the session cannot
-        // be followed.
+        // Without backends: findings already in the worktree do not count against the fix. Fails if
+        // the session cannot be followed.
         let before = fixing.review(&fixing.base, true, world)?;
         fixing.known = before.findings().map(|f| f.fingerprint.clone()).collect();
         fixing.refuse_done(&before, &repo)?;
         Ok(fixing)
     }
 
-    /// Rejects findings that the worktree no longer has, before any model request. Findings that were not named are
-    /// left out instead.
+    /// Rejects findings that the worktree no longer has, before any model request. Findings that
+    /// were not named are left out instead.
     fn refuse_done(&mut self, before: &Verification, repo: &Repo) -> Result<()> {
         let files = decide::reviewed_files(&self.store, &self.session);
-        let has_lines: Vec<bool> = self.findings.iter().map(|f| worktree::has_lines(repo, &files, f)).collect();
+        let has_lines: Vec<bool> = self
+            .findings
+            .iter()
+            .map(|f| worktree::has_lines(repo, &files, f))
+            .collect();
         if has_lines.contains(&false)
-            && let Some(commit) = worktree::elsewhere(&self.session, repo, self.place.branch.as_deref())
+            && let Some(commit) =
+                worktree::elsewhere(&self.session, repo, self.place.branch.as_deref())
         {
             return Err(worktree::not_checked_out(&self.session, commit));
         }
         let fixed = before.fixed(&self.findings);
-        let (open, done): (Vec<_>, Vec<_>) =
-            self.findings.iter().zip(&has_lines).partition(|(f, has_lines)| **has_lines && !fixed.contains(&f.id));
+        let (open, done): (Vec<_>, Vec<_>) = self
+            .findings
+            .iter()
+            .zip(&has_lines)
+            .partition(|(f, has_lines)| **has_lines && !fixed.contains(&f.id));
         let open: Vec<wire::Finding> = open.into_iter().map(|(f, _)| f.clone()).collect();
         if !done.is_empty() && (self.chosen == Chosen::Named || open.is_empty()) {
             let reasons: Vec<String> = done.iter().map(|(f, _)| why_done(f, &fixed)).collect();
@@ -204,7 +230,9 @@ impl Fixing {
                 false => {
                     let ids = open.iter().map(|f| f.id.clone()).collect::<Vec<_>>();
                     let agent = format!("leave them out of findings: name only {}", ids.join(", "));
-                    error.hint_person(format!("to fix the others: {}", self.ask.command(&ids))).hint_agent(agent)
+                    error
+                        .hint_person(format!("to fix the others: {}", self.ask.command(&ids)))
+                        .hint_agent(agent)
                 }
             };
             return Err(error
@@ -244,7 +272,11 @@ impl Fixing {
 
     /// Returns the plan as text.
     pub fn plan_text(&self) -> String {
-        self.fix.plan.as_ref().map(questions::plan_text).unwrap_or_default()
+        self.fix
+            .plan
+            .as_ref()
+            .map(questions::plan_text)
+            .unwrap_or_default()
     }
 
     /// Returns the forbidden paths that the last attempt changed.
@@ -257,21 +289,44 @@ impl Fixing {
         !self.backends().is_empty()
     }
 
-    /// Returns the current numbered lines around a finding with secrets masked; empty if there are none.
+    /// Returns the current numbered lines around a finding with secrets masked; empty if there are
+    /// none.
     pub fn code(&self, finding: &wire::Finding) -> String {
-        let path = finding.file.as_deref().map(RepoPath::from).filter(|p| !redact::is_sensitive(p));
+        let path = finding
+            .file
+            .as_deref()
+            .map(RepoPath::from)
+            .filter(|p| !redact::is_sensitive(p));
         let bytes = path.and_then(|p| self.base.read(&p).ok().flatten());
-        let (Some(bytes), Some(line)) = (bytes, finding.line) else { return String::new() };
+        let (Some(bytes), Some(line)) = (bytes, finding.line) else {
+            return String::new();
+        };
         let text = redact::text(&self.rules, &bytes).text;
         let first = (line as usize).saturating_sub(AROUND).max(1);
-        let last = finding.end_line.unwrap_or(line).min(line.saturating_add(40)) as usize + AROUND;
-        let lines = text.lines().enumerate().skip(first - 1).take(last + 1 - first);
-        lines.map(|(i, line)| format!("{} {line}\n", i + 1)).collect()
+        let last = finding
+            .end_line
+            .unwrap_or(line)
+            .min(line.saturating_add(40)) as usize
+            + AROUND;
+        let lines = text
+            .lines()
+            .enumerate()
+            .skip(first - 1)
+            .take(last + 1 - first);
+        lines
+            .map(|(i, line)| format!("{} {line}\n", i + 1))
+            .collect()
     }
 
     /// Returns the paths that may not be changed without a person's consent, each with the reason.
-    pub fn forbidden<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> Vec<(String, &'static str)> {
-        paths.into_iter().filter_map(|path| self.forbidden_path(&RepoPath::from(path))).collect()
+    pub fn forbidden<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p str>,
+    ) -> Vec<(String, &'static str)> {
+        paths
+            .into_iter()
+            .filter_map(|path| self.forbidden_path(&RepoPath::from(path)))
+            .collect()
     }
 
     /// Returns a path with the reason why it may not be changed, or `None` if it may.
@@ -288,14 +343,23 @@ impl Fixing {
         if !self.has_backend() {
             let error = Error::usage("no backend is configured to plan a fix");
             return Err(error
-                .hint_person(format!("name one: {} --backend claude", self.ask.command(&self.ask.findings)))
-                .hint_person("or write a replacement without a model: claude-reviewer apply --all-safe")
+                .hint_person(format!(
+                    "name one: {} --backend claude",
+                    self.ask.command(&self.ask.findings)
+                ))
+                .hint_person(
+                    "or write a replacement without a model: claude-reviewer apply --all-safe",
+                )
                 .hint_agent("fix the finding yourself, then call verify_fix"));
         }
         let question = questions::plan(&self.findings, &self.ask.allowed, &self.rules);
         let consulted = self.consult(&question, false, world)?;
         let Some((backend, plan)) = consulted.answer else {
-            self.end(if consulted.stopped { FixOutcome::Interrupted } else { FixOutcome::Failed })?;
+            self.end(if consulted.stopped {
+                FixOutcome::Interrupted
+            } else {
+                FixOutcome::Failed
+            })?;
             return Err(self.unanswered("no plan was made", &consulted.failed));
         };
         let steps = plan.steps.iter().map(|s| StoredStep {
@@ -303,7 +367,12 @@ impl Fixing {
             files: s.files.iter().map(|f| self.rules.masked(f)).collect(),
         });
         let (steps, summary) = (steps.collect(), self.rules.masked(&plan.summary));
-        self.fix.plan = Some(StoredPlan { backend, summary, steps, edited: false });
+        self.fix.plan = Some(StoredPlan {
+            backend,
+            summary,
+            steps,
+            edited: false,
+        });
         self.keep(FixOutcome::Planned)
     }
 
@@ -335,16 +404,22 @@ impl Fixing {
 
     fn store(&mut self, outcome: FixOutcome, progress: Progress) -> Result<()> {
         self.fix.outcome = outcome;
-        self.fix = self.store.record_fix(&self.ask.session, self.fix.clone(), progress)?;
+        self.fix = self
+            .store
+            .record_fix(&self.ask.session, self.fix.clone(), progress)?;
         Ok(())
     }
 
-    /// Executes and verifies the plan, until a change is verified or no attempt is left. `tell` gets the number of each
-    /// attempt and the reasons of its failure.
+    /// Executes and verifies the plan, until a change is verified or no attempt is left. `tell`
+    /// gets the number of each attempt and the reasons of its failure.
     ///
     /// # Errors
     /// Incomplete: an attempt cannot be stored, or no model is available at all.
-    pub fn execute(&mut self, world: &World<'_>, tell: &mut dyn FnMut(u32, &[String])) -> Result<Ended> {
+    pub fn execute(
+        &mut self,
+        world: &World<'_>,
+        tell: &mut dyn FnMut(u32, &[String]),
+    ) -> Result<Ended> {
         let mut failure: Option<FailedAttempt> = None;
         let mut last = (AttemptVerdict::Failed, Vec::new());
         for number in 1..=self.policy.fix.max_attempts {
@@ -352,7 +427,10 @@ impl Fixing {
                 break;
             }
             if let Some(limit) = self.allowance.used_up() {
-                last = (AttemptVerdict::Unverified, vec![format!("no attempt is left within {limit}")]);
+                last = (
+                    AttemptVerdict::Unverified,
+                    vec![format!("no attempt is left within {limit}")],
+                );
                 break;
             }
             let attempt = Attempt {
@@ -372,7 +450,14 @@ impl Fixing {
                 Err(e) => {
                     let reasons = vec![self.rules.masked(&e.on_one_line())];
                     let known = self.fix.attempts.last().cloned().unwrap_or_default();
-                    (Attempt { verdict: AttemptVerdict::Failed, reasons, ..known }, Vec::new())
+                    (
+                        Attempt {
+                            verdict: AttemptVerdict::Failed,
+                            reasons,
+                            ..known
+                        },
+                        Vec::new(),
+                    )
                 }
             };
             if world.stop.signal().is_some() {
@@ -382,7 +467,10 @@ impl Fixing {
             attempt.tokens = self.allowance.spent.tokens() - before.tokens();
             attempt.cost = self.allowance.spent.cost_since(&before);
             last = (attempt.verdict, attempt.reasons.clone());
-            failure = Some(FailedAttempt { reasons: attempt.reasons.clone(), patch: attempt.patch.clone() });
+            failure = Some(FailedAttempt {
+                reasons: attempt.reasons.clone(),
+                patch: attempt.patch.clone(),
+            });
             if let Some(place) = self.fix.attempts.last_mut() {
                 *place = attempt;
             }
@@ -418,15 +506,29 @@ impl Fixing {
         world: &World<'_>,
     ) -> Result<(Attempt, Vec<String>)> {
         let plan = self.fix.plan.clone().unwrap_or_default();
-        let question = questions::execute(&self.findings, &plan, &self.ask.allowed, failure, &self.rules);
+        let question = questions::execute(
+            &self.findings,
+            &plan,
+            &self.ask.allowed,
+            failure,
+            &self.rules,
+        );
         let consulted = self.consult(&question, true, world)?;
         let refusals = Refusals::new(&self.rules, &consulted.refused_edits);
         let Some((_, report)) = consulted.answer else {
             self.is_refused_for_good = is_for_good(&consulted.setbacks);
-            let why = consulted.failed.iter().map(|f| self.rules.masked(f)).collect();
+            let why = consulted
+                .failed
+                .iter()
+                .map(|f| self.rules.masked(f))
+                .collect();
             return Ok(failed(attempt, AttemptVerdict::Failed, why));
         };
-        let problem = report.problem.as_ref().map(|p| format!("\nproblem: {p}")).unwrap_or_default();
+        let problem = report
+            .problem
+            .as_ref()
+            .map(|p| format!("\nproblem: {p}"))
+            .unwrap_or_default();
         attempt.execution_output = self.rules.masked(&format!("{}{problem}", report.summary));
         let (changes, refused) = self.restored(&consulted.drafts)?;
         attempt.files = changes.iter().map(|c| c.path.to_wire()).collect();
@@ -435,21 +537,39 @@ impl Fixing {
             return Ok(failed(attempt, AttemptVerdict::Rejected, refused));
         }
         if changes.is_empty() {
-            let words = self.rules.masked(report.problem.as_deref().unwrap_or(&report.summary));
-            return Ok(failed(attempt, AttemptVerdict::NoChange, refusals.without_change(&words)));
+            let words = self
+                .rules
+                .masked(report.problem.as_deref().unwrap_or(&report.summary));
+            return Ok(failed(
+                attempt,
+                AttemptVerdict::NoChange,
+                refusals.without_change(&words),
+            ));
         }
         let mut copy = self.base.again(world.stop)?;
         for change in &changes {
             if let Err(e) = copy.write(&change.path, &change.after) {
-                return Ok(failed(attempt, AttemptVerdict::Rejected, vec![e.on_one_line()]));
+                return Ok(failed(
+                    attempt,
+                    AttemptVerdict::Rejected,
+                    vec![e.on_one_line()],
+                ));
             }
         }
         let forbidden = self.violations(&changes, &copy)?;
         if !forbidden.is_empty() {
-            return Ok(failed(attempt, AttemptVerdict::Forbidden, refusals.added_to(forbidden)));
+            return Ok(failed(
+                attempt,
+                AttemptVerdict::Forbidden,
+                refusals.added_to(forbidden),
+            ));
         }
         if let Some(limit) = self.allowance.used_up().filter(|_| self.has_backend()) {
-            return Ok(failed(attempt, AttemptVerdict::Unverified, vec![format!("not verified: {limit}")]));
+            return Ok(failed(
+                attempt,
+                AttemptVerdict::Unverified,
+                vec![format!("not verified: {limit}")],
+            ));
         }
         let verification = self.review(&copy, false, world)?;
         self.allowance.spend(verification.usage());
@@ -460,17 +580,32 @@ impl Fixing {
         let reasons: Vec<String> = reasons.iter().map(|r| self.rules.masked(r)).collect();
         if verdict != AttemptVerdict::Verified {
             let problem = report.problem.map(|p| self.rules.masked(&p));
-            return Ok(failed(attempt, verdict, refusals.added_to(told(reasons, problem.as_deref()))));
+            return Ok(failed(
+                attempt,
+                verdict,
+                refusals.added_to(told(reasons, problem.as_deref())),
+            ));
         }
         let mut notes = Vec::new();
         let deadline = self.allowance.deadline(TESTS);
-        let subject = TestSubject { fixed: &copy, base: &self.base, top: &self.place.top };
+        let subject = TestSubject {
+            fixed: &copy,
+            base: &self.base,
+            top: &self.place.top,
+        };
         match testing::run(&self.policy.tests, subject, &self.env, deadline, world.stop) {
             Tests::NotAsked | Tests::Passed => {}
-            Tests::NotRun(why) => notes.push(format!("the tests did not run: {}", self.rules.masked(&why))),
+            Tests::NotRun(why) => notes.push(format!(
+                "the tests did not run: {}",
+                self.rules.masked(&why)
+            )),
             Tests::Failed(output) => {
                 let output = self.rules.masked(&output);
-                return Ok(failed(attempt, AttemptVerdict::TestsFailed, vec![format!("the tests fail: {output}")]));
+                return Ok(failed(
+                    attempt,
+                    AttemptVerdict::TestsFailed,
+                    vec![format!("the tests fail: {output}")],
+                ));
             }
         }
         if world.stop.signal().is_some() {
@@ -481,7 +616,8 @@ impl Fixing {
         Ok((attempt, notes))
     }
 
-    /// Returns the files with the drafts of a model applied, and the reasons why drafts are rejected.
+    /// Returns the files with the drafts of a model applied, and the reasons why drafts are
+    /// rejected.
     fn restored(
         &self,
         drafts: &std::collections::BTreeMap<RepoPath, String>,
@@ -495,7 +631,11 @@ impl Fixing {
             };
             match after {
                 Ok(after) if before.as_ref() == Some(&after) => {}
-                Ok(after) => changes.push(ChangedFile { path: path.clone(), before, after }),
+                Ok(after) => changes.push(ChangedFile {
+                    path: path.clone(),
+                    before,
+                    after,
+                }),
                 Err(why) => refused.push(format!("{}: {why}", path.to_wire())),
             }
         }
@@ -504,26 +644,43 @@ impl Fixing {
 
     /// Returns the forbidden changes of a fix, to display.
     fn violations(&mut self, changes: &[ChangedFile], copy: &Copy) -> Result<Vec<String>> {
-        let of_findings = self.findings.iter().filter_map(|f| Some(RepoPath::from(f.file.as_deref()?))).collect();
-        let bounds = Bounds { allowed: &self.allowed, of_findings: &of_findings, around: &self.around };
+        let of_findings = self
+            .findings
+            .iter()
+            .filter_map(|f| Some(RepoPath::from(f.file.as_deref()?)))
+            .collect();
+        let bounds = Bounds {
+            allowed: &self.allowed,
+            of_findings: &of_findings,
+            around: &self.around,
+        };
         let violations = guard::violations(changes, &bounds);
         self.refused = violations.iter().map(|v| v.path.to_wire()).collect();
         let mut out: Vec<String> = violations
             .into_iter()
             .map(|v| {
                 let path = v.path.to_wire();
-                self.rules.masked(&format!("{path} {}; to allow it: --allow {path}", v.why))
+                self.rules
+                    .masked(&format!("{path} {}; to allow it: --allow {path}", v.why))
             })
             .collect();
         let repo = Repo::open(copy.top(), copy.env())?;
         let seen = repo.unstaged(true)?;
-        let seen: BTreeSet<&RepoPath> = seen.entries.iter().filter_map(|e| Some(&e.new.as_ref()?.path)).collect();
+        let seen: BTreeSet<&RepoPath> = seen
+            .entries
+            .iter()
+            .filter_map(|e| Some(&e.new.as_ref()?.path))
+            .collect();
         for change in changes {
             let path = change.path.to_wire();
             if self.policy.ignores(&change.path) {
-                out.push(format!("{path} is ignored by the policy, so that no review sees it"));
+                out.push(format!(
+                    "{path} is ignored by the policy, so that no review sees it"
+                ));
             } else if !seen.contains(&change.path) {
-                out.push(format!("{path} is ignored by git, so that no review sees it"));
+                out.push(format!(
+                    "{path} is ignored by git, so that no review sees it"
+                ));
             }
         }
         Ok(out)
@@ -546,11 +703,20 @@ impl Fixing {
     ) -> Result<Consulted<T>> {
         let mut request = self.request(&self.base);
         (request.backends, request.cache) = (self.backends(), CacheUse::Refused);
-        let world = World { env: self.base.env(), ..*world };
-        let around = WorktreeAccess { new: self.base.new_files().to_vec(), is_editable };
-        let consulted = Consultation::open(&request, &world)?.ask_around(question, Some(&around), &world)?;
-        let consulted = consulted.ok_or_else(|| Error::usage("no backend is configured to write a fix"))?;
-        self.allowance.spend(consulted.usage.iter().map(|u| u.spent));
+        let world = World {
+            env: self.base.env(),
+            ..*world
+        };
+        let around = WorktreeAccess {
+            new: self.base.new_files().to_vec(),
+            is_editable,
+        };
+        let consulted =
+            Consultation::open(&request, &world)?.ask_around(question, Some(&around), &world)?;
+        let consulted =
+            consulted.ok_or_else(|| Error::usage("no backend is configured to write a fix"))?;
+        self.allowance
+            .spend(consulted.usage.iter().map(|u| u.spent));
         Ok(consulted)
     }
 
@@ -558,14 +724,20 @@ impl Fixing {
     fn review(&self, copy: &Copy, is_offline: bool, world: &World<'_>) -> Result<Verification> {
         let mut request = self.request(copy);
         let repo = Repo::open(self.base.top(), self.base.env())?;
-        request.source = Source::Changes { base: worktree::base(&self.session.request, &repo) };
+        request.source = Source::Changes {
+            base: worktree::base(&self.session.request, &repo),
+        };
         request.offline = is_offline;
         if self.policy.review.backends.is_empty() && !is_offline {
             request.backends.clone_from(&self.ask.request.backends);
         }
         request.files = worktree::files(&self.session);
         let progress = WithoutFindings(world.progress);
-        let world = World { env: copy.env(), progress: &progress, ..*world };
+        let world = World {
+            env: copy.env(),
+            progress: &progress,
+            ..*world
+        };
         let ask = super::Ask {
             request,
             follow_up: Some(self.ask.session),
@@ -608,14 +780,16 @@ impl Fixing {
         &self.place.top
     }
 
-    /// Merges the verified change with the current worktree, and writes it. The index is not changed.
+    /// Merges the verified change with the current worktree, and writes it. The index is not
+    /// changed.
     ///
     /// # Errors
     /// Usage: a conflict; nothing is written. Incomplete: a file cannot be written.
     pub fn write(&mut self) -> Result<Vec<String>> {
         let repo = Repo::open(&self.place.top, self.base.env());
         let target = repo.and_then(|repo| Target::of(&repo, &self.place.top));
-        let edits = target.and_then(|target| Edits::of_rewrites(&target, self.changes.iter().map(rewrite)));
+        let edits =
+            target.and_then(|target| Edits::of_rewrites(&target, self.changes.iter().map(rewrite)));
         let written = edits.and_then(|edits| {
             edits.write()?;
             Ok(edits.paths().map(RepoPath::to_wire).collect())
@@ -638,15 +812,26 @@ impl Fixing {
 /// Collects the facts about the repository that the guard needs.
 fn surroundings(repo: &Repo, policy: &Policy, base: &Copy) -> GuardContext {
     let named = policy.rules.paths.iter().chain(&policy.review.conventions);
-    let top = repo.worktree().map(|top| top.canonicalize().unwrap_or_else(|_| top.to_owned()));
+    let top = repo
+        .worktree()
+        .map(|top| top.canonicalize().unwrap_or_else(|_| top.to_owned()));
     let hooks = repo.hooks().ok().filter(|hooks| hooks.configured.is_some());
     let around = GuardContext {
-        of_policy: named.cloned().chain([policy.history.path.clone()]).collect(),
-        of_hooks: hooks.and_then(|hooks| below(top.as_ref()?, &hooks.path)).into_iter().collect(),
+        of_policy: named
+            .cloned()
+            .chain([policy.history.path.clone()])
+            .collect(),
+        of_hooks: hooks
+            .and_then(|hooks| below(top.as_ref()?, &hooks.path))
+            .into_iter()
+            .collect(),
         tree: base.files().clone(),
         ..GuardContext::default()
     };
-    around.with_scripts(&|path| base.read(path).ok().flatten(), policy.tests.command.as_deref())
+    around.with_scripts(
+        &|path| base.read(path).ok().flatten(),
+        policy.tests.command.as_deref(),
+    )
 }
 
 /// Returns a path relative to a folder, or `None` if it is not below it.
@@ -656,18 +841,40 @@ fn below(top: &Path, path: &Path) -> Option<String> {
 }
 
 /// Returns an attempt that ended without a verified change. It has no notes.
-fn failed(attempt: Attempt, verdict: AttemptVerdict, reasons: Vec<String>) -> (Attempt, Vec<String>) {
-    (Attempt { verdict, reasons, ..attempt }, Vec::new())
+fn failed(
+    attempt: Attempt,
+    verdict: AttemptVerdict,
+    reasons: Vec<String>,
+) -> (Attempt, Vec<String>) {
+    (
+        Attempt {
+            verdict,
+            reasons,
+            ..attempt
+        },
+        Vec::new(),
+    )
 }
 
-/// Returns why a model need not fix a finding. `fixed` has the IDs of findings that the rules no longer report.
+/// Returns why a model need not fix a finding. `fixed` has the IDs of findings that the rules no
+/// longer report.
 fn why_done(found: &wire::Finding, fixed: &[String]) -> String {
     if fixed.contains(&found.id) {
         return format!("{} is already fixed in the worktree", found.id);
     }
-    let line = found.line.map(|line| format!(":{line}")).unwrap_or_default();
-    let at = found.file.as_ref().map(|file| format!(" at {file}{line}")).unwrap_or_default();
-    format!("the lines of {}{at} have changed since the review", found.id)
+    let line = found
+        .line
+        .map(|line| format!(":{line}"))
+        .unwrap_or_default();
+    let at = found
+        .file
+        .as_ref()
+        .map(|file| format!(" at {file}{line}"))
+        .unwrap_or_default();
+    format!(
+        "the lines of {}{at} have changed since the review",
+        found.id
+    )
 }
 
 /// Lines around a finding.
@@ -684,7 +891,11 @@ fn edits_of(changes: &[ChangedFile]) -> Edits {
 
 /// Returns a change of the copy as a rewrite of the worktree.
 fn rewrite(change: &ChangedFile) -> Rewrite {
-    Rewrite { path: change.path.clone(), base: change.before.clone(), after: change.after.clone() }
+    Rewrite {
+        path: change.path.clone(),
+        base: change.before.clone(),
+        after: change.after.clone(),
+    }
 }
 
 /// Chooses the findings.
@@ -695,11 +906,16 @@ fn chosen(listed: &[ListedFinding], ask: &FixAsk) -> Result<(Vec<wire::Finding>,
         for name in &ask.findings {
             let found = select(&all, name, &ask.session.to_string())?;
             if found.disposition == wire::Disposition::Fixed {
-                let error =
-                    Error::usage(format!("{} is fixed, as the last round of review {} found", found.id, ask.session));
+                let error = Error::usage(format!(
+                    "{} is fixed, as the last round of review {} found",
+                    found.id, ask.session
+                ));
                 return Err(error
                     .hint_person(format!("claude-reviewer findings {}", ask.session))
-                    .hint_agent(format!("call get_review_history with review_id {}", ask.session)));
+                    .hint_agent(format!(
+                        "call get_review_history with review_id {}",
+                        ask.session
+                    )));
             }
             if named.iter().all(|f| f.id != found.id) {
                 named.push(found.clone());
@@ -712,14 +928,26 @@ fn chosen(listed: &[ListedFinding], ask: &FixAsk) -> Result<(Vec<wire::Finding>,
         true => (wire::Disposition::Accepted, Chosen::Accepted),
         false => (wire::Disposition::Pending, Chosen::Blocking),
     };
-    let found = all.into_iter().filter(|f| f.disposition == wanted && (is_decided || f.blocking));
+    let found = all
+        .into_iter()
+        .filter(|f| f.disposition == wanted && (is_decided || f.blocking));
     let found: Vec<wire::Finding> = found.collect();
     if found.is_empty() {
-        let what = if is_decided { "no accepted finding" } else { "no finding that blocks" };
+        let what = if is_decided {
+            "no accepted finding"
+        } else {
+            "no finding that blocks"
+        };
         let error = Error::usage(format!("review {} has {what} to fix", ask.session));
         return Err(error
-            .hint_person(format!("name findings, which this lists: claude-reviewer findings {}", ask.session))
-            .hint_agent(format!("name findings, which get_review_history lists with review_id {}", ask.session)));
+            .hint_person(format!(
+                "name findings, which this lists: claude-reviewer findings {}",
+                ask.session
+            ))
+            .hint_agent(format!(
+                "name findings, which get_review_history lists with review_id {}",
+                ask.session
+            )));
     }
     Ok((found, chosen))
 }

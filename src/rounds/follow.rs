@@ -1,4 +1,5 @@
-//! A follow-up round: adds the state of the session to the request, and compares the new findings with it.
+//! A follow-up round: adds the state of the session to the request, and compares the new findings
+//! with it.
 
 use super::compare::{Again, Comparison, Current, Earlier};
 use super::cover::{Cover, Here, cover};
@@ -46,15 +47,22 @@ pub(super) struct Follow {
     pub(super) pull_of_round: Option<PullName>,
 }
 
-/// The location of the reviewed change, if it is not checked out. Its missing lines would count as fixed.
+/// The location of the reviewed change, if it is not checked out. Its missing lines would count as
+/// fixed.
 enum Elsewhere {
     Branch(String),
     /// The session began without a branch.
     Commit(ObjectId),
 }
 
-/// Returns the location of the reviewed change if a follow-up would review other code that is checked out.
-fn elsewhere(session: &Session, request: &ReviewRequest, repo: &Repo, checked_out: Option<&str>) -> Option<Elsewhere> {
+/// Returns the location of the reviewed change if a follow-up would review other code that is
+/// checked out.
+fn elsewhere(
+    session: &Session,
+    request: &ReviewRequest,
+    repo: &Repo,
+    checked_out: Option<&str>,
+) -> Option<Elsewhere> {
     let begun = &session.request;
     let branch = worktree::branch_of(session, repo);
     if !takes_checkout(&request.source) || branch.is_some() && branch == checked_out {
@@ -67,14 +75,19 @@ fn elsewhere(session: &Session, request: &ReviewRequest, repo: &Repo, checked_ou
         }
         SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes => {
             let base = begun.source.base.as_deref().and_then(ObjectId::from_hex);
-            let tip = branch.and_then(|branch| repo.resolve(&format!("refs/heads/{branch}")).ok()).or(base)?;
+            let tip = branch
+                .and_then(|branch| repo.resolve(&format!("refs/heads/{branch}")).ok())
+                .or(base)?;
             // On a switch of branches, git keeps staged and unstaged changes, but not commits.
-            let is_left = !has_commit(repo, tip, head) || tip == head && branch.is_some() && is_clean(repo);
+            let is_left =
+                !has_commit(repo, tip, head) || tip == head && branch.is_some() && is_clean(repo);
             Some(tip).filter(|_| is_left)?
         }
         SourceKind::Patch | SourceKind::Code | SourceKind::Pr => return None,
     };
-    Some(branch.map_or(Elsewhere::Commit(missing), |branch| Elsewhere::Branch(branch.to_owned())))
+    Some(branch.map_or(Elsewhere::Commit(missing), |branch| {
+        Elsewhere::Branch(branch.to_owned())
+    }))
 }
 
 /// Returns true if a source is the checked-out state: the worktree, or the commits up to HEAD.
@@ -92,25 +105,37 @@ fn is_head(rev: &str) -> bool {
 }
 
 fn takes_worktree(source: &Source) -> bool {
-    matches!(source, Source::Auto | Source::Staged | Source::Unstaged { .. } | Source::Changes { .. })
+    matches!(
+        source,
+        Source::Auto | Source::Staged | Source::Unstaged { .. } | Source::Changes { .. }
+    )
 }
 
 /// Returns true if the index and the worktree equal the checked-out commit.
 fn is_clean(repo: &Repo) -> bool {
-    repo.changes(Some("HEAD")).is_ok_and(|(change, _)| change.entries.is_empty())
+    repo.changes(Some("HEAD"))
+        .is_ok_and(|(change, _)| change.entries.is_empty())
 }
 
 /// Returns the error for a session whose branch is not checked out.
 fn on_branch(session: &Session, branch: &str) -> Error {
     let (id, quoted) = (&session.review_id, shell::quoted(branch));
-    let error = Error::usage(format!("the review {id} is of branch {branch}, which is not checked out"));
+    let error = Error::usage(format!(
+        "the review {id} is of branch {branch}, which is not checked out"
+    ));
     let error = error.hint_person(format!("git switch {quoted}"));
     if session.request.source.kind != SourceKind::Branch {
-        return error.hint_agent(format!("check out {branch}, and request the follow-up again"));
+        return error.hint_agent(format!(
+            "check out {branch}, and request the follow-up again"
+        ));
     }
     error
-        .hint_person(format!("claude-reviewer review branch {quoted} --follow-up {id}"))
-        .hint_agent(format!("check out {branch}, or name it in source, and request the follow-up again"))
+        .hint_person(format!(
+            "claude-reviewer review branch {quoted} --follow-up {id}"
+        ))
+        .hint_agent(format!(
+            "check out {branch}, or name it in source, and request the follow-up again"
+        ))
 }
 
 impl Follow {
@@ -135,22 +160,30 @@ impl Follow {
                 .hint_person(format!("claude-reviewer history verify {id}"))
                 .hint_agent("report this to the user; to continue, call request_review without previous_review_id"));
         }
-        if matches!(session.status, Status::Approved | Status::Abandoned | Status::Merged) {
+        if matches!(
+            session.status,
+            Status::Approved | Status::Abandoned | Status::Merged
+        ) {
             let error = Error::usage(format!("the review {id} is closed"));
             return Err(error
                 .hint_person("begin another one: leave out --follow-up")
                 .hint_agent("begin another one: call request_review without previous_review_id"));
         }
         let Some(last) = session.rounds.last().cloned() else {
-            return Err(Error::usage(format!("the review {id} has no round to follow")));
+            return Err(Error::usage(format!(
+                "the review {id} has no round to follow"
+            )));
         };
         match elsewhere(&session, request, &repo, place.branch.as_deref()) {
             Some(Elsewhere::Branch(branch)) => return Err(on_branch(&session, &branch)),
-            Some(Elsewhere::Commit(commit)) => return Err(worktree::not_checked_out(&session, commit)),
+            Some(Elsewhere::Commit(commit)) => {
+                return Err(worktree::not_checked_out(&session, commit));
+            }
             None => {}
         }
         if takes_worktree(&request.source)
-            && let Some(stash) = worktree::stashed(&session, &repo, &reviewed_files(&store, &session))
+            && let Some(stash) =
+                worktree::stashed(&session, &repo, &reviewed_files(&store, &session))
         {
             return Err(worktree::is_in_stash(&session, &stash));
         }
@@ -158,13 +191,23 @@ impl Follow {
         let free = session
             .rounds
             .iter()
-            .filter(|r| !matches!(r.review.outcome, wire::Outcome::Reviewed | wire::Outcome::NothingToReview))
+            .filter(|r| {
+                !matches!(
+                    r.review.outcome,
+                    wire::Outcome::Reviewed | wire::Outcome::NothingToReview
+                )
+            })
             .count();
         let free = u32::try_from(free).unwrap_or(u32::MAX);
-        let max_rounds = place.max_rounds.saturating_add(free).min(place.max_rounds.saturating_mul(FREE));
+        let max_rounds = place
+            .max_rounds
+            .saturating_add(free)
+            .min(place.max_rounds.saturating_mul(FREE));
         if last.review.round >= max_rounds {
             let n = place.max_rounds;
-            let error = Error::usage(format!("the review {id} has had all of its {n} rounds (review.max_rounds)"));
+            let error = Error::usage(format!(
+                "the review {id} has had all of its {n} rounds (review.max_rounds)"
+            ));
             return Err(error
                 .hint_person(format!("let a person look: claude-reviewer history {id}"))
                 .hint_person(format!("or close it: claude-reviewer complete {id} --status abandoned"))
@@ -173,17 +216,34 @@ impl Follow {
                 ))
                 .hint_agent("mark_review_complete with final_status abandoned closes it, where the user wants that"));
         }
-        let changes = session.rounds.iter().map(|r| store.change(id, r.review.round)).collect::<Result<_>>()?;
-        Ok(Self { id: *id, store, max_rounds, session, changes, last, head: place.head, repo, pull_of_round: None })
+        let changes = session
+            .rounds
+            .iter()
+            .map(|r| store.change(id, r.review.round))
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            id: *id,
+            store,
+            max_rounds,
+            session,
+            changes,
+            last,
+            head: place.head,
+            repo,
+            pull_of_round: None,
+        })
     }
 
-    /// Rejects a round that reviews the worktree in place of the session's pull request: it could not be posted, and
-    /// the next round would be compared with it. A round that is not stored may review the worktree, to verify an edit.
+    /// Rejects a round that reviews the worktree in place of the session's pull request: it could
+    /// not be posted, and the next round would be compared with it. A round that is not stored may
+    /// review the worktree, to verify an edit.
     ///
     /// # Errors
     /// Usage: the request names another source than the pull request of the session.
     pub(super) fn refuse_worktree_of_pull(&self, ask: &Ask) -> Result<()> {
-        let Some(pull) = &self.session.request.pull else { return Ok(()) };
+        let Some(pull) = &self.session.request.pull else {
+            return Ok(());
+        };
         let is_pull = matches!(&ask.request.source, Source::Ends(ends) if ends.is_pull);
         let is_verification = ask.save == Save::No && !matches!(ask.request.source, Source::Auto);
         if is_pull || is_verification {
@@ -211,9 +271,14 @@ impl Follow {
 
     /// Adds the state of the session to the request.
     ///
-    /// The author's first summary is part of every round, so that unchanged code is not sent again; later summaries
-    /// belong to their rounds.
-    pub(super) fn prepare(&self, request: &mut ReviewRequest, answer: Option<&Response>, said: Option<&str>) {
+    /// The author's first summary is part of every round, so that unchanged code is not sent again;
+    /// later summaries belong to their rounds.
+    pub(super) fn prepare(
+        &self,
+        request: &mut ReviewRequest,
+        answer: Option<&Response>,
+        said: Option<&str>,
+    ) {
         let begun = &self.session.request;
         self.source(request);
         if request.files.is_empty() {
@@ -224,20 +289,28 @@ impl Follow {
         }
         request.brief.summary.clone_from(&begun.summary);
         let rounds = &self.session.rounds;
-        let later = rounds.iter().skip(1).map(|r| r.review.author_summary.as_deref()).chain([said]);
+        let later = rounds
+            .iter()
+            .skip(1)
+            .map(|r| r.review.author_summary.as_deref())
+            .chain([said]);
         request.brief.previous = rounds
             .iter()
             .zip(later)
             .map(|(round, said)| {
                 let own = round.review.round == self.last.review.round;
-                let response = if own && answer.is_some() { answer } else { round.response.as_ref() };
+                let response = if own && answer.is_some() {
+                    answer
+                } else {
+                    round.response.as_ref()
+                };
                 words::round(&round.review, response, said)
             })
             .collect();
     }
 
-    /// Uses the session's source if the request names none, and its base if the request has the same kind without a
-    /// base.
+    /// Uses the session's source if the request names none, and its base if the request has the
+    /// same kind without a base.
     fn source(&self, request: &mut ReviewRequest) {
         let begun = &self.session.request;
         let base = begun.source.base.clone();
@@ -248,14 +321,23 @@ impl Follow {
                     SourceKind::Staged if base == self.head => Source::Staged,
                     // Unstaged changes may have been staged since.
                     SourceKind::Unstaged if base == self.head && !self.is_staged() => {
-                        Source::Unstaged { untracked: begun.asked.untracked }
+                        Source::Unstaged {
+                            untracked: begun.asked.untracked,
+                        }
                     }
-                    SourceKind::Branch if base.is_some() => Source::Branch { head: begun.asked.rev.clone(), base },
-                    _ => Source::Changes { base: worktree::base(begun, &self.repo) },
+                    SourceKind::Branch if base.is_some() => Source::Branch {
+                        head: begun.asked.rev.clone(),
+                        base,
+                    },
+                    _ => Source::Changes {
+                        base: worktree::base(begun, &self.repo),
+                    },
                 };
             }
             Source::Changes { base: named @ None } => *named = worktree::base(begun, &self.repo),
-            Source::Branch { base: named @ None, .. } => *named = base,
+            Source::Branch {
+                base: named @ None, ..
+            } => *named = base,
             _ => {}
         }
     }
@@ -279,9 +361,20 @@ impl Follow {
     }
 
     /// Returns how much this round shows of an earlier one.
-    fn cover(&self, before: &wire::stored::Review, now: &wire::ReviewedSource, request: &ReviewRequest) -> Cover {
+    fn cover(
+        &self,
+        before: &wire::stored::Review,
+        now: &wire::ReviewedSource,
+        request: &ReviewRequest,
+    ) -> Cover {
         let source = &before.report.source;
-        let begun = self.session.request.asked.rev.as_deref().filter(|rev| !is_head(rev));
+        let begun = self
+            .session
+            .request
+            .asked
+            .rev
+            .as_deref()
+            .filter(|rev| !is_head(rev));
         let asked = match &request.source {
             Source::Branch { head, .. } => head.as_deref(),
             Source::Commit { rev, .. } => Some(rev.as_str()),
@@ -290,7 +383,9 @@ impl Follow {
         let asked = asked.filter(|rev| !is_head(rev));
         let hides_untracked = match request.source {
             Source::Unstaged { untracked: false } => {
-                self.repo.unstaged(true).map_or(true, |change| has_new_file_of(&before.report.findings, &change))
+                self.repo.unstaged(true).map_or(true, |change| {
+                    has_new_file_of(&before.report.findings, &change)
+                })
             }
             _ => false,
         };
@@ -298,10 +393,15 @@ impl Follow {
         let here = Here {
             head: self.head.clone(),
             staged: (is_now_of_commits || now.kind == SourceKind::Unstaged) && self.is_staged(),
-            changed: is_now_of_commits && self.repo.changes(Some("HEAD")).map_or(true, |(c, _)| !c.entries.is_empty()),
+            changed: is_now_of_commits
+                && self
+                    .repo
+                    .changes(Some("HEAD"))
+                    .map_or(true, |(c, _)| !c.entries.is_empty()),
             follows_head: begun.is_none(),
             same_rev: asked.is_some() && asked == begun,
-            same_pull: self.pull_of_round.is_some() && self.pull_of_round == self.session.request.pull,
+            same_pull: self.pull_of_round.is_some()
+                && self.pull_of_round == self.session.request.pull,
             descends: was_of_commits && is_now_of_commits && self.descends(now, source),
             has_earlier_head: source.kind == SourceKind::Pr && self.has_checked_out(source),
             hides_untracked,
@@ -312,16 +412,23 @@ impl Follow {
     /// Returns true if the head of a source is the checked-out commit or an ancestor of it.
     fn has_checked_out(&self, source: &wire::ReviewedSource) -> bool {
         let here = self.head.as_deref().and_then(ObjectId::from_hex);
-        head_of(source).zip(here).is_some_and(|(head, here)| has_commit(&self.repo, head, here))
+        head_of(source)
+            .zip(here)
+            .is_some_and(|(head, here)| has_commit(&self.repo, head, here))
     }
 
     /// Returns true if the head of a source is that of an earlier one, or descends from it.
     fn descends(&self, now: &wire::ReviewedSource, before: &wire::ReviewedSource) -> bool {
         let heads = head_of(before).zip(head_of(now));
-        heads.is_some_and(|(one, other)| self.repo.merge_base(one, other).is_ok_and(|base| base == Some(one)))
+        heads.is_some_and(|(one, other)| {
+            self.repo
+                .merge_base(one, other)
+                .is_ok_and(|base| base == Some(one))
+        })
     }
 
-    /// Compares with the earlier rounds. Unresolved findings of backends remain findings of the review.
+    /// Compares with the earlier rounds. Unresolved findings of backends remain findings of the
+    /// review.
     pub(super) fn compare(
         &self,
         review: &mut Review,
@@ -334,7 +441,10 @@ impl Follow {
         let report = stored::report(review, rules);
         let sight = ReviewedState::new(&self.repo, request, &report.source, rules)?;
         let now = Current {
-            change: RoundChange { text: &record.text, left_out: &record.left_out },
+            change: RoundChange {
+                text: &record.text,
+                left_out: &record.left_out,
+            },
             source: &report.source,
             look: &sight,
         };
@@ -364,7 +474,12 @@ impl Follow {
         if since.is_replaced {
             review.notes.push(Note::general("review", replaced::NOTE));
         }
-        let notes = review.models.usage.iter().filter_map(|usage| self.other_model(usage)).collect::<Vec<_>>();
+        let notes = review
+            .models
+            .usage
+            .iter()
+            .filter_map(|usage| self.other_model(usage))
+            .collect::<Vec<_>>();
         review.notes.extend(notes);
         Ok(RoundComparison { since, again })
     }
@@ -379,19 +494,25 @@ impl Follow {
         if usage.model.is_empty() || model == usage.model {
             return None;
         }
-        let text = format!("answered by {}, and by {model} in round {round}: findings can differ", usage.model);
+        let text = format!(
+            "answered by {}, and by {model} in round {round}: findings can differ",
+            usage.model
+        );
         Some(Note::general(&usage.backend, text))
     }
 
-    /// Changes the state from fixed to unchecked if the rule of a finding is inactive now. `is_silent` returns true for
-    /// such a rule, given the rules that were active at the time: a changed line is not fixed if no rule checks it.
+    /// Changes the state from fixed to unchecked if the rule of a finding is inactive now.
+    /// `is_silent` returns true for such a rule, given the rules that were active at the time: a
+    /// changed line is not fixed if no rule checks it.
     fn unmend(&self, since: &mut Since, is_silent: impl Fn(&str, &str) -> bool) {
         for e in since.entries.iter_mut().filter(|e| e.state == State::Fixed) {
             let mut reports = self.session.rounds.iter().rev().map(|r| &r.review.report);
             let known = reports.find(|r| {
-                r.findings
-                    .iter()
-                    .any(|f| f.fingerprint == e.fingerprint && f.title == e.title && f.origin == Origin::Rules.name())
+                r.findings.iter().any(|f| {
+                    f.fingerprint == e.fingerprint
+                        && f.title == e.title
+                        && f.origin == Origin::Rules.name()
+                })
             });
             if known.is_some_and(|r| is_silent(&e.rule_id, &r.tool.rules_hash)) {
                 e.state = State::Unchecked;
@@ -414,7 +535,11 @@ fn head_of(source: &wire::ReviewedSource) -> Option<ObjectId> {
 
 /// Returns true if a change adds a file that one of the findings is about.
 fn has_new_file_of(findings: &[wire::Finding], change: &Change) -> bool {
-    let mut added = change.entries.iter().filter(|e| e.old.is_none()).filter_map(|e| e.new.as_ref());
+    let mut added = change
+        .entries
+        .iter()
+        .filter(|e| e.old.is_none())
+        .filter_map(|e| e.new.as_ref());
     added.any(|side| {
         let path = side.path.to_wire();
         findings.iter().any(|f| f.file.as_deref() == Some(&*path))

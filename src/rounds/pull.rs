@@ -18,11 +18,16 @@ const MOST: usize = 300;
 pub(super) fn masked(pull: &PullName, rules: &RuleSet) -> PullName {
     let [forge, project, base] = [&pull.forge, &pull.project, &pull.base]
         .map(|text| stored::masked(text, rules).unwrap_or_else(|| text.clone()));
-    PullName { forge, project, number: pull.number, base }
+    PullName {
+        forge,
+        project,
+        number: pull.number,
+        base,
+    }
 }
 
-/// Returns the command that reviews a pull request again. It contains the remote if several are configured and the
-/// project's is not the default.
+/// Returns the command that reviews a pull request again. It contains the remote if several are
+/// configured and the project's is not the default.
 pub fn command(repo: &Repo, pull: &PullName) -> String {
     pull_command(&review::remotes(repo), pull)
 }
@@ -48,15 +53,20 @@ pub enum Predecessor {
     Ended(String),
 }
 
-/// Finds the session that a review of a pull request continues: the newest one of this pull request and base, if its
-/// files and mode are the same.
+/// Finds the session that a review of a pull request continues: the newest one of this pull request
+/// and base, if its files and mode are the same.
 ///
 /// # Errors
-/// Usage: no repository, an invalid policy, a store of another user. Incomplete: the store cannot be read.
+/// Usage: no repository, an invalid policy, a store of another user. Incomplete: the store cannot
+/// be read.
 pub fn earlier(pull: &PullName, request: &ReviewRequest, env: &Env) -> Result<Predecessor> {
-    let (_, Some(store)) = super::open(request, env)? else { return Ok(Predecessor::None) };
+    let (_, Some(store)) = super::open(request, env)? else {
+        return Ok(Predecessor::None);
+    };
     let pull = masked(pull, &RuleSet::new(&RulesPolicy::default(), &[])?);
-    let Some(id) = newest(&store, |p| *p == pull)? else { return Ok(Predecessor::None) };
+    let Some(id) = newest(&store, |p| *p == pull)? else {
+        return Ok(Predecessor::None);
+    };
     let asked = store.session(&id)?.request.asked;
     if asked.files != request.files || asked.gate != (request.authority == Authority::Base) {
         return Ok(Predecessor::None);

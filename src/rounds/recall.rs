@@ -1,23 +1,29 @@
-//! Converts a stored report back to a review, so that every format can display it and a policy can judge it again.
-//! Pure.
+//! Converts a stored report back to a review, so that every format can display it and a policy can
+//! judge it again. Pure.
 //!
-//! A finding that was proven before it was stored needs no new proof. Data that a report lacks is not restored: the
-//! columns of a match, the texts of dropped claims, the label of the source (which the stored request has).
+//! A finding that was proven before it was stored needs no new proof. Data that a report lacks is
+//! not restored: the columns of a match, the texts of dropped claims, the label of the source
+//! (which the stored request has).
 
 use super::region::changes;
 use crate::ai::ask::Spent;
-use crate::ai::{BackendUsage, Compliance, DesignViolation, Dropped, Models, Opinion, UnmetRequirement};
+use crate::ai::{
+    BackendUsage, Compliance, DesignViolation, Dropped, Models, Opinion, UnmetRequirement,
+};
 use crate::context::GatheredItem;
 use crate::diff::{FileChange, LineKind, LineNo, ObjectId, RepoPath, trim_line_end, unified};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Also, Category, Confidence, Decision, Disposition, Draft, Evidence, Finding, FlowRole, FlowStep, Frame, FrameLine,
-    LineSpan, Location, Origin, Proof, Reproduction, Severity, Suppression, Waiver,
+    Also, Category, Confidence, Decision, Disposition, Draft, Evidence, Finding, FlowRole,
+    FlowStep, Frame, FrameLine, LineSpan, Location, Origin, Proof, Reproduction, Severity,
+    Suppression, Waiver,
 };
 use crate::policy::Policy;
 use crate::request::OnTestFailure;
-use crate::review::{Note, PolicyInfo, Review, SessionRef, SourceInfo, SourceKind, Stat, TestResults};
+use crate::review::{
+    Note, PolicyInfo, Review, SessionRef, SourceInfo, SourceKind, Stat, TestResults,
+};
 use crate::verdict::{Coverage, Outcome, Share, Skip, TestOutcome, Verdict};
 use crate::wire;
 use std::time::Duration;
@@ -27,7 +33,8 @@ const AROUND: u32 = 1;
 const FRAME_LINES: u32 = 8;
 const FRAME_BYTES: usize = 1_000;
 
-/// Returns the review of a report. `change` is the stored change; unreadable parts of it display no code.
+/// Returns the review of a report. `change` is the stored change; unreadable parts of it display no
+/// code.
 pub fn review(report: &wire::Report, change: &[u8]) -> Review {
     let files = changes(change).unwrap_or_default();
     let mut asked: Vec<String> = report.usage.iter().map(|u| u.backend.clone()).collect();
@@ -47,14 +54,25 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
             wire::Verdict::Block => Verdict::Block,
             wire::Verdict::Incomplete => Verdict::Incomplete,
         },
-        exit: ExitStatus::ALL.into_iter().find(|e| e.code() == report.exit_code).unwrap_or(ExitStatus::Incomplete),
+        exit: ExitStatus::ALL
+            .into_iter()
+            .find(|e| e.code() == report.exit_code)
+            .unwrap_or(ExitStatus::Incomplete),
         findings: report.findings.iter().map(|f| framed(f, &files)).collect(),
-        unlisted: report.summary.unlisted.as_ref().map(unlisted).unwrap_or_default(),
+        unlisted: report
+            .summary
+            .unlisted
+            .as_ref()
+            .map(unlisted)
+            .unwrap_or_default(),
         notes: report.notes.iter().map(note).collect(),
         coverage: coverage(&report.coverage),
         stat: Stat::of(files.iter().map(|(_, file)| file)),
         first_change: first_change(&files),
-        policy: PolicyInfo { origin: report.policy.origin.clone(), hash: report.policy.hash.clone() },
+        policy: PolicyInfo {
+            origin: report.policy.origin.clone(),
+            hash: report.policy.hash.clone(),
+        },
         judged_by: judged_by(report),
         rules_hash: report.tool.rules_hash.clone(),
         rules_only: asked.is_empty(),
@@ -72,7 +90,10 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
         is_elsewhere: false,
         record: None,
         unrecorded: Vec::new(),
-        session: report.review_id.clone().map(|id| SessionRef { id, round: report.round }),
+        session: report.review_id.clone().map(|id| SessionRef {
+            id,
+            round: report.round,
+        }),
     }
 }
 
@@ -119,7 +140,10 @@ pub fn findings(recorded: &[wire::Finding], change: &[u8]) -> Vec<Finding> {
 fn finding(f: &wire::Finding) -> Finding {
     let draft = Draft {
         rule_id: f.rule_id.clone(),
-        location: f.file.as_deref().map(|file| Location { file: path(file), lines: span(f) }),
+        location: f.file.as_deref().map(|file| Location {
+            file: path(file),
+            lines: span(f),
+        }),
         also: f.also.iter().filter_map(also).collect(),
         flow: f.flow.iter().filter_map(flow_step).collect(),
         severity: severity(f.severity),
@@ -140,14 +164,20 @@ fn finding(f: &wire::Finding) -> Finding {
     };
     let confidence = confidence(f.confidence);
     let evidence = f.evidence.iter().filter_map(|e| evidence(e)).collect();
-    let mut out = Finding::new(Proof::recorded(origin, evidence, confidence, &f.fingerprint), draft);
+    let mut out = Finding::new(
+        Proof::recorded(origin, evidence, confidence, &f.fingerprint),
+        draft,
+    );
     out.commit = f.commit.as_deref().and_then(ObjectId::from_hex);
-    out.suppressed = f
-        .suppressed
-        .as_ref()
-        .map(|s| Suppression { by: if s.by == "inline" { "inline" } else { "policy" }, reason: s.reason.clone() });
-    out.waived =
-        f.waived.as_ref().map(|w| Waiver { reason: w.reason.clone(), actor: w.actor.clone(), link: w.link.clone() });
+    out.suppressed = f.suppressed.as_ref().map(|s| Suppression {
+        by: if s.by == "inline" { "inline" } else { "policy" },
+        reason: s.reason.clone(),
+    });
+    out.waived = f.waived.as_ref().map(|w| Waiver {
+        reason: w.reason.clone(),
+        actor: w.actor.clone(),
+        link: w.link.clone(),
+    });
     out.disputed.clone_from(&f.disputed);
     out.disposition = disposition(f);
     out.reproduction = f.reproduction.as_ref().map(reproduction);
@@ -164,17 +194,33 @@ fn disposition(f: &wire::Finding) -> Option<Disposition> {
     };
     let decided = f.decided.as_ref()?;
     let expires = decided.expires.as_ref().and_then(|date| date.parse().ok());
-    Some(Disposition { decision, reason: decided.reason.clone(), owner: decided.owner.clone(), expires })
+    Some(Disposition {
+        decision,
+        reason: decided.reason.clone(),
+        owner: decided.owner.clone(),
+        expires,
+    })
 }
 
 fn reproduction(r: &wire::ReproductionTest) -> Reproduction {
-    let files = r.files.iter().map(|f| (f.path.clone(), f.text.clone())).collect();
-    Reproduction { command: r.command.clone(), files }
+    let files = r
+        .files
+        .iter()
+        .map(|f| (f.path.clone(), f.text.clone()))
+        .collect();
+    Reproduction {
+        command: r.command.clone(),
+        files,
+    }
 }
 
 /// Returns a related line of a stored finding, or `None` if it has no number.
 fn also(a: &wire::Also) -> Option<Also> {
-    Some(Also { file: path(&a.file), line: LineNo::new(a.line)?, quote: a.quote.clone() })
+    Some(Also {
+        file: path(&a.file),
+        line: LineNo::new(a.line)?,
+        quote: a.quote.clone(),
+    })
 }
 
 /// Returns a step of a stored data flow, or `None` if it has no number.
@@ -184,7 +230,11 @@ fn flow_step(s: &wire::FlowStep) -> Option<FlowStep> {
         wire::FlowRole::Through => FlowRole::Through,
         wire::FlowRole::Sink => FlowRole::Sink,
     };
-    Some(FlowStep { line: LineNo::new(s.line)?, role, quote: s.quote.clone() })
+    Some(FlowStep {
+        line: LineNo::new(s.line)?,
+        role,
+        quote: s.quote.clone(),
+    })
 }
 
 fn framed(f: &wire::Finding, files: &[(Option<String>, FileChange)]) -> Finding {
@@ -201,26 +251,46 @@ fn framed(f: &wire::Finding, files: &[(Option<String>, FileChange)]) -> Finding 
 fn frame(change: &FileChange, span: LineSpan) -> Option<Frame> {
     let text = change.text()?;
     let at = span.first.get();
-    let hunk = text.hunks.iter().find(|h| h.new.start <= at && at < h.new.start.saturating_add(h.new.count))?;
+    let hunk = text
+        .hunks
+        .iter()
+        .find(|h| h.new.start <= at && at < h.new.start.saturating_add(h.new.count))?;
     let last = span.last.get().min(at.saturating_add(FRAME_LINES - 1));
     let wanted = at.saturating_sub(AROUND)..=last.saturating_add(AROUND);
-    let shown = text.lines(hunk).filter_map(|l| Some((l.new?, l))).filter(|(n, _)| wanted.contains(&n.get()));
+    let shown = text
+        .lines(hunk)
+        .filter_map(|l| Some((l.new?, l)))
+        .filter(|(n, _)| wanted.contains(&n.get()));
     let mut first = None;
     let lines = shown.map(|(n, l)| {
         first.get_or_insert(n);
         let whole = trim_line_end(l.text);
         let text = whole[..whole.len().min(FRAME_BYTES)].to_vec();
-        FrameLine { text, skipped: 0, added: l.kind == LineKind::Added }
+        FrameLine {
+            text,
+            skipped: 0,
+            added: l.kind == LineKind::Added,
+        }
     });
     let lines = lines.collect();
-    Some(Frame { first: first?, lines })
+    Some(Frame {
+        first: first?,
+        lines,
+    })
 }
 
 fn first_change(files: &[(Option<String>, FileChange)]) -> Option<Location> {
     files.iter().find_map(|(_, change)| {
         let first = change.text()?.added().next()?.first;
-        let span = LineSpan { first, last: first, columns: None };
-        Some(Location { file: change.path().clone(), lines: Some(span) })
+        let span = LineSpan {
+            first,
+            last: first,
+            columns: None,
+        };
+        Some(Location {
+            file: change.path().clone(),
+            lines: Some(span),
+        })
     })
 }
 
@@ -236,7 +306,14 @@ fn source(s: &wire::ReviewedSource) -> SourceInfo {
         wire::SourceKind::Pr => SourceKind::Pr,
     };
     let (base, head, tree) = (s.base.clone(), s.head.clone(), s.tree.clone());
-    SourceInfo { kind, base, head, tree, base_tree: None, label: kind.name().to_owned() }
+    SourceInfo {
+        kind,
+        base,
+        head,
+        tree,
+        base_tree: None,
+        label: kind.name().to_owned(),
+    }
 }
 
 fn note(n: &wire::ReportNote) -> Note {
@@ -268,30 +345,53 @@ fn coverage(c: &wire::Coverage) -> Coverage {
     Coverage {
         files_total: c.files_total,
         files_reviewed: c.files_reviewed,
-        by_reviewer: c.by_reviewer.iter().map(|(name, r)| (name.clone(), share(r))).collect(),
+        by_reviewer: c
+            .by_reviewer
+            .iter()
+            .map(|(name, r)| (name.clone(), share(r)))
+            .collect(),
         hunks_total: c.hunks_total,
         hunks_reviewed: c.hunks_reviewed,
         // Not stored; only a running review needs it.
         hunks_by_rules: c.hunks_reviewed,
         cached: c.cached,
         records: c.records,
-        skipped: c.skipped.iter().map(|s| (path(&s.file), skip(&s.reason))).collect(),
-        failed: c.failed.iter().map(|f| (f.file.as_deref().map(path), f.reason.clone())).collect(),
+        skipped: c
+            .skipped
+            .iter()
+            .map(|s| (path(&s.file), skip(&s.reason)))
+            .collect(),
+        failed: c
+            .failed
+            .iter()
+            .map(|f| (f.file.as_deref().map(path), f.reason.clone()))
+            .collect(),
     }
 }
 
 /// Returns the reason with a name why a file was skipped.
 fn skip(name: &str) -> Skip {
-    Skip::ALL.iter().copied().find(|s| s.name() == name).unwrap_or(Skip::Ignored)
+    Skip::ALL
+        .iter()
+        .copied()
+        .find(|s| s.name() == name)
+        .unwrap_or(Skip::Ignored)
 }
 
 fn share(r: &wire::ReviewerCoverage) -> Share {
-    Share { files_reviewed: r.files_reviewed, files_total: r.files_total }
+    Share {
+        files_reviewed: r.files_reviewed,
+        files_total: r.files_total,
+    }
 }
 
 fn models(report: &wire::Report, asked: Vec<String>) -> Models {
     // Only their number is stored.
-    let dropped = Dropped { backend: String::new(), claim: "a claim".to_owned(), why: "its text was not stored" };
+    let dropped = Dropped {
+        backend: String::new(),
+        claim: "a claim".to_owned(),
+        why: "its text was not stored",
+    };
     Models {
         // Neither is stored.
         owed: false,
@@ -346,15 +446,26 @@ fn models(report: &wire::Report, asked: Vec<String>) -> Models {
         opinions: report
             .opinions
             .iter()
-            .map(|o| Opinion { backend: o.backend.clone(), text: o.text.clone() })
+            .map(|o| Opinion {
+                backend: o.backend.clone(),
+                text: o.text.clone(),
+            })
             .collect(),
     }
 }
 
 fn span(f: &wire::Finding) -> Option<LineSpan> {
     let first = LineNo::new(f.line?)?;
-    let last = f.end_line.and_then(LineNo::new).filter(|l| *l >= first).unwrap_or(first);
-    Some(LineSpan { first, last, columns: None })
+    let last = f
+        .end_line
+        .and_then(LineNo::new)
+        .filter(|l| *l >= first)
+        .unwrap_or(first);
+    Some(LineSpan {
+        first,
+        last,
+        columns: None,
+    })
 }
 
 fn evidence(text: &str) -> Option<Evidence> {
@@ -368,13 +479,19 @@ fn evidence(text: &str) -> Option<Evidence> {
     match kind {
         "rule" => Some(Evidence::Rule(rest.to_owned())),
         "backend" => Some(Evidence::Backend(rest.to_owned())),
-        "carried" => Some(Evidence::Carried { round: rest.strip_prefix("round-")?.parse().ok()? }),
+        "carried" => Some(Evidence::Carried {
+            round: rest.strip_prefix("round-")?.parse().ok()?,
+        }),
         "read" => {
             let (file, lines) = rest.rsplit_once(':')?;
             let (first, last) = lines.split_once('-')?;
             let first = LineNo::new(first.parse().ok()?)?;
             let last = LineNo::new(last.parse().ok()?)?;
-            Some(Evidence::Read { path: path(file), first, last })
+            Some(Evidence::Read {
+                path: path(file),
+                first,
+                last,
+            })
         }
         _ => None,
     }

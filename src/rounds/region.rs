@@ -1,8 +1,9 @@
 //! Aligns the lines of two stored changes. Pure.
 //!
-//! If both changes start from the same file, the alignment is exact: the lines in hunks of either change are compared,
-//! and lines outside of all hunks are the same base code, shifted by the changes above. If they start from different
-//! files, only lines that both changes show can be matched.
+//! If both changes start from the same file, the alignment is exact: the lines in hunks of either
+//! change are compared, and lines outside of all hunks are the same base code, shifted by the
+//! changes above. If they start from different files, only lines that both changes show can be
+//! matched.
 
 mod map;
 mod read;
@@ -39,7 +40,8 @@ pub struct Alignment {
     files: Vec<FilePair>,
     /// Indices of files by path, in the earlier round and in this one.
     index: [HashMap<String, Vec<usize>>; 2],
-    /// Whether both start from the same state: a file in only one of them is base code in the other.
+    /// Whether both start from the same state: a file in only one of them is base code in the
+    /// other.
     same_base: bool,
     /// Whether one of them is unreadable.
     unreadable: bool,
@@ -116,9 +118,15 @@ impl Alignment {
     /// Aligns two changes. `same_base` is true if both are known to start from the same state.
     pub fn between(before: RoundChange<'_>, now: RoundChange<'_>, same_base: bool) -> Self {
         let (Some(before), Some(now)) = (read::files(before), read::files(now)) else {
-            return Self { unreadable: true, ..Self::default() };
+            return Self {
+                unreadable: true,
+                ..Self::default()
+            };
         };
-        let mut out = Self { same_base, ..Self::default() };
+        let mut out = Self {
+            same_base,
+            ..Self::default()
+        };
         let mut taken = vec![false; now.len()];
         let mut alone = Vec::new();
         let names = FilesByName::of(&now);
@@ -136,8 +144,13 @@ impl Alignment {
         let mut strays: Vec<usize> = new.take(STRAYS).collect();
         for (nth, b) in alone.into_iter().enumerate() {
             let tried = if nth < STRAYS { &strays[..] } else { &[] };
-            let like = tried.iter().map(|i| (before[b].likeness(&now[*i]), *i)).filter(|(share, _)| *share >= LIKE);
-            let found = like.max_by_key(|(share, i)| (*share, std::cmp::Reverse(*i))).map(|(_, i)| i);
+            let like = tried
+                .iter()
+                .map(|i| (before[b].likeness(&now[*i]), *i))
+                .filter(|(share, _)| *share >= LIKE);
+            let found = like
+                .max_by_key(|(share, i)| (*share, std::cmp::Reverse(*i)))
+                .map(|(_, i)| i);
             if let Some(i) = found {
                 taken[i] = true;
                 strays.retain(|s| *s != i);
@@ -150,7 +163,10 @@ impl Alignment {
         for (i, pair) in out.files.iter().enumerate() {
             for (side, name) in [(0, &pair.before), (1, &pair.now)] {
                 if let Some(name) = name {
-                    out.index[side].entry(name.path.clone()).or_default().push(i);
+                    out.index[side]
+                        .entry(name.path.clone())
+                        .or_default()
+                        .push(i);
                 }
             }
         }
@@ -158,15 +174,30 @@ impl Alignment {
         out
     }
 
-    fn push(&mut self, before: &[RecordedFile], b: Option<usize>, now: &[RecordedFile], n: Option<usize>) {
+    fn push(
+        &mut self,
+        before: &[RecordedFile],
+        b: Option<usize>,
+        now: &[RecordedFile],
+        n: Option<usize>,
+    ) {
         let shown = [b, n];
         let (before, now) = (b.map(|b| &before[b]), n.map(|n| &now[n]));
         // The commits of a range start from each other.
-        let same_base = self.same_base && [before, now].into_iter().flatten().all(|s| s.commit.is_none());
+        let same_base = self.same_base
+            && [before, now]
+                .into_iter()
+                .flatten()
+                .all(|s| s.commit.is_none());
         let map = map(before, now, same_base);
         // A file that the earlier change does not include is as in the base.
         let base = now.filter(|_| same_base).and_then(|n| n.old.as_ref());
-        let base = base.map(|(path, _)| NamedFile { commit: None, path: path.clone(), is_there: true, is_bare: true });
+        let base = base.map(|(path, _)| NamedFile {
+            commit: None,
+            path: path.clone(),
+            is_there: true,
+            is_bare: true,
+        });
         self.files.push(FilePair {
             before: before.map(NamedFile::of).or(base),
             now: now.map(NamedFile::of),
@@ -177,11 +208,13 @@ impl Alignment {
     }
 
     fn before(&self, commit: Option<&str>, path: &str) -> Option<&FilePair> {
-        self.find(0, |p| p.before.as_ref(), commit, path).map(|i| &self.files[i])
+        self.find(0, |p| p.before.as_ref(), commit, path)
+            .map(|i| &self.files[i])
     }
 
     fn now(&self, commit: Option<&str>, path: &str) -> Option<&FilePair> {
-        self.find(1, |p| p.now.as_ref(), commit, path).map(|i| &self.files[i])
+        self.find(1, |p| p.now.as_ref(), commit, path)
+            .map(|i| &self.files[i])
     }
 
     fn find(
@@ -193,14 +226,20 @@ impl Alignment {
     ) -> Option<usize> {
         // Without a commit, use the newest state: the last one of a range.
         let mut all = self.index[side].get(path)?.iter().rev().copied();
-        all.find(|i| name(&self.files[*i]).is_some_and(|n| commit.is_none() || n.commit.as_deref() == commit))
+        all.find(|i| {
+            name(&self.files[*i]).is_some_and(|n| commit.is_none() || n.commit.as_deref() == commit)
+        })
     }
 
     /// Returns the known lines of every file, in the order of [`Alignment::text_of`].
     pub fn texts(&self) -> Vec<FileText> {
         let texts = self.files.iter().map(|p| {
             let [before, now] = p.shown;
-            FileText::of(p, before.and_then(|i| self.before.get(i)), now.and_then(|i| self.now.get(i)))
+            FileText::of(
+                p,
+                before.and_then(|i| self.before.get(i)),
+                now.and_then(|i| self.now.get(i)),
+            )
         });
         texts.collect()
     }
@@ -210,10 +249,16 @@ impl Alignment {
         self.find(0, |p| p.before.as_ref(), commit, path)
     }
 
-    /// Returns true if this round's change has every file of the earlier round's for which `matters` is true.
+    /// Returns true if this round's change has every file of the earlier round's for which
+    /// `matters` is true.
     pub fn has_all(&self, matters: impl Fn(&str) -> bool) -> bool {
-        let earlier = self.files.iter().filter(|p| p.shown[0].is_some() && p.now.is_none());
-        !earlier.filter_map(|p| p.before.as_ref()).any(|name| matters(&name.path))
+        let earlier = self
+            .files
+            .iter()
+            .filter(|p| p.shown[0].is_some() && p.now.is_none());
+        !earlier
+            .filter_map(|p| p.before.as_ref())
+            .any(|name| matters(&name.path))
     }
 
     /// Returns true if the earlier round's change has a file, and does not delete it.
@@ -222,10 +267,12 @@ impl Alignment {
         found.is_some_and(|p| p.shown[0].is_some() && p.before.as_ref().is_some_and(|b| b.is_there))
     }
 
-    /// Returns true if both rounds' changes have a file, and the lines of one of the two are unknown, so that the fate
-    /// of its text is unknown too.
+    /// Returns true if both rounds' changes have a file, and the lines of one of the two are
+    /// unknown, so that the fate of its text is unknown too.
     pub fn lacks(&self, commit: Option<&str>, path: &str) -> bool {
-        let Some(pair) = self.before(commit, path) else { return false };
+        let Some(pair) = self.before(commit, path) else {
+            return false;
+        };
         let [before, now] = pair.shown;
         let before = before.and_then(|i| self.before.get(i));
         let now = now.and_then(|i| self.now.get(i)).filter(|n| n.is_there);
@@ -249,7 +296,8 @@ impl Alignment {
         }
     }
 
-    /// Returns true if a file of this round differs from the earlier one, or `None` if that is unknown.
+    /// Returns true if a file of this round differs from the earlier one, or `None` if that is
+    /// unknown.
     pub fn file_differs(&self, commit: Option<&str>, path: &str) -> Option<bool> {
         if self.unreadable {
             return None;
@@ -268,36 +316,50 @@ impl Alignment {
 
     /// Returns true if this round's change deletes a file.
     pub fn is_deleted(&self, path: &str) -> bool {
-        self.now(None, path).and_then(|p| p.now.as_ref()).is_some_and(|n| !n.is_there)
+        self.now(None, path)
+            .and_then(|p| p.now.as_ref())
+            .is_some_and(|n| !n.is_there)
     }
 
-    /// Returns true if this round's change has a file without any line of it, so that there is nothing to review.
+    /// Returns true if this round's change has a file without any line of it, so that there is
+    /// nothing to review.
     pub fn is_bare(&self, path: &str) -> bool {
-        self.now(None, path).and_then(|p| p.now.as_ref()).is_some_and(|n| n.is_bare)
+        self.now(None, path)
+            .and_then(|p| p.now.as_ref())
+            .is_some_and(|n| n.is_bare)
     }
 
-    /// Returns the current path of a file of the earlier round, or `None` if the change no longer has it, or that is
-    /// unknown.
+    /// Returns the current path of a file of the earlier round, or `None` if the change no longer
+    /// has it, or that is unknown.
     pub fn path(&self, commit: Option<&str>, path: &str) -> Option<&str> {
         Some(&self.before(commit, path)?.now.as_ref()?.path)
     }
 
     /// Returns the current position of lines of the earlier round; `last` is included.
     pub fn place(&self, commit: Option<&str>, path: &str, first: u32, last: u32) -> LinePosition {
-        let Some(pair) = self.before(commit, path) else { return LinePosition::Unknown };
+        let Some(pair) = self.before(commit, path) else {
+            return LinePosition::Unknown;
+        };
         let Some(now) = &pair.now else {
-            return if matches!(pair.map, Map::Unknown) { LinePosition::Unknown } else { LinePosition::Gone };
+            return if matches!(pair.map, Map::Unknown) {
+                LinePosition::Unknown
+            } else {
+                LinePosition::Gone
+            };
         };
         match pair.map.place(first.max(1), last.max(first).max(1)) {
-            Some((lines, kept)) => {
-                LinePosition::At(MovedLines { file: now.path.clone(), commit: now.commit.clone(), lines, kept })
-            }
+            Some((lines, kept)) => LinePosition::At(MovedLines {
+                file: now.path.clone(),
+                commit: now.commit.clone(),
+                lines,
+                kept,
+            }),
             None => LinePosition::Unknown,
         }
     }
 
-    /// Returns true if some of these lines of this round are new since the earlier one, or lines directly above them
-    /// were removed. Returns `None` if that is unknown. `last` is included.
+    /// Returns true if some of these lines of this round are new since the earlier one, or lines
+    /// directly above them were removed. Returns `None` if that is unknown. `last` is included.
     pub fn is_new(&self, commit: Option<&str>, path: &str, first: u32, last: u32) -> Option<bool> {
         if self.unreadable {
             return None;
@@ -315,14 +377,27 @@ impl FilePair {
         match &self.map {
             Map::Unknown => None,
             Map::Whole(runs) => {
-                let same = matches!(runs[..], [EqualRun { before: 1, now: 1, count: u32::MAX }]);
-                let renamed = self.before.as_ref().zip(self.now.as_ref()).is_some_and(|(b, n)| b.path != n.path);
+                let same = matches!(
+                    runs[..],
+                    [EqualRun {
+                        before: 1,
+                        now: 1,
+                        count: u32::MAX
+                    }]
+                );
+                let renamed = self
+                    .before
+                    .as_ref()
+                    .zip(self.now.as_ref())
+                    .is_some_and(|(b, n)| b.path != n.path);
                 Some(!same || renamed)
             }
             Map::Shown { runs, before, now } => {
                 let kept: usize = runs.iter().map(|r| r.count as usize).sum();
                 Some(
-                    [before, now].iter().any(|ranges| kept != ranges.iter().map(ExactSizeIterator::len).sum::<usize>()),
+                    [before, now].iter().any(|ranges| {
+                        kept != ranges.iter().map(ExactSizeIterator::len).sum::<usize>()
+                    }),
                 )
             }
         }
@@ -337,7 +412,10 @@ struct FilesByName<'n> {
 
 impl<'n> FilesByName<'n> {
     fn of(now: &'n [RecordedFile]) -> Self {
-        let mut out = Self { new: HashMap::new(), old: HashMap::new() };
+        let mut out = Self {
+            new: HashMap::new(),
+            old: HashMap::new(),
+        };
         for (i, n) in now.iter().enumerate() {
             out.new.entry(&n.path).or_default().push(i);
             if let Some((old, _)) = &n.old {
@@ -347,8 +425,14 @@ impl<'n> FilesByName<'n> {
         out
     }
 
-    /// Finds the file of this round with the name of an earlier one, or with the same name in the base.
-    fn counterpart(&self, file: &RecordedFile, now: &[RecordedFile], taken: &[bool]) -> Option<usize> {
+    /// Finds the file of this round with the name of an earlier one, or with the same name in the
+    /// base.
+    fn counterpart(
+        &self,
+        file: &RecordedFile,
+        now: &[RecordedFile],
+        taken: &[bool],
+    ) -> Option<usize> {
         let new = self.new.get(file.path.as_str());
         let old = [file.old.as_ref().map(|(path, _)| path), Some(&file.path)];
         free(new, taken)
@@ -357,7 +441,9 @@ impl<'n> FilesByName<'n> {
             .or_else(|| free(new, taken).next())
             .or_else(|| {
                 let mut paths = old.into_iter().flatten();
-                paths.find_map(|path| free(self.old.get(path.as_str()), taken).find(|i| now[*i].is_there))
+                paths.find_map(|path| {
+                    free(self.old.get(path.as_str()), taken).find(|i| now[*i].is_there)
+                })
             })
     }
 }

@@ -1,5 +1,6 @@
-//! Determines whether another change replaced the uncommitted change of an earlier round, for example after it was
-//! moved to a patch file or to another worktree, or discarded. Then its findings are gone without a fix. Pure.
+//! Determines whether another change replaced the uncommitted change of an earlier round, for
+//! example after it was moved to a patch file or to another worktree, or discarded. Then its
+//! findings are gone without a fix. Pure.
 
 use super::compare::look::{UnshownFile, UnshownFiles};
 use crate::diff::{FileChange, LineKind, RepoPath, patch};
@@ -15,13 +16,19 @@ const MIN_LINE: usize = 8;
 
 /// Returns true for a change without a commit.
 pub(super) fn is_uncommitted(kind: SourceKind) -> bool {
-    matches!(kind, SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes)
+    matches!(
+        kind,
+        SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes
+    )
 }
 
-/// Returns true if a change has none of the files and none of the lines of an earlier one. Both are stored changes with
-/// the same base. An empty change replaces nothing: the earlier one was reverted.
+/// Returns true if a change has none of the files and none of the lines of an earlier one. Both are
+/// stored changes with the same base. An empty change replaces nothing: the earlier one was
+/// reverted.
 pub(super) fn is_replaced(before: &[u8], now: &[u8], look: &dyn UnshownFiles) -> bool {
-    let (Ok(before), Ok(now)) = (patch::parse_kept(before), patch::parse_kept(now)) else { return false };
+    let (Ok(before), Ok(now)) = (patch::parse_kept(before), patch::parse_kept(now)) else {
+        return false;
+    };
     if before.is_empty() || now.is_empty() {
         return false;
     }
@@ -39,7 +46,8 @@ pub(super) fn is_replaced(before: &[u8], now: &[u8], look: &dyn UnshownFiles) ->
 /// Returns the paths of new files.
 fn added(files: &[FileChange]) -> impl Iterator<Item = &RepoPath> {
     let new = files.iter().filter(|file| file.entry.old.is_none());
-    new.filter_map(|file| file.entry.new.as_ref()).map(|side| &side.path)
+    new.filter_map(|file| file.entry.new.as_ref())
+        .map(|side| &side.path)
 }
 
 /// Returns true if a file outside of the change exists in the worktree.
@@ -49,7 +57,9 @@ fn is_there(path: &RepoPath, look: &dyn UnshownFiles) -> bool {
 
 /// Returns the paths of both sides of all files.
 fn paths(files: &[FileChange]) -> HashSet<&RepoPath> {
-    let sides = files.iter().flat_map(|file| [&file.entry.old, &file.entry.new]);
+    let sides = files
+        .iter()
+        .flat_map(|file| [&file.entry.old, &file.entry.new]);
     sides.flatten().map(|side| &side.path).collect()
 }
 
@@ -57,7 +67,9 @@ fn paths(files: &[FileChange]) -> HashSet<&RepoPath> {
 fn lines(files: &[FileChange]) -> HashSet<&[u8]> {
     let texts = files.iter().filter_map(FileChange::text);
     let all = texts.flat_map(|text| text.hunks.iter().flat_map(|hunk| text.lines(hunk)));
-    let changed = all.filter(|line| line.kind != LineKind::Context).map(|line| line.text.trim_ascii());
+    let changed = all
+        .filter(|line| line.kind != LineKind::Context)
+        .map(|line| line.text.trim_ascii());
     changed.filter(|text| text.len() >= MIN_LINE).collect()
 }
 
@@ -91,7 +103,10 @@ mod tests {
     /// Returns a change that adds lines to a file.
     fn change(path: &str, lines: &[&str]) -> String {
         let added: String = lines.iter().map(|line| format!("+{line}\n")).collect();
-        format!("--- a/{path}\n+++ b/{path}\n@@ -1,1 +1,{} @@\n a = 1\n{added}", lines.len() + 1)
+        format!(
+            "--- a/{path}\n+++ b/{path}\n@@ -1,1 +1,{} @@\n a = 1\n{added}",
+            lines.len() + 1
+        )
     }
 
     /// Returns a change that adds a new file.
@@ -108,14 +123,26 @@ mod tests {
     #[test]
     fn a_change_with_other_files_and_other_lines_replaces_one() {
         let before = change("a.py", &["config = load(text)", "}"]);
-        assert!(is_replaced_by(&before, &change("b.py", &["count = 1", "}"])));
+        assert!(is_replaced_by(
+            &before,
+            &change("b.py", &["count = 1", "}"])
+        ));
         // An edit of the file, code that was moved, and a change that was reverted.
         assert!(!is_replaced_by(&before, &change("a.py", &["count = 1"])));
-        assert!(!is_replaced_by(&before, &change("b.py", &["  config = load(text)"])));
+        assert!(!is_replaced_by(
+            &before,
+            &change("b.py", &["  config = load(text)"])
+        ));
         assert!(!is_replaced_by(&before, ""));
         assert!(is_replaced_by(&before, &new("b.py")));
         // A new file that was renamed and fixed.
-        assert!(!is_replaced_by(&new("a.py"), &new("b.py").replace("count", "total")));
-        assert!(is_replaced_by(&new("a.py"), &change("b.py", &["total = 12"])));
+        assert!(!is_replaced_by(
+            &new("a.py"),
+            &new("b.py").replace("count", "total")
+        ));
+        assert!(is_replaced_by(
+            &new("a.py"),
+            &change("b.py", &["total = 12"])
+        ));
     }
 }

@@ -1,7 +1,8 @@
 //! Judges stored reviews by another policy: which verdicts differ, and why. Pure.
 //!
-//! Only the contents of a report can be judged again: the findings and the coverage. New rules and backends that were
-//! not used would have to review the change; the result lists them for each round.
+//! Only the contents of a report can be judged again: the findings and the coverage. New rules and
+//! backends that were not used would have to review the change; the result lists them for each
+//! round.
 
 use super::recall;
 use crate::diff::RepoPath;
@@ -18,9 +19,14 @@ use std::collections::BTreeMap;
 /// The decisions on findings for a replay, by fingerprint; `None` if the finding is pending.
 pub type Decisions = BTreeMap<String, Option<(wire::Disposition, wire::Decided)>>;
 
-/// Judges a stored round by a policy. `rules` are the built-in ones without changes by the policy. Findings that are
-/// not in `decisions` have their stored decision.
-pub fn round(stored: &stored::Review, policy: &Policy, rules: &RuleSet, decisions: &Decisions) -> Replayed {
+/// Judges a stored round by a policy. `rules` are the built-in ones without changes by the policy.
+/// Findings that are not in `decisions` have their stored decision.
+pub fn round(
+    stored: &stored::Review,
+    policy: &Policy,
+    rules: &RuleSet,
+    decisions: &Decisions,
+) -> Replayed {
     let was = &stored.report;
     let mut report = was.clone();
     let mut because = Vec::new();
@@ -32,7 +38,11 @@ pub fn round(stored: &stored::Review, policy: &Policy, rules: &RuleSet, decision
     *review.judged_by = policy.clone();
     if matches!(review.outcome, Outcome::Reviewed | Outcome::Incomplete) {
         let complete = review.coverage.is_complete();
-        review.outcome = if complete { Outcome::Reviewed } else { Outcome::Incomplete };
+        review.outcome = if complete {
+            Outcome::Reviewed
+        } else {
+            Outcome::Incomplete
+        };
     }
     review.judge_again(OnBlock::Fail);
     for (f, judged) in report.findings.iter().zip(&review.findings) {
@@ -40,9 +50,19 @@ pub fn round(stored: &stored::Review, policy: &Policy, rules: &RuleSet, decision
         because.extend(before.and_then(|b| differs(b, f, judged.blocking, policy)));
     }
     because.extend(tests(was, policy));
-    because.sort_by_key(|b| was.findings.iter().position(|f| Some(&f.id) == b.id.as_ref()));
-    let would_be = RoundResult { verdict: verdict(&review), exit_code: review.exit.code() };
-    let was_ending = RoundResult { verdict: was.verdict, exit_code: was.exit_code };
+    because.sort_by_key(|b| {
+        was.findings
+            .iter()
+            .position(|f| Some(&f.id) == b.id.as_ref())
+    });
+    let would_be = RoundResult {
+        verdict: verdict(&review),
+        exit_code: review.exit.code(),
+    };
+    let was_ending = RoundResult {
+        verdict: was.verdict,
+        exit_code: was.exit_code,
+    };
     Replayed {
         review_id: stored.review_id.clone(),
         round: stored.round,
@@ -60,7 +80,11 @@ pub fn round(stored: &stored::Review, policy: &Policy, rules: &RuleSet, decision
 fn tests(was: &Report, policy: &Policy) -> Option<Because> {
     let tests = was.test_results.as_ref().filter(|t| !t.passed)?;
     let blocks = policy.tests.on_failure == OnTestFailure::Block;
-    let what = if blocks { "failed tests block" } else { "failed tests are a warning" };
+    let what = if blocks {
+        "failed tests block"
+    } else {
+        "failed tests are a warning"
+    };
     (tests.blocking != blocks).then(|| about(None, format!("{what}: tests.on_failure")))
 }
 
@@ -77,12 +101,16 @@ fn look_away(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
         because.push(of(f, what.to_owned()));
         false
     });
-    let (gone, left): (Vec<Failed>, Vec<Failed>) =
-        std::mem::take(&mut report.coverage.failed).into_iter().partition(|f| is_ignored(f.file.as_deref(), policy));
+    let (gone, left): (Vec<Failed>, Vec<Failed>) = std::mem::take(&mut report.coverage.failed)
+        .into_iter()
+        .partition(|f| is_ignored(f.file.as_deref(), policy));
     report.coverage.failed = left;
     for f in gone {
         because.push(about(f.file.clone(), "not reviewed: ignored".to_owned()));
-        report.coverage.skipped.extend(f.file.map(|file| Skipped { file, reason: Skip::Ignored.name().to_owned() }));
+        report.coverage.skipped.extend(f.file.map(|file| Skipped {
+            file,
+            reason: Skip::Ignored.name().to_owned(),
+        }));
     }
 }
 
@@ -94,7 +122,13 @@ fn is_ignored(file: Option<&str>, policy: &Policy) -> bool {
 /// Assigns the policy's severity to every finding of a rule.
 fn weigh(report: &mut Report, policy: &Policy, rules: &RuleSet) {
     for f in report.findings.iter_mut().filter(|f| is_rule(f)) {
-        let set = policy.rules.severity.iter().rev().find(|(id, _)| *id == f.rule_id).map(|(_, s)| *s);
+        let set = policy
+            .rules
+            .severity
+            .iter()
+            .rev()
+            .find(|(id, _)| *id == f.rule_id)
+            .map(|(_, s)| *s);
         // A team rule keeps its severity: its file is not read here.
         if let Some(severity) = set.or_else(|| rules.severity(&f.rule_id)) {
             f.severity = recall::wire_severity(severity);
@@ -125,17 +159,30 @@ fn truncated(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
                 .partition(|f| f.file.is_some() && f.reason.starts_with(CUT_OFF));
             c.failed = left;
             for file in cut.into_iter().filter_map(|f| f.file) {
-                because.push(about(Some(file.clone()), "may be cut off: on_truncated = \"warn\"".to_owned()));
-                c.skipped.push(Skipped { file, reason: Skip::Limit.name().to_owned() });
+                because.push(about(
+                    Some(file.clone()),
+                    "may be cut off: on_truncated = \"warn\"".to_owned(),
+                ));
+                c.skipped.push(Skipped {
+                    file,
+                    reason: Skip::Limit.name().to_owned(),
+                });
             }
         }
         OnIncomplete::Fail => {
-            let (cut, left): (Vec<Skipped>, Vec<Skipped>) =
-                std::mem::take(&mut c.skipped).into_iter().partition(|s| s.reason == Skip::Limit.name());
+            let (cut, left): (Vec<Skipped>, Vec<Skipped>) = std::mem::take(&mut c.skipped)
+                .into_iter()
+                .partition(|s| s.reason == Skip::Limit.name());
             c.skipped = left;
             for s in cut {
-                because.push(about(Some(s.file.clone()), "was cut off: on_truncated = \"fail\"".to_owned()));
-                c.failed.push(Failed { file: Some(s.file), reason: format!("{CUT_OFF} a limit") });
+                because.push(about(
+                    Some(s.file.clone()),
+                    "was cut off: on_truncated = \"fail\"".to_owned(),
+                ));
+                c.failed.push(Failed {
+                    file: Some(s.file),
+                    reason: format!("{CUT_OFF} a limit"),
+                });
             }
         }
     }
@@ -143,16 +190,26 @@ fn truncated(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
 
 /// Returns how the effect of a finding differs, if it does.
 fn differs(before: &Finding, f: &Finding, blocks: bool, policy: &Policy) -> Option<Because> {
-    let (name, earlier) = (recall::severity(f.severity).name(), recall::severity(before.severity).name());
+    let (name, earlier) = (
+        recall::severity(f.severity).name(),
+        recall::severity(before.severity).name(),
+    );
     let changed = before.severity != f.severity;
-    let weight = if changed { format!("severity {name} instead of {earlier}") } else { format!("severity {name}") };
+    let weight = if changed {
+        format!("severity {name} instead of {earlier}")
+    } else {
+        format!("severity {name}")
+    };
     let thresholds = policy.thresholds(f.file.as_deref().map(path).as_ref());
     let confidence = recall::confidence(f.confidence);
     let weak = !is_rule(f) && confidence < thresholds.min_confidence;
     let what = match (before.blocking, blocks) {
         (false, true) => format!("blocks: {weight}"),
         (true, false) if !f.counts() => format!("no longer blocks: {}", wire::name(&f.disposition)),
-        (true, false) if weak => format!("no longer blocks: confidence {} is below min_confidence", confidence.name()),
+        (true, false) if weak => format!(
+            "no longer blocks: confidence {} is below min_confidence",
+            confidence.name()
+        ),
         (true, false) => format!("no longer blocks: {weight}"),
         _ if changed => weight,
         _ => return None,
@@ -164,9 +221,14 @@ fn differs(before: &Finding, f: &Finding, blocks: bool, policy: &Policy) -> Opti
 fn unknown(report: &Report, policy: &Policy) -> Vec<String> {
     let mut out = Vec::new();
     let backends = policy.review.backends.iter().map(String::as_str);
-    let new: Vec<_> = backends.filter(|name| report.usage.iter().all(|u| u.backend != *name)).collect();
+    let new: Vec<_> = backends
+        .filter(|name| report.usage.iter().all(|u| u.backend != *name))
+        .collect();
     if !new.is_empty() {
-        out.push(format!("findings of {}, which did not run then", new.join(", ")));
+        out.push(format!(
+            "findings of {}, which did not run then",
+            new.join(", ")
+        ));
     }
     let gone: Vec<_> = report
         .usage
@@ -175,12 +237,22 @@ fn unknown(report: &Report, policy: &Policy) -> Vec<String> {
         .filter(|u| !policy.review.backends.iter().any(|b| b == u))
         .collect();
     if !gone.is_empty() {
-        out.push(format!("findings of {} count, although the policy does not name it", gone.join(", ")));
+        out.push(format!(
+            "findings of {} count, although the policy does not name it",
+            gone.join(", ")
+        ));
     }
-    let ignored = report.coverage.skipped.iter().filter(|s| s.reason == Skip::Ignored.name());
+    let ignored = report
+        .coverage
+        .skipped
+        .iter()
+        .filter(|s| s.reason == Skip::Ignored.name());
     let unread = ignored.filter(|s| !policy.ignores(&path(&s.file))).count();
     if unread > 0 {
-        out.push(format!("findings in {unread} file{} that were ignored then", if unread == 1 { "" } else { "s" }));
+        out.push(format!(
+            "findings in {unread} file{} that were ignored then",
+            if unread == 1 { "" } else { "s" }
+        ));
     }
     let same = RuleSet::new(&policy.rules, &[]).is_ok_and(|r| r.hash() == report.tool.rules_hash);
     if !same {
@@ -210,7 +282,15 @@ fn of(f: &Finding, what: String) -> Because {
 }
 
 fn about(file: Option<String>, what: String) -> Because {
-    Because { id: None, fingerprint: None, rule_id: None, file, line: None, severity: None, what }
+    Because {
+        id: None,
+        fingerprint: None,
+        rule_id: None,
+        file,
+        line: None,
+        severity: None,
+        what,
+    }
 }
 
 fn verdict(review: &Review) -> wire::Verdict {

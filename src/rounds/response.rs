@@ -1,5 +1,5 @@
-//! Parses a coder's response to the findings of a round: JSON, the Markdown format of the instructions, or free text.
-//! Untrusted text: bounded here, masked before it is stored.
+//! Parses a coder's response to the findings of a round: JSON, the Markdown format of the
+//! instructions, or free text. Untrusted text: bounded here, masked before it is stored.
 
 use crate::error::{Error, Result};
 use crate::rules::RuleSet;
@@ -34,7 +34,9 @@ impl GivenResponse {
     pub fn parse(text: &str) -> Result<Self> {
         if text.len() > MOST {
             let size = text.len();
-            return Err(Error::usage(format!("the response has {size} bytes, more than {MOST}")));
+            return Err(Error::usage(format!(
+                "the response has {size} bytes, more than {MOST}"
+            )));
         }
         let text = text.trim_start_matches('\u{feff}').trim();
         if text.starts_with(['{', '[', '"']) {
@@ -42,7 +44,9 @@ impl GivenResponse {
                 Ok(value) => return Self::from_json(&value),
                 // A Markdown list may begin like this too.
                 Err(e) if text.starts_with('{') => {
-                    return Err(Error::usage("the response is not valid JSON").caused_by(&e).hint(HINT));
+                    return Err(Error::usage("the response is not valid JSON")
+                        .caused_by(&e)
+                        .hint(HINT));
                 }
                 Err(_) => {}
             }
@@ -76,7 +80,10 @@ impl GivenResponse {
     /// Parses a text in a JSON value. JSON in the text is not parsed again.
     fn parse_text(text: &str) -> Result<Self> {
         if text.len() > MOST {
-            return Err(Error::usage(format!("the response has {} bytes, more than {MOST}", text.len())));
+            return Err(Error::usage(format!(
+                "the response has {} bytes, more than {MOST}",
+                text.len()
+            )));
         }
         Ok(markdown(text.trim()).bounded())
     }
@@ -87,7 +94,13 @@ impl GivenResponse {
     }
 
     /// Converts the response for storage, to `round` of a session, with secrets masked.
-    pub fn stored(&self, review_id: &str, round: u32, timestamp: &str, rules: &RuleSet) -> Response {
+    pub fn stored(
+        &self,
+        review_id: &str,
+        round: u32,
+        timestamp: &str,
+        rules: &RuleSet,
+    ) -> Response {
         Response {
             schema_version: STORED_VERSION,
             review_id: review_id.to_owned(),
@@ -115,21 +128,28 @@ impl GivenResponse {
             Some(ResponseSection::Explanations) => match value {
                 // {"F2": "because …"}
                 Value::Object(map)
-                    if !map.keys().any(|k| FINDING.contains(&k.as_str()) || SAYS.contains(&k.as_str())) =>
+                    if !map
+                        .keys()
+                        .any(|k| FINDING.contains(&k.as_str()) || SAYS.contains(&k.as_str())) =>
                 {
-                    map.iter().try_for_each(|(name, v)| self.explain(v, Some(name)))
+                    map.iter()
+                        .try_for_each(|(name, v)| self.explain(v, Some(name)))
                 }
                 _ => each(value, &mut |v| self.explain(v, None)),
             },
             Some(ResponseSection::Files) => each(value, &mut |v| {
-                self.modified_files.extend(words_of(v, &["file", "path", "name"])?);
+                self.modified_files
+                    .extend(words_of(v, &["file", "path", "name"])?);
                 Ok(())
             }),
             Some(ResponseSection::Questions) => each(value, &mut |v| {
-                self.questions.extend(words_of(v, &["question", "text", "message"])?);
+                self.questions
+                    .extend(words_of(v, &["question", "text", "message"])?);
                 Ok(())
             }),
-            None if ["text", "summary", "notes", "message", "comment", "response"].contains(&name.as_str()) => {
+            None if ["text", "summary", "notes", "message", "comment", "response"]
+                .contains(&name.as_str()) =>
+            {
                 each(value, &mut |v| {
                     words_of(v, SAYS)?.iter().for_each(|w| self.say(w));
                     Ok(())
@@ -137,7 +157,9 @@ impl GivenResponse {
             }
             // An unknown or misspelled field of an agent is preserved.
             None => {
-                let said = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let said = value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned);
                 self.say(&format!("{name}: {said}"));
                 Ok(())
             }
@@ -147,18 +169,27 @@ impl GivenResponse {
     fn address(&mut self, value: &Value) -> Result<()> {
         match value {
             Value::Object(fields) => {
-                let named = FINDING.iter().find_map(|k| fields.get(*k)).and_then(Value::as_str);
-                self.addressed.extend(
-                    named.and_then(|n| name_at_start(n).map_or_else(|| Some(n.to_owned()), |(id, _)| Some(id))),
-                );
-                for text in SAYS.iter().filter_map(|k| fields.get(*k)).filter_map(Value::as_str) {
+                let named = FINDING
+                    .iter()
+                    .find_map(|k| fields.get(*k))
+                    .and_then(Value::as_str);
+                self.addressed.extend(named.and_then(|n| {
+                    name_at_start(n).map_or_else(|| Some(n.to_owned()), |(id, _)| Some(id))
+                }));
+                for text in SAYS
+                    .iter()
+                    .filter_map(|k| fields.get(*k))
+                    .filter_map(Value::as_str)
+                {
                     match named {
                         Some(name) => self.say(&format!("{name}: {text}")),
                         None => self.address_text(text),
                     }
                 }
             }
-            other => words_of(other, &[])?.iter().for_each(|w| self.address_text(w)),
+            other => words_of(other, &[])?
+                .iter()
+                .for_each(|w| self.address_text(w)),
         }
         Ok(())
     }
@@ -166,11 +197,18 @@ impl GivenResponse {
     /// Parses `F1`, `F1, F2`, `F1: what was done`, or text without the name of a finding.
     fn address_text(&mut self, text: &str) {
         let names = names_in(text);
-        let is_list = text.split([',', ' ', ';']).filter(|w| !w.is_empty()).count() == names.len();
+        let is_list = text
+            .split([',', ' ', ';'])
+            .filter(|w| !w.is_empty())
+            .count()
+            == names.len();
         match names.is_empty() {
             true => self.addressed.push(text.trim().to_owned()),
             false => {
-                let new: Vec<_> = names.into_iter().filter(|n| !self.addressed.contains(n)).collect();
+                let new: Vec<_> = names
+                    .into_iter()
+                    .filter(|n| !self.addressed.contains(n))
+                    .collect();
                 self.addressed.extend(new);
                 if !is_list {
                     self.say(text);
@@ -182,10 +220,18 @@ impl GivenResponse {
     fn explain(&mut self, value: &Value, finding: Option<&str>) -> Result<()> {
         match value {
             Value::Object(fields) => {
-                let named = FINDING.iter().find_map(|k| fields.get(*k)).and_then(Value::as_str).or(finding);
-                let text = SAYS.iter().filter_map(|k| fields.get(*k)).filter_map(Value::as_str);
+                let named = FINDING
+                    .iter()
+                    .find_map(|k| fields.get(*k))
+                    .and_then(Value::as_str)
+                    .or(finding);
+                let text = SAYS
+                    .iter()
+                    .filter_map(|k| fields.get(*k))
+                    .filter_map(Value::as_str);
                 let text = text.collect::<Vec<_>>().join("\n");
-                let finding = named.map(|n| name_at_start(n).map_or_else(|| n.trim().to_owned(), |(id, _)| id));
+                let finding = named
+                    .map(|n| name_at_start(n).map_or_else(|| n.trim().to_owned(), |(id, _)| id));
                 if finding.is_some() || !text.is_empty() {
                     self.explanations.push(Explanation { finding, text });
                 }
@@ -194,8 +240,12 @@ impl GivenResponse {
                 if let Some(text) = words_of(other, SAYS)? {
                     match finding {
                         Some(name) => {
-                            let finding = name_at_start(name).map_or_else(|| name.trim().to_owned(), |(id, _)| id);
-                            self.explanations.push(Explanation { finding: Some(finding), text });
+                            let finding = name_at_start(name)
+                                .map_or_else(|| name.trim().to_owned(), |(id, _)| id);
+                            self.explanations.push(Explanation {
+                                finding: Some(finding),
+                                text,
+                            });
                         }
                         None => self.explain_text(&text),
                     }
@@ -208,8 +258,14 @@ impl GivenResponse {
     fn explain_text(&mut self, text: &str) {
         let text = text.trim();
         let said = match name_at_start(text) {
-            Some((id, rest)) => Explanation { finding: Some(id), text: rest.to_owned() },
-            None => Explanation { finding: None, text: text.to_owned() },
+            Some((id, rest)) => Explanation {
+                finding: Some(id),
+                text: rest.to_owned(),
+            },
+            None => Explanation {
+                finding: None,
+                text: text.to_owned(),
+            },
         };
         self.explanations.push(said);
     }
@@ -229,7 +285,11 @@ impl GivenResponse {
     }
 
     fn bounded(mut self) -> Self {
-        for list in [&mut self.addressed, &mut self.modified_files, &mut self.questions] {
+        for list in [
+            &mut self.addressed,
+            &mut self.modified_files,
+            &mut self.questions,
+        ] {
             list.retain(|item| !item.trim().is_empty());
             list.truncate(ITEMS);
             list.iter_mut().for_each(|item| cut(item, ITEM));
@@ -249,7 +309,15 @@ impl GivenResponse {
 const HINT: &str = r#"write {"addressed": ["F1"], "explanations": [{"finding": "F2", "text": "…"}], "modified_files": ["…"], "questions": []}"#;
 /// Field names of the finding in an object, and of the text about it.
 const FINDING: &[&str] = &["finding", "id", "finding_id", "fingerprint", "issue"];
-const SAYS: &[&str] = &["text", "explanation", "reason", "message", "why", "description", "comment"];
+const SAYS: &[&str] = &[
+    "text",
+    "explanation",
+    "reason",
+    "message",
+    "why",
+    "description",
+    "comment",
+];
 
 /// A part of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,9 +332,22 @@ impl ResponseSection {
     /// Returns the part with a name in lowercase, with `_` for spaces.
     fn of(name: &str) -> Option<Self> {
         match name {
-            _ if starts_with_any(name, &["addressed", "issues_addressed", "fixed"]) => Some(Self::Addressed),
-            _ if starts_with_any(name, &["explanation", "not_addressed", "unaddressed"]) => Some(Self::Explanations),
-            _ if starts_with_any(name, &["modified_files", "files_modified", "changed_files", "modified"]) => {
+            _ if starts_with_any(name, &["addressed", "issues_addressed", "fixed"]) => {
+                Some(Self::Addressed)
+            }
+            _ if starts_with_any(name, &["explanation", "not_addressed", "unaddressed"]) => {
+                Some(Self::Explanations)
+            }
+            _ if starts_with_any(
+                name,
+                &[
+                    "modified_files",
+                    "files_modified",
+                    "changed_files",
+                    "modified",
+                ],
+            ) =>
+            {
                 Some(Self::Files)
             }
             _ if starts_with_any(name, &["question", "clarification"]) => Some(Self::Questions),
@@ -300,10 +381,14 @@ fn words_of(value: &Value, fields: &[&str]) -> Result<Option<String>> {
         Value::Null => Ok(None),
         Value::String(s) => Ok(Some(s.trim().to_owned())),
         Value::Number(n) => Ok(Some(n.to_string())),
-        Value::Object(map) => Ok(fields.iter().find_map(|f| map.get(*f)?.as_str()).map(|s| s.trim().to_owned())),
-        Value::Bool(_) | Value::Array(_) => {
-            Err(Error::usage("the response holds a list in a list, or true or false, where a text belongs").hint(HINT))
-        }
+        Value::Object(map) => Ok(fields
+            .iter()
+            .find_map(|f| map.get(*f)?.as_str())
+            .map(|s| s.trim().to_owned())),
+        Value::Bool(_) | Value::Array(_) => Err(Error::usage(
+            "the response holds a list in a list, or true or false, where a text belongs",
+        )
+        .hint(HINT)),
     }
 }
 
@@ -313,7 +398,9 @@ fn markdown(text: &str) -> GivenResponse {
     let mut section = None;
     let mut items: Vec<String> = Vec::new();
     for line in text.lines() {
-        let heading = line.strip_prefix('#').map(|l| l.trim_start_matches('#').trim().trim_end_matches(':'));
+        let heading = line
+            .strip_prefix('#')
+            .map(|l| l.trim_start_matches('#').trim().trim_end_matches(':'));
         if let Some(heading) = heading {
             let name = heading.to_ascii_lowercase().replace([' ', '/'], "_");
             let known = ResponseSection::of(&name);
@@ -328,7 +415,9 @@ fn markdown(text: &str) -> GivenResponse {
         let item = bullet(trimmed);
         match (item, items.last_mut()) {
             (Some(item), _) => items.push(item.to_owned()),
-            (None, Some(last)) if !trimmed.is_empty() && (section.is_none() || line.starts_with(' ')) => {
+            (None, Some(last))
+                if !trimmed.is_empty() && (section.is_none() || line.starts_with(' ')) =>
+            {
                 last.push('\n');
                 last.push_str(trimmed);
             }
@@ -343,11 +432,16 @@ fn markdown(text: &str) -> GivenResponse {
 impl GivenResponse {
     fn end(&mut self, section: Option<ResponseSection>, items: &mut Vec<String>) {
         const NOTHING: [&str; 6] = ["none", "n/a", "-", "nothing", "no", "none."];
-        for item in items.drain(..).filter(|i| !NOTHING.contains(&i.to_ascii_lowercase().as_str())) {
+        for item in items
+            .drain(..)
+            .filter(|i| !NOTHING.contains(&i.to_ascii_lowercase().as_str()))
+        {
             match section {
                 Some(ResponseSection::Addressed) => self.address_text(&item),
                 Some(ResponseSection::Explanations) => self.explain_text(&item),
-                Some(ResponseSection::Files) => self.modified_files.push(item.trim_matches('`').to_owned()),
+                Some(ResponseSection::Files) => {
+                    self.modified_files.push(item.trim_matches('`').to_owned())
+                }
                 Some(ResponseSection::Questions) => self.questions.push(item),
                 None => self.say(&item),
             }
@@ -359,26 +453,41 @@ impl GivenResponse {
 fn bullet(line: &str) -> Option<&str> {
     if let Some(rest) = ["- ", "* ", "+ "].iter().find_map(|m| line.strip_prefix(m)) {
         let rest = rest.trim_start();
-        return Some(["[x] ", "[X] ", "[ ] "].iter().find_map(|m| rest.strip_prefix(m)).unwrap_or(rest));
+        return Some(
+            ["[x] ", "[X] ", "[ ] "]
+                .iter()
+                .find_map(|m| rest.strip_prefix(m))
+                .unwrap_or(rest),
+        );
     }
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let rest = &line[digits..];
-    if (1..=3).contains(&digits) { rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")) } else { None }
+    if (1..=3).contains(&digits) {
+        rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "))
+    } else {
+        None
+    }
 }
 
 /// Returns the name of a finding at the start of a text, and the text after it.
 fn name_at_start(text: &str) -> Option<(String, &str)> {
     let inner = text.trim_start_matches(['*', '`', '[', '(', '#', ' ']);
-    let end = inner.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(inner.len());
+    let end = inner
+        .find(|c: char| !c.is_ascii_alphanumeric())
+        .unwrap_or(inner.len());
     let name = name(&inner[..end])?;
-    let rest = inner[end..].trim_start_matches(['*', '`', ']', ')', ':', '-', '–', '—', ' ', '.', ',']);
+    let rest =
+        inner[end..].trim_start_matches(['*', '`', ']', ')', ':', '-', '–', '—', ' ', '.', ',']);
     Some((name, rest))
 }
 
 /// Returns the names of findings in a text.
 fn names_in(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
-    for found in text.split(|c: char| !c.is_ascii_alphanumeric()).filter_map(name) {
+    for found in text
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter_map(name)
+    {
         if !out.contains(&found) {
             out.push(found);
         }
@@ -388,12 +497,14 @@ fn names_in(text: &str) -> Vec<String> {
 
 /// Parses the name of a finding: `F12`, or a fingerprint.
 fn name(word: &str) -> Option<String> {
-    let id =
-        word.strip_prefix(['F', 'f']).filter(|n| (1..=5).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()));
+    let id = word
+        .strip_prefix(['F', 'f'])
+        .filter(|n| (1..=5).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()));
     if let Some(number) = id {
         return Some(format!("F{number}"));
     }
-    (word.len() == 32 && word.bytes().all(|b| b.is_ascii_hexdigit())).then(|| word.to_ascii_lowercase())
+    (word.len() == 32 && word.bytes().all(|b| b.is_ascii_hexdigit()))
+        .then(|| word.to_ascii_lowercase())
 }
 
 fn cut(text: &mut String, most: usize) {

@@ -1,9 +1,15 @@
 //! Stored rounds for tests of comparisons.
 
-use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side, unified};
+use crate::diff::{
+    Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side, unified,
+};
 use crate::report::{json, sample};
-use crate::wire::stored::{Action, Advice, Response, Review, RoundTotals, Since, Status, StoredChange};
-use crate::wire::{BackendUsage, Category, Confidence, Disposition, Finding, Outcome, Report, Severity, Verdict};
+use crate::wire::stored::{
+    Action, Advice, Response, Review, RoundTotals, Since, Status, StoredChange,
+};
+use crate::wire::{
+    BackendUsage, Category, Confidence, Disposition, Finding, Outcome, Report, Severity, Verdict,
+};
 use std::collections::HashMap;
 
 /// Returns a claim of the backend `m` at a line of `a.rs`.
@@ -45,10 +51,16 @@ pub(super) fn claim(line: u32, title: &str) -> Finding {
 /// Returns a finding of a rule at a line of `a.rs`.
 pub(super) fn rule(id: &str, line: u32) -> Finding {
     let quote = format!("text of {id}");
-    Finding { rule_id: id.to_owned(), origin: "rules".to_owned(), quote, ..claim(line, id) }
+    Finding {
+        rule_id: id.to_owned(),
+        origin: "rules".to_owned(),
+        quote,
+        ..claim(line, id)
+    }
 }
 
-/// Returns a finished report of a round with the backend `m`, with IDs and fingerprints as in a run.
+/// Returns a finished report of a round with the backend `m`, with IDs and fingerprints as in a
+/// run.
 pub(super) fn report(round: u32, mut findings: Vec<Finding>) -> Report {
     let mut seen: HashMap<String, usize> = HashMap::new();
     for (i, f) in findings.iter_mut().enumerate() {
@@ -75,7 +87,11 @@ pub(super) fn report(round: u32, mut findings: Vec<Finding>) -> Report {
     Report {
         round,
         findings,
-        verdict: if blocks { Verdict::Block } else { Verdict::Pass },
+        verdict: if blocks {
+            Verdict::Block
+        } else {
+            Verdict::Pass
+        },
         outcome: Outcome::Reviewed,
         usage: vec![usage],
         ..json::report(&sample::clean())
@@ -100,7 +116,11 @@ pub(super) fn stored(report: Report, since: Option<Since>) -> Review {
         overall_assessment: None,
         author_summary: None,
         since,
-        advice: Advice { action: Action::Fix, text: String::new(), circling: Vec::new() },
+        advice: Advice {
+            action: Action::Fix,
+            text: String::new(),
+            circling: Vec::new(),
+        },
         change: StoredChange::default(),
         report,
     }
@@ -108,9 +128,14 @@ pub(super) fn stored(report: Report, since: Option<Since>) -> Review {
 
 /// Returns a response that explains a finding.
 pub(super) fn explains(finding: &str, text: &str) -> Response {
-    let explanations =
-        vec![crate::wire::stored::Explanation { finding: Some(finding.to_owned()), text: text.to_owned() }];
-    Response { explanations, ..Response::default() }
+    let explanations = vec![crate::wire::stored::Explanation {
+        finding: Some(finding.to_owned()),
+        text: text.to_owned(),
+    }];
+    Response {
+        explanations,
+        ..Response::default()
+    }
 }
 
 /// Returns the change of a file from one text to another; the file is new if `old` is empty.
@@ -118,13 +143,31 @@ pub(super) fn change(path: &str, old: &str, new: &str) -> Vec<u8> {
     if old == new {
         return Vec::new();
     }
-    let side = Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
+    let side = Side {
+        path: RepoPath::from(path),
+        mode: FileMode::Regular,
+        id: None,
+    };
     let (kind, before, text) = match old {
         "" => (ChangeKind::Added, None, None),
-        _ => (ChangeKind::Modified, Some(side.clone()), Some(old.as_bytes().to_vec())),
+        _ => (
+            ChangeKind::Modified,
+            Some(side.clone()),
+            Some(old.as_bytes().to_vec()),
+        ),
     };
     let body = Body::between(text, Some(new.as_bytes().to_vec()), Attribute::Unset);
     let mut out = Vec::new();
-    unified::write(&FileChange { entry: Entry { kind, old: before, new: Some(side) }, body }, &mut out);
+    unified::write(
+        &FileChange {
+            entry: Entry {
+                kind,
+                old: before,
+                new: Some(side),
+            },
+            body,
+        },
+        &mut out,
+    );
     out
 }

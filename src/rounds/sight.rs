@@ -1,4 +1,5 @@
-//! Reads files of the reviewed state outside of its change, only before a finding is declared fixed.
+//! Reads files of the reviewed state outside of its change, only before a finding is declared
+//! fixed.
 
 use super::compare::look::{Standing, UnshownFile, UnshownFiles};
 use super::recall;
@@ -34,7 +35,9 @@ pub(super) struct ReviewedState<'r> {
 
 impl std::fmt::Debug for ReviewedState<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReviewedState").field("source", self.source).finish_non_exhaustive()
+        f.debug_struct("ReviewedState")
+            .field("source", self.source)
+            .finish_non_exhaustive()
     }
 }
 
@@ -53,7 +56,12 @@ impl<'r> ReviewedState<'r> {
         Ok(Self {
             repo,
             rules,
-            files: Files::new((request.files_name, &request.files), &request.dir, repo.worktree(), rules)?,
+            files: Files::new(
+                (request.files_name, &request.files),
+                &request.dir,
+                repo.worktree(),
+                rules,
+            )?,
             source,
             reader: RefCell::new(repo.reader()),
             known: RefCell::default(),
@@ -74,10 +82,16 @@ impl<'r> ReviewedState<'r> {
     /// Reads a file, or returns `None` if it is missing.
     fn read(&self, state: &State, path: &RepoPath) -> std::result::Result<Option<Vec<u8>>, Kind> {
         let most = MOST_OF_A_FILE.min(self.left.get());
-        let Some(bytes) = self.reader.borrow_mut().read(state, path, most).map_err(|e| e.kind)? else {
+        let Some(bytes) = self
+            .reader
+            .borrow_mut()
+            .read(state, path, most)
+            .map_err(|e| e.kind)?
+        else {
             return Ok(None);
         };
-        self.left.set(self.left.get() - bytes.len().min(self.left.get()));
+        self.left
+            .set(self.left.get() - bytes.len().min(self.left.get()));
         let text = code::text_of(path, bytes).ok_or(Kind::Usage)?;
         Ok(Some(self.rules.mask(&text).into_owned()))
     }
@@ -88,10 +102,13 @@ impl<'r> ReviewedState<'r> {
         match self.source.kind {
             SourceKind::Changes | SourceKind::Unstaged => {}
             SourceKind::Staged if !is_shown => {}
-            // A commit's files are all in its tree, and a change that the caller passed has no other files.
+            // A commit's files are all in its tree, and a change that the caller passed has no
+            // other files.
             _ => return Ok(UnshownFile::Nothing),
         }
-        let Some(now) = self.read(&State::Worktree, path)? else { return Ok(UnshownFile::Nothing) };
+        let Some(now) = self.read(&State::Worktree, path)? else {
+            return Ok(UnshownFile::Nothing);
+        };
         let base = self.base().map_err(|e| e.kind)?;
         let base = self.read(&base, path)?.unwrap_or_default();
         let mut reader = self.reader.borrow_mut();
@@ -110,10 +127,12 @@ impl<'r> ReviewedState<'r> {
             SourceKind::Changes => self.repo.against_worktree(self.base()?)?,
             SourceKind::Unstaged => self.repo.unstaged(true)?,
             SourceKind::Staged => self.repo.staged()?,
-            SourceKind::Commit | SourceKind::Branch => match self.source.head.as_deref().and_then(ObjectId::from_hex) {
-                Some(head) => self.repo.between(self.base()?, self.repo.state_of(head)?)?,
-                None => return Ok(None),
-            },
+            SourceKind::Commit | SourceKind::Branch => {
+                match self.source.head.as_deref().and_then(ObjectId::from_hex) {
+                    Some(head) => self.repo.between(self.base()?, self.repo.state_of(head)?)?,
+                    None => return Ok(None),
+                }
+            }
             SourceKind::Patch | SourceKind::Code | SourceKind::Pr => return Ok(None),
         }))
     }
@@ -124,15 +143,25 @@ impl<'r> ReviewedState<'r> {
         if self.files.is_everything() {
             return out;
         }
-        let Ok(Some(change)) = self.whole() else { return out };
+        let Ok(Some(change)) = self.whole() else {
+            return out;
+        };
         let mut reader = self.reader.borrow_mut();
         for (i, entry) in change.entries.iter().enumerate() {
-            let Some(new) = entry.new.as_ref().filter(|n| !self.files.select(&n.path)) else { continue };
+            let Some(new) = entry.new.as_ref().filter(|n| !self.files.select(&n.path)) else {
+                continue;
+            };
             let file = match entry.kind {
                 ChangeKind::Renamed { .. } => reader.load_as_added(&change, i),
                 _ => reader.load(&change, i),
             };
-            let Ok(FileChange { entry, body: crate::diff::Body::Text(text) }) = file else { continue };
+            let Ok(FileChange {
+                entry,
+                body: crate::diff::Body::Text(text),
+            }) = file
+            else {
+                continue;
+            };
             let size: usize = text.hunks.iter().map(|h| h.old.size() + h.new.size()).sum();
             if out.len() + size > MOST_LEFT_OUT || crate::ai::redact::is_sensitive(&new.path) {
                 continue;
@@ -169,6 +198,7 @@ impl UnshownFiles for ReviewedState<'_> {
     }
 
     fn is_secret(&self, f: &Finding) -> bool {
-        f.origin == Origin::Rules.name() && rules::describe_all().any(|d| d.secret && d.id == f.rule_id)
+        f.origin == Origin::Rules.name()
+            && rules::describe_all().any(|d| d.secret && d.id == f.rule_id)
     }
 }

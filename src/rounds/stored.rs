@@ -5,7 +5,8 @@ use crate::review::{Record, Review};
 use crate::rules::RuleSet;
 use crate::verdict::{Outcome, Verdict};
 use crate::wire::stored::{
-    self, Advice, Comment, CommentType, Requirement, RoundTotals, Since, Status, StoredChange, StoredCompliance,
+    self, Advice, Comment, CommentType, Requirement, RoundTotals, Since, Status, StoredChange,
+    StoredCompliance,
 };
 use crate::wire::{Category, Finding, Report, Severity};
 use serde_json::Value;
@@ -21,14 +22,19 @@ pub(super) struct RoundExtras {
     pub(super) change: StoredChange,
 }
 
-/// Returns the report of a review for storage and for the comparison of rounds: file names, revisions and notes have
-/// their secrets masked.
+/// Returns the report of a review for storage and for the comparison of rounds: file names,
+/// revisions and notes have their secrets masked.
 ///
 /// A printed report has unmasked file names, so that the files can be found.
 pub(super) fn report(review: &Review, rules: &RuleSet) -> Report {
     let report = json::report(review);
-    let Ok(mut value) = serde_json::to_value(&report) else { return report };
-    let mut mask = Mask { rules, known: HashMap::new() };
+    let Ok(mut value) = serde_json::to_value(&report) else {
+        return report;
+    };
+    let mut mask = Mask {
+        rules,
+        known: HashMap::new(),
+    };
     if !mask.apply(&mut value) {
         return report;
     }
@@ -59,8 +65,21 @@ impl Mask<'_> {
                 None => false,
             },
             // `count` visits all elements, unlike `any`.
-            Value::Array(all) => all.iter_mut().map(|v| self.apply(v)).filter(|masked| *masked).count() > 0,
-            Value::Object(fields) => fields.values_mut().map(|v| self.apply(v)).filter(|masked| *masked).count() > 0,
+            Value::Array(all) => {
+                all.iter_mut()
+                    .map(|v| self.apply(v))
+                    .filter(|masked| *masked)
+                    .count()
+                    > 0
+            }
+            Value::Object(fields) => {
+                fields
+                    .values_mut()
+                    .map(|v| self.apply(v))
+                    .filter(|masked| *masked)
+                    .count()
+                    > 0
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
@@ -80,12 +99,16 @@ impl Mask<'_> {
     }
 }
 
-/// Returns true for an object ID or fingerprint, a time, and a single short word such as a status. The program writes
-/// those itself, and compiling the rules' expressions that could match such a text costs more than a small review.
+/// Returns true for an object ID or fingerprint, a time, and a single short word such as a status.
+/// The program writes those itself, and compiling the rules' expressions that could match such a
+/// text costs more than a small review.
 fn is_made_here(text: &str) -> bool {
-    let is_id = matches!(text.len(), 32 | 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    let is_time =
-        text.len() <= 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'T' | b'Z' | b':' | b'-' | b'+' | b'.'));
+    let is_id = matches!(text.len(), 32 | 40 | 64)
+        && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let is_time = text.len() <= 32
+        && text
+            .bytes()
+            .all(|b| matches!(b, b'0'..=b'9' | b'T' | b'Z' | b':' | b'-' | b'+' | b'.'));
     let is_word = text.len() <= 16 && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'_'));
     is_id || is_time || is_word
 }
@@ -104,7 +127,10 @@ fn count_of(findings: &[&Finding], severity: Severity) -> usize {
 /// Returns the stored form of a round; `report` is that of the review, with its ID and round.
 pub(super) fn review(review: &Review, report: Report, beside: RoundExtras) -> stored::Review {
     let counts: Vec<&Finding> = report.findings.iter().filter(|f| f.counts()).collect();
-    let violations = report.design_compliance.as_ref().map_or(0, |c| c.violations.len());
+    let violations = report
+        .design_compliance
+        .as_ref()
+        .map_or(0, |c| c.violations.len());
     stored::Review {
         schema_version: stored::STORED_VERSION,
         review_id: report.review_id.clone().unwrap_or_default(),
@@ -155,7 +181,11 @@ fn status(review: &Review) -> Status {
 
 /// Returns the description of a change's text.
 pub(super) fn change(record: &Record) -> StoredChange {
-    StoredChange { hash: record.hash(), bytes: record.text.len() as u64, left_out: record.left_out.clone() }
+    StoredChange {
+        hash: record.hash(),
+        bytes: record.text.len() as u64,
+        left_out: record.left_out.clone(),
+    }
 }
 
 fn comment(f: &Finding) -> Comment {
@@ -170,7 +200,11 @@ fn comment(f: &Finding) -> Comment {
     Comment {
         id: f.id.clone(),
         fingerprint: f.fingerprint.clone(),
-        r#type: if f.line.is_some() { CommentType::Specific } else { CommentType::General },
+        r#type: if f.line.is_some() {
+            CommentType::Specific
+        } else {
+            CommentType::General
+        },
         file: f.file.clone(),
         line: f.line,
         severity: f.severity,

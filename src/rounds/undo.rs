@@ -1,5 +1,5 @@
-//! Undoes a decision: restores the entries of some findings in the person's own file, in the proposals, and in the
-//! shared file if the decision was shared.
+//! Undoes a decision: restores the entries of some findings in the person's own file, in the
+//! proposals, and in the shared file if the decision was shared.
 
 use super::decide::{Here, changed_file, rewrite, shown};
 use crate::disposition::{self, DecisionEntry, SHARED};
@@ -26,7 +26,8 @@ struct Shared {
     has_file: bool,
 }
 
-/// Reads the current decisions and proposals on findings. `is_shared` is true if a shared decision follows.
+/// Reads the current decisions and proposals on findings. `is_shared` is true if a shared decision
+/// follows.
 ///
 /// # Errors
 /// Usage: a file of decisions is invalid.
@@ -39,11 +40,19 @@ pub fn held(here: &Here<'_>, fingerprints: Vec<String>, is_shared: bool) -> Resu
     let shared = if is_shared {
         let mut entries = decided::shared(&mut reader, &State::Worktree)?;
         entries.retain(|e| fingerprints.contains(&e.fingerprint));
-        Some(Shared { entries, has_file: here.place.top.join(SHARED).symlink_metadata().is_ok() })
+        Some(Shared {
+            entries,
+            has_file: here.place.top.join(SHARED).symlink_metadata().is_ok(),
+        })
     } else {
         None
     };
-    Ok(Held { fingerprints, own, proposed, shared })
+    Ok(Held {
+        fingerprints,
+        own,
+        proposed,
+        shared,
+    })
 }
 
 /// Restores the decisions and proposals on the findings. Other findings keep their decisions.
@@ -55,10 +64,12 @@ pub fn restore(here: &Here<'_>, held: &Held) -> Result<()> {
     if let Some(shared) = &held.shared {
         held.restore_shared(here, shared)?;
     }
-    here.store.decide(|before| held.put(&shown(here, decided::OWN), before, &held.own))?;
+    here.store
+        .decide(|before| held.put(&shown(here, decided::OWN), before, &held.own))?;
     let has_file = here.place.folder().join(decided::PROPOSED).exists();
     if has_file || !held.proposed.is_empty() {
-        here.store.propose(|before| held.put(&shown(here, decided::PROPOSED), before, &held.proposed))?;
+        here.store
+            .propose(|before| held.put(&shown(here, decided::PROPOSED), before, &held.proposed))?;
     }
     Ok(())
 }
@@ -69,8 +80,8 @@ impl Held {
         self.shared.is_some()
     }
 
-    /// Restores the entries of the shared file. Removes a file that the undone decision created, if it has no other
-    /// entry.
+    /// Restores the entries of the shared file. Removes a file that the undone decision created, if
+    /// it has no other entry.
     fn restore_shared(&self, here: &Here<'_>, shared: &Shared) -> Result<()> {
         let mut is_empty = false;
         rewrite(here.repo, &here.place.top, |name, before| {
@@ -95,9 +106,15 @@ impl Held {
     }
 
     /// Returns a file with these entries in place of the entries on the findings.
-    fn put(&self, name: &str, before: Option<Vec<u8>>, entries: &[DecisionEntry]) -> Result<Vec<u8>> {
+    fn put(
+        &self,
+        name: &str,
+        before: Option<Vec<u8>>,
+        entries: &[DecisionEntry],
+    ) -> Result<Vec<u8>> {
         let mut all = changed_file(name, before, std::iter::empty())?;
-        all.entries.retain(|e| !self.fingerprints.contains(&e.fingerprint));
+        all.entries
+            .retain(|e| !self.fingerprints.contains(&e.fingerprint));
         all.entries.extend(entries.iter().cloned());
         Ok(all.render().into_bytes())
     }

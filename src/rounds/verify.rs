@@ -24,23 +24,38 @@ impl Verified {
 }
 
 /// Compares findings of an earlier round with the following round. Pure.
-pub fn verified<'f>(findings: impl IntoIterator<Item = &'f wire::Finding>, round: &Review) -> Verified {
+pub fn verified<'f>(
+    findings: impl IntoIterator<Item = &'f wire::Finding>,
+    round: &Review,
+) -> Verified {
     let mut out = Verified::default();
     let entries: Vec<&ComparedFinding> = round.since.iter().flat_map(|s| &s.entries).collect();
     for f in findings {
         // The fingerprint differs if the finding still exists in changed lines.
         let mut entries = entries.iter();
-        let entry = entries.find(|e| e.previous_id.as_ref() == Some(&f.id) || e.fingerprint == f.fingerprint);
+        let entry = entries
+            .find(|e| e.previous_id.as_ref() == Some(&f.id) || e.fingerprint == f.fingerprint);
         match entry.map(|e| e.state) {
             Some(State::Fixed) => out.fixed.push(f.id.clone()),
             Some(state) => out.open.push((f.id.clone(), state)),
             None => out.open.push((f.id.clone(), State::Unchecked)),
         }
     }
-    let new = round.report.findings.iter().filter(|f| f.blocking).filter(|f| {
-        let state = entries.iter().find(|e| e.id.as_ref() == Some(&f.id)).map(|e| e.state);
-        !matches!(state, Some(State::StillThere | State::Moved | State::Unchecked))
-    });
+    let new = round
+        .report
+        .findings
+        .iter()
+        .filter(|f| f.blocking)
+        .filter(|f| {
+            let state = entries
+                .iter()
+                .find(|e| e.id.as_ref() == Some(&f.id))
+                .map(|e| e.state);
+            !matches!(
+                state,
+                Some(State::StillThere | State::Moved | State::Unchecked)
+            )
+        });
     out.new = new.cloned().collect();
     if round.outcome != Outcome::Reviewed {
         let failed = round.report.coverage.failed.iter().map(|f| match &f.file {

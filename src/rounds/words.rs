@@ -7,7 +7,8 @@ use crate::wire::Finding;
 use crate::wire::stored::{Response, Review};
 use std::fmt::Write as _;
 
-/// Bytes of all findings, of the response, of the author's summary; of a message; of each item of the coder, at most.
+/// Bytes of all findings, of the response, of the author's summary; of a message; of each item of
+/// the coder, at most.
 const FOUND: usize = 6 << 10;
 const ANSWER: usize = 4 << 10;
 const SUMMARY: usize = 3 << 10;
@@ -17,11 +18,16 @@ const SAID: usize = 1_000;
 const FINDINGS: usize = 50;
 const ITEMS: usize = 30;
 
-/// Formats the input of a follow-up round: the findings of the previous round, the coder's response, and the author's
-/// summary of this round. All texts are as stored, with secrets masked.
+/// Formats the input of a follow-up round: the findings of the previous round, the coder's
+/// response, and the author's summary of this round. All texts are as stored, with secrets masked.
 pub fn round(before: &Review, response: Option<&Response>, summary: Option<&str>) -> Previous {
     let mut out = format!("Findings of round {}:\n", before.round);
-    let all: Vec<&Finding> = before.report.findings.iter().filter(|f| f.counts()).collect();
+    let all: Vec<&Finding> = before
+        .report
+        .findings
+        .iter()
+        .filter(|f| f.counts())
+        .collect();
     // The most severe first; otherwise in their order.
     let mut order = all.clone();
     order.sort_by_key(|f| (!f.blocking, f.severity as u8));
@@ -40,15 +46,29 @@ pub fn round(before: &Review, response: Option<&Response>, summary: Option<&str>
         out.push_str(&cut(answer, ANSWER));
     }
     if let Some(text) = summary.filter(|s| !s.trim().is_empty()) {
-        let _ = writeln!(out, "Summary of round {} by the author: {}", before.round + 1, line(text, SUMMARY));
+        let _ = writeln!(
+            out,
+            "Summary of round {} by the author: {}",
+            before.round + 1,
+            line(text, SUMMARY)
+        );
     }
     let all = &before.report.findings;
-    let explained = response.iter().flat_map(|r| &r.explanations).filter_map(|e| e.finding.as_deref());
-    let explained: Vec<&Finding> = explained.flat_map(|name| all.iter().filter(move |f| names(name, f))).collect();
+    let explained = response
+        .iter()
+        .flat_map(|r| &r.explanations)
+        .filter_map(|e| e.finding.as_deref());
+    let explained: Vec<&Finding> = explained
+        .flat_map(|name| all.iter().filter(move |f| names(name, f)))
+        .collect();
     let mut files: Vec<String> = explained.iter().filter_map(|f| f.file.clone()).collect();
     files.sort();
     files.dedup();
-    Previous { text: out, explained: files, all: explained.iter().any(|f| f.file.is_none()) }
+    Previous {
+        text: out,
+        explained: files,
+        all: explained.iter().any(|f| f.file.is_none()),
+    }
 }
 
 /// Returns true if a coder's name of a finding matches: its ID, or a prefix of its fingerprint.
@@ -59,7 +79,10 @@ pub(super) fn names(name: &str, f: &Finding) -> bool {
 /// Returns true if a coder's name of a finding is a prefix of its fingerprint.
 pub(super) fn is_start(name: &str, f: &Finding) -> bool {
     let name = name.trim();
-    name.len() >= 8 && f.fingerprint.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+    name.len() >= 8
+        && f.fingerprint
+            .get(..name.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(name))
 }
 
 fn finding(f: &Finding, out: &mut String) {
@@ -68,25 +91,50 @@ fn finding(f: &Finding, out: &mut String) {
         (Some(file), None) => line_of(file),
         (None, _) => "the change as a whole".to_owned(),
     };
-    let disputed = if f.disputed.is_some() { ", disputed" } else { "" };
+    let disputed = if f.disputed.is_some() {
+        ", disputed"
+    } else {
+        ""
+    };
     let severity = format!("{:?}", f.severity).to_lowercase();
-    let _ = writeln!(out, "- {} {place} {severity}{disputed}: {}", f.id, line(&f.title, MESSAGE));
+    let _ = writeln!(
+        out,
+        "- {} {place} {severity}{disputed}: {}",
+        f.id,
+        line(&f.title, MESSAGE)
+    );
     if !f.message.trim().is_empty() && f.message != f.title {
         let _ = writeln!(out, "  {}", line(&f.message, MESSAGE));
     }
 }
 
 fn answered(r: &Response, out: &mut String) {
-    list("Addressed according to the author", r.addressed.iter().map(|a| line(a, SAID)), out);
+    list(
+        "Addressed according to the author",
+        r.addressed.iter().map(|a| line(a, SAID)),
+        out,
+    );
     let explained = r.explanations.iter().map(|e| match &e.finding {
         Some(name) => format!("{}: {}", line(name, SAID), line(&e.text, SAID)),
         None => line(&e.text, SAID),
     });
     list("Explanations of the author", explained, out);
-    list("Files changed by the author", r.modified_files.iter().map(|f| line(f, SAID)), out);
-    list("Questions of the author", r.questions.iter().map(|q| line(q, SAID)), out);
+    list(
+        "Files changed by the author",
+        r.modified_files.iter().map(|f| line(f, SAID)),
+        out,
+    );
+    list(
+        "Questions of the author",
+        r.questions.iter().map(|q| line(q, SAID)),
+        out,
+    );
     if let Some(text) = &r.text {
-        list("Comment of the author", std::iter::once(line(text, SAID * 2)), out);
+        list(
+            "Comment of the author",
+            std::iter::once(line(text, SAID * 2)),
+            out,
+        );
     }
 }
 

@@ -39,20 +39,30 @@ pub(super) fn scan(
     floor: &Floor,
     out: &mut Vec<Finding>,
 ) -> Rest {
-    let Body::Binary(binary) = &file.body else { return Rest::default() };
+    let Body::Binary(binary) = &file.body else {
+        return Rest::default();
+    };
     let path = file.path().as_bytes();
     let found = search(rules, path, binary.new_bytes());
     if found.is_empty() {
         return Rest::default();
     }
-    let before: HashSet<_> = search(rules, path, binary.old_bytes()).into_iter().map(|s| s.text).collect();
-    let mut reporter = Reporter::new(rules, Some(file), out).counting(counting).above(floor);
+    let before: HashSet<_> = search(rules, path, binary.old_bytes())
+        .into_iter()
+        .map(|s| s.text)
+        .collect();
+    let mut reporter = Reporter::new(rules, Some(file), out)
+        .counting(counting)
+        .above(floor);
     let mut seen = HashSet::new();
     for secret in found {
         if before.contains(&secret.text) || !seen.insert(secret.text.clone()) {
             continue;
         }
-        let detail = format!("it starts at byte {} of a file that is not text", secret.offset);
+        let detail = format!(
+            "it starts at byte {} of a file that is not text",
+            secret.offset
+        );
         let sighting = Sighting {
             file: Some(file.path()),
             quote: &secret.quote,
@@ -127,7 +137,8 @@ impl BlobSearch<'_> {
     fn add(&mut self, bytes: &[u8], run: PrintableRun) {
         self.runs.push((self.text.len(), run));
         let all = &bytes[run.start..(run.start + run.length * run.width).min(bytes.len())];
-        self.text.extend(all.iter().copied().filter(|b| is_printable(*b)));
+        self.text
+            .extend(all.iter().copied().filter(|b| is_printable(*b)));
         self.text.push(b'\n');
         if self.text.len() >= GATHERED {
             self.flush();
@@ -137,7 +148,11 @@ impl BlobSearch<'_> {
     /// Searches the collected text.
     fn flush(&mut self) {
         let text = std::mem::take(&mut self.text);
-        let mut hits = Hits { search: self, text: &text, found: Vec::new() };
+        let mut hits = Hits {
+            search: self,
+            text: &text,
+            found: Vec::new(),
+        };
         let mut scratch = std::mem::take(&mut hits.search.scratch);
         let hay = Hay::whole(&text, hits.search.path);
         walk::walk(hits.search.rules, &FILTER, hay, &mut scratch, &mut hits);
@@ -151,10 +166,16 @@ impl BlobSearch<'_> {
     }
 
     fn sight(&self, text: &[u8], found: &Match) -> Option<BlobSecret> {
-        let index = self.runs.partition_point(|(at, _)| *at <= found.secret.start).checked_sub(1)?;
+        let index = self
+            .runs
+            .partition_point(|(at, _)| *at <= found.secret.start)
+            .checked_sub(1)?;
         let (at, run) = self.runs[index];
         let secret = &found.secret;
-        let start = secret.start.saturating_sub(QUOTE_SIDE).max(found.line.start);
+        let start = secret
+            .start
+            .saturating_sub(QUOTE_SIDE)
+            .max(found.line.start);
         let end = (secret.end + QUOTE_SIDE).min(found.line.end);
         Some(BlobSecret {
             rule: found.rule,
@@ -170,9 +191,12 @@ impl BlobSearch<'_> {
     }
 }
 
-/// Returns true if a rule is enabled for a path, and certain enough that its matches in any bytes are secrets.
+/// Returns true if a rule is enabled for a path, and certain enough that its matches in any bytes
+/// are secrets.
 fn searches(rules: &RuleSet, index: u16, path: &[u8]) -> bool {
-    let Some(rule) = RULES.get(usize::from(index)) else { return false };
+    let Some(rule) = RULES.get(usize::from(index)) else {
+        return false;
+    };
     let is_strong = rule.secret
         && rule.matcher == Matcher::Pattern
         && rule.severity >= Severity::Major
@@ -224,22 +248,40 @@ fn marks() -> &'static [Vec<&'static [u8]>] {
 /// the issuer: a literal of the rule, or a prefix that its pattern requires.
 fn is_marked(found: &Match, text: &[u8]) -> bool {
     let (rule, matched) = (found.rule, &text[found.span.clone()]);
-    let prefix = text[found.secret.clone()].get(..MARK_MIN).and_then(|p| std::str::from_utf8(p).ok());
+    let prefix = text[found.secret.clone()]
+        .get(..MARK_MIN)
+        .and_then(|p| std::str::from_utf8(p).ok());
     if matched.len() < RUN_MIN {
         return false;
     }
-    if prefix.is_some_and(|p| RULES[usize::from(rule)].pattern.replace('\\', "").contains(p)) {
+    if prefix.is_some_and(|p| {
+        RULES[usize::from(rule)]
+            .pattern
+            .replace('\\', "")
+            .contains(p)
+    }) {
         return true;
     }
     let lower = matched.to_ascii_lowercase();
-    marks()[usize::from(rule)].iter().any(|mark| memchr::memmem::find(&lower, mark).is_some())
+    marks()[usize::from(rule)]
+        .iter()
+        .any(|mark| memchr::memmem::find(&lower, mark).is_some())
 }
 
 /// Returns true if a possible secret is part of a longer text in base 64, which can contain any
 /// text by chance.
 fn is_in_base64(text: &[u8], span: &Range<usize>) -> bool {
-    let before = text[..span.start].iter().rev().take(STRETCH_MAX + 1).take_while(|b| is_base64_digit(**b)).count();
-    let after = text[span.end..].iter().take(STRETCH_MAX + 1).take_while(|b| is_base64_digit(**b)).count();
+    let before = text[..span.start]
+        .iter()
+        .rev()
+        .take(STRETCH_MAX + 1)
+        .take_while(|b| is_base64_digit(**b))
+        .count();
+    let after = text[span.end..]
+        .iter()
+        .take(STRETCH_MAX + 1)
+        .take_while(|b| is_base64_digit(**b))
+        .count();
     before > STRETCH_MAX || after > STRETCH_MAX
 }
 
@@ -258,7 +300,9 @@ fn runs(bytes: &[u8], mut each: impl FnMut(PrintableRun)) {
     // skipped.
     while let Some(last) = bytes.get(start + RUN_MIN - 1) {
         let unfit = if is_printable(*last) {
-            bytes[start..start + RUN_MIN - 1].iter().rposition(|b| !is_printable(*b))
+            bytes[start..start + RUN_MIN - 1]
+                .iter()
+                .rposition(|b| !is_printable(*b))
         } else {
             Some(RUN_MIN - 1)
         };
@@ -267,8 +311,16 @@ fn runs(bytes: &[u8], mut each: impl FnMut(PrintableRun)) {
             continue;
         }
         let rest = &bytes[start + RUN_MIN..];
-        let length = RUN_MIN + rest.iter().position(|b| !is_printable(*b)).unwrap_or(rest.len());
-        each(PrintableRun { start, length, width: 1 });
+        let length = RUN_MIN
+            + rest
+                .iter()
+                .position(|b| !is_printable(*b))
+                .unwrap_or(rest.len());
+        each(PrintableRun {
+            start,
+            length,
+            width: 1,
+        });
         start += length + 1;
     }
 }
@@ -281,7 +333,8 @@ fn is_wide(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Calls `each` with the runs of UTF-16 whose characters are printable ASCII, of both orders of bytes.
+/// Calls `each` with the runs of UTF-16 whose characters are printable ASCII, of both orders of
+/// bytes.
 fn wide_runs(bytes: &[u8], mut each: impl FnMut(PrintableRun)) {
     const LENGTH: usize = 2 * RUN_MIN;
     let mut start = 0;
@@ -292,8 +345,15 @@ fn wide_runs(bytes: &[u8], mut each: impl FnMut(PrintableRun)) {
             start += unfit + 1;
             continue;
         }
-        let length = LENGTH + (start + LENGTH - 1..bytes.len()).take_while(|at| is_wide(bytes, *at)).count();
-        each(PrintableRun { start, length: length / 2, width: 2 });
+        let length = LENGTH
+            + (start + LENGTH - 1..bytes.len())
+                .take_while(|at| is_wide(bytes, *at))
+                .count();
+        each(PrintableRun {
+            start,
+            length: length / 2,
+            width: 2,
+        });
         start += length;
     }
 }
@@ -310,13 +370,31 @@ mod tests {
         let mut bytes = vec![1, 2, 0xff];
         bytes.extend(b"short\x01");
         bytes.extend(b"this is one that is long enough\x02");
-        bytes.extend("and so is this one, in UTF-16".encode_utf16().flat_map(u16::to_le_bytes));
+        bytes.extend(
+            "and so is this one, in UTF-16"
+                .encode_utf16()
+                .flat_map(u16::to_le_bytes),
+        );
         bytes.extend([7, 7]);
         let (mut narrow, mut wide) = (Vec::new(), Vec::new());
         runs(&bytes, |r| narrow.push(r));
         wide_runs(&bytes, |r| wide.push(r));
-        assert_eq!(narrow, [PrintableRun { start: 9, length: 31, width: 1 }]);
-        assert_eq!(wide, [PrintableRun { start: 41, length: 29, width: 2 }]);
+        assert_eq!(
+            narrow,
+            [PrintableRun {
+                start: 9,
+                length: 31,
+                width: 1
+            }]
+        );
+        assert_eq!(
+            wide,
+            [PrintableRun {
+                start: 41,
+                length: 29,
+                width: 2
+            }]
+        );
     }
 
     #[test]
@@ -326,9 +404,16 @@ mod tests {
         let mut random = crate::diff::tests::Random(77);
         let noise: Vec<u8> = (0..1 << 20).map(|_| random.below(256) as u8).collect();
         let printable: Vec<u8> = noise.iter().map(|b| b % 95 + 32).collect();
-        let encoded = base64::engine::general_purpose::STANDARD.encode(&noise).into_bytes();
+        let encoded = base64::engine::general_purpose::STANDARD
+            .encode(&noise)
+            .into_bytes();
         let wrapped = encoded.chunks(76).collect::<Vec<_>>().join(&b'\n');
-        for (data, what) in [(noise, "noise"), (printable, "printable"), (encoded, "base 64"), (wrapped, "lines")] {
+        for (data, what) in [
+            (noise, "noise"),
+            (printable, "printable"),
+            (encoded, "base 64"),
+            (wrapped, "lines"),
+        ] {
             let bytes = [b"\x89PNG\r\n\x1a\n\0\0\0\x01\x02\x03", &data[..]].concat();
             let mut out = Vec::new();
             rules.scan(&code::added("a.png".into(), bytes), Scope::All, &mut out);
@@ -345,10 +430,19 @@ mod tests {
             bytes.extend([b"\x01\x02", key.as_bytes(), b"\x03"].concat());
         }
         let (mut out, floor) = (Vec::new(), Floor::default());
-        let rest = scan(&rules, &code::added("a.png".into(), bytes), Counting::None, &floor, &mut out);
+        let rest = scan(
+            &rules,
+            &code::added("a.png".into(), bytes),
+            Counting::None,
+            &floor,
+            &mut out,
+        );
         assert_eq!(out.len(), 1_000);
         assert!(rest.counted.len() > 1_400, "{}", rest.counted.len());
-        assert_eq!(rest.by_rule.iter().map(|u| u.count as usize).sum::<usize>(), rest.counted.len());
+        assert_eq!(
+            rest.by_rule.iter().map(|u| u.count as usize).sum::<usize>(),
+            rest.counted.len()
+        );
     }
 
     #[test]

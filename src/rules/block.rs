@@ -16,7 +16,12 @@ pub(super) fn around(text: &[u8], value: &Range<usize>) -> Range<usize> {
 /// Returns a block with the value replaced by the byte 1.
 pub(super) fn without(text: &[u8], value: &Range<usize>) -> Vec<u8> {
     let block = around(text, value);
-    [&text[block.start..value.start], b"\x01", &text[value.end..block.end]].concat()
+    [
+        &text[block.start..value.start],
+        b"\x01",
+        &text[value.end..block.end],
+    ]
+    .concat()
 }
 
 fn brackets(text: &[u8], value: &Range<usize>) -> Option<Range<usize>> {

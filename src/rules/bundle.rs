@@ -1,15 +1,24 @@
-//! Bundles: code that a tool wrote or another project published, copied into a repository as a whole.
+//! Bundles: code that a tool wrote or another project published, copied into a repository as a
+//! whole.
 //!
 //! Rules about calls skip bundles: their findings are flaws of the library, which its users cannot
 //! change. A name alone does not make a file a bundle, because the author of a change chooses the
 //! names. The text must also have the form of a bundle.
 
 /// Names of published libraries and of the output of bundlers.
-const NAMES: &[&str] = &["*.min.js", "*.bundle.js", "jquery-{1,2,3,4}.*.js", "{jquery,jquery-ui}.js", "jquery-ui-*.js"];
+const NAMES: &[&str] = &[
+    "*.min.js",
+    "*.bundle.js",
+    "jquery-{1,2,3,4}.*.js",
+    "{jquery,jquery-ui}.js",
+    "jquery-ui-*.js",
+];
 /// Output folders of bundlers. A file there is a bundle if it is large and has lines that no person
 /// writes.
-const FOLDERS: &[&str] =
-    &["**/{dist,build,public,static,assets,bundles,vendor}/**/*.js", "{dist,build,public,static}/**/*.js"];
+const FOLDERS: &[&str] = &[
+    "**/{dist,build,public,static,assets,bundles,vendor}/**/*.js",
+    "{dist,build,public,static}/**/*.js",
+];
 /// Bytes of such a file, at least. Its lines have a minimum average length, too.
 const BUNDLED: usize = 20 << 10;
 const BUNDLED_LINE: usize = 500;
@@ -38,10 +47,15 @@ fn is_long(text: &[u8], bytes: usize, line: usize) -> bool {
 }
 
 fn is_published(text: &[u8]) -> bool {
-    let head = text[..text.len().min(BANNER)].trim_ascii_start().to_ascii_lowercase();
+    let head = text[..text.len().min(BANNER)]
+        .trim_ascii_start()
+        .to_ascii_lowercase();
     let has_banner = (head.starts_with(b"/*") || head.starts_with(b"//"))
-        && [&b"license"[..], b"copyright", b"(c)"].iter().any(|word| memchr::memmem::find(&head, word).is_some());
-    text.len() >= PUBLISHED && (has_banner || memchr::memmem::find(text, b"__webpack_require__").is_some())
+        && [&b"license"[..], b"copyright", b"(c)"]
+            .iter()
+            .any(|word| memchr::memmem::find(&head, word).is_some());
+    text.len() >= PUBLISHED
+        && (has_banner || memchr::memmem::find(text, b"__webpack_require__").is_some())
 }
 
 #[cfg(test)]
@@ -50,13 +64,28 @@ mod tests {
 
     #[test]
     fn hid_06_a_name_alone_makes_no_bundle() {
-        let library = format!("/*!\n * jQuery UI 1.13\n * Copyright OpenJS\n */\n{}", "f(x);\n".repeat(2000));
+        let library = format!(
+            "/*!\n * jQuery UI 1.13\n * Copyright OpenJS\n */\n{}",
+            "f(x);\n".repeat(2000)
+        );
         let minified = "f(x);".repeat(200);
-        for path in ["src/a.min.js", "jquery-ui-1.12.js", "lib/jquery-3.6.0.js", "js/app.bundle.js", "jquery.js"] {
+        for path in [
+            "src/a.min.js",
+            "jquery-ui-1.12.js",
+            "lib/jquery-3.6.0.js",
+            "js/app.bundle.js",
+            "jquery.js",
+        ] {
             assert!(is_one(path.as_bytes(), library.as_bytes()), "{path}");
             assert!(is_one(path.as_bytes(), minified.as_bytes()), "{path}");
-            assert!(!is_one(path.as_bytes(), b"eval(location.hash);\n"), "{path}");
-            assert!(!is_one(path.as_bytes(), "f(x);\n".repeat(2000).as_bytes()), "{path}");
+            assert!(
+                !is_one(path.as_bytes(), b"eval(location.hash);\n"),
+                "{path}"
+            );
+            assert!(
+                !is_one(path.as_bytes(), "f(x);\n".repeat(2000).as_bytes()),
+                "{path}"
+            );
         }
         for path in ["src/app.js", "src/jquery-login.js", "min.js"] {
             assert!(!is_one(path.as_bytes(), library.as_bytes()), "{path}");
@@ -66,9 +95,19 @@ mod tests {
     #[test]
     fn hid_06_a_large_file_of_a_bundler_is_a_bundle_in_its_folder_only() {
         let bundled = format!("{}\n", "f(x);".repeat(300)).repeat(20);
-        for path in ["dist/app.js", "web/static/public/app.js", "a/build/chunks/1.js"] {
+        for path in [
+            "dist/app.js",
+            "web/static/public/app.js",
+            "a/build/chunks/1.js",
+        ] {
             assert!(is_one(path.as_bytes(), bundled.as_bytes()), "{path}");
-            assert!(!is_one(path.as_bytes(), "eval(location.hash);\n".repeat(2000).as_bytes()), "{path}");
+            assert!(
+                !is_one(
+                    path.as_bytes(),
+                    "eval(location.hash);\n".repeat(2000).as_bytes()
+                ),
+                "{path}"
+            );
         }
         for path in ["src/app.js", "distribution/app.js", "dist/app.py"] {
             assert!(!is_one(path.as_bytes(), bundled.as_bytes()), "{path}");

@@ -15,17 +15,24 @@ pub(crate) fn fault(rule: &Rule) -> Option<String> {
     let injection = INJECTION.contains(&cwe);
     let (severity, confidence) = (rule.severity.as_str(), rule.confidence.as_str());
     if rule.secret && !rule.file_lacks.is_empty() {
-        return Some("file_lacks: a secret is not exempt for what else is in its file: use near_lacks".to_owned());
+        return Some(
+            "file_lacks: a secret is not exempt for what else is in its file: use near_lacks"
+                .to_owned(),
+        );
     }
     match confidence {
-        _ if rule.judges_origin && !injection => Some(format!("judges_origin: CWE-{cwe} is not an injection")),
-        "low" if injection && severity != "suggestion" => {
-            Some(format!("severity: CWE-{cwe} with confidence low is a suggestion, not {severity:?}"))
+        _ if rule.judges_origin && !injection => {
+            Some(format!("judges_origin: CWE-{cwe} is not an injection"))
         }
-        "medium" | "high" if (injection || SECRET.contains(&cwe)) && severity != "critical" => Some(format!(
-            "severity: CWE-{cwe} with confidence {confidence} is critical, not {severity:?}; \
-             where the origin of the value is unknown, the confidence is low"
+        "low" if injection && severity != "suggestion" => Some(format!(
+            "severity: CWE-{cwe} with confidence low is a suggestion, not {severity:?}"
         )),
+        "medium" | "high" if (injection || SECRET.contains(&cwe)) && severity != "critical" => {
+            Some(format!(
+                "severity: CWE-{cwe} with confidence {confidence} is critical, not {severity:?}; \
+             where the origin of the value is unknown, the confidence is low"
+            ))
+        }
         _ => None,
     }
 }
@@ -49,14 +56,33 @@ mod tests {
             for confidence in ["medium", "high"] {
                 assert_eq!(fault(&rule(&cwe, "critical", confidence, "")), None);
                 for severity in ["major", "minor", "suggestion"] {
-                    assert!(fault(&rule(&cwe, severity, confidence, "")).is_some(), "{cwe} {severity} {confidence}");
+                    assert!(
+                        fault(&rule(&cwe, severity, confidence, "")).is_some(),
+                        "{cwe} {severity} {confidence}"
+                    );
                 }
             }
             assert_eq!(fault(&rule(&cwe, "suggestion", "low", "")), None);
         }
         assert!(fault(&rule("cwe = 89", "major", "low", "")).is_some());
-        assert!(fault(&rule("cwe = 22", "critical", "high", "judges_origin = true")).is_some());
-        assert_eq!(fault(&rule("cwe = 89", "critical", "high", "judges_origin = true")), None);
+        assert!(
+            fault(&rule(
+                "cwe = 22",
+                "critical",
+                "high",
+                "judges_origin = true"
+            ))
+            .is_some()
+        );
+        assert_eq!(
+            fault(&rule(
+                "cwe = 89",
+                "critical",
+                "high",
+                "judges_origin = true"
+            )),
+            None
+        );
         assert_eq!(fault(&rule("cwe = 295", "major", "high", "")), None);
         assert_eq!(fault(&rule("", "major", "high", "")), None);
     }

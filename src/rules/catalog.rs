@@ -60,7 +60,11 @@ pub(crate) struct Rule {
 impl Rule {
     /// Returns the profile of the policy in which the rule runs.
     pub(crate) fn profile(&self) -> &'static str {
-        if self.is_audit { format::AUDIT_PROFILE } else { format::DEFAULT_PROFILE }
+        if self.is_audit {
+            format::AUDIT_PROFILE
+        } else {
+            format::DEFAULT_PROFILE
+        }
     }
 }
 
@@ -113,7 +117,12 @@ pub(super) struct Filter<'a> {
 
 /// The filter of the built-in rules.
 pub(super) static FILTER: Filter<'static> = Filter {
-    prefilter: Prefilter { bitmap: &BITMAP, slots: &SLOTS, candidates: &CANDIDATES, literals: &LITERALS },
+    prefilter: Prefilter {
+        bitmap: &BITMAP,
+        slots: &SLOTS,
+        candidates: &CANDIDATES,
+        literals: &LITERALS,
+    },
     users: &USERS,
 };
 

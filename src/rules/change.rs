@@ -34,8 +34,17 @@ pub struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     /// Returns a tree that knows only the entries of the change.
-    pub fn of_entries(load: &'a dyn Fn(usize) -> Option<FileChange>, exists: &'a dyn Fn(&RepoPath) -> bool) -> Self {
-        Self { load, exists, target: &|_| None, below: &|_| (Vec::new(), false), ignores: &|_| false }
+    pub fn of_entries(
+        load: &'a dyn Fn(usize) -> Option<FileChange>,
+        exists: &'a dyn Fn(&RepoPath) -> bool,
+    ) -> Self {
+        Self {
+            load,
+            exists,
+            target: &|_| None,
+            below: &|_| (Vec::new(), false),
+            ignores: &|_| false,
+        }
     }
 }
 
@@ -89,18 +98,49 @@ fn lines(block: LineBlock<'_>) -> impl Iterator<Item = Added<'_>> {
         .text
         .split_inclusive(|b| *b == b'\n')
         .zip(0..)
-        .map(move |(line, i)| Added { number: block.first.plus(i), text: trim_line_end(line) })
+        .map(move |(line, i)| Added {
+            number: block.first.plus(i),
+            text: trim_line_end(line),
+        })
 }
 
 /// Reports a rule at a line.
-fn at_line(out: &mut Reporter<'_>, id: &str, path: &RepoPath, number: LineNo, quote: &[u8], detail: Option<&str>) {
-    let lines = Some(LineSpan { first: number, last: number, columns: None });
-    out.report(id, Sighting { file: Some(path), lines, quote, detail, ..Sighting::default() });
+fn at_line(
+    out: &mut Reporter<'_>,
+    id: &str,
+    path: &RepoPath,
+    number: LineNo,
+    quote: &[u8],
+    detail: Option<&str>,
+) {
+    let lines = Some(LineSpan {
+        first: number,
+        last: number,
+        columns: None,
+    });
+    out.report(
+        id,
+        Sighting {
+            file: Some(path),
+            lines,
+            quote,
+            detail,
+            ..Sighting::default()
+        },
+    );
 }
 
 /// Reports a rule at a file as a whole.
 fn at_file(out: &mut Reporter<'_>, id: &str, path: &RepoPath, quote: &[u8], detail: Option<&str>) {
-    out.report(id, Sighting { file: Some(path), quote, detail, ..Sighting::default() });
+    out.report(
+        id,
+        Sighting {
+            file: Some(path),
+            quote,
+            detail,
+            ..Sighting::default()
+        },
+    );
 }
 
 /// Returns the folder of a path with its `/`. Empty for the top folder.

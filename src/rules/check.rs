@@ -5,21 +5,35 @@ use super::flow;
 use super::secret::{self, SecretCandidate};
 use super::verbs;
 
-/// Returns true if a check of that name applies to matches of patterns. Structural rules of the catalogue can also name
-/// those of [`super::around`].
+/// Returns true if a check of that name applies to matches of patterns. Structural rules of the
+/// catalogue can also name those of [`super::around`].
 pub(crate) fn is_for_patterns(name: &str) -> bool {
     name == "not-reference"
         || name == SAME_SIDES
         || name == OTHER_COUNT
         || name == NOT_MARK
-        || name.strip_prefix("entropy:").is_some_and(|b| b.parse::<f32>().is_ok())
-        || secret::check(name, &SecretCandidate { secret: b"", line: b"", at: 0, after: b"", path: b"" }).is_some()
+        || name
+            .strip_prefix("entropy:")
+            .is_some_and(|b| b.parse::<f32>().is_ok())
+        || secret::check(
+            name,
+            &SecretCandidate {
+                secret: b"",
+                line: b"",
+                at: 0,
+                after: b"",
+                path: b"",
+            },
+        )
+        .is_some()
 }
 
 /// Returns true if the captured text passes the check with a name. No text passes an unknown check.
 pub(super) fn passes(name: &str, candidate: &SecretCandidate<'_>) -> bool {
     match name.strip_prefix("entropy:") {
-        Some(bits) => bits.parse().is_ok_and(|bits: f32| entropy(candidate.secret) >= bits),
+        Some(bits) => bits
+            .parse()
+            .is_ok_and(|bits: f32| entropy(candidate.secret) >= bits),
         None if name == "not-reference" => !is_reference(candidate.secret),
         None if name == SAME_SIDES => has_same_sides(candidate.line),
         None if name == OTHER_COUNT => verbs::can_differ(candidate.line),
@@ -28,21 +42,28 @@ pub(super) fn passes(name: &str, candidate: &SecretCandidate<'_>) -> bool {
     }
 }
 
-/// The check that an operator of the line has the same text on both sides: `a == a`, `x.y = x.y`, `a.equals(a)`.
+/// The check that an operator of the line has the same text on both sides: `a == a`, `x.y = x.y`,
+/// `a.equals(a)`.
 ///
-/// A regular expression cannot compare two parts of a text, and one that compares their first letters takes a millisecond to
-/// compile.
+/// A regular expression cannot compare two parts of a text, and one that compares their first
+/// letters takes a millisecond to compile.
 const SAME_SIDES: &str = "same-sides";
 /// The check that a call on the line can have a number of arguments that differs from the verbs of
 /// its format string.
 const OTHER_COUNT: &str = "other-count";
 
-/// The check that the assigned variable has more uses than to recognise the newest request of a component.
+/// The check that the assigned variable has more uses than to recognise the newest request of a
+/// component.
 const NOT_MARK: &str = "not-request-mark";
 
-/// Returns true if the match assigns the mark of a request to a variable, of which the file shows the rest.
+/// Returns true if the match assigns the mark of a request to a variable, of which the file shows
+/// the rest.
 fn is_assigned_mark(candidate: &SecretCandidate<'_>) -> bool {
-    let end = candidate.secret.iter().position(|b| !is_word(*b)).unwrap_or(candidate.secret.len());
+    let end = candidate
+        .secret
+        .iter()
+        .position(|b| !is_word(*b))
+        .unwrap_or(candidate.secret.len());
     end > 0 && flow::is_request_mark(&candidate.secret[..end], candidate.after)
 }
 
@@ -72,14 +93,21 @@ const OPERATORS: [&[u8]; 15] = [
 /// Returns true if an operator of a line has the same operand before and after it.
 fn has_same_sides(line: &[u8]) -> bool {
     OPERATORS.iter().any(|operator| {
-        memchr::memmem::find_iter(line, operator).any(|at| are_same_sides(&line[..at], &line[at + operator.len()..]))
+        memchr::memmem::find_iter(line, operator)
+            .any(|at| are_same_sides(&line[..at], &line[at + operator.len()..]))
     })
 }
 
 /// Returns true if the operand at the end of a text is the one at the start of another text.
 fn are_same_sides(before: &[u8], after: &[u8]) -> bool {
-    let start = before.iter().rposition(|b| !is_part_of_operand(*b)).map_or(0, |i| i + 1);
-    let end = after.iter().position(|b| !is_part_of_operand(*b)).unwrap_or(after.len());
+    let start = before
+        .iter()
+        .rposition(|b| !is_part_of_operand(*b))
+        .map_or(0, |i| i + 1);
+    let end = after
+        .iter()
+        .position(|b| !is_part_of_operand(*b))
+        .unwrap_or(after.len());
     let after = after[..end].strip_suffix(b":").unwrap_or(&after[..end]);
     !after.is_empty() && &before[start..] == after
 }
@@ -88,7 +116,10 @@ fn are_same_sides(before: &[u8], after: &[u8]) -> bool {
 fn is_part_of_operand(b: u8) -> bool {
     b.is_ascii_alphanumeric()
         || b >= 0x80
-        || matches!(b, b'_' | b'$' | b'@' | b'.' | b'>' | b'?' | b'[' | b']' | b'-' | b':')
+        || matches!(
+            b,
+            b'_' | b'$' | b'@' | b'.' | b'>' | b'?' | b'[' | b']' | b'-' | b':'
+        )
 }
 
 /// Returns the Shannon entropy of a text in bits a byte: 0 for one repeated byte, at most 8.
@@ -101,17 +132,32 @@ pub(crate) fn entropy(text: &[u8]) -> f32 {
         counts[usize::from(*b)] += 1;
     }
     let total = text.len() as f32;
-    counts.iter().filter(|c| **c > 0).map(|c| *c as f32 / total).map(|p| -p * p.log2()).sum()
+    counts
+        .iter()
+        .filter(|c| **c > 0)
+        .map(|c| *c as f32 / total)
+        .map(|p| -p * p.log2())
+        .sum()
 }
 
 /// Returns true if the text refers to a value that is defined elsewhere: a variable, a template, a
 /// call.
 fn is_reference(text: &[u8]) -> bool {
     let text = text.trim_ascii();
-    const OPEN: &[&[u8]] =
-        &[b"${", b"$(", b"{{", b"#{", b"<%", b"%{", b"@{", b"[[", b"((", b"env:", b"vault:", b"file:", b"ref+"];
-    const INSIDE: &[&[u8]] =
-        &[b"process.env", b"os.environ", b"getenv(", b"ENV[", b"System.getenv", b"secrets.", b"var.", b"local."];
+    const OPEN: &[&[u8]] = &[
+        b"${", b"$(", b"{{", b"#{", b"<%", b"%{", b"@{", b"[[", b"((", b"env:", b"vault:",
+        b"file:", b"ref+",
+    ];
+    const INSIDE: &[&[u8]] = &[
+        b"process.env",
+        b"os.environ",
+        b"getenv(",
+        b"ENV[",
+        b"System.getenv",
+        b"secrets.",
+        b"var.",
+        b"local.",
+    ];
     // `$NAME`, `%NAME%`.
     let bare = match text {
         [b'$', name @ ..] | [b'%', name @ .., b'%'] => {
@@ -121,13 +167,17 @@ fn is_reference(text: &[u8]) -> bool {
         _ => false,
     };
     bare || OPEN.iter().any(|o| text.starts_with(o))
-        || INSIDE.iter().any(|i| memchr::memmem::find(text, i).is_some())
-        || (text.ends_with(b")") && memchr::memchr(b'(', text).is_some_and(|i| i > 0 && variable_path(&text[..i])))
+        || INSIDE
+            .iter()
+            .any(|i| memchr::memmem::find(text, i).is_some())
+        || (text.ends_with(b")")
+            && memchr::memchr(b'(', text).is_some_and(|i| i > 0 && variable_path(&text[..i])))
 }
 
 /// Returns true if the text is a dotted or `::` path of names.
 fn variable_path(text: &[u8]) -> bool {
-    text.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':'))
+    text.iter()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':'))
 }
 
 #[cfg(test)]
@@ -140,10 +190,23 @@ mod tests {
 
     #[test]
     fn the_sides_of_an_operator_are_compared_as_text() {
-        for line in ["if (a.b == a.b) {", "  self.x = self.x", "return n.equals(n);", "x->y = x->y;", "$a && $a"] {
+        for line in [
+            "if (a.b == a.b) {",
+            "  self.x = self.x",
+            "return n.equals(n);",
+            "x->y = x->y;",
+            "$a && $a",
+        ] {
             assert!(super::has_same_sides(line.as_bytes()), "{line}");
         }
-        for line in ["if (a.b == a.c) {", "x = xx", "a == b && c == d", "n.equals(m)", "a ==", " = "] {
+        for line in [
+            "if (a.b == a.c) {",
+            "x = xx",
+            "a == b && c == d",
+            "n.equals(m)",
+            "a ==",
+            " = ",
+        ] {
             assert!(!super::has_same_sides(line.as_bytes()), "{line}");
         }
     }
@@ -160,9 +223,15 @@ mod tests {
 
     #[test]
     fn tells_references_from_values() {
-        for text in
-            ["${TOKEN}", "$TOKEN", "%TOKEN%", "process.env.TOKEN", "os.Getenv(\"TOKEN\")", "{{ token }}", "get_token()"]
-        {
+        for text in [
+            "${TOKEN}",
+            "$TOKEN",
+            "%TOKEN%",
+            "process.env.TOKEN",
+            "os.Getenv(\"TOKEN\")",
+            "{{ token }}",
+            "get_token()",
+        ] {
             assert!(is_reference(text.as_bytes()), "{text}");
         }
         for text in ["hunter2", "$2a$10$abc", "a(b", "p@ss(w)ord!", "100%"] {

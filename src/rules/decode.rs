@@ -101,7 +101,9 @@ pub(super) fn decode(digits: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn is_text(bytes: &[u8]) -> bool {
-    bytes.iter().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~'))
+    bytes
+        .iter()
+        .all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~'))
 }
 
 /// Decodes words with escapes, from the start of the word to its end.
@@ -115,12 +117,18 @@ fn escaped_words(text: &[u8], found: &mut impl FnMut(Range<usize>, &[u8])) {
             continue;
         }
         // A line of code has an occasional escape, and hidden text consists of consecutive escapes.
-        let end = text[at..].iter().position(ends_literal).map_or(text.len(), |i| at + i);
+        let end = text[at..]
+            .iter()
+            .position(ends_literal)
+            .map_or(text.len(), |i| at + i);
         if count_escapes(&text[at..end]) < ESCAPES_MIN {
             at = end;
             continue;
         }
-        let start = text[done..at].iter().rposition(ends_literal).map_or(done, |i| done + i + 1);
+        let start = text[done..at]
+            .iter()
+            .rposition(ends_literal)
+            .map_or(done, |i| done + i + 1);
         for piece in pieces(start..end) {
             found(piece.clone(), &unescape(&text[piece]));
         }
@@ -172,17 +180,24 @@ fn ends_literal(b: &u8) -> bool {
 
 /// Returns the ASCII character that hexadecimal digits stand for.
 fn ascii_of(digits: &[u8]) -> Option<u8> {
-    let value = digits.iter().try_fold(0u32, |v, d| Some(v << 4 | (*d as char).to_digit(16)?))?;
+    let value = digits
+        .iter()
+        .try_fold(0u32, |v, d| Some(v << 4 | (*d as char).to_digit(16)?))?;
     u8::try_from(value).ok().filter(u8::is_ascii)
 }
 
-/// Reads `%41`, `\x41`, `\u0041` or `\u{41}` at the start: the byte and the length. Only ASCII is of interest.
+/// Reads `%41`, `\x41`, `\u0041` or `\u{41}` at the start: the byte and the length. Only ASCII is
+/// of interest.
 fn escape(text: &[u8]) -> Option<(u8, usize)> {
     match text {
         [b'%', a, b, ..] => Some((ascii_of(&[*a, *b])?, 3)),
         [b'\\', b'x', a, b, ..] => Some((ascii_of(&[*a, *b])?, 4)),
         [b'\\', b'u', b'{', rest @ ..] => {
-            let close = rest.iter().take(7).position(|b| *b == b'}').filter(|n| *n > 0)?;
+            let close = rest
+                .iter()
+                .take(7)
+                .position(|b| *b == b'}')
+                .filter(|n| *n > 0)?;
             Some((ascii_of(&rest[..close])?, close + 4))
         }
         [b'\\', b'u', digits @ ..] => Some((ascii_of(digits.get(..4)?)?, 6)),
@@ -199,7 +214,10 @@ mod tests {
     fn decoded(text: &str) -> Vec<(String, String)> {
         let mut out = Vec::new();
         views(text.as_bytes(), |range, bytes| {
-            out.push((text[range].to_owned(), String::from_utf8_lossy(bytes).into_owned()));
+            out.push((
+                text[range].to_owned(),
+                String::from_utf8_lossy(bytes).into_owned(),
+            ));
         });
         out
     }
@@ -212,8 +230,14 @@ mod tests {
             assert_eq!(found.len(), 1);
             assert_eq!(found[0].1, plain);
         }
-        assert_eq!(decoded("a '%41%42%43x' b"), [("%41%42%43x".to_owned(), "ABCx".to_owned())]);
-        assert_eq!(decoded("\"k=\\x41\\u0042\\u{43}\""), [("k=\\x41\\u0042\\u{43}".to_owned(), "k=ABC".to_owned())]);
+        assert_eq!(
+            decoded("a '%41%42%43x' b"),
+            [("%41%42%43x".to_owned(), "ABCx".to_owned())]
+        );
+        assert_eq!(
+            decoded("\"k=\\x41\\u0042\\u{43}\""),
+            [("k=\\x41\\u0042\\u{43}".to_owned(), "k=ABC".to_owned())]
+        );
     }
 
     #[test]

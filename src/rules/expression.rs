@@ -53,14 +53,30 @@ impl Expression {
             .onepass(false)
             .utf8_empty(false)
             .nfa_size_limit(Some(SIZE_MAX));
-        let syntax = syntax::Config::new().unicode(false).utf8(false).multi_line(lines).crlf(lines);
-        let quick = meta::Builder::new().configure(plain).syntax(syntax).build(pattern).ok()?;
-        Some(Self { pattern: pattern.into(), lines, quick, fast: OnceLock::new(), uses: AtomicU32::new(0) })
+        let syntax = syntax::Config::new()
+            .unicode(false)
+            .utf8(false)
+            .multi_line(lines)
+            .crlf(lines);
+        let quick = meta::Builder::new()
+            .configure(plain)
+            .syntax(syntax)
+            .build(pattern)
+            .ok()?;
+        Some(Self {
+            pattern: pattern.into(),
+            lines,
+            quick,
+            fast: OnceLock::new(),
+            uses: AtomicU32::new(0),
+        })
     }
 
     /// Returns the number of a named group.
     pub(super) fn group(&self, name: &str) -> Option<usize> {
-        self.quick.group_info().to_index(regex_automata::PatternID::ZERO, name)
+        self.quick
+            .group_info()
+            .to_index(regex_automata::PatternID::ZERO, name)
     }
 
     /// Returns the first match that starts at or after a byte. The text before that byte counts as
@@ -68,7 +84,10 @@ impl Expression {
     pub(super) fn find_at(&self, text: &[u8], from: usize) -> Option<Range<usize>> {
         match self.fast(text) {
             Some(fast) => fast.find_at(text, from).map(|m| m.range()),
-            None => self.quick.search(&Input::new(text).range(from..)).map(|m| m.range()),
+            None => self
+                .quick
+                .search(&Input::new(text).range(from..))
+                .map(|m| m.range()),
         }
     }
 
@@ -82,7 +101,8 @@ impl Expression {
             }
             None => {
                 let mut groups = self.quick.create_captures();
-                self.quick.search_captures(&Input::new(text).range(start..), &mut groups);
+                self.quick
+                    .search_captures(&Input::new(text).range(start..), &mut groups);
                 groups.get_group(group).map(|g| g.range())
             }
         }
@@ -97,7 +117,9 @@ impl Expression {
         if text.len() <= SHORT && self.uses.fetch_add(1, Ordering::Relaxed) < OFTEN {
             return None;
         }
-        self.fast.get_or_init(|| compile(&self.pattern, self.lines).ok()).as_ref()
+        self.fast
+            .get_or_init(|| compile(&self.pattern, self.lines).ok())
+            .as_ref()
     }
 }
 
@@ -106,10 +128,17 @@ mod tests {
     use super::*;
 
     /// Returns the first match from an offset, and its secret.
-    fn search(e: &Expression, text: &str, from: usize) -> (Option<Range<usize>>, Option<Range<usize>>) {
+    fn search(
+        e: &Expression,
+        text: &str,
+        from: usize,
+    ) -> (Option<Range<usize>>, Option<Range<usize>>) {
         let group = e.group("secret").unwrap();
         let found = e.find_at(text.as_bytes(), from);
-        (found.clone(), found.and_then(|f| e.group_at(text.as_bytes(), f.start, group)))
+        (
+            found.clone(),
+            found.and_then(|f| e.group_at(text.as_bytes(), f.start, group)),
+        )
     }
 
     #[test]

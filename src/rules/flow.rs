@@ -1,8 +1,10 @@
-//! Flow of data inside a file: from sources such as a request's parameters to sinks such as a query's text.
+//! Flow of data inside a file: from sources such as a request's parameters to sinks such as a
+//! query's text.
 //!
-//! A file is parsed by tree-sitter, lowered to a small shape that is the same for every language (`shape.rs`, `lower/`),
-//! and run with abstract values (`run.rs`). The sources, sinks and sanitizers are tables in
-//! `knowledge/<language>.toml`. All limits are counts, so that the result is the same on every machine.
+//! A file is parsed by tree-sitter, lowered to a small shape that is the same for every language
+//! (`shape.rs`, `lower/`), and run with abstract values (`run.rs`). The sources, sinks and
+//! sanitizers are tables in `knowledge/<language>.toml`. All limits are counts, so that the result
+//! is the same on every machine.
 
 mod call;
 mod callback;
@@ -72,7 +74,9 @@ impl FlowLanguage {
     /// Returns the grammar for a text. A fragment of PHP may be without `<?php`.
     fn grammar(self, text: &[u8]) -> Language {
         match self {
-            Self::Php if memchr::memmem::find(text, b"<?").is_none() => tree_sitter_php::LANGUAGE_PHP_ONLY.into(),
+            Self::Php if memchr::memmem::find(text, b"<?").is_none() => {
+                tree_sitter_php::LANGUAGE_PHP_ONLY.into()
+            }
             Self::Python => tree_sitter_python::LANGUAGE.into(),
             Self::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
             Self::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
@@ -187,7 +191,8 @@ pub enum Proof {
     Unknown,
     /// The value comes from arguments, the environment, a file or a database.
     Local,
-    /// The value comes from a request, a socket or a queue. Also: a call that is dangerous by itself.
+    /// The value comes from a request, a socket or a queue. Also: a call that is dangerous by
+    /// itself.
     Request,
 }
 
@@ -275,8 +280,8 @@ impl Flow {
 pub struct Analysis {
     /// Flows in the order of their positions in the file.
     pub flows: Vec<Flow>,
-    /// Bytes at which the calls and writes start that are sinks and can run, in order. The absence of
-    /// a flow proves nothing about code that the analysis takes for dead.
+    /// Bytes at which the calls and writes start that are sinks and can run, in order. The absence
+    /// of a flow proves nothing about code that the analysis takes for dead.
     pub judged: Vec<usize>,
     /// False if a limit of size or work ended the analysis early.
     pub is_complete: bool,
@@ -299,7 +304,9 @@ pub fn call_words() -> impl Iterator<Item = &'static str> {
         FlowLanguage::CSharp,
         FlowLanguage::C,
     ];
-    all.into_iter().flat_map(|language| Table::of(language).calls).map(|call| call.rule)
+    all.into_iter()
+        .flat_map(|language| Table::of(language).calls)
+        .map(|call| call.rule)
 }
 
 fn is_word(b: u8) -> bool {
@@ -312,15 +319,26 @@ pub fn analyse(language: FlowLanguage, text: &[u8]) -> Analysis {
 }
 
 /// Finds flows in a file that another rule may have parsed.
-pub(super) fn analyse_parsed(language: FlowLanguage, text: &[u8], known: Option<&Parse<'_>>) -> Analysis {
+pub(super) fn analyse_parsed(
+    language: FlowLanguage,
+    text: &[u8],
+    known: Option<&Parse<'_>>,
+) -> Analysis {
     if !parse::is_bounded(text) {
         return Analysis::default();
     }
     let Some(tree) = parse::tree_or(known, &language.grammar(text), text) else {
-        return Analysis { bytes_parsed: text.len(), ..Analysis::default() };
+        return Analysis {
+            bytes_parsed: text.len(),
+            ..Analysis::default()
+        };
     };
     let module = lower::module(language, tree.root_node(), text);
-    let start::RunOutcome { flows, is_complete, judged } = start::run(language, &module, text);
+    let start::RunOutcome {
+        flows,
+        is_complete,
+        judged,
+    } = start::run(language, &module, text);
     Analysis {
         flows,
         judged: judged.into_iter().map(|at| at as usize).collect(),

@@ -1,7 +1,7 @@
 //! File format of rules, for `src/rules/catalog/*.toml` and for the rule files of a team.
 //!
-//! The build script includes this file to turn the catalogue into static tables. Nothing here may use the rest of the
-//! crate.
+//! The build script includes this file to turn the catalogue into static tables. Nothing here may
+//! use the rest of the crate.
 
 use serde::Deserialize;
 use std::fmt;
@@ -23,14 +23,16 @@ pub(crate) struct Rule {
     /// Languages of the files that the rule checks, by names of [`LANGUAGES`]. Empty: every file.
     #[serde(default)]
     pub(crate) languages: Vec<String>,
-    /// Globs of the only paths that the rule checks. A glob without `/` is matched against the file name.
+    /// Globs of the only paths that the rule checks. A glob without `/` is matched against the file
+    /// name.
     #[serde(default)]
     pub(crate) paths: Vec<String>,
     /// Globs of paths that the rule skips.
     #[serde(default)]
     pub(crate) not_paths: Vec<String>,
-    /// Globs of paths where a finding has a lower severity: `critical` and `major` become `minor`, `minor` becomes
-    /// `suggestion`. A rule with `in_tests = false` lowers it too if the path only suggests a test.
+    /// Globs of paths where a finding has a lower severity: `critical` and `major` become `minor`,
+    /// `minor` becomes `suggestion`. A rule with `in_tests = false` lowers it too if the path only
+    /// suggests a test.
     #[serde(default)]
     pub(crate) weak_paths: Vec<String>,
     /// False: the rule skips tests, fixtures and examples.
@@ -39,23 +41,25 @@ pub(crate) struct Rule {
     /// False: the rule skips minified files and copied libraries, known by name and content.
     #[serde(default = "yes")]
     pub(crate) in_bundles: bool,
-    /// Where a match starts: `code` (not in comments or strings), `code-or-string` (not in comments), `string`,
-    /// `comment`, `any`. In a language whose comments are unknown, everything is code.
+    /// Where a match starts: `code` (not in comments or strings), `code-or-string` (not in
+    /// comments), `string`, `comment`, `any`. In a language whose comments are unknown, everything
+    /// is code.
     #[serde(default = "any")]
     pub(crate) place: String,
-    /// The pattern runs only on lines that contain one of these, in any ASCII case. Each has at least 4 bytes.
+    /// The pattern runs only on lines that contain one of these, in any ASCII case. Each has at
+    /// least 4 bytes.
     #[serde(default)]
     pub(crate) literals: Vec<String>,
-    /// Expression over the bytes of one line. Classes are ASCII unless `(?u)`; case counts unless `(?i)`. The group
-    /// `secret`, if any, is the part that `checks` read and that is masked.
+    /// Expression over the bytes of one line. Classes are ASCII unless `(?u)`; case counts unless
+    /// `(?i)`. The group `secret`, if any, is the part that `checks` read and that is masked.
     #[serde(default)]
     pub(crate) pattern: String,
     /// Code instead of a pattern: one of [`MATCHERS`]. Not for team rules.
     #[serde(default)]
     pub(crate) matcher: Option<String>,
-    /// The condition of a built-in structural rule, in ast-grep's YAML: `rule`, `constraints`, `utils`, `transform`, `fix`. It is
-    /// compiled once for each of `languages`. One of `literals` is in the code of each match, on a line that `pattern` matches if
-    /// there is one.
+    /// The condition of a built-in structural rule, in ast-grep's YAML: `rule`, `constraints`,
+    /// `utils`, `transform`, `fix`. It is compiled once for each of `languages`. One of `literals`
+    /// is in the code of each match, on a line that `pattern` matches if there is one.
     #[serde(default)]
     pub(crate) tree: String,
     /// The profile of the policy in which the rule runs: one of [`PROFILES`].
@@ -64,16 +68,16 @@ pub(crate) struct Rule {
     /// The severity in the profile `audit`, if it is another one.
     #[serde(default)]
     pub(crate) audit_severity: Option<String>,
-    /// Exempts a statement that matches one of these. In a secret rule, only the secret is compared, because an author
-    /// controls the text beside it.
+    /// Exempts a statement that matches one of these. In a secret rule, only the secret is
+    /// compared, because an author controls the text beside it.
     #[serde(default)]
     pub(crate) not_pattern: Vec<String>,
-    /// Harmless values in a call, such as a number. They are blanked before `pattern` is matched, so only the value is
-    /// exempt and not its neighbours.
+    /// Harmless values in a call, such as a number. They are blanked before `pattern` is matched,
+    /// so only the value is exempt and not its neighbours.
     #[serde(default)]
     pub(crate) harmless: Vec<String>,
-    /// Exempts a match if one of these matches in the six lines above it or in the start of its line. For a condition
-    /// that leaves the choice to the program's configuration.
+    /// Exempts a match if one of these matches in the six lines above it or in the start of its
+    /// line. For a condition that leaves the choice to the program's configuration.
     #[serde(default)]
     pub(crate) guarded_by: Vec<String>,
     /// All of these must match in the new file, if the whole file is known.
@@ -82,31 +86,32 @@ pub(crate) struct Rule {
     /// None of these may match in the new file, if the whole file is known.
     #[serde(default)]
     pub(crate) file_lacks: Vec<String>,
-    /// All of these must match the block around a match. Rules for secrets: the innermost brackets, or the lines up to
-    /// an empty one, with the secret replaced by the byte 1. Other rules: the innermost braces or the mapping of YAML,
-    /// with the line that names it, without comments and indentation.
+    /// All of these must match the block around a match. Rules for secrets: the innermost brackets,
+    /// or the lines up to an empty one, with the secret replaced by the byte 1. Other rules: the
+    /// innermost braces or the mapping of YAML, with the line that names it, without comments and
+    /// indentation.
     #[serde(default)]
     pub(crate) near_has: Vec<String>,
     /// None of these may match that block.
     #[serde(default)]
     pub(crate) near_lacks: Vec<String>,
-    /// The pattern is compiled only if a line contains one of these exactly, such as `=`. For rules whose literals are
-    /// everyday words.
+    /// The pattern is compiled only if a line contains one of these exactly, such as `=`. For rules
+    /// whose literals are everyday words.
     #[serde(default)]
     pub(crate) line_has: Vec<String>,
-    /// Named checks that the `secret` group, or the whole match, must pass: `entropy:BITS`, `not-reference`, and those
-    /// of `rules::secret`.
+    /// Named checks that the `secret` group, or the whole match, must pass: `entropy:BITS`,
+    /// `not-reference`, and those of `rules::secret`.
     #[serde(default)]
     pub(crate) checks: Vec<String>,
-    /// The rule finds exposed secrets. It runs over every commit of a branch, masks its matches everywhere, and searches
-    /// decoded views (base64, percent, `\u`).
+    /// The rule finds exposed secrets. It runs over every commit of a branch, masks its matches
+    /// everywhere, and searches decoded views (base64, percent, `\u`).
     #[serde(default)]
     pub(crate) secret: bool,
     /// The rule searches decoded views too.
     #[serde(default)]
     pub(crate) decoded: bool,
-    /// A match whose value comes from outside the program (`rules::origin`) has the rule's severity and confidence. A
-    /// match with a value of unknown origin is a suggestion of low confidence.
+    /// A match whose value comes from outside the program (`rules::origin`) has the rule's severity
+    /// and confidence. A match with a value of unknown origin is a suggestion of low confidence.
     #[serde(default)]
     pub(crate) judges_origin: bool,
     /// States the problem, for the reader of a finding.
@@ -116,8 +121,8 @@ pub(crate) struct Rule {
     pub(crate) why: Option<String>,
     #[serde(default)]
     pub(crate) suggestion: Option<String>,
-    /// Replacements in the lines of a match, where they are certain. All are applied in order. The result is offered unless
-    /// `pattern` still matches it.
+    /// Replacements in the lines of a match, where they are certain. All are applied in order. The
+    /// result is offered unless `pattern` still matches it.
     #[serde(default, rename = "fix")]
     pub(crate) fixes: Vec<Fix>,
     #[serde(default)]
@@ -137,10 +142,11 @@ pub(crate) struct Rule {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fix {
-    /// Expression over the lines of the match. Every match of it is replaced; `^` and `$` match at line ends.
+    /// Expression over the lines of the match. Every match of it is replaced; `^` and `$` match at
+    /// line ends.
     pub(crate) find: String,
-    /// The new text. `${1}` and `${name}` are groups of `find`. If all lines become empty, they are deleted, provided that
-    /// they have whole statements.
+    /// The new text. `${1}` and `${name}` are groups of `find`. If all lines become empty, they are
+    /// deleted, provided that they have whole statements.
     pub(crate) replace: String,
 }
 
@@ -153,15 +159,15 @@ pub(crate) struct Sample {
     /// Path of the file. Its name decides the language.
     #[serde(default = "sample_path")]
     pub(crate) path: String,
-    /// The lines. `${alnum:36}`, `${hex:32}`, … are replaced by generated text of that form (`rules::sample` lists the
-    /// forms), so that the catalogue contains nothing shaped like a key. A text that starts with `diff --git ` is a
-    /// patch.
+    /// The lines. `${alnum:36}`, `${hex:32}`, … are replaced by generated text of that form
+    /// (`rules::sample` lists the forms), so that the catalogue contains nothing shaped like a key.
+    /// A text that starts with `diff --git ` is a patch.
     pub(crate) text: String,
     /// The text with the rule's replacement for its first match.
     #[serde(default)]
     pub(crate) fixed: Option<String>,
-    /// Other rules that may match this text. Without it, a sample that must not match fails if another rule of severity
-    /// `minor` or above matches.
+    /// Other rules that may match this text. Without it, a sample that must not match fails if
+    /// another rule of severity `minor` or above matches.
     #[serde(default)]
     pub(crate) also: Vec<String>,
 }
@@ -188,7 +194,8 @@ pub(crate) const MATCHERS: &[&str] = &[
 /// The matcher of structural rules (`rules::structural`).
 pub(crate) const STRUCTURAL: &str = "structural";
 
-/// A name in the `languages` of a structural rule that is for TypeScript with JSX alone. `typescript` includes it.
+/// A name in the `languages` of a structural rule that is for TypeScript with JSX alone.
+/// `typescript` includes it.
 pub(crate) const TSX: &str = "tsx";
 
 /// Values of `profile`. A rule of `audit` does not run by default.
@@ -277,7 +284,10 @@ pub(crate) struct RuleFault {
 
 impl RuleFault {
     pub(crate) fn new(key: &'static str, text: impl Into<String>) -> Self {
-        Self { key, text: text.into() }
+        Self {
+            key,
+            text: text.into(),
+        }
     }
 }
 
@@ -293,7 +303,10 @@ pub(crate) fn is_id(text: &str) -> bool {
 }
 
 fn is_lower_word(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
 impl Rule {
@@ -303,7 +316,10 @@ impl Rule {
         if !is_id(&self.id) {
             out.push(RuleFault::new(
                 "id",
-                format!("{:?} is not lower-case words joined by `-`, up to 64 bytes", self.id),
+                format!(
+                    "{:?} is not lower-case words joined by `-`, up to 64 bytes",
+                    self.id
+                ),
             ));
         }
         for (key, text) in [("title", &self.title), ("message", &self.message)] {
@@ -320,8 +336,15 @@ impl Rule {
         ] {
             out.extend(unknown(key, value, known));
         }
-        out.extend(self.audit_severity.as_ref().and_then(|s| unknown("audit_severity", s, SEVERITIES)));
-        let languages = self.languages.iter().filter(|l| l.as_str() != TSX || self.tree.is_empty());
+        out.extend(
+            self.audit_severity
+                .as_ref()
+                .and_then(|s| unknown("audit_severity", s, SEVERITIES)),
+        );
+        let languages = self
+            .languages
+            .iter()
+            .filter(|l| l.as_str() != TSX || self.tree.is_empty());
         out.extend(languages.filter_map(|l| unknown("languages", l, LANGUAGES)));
         out.extend(self.checks.iter().filter_map(|c| check_fault(c)));
         out.extend(self.literals.iter().filter_map(|l| literal_fault(l)));
@@ -335,21 +358,31 @@ impl Rule {
         }
         let Some(matcher) = &self.matcher else {
             let literals = missing("literals", self.literals.is_empty());
-            return literals.into_iter().chain(missing("pattern", self.pattern.is_empty())).collect();
+            return literals
+                .into_iter()
+                .chain(missing("pattern", self.pattern.is_empty()))
+                .collect();
         };
         // The pattern of a team's structural rule is its condition.
         let has_pattern = !self.pattern.is_empty() && matcher != STRUCTURAL;
         let both = has_pattern || !self.literals.is_empty();
         let excludes = both.then(|| RuleFault::new("matcher", "excludes `pattern` and `literals`"));
         let tree = missing("tree", matcher == STRUCTURAL && self.pattern.is_empty());
-        unknown("matcher", matcher, MATCHERS).into_iter().chain(excludes).chain(tree).collect()
+        unknown("matcher", matcher, MATCHERS)
+            .into_iter()
+            .chain(excludes)
+            .chain(tree)
+            .collect()
     }
 
     /// Returns the problems of a built-in structural rule.
     fn tree_faults(&self) -> Vec<RuleFault> {
         let mut out = Vec::new();
         if self.matcher.as_deref() != Some(STRUCTURAL) {
-            out.push(RuleFault::new("tree", format!("needs `matcher = \"{STRUCTURAL}\"`")));
+            out.push(RuleFault::new(
+                "tree",
+                format!("needs `matcher = \"{STRUCTURAL}\"`"),
+            ));
         }
         out.extend(missing("languages", self.languages.is_empty()));
         out.extend(missing("literals", self.literals.is_empty()));
@@ -372,16 +405,24 @@ impl Rule {
     /// Returns every problem of the samples.
     pub(crate) fn sample_faults(&self) -> Vec<RuleFault> {
         let empty = self.samples.iter().filter(|s| s.text.trim().is_empty());
-        let mut out: Vec<_> = empty.map(|_| RuleFault::new("sample", "`text` is empty")).collect();
+        let mut out: Vec<_> = empty
+            .map(|_| RuleFault::new("sample", "`text` is empty"))
+            .collect();
         if !self.fixes.is_empty() && self.samples.iter().all(|s| s.fixed.is_none()) {
-            out.push(RuleFault::new("fix", "no sample has `fixed`, the text with the replacement"));
+            out.push(RuleFault::new(
+                "fix",
+                "no sample has `fixed`, the text with the replacement",
+            ));
         }
         if self.matcher.as_deref() == Some("change") {
             return out;
         }
         for (matches, must) in [(true, "must match"), (false, "must not match")] {
             if !self.samples.iter().any(|s| s.matches == matches) {
-                out.push(RuleFault::new("sample", format!("no sample that {must} (`matches = {matches}`)")));
+                out.push(RuleFault::new(
+                    "sample",
+                    format!("no sample that {must} (`matches = {matches}`)"),
+                ));
             }
         }
         out
@@ -394,23 +435,36 @@ fn missing(key: &'static str, is_missing: bool) -> Option<RuleFault> {
 
 /// Reports a value that is not one of the known ones.
 fn unknown(key: &'static str, value: &str, known: &[&str]) -> Option<RuleFault> {
-    (!known.contains(&value))
-        .then(|| RuleFault::new(key, format!("expected one of {}, got {value:?}", known.join(", "))))
+    (!known.contains(&value)).then(|| {
+        RuleFault::new(
+            key,
+            format!("expected one of {}, got {value:?}", known.join(", ")),
+        )
+    })
 }
 
 fn check_fault(check: &str) -> Option<RuleFault> {
     let bits = check.strip_prefix("entropy:").map(str::parse::<f32>);
-    let is_wrong = check.is_empty() || bits.is_some_and(|b| !b.is_ok_and(|b| (0.0..=8.0).contains(&b)));
+    let is_wrong =
+        check.is_empty() || bits.is_some_and(|b| !b.is_ok_and(|b| (0.0..=8.0).contains(&b)));
     is_wrong.then(|| {
-        RuleFault::new("checks", format!("invalid check {check:?}: entropy takes 0 to 8 bits, \"entropy:3.5\""))
+        RuleFault::new(
+            "checks",
+            format!("invalid check {check:?}: entropy takes 0 to 8 bits, \"entropy:3.5\""),
+        )
     })
 }
 
 fn literal_fault(literal: &str) -> Option<RuleFault> {
     if literal.len() < LITERAL_MIN || literal.len() > 255 {
-        return Some(RuleFault::new("literals", format!("{literal:?} is not 4 to 255 bytes long")));
+        return Some(RuleFault::new(
+            "literals",
+            format!("{literal:?} is not 4 to 255 bytes long"),
+        ));
     }
-    literal.contains(['\n', '\r']).then(|| RuleFault::new("literals", format!("{literal:?} contains a line break")))
+    literal
+        .contains(['\n', '\r'])
+        .then(|| RuleFault::new("literals", format!("{literal:?} contains a line break")))
 }
 
 fn medium() -> String {

@@ -1,7 +1,8 @@
 //! Path globs of rules. They are simple enough to need no compilation.
 //!
-//! `*` and `?` stay within a component, `**` crosses components, `[a-z]` and `[!a-z]` are sets, `{a,b}` are
-//! alternatives. A glob without `/` is matched against the file name, any other against the whole path.
+//! `*` and `?` stay within a component, `**` crosses components, `[a-z]` and `[!a-z]` are sets,
+//! `{a,b}` are alternatives. A glob without `/` is matched against the file name, any other against
+//! the whole path.
 
 /// Returns true if a path matches a glob.
 pub(crate) fn matches(glob: &str, path: &[u8]) -> bool {
@@ -21,10 +22,12 @@ fn component_wise(glob: &[u8], path: &[u8]) -> bool {
     if let Some(open) = memchr::memchr(b'{', glob)
         && let Some(close) = memchr::memchr(b'}', &glob[open..]).map(|c| open + c)
     {
-        return glob[open + 1..close].split(|b| *b == b',').any(|alternative| {
-            let expanded = [&glob[..open], alternative, &glob[close + 1..]].concat();
-            component_wise(&expanded, path)
-        });
+        return glob[open + 1..close]
+            .split(|b| *b == b',')
+            .any(|alternative| {
+                let expanded = [&glob[..open], alternative, &glob[close + 1..]].concat();
+                component_wise(&expanded, path)
+            });
     }
     wild(glob, path)
 }
@@ -131,8 +134,16 @@ mod tests {
             ("src/**/x.rs", "src/a/b/x.rs", true),
             ("src/**", "src/a/b", true),
             ("src/**", "srcs/a", false),
-            (".github/workflows/*.{yml,yaml}", ".github/workflows/ci.yaml", true),
-            (".github/workflows/*.{yml,yaml}", ".github/workflows/sub/ci.yaml", false),
+            (
+                ".github/workflows/*.{yml,yaml}",
+                ".github/workflows/ci.yaml",
+                true,
+            ),
+            (
+                ".github/workflows/*.{yml,yaml}",
+                ".github/workflows/sub/ci.yaml",
+                false,
+            ),
             ("[a-c]?.txt", "bx.txt", true),
             ("[!a-c]?.txt", "bx.txt", false),
             ("**/*.min.*", "a/b.min.js", true),

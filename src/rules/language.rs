@@ -18,7 +18,10 @@ impl Languages {
 
     /// Returns the set of one language; `None` for an unknown name.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        LANGUAGES.iter().position(|l| *l == name).map(|i| Self(1 << i))
+        LANGUAGES
+            .iter()
+            .position(|l| *l == name)
+            .map(|i| Self(1 << i))
     }
 
     pub(crate) fn is_empty(self) -> bool {
@@ -54,7 +57,11 @@ impl Languages {
 
     /// Returns the names.
     pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
-        LANGUAGES.iter().enumerate().filter(move |(i, _)| self.0 >> i & 1 == 1).map(|(_, n)| *n)
+        LANGUAGES
+            .iter()
+            .enumerate()
+            .filter(move |(i, _)| self.0 >> i & 1 == 1)
+            .map(|(_, n)| *n)
     }
 
     /// Returns every language as which a file can be read: by its whole name, by the start of its
@@ -69,10 +76,13 @@ impl Languages {
             None => path,
         };
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-        let set = Self::of_name(&name).with(by_interpreter(start).map_or(Self::NONE, Self::of_names));
+        let set =
+            Self::of_name(&name).with(by_interpreter(start).map_or(Self::NONE, Self::of_names));
         let action = matches!(name.as_str(), "action.yml" | "action.yaml");
         let is_workflow = set.any_of(&["yaml"])
-            && (is_in_folder(path, b".github/workflows/") || is_in_folder(path, b".github/actions/") || action);
+            && (is_in_folder(path, b".github/workflows/")
+                || is_in_folder(path, b".github/actions/")
+                || action);
         if is_workflow {
             return Self::named("github-workflow").map_or(set, |w| set.with(w));
         }
@@ -91,7 +101,9 @@ impl Languages {
                 return set.with(Self::of_names(names));
             }
             set = set.with(by_prefix(name).map_or(Self::NONE, Self::of_names));
-            let Some((stem, extension)) = name.rsplit_once('.') else { return set };
+            let Some((stem, extension)) = name.rsplit_once('.') else {
+                return set;
+            };
             set = set.with(by_extension(extension).map_or(Self::NONE, Self::of_names));
             if !is_wrapper(extension) {
                 return set;
@@ -102,7 +114,10 @@ impl Languages {
 
     /// Returns the set of these languages, without unknown names.
     pub(super) fn of_names(names: &[&str]) -> Self {
-        names.iter().filter_map(|n| Self::named(n)).fold(Self::NONE, Self::with)
+        names
+            .iter()
+            .filter_map(|n| Self::named(n))
+            .fold(Self::NONE, Self::with)
     }
 }
 
@@ -110,21 +125,25 @@ fn by_name(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "dockerfile" | "containerfile" => &["dockerfile"],
         "makefile" | "gnumakefile" | "kbuild" | "justfile" => &["make"],
-        "gemfile" | "rakefile" | "vagrantfile" | "podfile" | "fastfile" | "brewfile" | "guardfile" | "capfile" => {
-            &["ruby"]
-        }
+        "gemfile" | "rakefile" | "vagrantfile" | "podfile" | "fastfile" | "brewfile"
+        | "guardfile" | "capfile" => &["ruby"],
         "jenkinsfile" => &["groovy"],
         "pipfile" | "cargo.lock" | "poetry.lock" | "uv.lock" => &["toml"],
-        "sconstruct" | "sconscript" | "wscript" | "build" | "build.bazel" | "workspace" | "tiltfile" => &["python"],
-        "composer.lock" | "package-lock.json" | ".babelrc" | ".eslintrc" | ".prettierrc" => &["json"],
+        "sconstruct" | "sconscript" | "wscript" | "build" | "build.bazel" | "workspace"
+        | "tiltfile" => &["python"],
+        "composer.lock" | "package-lock.json" | ".babelrc" | ".eslintrc" | ".prettierrc" => {
+            &["json"]
+        }
         "nginx.conf" => &["nginx"],
         "cmakelists.txt" => &[],
-        ".bashrc" | ".bash_profile" | ".profile" | ".zshrc" | ".zprofile" | ".zshenv" | ".envrc" | "pkgbuild" => {
-            &["shell"]
-        }
+        ".bashrc" | ".bash_profile" | ".profile" | ".zshrc" | ".zprofile" | ".zshenv"
+        | ".envrc" | "pkgbuild" => &["shell"],
         ".env" => &["env"],
-        ".npmrc" | ".yarnrc" | ".pypirc" | ".netrc" | ".gitconfig" | ".editorconfig" | ".flaskenv" => &["ini"],
-        "description" | "readme" | "license" | "copying" | "notice" | "changelog" | "authors" => &["text"],
+        ".npmrc" | ".yarnrc" | ".pypirc" | ".netrc" | ".gitconfig" | ".editorconfig"
+        | ".flaskenv" => &["ini"],
+        "description" | "readme" | "license" | "copying" | "notice" | "changelog" | "authors" => {
+            &["text"]
+        }
         _ => return None,
     })
 }
@@ -210,11 +229,14 @@ fn by_extension(extension: &str) -> Option<&'static [&'static str]> {
         "kt" | "kts" => &["kotlin"],
         "rb" | "rake" | "gemspec" | "podspec" | "thor" | "jbuilder" | "ru" => &["ruby"],
         "erb" => &["ruby", "html"],
-        "php" | "phtml" | "php3" | "php4" | "php5" | "php7" | "php8" | "pht" | "phps" | "inc" => &["php"],
+        "php" | "phtml" | "php3" | "php4" | "php5" | "php7" | "php8" | "pht" | "phps" | "inc" => {
+            &["php"]
+        }
         "rs" => &["rust"],
         "c" => &["c"],
         "h" => &["c", "cpp"],
-        "cc" | "cpp" | "cxx" | "c++" | "hpp" | "hh" | "hxx" | "ipp" | "inl" | "cu" | "cuh" | "ino" => &["cpp"],
+        "cc" | "cpp" | "cxx" | "c++" | "hpp" | "hh" | "hxx" | "ipp" | "inl" | "cu" | "cuh"
+        | "ino" => &["cpp"],
         "m" | "mm" => &["objective-c"],
         "cs" | "csx" => &["csharp"],
         "cshtml" | "razor" => &["csharp", "html"],
@@ -224,15 +246,16 @@ fn by_extension(extension: &str) -> Option<&'static [&'static str]> {
         "json" | "jsonc" | "json5" | "webmanifest" | "har" => &["json"],
         "ipynb" => &["notebook", "json"],
         "toml" => &["toml"],
-        "html" | "htm" | "xhtml" | "ejs" | "hbs" | "handlebars" | "mustache" | "jinja" | "jinja2" | "j2" | "twig" => {
-            &["html"]
-        }
+        "html" | "htm" | "xhtml" | "ejs" | "hbs" | "handlebars" | "mustache" | "jinja"
+        | "jinja2" | "j2" | "twig" => &["html"],
         "sql" | "psql" | "pgsql" | "ddl" => &["sql"],
         "tf" | "tfvars" | "hcl" | "tofu" => &["terraform"],
-        "xml" | "xsd" | "xsl" | "xslt" | "plist" | "csproj" | "props" | "targets" | "config" | "pom" | "wsdl"
-        | "svg" => &["xml"],
+        "xml" | "xsd" | "xsl" | "xslt" | "plist" | "csproj" | "props" | "targets" | "config"
+        | "pom" | "wsdl" | "svg" => &["xml"],
         "properties" => &["properties"],
-        "ini" | "cfg" | "conf" | "cnf" | "npmrc" | "yarnrc" | "pypirc" | "netrc" | "gitconfig" => &["ini"],
+        "ini" | "cfg" | "conf" | "cnf" | "npmrc" | "yarnrc" | "pypirc" | "netrc" | "gitconfig" => {
+            &["ini"]
+        }
         "env" => &["env"],
         "mk" | "mak" => &["make"],
         "ps1" | "psm1" | "psd1" => &["powershell"],
@@ -257,18 +280,25 @@ fn by_extension(extension: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Returns true if a path is in a folder at the top of the repository or further down. `folder` ends with a slash.
+/// Returns true if a path is in a folder at the top of the repository or further down. `folder`
+/// ends with a slash.
 fn is_in_folder(path: &[u8], folder: &[u8]) -> bool {
     path.starts_with(folder) || memchr::memmem::find(path, &[b"/", folder].concat()).is_some()
 }
 
 /// Reads a `#!` line, with or without `env`.
 fn by_interpreter(start: &[u8]) -> Option<&'static [&'static str]> {
-    let line = start.strip_prefix(MARK).unwrap_or(start).strip_prefix(b"#!")?;
+    let line = start
+        .strip_prefix(MARK)
+        .unwrap_or(start)
+        .strip_prefix(b"#!")?;
     let line = String::from_utf8_lossy(&line[..line.len().min(200)]);
     let line = line.lines().next()?;
-    let mut words = line.split_whitespace().map(|w| w.rsplit('/').next().unwrap_or(w));
-    let program = words.find(|w| !matches!(*w, "env" | "sudo") && !w.starts_with('-') && !w.contains('='))?;
+    let mut words = line
+        .split_whitespace()
+        .map(|w| w.rsplit('/').next().unwrap_or(w));
+    let program =
+        words.find(|w| !matches!(*w, "env" | "sudo") && !w.starts_with('-') && !w.contains('='))?;
     let program = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     Some(match program {
         "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "busybox" | "bats" => &["shell"],
@@ -303,7 +333,11 @@ mod tests {
             ("x.h", "", "c cpp"),
             ("bin/tool", "#!/usr/bin/env python3\nimport os\n", "python"),
             ("bin/tool", "#!/bin/bash -e\n", "shell"),
-            ("bin/tool", "#!/usr/bin/env -S FOO=1 node --x\n", "javascript"),
+            (
+                "bin/tool",
+                "#!/usr/bin/env -S FOO=1 node --x\n",
+                "javascript",
+            ),
             ("bin/tool", "plain", ""),
             ("Dockerfile.py", "", "dockerfile python"),
             ("Makefile.js", "", "javascript make"),
@@ -331,11 +365,17 @@ mod tests {
             ("build", "#!/bin/sh\n", "python shell"),
             ("notes.txt", "#!/usr/bin/env python3\n", "python text"),
             ("a.py", "#!/bin/sh\n", "python shell"),
-            ("bin/tool", "\u{feff}#!/usr/bin/env -S uv run --script\n", "python"),
+            (
+                "bin/tool",
+                "\u{feff}#!/usr/bin/env -S uv run --script\n",
+                "python",
+            ),
             (".env.production", "", "env"),
             ("A.KT", "", "kotlin"),
         ] {
-            let mut names: Vec<_> = Languages::of(path.as_bytes(), start.as_bytes()).names().collect();
+            let mut names: Vec<_> = Languages::of(path.as_bytes(), start.as_bytes())
+                .names()
+                .collect();
             names.sort_unstable();
             assert_eq!(names.join(" "), expected, "{path}");
         }

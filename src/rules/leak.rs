@@ -77,24 +77,44 @@ struct SecretSpan<'r> {
 
 impl<'r> SecretSpan<'r> {
     fn new(span: Range<usize>, kind: &'r str, rank: u32) -> Self {
-        Self { span, kind, rank, kept: 0 }
+        Self {
+            span,
+            kind,
+            rank,
+            kept: 0,
+        }
     }
 
     /// Returns the match of a rule.
     fn of(rule: &'r Rule, span: Range<usize>, text: &[u8]) -> Self {
         let limited = !rule.paths.is_empty() || !rule.languages.is_empty();
-        let rank = 2 * secret::overlap::knowledge(&rule.id) + u32::from(rule.confidence as u8) * 100;
+        let rank =
+            2 * secret::overlap::knowledge(&rule.id) + u32::from(rule.confidence as u8) * 100;
         let kept = public_prefix(rule, &text[span.clone()]);
-        Self { span, kind: &rule.id, rank: if limited { 0 } else { rank }, kept }
+        Self {
+            span,
+            kind: &rule.id,
+            rank: if limited { 0 } else { rank },
+            kept,
+        }
     }
 }
 
 /// Returns the number of first bytes of a rule's secret that are public because its pattern
 /// requires them.
 pub(super) fn public_prefix(rule: &Rule, secret: &[u8]) -> usize {
-    let for_passwords = rule.checks.iter().any(|c| super::secret::is_for_passwords(c));
-    let start = secret.get(..PREFIX).and_then(|start| std::str::from_utf8(start).ok());
-    if !for_passwords && start.is_some_and(|start| rule.pattern.contains(start)) { PREFIX } else { 0 }
+    let for_passwords = rule
+        .checks
+        .iter()
+        .any(|c| super::secret::is_for_passwords(c));
+    let start = secret
+        .get(..PREFIX)
+        .and_then(|start| std::str::from_utf8(start).ok());
+    if !for_passwords && start.is_some_and(|start| rule.pattern.contains(start)) {
+        PREFIX
+    } else {
+        0
+    }
 }
 
 /// Returns the secrets of a text, in order and without overlaps, each within one line. Linear in
@@ -107,7 +127,11 @@ pub(super) fn secrets<'r>(rules: &'r RuleSet, text: &[u8]) -> Vec<Secret<'r>> {
             let mut inner = Vec::new();
             in_lines(rules, &plain.text, &mut inner);
             as_joined(rules, &plain.text, &mut inner);
-            found.extend(inner.into_iter().map(|f| SecretSpan { span: covering(&plain.back(&f.span)), kept: 0, ..f }));
+            found.extend(inner.into_iter().map(|f| SecretSpan {
+                span: covering(&plain.back(&f.span)),
+                kept: 0,
+                ..f
+            }));
         }
         None => as_joined(rules, text, &mut found),
     }
@@ -121,8 +145,8 @@ fn covering(parts: &[Range<usize>]) -> Range<usize> {
     start..parts.last().map_or(start, |p| p.end)
 }
 
-/// Searches a text, and again with line feeds for the carriage returns that end its lines: it would otherwise be one long
-/// line, of which only parts are searched.
+/// Searches a text, and again with line feeds for the carriage returns that end its lines: it would
+/// otherwise be one long line, of which only parts are searched.
 fn in_lines<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<SecretSpan<'r>>) {
     as_it_stands(rules, text, out);
     if let Cow::Owned(lines) = with_line_feeds(text) {
@@ -155,12 +179,21 @@ fn plainly<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<SecretSpan<'r>>) {
         ("password-in-url", collected(text, address::find)),
     ];
     for (kind, ranges) in known {
-        out.extend(ranges.into_iter().map(|r| SecretSpan::new(r, kind, rank::KNOWN)));
+        out.extend(
+            ranges
+                .into_iter()
+                .map(|r| SecretSpan::new(r, kind, rank::KNOWN)),
+        );
     }
+    out.extend(ids.into_iter().map(|id| SecretSpan {
+        kept: PREFIX,
+        ..SecretSpan::new(id, "aws-access-key-id", rank::KNOWN)
+    }));
     out.extend(
-        ids.into_iter().map(|id| SecretSpan { kept: PREFIX, ..SecretSpan::new(id, "aws-access-key-id", rank::KNOWN) }),
+        bodies(text)
+            .into_iter()
+            .map(|body| SecretSpan::new(body, KEY, u32::MAX)),
     );
-    out.extend(bodies(text).into_iter().map(|body| SecretSpan::new(body, KEY, u32::MAX)));
 }
 
 fn collected(text: &[u8], find: fn(&[u8], &mut Vec<Range<usize>>)) -> Vec<Range<usize>> {
@@ -173,12 +206,18 @@ fn collected(text: &[u8], find: fn(&[u8], &mut Vec<Range<usize>>)) -> Vec<Range<
 /// only secrets have counts: `["token", "Xk…"]` does not assign a name to a value.
 fn as_joined<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<SecretSpan<'r>>) {
     for lists in [false, true] {
-        let Some(view) = view::joined(text, lists) else { continue };
+        let Some(view) = view::joined(text, lists) else {
+            continue;
+        };
         let mut inner = Vec::new();
         as_it_stands(rules, &view.text, &mut inner);
         for found in inner.into_iter().filter(|f| !lists || f.rank > 200) {
             let parts = view.back(&found.span).into_iter();
-            out.extend(parts.map(|span| SecretSpan { span, kept: 0, ..found.clone() }));
+            out.extend(parts.map(|span| SecretSpan {
+                span,
+                kept: 0,
+                ..found.clone()
+            }));
         }
     }
 }
@@ -207,14 +246,21 @@ fn joined(mut found: Vec<SecretSpan<'_>>) -> Vec<SecretSpan<'_>> {
 /// Splits matches at line ends, and trims white space there.
 fn by_line<'r>(text: &[u8], found: Vec<SecretSpan<'r>>) -> Vec<Secret<'r>> {
     let mut out = Vec::with_capacity(found.len());
-    for SecretSpan { span, kind, kept, .. } in found {
+    for SecretSpan {
+        span, kind, kept, ..
+    } in found
+    {
         let mut at = span.start;
         for line in text[span].split_inclusive(|b| *b == b'\n') {
             let start = at + line.len() - line.trim_ascii_start().len();
             let end = at + line.trim_ascii_end().len();
             at += line.len();
             if start < end {
-                out.push(Secret { span: start..end, kind, kept });
+                out.push(Secret {
+                    span: start..end,
+                    kind,
+                    kept,
+                });
             }
         }
     }
@@ -237,7 +283,8 @@ fn bodies(text: &[u8]) -> Vec<Range<usize>> {
                 at += line.len();
                 continue;
             }
-            let mut signs = (0..line.len()).filter(|i| is_base64(&line[*i]) && !joins_strings(line, *i));
+            let mut signs =
+                (0..line.len()).filter(|i| is_base64(&line[*i]) && !joins_strings(line, *i));
             if let Some(first) = signs.next() {
                 out.push(at + first..at + signs.next_back().unwrap_or(first) + 1);
             }
@@ -253,12 +300,18 @@ fn is_base64(b: &u8) -> bool {
 
 /// Returns true if a line has no run of Base64 that is long enough for a body beside a header.
 fn is_code(line: &[u8]) -> bool {
-    !line.split(|b| !is_base64(b)).any(|run| run.len() >= BESIDE_HEADER)
+    !line
+        .split(|b| !is_base64(b))
+        .any(|run| run.len() >= BESIDE_HEADER)
 }
 
 /// Returns true for a single `+`, which joins two strings.
 fn joins_strings(line: &[u8], at: usize) -> bool {
-    line[at] == b'+' && ![at.checked_sub(1), Some(at + 1)].iter().flatten().any(|n| line.get(*n).is_some_and(is_base64))
+    line[at] == b'+'
+        && ![at.checked_sub(1), Some(at + 1)]
+            .iter()
+            .flatten()
+            .any(|n| line.get(*n).is_some_and(is_base64))
 }
 
 /// Returns bodies whose header is not in the text: the lines above a footer.
@@ -279,7 +332,9 @@ fn above_footers(text: &[u8], known: &[Range<usize>]) -> Vec<Range<usize>> {
         }
         let mut start = line;
         for _ in 0..KEY_LINES {
-            let Some(end) = start.checked_sub(1) else { break };
+            let Some(end) = start.checked_sub(1) else {
+                break;
+            };
             let above = memchr::memrchr(b'\n', &text[..end]).map_or(0, |i| i + 1);
             if !is_body(&text[above..end]) {
                 break;
@@ -306,11 +361,19 @@ fn putty(text: &[u8]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for at in memchr::memmem::find_iter(text, HEAD) {
         let number = &text[at + HEAD.len()..text.len().min(at + HEAD.len() + 16)];
-        let Some(end) = memchr::memchr(b'\n', number) else { continue };
-        let count = std::str::from_utf8(number[..end].trim_ascii()).ok().and_then(|n| n.parse::<usize>().ok());
-        let Some(count) = count.filter(|_| out.last().is_none_or(|last| last.end <= at)) else { continue };
+        let Some(end) = memchr::memchr(b'\n', number) else {
+            continue;
+        };
+        let count = std::str::from_utf8(number[..end].trim_ascii())
+            .ok()
+            .and_then(|n| n.parse::<usize>().ok());
+        let Some(count) = count.filter(|_| out.last().is_none_or(|last| last.end <= at)) else {
+            continue;
+        };
         let start = at + HEAD.len() + end + 1;
-        let lines = text[start..].split_inclusive(|b| *b == b'\n').take(count.min(KEY_LINES));
+        let lines = text[start..]
+            .split_inclusive(|b| *b == b'\n')
+            .take(count.min(KEY_LINES));
         out.push(start..start + lines.map(<[u8]>::len).sum::<usize>());
     }
     out

@@ -81,7 +81,12 @@ struct Syntax {
 }
 
 const fn quote(open: &'static str, escape: Escape, lines: bool) -> Quote {
-    Quote { open, close: open, escape, lines }
+    Quote {
+        open,
+        close: open,
+        escape,
+        lines,
+    }
 }
 
 const DOUBLE: Quote = quote("\"", Escape::Backslash, false);
@@ -111,7 +116,11 @@ const BASE: Syntax = Syntax {
 
 /// In the order of priority for the languages of a file.
 static SYNTAXES: &[Syntax] = &[
-    Syntax { languages: &["notebook"], within: &["json"], ..BASE },
+    Syntax {
+        languages: &["notebook"],
+        within: &["json"],
+        ..BASE
+    },
     Syntax {
         languages: &["vue"],
         within: &["javascript", "typescript", "html"],
@@ -138,8 +147,20 @@ static SYNTAXES: &[Syntax] = &[
         separators: true,
         ..BASE
     },
-    Syntax { languages: &["go"], line: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE, TICKS], ..BASE },
-    Syntax { languages: &["java"], line: SLASHES, block: STARS, quotes: &[TRIPLE, DOUBLE, SINGLE], ..BASE },
+    Syntax {
+        languages: &["go"],
+        line: SLASHES,
+        block: STARS,
+        quotes: &[DOUBLE, SINGLE, TICKS],
+        ..BASE
+    },
+    Syntax {
+        languages: &["java"],
+        line: SLASHES,
+        block: STARS,
+        quotes: &[TRIPLE, DOUBLE, SINGLE],
+        ..BASE
+    },
     Syntax {
         languages: &["kotlin", "scala"],
         line: SLASHES,
@@ -196,7 +217,11 @@ static SYNTAXES: &[Syntax] = &[
     Syntax {
         languages: &["ruby"],
         line: HASH,
-        quotes: &[DOUBLE_LINES, SINGLE_LINES, quote("`", Escape::Backslash, true)],
+        quotes: &[
+            DOUBLE_LINES,
+            SINGLE_LINES,
+            quote("`", Escape::Backslash, true),
+        ],
         habit: Habit::Ruby,
         inner: Inner::Ruby,
         ..BASE
@@ -218,7 +243,11 @@ static SYNTAXES: &[Syntax] = &[
         inner: Inner::Shell,
         ..BASE
     },
-    Syntax { languages: &["dockerfile"], line_start: HASH, ..BASE },
+    Syntax {
+        languages: &["dockerfile"],
+        line_start: HASH,
+        ..BASE
+    },
     Syntax {
         languages: &["yaml"],
         within: &["github-workflow"],
@@ -230,16 +259,34 @@ static SYNTAXES: &[Syntax] = &[
     Syntax {
         languages: &["toml"],
         line: HASH,
-        quotes: &[TRIPLE, quote("'''", Escape::None, true), DOUBLE, quote("'", Escape::None, false)],
+        quotes: &[
+            TRIPLE,
+            quote("'''", Escape::None, true),
+            DOUBLE,
+            quote("'", Escape::None, false),
+        ],
         ..BASE
     },
-    Syntax { languages: &["json"], line: SLASHES, block: STARS, quotes: &[DOUBLE], ..BASE },
-    Syntax { languages: &["html", "xml", "markdown"], block: &[("<!--", "-->")], ..BASE },
+    Syntax {
+        languages: &["json"],
+        line: SLASHES,
+        block: STARS,
+        quotes: &[DOUBLE],
+        ..BASE
+    },
+    Syntax {
+        languages: &["html", "xml", "markdown"],
+        block: &[("<!--", "-->")],
+        ..BASE
+    },
     Syntax {
         languages: &["sql"],
         line: &["--"],
         block: STARS,
-        quotes: &[quote("'", Escape::Doubled, true), quote("\"", Escape::Doubled, false)],
+        quotes: &[
+            quote("'", Escape::Doubled, true),
+            quote("\"", Escape::Doubled, false),
+        ],
         ..BASE
     },
     Syntax {
@@ -250,16 +297,39 @@ static SYNTAXES: &[Syntax] = &[
         habit: Habit::Shell,
         ..BASE
     },
-    Syntax { languages: &["properties"], line_start: &["#", "!"], ..BASE },
-    Syntax { languages: &["ini", "env"], line_start: &["#", ";"], ..BASE },
-    Syntax { languages: &["make", "nginx"], line: HASH, habit: Habit::Shell, ..BASE },
+    Syntax {
+        languages: &["properties"],
+        line_start: &["#", "!"],
+        ..BASE
+    },
+    Syntax {
+        languages: &["ini", "env"],
+        line_start: &["#", ";"],
+        ..BASE
+    },
+    Syntax {
+        languages: &["make", "nginx"],
+        line: HASH,
+        habit: Habit::Shell,
+        ..BASE
+    },
     Syntax {
         languages: &["powershell"],
         line: HASH,
         block: &[("<#", "#>")],
         quotes: &[
-            Quote { open: "@\"", close: "\"@", escape: Escape::None, lines: true },
-            Quote { open: "@'", close: "'@", escape: Escape::None, lines: true },
+            Quote {
+                open: "@\"",
+                close: "\"@",
+                escape: Escape::None,
+                lines: true,
+            },
+            Quote {
+                open: "@'",
+                close: "'@",
+                escape: Escape::None,
+                lines: true,
+            },
             quote("\"", Escape::Backtick, true),
             quote("'", Escape::Doubled, true),
         ],
@@ -278,17 +348,69 @@ static SYNTAXES: &[Syntax] = &[
         languages: &["lua"],
         line: &["--"],
         block: &[("--[[", "]]")],
-        quotes: &[Quote { open: "[[", close: "]]", escape: Escape::None, lines: true }, DOUBLE, SINGLE],
+        quotes: &[
+            Quote {
+                open: "[[",
+                close: "]]",
+                escape: Escape::None,
+                lines: true,
+            },
+            DOUBLE,
+            SINGLE,
+        ],
         ..BASE
     },
-    Syntax { languages: &["elixir"], line: HASH, quotes: &[TRIPLE, DOUBLE_LINES, SINGLE], inner: Inner::Ruby, ..BASE },
-    Syntax { languages: &["r"], line: HASH, quotes: &[DOUBLE_LINES, SINGLE_LINES], ..BASE },
-    Syntax { languages: &["haskell"], line: &["--"], block: &[("{-", "-}")], nested: true, quotes: &[DOUBLE], ..BASE },
-    Syntax { languages: &["clojure"], line: &[";"], quotes: &[DOUBLE_LINES], ..BASE },
-    Syntax { languages: &["css"], block: STARS, quotes: &[DOUBLE, SINGLE], ..BASE },
-    Syntax { languages: &["batch"], line_start: &["rem ", "REM ", "::"], ..BASE },
-    Syntax { languages: &["graphql"], line: HASH, quotes: &[TRIPLE, DOUBLE], ..BASE },
-    Syntax { languages: &["protobuf"], line: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE], ..BASE },
+    Syntax {
+        languages: &["elixir"],
+        line: HASH,
+        quotes: &[TRIPLE, DOUBLE_LINES, SINGLE],
+        inner: Inner::Ruby,
+        ..BASE
+    },
+    Syntax {
+        languages: &["r"],
+        line: HASH,
+        quotes: &[DOUBLE_LINES, SINGLE_LINES],
+        ..BASE
+    },
+    Syntax {
+        languages: &["haskell"],
+        line: &["--"],
+        block: &[("{-", "-}")],
+        nested: true,
+        quotes: &[DOUBLE],
+        ..BASE
+    },
+    Syntax {
+        languages: &["clojure"],
+        line: &[";"],
+        quotes: &[DOUBLE_LINES],
+        ..BASE
+    },
+    Syntax {
+        languages: &["css"],
+        block: STARS,
+        quotes: &[DOUBLE, SINGLE],
+        ..BASE
+    },
+    Syntax {
+        languages: &["batch"],
+        line_start: &["rem ", "REM ", "::"],
+        ..BASE
+    },
+    Syntax {
+        languages: &["graphql"],
+        line: HASH,
+        quotes: &[TRIPLE, DOUBLE],
+        ..BASE
+    },
+    Syntax {
+        languages: &["protobuf"],
+        line: SLASHES,
+        block: STARS,
+        quotes: &[DOUBLE, SINGLE],
+        ..BASE
+    },
 ];
 
 /// A range of text with one lexical position.
@@ -345,7 +467,11 @@ impl<'t> Lexer<'t> {
     fn new(text: &'t [u8], syntax: Option<&'static Syntax>, outside: bool) -> Self {
         let mut special = [false; 256];
         if let Some(s) = syntax {
-            let openers = s.line.iter().chain(s.line_start).chain(s.block.iter().map(|(open, _)| open));
+            let openers = s
+                .line
+                .iter()
+                .chain(s.line_start)
+                .chain(s.block.iter().map(|(open, _)| open));
             for o in openers.copied().chain(s.quotes.iter().map(|q| q.open)) {
                 special[usize::from(o.as_bytes()[0])] = true;
             }
@@ -359,8 +485,15 @@ impl<'t> Lexer<'t> {
             };
             habits.iter().for_each(|b| special[usize::from(*b)] = true);
         }
-        let token = PlacedRange { start: 0, end: 0, place: Place::Code };
-        let state = LexerState { outside, ..LexerState::default() };
+        let token = PlacedRange {
+            start: 0,
+            end: 0,
+            place: Place::Code,
+        };
+        let state = LexerState {
+            outside,
+            ..LexerState::default()
+        };
         Self {
             text,
             syntax,
@@ -376,19 +509,26 @@ impl<'t> Lexer<'t> {
 
     /// Returns true if the language's comments are known.
     fn knows_comments(&self) -> bool {
-        self.syntax.is_some_and(|s| !(s.line.is_empty() && s.line_start.is_empty() && s.block.is_empty()))
+        self.syntax
+            .is_some_and(|s| !(s.line.is_empty() && s.line_start.is_empty() && s.block.is_empty()))
     }
 
     /// Returns the lexical position of a byte: code, string or comment.
     fn place_at(&mut self, at: usize) -> Place {
-        let Some(syntax) = self.syntax else { return Place::Code };
+        let Some(syntax) = self.syntax else {
+            return Place::Code;
+        };
         if at < self.token.start {
             if let Some(token) = self.kept(at) {
                 return token.place;
             }
             let back = self.checkpoints.partition_point(|c| c.at <= at);
             self.state = self.checkpoints[back.saturating_sub(1)].clone();
-            self.token = PlacedRange { start: self.state.at, end: self.state.at, place: Place::Code };
+            self.token = PlacedRange {
+                start: self.state.at,
+                end: self.state.at,
+                place: Place::Code,
+            };
             self.is_split = false;
             self.recent.clear();
         }
@@ -396,12 +536,20 @@ impl<'t> Lexer<'t> {
             // A deep state is stored less often, so that all states take no more memory than the
             // text.
             let distance = STRIDE + 4 * self.state.templates.len() + 24 * self.state.here.len();
-            if self.checkpoints.last().is_none_or(|c| c.at + distance <= self.state.at) {
+            if self
+                .checkpoints
+                .last()
+                .is_none_or(|c| c.at + distance <= self.state.at)
+            {
                 self.checkpoints.push(self.state.clone());
             }
             self.token = self.next(syntax);
             self.keep(syntax.inner);
-            while self.recent.front().is_some_and(|t| t.end + RECENT < self.token.start) {
+            while self
+                .recent
+                .front()
+                .is_some_and(|t| t.end + RECENT < self.token.start)
+            {
                 self.recent.pop_front();
             }
         }
@@ -412,7 +560,11 @@ impl<'t> Lexer<'t> {
     /// Adds the token to the recent ones. A string with code in it is added in parts.
     fn keep(&mut self, inner: Inner) {
         let is_string = self.token.place == Place::String;
-        let parts = if is_string { within::parts(self.text, self.token, inner) } else { None };
+        let parts = if is_string {
+            within::parts(self.text, self.token, inner)
+        } else {
+            None
+        };
         self.is_split = parts.is_some();
         match parts {
             Some(parts) => self.recent.extend(parts),
@@ -431,8 +583,15 @@ impl<'t> Lexer<'t> {
         let start = self.state.at;
         if self.state.outside {
             let end = php_opener(&self.text[start..]).map_or(self.text.len(), |i| start + i + 2);
-            self.state = LexerState { at: end, ..LexerState::default() };
-            return PlacedRange { start, end, place: Place::Code };
+            self.state = LexerState {
+                at: end,
+                ..LexerState::default()
+            };
+            return PlacedRange {
+                start,
+                end,
+                place: Place::Code,
+            };
         }
         let mut at = start;
         loop {
@@ -441,13 +600,21 @@ impl<'t> Lexer<'t> {
                 Some(i) => at += i,
                 None => {
                     self.state.at = self.text.len();
-                    return PlacedRange { start, end: self.text.len(), place: Place::Code };
+                    return PlacedRange {
+                        start,
+                        end: self.text.len(),
+                        place: Place::Code,
+                    };
                 }
             }
             // Checkpoints require tokens of bounded size.
             if at > start && at - start >= STRIDE {
                 self.state.at = at;
-                return PlacedRange { start, end: at, place: Place::Code };
+                return PlacedRange {
+                    start,
+                    end: at,
+                    place: Place::Code,
+                };
             }
             // The opening of a string or comment ends the code before it, and is then read as a
             // separate token.
@@ -458,7 +625,11 @@ impl<'t> Lexer<'t> {
                 }
                 Some(_) => {
                     self.state.at = at;
-                    return PlacedRange { start, end: at, place: Place::Code };
+                    return PlacedRange {
+                        start,
+                        end: at,
+                        place: Place::Code,
+                    };
                 }
                 None => {
                     self.notice(syntax, at);
@@ -476,21 +647,34 @@ impl<'t> Lexer<'t> {
         let before = (at > start_of(text)).then(|| text[at - 1]);
         for (open, close) in syntax.block {
             if rest.starts_with(open.as_bytes()) {
-                return Some((block_end(text, at + open.len(), open, close, syntax.nested), Place::Comment));
+                return Some((
+                    block_end(text, at + open.len(), open, close, syntax.nested),
+                    Place::Comment,
+                ));
             }
         }
         if syntax.habit == Habit::Php && rest.starts_with(b"?>") {
             if self.state.at == at {
-                self.state = LexerState { at, outside: true, ..LexerState::default() };
+                self.state = LexerState {
+                    at,
+                    outside: true,
+                    ..LexerState::default()
+                };
             }
             return Some((at + 2, Place::Code));
         }
-        if syntax.line_start.iter().any(|o| rest.starts_with(o.as_bytes())) && blank_before(text, at) {
+        if syntax
+            .line_start
+            .iter()
+            .any(|o| rest.starts_with(o.as_bytes()))
+            && blank_before(text, at)
+        {
             return Some((at + comment_length(rest, syntax), Place::Comment));
         }
         if let Some(open) = syntax.line.iter().find(|o| rest.starts_with(o.as_bytes())) {
-            let word_start =
-                before.is_none_or(|b| b.is_ascii_whitespace() || matches!(b, b';' | b'(' | b'|' | b'&' | b')'));
+            let word_start = before.is_none_or(|b| {
+                b.is_ascii_whitespace() || matches!(b, b';' | b'(' | b'|' | b'&' | b')')
+            });
             let counts = match (syntax.habit, *open) {
                 (Habit::Shell | Habit::Yaml, "#") => word_start,
                 // `$#array`, `s#a#b#`, `qw#…#`.
@@ -507,16 +691,25 @@ impl<'t> Lexer<'t> {
         if let Some(found) = self.habit(syntax.habit, at, before) {
             return found;
         }
-        let quote = syntax.quotes.iter().find(|q| rest.starts_with(q.open.as_bytes()))?;
+        let quote = syntax
+            .quotes
+            .iter()
+            .find(|q| rest.starts_with(q.open.as_bytes()))?;
         let end = string_end(text, at + quote.open.len(), quote);
         // A quote without a closing quote on its line is not a string, but an apostrophe in the
         // text of a page or of a comment.
-        let is_closed = quote.lines || text[at + quote.open.len()..end].ends_with(quote.close.as_bytes());
+        let is_closed =
+            quote.lines || text[at + quote.open.len()..end].ends_with(quote.close.as_bytes());
         is_closed.then_some((end, Place::String))
     }
 
     /// Handles the habits. `None`: no habit applies. `Some(None)`: the byte is certainly code.
-    fn habit(&mut self, habit: Habit, at: usize, before: Option<u8>) -> Option<Option<(usize, Place)>> {
+    fn habit(
+        &mut self,
+        habit: Habit,
+        at: usize,
+        before: Option<u8>,
+    ) -> Option<Option<(usize, Place)>> {
         let text = self.text;
         let rest = &text[at..];
         let word_before = before.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -527,9 +720,13 @@ impl<'t> Lexer<'t> {
             (Habit::JavaScript, b'}') if self.state.templates.last() == Some(&1) => {
                 return Some(Some((self.template_end(at + 1, at), Place::String)));
             }
-            (Habit::JavaScript, b'/') => return Some(javascript::regex_end(text, at).map(|end| (end, Place::String))),
+            (Habit::JavaScript, b'/') => {
+                return Some(javascript::regex_end(text, at).map(|end| (end, Place::String)));
+            }
             // `don't` in JSX. A string cannot follow a name unless the name is a keyword.
-            (Habit::JavaScript, b'\'' | b'"') if word_before && !javascript::follows_keyword(&text[..at]) => {
+            (Habit::JavaScript, b'\'' | b'"')
+                if word_before && !javascript::follows_keyword(&text[..at]) =>
+            {
                 return Some(None);
             }
             (Habit::Rust, b'\'') => return Some(char_end(rest).map(|n| (at + n, Place::String))),
@@ -537,14 +734,16 @@ impl<'t> Lexer<'t> {
                 let hashes = text[..at].iter().rev().take_while(|b| **b == b'#').count();
                 if at > hashes && text[at - hashes - 1] == b'r' {
                     let close = [&b"\""[..], &b"#".repeat(hashes)].concat();
-                    let end = memchr::memmem::find(&rest[1..], &close).map_or(text.len(), |i| at + 1 + i + close.len());
+                    let end = memchr::memmem::find(&rest[1..], &close)
+                        .map_or(text.len(), |i| at + 1 + i + close.len());
                     return Some(Some((end, Place::String)));
                 }
             }
             (Habit::Cpp, b'"') if before == Some(b'R') => {
                 let open = memchr::memchr(b'(', &rest[..rest.len().min(18)])?;
                 let close = [&b")"[..], &rest[1..open], b"\""].concat();
-                let end = memchr::memmem::find(rest, &close).map_or(text.len(), |i| at + i + close.len());
+                let end =
+                    memchr::memmem::find(rest, &close).map_or(text.len(), |i| at + i + close.len());
                 return Some(Some((end, Place::String)));
             }
             // `1'000'000`.
@@ -554,8 +753,9 @@ impl<'t> Lexer<'t> {
                 return Some(Some((string_end(text, at + 1, &verbatim), Place::String)));
             }
             (Habit::Yaml, b'"' | b'\'') => {
-                let value =
-                    before.is_none_or(|b| b.is_ascii_whitespace() || matches!(b, b'[' | b'{' | b',' | b'(' | b'='));
+                let value = before.is_none_or(|b| {
+                    b.is_ascii_whitespace() || matches!(b, b'[' | b'{' | b',' | b'(' | b'=')
+                });
                 if !value {
                     return Some(None);
                 }
@@ -563,19 +763,26 @@ impl<'t> Lexer<'t> {
             // `\"` and `\'` outside strings.
             (Habit::Shell, b'"' | b'\'') if before == Some(b'\\') => return Some(None),
             // `don't` near a here document, `$'`, `s/'//`.
-            (Habit::Perl | Habit::Ruby, b'\'' | b'"' | b'`') if matches!(before, Some(b'$' | b'?' | b'\\')) => {
+            (Habit::Perl | Habit::Ruby, b'\'' | b'"' | b'`')
+                if matches!(before, Some(b'$' | b'?' | b'\\')) =>
+            {
                 return Some(None);
             }
             (Habit::Perl, b'\'') if word_before => return Some(None),
             (Habit::Ruby | Habit::Perl, b'=') if before.is_none_or(|b| b == b'\n') => {
-                let close: &[u8] = if habit == Habit::Ruby { b"\n=end" } else { b"\n=cut" };
+                let close: &[u8] = if habit == Habit::Ruby {
+                    b"\n=end"
+                } else {
+                    b"\n=cut"
+                };
                 let opens = if habit == Habit::Ruby {
                     rest.starts_with(b"=begin")
                 } else {
                     rest[1..].first().is_some_and(u8::is_ascii_lowercase)
                 };
                 if opens {
-                    let end = memchr::memmem::find(rest, close).map_or(text.len(), |i| at + i + close.len());
+                    let end = memchr::memmem::find(rest, close)
+                        .map_or(text.len(), |i| at + i + close.len());
                     return Some(Some((end, Place::Comment)));
                 }
                 return Some(None);
@@ -674,12 +881,17 @@ impl<'t> Lexer<'t> {
 /// code, which hides nothing.
 fn line_length(text: &[u8], syntax: &Syntax) -> usize {
     let end = memchr::memchr2(b'\n', b'\r', text).unwrap_or(text.len());
-    if syntax.separators { separator(&text[..end]).unwrap_or(end) } else { end }
+    if syntax.separators {
+        separator(&text[..end]).unwrap_or(end)
+    } else {
+        end
+    }
 }
 
 /// Returns the offset of the first U+2028 or U+2029, which end a line in JavaScript and C#.
 fn separator(line: &[u8]) -> Option<usize> {
-    memchr::memmem::find_iter(line, b"\xe2\x80").find(|at| matches!(line.get(at + 2), Some(0xa8 | 0xa9)))
+    memchr::memmem::find_iter(line, b"\xe2\x80")
+        .find(|at| matches!(line.get(at + 2), Some(0xa8 | 0xa9)))
 }
 
 /// Returns the offset at which PHP starts: `<?php`, `<?=`, or `<?` and white space. `<?xml` is
@@ -695,19 +907,30 @@ fn php_opener(text: &[u8]) -> Option<usize> {
 
 /// Returns true if only blanks precede `at` on its line.
 fn blank_before(text: &[u8], at: usize) -> bool {
-    let blanks = text[..at].iter().rev().take(256).take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let blanks = text[..at]
+        .iter()
+        .rev()
+        .take(256)
+        .take_while(|b| matches!(b, b' ' | b'\t'))
+        .count();
     at - blanks <= start_of(text) || matches!(text[at - blanks - 1], b'\n' | b'\r')
 }
 
 /// Returns the start of the first line.
 fn start_of(text: &[u8]) -> usize {
-    if text.starts_with(MARK) { MARK.len() } else { 0 }
+    if text.starts_with(MARK) {
+        MARK.len()
+    } else {
+        0
+    }
 }
 
 /// Returns the length of a line comment. The end of PHP also ends it.
 fn comment_length(rest: &[u8], syntax: &Syntax) -> usize {
     let line = &rest[..line_length(rest, syntax)];
-    let close = (syntax.habit == Habit::Php).then(|| memchr::memmem::find(line, b"?>")).flatten();
+    let close = (syntax.habit == Habit::Php)
+        .then(|| memchr::memmem::find(line, b"?>"))
+        .flatten();
     close.unwrap_or(line.len())
 }
 
@@ -738,9 +961,16 @@ fn block_end(text: &[u8], from: usize, open: &str, close: &str, nested: bool) ->
 fn string_end(text: &[u8], from: usize, q: &Quote) -> usize {
     let (close, mut at) = (q.close.as_bytes(), from);
     while at < text.len() {
-        let Some(i) =
-            memchr::memchr3(close[0], b'\n', if q.escape == Escape::Backtick { b'`' } else { b'\\' }, &text[at..])
-        else {
+        let Some(i) = memchr::memchr3(
+            close[0],
+            b'\n',
+            if q.escape == Escape::Backtick {
+                b'`'
+            } else {
+                b'\\'
+            },
+            &text[at..],
+        ) else {
             break;
         };
         at += i;

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 /// Replaces carriage returns without a line feed by line feeds, byte for byte. Interpreters end
 /// lines at them, and grammars do not.
 pub(super) fn with_line_feeds(text: &[u8]) -> Cow<'_, [u8]> {
-    let alone: Vec<usize> = memchr::memchr_iter(b'\r', text).filter(|at| text.get(at + 1) != Some(&b'\n')).collect();
+    let alone: Vec<usize> = memchr::memchr_iter(b'\r', text)
+        .filter(|at| text.get(at + 1) != Some(&b'\n'))
+        .collect();
     if alone.is_empty() {
         return Cow::Borrowed(text);
     }

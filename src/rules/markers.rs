@@ -37,10 +37,12 @@ pub(super) fn sets(text: &[u8], is_prose: bool) -> Vec<Range<usize>> {
 fn listing(line: &[u8], open: Option<&'static [u8]>) -> Option<&'static [u8]> {
     const FENCES: [&[u8]; 5] = [b"```", b"~~~", b"----", b"....", b"<pre"];
     match open {
-        None => {
-            FENCES.into_iter().find(|f| line.starts_with(f) && (!matches!(f[0], b'-' | b'.') || is_run_of(line, f[0])))
-        }
-        Some(b"<pre") => memchr::memmem::find(line, b"</pre").is_none().then_some(b"<pre"),
+        None => FENCES.into_iter().find(|f| {
+            line.starts_with(f) && (!matches!(f[0], b'-' | b'.') || is_run_of(line, f[0]))
+        }),
+        Some(b"<pre") => memchr::memmem::find(line, b"</pre")
+            .is_none()
+            .then_some(b"<pre"),
         Some(f) => (!(line.starts_with(f) && is_run_of(line, f[0]))).then_some(f),
     }
 }
@@ -75,7 +77,10 @@ mod tests {
     fn dif_14_only_whole_sets_are_conflicts() {
         let conflict = "a\n<<<<<<< HEAD\nx\n||||||| base\nz\n=======\ny\n>>>>>>> topic\nb\n";
         assert_eq!(sets(conflict.as_bytes(), false), [2..conflict.len() - 3]);
-        assert_eq!(sets(conflict.replace('\n', "\r\n").as_bytes(), false).len(), 1);
+        assert_eq!(
+            sets(conflict.replace('\n', "\r\n").as_bytes(), false).len(),
+            1
+        );
         for text in [
             "Title\n=======\n\nText\n",
             "=======\n>>>>>>> x\n",

@@ -25,7 +25,10 @@ pub(super) fn mask<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
 
 /// Returns the bytes of a text that are overwritten: its secrets without their public prefixes.
 pub(super) fn hidden(rules: &RuleSet, text: &[u8]) -> Vec<Range<usize>> {
-    leak::secrets(rules, text).into_iter().map(|secret| without_prefix(secret.span, secret.kept)).collect()
+    leak::secrets(rules, text)
+        .into_iter()
+        .map(|secret| without_prefix(secret.span, secret.kept))
+        .collect()
 }
 
 /// Returns a secret without its first `kept` bytes. A short secret is hidden completely.
@@ -40,11 +43,20 @@ pub(super) fn without_prefix(span: Range<usize>, kept: usize) -> Range<usize> {
 pub(super) fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for at in memchr::memmem::find_iter(text, b"PRIVATE KEY") {
-        let Some(dashes) = text[at..].iter().take(24).position(|b| *b == b'-').map(|i| at + i) else { continue };
+        let Some(dashes) = text[at..]
+            .iter()
+            .take(24)
+            .position(|b| *b == b'-')
+            .map(|i| at + i)
+        else {
+            continue;
+        };
         let near = &text[at.saturating_sub(40)..at];
         let head = memchr::memrchr(b'\n', near).map_or(near, |i| &near[i + 1..]);
         // RFC 4716 writes four dashes and a space.
-        let begins = [&b"-----BEGIN"[..], b"---- BEGIN"].iter().any(|b| memchr::memmem::find(head, b).is_some());
+        let begins = [&b"-----BEGIN"[..], b"---- BEGIN"]
+            .iter()
+            .any(|b| memchr::memmem::find(head, b).is_some());
         if !begins || out.last().is_some_and(|last| last.end > at) {
             continue;
         }
@@ -52,8 +64,10 @@ pub(super) fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
         let mut end = start;
         let limit = text.len().min(start + KEY_BYTES);
         for i in 0..KEY_LINES {
-            let line = memchr::memchr(b'\n', &text[end..limit]).map_or(&text[end..limit], |n| &text[end..=end + n]);
-            let footer = memchr::memmem::find(line, b"-----END").or_else(|| memchr::memmem::find(line, b"---- END"));
+            let line = memchr::memchr(b'\n', &text[end..limit])
+                .map_or(&text[end..limit], |n| &text[end..=end + n]);
+            let footer = memchr::memmem::find(line, b"-----END")
+                .or_else(|| memchr::memmem::find(line, b"---- END"));
             if let Some(footer) = footer {
                 end += footer;
                 break;
@@ -72,23 +86,32 @@ pub(super) fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
 /// it.
 pub(super) fn is_body(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    let signs = line.iter().filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')).count();
+    let signs = line
+        .iter()
+        .filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))
+        .count();
     let longest = line
         .split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')))
         .map(<[u8]>::len)
         .max()
         .unwrap_or(0);
-    let header = line.starts_with(b"Proc-Type:") || line.starts_with(b"DEK-Info:") || line.starts_with(b"Comment:");
+    let header = line.starts_with(b"Proc-Type:")
+        || line.starts_with(b"DEK-Info:")
+        || line.starts_with(b"Comment:");
     header
         || line.is_empty()
         || line.iter().all(quotes_body)
-        || (longest * 10 >= signs * 8 && signs + line.iter().filter(|b| quotes_body(b)).count() == line.len())
+        || (longest * 10 >= signs * 8
+            && signs + line.iter().filter(|b| quotes_body(b)).count() == line.len())
 }
 
 /// Returns true for a byte with which a program quotes or comments the lines of a body.
 fn quotes_body(b: &u8) -> bool {
     b.is_ascii_whitespace()
-        || matches!(b, b'"' | b'\'' | b',' | b'\\' | b'>' | b'|' | b'-' | b'.' | b'`' | b'#' | b'(' | b')')
+        || matches!(
+            b,
+            b'"' | b'\'' | b',' | b'\\' | b'>' | b'|' | b'-' | b'.' | b'`' | b'#' | b'(' | b')'
+        )
 }
 
 #[cfg(test)]
@@ -108,10 +131,16 @@ mod tests {
         assert_eq!(masked.len(), text.len());
         assert!(masked.starts_with(&format!("a = 1\n{head}\n")), "{masked}");
         assert!(masked.ends_with(&format!("{foot}\nb = 2\n")), "{masked}");
-        assert!(!masked.contains("MIIE") && !masked.contains("abc"), "{masked}");
+        assert!(
+            !masked.contains("MIIE") && !masked.contains("abc"),
+            "{masked}"
+        );
         let cut = format!("{head}\n{body}next line of code\n");
         let masked = String::from_utf8(mask(&rules, cut.as_bytes()).into_owned()).unwrap();
-        assert!(masked.ends_with("next line of code\n") && !masked.contains("MIIE"), "{masked}");
+        assert!(
+            masked.ends_with("next line of code\n") && !masked.contains("MIIE"),
+            "{masked}"
+        );
     }
 
     #[test]

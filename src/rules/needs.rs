@@ -25,7 +25,8 @@ impl Needs {
     /// The needs of a pattern that is always evaluated.
     pub(crate) const NONE: Self = Self { words: &[], run: 0 };
 
-    /// Returns true if a line has what the pattern needs, or is too long to be copied for the answer.
+    /// Returns true if a line has what the pattern needs, or is too long to be copied for the
+    /// answer.
     pub(super) fn are_met_by(self, line: &[u8]) -> bool {
         line.len() > MOST_LINE || Lowered::default().meets(self, line, &(0..line.len()))
     }
@@ -36,7 +37,10 @@ impl Needs {
         let mut from = 0;
         self.words.iter().all(|group| {
             let rest = text.get(from..).unwrap_or_default();
-            let end = group.iter().filter_map(|word| Some(memchr::memmem::find(rest, word)? + word.len())).min();
+            let end = group
+                .iter()
+                .filter_map(|word| Some(memchr::memmem::find(rest, word)? + word.len()))
+                .min();
             from += end.unwrap_or(0);
             end.is_some()
         })
@@ -61,9 +65,15 @@ impl Lowered {
         }
         if self.window != *window {
             self.text.clear();
-            self.text.extend(text[window.clone()].iter().map(u8::to_ascii_lowercase));
+            self.text
+                .extend(text[window.clone()].iter().map(u8::to_ascii_lowercase));
             self.window = window.clone();
-            self.run = self.text.split(|b| !is_token(*b)).map(<[u8]>::len).max().unwrap_or(0);
+            self.run = self
+                .text
+                .split(|b| !is_token(*b))
+                .map(<[u8]>::len)
+                .max()
+                .unwrap_or(0);
         }
         if self.run < usize::from(needs.run) {
             return false;
@@ -90,13 +100,21 @@ mod tests {
                     let text = line.as_bytes();
                     let meets = Lowered::default().meets(rule.needs, text, &(0..text.len()));
                     let is_match = std::ptr::eq(rule, other) && pattern.is_match(text);
-                    assert!(meets || !is_match, "{} needs {:?}, and matches {line}", rule.id, rule.needs);
+                    assert!(
+                        meets || !is_match,
+                        "{} needs {:?}, and matches {line}",
+                        rule.id,
+                        rule.needs
+                    );
                     lines += 1;
                     filtered += usize::from(!meets);
                 }
             }
         }
-        assert!(filtered * 10 > lines * 9, "{filtered} of {lines} lines need no pattern");
+        assert!(
+            filtered * 10 > lines * 9,
+            "{filtered} of {lines} lines need no pattern"
+        );
     }
 
     #[test]
@@ -106,11 +124,28 @@ mod tests {
         fn words(words: &'static [&'static [&'static [u8]]]) -> Needs {
             Needs { words, run: 0 }
         }
-        assert!(lowered.meets(words(&[&[b"ab", b"zz"], &[b"eval("]]), text, &(0..text.len())));
+        assert!(lowered.meets(
+            words(&[&[b"ab", b"zz"], &[b"eval("]]),
+            text,
+            &(0..text.len())
+        ));
         assert!(!lowered.meets(words(&[&[b"ab"]]), text, &(3..text.len())));
-        assert!(!lowered.meets(words(&[&[b"eval"], &[b"ab"]]), text, &(0..text.len())), "in the other order");
-        assert!(!lowered.meets(words(&[&[b"("], &[b"("]]), text, &(0..text.len())), "once");
-        assert!(lowered.meets(words(&[&[b"eval(x", b"ev"], &[b"("]]), text, &(0..text.len())), "the shorter one");
+        assert!(
+            !lowered.meets(words(&[&[b"eval"], &[b"ab"]]), text, &(0..text.len())),
+            "in the other order"
+        );
+        assert!(
+            !lowered.meets(words(&[&[b"("], &[b"("]]), text, &(0..text.len())),
+            "once"
+        );
+        assert!(
+            lowered.meets(
+                words(&[&[b"eval(x", b"ev"], &[b"("]]),
+                text,
+                &(0..text.len())
+            ),
+            "the shorter one"
+        );
         assert!(lowered.meets(Needs::NONE, text, &(0..0)));
     }
 
@@ -118,7 +153,21 @@ mod tests {
     fn a_token_of_the_needed_length_is_on_the_line() {
         let text = b"key = 'abcdefgh01234567.x'";
         let mut lowered = Lowered::default();
-        assert!(lowered.meets(Needs { words: &[], run: 16 }, text, &(0..text.len())));
-        assert!(!lowered.meets(Needs { words: &[], run: 17 }, text, &(0..text.len())));
+        assert!(lowered.meets(
+            Needs {
+                words: &[],
+                run: 16
+            },
+            text,
+            &(0..text.len())
+        ));
+        assert!(!lowered.meets(
+            Needs {
+                words: &[],
+                run: 17
+            },
+            text,
+            &(0..text.len())
+        ));
     }
 }

@@ -97,8 +97,7 @@ const CONVERTS: &str = r"\(\s*(?:int|long|float|double|bool)\s*\)|\b(?:intval|fl
 
 /// Matches code that loads objects from a file. The person who runs the program names that file, so
 /// the command line and the standard input are not an attacker's there.
-const LOADS_FILE: &str =
-    r"\b(?:c?[pP]ickle|_pickle|dill|cloudpickle)\.(?:load|Unpickler)\(|\bMarshal\.(?:load|restore)\b";
+const LOADS_FILE: &str = r"\b(?:c?[pP]ickle|_pickle|dill|cloudpickle)\.(?:load|Unpickler)\(|\bMarshal\.(?:load|restore)\b";
 /// Matches code that reads input of the person who runs the program.
 const OPERATOR: &str = r"\bsys\.(?:argv|stdin)\b|\bARGV\b|\bSTDIN\b|\$stdin\b";
 
@@ -113,7 +112,8 @@ struct SourceExpressions {
     handler: Expression,
 }
 
-static COMPILED: [OnceLock<Option<SourceExpressions>>; SOURCES.len()] = [const { OnceLock::new() }; SOURCES.len()];
+static COMPILED: [OnceLock<Option<SourceExpressions>>; SOURCES.len()] =
+    [const { OnceLock::new() }; SOURCES.len()];
 
 /// Returns the expressions of every language of a file. A Jenkinsfile may also be Ruby.
 fn sources(languages: Languages) -> Vec<&'static SourceExpressions> {
@@ -151,22 +151,33 @@ pub(super) struct Origins<'t> {
 
 impl<'t> Origins<'t> {
     pub(super) fn new(text: &'t [u8], languages: Languages) -> Self {
-        Self { text, languages, sources: None }
+        Self {
+            text,
+            languages,
+            sources: None,
+        }
     }
 
-    /// Returns true if the line of a match uses a value from outside, in one of the languages of the file.
+    /// Returns true if the line of a match uses a value from outside, in one of the languages of
+    /// the file.
     pub(super) fn is_outside(&mut self, line: &Range<usize>) -> bool {
         let (text, statement) = (self.text, &self.text[line.clone()]);
-        let sources = self
-            .sources
-            .get_or_insert_with(|| sources(self.languages).into_iter().map(|s| (s, HashMap::new())).collect());
+        let sources = self.sources.get_or_insert_with(|| {
+            sources(self.languages)
+                .into_iter()
+                .map(|s| (s, HashMap::new()))
+                .collect()
+        });
         if sources.iter().any(|(s, _)| s.reads_outside(statement)) {
             return true;
         }
         let names = names(used_part(statement));
         for (s, known) in sources {
-            let search =
-                OriginSearch { before: line.start, loads_file: s.loads_file.is_match(statement), names: &names };
+            let search = OriginSearch {
+                before: line.start,
+                loads_file: s.loads_file.is_match(statement),
+                names: &names,
+            };
             if is_given(text, s, known, &search) {
                 return true;
             }
@@ -225,7 +236,9 @@ fn is_given(
             return false;
         }
         let end = end_of_line_above(text, next);
-        let facts = known.entry(end).or_insert_with(|| Facts::of(text, end, sources));
+        let facts = known
+            .entry(end)
+            .or_insert_with(|| Facts::of(text, end, sources));
         let line = &text[facts.start..end.min(facts.start + LINE_MAX)];
         next = facts.start;
         if let Some(left) = &mut decorators {
@@ -239,8 +252,16 @@ fn is_given(
             continue;
         }
         let (start, length) = (facts.start, line.len());
-        let read = facts.read.as_ref().filter(|_| !(search.loads_file && facts.is_operators));
-        let sides = read.map(|r| (&line[..r.start - start], &line[(r.end - start).min(length)..]));
+        let read = facts
+            .read
+            .as_ref()
+            .filter(|_| !(search.loads_file && facts.is_operators));
+        let sides = read.map(|r| {
+            (
+                &line[..r.start - start],
+                &line[(r.end - start).min(length)..],
+            )
+        });
         if sides.is_some_and(|(before, after)| assigns(before, after, names)) {
             return true;
         }
@@ -259,7 +280,11 @@ fn is_given(
 
 /// Returns the first byte of the first line, after a byte order mark.
 fn first_byte(text: &[u8]) -> usize {
-    if text.starts_with(MARK) { MARK.len() } else { 0 }
+    if text.starts_with(MARK) {
+        MARK.len()
+    } else {
+        0
+    }
 }
 
 /// Returns the end of the line above the one that starts at `next`, without its line end.
@@ -273,12 +298,18 @@ fn end_of_line_above(text: &[u8], next: usize) -> usize {
 impl Facts {
     /// Searches the line that ends at `end`.
     fn of(text: &[u8], end: usize, sources: &SourceExpressions) -> Self {
-        let start = memchr::memrchr2(b'\n', b'\r', &text[..end]).map_or(first_byte(text), |i| i + 1);
+        let start =
+            memchr::memrchr2(b'\n', b'\r', &text[..end]).map_or(first_byte(text), |i| i + 1);
         let line = &text[start..end.min(start + LINE_MAX)];
-        let read = sources.reads.find_at(line, 0).filter(|_| !sources.converts.is_match(line));
+        let read = sources
+            .reads
+            .find_at(line, 0)
+            .filter(|_| !sources.converts.is_match(line));
         Self {
             start,
-            is_operators: read.as_ref().is_some_and(|r| sources.operator.is_match(&line[r.clone()])),
+            is_operators: read
+                .as_ref()
+                .is_some_and(|r| sources.operator.is_match(&line[r.clone()])),
             read: read.map(|r| start + r.start..start + r.end),
             starts_function: sources.function.is_match(line),
             makes_handler: sources.handler.is_match(line),
@@ -308,25 +339,39 @@ const TARGET_WORDS: usize = 3;
 /// Without this, `if (location.hash) box.focus()` would make the value in `box.innerHTML = html`
 /// come from outside.
 fn used_part(statement: &[u8]) -> &[u8] {
-    let Some(at) = memchr::memchr(b'=', statement) else { return statement };
+    let Some(at) = memchr::memchr(b'=', statement) else {
+        return statement;
+    };
     let (target, value) = (&statement[..at], &statement[at + 1..]);
-    let words = target.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).count();
+    let words = target
+        .split(u8::is_ascii_whitespace)
+        .filter(|w| !w.is_empty())
+        .count();
     let assigns = !value.starts_with(b"=") && !value.starts_with(b">");
-    if assigns && words <= TARGET_WORDS && target.iter().all(is_part_of_target) { value } else { statement }
+    if assigns && words <= TARGET_WORDS && target.iter().all(is_part_of_target) {
+        value
+    } else {
+        statement
+    }
 }
 
 /// Returns true for a byte of an assignment's target or of a compound operator.
 fn is_part_of_target(b: &u8) -> bool {
-    is_word(*b) || matches!(b, b' ' | b'\t' | b'.' | b'$' | b'@' | b'[' | b']' | b'+' | b'-' | b'>')
+    is_word(*b)
+        || matches!(
+            b,
+            b' ' | b'\t' | b'.' | b'$' | b'@' | b'[' | b']' | b'+' | b'-' | b'>'
+        )
 }
 
 /// Returns the names that a statement uses, without those that it calls. Of a string, only
 /// interpolated parts count: the text in braces, and names after `$`.
 fn names(statement: &[u8]) -> BTreeSet<&[u8]> {
     const COMMON: &[&[u8]] = &[
-        b"self", b"this", b"await", b"return", b"new", b"var", b"let", b"const", b"None", b"True", b"False", b"true",
-        b"false", b"null", b"nil", b"err", b"ctx", b"req", b"res", b"request", b"db", b"conn", b"cursor", b"cur",
-        b"if", b"in", b"for", b"and", b"or", b"not", b"shell", b"check", b"f", b"w", b"r", b"c", b"rows", b"_",
+        b"self", b"this", b"await", b"return", b"new", b"var", b"let", b"const", b"None", b"True",
+        b"False", b"true", b"false", b"null", b"nil", b"err", b"ctx", b"req", b"res", b"request",
+        b"db", b"conn", b"cursor", b"cur", b"if", b"in", b"for", b"and", b"or", b"not", b"shell",
+        b"check", b"f", b"w", b"r", b"c", b"rows", b"_",
     ];
     let mut out = BTreeSet::new();
     let (mut quote, mut depth, mut at) = (None, 0u32, 0);
@@ -336,7 +381,8 @@ fn names(statement: &[u8]) -> BTreeSet<&[u8]> {
             let word = &statement[at..at + length];
             let variable = at.checked_sub(1).is_some_and(|i| statement[i] == b'$');
             let called = statement.get(at + length) == Some(&b'(');
-            let counts = (quote.is_none() || depth > 0 || variable) && !called && !b.is_ascii_digit();
+            let counts =
+                (quote.is_none() || depth > 0 || variable) && !called && !b.is_ascii_digit();
             if counts && !COMMON.contains(&word) {
                 out.insert(word);
             }
@@ -386,27 +432,69 @@ mod tests {
     #[test]
     fn a_value_from_a_request_is_known_in_its_statement_and_in_the_lines_above() {
         for (path, text) in [
-            ("a.py", "cur.execute(\"SELECT 1 WHERE a = '%s'\" % request.args['a'])"),
-            ("a.py", "name = request.args.get('name')\ncur.execute(f\"SELECT 1 WHERE a = '{name}'\")"),
-            ("a.py", "@app.get('/u/{name}')\ndef show(name: str):\n    cur.execute(f\"SELECT 1 WHERE a = '{name}'\")"),
-            ("a.py", "def show(request, name):\n    cur.execute(f\"SELECT 1 WHERE a = '{name}'\")"),
+            (
+                "a.py",
+                "cur.execute(\"SELECT 1 WHERE a = '%s'\" % request.args['a'])",
+            ),
+            (
+                "a.py",
+                "name = request.args.get('name')\ncur.execute(f\"SELECT 1 WHERE a = '{name}'\")",
+            ),
+            (
+                "a.py",
+                "@app.get('/u/{name}')\ndef show(name: str):\n    cur.execute(f\"SELECT 1 WHERE a = '{name}'\")",
+            ),
+            (
+                "a.py",
+                "def show(request, name):\n    cur.execute(f\"SELECT 1 WHERE a = '{name}'\")",
+            ),
             ("a.py", "path = sys.argv[1]\nos.system('ls ' + path)"),
-            ("A.scala", "\u{feff}def ping(host: String) = Action {\n  val out = s\"ping $host\".!!"),
-            ("a.js", "const { id, name } = req.body;\ndb.query(`SELECT 1 WHERE a = '${name}'`)"),
+            (
+                "A.scala",
+                "\u{feff}def ping(host: String) = Action {\n  val out = s\"ping $host\".!!",
+            ),
+            (
+                "a.js",
+                "const { id, name } = req.body;\ndb.query(`SELECT 1 WHERE a = '${name}'`)",
+            ),
             ("a.js", "db.query('SELECT 1 WHERE a = ' + req.params.id)"),
-            ("a.go", "name := r.URL.Query().Get(\"name\")\ndb.Query(\"SELECT 1 WHERE a = '\" + name + \"'\")"),
+            (
+                "a.go",
+                "name := r.URL.Query().Get(\"name\")\ndb.Query(\"SELECT 1 WHERE a = '\" + name + \"'\")",
+            ),
             (
                 "A.java",
                 "public String f(@RequestParam(\"n\") String name) {\n  s.executeQuery(\"SELECT 1 WHERE a = '\" + name);",
             ),
-            ("a.php", "$id = $_GET['id'];\n$db->query(\"SELECT 1 WHERE a = $id\");"),
-            ("a.rb", "name = params[:name]\nUser.where(\"a = '#{name}'\")"),
-            ("a.rb", "name = params[:name]\rUser.where(\"a = '#{name}'\")"),
+            (
+                "a.php",
+                "$id = $_GET['id'];\n$db->query(\"SELECT 1 WHERE a = $id\");",
+            ),
+            (
+                "a.rb",
+                "name = params[:name]\nUser.where(\"a = '#{name}'\")",
+            ),
+            (
+                "a.rb",
+                "name = params[:name]\rUser.where(\"a = '#{name}'\")",
+            ),
             ("Jenkinsfile.rb", "User.order(\"#{params[:sort]} asc\")"),
-            ("a.py", "command = request.args['c']\nout = subprocess.run(command, shell=True)"),
-            ("a.js", "const name = new URLSearchParams(location.search).get('n');\nbox.innerHTML = 'Hello ' + name;"),
-            ("a.js", "const text = location.hash.slice(1);\nthis.box.innerHTML += text;"),
-            ("a.py", "value = pickle.load(open(sys.argv[1], 'rb')), pickle.load(request.files['a'])"),
+            (
+                "a.py",
+                "command = request.args['c']\nout = subprocess.run(command, shell=True)",
+            ),
+            (
+                "a.js",
+                "const name = new URLSearchParams(location.search).get('n');\nbox.innerHTML = 'Hello ' + name;",
+            ),
+            (
+                "a.js",
+                "const text = location.hash.slice(1);\nthis.box.innerHTML += text;",
+            ),
+            (
+                "a.py",
+                "value = pickle.load(open(sys.argv[1], 'rb')), pickle.load(request.files['a'])",
+            ),
             ("a.rb", "code = params[:code]\nMarshal.load code if x = 1"),
             (
                 "A.cs",
@@ -425,24 +513,54 @@ mod tests {
                 "a.py",
                 "def a():\n    name = request.args['a']\n\ndef b(name):\n    cur.execute(f\"SELECT 1 WHERE a = '{name}'\")",
             ),
-            ("a.py", "n = request.args['n']\ncur.execute(f\"SELECT n FROM t WHERE n = '{name}'\")"),
-            ("a.py", "page = request.args['page']\ncur.execute(f\"SELECT 1 WHERE a = '{name}'\")"),
+            (
+                "a.py",
+                "n = request.args['n']\ncur.execute(f\"SELECT n FROM t WHERE n = '{name}'\")",
+            ),
+            (
+                "a.py",
+                "page = request.args['page']\ncur.execute(f\"SELECT 1 WHERE a = '{name}'\")",
+            ),
             ("a.js", "db.query(`SELECT 1 WHERE a = '${name}'`)"),
-            ("a.go", "func f(name string) {\n\tdb.Query(\"SELECT 1 WHERE a = '\" + name + \"'\")"),
+            (
+                "a.go",
+                "func f(name string) {\n\tdb.Query(\"SELECT 1 WHERE a = '\" + name + \"'\")",
+            ),
             ("a.zig", "x(request.args)"),
-            ("a.py", "id = int(request.args['id'])\ncur.execute(f\"SELECT 1 WHERE a = {id}\")"),
-            ("a.php", "$id = (int) $_GET['id'];\n$db->query(\"SELECT 1 WHERE a = $id\");"),
+            (
+                "a.py",
+                "id = int(request.args['id'])\ncur.execute(f\"SELECT 1 WHERE a = {id}\")",
+            ),
+            (
+                "a.php",
+                "$id = (int) $_GET['id'];\n$db->query(\"SELECT 1 WHERE a = $id\");",
+            ),
             ("a.py", "value = pickle.load(open(sys.argv[1], 'rb'))"),
             ("a.py", "value = pickle.load(sys.stdin.buffer)"),
-            ("a.py", "path = sys.argv[1]\nvalue = pickle.load(open(path, 'rb'))"),
-            ("a.rb", "path = ARGV[0]\nvalue = Marshal.load(File.binread(path))"),
-            ("a.js", "if (location.hash) box.focus();\nbox.innerHTML = html;"),
-            ("a.js", "const html = await (await fetch(location.href)).text();\nbox.innerHTML = html;"),
+            (
+                "a.py",
+                "path = sys.argv[1]\nvalue = pickle.load(open(path, 'rb'))",
+            ),
+            (
+                "a.rb",
+                "path = ARGV[0]\nvalue = Marshal.load(File.binread(path))",
+            ),
+            (
+                "a.js",
+                "if (location.hash) box.focus();\nbox.innerHTML = html;",
+            ),
+            (
+                "a.js",
+                "const html = await (await fetch(location.href)).text();\nbox.innerHTML = html;",
+            ),
             (
                 "a.js",
                 "const state = link.href === location.pathname ? 'on' : '';\nbox.innerHTML = `<a class=\"${state}\">`;",
             ),
-            ("a.js", "const isAdmin = location.pathname.startsWith('/admin');\nbox.innerHTML = isAdmin ? menu : '';"),
+            (
+                "a.js",
+                "const isAdmin = location.pathname.startsWith('/admin');\nbox.innerHTML = isAdmin ? menu : '';",
+            ),
         ] {
             assert!(!outside(path, text), "{text}");
         }

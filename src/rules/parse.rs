@@ -19,10 +19,13 @@ const TIME_PER_BYTE: Duration = Duration::from_micros(1);
 const STEPS: usize = 5_000;
 const BYTES_PER_STEP: usize = 20;
 
-/// Returns true if a file is small enough, its lines are short enough, and it is not nested too deeply, to be parsed.
+/// Returns true if a file is small enough, its lines are short enough, and it is not nested too
+/// deeply, to be parsed.
 pub(super) fn is_bounded(text: &[u8]) -> bool {
     text.len() <= MOST_BYTES
-        && text.split(|b| *b == b'\n').all(|line| line.len() <= MOST_OF_LINE)
+        && text
+            .split(|b| *b == b'\n')
+            .all(|line| line.len() <= MOST_OF_LINE)
         && !symbols::is_too_deep(text)
 }
 
@@ -35,7 +38,11 @@ pub(super) struct Parse<'t> {
 
 impl<'t> Parse<'t> {
     pub(super) fn new(grammar: Language, text: &'t [u8], tree: Tree) -> Self {
-        Self { grammar, text, tree }
+        Self {
+            grammar,
+            text,
+            tree,
+        }
     }
 
     /// Returns the tree of a text if it is the same part of memory, parsed with the same grammar.
@@ -47,7 +54,9 @@ impl<'t> Parse<'t> {
 /// Returns the tree of a text from an earlier parse, or parses it. `None`: a limit of work or time
 /// ended the parser.
 pub(super) fn tree_or(known: Option<&Parse<'_>>, grammar: &Language, text: &[u8]) -> Option<Tree> {
-    known.and_then(|known| known.tree_of(grammar, text)).or_else(|| tree(grammar, text))
+    known
+        .and_then(|known| known.tree_of(grammar, text))
+        .or_else(|| tree(grammar, text))
 }
 
 /// Parses a text. `None`: a limit of work or time ended the parser.
@@ -57,22 +66,43 @@ pub(super) fn tree(language: &Language, text: &[u8]) -> Option<Tree> {
 
 /// Parses the parts of a text, in order, as if they were adjacent. Without parts, parses the whole
 /// text.
-pub(super) fn tree_of_parts(language: &Language, text: &[u8], parts: &[Range<usize>]) -> Option<Tree> {
+pub(super) fn tree_of_parts(
+    language: &Language,
+    text: &[u8],
+    parts: &[Range<usize>],
+) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(language).ok()?;
     parser.set_included_ranges(&points(text, parts)).ok()?;
-    let size = if parts.is_empty() { text.len() } else { parts.iter().map(Range::len).sum() };
+    let size = if parts.is_empty() {
+        text.len()
+    } else {
+        parts.iter().map(Range::len).sum()
+    };
     let mut steps = STEPS + text.len() / BYTES_PER_STEP;
     let end = Instant::now() + TIME + TIME_PER_BYTE * u32::try_from(text.len()).unwrap_or(u32::MAX);
     let mut stop = |_: &tree_sitter::ParseState| {
         steps = steps.saturating_sub(1);
-        if steps > 0 && Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if steps > 0 && Instant::now() < end {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
     };
     let options = ParseOptions::new().progress_callback(&mut stop);
     let started = Instant::now();
-    let tree = parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options));
+    let tree = parser.parse_with_options(
+        &mut |at, _| text.get(at..).unwrap_or_default(),
+        None,
+        Some(options),
+    );
     // `benches/compare` sums these values.
-    tracing::debug!(bytes = size, of = text.len(), us = started.elapsed().as_micros(), "parsed");
+    tracing::debug!(
+        bytes = size,
+        of = text.len(),
+        us = started.elapsed().as_micros(),
+        "parsed"
+    );
     tree
 }
 
@@ -84,12 +114,20 @@ fn points(text: &[u8], parts: &[Range<usize>]) -> Vec<tree_sitter::Range> {
         row += memchr::memchr_iter(b'\n', passed).count();
         line = memchr::memrchr(b'\n', passed).map_or(line, |i| at + i + 1);
         at = to;
-        tree_sitter::Point { row, column: to - line }
+        tree_sitter::Point {
+            row,
+            column: to - line,
+        }
     };
     let mut out = Vec::with_capacity(parts.len());
     for part in parts {
         let (start_point, end_point) = (point_of(part.start), point_of(part.end));
-        out.push(tree_sitter::Range { start_byte: part.start, end_byte: part.end, start_point, end_point });
+        out.push(tree_sitter::Range {
+            start_byte: part.start,
+            end_byte: part.end,
+            start_point,
+            end_point,
+        });
     }
     out
 }

@@ -24,7 +24,11 @@ impl<'a> ActionUse<'a> {
         let (value, comment) = value.split_once(" #").unwrap_or((value, ""));
         let value = value.trim().trim_matches(['"', '\'']);
         let (action, version) = value.rsplit_once('@')?;
-        Some(Self { action, version, comment: comment.trim() })
+        Some(Self {
+            action,
+            version,
+            comment: comment.trim(),
+        })
     }
 
     pub(super) fn is_pinned(&self) -> bool {
@@ -42,7 +46,10 @@ impl<'a> ActionUse<'a> {
     /// Returns the version in the comment after a pinned commit: `# v4.1.2`.
     fn noted(&self) -> Option<&'a str> {
         let word = self.comment.split_whitespace().next()?;
-        let word = word.strip_prefix("tag=").or_else(|| word.strip_prefix("pin@")).unwrap_or(word);
+        let word = word
+            .strip_prefix("tag=")
+            .or_else(|| word.strip_prefix("pin@"))
+            .unwrap_or(word);
         let word = word.strip_prefix('@').unwrap_or(word);
         (!word.is_empty()).then_some(word)
     }
@@ -67,7 +74,10 @@ impl Pins {
     pub fn add(&mut self, project: &str, version: &str, commit: &str) {
         if commit.len() == DIGITS && commit.bytes().all(|b| b.is_ascii_hexdigit()) {
             let key = (project.to_ascii_lowercase(), version.to_owned());
-            self.known.entry(key).or_default().insert(commit.to_ascii_lowercase());
+            self.known
+                .entry(key)
+                .or_default()
+                .insert(commit.to_ascii_lowercase());
         }
     }
 
@@ -82,14 +92,25 @@ impl Pins {
 
     /// Returns the only known commit of a version, or of its only known part: `v4.1.2` for `v4`.
     pub(super) fn find(&self, project: &str, version: &str) -> Option<Pin<'_>> {
-        let exact = self.known.iter().find(|(name, _)| name.0 == project && name.1 == version);
+        let exact = self
+            .known
+            .iter()
+            .find(|(name, _)| name.0 == project && name.1 == version);
         let parts: Vec<_> = match exact {
             Some(exact) => vec![exact],
-            None => self.known.iter().filter(|(name, _)| name.0 == project && is_part(&name.1, version)).collect(),
+            None => self
+                .known
+                .iter()
+                .filter(|(name, _)| name.0 == project && is_part(&name.1, version))
+                .collect(),
         };
-        let [((_, version), commits)] = parts[..] else { return None };
+        let [((_, version), commits)] = parts[..] else {
+            return None;
+        };
         let mut commits = commits.iter();
-        let (commit, None) = (commits.next()?, commits.next()) else { return None };
+        let (commit, None) = (commits.next()?, commits.next()) else {
+            return None;
+        };
         Some(Pin { commit, version })
     }
 }
@@ -99,18 +120,27 @@ fn is_name(part: &str) -> bool {
     !part.is_empty()
         && part != "."
         && part != ".."
-        && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+        && part
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
 /// Returns true if a version is a later part of a shorter one: `v4.1.2` of `v4` and of `v4.1`.
 fn is_part(version: &str, of: &str) -> bool {
-    let is_number = of.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
-    is_number && version.strip_prefix(of).is_some_and(|rest| rest.starts_with('.'))
+    let is_number = of
+        .trim_start_matches('v')
+        .starts_with(|c: char| c.is_ascii_digit());
+    is_number
+        && version
+            .strip_prefix(of)
+            .is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// Returns true if GitHub reads a file as a workflow or an action.
 pub(super) fn is_workflow(path: &[u8]) -> bool {
-    let Ok(path) = std::str::from_utf8(path) else { return false };
+    let Ok(path) = std::str::from_utf8(path) else {
+        return false;
+    };
     let lower = path.to_ascii_lowercase();
     if !(lower.ends_with(".yml") || lower.ends_with(".yaml")) {
         return false;
@@ -127,14 +157,20 @@ pub fn can_use_actions(path: &RepoPath) -> bool {
 /// Returns the projects and versions of the actions in a workflow that are not pinned.
 pub fn unpinned(text: &str) -> Vec<(String, String)> {
     let wanted = uses(text).filter(|u| !u.is_pinned());
-    wanted.filter_map(|u| Some((u.project()?, u.version.to_owned()))).collect()
+    wanted
+        .filter_map(|u| Some((u.project()?, u.version.to_owned())))
+        .collect()
 }
 
 /// Returns the steps of a workflow that use actions.
 fn uses(text: &str) -> impl Iterator<Item = ActionUse<'_>> {
     text.lines().filter_map(|line| {
         let line = line.trim_start();
-        let value = line.strip_prefix("- ").unwrap_or(line).trim_start().strip_prefix("uses:")?;
+        let value = line
+            .strip_prefix("- ")
+            .unwrap_or(line)
+            .trim_start()
+            .strip_prefix("uses:")?;
         ActionUse::of(value)
     })
 }
@@ -146,8 +182,18 @@ pub(super) fn pinned(line: &str, used: &ActionUse<'_>, pin: &Pin<'_>) -> Option<
     let at = code.find(&old)?;
     let rest = code[at + old.len()..].trim_end();
     let comment = comment.trim();
-    let comment = if comment.is_empty() || comment == pin.version { String::new() } else { format!(" {comment}") };
-    Some(format!("{}{}@{}{rest} # {}{comment}", &code[..at], used.action, pin.commit, pin.version))
+    let comment = if comment.is_empty() || comment == pin.version {
+        String::new()
+    } else {
+        format!(" {comment}")
+    };
+    Some(format!(
+        "{}{}@{}{rest} # {}{comment}",
+        &code[..at],
+        used.action,
+        pin.commit,
+        pin.version
+    ))
 }
 
 #[cfg(test)]
@@ -166,7 +212,11 @@ mod tests {
         let mut pins = Pins::default();
         pins.learn(&line("someone/deploy", 'a', " # v1"));
         pins.learn(&line("Some/Setup/node", 'b', " # v4.1.2 by a bot"));
-        pins.learn(&line("other/tag", 'c', " # tag=v2.0.0").replace("- uses: ", "  uses: '").replace(" #", "' #"));
+        pins.learn(
+            &line("other/tag", 'c', " # tag=v2.0.0")
+                .replace("- uses: ", "  uses: '")
+                .replace(" #", "' #"),
+        );
         pins.learn(&line("no/comment", 'd', ""));
         pins.learn(&line("two/commits", 'e', " # v1"));
         pins.learn(&line("two/commits", 'f', " # v1"));
@@ -195,8 +245,14 @@ mod tests {
             ("short/commit", "v1", None),
             ("else/where", "v1", None),
         ] {
-            let found = pins.find(project, version).map(|p| (p.commit.to_owned(), p.version));
-            assert_eq!(found, expected.map(|(digit, v)| (commit(digit), v)), "{project}@{version}");
+            let found = pins
+                .find(project, version)
+                .map(|p| (p.commit.to_owned(), p.version));
+            assert_eq!(
+                found,
+                expected.map(|(digit, v)| (commit(digit), v)),
+                "{project}@{version}"
+            );
         }
     }
 
@@ -204,15 +260,34 @@ mod tests {
     fn a_line_keeps_its_form() {
         let pins = known();
         for (line, expected) in [
-            ("      - uses: someone/deploy@v1", "      - uses: someone/deploy@AAA # v1"),
-            ("        uses: 'someone/deploy@v1'  ", "        uses: 'someone/deploy@AAA' # v1"),
-            ("      - uses: someone/deploy@v1 # ships it", "      - uses: someone/deploy@AAA # v1 ships it"),
-            ("      - uses: someone/deploy@v1 # v1", "      - uses: someone/deploy@AAA # v1"),
-            ("      - uses: Someone/Deploy/sub@v1", "      - uses: Someone/Deploy/sub@AAA # v1"),
+            (
+                "      - uses: someone/deploy@v1",
+                "      - uses: someone/deploy@AAA # v1",
+            ),
+            (
+                "        uses: 'someone/deploy@v1'  ",
+                "        uses: 'someone/deploy@AAA' # v1",
+            ),
+            (
+                "      - uses: someone/deploy@v1 # ships it",
+                "      - uses: someone/deploy@AAA # v1 ships it",
+            ),
+            (
+                "      - uses: someone/deploy@v1 # v1",
+                "      - uses: someone/deploy@AAA # v1",
+            ),
+            (
+                "      - uses: Someone/Deploy/sub@v1",
+                "      - uses: Someone/Deploy/sub@AAA # v1",
+            ),
         ] {
             let used = uses(line).next().unwrap();
             let pin = pins.find(&used.project().unwrap(), used.version).unwrap();
-            assert_eq!(pinned(line, &used, &pin).unwrap(), expected.replace("AAA", &commit('a')), "{line}");
+            assert_eq!(
+                pinned(line, &used, &pin).unwrap(),
+                expected.replace("AAA", &commit('a')),
+                "{line}"
+            );
         }
     }
 

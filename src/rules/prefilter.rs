@@ -52,7 +52,11 @@ fn mix(folded: u32) -> u32 {
 }
 
 fn window_at(literal: &[u8], at: usize) -> Option<u32> {
-    literal.get(at..at + 4)?.try_into().ok().map(|w| fold(u32::from_le_bytes(w)))
+    literal
+        .get(at..at + 4)?
+        .try_into()
+        .ok()
+        .map(|w| fold(u32::from_le_bytes(w)))
 }
 
 impl Tables {
@@ -60,9 +64,17 @@ impl Tables {
     pub(crate) fn new(literals: &[&[u8]]) -> Self {
         let mut windows: Vec<(u32, LiteralWindow)> = Vec::new();
         for (i, literal) in literals.iter().enumerate() {
-            let best = (0..literal.len().saturating_sub(3).min(250)).min_by_key(|at| commonness(&literal[*at..at + 4]));
-            if let Some((offset, window)) = best.and_then(|at| Some((at, window_at(literal, at)?))) {
-                windows.push((window, LiteralWindow { literal: i as u16, offset: offset as u8 }));
+            let best = (0..literal.len().saturating_sub(3).min(250))
+                .min_by_key(|at| commonness(&literal[*at..at + 4]));
+            if let Some((offset, window)) = best.and_then(|at| Some((at, window_at(literal, at)?)))
+            {
+                windows.push((
+                    window,
+                    LiteralWindow {
+                        literal: i as u16,
+                        offset: offset as u8,
+                    },
+                ));
             }
         }
         windows.sort_by_key(|(w, c)| (*w, c.literal));
@@ -81,7 +93,11 @@ impl Tables {
             slots[at] = (window, candidates.len() as u16, group.len() as u16);
             candidates.extend(group.iter().map(|(_, c)| *c));
         }
-        Self { bitmap, slots, candidates }
+        Self {
+            bitmap,
+            slots,
+            candidates,
+        }
     }
 }
 
@@ -104,21 +120,35 @@ fn class(b: u8) -> usize {
 /// Estimates the frequency of a window in source text, as a chain of pairs. A lower value is rarer.
 fn commonness(window: &[u8]) -> i32 {
     let classes: Vec<usize> = window.iter().map(|b| class(*b)).collect();
-    let pairs: i32 = classes.windows(2).map(|p| commonness_of_pair(p[0], p[1])).sum();
-    let inner: i32 = classes[1..classes.len() - 1].iter().map(|c| commonness_of_class(*c)).sum();
+    let pairs: i32 = classes
+        .windows(2)
+        .map(|p| commonness_of_pair(p[0], p[1]))
+        .sum();
+    let inner: i32 = classes[1..classes.len() - 1]
+        .iter()
+        .map(|c| commonness_of_class(*c))
+        .sum();
     // Runs of one byte (`----`, `====`) are far more common than their pairs.
-    let run = if window.windows(2).all(|p| p[0] == p[1]) { 60 } else { 0 };
+    let run = if window.windows(2).all(|p| p[0] == p[1]) {
+        60
+    } else {
+        0
+    };
     pairs - inner + run
 }
 
 /// Returns the logarithm of the frequency of a pair of classes.
 fn commonness_of_pair(first: usize, second: usize) -> i32 {
-    PAIRS.get(first * 65 + second).map_or(0, |n| i32::from(*n) - i32::from(b'0'))
+    PAIRS
+        .get(first * 65 + second)
+        .map_or(0, |n| i32::from(*n) - i32::from(b'0'))
 }
 
 /// Returns the logarithm of the frequency of a class before any other.
 fn commonness_of_class(class: usize) -> i32 {
-    let seen: f32 = (0..64).map(|next| (commonness_of_pair(class, next) as f32 / 3.2).exp2()).sum();
+    let seen: f32 = (0..64)
+        .map(|next| (commonness_of_pair(class, next) as f32 / 3.2).exp2())
+        .sum();
     (seen.log2() * 3.2) as i32
 }
 
@@ -127,7 +157,9 @@ impl Prefilter<'_> {
     /// position. Positions ascend, except for literals that overlap.
     #[inline]
     pub(crate) fn scan(&self, text: &[u8], mut hit: impl FnMut(u16, usize)) {
-        let Ok(bitmap) = <&[u64; 1 << (BITS - 6)]>::try_from(self.bitmap) else { return };
+        let Ok(bitmap) = <&[u64; 1 << (BITS - 6)]>::try_from(self.bitmap) else {
+            return;
+        };
         let mut at = 0;
         // Eight positions out of eleven bytes at a time.
         while let Some(chunk) = text.get(at..at + 11) {
@@ -153,7 +185,9 @@ impl Prefilter<'_> {
 
     /// Searches the table for the window at `at`, and compares the literals that have it.
     fn verify(&self, text: &[u8], at: usize, hit: &mut impl FnMut(u16, usize)) {
-        let Some(window) = window_at(text, at) else { return };
+        let Some(window) = window_at(text, at) else {
+            return;
+        };
         let mut slot = slot_of(window, self.slots.len());
         loop {
             let (key, first, count) = self.slots[slot];
@@ -163,7 +197,9 @@ impl Prefilter<'_> {
             if key == window {
                 for c in &self.candidates[usize::from(first)..usize::from(first + count)] {
                     let literal = self.literals[usize::from(c.literal)];
-                    let Some(start) = at.checked_sub(usize::from(c.offset)) else { continue };
+                    let Some(start) = at.checked_sub(usize::from(c.offset)) else {
+                        continue;
+                    };
                     let there = text.get(start..start + literal.len());
                     if there.is_some_and(|t| t.eq_ignore_ascii_case(literal)) {
                         hit(c.literal, start);

@@ -50,8 +50,8 @@ const DATA: &[&str] = &[
 ];
 /// Extensions of prose.
 const PROSE: &[&str] = &[
-    "md", "markdown", "mdown", "txt", "text", "rst", "adoc", "asciidoc", "asc", "org", "tex", "log", "textile", "pod",
-    "man", "rtf",
+    "md", "markdown", "mdown", "txt", "text", "rst", "adoc", "asciidoc", "asc", "org", "tex",
+    "log", "textile", "pod", "man", "rtf",
 ];
 /// Names of prose without an extension.
 const PROSE_NAMES: &[&str] = &[
@@ -71,7 +71,13 @@ const PROSE_NAMES: &[&str] = &[
     "history",
 ];
 /// Prefixes of `.txt` names that programs read.
-const READ_BY_PROGRAMS: &[&str] = &["cmakelists", "requirements", "constraints", "robots", "meson_options"];
+const READ_BY_PROGRAMS: &[&str] = &[
+    "cmakelists",
+    "requirements",
+    "constraints",
+    "robots",
+    "meson_options",
+];
 /// Extensions that only translations have.
 const TRANSLATIONS: &[&str] = &[
     "po",
@@ -108,12 +114,32 @@ const FOLDERS: &[&str] = &[
     "intl",
 ];
 /// Extensions of data with translations in such folders.
-const MESSAGE_DATA: &[&str] = &["json", "json5", "jsonc", "yml", "yaml", "toml", "properties", "ini", "xml", "csv"];
+const MESSAGE_DATA: &[&str] = &[
+    "json",
+    "json5",
+    "jsonc",
+    "yml",
+    "yaml",
+    "toml",
+    "properties",
+    "ini",
+    "xml",
+    "csv",
+];
 /// Names of configuration that such folders may also contain.
-const CONFIGURATION: &[&str] = &["package", "package-lock", "composer", "tsconfig", "jsconfig", "action", "project"];
+const CONFIGURATION: &[&str] = &[
+    "package",
+    "package-lock",
+    "composer",
+    "tsconfig",
+    "jsconfig",
+    "action",
+    "project",
+];
 /// Codes of languages that are written from right to left.
-const RIGHT_TO_LEFT: &[&str] =
-    &["ar", "fa", "he", "iw", "ur", "ps", "ku", "ckb", "sd", "ug", "yi", "dv", "arc", "azb", "pnb"];
+const RIGHT_TO_LEFT: &[&str] = &[
+    "ar", "fa", "he", "iw", "ur", "ps", "ku", "ckb", "sd", "ug", "yi", "dv", "arc", "azb", "pnb",
+];
 
 /// Returns the purpose of the text of a file.
 pub(super) fn purpose(path: &[u8], languages: Languages) -> Purpose {
@@ -124,9 +150,12 @@ pub(super) fn purpose(path: &[u8], languages: Languages) -> Purpose {
     let is_code = !languages.is_empty() && !languages.any_of(DATA);
     if !folders.contains(&".github") && !CONFIGURATION.contains(&stem) {
         let is_data = MESSAGE_DATA.contains(&extension);
-        let in_folder = folders.iter().position(|f| FOLDERS.contains(f) || f.ends_with(".lproj"));
+        let in_folder = folders
+            .iter()
+            .position(|f| FOLDERS.contains(f) || f.ends_with(".lproj"));
         // `res/values-fa/strings.xml`
-        let android = extension == "xml" && folders.last().is_some_and(|f| f.starts_with("values-"));
+        let android =
+            extension == "xml" && folders.last().is_some_and(|f| f.starts_with("values-"));
         // `messages_fa.properties`, `app.fa.json`
         let end = stem.rsplit(['.', '_']).next().unwrap_or(stem);
         let right_to_left = is_data && (names_right_to_left(stem) || names_right_to_left(end));
@@ -135,20 +164,28 @@ pub(super) fn purpose(path: &[u8], languages: Languages) -> Purpose {
             return Purpose::Translation;
         }
         let named = in_folder.is_some_and(|at| {
-            folders[at + 1..].iter().any(|f| is_locale(f)) || is_locale(stem) || folders[at].ends_with(".lproj")
+            folders[at + 1..].iter().any(|f| is_locale(f))
+                || is_locale(stem)
+                || folders[at].ends_with(".lproj")
         });
         if is_code && named {
             return Purpose::Messages;
         }
     }
     // `requirements/dev.txt`
-    let in_requirements =
-        extension == "txt" && folders.last().is_some_and(|f| matches!(*f, "requirements" | "constraints"));
+    let in_requirements = extension == "txt"
+        && folders
+            .last()
+            .is_some_and(|f| matches!(*f, "requirements" | "constraints"));
     let read = in_requirements || READ_BY_PROGRAMS.iter().any(|n| name.starts_with(n));
     if !is_code && !read && (PROSE.contains(&extension) || PROSE_NAMES.contains(&name)) {
         return Purpose::Prose;
     }
-    if is_code { Purpose::Code } else { Purpose::Data }
+    if is_code {
+        Purpose::Code
+    } else {
+        Purpose::Data
+    }
 }
 
 /// Returns true for `fa`, `ar-eg`, `he_il`.
@@ -157,10 +194,13 @@ fn names_right_to_left(stem: &str) -> bool {
     RIGHT_TO_LEFT.contains(&code) && is_locale(stem)
 }
 
-/// Returns true for the code of a language, with or without a script and a region: `fa`, `zh-hans-cn`, `pt_br`.
+/// Returns true for the code of a language, with or without a script and a region: `fa`,
+/// `zh-hans-cn`, `pt_br`.
 fn is_locale(name: &str) -> bool {
     let mut parts = name.split(['-', '_']);
-    parts.next().is_some_and(|p| matches!(p.len(), 2 | 3) && p.bytes().all(|b| b.is_ascii_lowercase()))
+    parts
+        .next()
+        .is_some_and(|p| matches!(p.len(), 2 | 3) && p.bytes().all(|b| b.is_ascii_lowercase()))
         && parts.all(|p| matches!(p.len(), 2..=4) && p.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
@@ -172,7 +212,8 @@ pub(super) fn is_test_data(path: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path).to_ascii_lowercase();
     let name = path.rsplit('/').next().unwrap_or(&path);
     let extension = name.rsplit_once('.').map_or("", |(_, e)| e);
-    EXTENSIONS.split_ascii_whitespace().any(|e| e == extension) && super::role::is_test_path(path.as_bytes())
+    EXTENSIONS.split_ascii_whitespace().any(|e| e == extension)
+        && super::role::is_test_path(path.as_bytes())
 }
 
 #[cfg(test)]
@@ -206,8 +247,18 @@ mod tests {
                     "data.csv",
                 ][..],
             ),
-            (Purpose::Code, &["a.py", "src/i18n/index.ts", "src/lang/parser.rs", "tool.sh"]),
-            (Purpose::Messages, &["src/locales/fa.ts", "lang/ar/messages.php", "app/i18n/he-IL.js"]),
+            (
+                Purpose::Code,
+                &["a.py", "src/i18n/index.ts", "src/lang/parser.rs", "tool.sh"],
+            ),
+            (
+                Purpose::Messages,
+                &[
+                    "src/locales/fa.ts",
+                    "lang/ar/messages.php",
+                    "app/i18n/he-IL.js",
+                ],
+            ),
             (
                 Purpose::Translation,
                 &[
@@ -225,10 +276,17 @@ mod tests {
                     "locales/ar/app.ftl",
                 ],
             ),
-            (Purpose::Prose, &["README.md", "docs/a.rst", "notes.txt", "LICENSE", "CHANGES"]),
+            (
+                Purpose::Prose,
+                &["README.md", "docs/a.rst", "notes.txt", "LICENSE", "CHANGES"],
+            ),
         ] {
             for path in paths {
-                assert_eq!(purpose(path.as_bytes(), Languages::of(path.as_bytes(), b"")), expected, "{path}");
+                assert_eq!(
+                    purpose(path.as_bytes(), Languages::of(path.as_bytes(), b"")),
+                    expected,
+                    "{path}"
+                );
             }
         }
     }

@@ -87,7 +87,8 @@ pub(super) enum ValueOrigin {
     /// From outside, or its origin does not matter: severity and confidence are those of the rule.
     #[default]
     Outside,
-    /// From the person who runs the program, its environment or its files: at most major, at most medium.
+    /// From the person who runs the program, its environment or its files: at most major, at most
+    /// medium.
     Local,
     /// The analysis is not certain: a suggestion of low confidence.
     Doubtful,
@@ -110,7 +111,11 @@ const IDENTITY_SIDE: usize = 256;
 const DOUBT: &str = "by its path the file may be a test, an example or a build script";
 
 impl<'a> Reporter<'a> {
-    pub(super) fn new(rules: &'a RuleSet, file: Option<&'a FileChange>, out: &'a mut Vec<Finding>) -> Self {
+    pub(super) fn new(
+        rules: &'a RuleSet,
+        file: Option<&'a FileChange>,
+        out: &'a mut Vec<Finding>,
+    ) -> Self {
         let counting = rules.suppressions.within_net();
         let from = out.len();
         Self {
@@ -135,7 +140,10 @@ impl<'a> Reporter<'a> {
 
     /// Lists only findings that the floor admits, and counts the others.
     pub(super) fn above(self, floor: &Floor) -> Self {
-        Self { floor: floor.clone(), ..self }
+        Self {
+            floor: floor.clone(),
+            ..self
+        }
     }
 
     /// Returns the findings that are not listed.
@@ -143,10 +151,20 @@ impl<'a> Reporter<'a> {
         let mut by_rule = Vec::new();
         for (i, count) in self.counts.iter().enumerate() {
             let left = count.checked_sub(FINDINGS_MAX).filter(|n| *n > 0);
-            let (Some(count), Ok(index)) = (left, u16::try_from(i)) else { continue };
-            by_rule.push(Unlisted { rule: self.rules.rule(index).id.clone().into_owned(), count });
+            let (Some(count), Ok(index)) = (left, u16::try_from(i)) else {
+                continue;
+            };
+            by_rule.push(Unlisted {
+                rule: self.rules.rule(index).id.clone().into_owned(),
+                count,
+            });
         }
-        Rest { by_rule, counted: self.counted, is_flow_partial: false, is_tree_partial: false }
+        Rest {
+            by_rule,
+            counted: self.counted,
+            is_flow_partial: false,
+            is_tree_partial: false,
+        }
     }
 
     /// Returns the number of listed findings so far, including those of other files.
@@ -163,14 +181,20 @@ impl<'a> Reporter<'a> {
     pub(super) fn languages(&mut self) -> Languages {
         let file = self.file;
         *self.languages.get_or_insert_with(|| {
-            let start = file.and_then(FileChange::text).and_then(|t| t.new.line(LineNo::FIRST));
-            file.map_or(Languages::NONE, |f| Languages::of(f.path().as_bytes(), start.unwrap_or_default()))
+            let start = file
+                .and_then(FileChange::text)
+                .and_then(|t| t.new.line(LineNo::FIRST));
+            file.map_or(Languages::NONE, |f| {
+                Languages::of(f.path().as_bytes(), start.unwrap_or_default())
+            })
         })
     }
 
     /// Returns true if the rule with an ID runs.
     pub(super) fn wants(&self, id: &str) -> bool {
-        self.rules.index_of(id).is_some_and(|i| self.rules.is_enabled(i))
+        self.rules
+            .index_of(id)
+            .is_some_and(|i| self.rules.is_enabled(i))
     }
 
     /// Returns true if the pattern of a rule matches a text that is not a line of the file.
@@ -196,30 +220,56 @@ impl<'a> Reporter<'a> {
             && self.file.map(FileChange::path) == sighting.file
         {
             let languages = self.languages();
-            let sought = Sought { rule: &rule.id, lines };
+            let sought = Sought {
+                rule: &rule.id,
+                lines,
+            };
             suppressed = self.directives.find(text, languages, sought, self.counting);
         }
         let identity = identity(&sighting);
         let severity = severity_of(self.rules, index, &sighting);
         if !self.lists(index, severity, suppressed.is_some(), &sighting) {
             let is_suppressed = suppressed.is_some();
-            let counted = Counted::new(&rule.id, sighting.file, sighting.lines, identity, severity, is_suppressed);
+            let counted = Counted::new(
+                &rule.id,
+                sighting.file,
+                sighting.lines,
+                identity,
+                severity,
+                is_suppressed,
+            );
             return self.counted.push(counted);
         }
         let masked = self.masked(sighting.quote);
         let replacement = self.replacement(index, &sighting);
-        let mut finding = make(rule, self.rules, index, sighting, ShownText { quote: masked, replacement });
+        let mut finding = make(
+            rule,
+            self.rules,
+            index,
+            sighting,
+            ShownText {
+                quote: masked,
+                replacement,
+            },
+        );
         finding.identity = identity;
         finding.suppressed = suppressed;
         self.out.push(finding);
         if self.file.is_some() {
             let counted = &mut self.counted;
-            self.floor.settle(self.out, self.from, |f| counted.push(Counted::of(f)));
+            self.floor
+                .settle(self.out, self.from, |f| counted.push(Counted::of(f)));
         }
     }
 
     /// Counts a finding, and returns true if it must be listed.
-    fn lists(&mut self, index: u16, severity: Severity, is_suppressed: bool, sighting: &Sighting<'_>) -> bool {
+    fn lists(
+        &mut self,
+        index: u16,
+        severity: Severity,
+        is_suppressed: bool,
+        sighting: &Sighting<'_>,
+    ) -> bool {
         // Only the scan of a file returns findings that are not listed.
         if self.file.is_none() {
             return true;
@@ -227,15 +277,23 @@ impl<'a> Reporter<'a> {
         if self.counts.is_empty() {
             self.counts = vec![0; self.rules.len()];
         }
-        let count = if is_suppressed { &mut self.suppressed } else { &mut self.counts[usize::from(index)] };
+        let count = if is_suppressed {
+            &mut self.suppressed
+        } else {
+            &mut self.counts[usize::from(index)]
+        };
         *count = count.saturating_add(1);
-        *count <= FINDINGS_MAX && self.floor.admits(is_suppressed, severity, sighting.file, sighting.lines)
+        *count <= FINDINGS_MAX
+            && self
+                .floor
+                .admits(is_suppressed, severity, sighting.file, sighting.lines)
     }
 
     /// Returns the rule's replacement for the lines of a finding, if one is certain.
     fn replacement(&mut self, index: u16, sighting: &Sighting<'_>) -> Option<String> {
         if let Some(new) = sighting.replacement {
-            return matches!(self.rules.mask(new.as_bytes()), Cow::Borrowed(_)).then(|| new.to_owned());
+            return matches!(self.rules.mask(new.as_bytes()), Cow::Borrowed(_))
+                .then(|| new.to_owned());
         }
         if self.rules.rule(index).fixes.is_empty() {
             return None;
@@ -244,7 +302,9 @@ impl<'a> Reporter<'a> {
         let file = self.file.filter(|f| Some(f.path()) == sighting.file)?;
         let compiled = self.rules.compiled(index)?;
         let place = (&file.text()?.new, languages);
-        rewrite::replacement(self.rules, compiled, place, sighting.lines?, &|new| rewrite::is_matched(compiled, new))
+        rewrite::replacement(self.rules, compiled, place, sighting.lines?, &|new| {
+            rewrite::is_matched(compiled, new)
+        })
     }
 
     /// Returns a part of the file with its secrets hidden. The text around the part can reveal a
@@ -259,7 +319,9 @@ impl<'a> Reporter<'a> {
 /// Returns the severity of a sighting.
 fn severity_of(rules: &RuleSet, index: u16, s: &Sighting<'_>) -> Severity {
     let severity = weigh(rules, index, s.in_doubt, s.origin);
-    let most = s.severity_max.filter(|_| rules.severity_set(index).is_none());
+    let most = s
+        .severity_max
+        .filter(|_| rules.severity_set(index).is_none());
     most.map_or(severity, |most| severity.min(most))
 }
 
@@ -267,12 +329,16 @@ fn severity_of(rules: &RuleSet, index: u16, s: &Sighting<'_>) -> Severity {
 pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOrigin) -> Severity {
     let severity = match origin {
         ValueOrigin::Outside => rules.severity_of(index),
-        ValueOrigin::Local => {
-            rules.severity_set(index).unwrap_or_else(|| rules.severity_of(index).min(Severity::Major))
-        }
+        ValueOrigin::Local => rules
+            .severity_set(index)
+            .unwrap_or_else(|| rules.severity_of(index).min(Severity::Major)),
         ValueOrigin::Doubtful | ValueOrigin::Unknown => rules.severity_of_unknown(index),
     };
-    if in_doubt { lowered(severity).unwrap_or(severity) } else { severity }
+    if in_doubt {
+        lowered(severity).unwrap_or(severity)
+    } else {
+        severity
+    }
 }
 
 /// Returns a number that is equal for equal texts, in one run. Of a long line, only the text around
@@ -280,7 +346,8 @@ pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOr
 fn identity(sighting: &Sighting<'_>) -> u64 {
     let all = 0..sighting.quote.len();
     let near = sighting.hide.map_or(all, |(start, end)| {
-        start.saturating_sub(IDENTITY_SIDE)..end.saturating_add(IDENTITY_SIDE).min(sighting.quote.len())
+        start.saturating_sub(IDENTITY_SIDE)
+            ..end.saturating_add(IDENTITY_SIDE).min(sighting.quote.len())
     });
     listing::hash(sighting.quote.get(near).unwrap_or(sighting.quote))
 }
@@ -317,9 +384,18 @@ struct ShownText<'a> {
     replacement: Option<String>,
 }
 
-fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: ShownText<'_>) -> Finding {
+fn make(
+    rule: &Rule,
+    rules: &RuleSet,
+    index: u16,
+    s: Sighting<'_>,
+    shown: ShownText<'_>,
+) -> Finding {
     let mut quote = shown.quote;
-    let is_header = rule.checks.iter().any(|c| super::secret::is_for_key_headers(c));
+    let is_header = rule
+        .checks
+        .iter()
+        .any(|c| super::secret::is_for_key_headers(c));
     if let Some((start, end)) = s.hide.filter(|_| !is_header) {
         let span = start.min(s.quote.len())..end.min(s.quote.len());
         let kept = super::leak::public_prefix(rule, &s.quote[span.clone()]);
@@ -336,7 +412,9 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: ShownT
         None => stated.trim_end().to_owned(),
     };
     let severity = severity_of(rules, index, &s);
-    let mut confidence = rule.confidence.min(s.confidence_max.unwrap_or(Confidence::High));
+    let mut confidence = rule
+        .confidence
+        .min(s.confidence_max.unwrap_or(Confidence::High));
     let why = match s.origin {
         ValueOrigin::Outside | ValueOrigin::Doubtful => None,
         ValueOrigin::Local => Some((Confidence::Medium, LOCAL)),
@@ -348,24 +426,39 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: ShownT
     }
     if s.in_doubt {
         confidence = Confidence::Low;
-        message = format!("{} (it weighs less here: {DOUBT})", message.trim_end_matches('.'));
+        message = format!(
+            "{} (it weighs less here: {DOUBT})",
+            message.trim_end_matches('.')
+        );
     }
     let draft = Draft {
         rule_id: rule.id.clone().into_owned(),
-        location: s.file.map(|f| Location { file: f.clone(), lines: s.lines }),
+        location: s.file.map(|f| Location {
+            file: f.clone(),
+            lines: s.lines,
+        }),
         severity,
         category: rule.category,
-        title: s.title.map_or_else(|| rule.title.clone().into_owned(), str::to_owned),
+        title: s
+            .title
+            .map_or_else(|| rule.title.clone().into_owned(), str::to_owned),
         message,
         failure: None,
-        suggestion: s.suggestion.or(rule.suggestion.as_deref()).map(|t| t.trim_end().to_owned()),
+        suggestion: s
+            .suggestion
+            .or(rule.suggestion.as_deref())
+            .map(|t| t.trim_end().to_owned()),
         replacement: shown.replacement,
         quote: String::from_utf8_lossy(quote.trim_ascii()).into_owned(),
         cwe: s.cwe.or(rule.cwe),
         convention: None,
         also: Vec::new(),
         flow: s.flow.to_vec(),
-        references: rule.references.iter().map(|r| r.clone().into_owned()).collect(),
+        references: rule
+            .references
+            .iter()
+            .map(|r| r.clone().into_owned())
+            .collect(),
     };
     Finding::new(Proof::rule(&rule.id, confidence), draft)
 }

@@ -40,7 +40,10 @@ pub(super) fn replacement(
         return None;
     }
     let new = String::from_utf8(compiled.fixed(old)).ok()?;
-    if new.as_bytes() == old || is_matched(&new) || matches!(rules.mask(new.as_bytes()), Cow::Owned(_)) {
+    if new.as_bytes() == old
+        || is_matched(&new)
+        || matches!(rules.mask(new.as_bytes()), Cow::Owned(_))
+    {
         return None;
     }
     match new.trim().is_empty() {
@@ -49,10 +52,13 @@ pub(super) fn replacement(
     }
 }
 
-/// Returns true if the expression of a rule matches new lines: one of them, or all of them joined as one statement.
+/// Returns true if the expression of a rule matches new lines: one of them, or all of them joined
+/// as one statement.
 pub(super) fn is_matched(compiled: &RulePatterns, new: &str) -> bool {
     let joined = new.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-    new.lines().chain([joined.as_str()]).any(|line| compiled.pattern.is_match(line.as_bytes()))
+    new.lines()
+        .chain([joined.as_str()])
+        .any(|line| compiled.pattern.is_match(line.as_bytes()))
 }
 
 /// Returns the replacement for deleted statements: an empty text, or `pass` if a block of Python
@@ -63,7 +69,10 @@ fn deletion(text: &Text, languages: Languages, first: LineNo, old: &[u8]) -> Opt
         return is_start(text, languages, first).then(String::new);
     };
     if languages.any_of(&["python"]) {
-        let indent: String = String::from_utf8_lossy(old).chars().take_while(|c| c.is_whitespace()).collect();
+        let indent: String = String::from_utf8_lossy(old)
+            .chars()
+            .take_while(|c| c.is_whitespace())
+            .collect();
         return match above.as_bytes().last()? {
             b':' => Some(format!("{indent}pass")),
             b',' | b'(' | b'[' | b'{' | b'\\' | b'=' => None,
@@ -72,7 +81,9 @@ fn deletion(text: &Text, languages: Languages, first: LineNo, old: &[u8]) -> Opt
     }
     let ends = match languages.any_of(&["ruby"]) {
         // A line that ends with an operator continues.
-        true => !above.ends_with([',', '.', '\\', '=', '(', '[', '+', '-', '*', '/', '&', '?', ':']),
+        true => !above.ends_with([
+            ',', '.', '\\', '=', '(', '[', '+', '-', '*', '/', '&', '?', ':',
+        ]),
         // After a condition without braces, the next statement would become its body.
         false => above.ends_with([';', '{', '}']) || above.ends_with("<?php"),
     };
@@ -83,7 +94,8 @@ fn deletion(text: &Text, languages: Languages, first: LineNo, old: &[u8]) -> Opt
 /// none, or the lines are unknown.
 fn code_above(text: &Text, languages: Languages, line: LineNo) -> Option<String> {
     let above = (1..=ABOVE).map_while(|n| LineNo::new(line.get().checked_sub(n)?));
-    let mut lines = above.map_while(|n| Some(String::from_utf8_lossy(text.line(n)?).trim().to_owned()));
+    let mut lines =
+        above.map_while(|n| Some(String::from_utf8_lossy(text.line(n)?).trim().to_owned()));
     lines.find(|line| !is_blank(line, languages))
 }
 
@@ -91,17 +103,25 @@ fn code_above(text: &Text, languages: Languages, line: LineNo) -> Option<String>
 fn is_start(text: &Text, languages: Languages, line: LineNo) -> bool {
     let mut above = (1..line.get()).filter_map(LineNo::new);
     line.get() <= ABOVE
-        && above.all(|n| text.line(n).is_some_and(|l| is_blank(String::from_utf8_lossy(l).trim(), languages)))
+        && above.all(|n| {
+            text.line(n)
+                .is_some_and(|l| is_blank(String::from_utf8_lossy(l).trim(), languages))
+        })
 }
 
 fn is_blank(line: &str, languages: Languages) -> bool {
-    let comment = if languages.any_of(&["python", "ruby"]) { "#" } else { "//" };
+    let comment = if languages.any_of(&["python", "ruby"]) {
+        "#"
+    } else {
+        "//"
+    };
     line.is_empty() || line.starts_with(comment)
 }
 
 #[cfg(test)]
 mod tests {
-    //! When a replacement is offered. The replacements themselves are in the samples of the catalogue.
+    //! When a replacement is offered. The replacements themselves are in the samples of the
+    //! catalogue.
 
     use crate::diff::{RepoPath, code};
     use crate::policy::RulesPolicy;
@@ -111,8 +131,15 @@ mod tests {
     fn offered(path: &str, text: &str) -> Vec<Option<String>> {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
         let mut found = Vec::new();
-        rules.scan(&code::added(RepoPath::from(path), text.as_bytes().to_vec()), Scope::All, &mut found);
-        found.iter().map(|f| f.replacement().map(str::to_owned)).collect()
+        rules.scan(
+            &code::added(RepoPath::from(path), text.as_bytes().to_vec()),
+            Scope::All,
+            &mut found,
+        );
+        found
+            .iter()
+            .map(|f| f.replacement().map(str::to_owned))
+            .collect()
     }
 
     fn some(text: &str) -> Vec<Option<String>> {
@@ -122,47 +149,90 @@ mod tests {
     #[test]
     fn a_statement_is_deleted_only_where_the_rest_stays_valid() {
         assert_eq!(offered("a.py", "x = 1\nbreakpoint()\ny = 2\n"), some(""));
-        assert_eq!(offered("a.py", "def f():\n    # look\n    breakpoint()\n"), some("    pass"), "an empty block");
-        assert_eq!(offered("a.py", "# look\n\nbreakpoint()\n"), some(""), "the first statement");
+        assert_eq!(
+            offered("a.py", "def f():\n    # look\n    breakpoint()\n"),
+            some("    pass"),
+            "an empty block"
+        );
+        assert_eq!(
+            offered("a.py", "# look\n\nbreakpoint()\n"),
+            some(""),
+            "the first statement"
+        );
         assert_eq!(offered("a.js", "f();\ndebugger;\n"), some(""));
-        assert_eq!(offered("a.js", "if (x)\n  debugger;\nf();\n"), [None], "the next statement would be the body");
+        assert_eq!(
+            offered("a.js", "if (x)\n  debugger;\nf();\n"),
+            [None],
+            "the next statement would be the body"
+        );
         assert_eq!(offered("a.js", "else\n  debugger;\n"), [None]);
         assert_eq!(offered("a.rb", "x = a +\n  binding.pry\n"), [None]);
         assert_eq!(offered("a.rb", "def f\n  binding.pry\nend\n"), some(""));
-        assert_eq!(offered("a.php", "<?php\nforeach ($all as $x)\n    var_dump($x);\n"), [None]);
+        assert_eq!(
+            offered("a.php", "<?php\nforeach ($all as $x)\n    var_dump($x);\n"),
+            [None]
+        );
         assert_eq!(offered("a.rs", "fn f() {\n    dbg!(x);\n}\n"), some(""));
     }
 
     #[test]
     fn a_line_that_the_rule_would_still_find_is_not_offered() {
         let text = "os.chmod(a, 0o777); os.chmod(b, stat.S_IRWXO)\n";
-        assert!(offered("a.py", text).iter().all(Option::is_none), "the second call has no replacement");
+        assert!(
+            offered("a.py", text).iter().all(Option::is_none),
+            "the second call has no replacement"
+        );
         let both = "const a = { rejectUnauthorized: false }, b = { rejectUnauthorized: false };\n";
-        assert_eq!(offered("a.js", both)[0].as_deref(), Some(both.replace("false", "true").trim_end()));
+        assert_eq!(
+            offered("a.js", both)[0].as_deref(),
+            Some(both.replace("false", "true").trim_end())
+        );
     }
 
     #[test]
     fn comparisons_inside_of_expressions_keep_their_meaning() {
-        assert_eq!(offered("a.js", "const bad = a + b === NaN;\n"), [None], "only a part of the operand");
-        assert_eq!(offered("a.js", "if (x && y.z !== NaN) {\n"), some("if (x && !Number.isNaN(y.z)) {"));
-        assert_eq!(offered("a.rs", "let x = dbg!(a + b) * 2;\n"), [None], "without parentheses");
+        assert_eq!(
+            offered("a.js", "const bad = a + b === NaN;\n"),
+            [None],
+            "only a part of the operand"
+        );
+        assert_eq!(
+            offered("a.js", "if (x && y.z !== NaN) {\n"),
+            some("if (x && !Number.isNaN(y.z)) {")
+        );
+        assert_eq!(
+            offered("a.rs", "let x = dbg!(a + b) * 2;\n"),
+            [None],
+            "without parentheses"
+        );
     }
 
     #[test]
     fn a_line_with_a_secret_is_not_offered() {
         let key = crate::rules::sample::expand("${github-token:ghp}", "rewrite");
-        let text = format!("import requests\nrequests.get(url, auth=('me', '{key}'), verify=False)\n");
-        assert!(offered("a.py", &text).iter().all(Option::is_none), "{:?}", offered("a.py", &text));
+        let text =
+            format!("import requests\nrequests.get(url, auth=('me', '{key}'), verify=False)\n");
+        assert!(
+            offered("a.py", &text).iter().all(Option::is_none),
+            "{:?}",
+            offered("a.py", &text)
+        );
     }
 
     #[test]
     fn line_ends_and_a_byte_order_mark_are_not_part_of_it() {
         assert_eq!(
-            offered("a.js", "\u{feff}const a = { rejectUnauthorized: false };\r\n"),
+            offered(
+                "a.js",
+                "\u{feff}const a = { rejectUnauthorized: false };\r\n"
+            ),
             some("const a = { rejectUnauthorized: true };")
         );
         assert_eq!(
-            offered("a.py", "import requests\r\nr = requests.get(\r\n    u,\r\n    verify=False,\r\n)\r\n"),
+            offered(
+                "a.py",
+                "import requests\r\nr = requests.get(\r\n    u,\r\n    verify=False,\r\n)\r\n"
+            ),
             some("    verify=True,")
         );
     }

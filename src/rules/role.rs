@@ -43,16 +43,20 @@ const EXAMPLE: &[&str] = &["example", "sample", "demo", "benchmark", "bench", "c
 /// Folders of the program.
 const SOURCES: &[&str] = &["src", "app", "lib", "pkg", "internal", "cmd"];
 /// Folders that contain packages, each with its own top.
-const WORKSPACES: &[&str] =
-    &["packages", "crates", "libs", "apps", "modules", "plugins", "projects", "gems", "engines"];
+const WORKSPACES: &[&str] = &[
+    "packages", "crates", "libs", "apps", "modules", "plugins", "projects", "gems", "engines",
+];
 /// Extensions of program text. Files with other extensions are data and prose.
 const PROGRAM: &[&str] = &[
-    "py", "pyw", "pyx", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte", "go", "java", "jsp",
-    "kt", "kts", "scala", "groovy", "rb", "rake", "erb", "php", "phtml", "inc", "rs", "c", "h", "cc", "cpp", "cxx",
-    "hpp", "hh", "cs", "cshtml", "vb", "fs", "sh", "bash", "zsh", "ps1", "psm1", "bat", "cmd", "pl", "pm", "t", "lua",
-    "dart", "ex", "exs", "swift", "m", "mm", "hs", "clj", "r", "sql", "tf",
+    "py", "pyw", "pyx", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte",
+    "go", "java", "jsp", "kt", "kts", "scala", "groovy", "rb", "rake", "erb", "php", "phtml",
+    "inc", "rs", "c", "h", "cc", "cpp", "cxx", "hpp", "hh", "cs", "cshtml", "vb", "fs", "sh",
+    "bash", "zsh", "ps1", "psm1", "bat", "cmd", "pl", "pm", "t", "lua", "dart", "ex", "exs",
+    "swift", "m", "mm", "hs", "clj", "r", "sql", "tf",
 ];
-const SCRIPT: &[&str] = &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte"];
+const SCRIPT: &[&str] = &[
+    "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte",
+];
 const JVM: &[&str] = &["java", "kt", "scala", "groovy"];
 
 /// Returns the role of the file with a path.
@@ -63,7 +67,10 @@ pub(crate) fn of(path: &[u8]) -> FileRole {
     // Below the root, names of packages and classes are arbitrary.
     let root = source_root(&folders);
     let counted = root.unwrap_or(folders.len());
-    let by_folder = (0..counted).map(|i| folder(&folders, i, name, root.is_some())).max().unwrap_or(FileRole::Program);
+    let by_folder = (0..counted)
+        .map(|i| folder(&folders, i, name, root.is_some()))
+        .max()
+        .unwrap_or(FileRole::Program);
     match root {
         None if by_folder != FileRole::Test => by_folder.max(by_name(&folders, name)),
         _ => by_folder,
@@ -75,27 +82,46 @@ pub(crate) fn is_test_path(path: &[u8]) -> bool {
     of(path) == FileRole::Test
 }
 
-/// Returns true if a path is that of code that another project published, in a folder where package managers or
-/// conventions put it. The author of a change chooses its paths, so security rules do not ask.
+/// Returns true if a path is that of code that another project published, in a folder where package
+/// managers or conventions put it. The author of a change chooses its paths, so security rules do
+/// not ask.
 pub(crate) fn is_vendored(path: &[u8]) -> bool {
     /// Folders of package managers, which nothing else is called.
-    const INSTALLED: &[&str] =
-        &["node_modules", "bower_components", "jspm_packages", "site-packages", "dist-packages", "Pods", "Carthage"];
+    const INSTALLED: &[&str] = &[
+        "node_modules",
+        "bower_components",
+        "jspm_packages",
+        "site-packages",
+        "dist-packages",
+        "Pods",
+        "Carthage",
+    ];
     /// Folders of copies. They count only at the top, because a vendor is also a seller.
     const COPIED: &[&str] = &["vendor", "third_party", "third-party", "thirdparty"];
     let path = String::from_utf8_lossy(path);
     let mut folders: Vec<&str> = path.split('/').collect();
     folders.pop();
-    folders.iter().any(|f| INSTALLED.contains(f)) || folders.first().is_some_and(|f| COPIED.contains(f))
+    folders.iter().any(|f| INSTALLED.contains(f))
+        || folders.first().is_some_and(|f| COPIED.contains(f))
 }
 
-/// Returns true if a path is that of data of tests, which no program executes even if it is program text.
+/// Returns true if a path is that of data of tests, which no program executes even if it is program
+/// text.
 pub(crate) fn is_data_of_tests(path: &[u8]) -> bool {
-    const DATA: &[&str] = &["data", "testdata", "test-data", "test_data", "__snapshots__", "golden", "goldens"];
+    const DATA: &[&str] = &[
+        "data",
+        "testdata",
+        "test-data",
+        "test_data",
+        "__snapshots__",
+        "golden",
+        "goldens",
+    ];
     let path = String::from_utf8_lossy(path);
     path.match_indices('/').any(|(at, _)| {
         let folder = path[..at].rsplit('/').next();
-        folder.is_some_and(|f| DATA.contains(&f)) && is_test_path(format!("{}/data", &path[..at]).as_bytes())
+        folder.is_some_and(|f| DATA.contains(&f))
+            && is_test_path(format!("{}/data", &path[..at]).as_bytes())
     })
 }
 
@@ -103,7 +129,8 @@ pub(crate) fn is_data_of_tests(path: &[u8]) -> bool {
 pub(crate) fn is_documentation(path: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path).to_ascii_lowercase();
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
-    matches!(extension(name).as_str(), "md" | "mdx" | "rst" | "adoc") || folders.split('/').any(|f| f == "docs")
+    matches!(extension(name).as_str(), "md" | "mdx" | "rst" | "adoc")
+        || folders.split('/').any(|f| f == "docs")
 }
 
 /// Returns true if the extension of a path is that of program text.
@@ -120,17 +147,24 @@ pub(crate) fn may_be_test(path: &[u8]) -> bool {
 /// Returns the index of the last root under which a build tool searches only for the program:
 /// `src/main`, `src/jvmMain`.
 fn source_root(folders: &[&str]) -> Option<usize> {
-    folders.windows(2).rposition(|w| w[0] == "src" && is_main(w[1]))
+    folders
+        .windows(2)
+        .rposition(|w| w[0] == "src" && is_main(w[1]))
 }
 
 /// Returns true if a folder below `src` has only the program: `main`, `jvmMain`.
 fn is_main(folder: &str) -> bool {
-    folder == "main" || folder.strip_suffix("Main").is_some_and(|p| p.ends_with(|c: char| c.is_ascii_lowercase()))
+    folder == "main"
+        || folder
+            .strip_suffix("Main")
+            .is_some_and(|p| p.ends_with(|c: char| c.is_ascii_lowercase()))
 }
 
-/// Returns true if a name ends with a word that follows a lower-case letter or a digit: `Test` of `FooTest`.
+/// Returns true if a name ends with a word that follows a lower-case letter or a digit: `Test` of
+/// `FooTest`.
 fn ends_with_word(name: &str, word: &str) -> bool {
-    name.strip_suffix(word).is_some_and(|p| p.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit()))
+    name.strip_suffix(word)
+        .is_some_and(|p| p.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit()))
 }
 
 /// Returns the role that the folder at an index suggests. `rooted`: a source root is below it, so
@@ -142,10 +176,15 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
     let parent = i.checked_sub(1).map(|p| folders[p]);
     let top = is_top(folders, i);
     let inside = folders[..i].iter().any(|f| SOURCES.contains(f));
-    if TESTS.contains(&lower) || ["-tests", "_tests", ".tests", ".test"].iter().any(|end| lower.ends_with(end)) {
+    if TESTS.contains(&lower)
+        || ["-tests", "_tests", ".tests", ".test"]
+            .iter()
+            .any(|end| lower.ends_with(end))
+    {
         return FileRole::Test;
     }
-    // `MyAppTests`; of Gradle and Maven `src/test`, `src/jvmTest`, `src/testFixtures`, `src/integration-test`.
+    // `MyAppTests`; of Gradle and Maven `src/test`, `src/jvmTest`, `src/testFixtures`,
+    // `src/integration-test`.
     let source_set = parent == Some("src")
         && (matches!(lower, "test" | "itest" | "testfixtures")
             || ends_with_word(original, "Test")
@@ -155,10 +194,16 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
     }
     if lower == "it" && parent == Some("src") {
         // `it` is also a country and a language: `src/it/poste/pagamenti`, `src/it/messages.ts`.
-        let set =
-            folders.get(i + 1).is_some_and(|f| matches!(*f, "java" | "kotlin" | "scala" | "groovy" | "resources"));
-        let project = folders[i + 1..].contains(&"src") || matches!(extension(name).as_str(), "xml" | "properties");
-        return if set || project { FileRole::Test } else { FileRole::Program };
+        let set = folders
+            .get(i + 1)
+            .is_some_and(|f| matches!(*f, "java" | "kotlin" | "scala" | "groovy" | "resources"));
+        let project = folders[i + 1..].contains(&"src")
+            || matches!(extension(name).as_str(), "xml" | "properties");
+        return if set || project {
+            FileRole::Test
+        } else {
+            FileRole::Program
+        };
     }
     if TESTS_ASIDE.contains(&lower) {
         return test_or_doubt((top || !inside) && !(rooted && lower == "test"));
@@ -174,17 +219,29 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
     }
     // The tests of Perl and of git: `t/basic.t`, `t/lib/Helper.pm`, `t/certs/ca.key`.
     if lower == "t" && top {
-        let is_other = is_program_text(name.as_bytes()) && !["t", "pl", "pm", "sh"].contains(&extension(name).as_str());
+        let is_other = is_program_text(name.as_bytes())
+            && !["t", "pl", "pm", "sh"].contains(&extension(name).as_str());
         return test_or_doubt(!is_other);
     }
-    let doubt =
-        lower.ends_with("-test") || lower.ends_with("_test") || lower == "snapshots" || (top && lower == "integration");
-    if doubt { FileRole::Doubt } else { FileRole::Program }
+    let doubt = lower.ends_with("-test")
+        || lower.ends_with("_test")
+        || lower == "snapshots"
+        || (top && lower == "integration");
+    if doubt {
+        FileRole::Doubt
+    } else {
+        FileRole::Program
+    }
 }
 
-/// Returns the role of a folder with a name of tests or examples. `is_confirmed`: its place confirms the name.
+/// Returns the role of a folder with a name of tests or examples. `is_confirmed`: its place
+/// confirms the name.
 fn test_or_doubt(is_confirmed: bool) -> FileRole {
-    if is_confirmed { FileRole::Test } else { FileRole::Doubt }
+    if is_confirmed {
+        FileRole::Test
+    } else {
+        FileRole::Doubt
+    }
 }
 
 /// Returns true if the folder at an index is at the top of the repository or of one of its
@@ -195,18 +252,21 @@ fn is_top(folders: &[&str], i: usize) -> bool {
         1 if matches!(folders[0], "docs" | "doc") => true,
         // `packages/a/examples`, `packages/@team/a/examples`.
         _ => {
-            is_below_workspace(folders, i, 2) || (is_below_workspace(folders, i, 3) && folders[i - 2].starts_with('@'))
+            is_below_workspace(folders, i, 2)
+                || (is_below_workspace(folders, i, 3) && folders[i - 2].starts_with('@'))
         }
     }
 }
 
 /// Returns true if the folder a number of levels above the one at an index holds packages.
 fn is_below_workspace(folders: &[&str], i: usize, levels: usize) -> bool {
-    i.checked_sub(levels).is_some_and(|at| WORKSPACES.contains(&folders[at]))
+    i.checked_sub(levels)
+        .is_some_and(|at| WORKSPACES.contains(&folders[at]))
 }
 
 fn extension(name: &str) -> String {
-    name.rsplit_once('.').map_or(String::new(), |(_, e)| e.to_ascii_lowercase())
+    name.rsplit_once('.')
+        .map_or(String::new(), |(_, e)| e.to_ascii_lowercase())
 }
 
 /// A file's name in lower case, and its parts.
@@ -236,11 +296,17 @@ fn by_name(folders: &[&str], name: &str) -> FileRole {
     let lower = name.to_ascii_lowercase();
     let extension = extension(name);
     let stem = lower.split('.').next().unwrap_or(&lower);
-    let file = FileName { whole: &lower, stem, extension: &extension };
+    let file = FileName {
+        whole: &lower,
+        stem,
+        extension: &extension,
+    };
     let (code, script) = (file.is_one_of(PROGRAM), file.is_one_of(SCRIPT));
-    let test = (script || !code || file.is_one_of(&["ps1", "sh"])) && file.has(&[".test.", ".tests."])
+    let test = (script || !code || file.is_one_of(&["ps1", "sh"]))
+        && file.has(&[".test.", ".tests."])
         || script && file.has(&[".spec.", ".cy.", ".e2e-spec."])
-        || stem.starts_with("test_") && (!code || file.is_one_of(&["py", "rb", "c", "h", "cc", "cpp", "rs", "lua"]))
+        || stem.starts_with("test_")
+            && (!code || file.is_one_of(&["py", "rb", "c", "h", "cc", "cpp", "rs", "lua"]))
         || stem.starts_with("test-") && !code
         || file.stem_ends(&["_test", "_tests"])
         || file.stem_ends(&["_spec"]) && (script || file.is_one_of(&["rb", "lua"]))
@@ -253,25 +319,43 @@ fn by_name(folders: &[&str], name: &str) -> FileRole {
     if test {
         return FileRole::Test;
     }
-    let doubt = file.has(&[".test.", ".tests.", ".spec.", ".mock.", ".fixture.", ".example.", ".sample.", ".e2e."])
-        || stem.starts_with("test_")
+    let doubt = file.has(&[
+        ".test.",
+        ".tests.",
+        ".spec.",
+        ".mock.",
+        ".fixture.",
+        ".example.",
+        ".sample.",
+        ".e2e.",
+    ]) || stem.starts_with("test_")
         || stem.starts_with("test-")
         || file.stem_ends(&["_spec", "-test", "-spec", "_fixture", "_example"])
         || stem == "test";
-    let by_word = if doubt { FileRole::Doubt } else { FileRole::Program };
+    let by_word = if doubt {
+        FileRole::Doubt
+    } else {
+        FileRole::Program
+    };
     by_word.max(by_class(name.split('.').next().unwrap_or(name), &extension))
 }
 
 /// Returns the role that a class-like name suggests: `FooTest`, `FooTests`, `TestFoo`, `FooSpec`,
 /// `FooIT`.
 fn by_class(stem: &str, extension: &str) -> FileRole {
-    const COMPILED: &[&str] = &["kts", "cc", "cpp", "cxx", "c", "h", "hpp", "m", "mm", "swift", "hs", "dart"];
+    const COMPILED: &[&str] = &[
+        "kts", "cc", "cpp", "cxx", "c", "h", "hpp", "m", "mm", "swift", "hs", "dart",
+    ];
     let jvm = JVM.contains(&extension);
     if ends_with_word(stem, "Tests") || ends_with_word(stem, "TestCase") {
         return FileRole::Test;
     }
     if ends_with_word(stem, "Test") {
-        return if jvm || COMPILED.contains(&extension) { FileRole::Test } else { FileRole::Doubt };
+        return if jvm || COMPILED.contains(&extension) {
+            FileRole::Test
+        } else {
+            FileRole::Doubt
+        };
     }
     if ends_with_word(stem, "Spec") || ends_with_word(stem, "Specs") {
         return match extension {
@@ -282,11 +366,17 @@ fn by_class(stem: &str, extension: &str) -> FileRole {
             _ => FileRole::Doubt,
         };
     }
-    let doubt = stem.strip_prefix("Test").is_some_and(|r| r.starts_with(|c: char| c.is_ascii_uppercase()))
+    let doubt = stem
+        .strip_prefix("Test")
+        .is_some_and(|r| r.starts_with(|c: char| c.is_ascii_uppercase()))
         || (jvm && ends_with_word(stem, "IT"))
         || ends_with_word(stem, "Example")
         || ends_with_word(stem, "Fixture");
-    if doubt { FileRole::Doubt } else { FileRole::Program }
+    if doubt {
+        FileRole::Doubt
+    } else {
+        FileRole::Program
+    }
 }
 
 #[cfg(test)]
@@ -383,18 +473,36 @@ mod tests {
 
     #[test]
     fn code_of_other_projects_and_data_of_tests_are_known_by_their_folders() {
-        for path in
-            ["node_modules/a/b.js", "web/node_modules/@a/b/c.test.js", "vendor/a/b.go", "env/site-packages/a.py"]
-        {
+        for path in [
+            "node_modules/a/b.js",
+            "web/node_modules/@a/b/c.test.js",
+            "vendor/a/b.go",
+            "env/site-packages/a.py",
+        ] {
             assert!(is_vendored(path.as_bytes()), "{path}");
         }
-        for path in ["src/vendor/models.py", "vendor.py", "app/third_party/login.py", "src/pods/a.go", "node_modules"] {
+        for path in [
+            "src/vendor/models.py",
+            "vendor.py",
+            "app/third_party/login.py",
+            "src/pods/a.go",
+            "node_modules",
+        ] {
             assert!(!is_vendored(path.as_bytes()), "{path}");
         }
-        for path in ["tests/data/cases/a.py", "pkg/testdata/a.go", "a/tests/golden/b.js"] {
+        for path in [
+            "tests/data/cases/a.py",
+            "pkg/testdata/a.go",
+            "a/tests/golden/b.js",
+        ] {
             assert!(is_data_of_tests(path.as_bytes()), "{path}");
         }
-        for path in ["src/data/a.py", "tests/fixtures/users.py", "tests/data.py", "data/test_a.json"] {
+        for path in [
+            "src/data/a.py",
+            "tests/fixtures/users.py",
+            "tests/data.py",
+            "data/test_a.json",
+        ] {
             assert!(!is_data_of_tests(path.as_bytes()), "{path}");
         }
     }

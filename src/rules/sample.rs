@@ -21,7 +21,9 @@ pub fn expand(template: &str, seed: &str) -> String {
     while let Some(open) = rest.find("${") {
         let (before, tail) = rest.split_at(open);
         out.push_str(before);
-        let expansion = tail.find('}').and_then(|close| Some((close, form(&tail[2..close], &mut random)?)));
+        let expansion = tail
+            .find('}')
+            .and_then(|close| Some((close, form(&tail[2..close], &mut random)?)));
         match expansion {
             Some((close, text)) => {
                 out.push_str(&text);
@@ -42,7 +44,9 @@ const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 fn form(form: &str, random: &mut Random) -> Option<String> {
-    if let Some(secret) = secret::generate::generate(form, &mut |bound| random.below(bound as usize) as u32) {
+    if let Some(secret) =
+        secret::generate::generate(form, &mut |bound| random.below(bound as usize) as u32)
+    {
         return Some(secret);
     }
     let (kind, length) = form.split_once(':')?;
@@ -88,7 +92,9 @@ impl Random {
 
     /// Returns a text over an alphabet.
     pub(crate) fn text(&mut self, alphabet: &[u8], length: usize) -> String {
-        (0..length).map(|_| alphabet[self.below(alphabet.len())] as char).collect()
+        (0..length)
+            .map(|_| alphabet[self.below(alphabet.len())] as char)
+            .collect()
     }
 }
 
@@ -103,11 +109,22 @@ pub struct Report {
 
 /// Runs every sample of the rules through the engine, in the profile of its rule.
 pub(super) fn test(rules: &mut RuleSet, written: &[format::Rule]) -> Report {
-    let mut report = Report { rules: written.len(), ..Report::default() };
+    let mut report = Report {
+        rules: written.len(),
+        ..Report::default()
+    };
     for rule in written {
         let is_audit = rule.profile == format::AUDIT_PROFILE;
-        rules.profile = if is_audit { RuleProfile::Audit } else { RuleProfile::Default };
-        report.failures.extend(rule.sample_faults().into_iter().map(|f| format!("{}: {f}", rule.id)));
+        rules.profile = if is_audit {
+            RuleProfile::Audit
+        } else {
+            RuleProfile::Default
+        };
+        report.failures.extend(
+            rule.sample_faults()
+                .into_iter()
+                .map(|f| format!("{}: {f}", rule.id)),
+        );
         for (i, sample) in rule.samples.iter().enumerate() {
             report.samples += 1;
             let name = format!("{}: sample {} ({})", rule.id, i + 1, sample.path);
@@ -120,13 +137,25 @@ pub(super) fn test(rules: &mut RuleSet, written: &[format::Rule]) -> Report {
                 }
             };
             let mut failures = Vec::new();
-            let own = found.iter().filter(|f| f.rule_id() == rule.id).collect::<Vec<_>>();
+            let own = found
+                .iter()
+                .filter(|f| f.rule_id() == rule.id)
+                .collect::<Vec<_>>();
             if own.is_empty() == sample.matches {
-                let failure = if sample.matches { "must match and does not" } else { "must not match and does" };
+                let failure = if sample.matches {
+                    "must match and does not"
+                } else {
+                    "must not match and does"
+                };
                 failures.push(failure.to_owned());
             }
-            for f in found.iter().filter(|f| f.rule_id() != rule.id && !sample.matches) {
-                if f.severity() >= Severity::Minor && !sample.also.iter().any(|id| id == f.rule_id()) {
+            for f in found
+                .iter()
+                .filter(|f| f.rule_id() != rule.id && !sample.matches)
+            {
+                if f.severity() >= Severity::Minor
+                    && !sample.also.iter().any(|id| id == f.rule_id())
+                {
                     failures.push(format!("{} matches too", f.rule_id()));
                 }
             }
@@ -136,7 +165,9 @@ pub(super) fn test(rules: &mut RuleSet, written: &[format::Rule]) -> Report {
                     failures.push(format!("must be fixed to {expected:?}, not to {fixed:?}"));
                 }
             }
-            let failures = failures.into_iter().map(|what| format!("{name}: {what}: {}", first_line(&text)));
+            let failures = failures
+                .into_iter()
+                .map(|what| format!("{name}: {what}: {}", first_line(&text)));
             report.failures.extend(failures);
         }
     }
@@ -144,10 +175,16 @@ pub(super) fn test(rules: &mut RuleSet, written: &[format::Rule]) -> Report {
 }
 
 fn first_line(text: &str) -> String {
-    text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().chars().take(160).collect()
+    text.lines()
+        .find(|l| !l.trim().is_empty())
+        .unwrap_or_default()
+        .chars()
+        .take(160)
+        .collect()
 }
 
-/// Returns the text with the replacement of a finding, with line feeds as line ends and without a byte order mark.
+/// Returns the text with the replacement of a finding, with line feeds as line ends and without a
+/// byte order mark.
 fn replaced(text: &str, finding: &Finding) -> Option<String> {
     let (new, span) = (finding.replacement()?, finding.lines()?);
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
@@ -170,7 +207,11 @@ fn findings(rules: &RuleSet, path: &str, text: &str) -> Result<Vec<Finding>> {
         rules.scan(change, Scope::All, &mut out);
     }
     let entries: Vec<_> = changes.iter().map(|c| c.entry.clone()).collect();
-    rules.scan_entries(&entries, &Tree::of_entries(&|i| changes.get(i).cloned(), &|_| false), &mut out);
+    rules.scan_entries(
+        &entries,
+        &Tree::of_entries(&|i| changes.get(i).cloned(), &|_| false),
+        &mut out,
+    );
     Ok(out)
 }
 
@@ -183,12 +224,21 @@ mod tests {
 
     fn written() -> Vec<format::Rule> {
         let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/catalog");
-        let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+        let mut files: Vec<_> = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .collect();
         files.retain(|f| f.extension().is_some_and(|e| e == "toml"));
         files.sort();
         files
             .iter()
-            .flat_map(|f| team::read(&f.display().to_string(), &std::fs::read_to_string(f).unwrap()).unwrap())
+            .flat_map(|f| {
+                team::read(
+                    &f.display().to_string(),
+                    &std::fs::read_to_string(f).unwrap(),
+                )
+                .unwrap()
+            })
             .collect()
     }
 
@@ -203,7 +253,8 @@ mod tests {
                 wrong.push(format!("{}: {key}: {e}", rule.id));
             }
             for c in rule.checks.iter() {
-                let is_known = check::is_for_patterns(c) || !rule.tree.is_empty() && around::is_known(c);
+                let is_known =
+                    check::is_for_patterns(c) || !rule.tree.is_empty() && around::is_known(c);
                 if !is_known {
                     wrong.push(format!("{}: checks: unknown check {c:?}", rule.id));
                 }
@@ -221,7 +272,9 @@ mod tests {
                 let one = [(*name).clone()];
                 TreeLanguage::of_rule(&one).next().is_none()
             });
-            wrong.extend(unknown.map(|name| format!("{}: languages: {name:?} has no grammar", rule.id)));
+            wrong.extend(
+                unknown.map(|name| format!("{}: languages: {name:?} has no grammar", rule.id)),
+            );
             for language in languages {
                 if let Err(e) = StructuralRule::of_catalogue(rule, language) {
                     wrong.push(format!("{}: {}: {e}", rule.id, language.name()));
@@ -249,12 +302,21 @@ mod tests {
     fn every_sample_matches_alike_as_windows_writes_it() {
         let mut rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
         let mut written = written();
-        for sample in written.iter_mut().flat_map(|r| &mut r.samples).filter(|s| !s.text.starts_with("diff --git ")) {
+        for sample in written
+            .iter_mut()
+            .flat_map(|r| &mut r.samples)
+            .filter(|s| !s.text.starts_with("diff --git "))
+        {
             sample.text = format!("\u{feff}{}", sample.text.replace('\n', "\r\n"));
         }
         let report = test(&mut rules, &written);
         let failures = report.failures;
-        assert!(failures.is_empty(), "{} samples are wrong:\n{}", failures.len(), failures.join("\n"));
+        assert!(
+            failures.is_empty(),
+            "{} samples are wrong:\n{}",
+            failures.len(),
+            failures.join("\n")
+        );
     }
 
     #[test]
@@ -262,7 +324,13 @@ mod tests {
         let text = expand("key=${alnum:36} ${HEX:4} ${TOKEN} ${x", "seed");
         assert_eq!(text.len(), "key= ${TOKEN} ${x".len() + 36 + 4 + 1);
         assert!(text.ends_with(" ${TOKEN} ${x"));
-        assert_eq!(text, expand("key=${alnum:36} ${HEX:4} ${TOKEN} ${x", "seed"));
-        assert_ne!(text, expand("key=${alnum:36} ${HEX:4} ${TOKEN} ${x", "other"));
+        assert_eq!(
+            text,
+            expand("key=${alnum:36} ${HEX:4} ${TOKEN} ${x", "seed")
+        );
+        assert_ne!(
+            text,
+            expand("key=${alnum:36} ${HEX:4} ${TOKEN} ${x", "other")
+        );
     }
 }

@@ -15,7 +15,10 @@ use super::spans::{LineCursor, Spans};
 use super::suppress::Counting;
 use super::unicode::{self, LineContext};
 use super::walk::{self, Hay, Match, Scratch, Visitor};
-use super::{RuleSet, Scope, blob, block, bundle, change, decode, glob, markers, markup, migration, secret, spans};
+use super::{
+    RuleSet, Scope, blob, block, bundle, change, decode, glob, markers, markup, migration, secret,
+    spans,
+};
 use crate::diff::{Body, FileChange, Hidden, LineBlock, LineNo, TextChange};
 use crate::finding::listing::{Counted, Floor};
 use crate::finding::{Category, Finding, LineSpan, Severity};
@@ -46,20 +49,55 @@ pub(super) fn file(
     out: &mut Vec<Finding>,
 ) -> Rest {
     let from = out.len();
-    let mut rest = reading(rules, file, Pass { scope, is_first: true }, counting, floor, out);
+    let mut rest = reading(
+        rules,
+        file,
+        Pass {
+            scope,
+            is_first: true,
+        },
+        counting,
+        floor,
+        out,
+    );
     let of_blob = blob::scan(rules, file, counting, floor, out);
     rest.by_rule.extend(of_blob.by_rule);
     rest.counted.extend(of_blob.counted);
-    for text in file.text().map(TextChange::further_readings).unwrap_or_default() {
-        let other = FileChange { entry: file.entry.clone(), body: Body::Text(text.into_owned()) };
+    for text in file
+        .text()
+        .map(TextChange::further_readings)
+        .unwrap_or_default()
+    {
+        let other = FileChange {
+            entry: file.entry.clone(),
+            body: Body::Text(text.into_owned()),
+        };
         let mut found = Vec::new();
-        let mut more = reading(rules, &other, Pass { scope, is_first: false }, counting, floor, &mut found);
-        more.by_rule.retain(|m| rest.by_rule.iter().all(|u| u.rule != m.rule));
+        let mut more = reading(
+            rules,
+            &other,
+            Pass {
+                scope,
+                is_first: false,
+            },
+            counting,
+            floor,
+            &mut found,
+        );
+        more.by_rule
+            .retain(|m| rest.by_rule.iter().all(|u| u.rule != m.rule));
         rest.by_rule.extend(more.by_rule);
-        let mut known: HashSet<u64> = out[from..].iter().map(|f| Counted::of(f).on_line()).collect();
+        let mut known: HashSet<u64> = out[from..]
+            .iter()
+            .map(|f| Counted::of(f).on_line())
+            .collect();
         known.extend(rest.counted.iter().map(Counted::on_line));
         found.retain(|f| !Counted::line_keys(f).any(|key| known.contains(&key)));
-        rest.counted.extend(more.counted.into_iter().filter(|c| !known.contains(&c.on_line())));
+        rest.counted.extend(
+            more.counted
+                .into_iter()
+                .filter(|c| !known.contains(&c.on_line())),
+        );
         out.extend(found);
     }
     layout::drop_laid_out(rules, file, floor, out, from);
@@ -93,7 +131,10 @@ fn reading(
         is_bundle: None,
         purpose: None,
         fits: Vec::new(),
-        block: LineBlock { first: LineNo::FIRST, text: b"" },
+        block: LineBlock {
+            first: LineNo::FIRST,
+            text: b"",
+        },
         run: None,
         secrets: Vec::new(),
         spared: Vec::new(),
@@ -105,7 +146,9 @@ fn reading(
         is_followed: None,
         is_foreign: None,
         texts_read: 0,
-        reporter: Reporter::new(rules, Some(file), out).counting(counting).above(floor),
+        reporter: Reporter::new(rules, Some(file), out)
+            .counting(counting)
+            .above(floor),
     };
     let from = scan.reporter.count();
     let mut followed = Followed::Not;
@@ -123,14 +166,21 @@ fn reading(
     let is_tree_partial = scan.is_tree_partial;
     let rest = scan.reporter.rest();
     // A flow that is not listed proves as much as a listed one.
-    let mut unlisted = rest.by_rule.iter().filter_map(|unlisted| rules.index_of(&unlisted.rule));
+    let mut unlisted = rest
+        .by_rule
+        .iter()
+        .filter_map(|unlisted| rules.index_of(&unlisted.rule));
     let is_listed = !unlisted.any(|i| rules.rule(i).matcher == Matcher::Flow);
     if let Followed::Whole(judged) = &followed
         && is_listed
     {
         join::trust_flows(rules, judged, &mut out[from..]);
     }
-    Rest { is_flow_partial: followed == Followed::Partly, is_tree_partial, ..rest }
+    Rest {
+        is_flow_partial: followed == Followed::Partly,
+        is_tree_partial,
+        ..rest
+    }
 }
 
 /// The fit of a rule to this file, as evaluated so far.
@@ -174,11 +224,15 @@ struct TextRun<'a> {
 impl TextRun<'_> {
     /// Returns the blocks of the run as rules for these languages read it.
     fn outline(&mut self, languages: Languages, of_file: Languages) -> &mut Outline {
-        let at = self.outlines.iter().position(|(known, _)| *known == languages).unwrap_or_else(|| {
-            let outline = Outline::new(self.text, &mut self.readings, languages, of_file);
-            self.outlines.push((languages, outline));
-            self.outlines.len() - 1
-        });
+        let at = self
+            .outlines
+            .iter()
+            .position(|(known, _)| *known == languages)
+            .unwrap_or_else(|| {
+                let outline = Outline::new(self.text, &mut self.readings, languages, of_file);
+                self.outlines.push((languages, outline));
+                self.outlines.len() - 1
+            });
         &mut self.outlines[at].1
     }
 }
@@ -239,7 +293,10 @@ impl Visitor for FileScan<'_> {
         // A match within one line is found in the original text, and a match without an added line
         // is not new.
         let joined = self.file.text().map(|t| &t.new).filter(|t| t.is_joined());
-        if joined.is_some_and(|t| t.joined_lines(&self.block.text[found.span.clone()]).is_none()) {
+        if joined.is_some_and(|t| {
+            t.joined_lines(&self.block.text[found.span.clone()])
+                .is_none()
+        }) {
             return false;
         }
         if rule.place != Place::Any {
@@ -259,7 +316,13 @@ impl Visitor for FileScan<'_> {
             RuleFit::Spares => self.spare(found),
             RuleFit::Looks => {
                 if self.block_fits(found) {
-                    self.report(found.rule, &found.line, found.line_index, &found.secret, None);
+                    self.report(
+                        found.rule,
+                        &found.line,
+                        found.line_index,
+                        &found.secret,
+                        None,
+                    );
                 } else if knows_issuer(rule) {
                     self.spare(found);
                 }
@@ -293,7 +356,8 @@ impl Visitor for FileScan<'_> {
                     statement.start = at + 1;
                 }
             }
-            let opens_comment = at >= span.end && matches!(byte, b'/' | b'#' | b'-' | b'<' | b'*' | b';' | b'!');
+            let opens_comment =
+                at >= span.end && matches!(byte, b'/' | b'#' | b'-' | b'<' | b'*' | b';' | b'!');
             if opens_comment && run.readings.place_at(*offset + at) == Place::Comment {
                 statement.end = at;
                 break;
@@ -326,7 +390,9 @@ impl<'a> FileScan<'a> {
             // file, needs the whole file.
             let sees = whole.is_some() || !(rule.secret && rule.severity == Severity::Suggestion);
             self.fits[at] = match compiled {
-                Some(c) if c.file_fits(whole) && (sees || rule.file_has.is_empty()) => RuleFit::Looks,
+                Some(c) if c.file_fits(whole) && (sees || rule.file_has.is_empty()) => {
+                    RuleFit::Looks
+                }
                 Some(c) if knows_issuer(rule) && c.file_spares(whole) => RuleFit::Spares,
                 _ => RuleFit::Not,
             };
@@ -338,17 +404,26 @@ impl<'a> FileScan<'a> {
     fn is_guarded(&mut self, found: &Match) -> bool {
         const LINES: usize = 6;
         let rules = self.reporter.rules;
-        let Some(compiled) = rules.compiled(found.rule).filter(|c| c.judges_lines_above()) else { return false };
+        let Some(compiled) = rules
+            .compiled(found.rule)
+            .filter(|c| c.judges_lines_above())
+        else {
+            return false;
+        };
         let (run, offset) = self.run();
         let text = &run.text[..*offset + found.span.start];
-        let start = memchr::memrchr_iter(b'\n', text).nth(LINES).map_or(0, |i| i + 1);
+        let start = memchr::memrchr_iter(b'\n', text)
+            .nth(LINES)
+            .map_or(0, |i| i + 1);
         compiled.is_guarded(&text[start..])
     }
 
     /// Returns true if the block around a match makes it a finding.
     fn block_fits(&mut self, found: &Match) -> bool {
         let rules = self.reporter.rules;
-        let Some(compiled) = rules.compiled(found.rule).filter(|c| c.judges_block()) else { return true };
+        let Some(compiled) = rules.compiled(found.rule).filter(|c| c.judges_block()) else {
+            return true;
+        };
         let of_file = self.reporter.languages();
         let (run, offset) = self.run();
         let value = *offset + found.secret.start..*offset + found.secret.end;
@@ -357,7 +432,10 @@ impl<'a> FileScan<'a> {
         if rule.secret && !rule.languages.any_of(&["yaml", "terraform"]) {
             return compiled.block_fits(&block::without(run.text, &value));
         }
-        run.outline(rule.languages, of_file).fits(found.rule, value.end.saturating_sub(1), |b| compiled.block_fits(b))
+        run.outline(rule.languages, of_file)
+            .fits(found.rule, value.end.saturating_sub(1), |b| {
+                compiled.block_fits(b)
+            })
     }
 
     /// Remembers a match that an issuer-specific rule does not report.
@@ -376,7 +454,9 @@ impl<'a> FileScan<'a> {
                 None => Hay::whole(block.text, path),
             };
             walk::walk(rules, &FILTER, hay, &mut scratch, self);
-            rules.team.with_filter(|f| walk::walk(rules, f, hay, &mut scratch, self));
+            rules
+                .team
+                .with_filter(|f| walk::walk(rules, f, hay, &mut scratch, self));
             if text.new.is_joined() {
                 self.secrets();
                 continue;
@@ -409,7 +489,9 @@ impl<'a> FileScan<'a> {
         self.secrets.clear();
         let around = self.file.text().and_then(|t| t.new.around(block.text));
         self.run = match (self.run.take(), around) {
-            (Some((run, _)), Some((text, offset))) if std::ptr::eq(run.text, text) => Some((run, offset)),
+            (Some((run, _)), Some((text, offset))) if std::ptr::eq(run.text, text) => {
+                Some((run, offset))
+            }
             _ => {
                 (self.sets, self.placed) = (None, None);
                 None
@@ -423,9 +505,20 @@ impl<'a> FileScan<'a> {
         let (file, block) = (self.file, self.block);
         let is_whole = file.text().is_some_and(|t| t.new.whole().is_some());
         self.run.get_or_insert_with(|| {
-            let (text, offset) = file.text().and_then(|t| t.new.around(block.text)).unwrap_or((block.text, 0));
+            let (text, offset) = file
+                .text()
+                .and_then(|t| t.new.around(block.text))
+                .unwrap_or((block.text, 0));
             let readings = Readings::new(text, languages, is_whole);
-            (TextRun { text, readings, origins: Origins::new(text, languages), outlines: Vec::new() }, offset)
+            (
+                TextRun {
+                    text,
+                    readings,
+                    origins: Origins::new(text, languages),
+                    outlines: Vec::new(),
+                },
+                offset,
+            )
         })
     }
 
@@ -439,7 +532,8 @@ impl<'a> FileScan<'a> {
     /// position of that byte.
     fn admits(&mut self, rule: &catalog::Rule, at: usize) -> bool {
         let (run, offset) = self.run();
-        run.readings.admits(rule.place, rule.languages, *offset + at)
+        run.readings
+            .admits(rule.place, rule.languages, *offset + at)
     }
 
     /// Returns how a rule fits files like this one.
@@ -453,7 +547,8 @@ impl<'a> FileScan<'a> {
         if rules.skips_rule_file(index, path) {
             return RuleFit::Not;
         }
-        let applies = (rule.languages.is_empty() || rule.languages.overlaps(self.reporter.languages()))
+        let applies = (rule.languages.is_empty()
+            || rule.languages.overlaps(self.reporter.languages()))
             && (rule.in_tests || self.role() != FileRole::Test)
             && (rule.in_bundles || !self.is_bundle())
             && !(rules.is_of_catalogue(index) && is_about_quality(rule) && self.is_foreign())
@@ -479,18 +574,24 @@ impl<'a> FileScan<'a> {
     /// Returns true for code of other projects and for data of tests.
     fn is_foreign(&mut self) -> bool {
         let path = self.file.path().as_bytes();
-        *self.is_foreign.get_or_insert_with(|| role::is_vendored(path) || role::is_data_of_tests(path))
+        *self
+            .is_foreign
+            .get_or_insert_with(|| role::is_vendored(path) || role::is_data_of_tests(path))
     }
 
     fn is_bundle(&mut self) -> bool {
         let (path, text) = (self.file.path().as_bytes(), self.file.text());
-        *self.is_bundle.get_or_insert_with(|| text.is_some_and(|t| bundle::is_one(path, t.new.known())))
+        *self
+            .is_bundle
+            .get_or_insert_with(|| text.is_some_and(|t| bundle::is_one(path, t.new.known())))
     }
 
     fn purpose(&mut self) -> Purpose {
         let languages = self.reporter.languages();
         let path = self.file.path().as_bytes();
-        *self.purpose.get_or_insert_with(|| prose::purpose(path, languages))
+        *self
+            .purpose
+            .get_or_insert_with(|| prose::purpose(path, languages))
     }
 
     /// Returns true if the path casts doubt on the result of a rule in this file.
@@ -503,10 +604,23 @@ impl<'a> FileScan<'a> {
 
     /// Reports a match. A secret is reported after the whole block is read. Ranges are bytes of the
     /// current block.
-    fn report(&mut self, rule: u16, line: &Range<usize>, line_index: u32, span: &Range<usize>, detail: Option<&str>) {
+    fn report(
+        &mut self,
+        rule: u16,
+        line: &Range<usize>,
+        line_index: u32,
+        span: &Range<usize>,
+        detail: Option<&str>,
+    ) {
         if self.reporter.rules.rule(rule).secret {
             let detail = detail.is_some().then_some(ENCODED);
-            self.secrets.push(SecretHit { rule, line: line.clone(), line_index, span: span.clone(), detail });
+            self.secrets.push(SecretHit {
+                rule,
+                line: line.clone(),
+                line_index,
+                span: span.clone(),
+                detail,
+            });
         } else {
             self.report_now(rule, line, line_index, span, detail);
         }
@@ -514,7 +628,10 @@ impl<'a> FileScan<'a> {
 
     /// Reports the secrets of the block.
     fn secrets(&mut self) {
-        let (secrets, spared) = (std::mem::take(&mut self.secrets), std::mem::take(&mut self.spared));
+        let (secrets, spared) = (
+            std::mem::take(&mut self.secrets),
+            std::mem::take(&mut self.spared),
+        );
         if secrets.is_empty() {
             return;
         }
@@ -529,9 +646,20 @@ impl<'a> FileScan<'a> {
     fn claim(&self, hit: &SecretHit) -> SecretClaim {
         let rules = self.reporter.rules;
         let (rule, columns) = (rules.rule(hit.rule), offsets(&hit.span));
-        let severity = report::weigh(rules, hit.rule, self.in_doubt(hit.rule), ValueOrigin::Outside);
+        let severity = report::weigh(
+            rules,
+            hit.rule,
+            self.in_doubt(hit.rule),
+            ValueOrigin::Outside,
+        );
         let knowledge = secret::overlap::knowledge(&rule.id);
-        SecretClaim { line: hit.line_index, columns, confidence: rule.confidence, knowledge, severity }
+        SecretClaim {
+            line: hit.line_index,
+            columns,
+            confidence: rule.confidence,
+            knowledge,
+            severity,
+        }
     }
 
     fn report_now(
@@ -544,11 +672,21 @@ impl<'a> FileScan<'a> {
     ) {
         let lines = self.original_lines(span).unwrap_or_else(|| {
             let number = self.block.first.plus(line_index);
-            LineSpan { first: number, last: number, columns: Some(columns(line, span)) }
+            LineSpan {
+                first: number,
+                last: number,
+                columns: Some(columns(line, span)),
+            }
         });
         let shown = quoted(line, span);
-        let wide = shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
-        let hide = self.reporter.rules.rule(rule).secret.then(|| within(&wide, span));
+        let wide =
+            shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
+        let hide = self
+            .reporter
+            .rules
+            .rule(rule)
+            .secret
+            .then(|| within(&wide, span));
         let in_doubt = self.in_doubt(rule);
         let is_unknown = self.is_of_unknown_origin(rule, line);
         let sighting = Sighting {
@@ -559,7 +697,11 @@ impl<'a> FileScan<'a> {
             detail,
             hide,
             in_doubt,
-            origin: if is_unknown { ValueOrigin::Unknown } else { ValueOrigin::Outside },
+            origin: if is_unknown {
+                ValueOrigin::Unknown
+            } else {
+                ValueOrigin::Outside
+            },
             ..Sighting::default()
         };
         self.reporter.report_index(rule, sighting);
@@ -570,8 +712,14 @@ impl<'a> FileScan<'a> {
     fn original_lines(&self, span: &Range<usize>) -> Option<LineSpan> {
         let text = self.file.text().map(|t| &t.new).filter(|t| t.is_joined())?;
         let part = &self.block.text[span.clone()];
-        let (first, last) = text.joined_lines(part).or_else(|| text.original_line(part).map(|n| (n, n)))?;
-        Some(LineSpan { first, last, columns: None })
+        let (first, last) = text
+            .joined_lines(part)
+            .or_else(|| text.original_line(part).map(|n| (n, n)))?;
+        Some(LineSpan {
+            first,
+            last,
+            columns: None,
+        })
     }
 
     /// Returns true if the origin of the value decides about a match, and is unknown.
@@ -580,19 +728,29 @@ impl<'a> FileScan<'a> {
             return false;
         }
         let (run, offset) = self.run();
-        !run.origins.is_outside(&(*offset + line.start..*offset + line.end))
+        !run.origins
+            .is_outside(&(*offset + line.start..*offset + line.end))
     }
 
     /// Searches the decoded runs of the block for secrets and planted text.
     fn decoded(&mut self, scratch: &mut Scratch) {
-        let (rules, text, path) = (self.reporter.rules, self.block.text, self.file.path().as_bytes());
+        let (rules, text, path) = (
+            self.reporter.rules,
+            self.block.text,
+            self.file.path().as_bytes(),
+        );
         let mut lines = LineCursor::of(text);
         let known = Spans::of(self.secrets.iter().map(|hit| hit.span.clone()));
         decode::views(text, |run, plain| {
-            let mut inner = Decoded { scan: self, rules: Vec::new() };
+            let mut inner = Decoded {
+                scan: self,
+                rules: Vec::new(),
+            };
             let hay = Hay::whole(plain, path);
             walk::walk(rules, &FILTER, hay, scratch, &mut inner);
-            rules.team.with_filter(|f| walk::walk(rules, f, hay, scratch, &mut inner));
+            rules
+                .team
+                .with_filter(|f| walk::walk(rules, f, hay, scratch, &mut inner));
             let found = inner.rules;
             // A match in the original text needs no decoding.
             if found.is_empty() || known.overlap(&run) {
@@ -619,13 +777,20 @@ impl<'a> FileScan<'a> {
         // the end of an archive's stub.
         let is_undecoded = self.file.text().is_some_and(|t| t.undecoded.is_some());
         let is_archive = self.file.path().as_bytes().ends_with(b".phar");
-        let may_be_data = !lines.is_empty() && (is_undecoded || is_archive || self.reporter.languages().is_empty());
+        let may_be_data = !lines.is_empty()
+            && (is_undecoded || is_archive || self.reporter.languages().is_empty());
         for (line, index) in lines {
             // The matchers keep every character of the text that they read.
             for part in spans::pieces(text, &line) {
-                let mut context = LineInBlock { scan: self, line: part.clone(), index };
+                let mut context = LineInBlock {
+                    scan: self,
+                    line: part.clone(),
+                    index,
+                };
                 for sight in unicode::look(&text[part.clone()], &mut context) {
-                    let Some(rule) = self.rule_of(sight.matcher) else { continue };
+                    let Some(rule) = self.rule_of(sight.matcher) else {
+                        continue;
+                    };
                     let span = part.start + sight.span.start..part.start + sight.span.end;
                     if !(may_be_data && unicode::is_among_bytes(text, &span)) {
                         self.report(rule, &line, index, &span, Some(&sight.detail));
@@ -652,9 +817,14 @@ impl<'a> FileScan<'a> {
         }
         let sets = self.sets.as_deref().unwrap_or_default();
         let i = sets.partition_point(|s| s.end < at);
-        let Some(set) = sets.get(i).filter(|s| s.start <= at).cloned() else { return };
+        let Some(set) = sets.get(i).filter(|s| s.start <= at).cloned() else {
+            return;
+        };
         let is_end = at != set.start;
-        if is_end && (memchr::memrchr(b'\n', &text[..set.end]).map_or(0, |n| n + 1) != at || self.adds(set.start)) {
+        if is_end
+            && (memchr::memrchr(b'\n', &text[..set.end]).map_or(0, |n| n + 1) != at
+                || self.adds(set.start))
+        {
             return;
         }
         // A test of a merge tool has conflicts in its strings.
@@ -666,12 +836,19 @@ impl<'a> FileScan<'a> {
 
     /// Returns true if the change adds the line that starts at a byte of the current run.
     fn adds(&mut self, at: usize) -> bool {
-        let Some(change) = self.file.text() else { return false };
+        let Some(change) = self.file.text() else {
+            return false;
+        };
         // Blocks and runs are parts of one buffer, so their order in memory is their order in the
         // file.
         let at = self.run().0.text.as_ptr() as usize + at;
-        let added =
-            self.added.get_or_insert_with(|| change.added().map(|b| b.text.as_ptr_range()).map(address).collect());
+        let added = self.added.get_or_insert_with(|| {
+            change
+                .added()
+                .map(|b| b.text.as_ptr_range())
+                .map(address)
+                .collect()
+        });
         let i = added.partition_point(|b| b.end <= at);
         added.get(i).is_some_and(|b| b.start <= at)
     }
@@ -680,13 +857,17 @@ impl<'a> FileScan<'a> {
     fn hidden(&mut self, text: &'a TextChange, hidden: Hidden) {
         let (matcher, needle) = match hidden {
             Hidden::Nul => (Matcher::HiddenNul, Some(0)),
-            Hidden::Utf16 | Hidden::Attribute if text.added().any(|b| memchr::memchr(0, b.text).is_some()) => {
+            Hidden::Utf16 | Hidden::Attribute
+                if text.added().any(|b| memchr::memchr(0, b.text).is_some()) =>
+            {
                 (Matcher::HiddenNul, Some(0))
             }
             Hidden::Utf16 => (Matcher::HiddenUtf16, None),
             _ => return,
         };
-        let Some(rule) = self.rule_of(matcher) else { return };
+        let Some(rule) = self.rule_of(matcher) else {
+            return;
+        };
         let place = text.added().find_map(|b| match needle {
             Some(byte) => memchr::memchr(byte, b.text).map(|at| (b, at)),
             None => Some((b, 0)),
@@ -696,7 +877,11 @@ impl<'a> FileScan<'a> {
         let start = memchr::memrchr(b'\n', &block.text[..at]).map_or(0, |n| n + 1);
         let end = memchr::memchr(b'\n', &block.text[at..]).map_or(block.text.len(), |n| at + n);
         let index = memchr::memchr_iter(b'\n', &block.text[..start]).count() as u32;
-        let span = if needle.is_some() { at..at + 1 } else { start..end };
+        let span = if needle.is_some() {
+            at..at + 1
+        } else {
+            start..end
+        };
         self.report(rule, &(start..end), index, &span, None);
     }
 }
@@ -747,7 +932,8 @@ impl LineContext for LineInBlock<'_, '_> {
     }
 }
 
-/// Returns true if a rule judges how code is written, which only the developers of the code can act on.
+/// Returns true if a rule judges how code is written, which only the developers of the code can act
+/// on.
 fn is_about_quality(rule: &catalog::Rule) -> bool {
     let judges_code = matches!(rule.matcher, Matcher::Pattern | Matcher::Structural);
     judges_code && !rule.secret && rule.category != Category::Security
@@ -771,13 +957,17 @@ fn offsets(span: &Range<usize>) -> (u32, u32) {
 
 /// Returns the columns of a part of a line, in bytes.
 fn columns(line: &Range<usize>, span: &Range<usize>) -> (u32, u32) {
-    let [start, end] = [span.start, span.end].map(|at| u32::try_from(at - line.start).unwrap_or(u32::MAX));
+    let [start, end] =
+        [span.start, span.end].map(|at| u32::try_from(at - line.start).unwrap_or(u32::MAX));
     (start, end)
 }
 
 /// Returns the range of a part of a quote, in bytes of the quote.
 fn within(quote: &Range<usize>, part: &Range<usize>) -> (usize, usize) {
-    (part.start - quote.start, part.end.min(quote.end) - quote.start)
+    (
+        part.start - quote.start,
+        part.end.min(quote.end) - quote.start,
+    )
 }
 
 fn address(range: Range<*const u8>) -> Range<usize> {
@@ -790,7 +980,9 @@ fn quoted(line: &Range<usize>, span: &Range<usize>) -> Range<usize> {
         return line.clone();
     }
     let start = span.start.saturating_sub(QUOTE_SIDE).max(line.start);
-    let end = (span.end + QUOTE_SIDE).min(line.end).min(start + 4 * QUOTE_SIDE);
+    let end = (span.end + QUOTE_SIDE)
+        .min(line.end)
+        .min(start + 4 * QUOTE_SIDE);
     start..end.max(span.start)
 }
 

@@ -50,7 +50,9 @@ impl<'a> SecretCandidate<'a> {
 
     /// Returns the line after the secret.
     fn tail(&self) -> &'a [u8] {
-        self.line.get(self.at + self.secret.len()..).unwrap_or_default()
+        self.line
+            .get(self.at + self.secret.len()..)
+            .unwrap_or_default()
     }
 }
 
@@ -61,11 +63,18 @@ type SecretCheck = fn(&SecretCandidate<'_>) -> bool;
 pub(crate) const CHECKS: &[(&str, SecretCheck)] = &[
     // A generator made the text, and it was not typed as an example.
     ("random", |c| c.text().is_some_and(shape::is_random)),
-    ("not-placeholder", |c| c.text().is_some_and(|s| !placeholder::is_placeholder(s))),
-    ("letters-and-digits", |c| c.text().is_some_and(shape::has_letters_and_digits)),
+    ("not-placeholder", |c| {
+        c.text().is_some_and(|s| !placeholder::is_placeholder(s))
+    }),
+    ("letters-and-digits", |c| {
+        c.text().is_some_and(shape::has_letters_and_digits)
+    }),
     ("not-uuid", |c| c.text().is_some_and(|s| !shape::is_uuid(s))),
     // A person would type it as a password, and not as a placeholder for one.
-    ("password", |c| c.text().is_some_and(|s| assignment::is_password(s, assignment::Bar::Normal))),
+    ("password", |c| {
+        c.text()
+            .is_some_and(|s| assignment::is_password(s, assignment::Bar::Normal))
+    }),
     // The value is assigned to a name of a secret, in a form of the file's language.
     ("assigned-quoted", assignment::quoted),
     ("assigned-bare", assignment::bare),
@@ -73,7 +82,9 @@ pub(crate) const CHECKS: &[(&str, SecretCheck)] = &[
     ("not-manual", assignment::outside_manuals),
     ("not-shown", assignment::outside_doc_comments),
     // A name in code can be as long and varied as a token, but consists of words.
-    ("not-words", |c| c.text().is_some_and(|s| shape::wordiness(s) < 0.6)),
+    ("not-words", |c| {
+        c.text().is_some_and(|s| shape::wordiness(s) < 0.6)
+    }),
     ("url-password", assignment::url_password),
     // Formats with a proof of their validity.
     ("crc32-base62", |c| checksum::crc32_base62(c.secret)),
@@ -85,17 +96,29 @@ pub(crate) const CHECKS: &[(&str, SecretCheck)] = &[
     ("stellar-crc16", |c| checksum::stellar(c.secret)),
     ("wireguard-clamp", |c| checksum::wireguard(c.secret)),
     // Encoded payloads with readable content.
-    ("private-key-body", |c| encoded::private_key_body(c) || key::parses(c)),
+    ("private-key-body", |c| {
+        encoded::private_key_body(c) || key::parses(c)
+    }),
     ("private-key-parses", key::parses),
     // It has the form of a key, but no program would load it.
-    ("private-key-unparsed", |c| encoded::private_key_body(c) && !key::parses(c)),
+    ("private-key-unparsed", |c| {
+        encoded::private_key_body(c) && !key::parses(c)
+    }),
     ("in-tests", |c| role::is_test_path(c.path)),
-    ("in-tests-or-documentation", |c| role::is_test_path(c.path) || role::is_documentation(c.path)),
-    ("jwt", |c| encoded::jwt(c.secret).is_some_and(|j| j.is_credential())),
-    ("jwt-service-role", |c| encoded::jwt(c.secret).is_some_and(|j| j.is_service_role())),
+    ("in-tests-or-documentation", |c| {
+        role::is_test_path(c.path) || role::is_documentation(c.path)
+    }),
+    ("jwt", |c| {
+        encoded::jwt(c.secret).is_some_and(|j| j.is_credential())
+    }),
+    ("jwt-service-role", |c| {
+        encoded::jwt(c.secret).is_some_and(|j| j.is_service_role())
+    }),
     ("basic-auth", |c| encoded::basic_auth(c.secret)),
     ("discord-id", |c| encoded::discord_id(c.secret)),
-    ("macaroon", |c| encoded::decodes_to(c.secret, b"\x02\x01\x08pypi.org")),
+    ("macaroon", |c| {
+        encoded::decodes_to(c.secret, b"\x02\x01\x08pypi.org")
+    }),
     ("base64-json", |c| encoded::base64_json(c.secret)),
     ("base64-text", |c| encoded::base64_secret_text(c)),
     ("kubernetes-value", encoded::kubernetes_value),
@@ -131,7 +154,10 @@ pub(crate) fn check(name: &str, candidate: &SecretCandidate<'_>) -> Option<bool>
         let bits: f32 = bits.parse().ok()?;
         return Some(shape::entropy(candidate.secret) >= bits);
     }
-    CHECKS.iter().find(|(n, _)| *n == name).map(|(_, check)| check(candidate))
+    CHECKS
+        .iter()
+        .find(|(n, _)| *n == name)
+        .map(|(_, check)| check(candidate))
 }
 
 #[cfg(test)]
@@ -158,11 +184,18 @@ mod tests {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
         let (mut tried, mut missed) = (0, Vec::new());
         for rule in catalogue() {
-            for sample in rule.samples.iter().filter(|s| s.matches && s.text.contains("${")) {
+            for sample in rule
+                .samples
+                .iter()
+                .filter(|s| s.matches && s.text.contains("${"))
+            {
                 for seed in 0..3 {
                     let text = sample::expand(&sample.text, &format!("{} again {seed}", rule.id));
                     tried += 1;
-                    let change = code::added(RepoPath::from(sample.path.as_str()), text.clone().into_bytes());
+                    let change = code::added(
+                        RepoPath::from(sample.path.as_str()),
+                        text.clone().into_bytes(),
+                    );
                     let mut found = Vec::new();
                     rules.scan(&change, Scope::Secrets, &mut found);
                     if !found.iter().any(|f| f.rule_id() == rule.id) {
@@ -172,12 +205,20 @@ mod tests {
             }
         }
         // A random text may contain a word or a run by chance.
-        assert!(missed.len() * 200 <= tried, "{} of {tried} missed:\n{}", missed.len(), missed.join("\n"));
+        assert!(
+            missed.len() * 200 <= tried,
+            "{} of {tried} missed:\n{}",
+            missed.len(),
+            missed.join("\n")
+        );
     }
 
     #[test]
     fn the_catalogue_knows_at_least_eighty_issuers() {
-        let by_issuer = catalogue().iter().filter(|r| r.confidence == "high").count();
+        let by_issuer = catalogue()
+            .iter()
+            .filter(|r| r.confidence == "high")
+            .count();
         assert!(by_issuer >= 150, "{by_issuer}");
     }
 }

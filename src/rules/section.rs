@@ -47,7 +47,8 @@ enum Blocks {
 /// A pair of braces, in bytes of the outline's text.
 #[derive(Clone, Debug)]
 struct Braces {
-    /// The text that names it, such as `location /files` or the key of the list that it is an item of.
+    /// The text that names it, such as `location /files` or the key of the list that it is an item
+    /// of.
     name: Range<usize>,
     open: usize,
     /// Offset after the closing brace.
@@ -79,7 +80,12 @@ struct NamedBlock {
 impl Outline {
     /// Reads a text. `languages`: languages of the rule, which determine comments. `of_file`:
     /// languages of the file.
-    pub(super) fn new(text: &[u8], readings: &mut Readings<'_>, languages: Languages, of_file: Languages) -> Self {
+    pub(super) fn new(
+        text: &[u8],
+        readings: &mut Readings<'_>,
+        languages: Languages,
+        of_file: Languages,
+    ) -> Self {
         let mut out = Self {
             text: Vec::with_capacity(text.len()),
             lines: Vec::new(),
@@ -90,13 +96,22 @@ impl Outline {
         };
         let is_yaml = of_file.any_of(&["yaml"]);
         let mut braces = Stack::default();
-        let mut start = if text.starts_with(MARK) { MARK.len() } else { 0 };
+        let mut start = if text.starts_with(MARK) {
+            MARK.len()
+        } else {
+            0
+        };
         while start < text.len() {
-            let end = memchr::memchr2(b'\n', b'\r', &text[start..]).map_or(text.len(), |i| start + i);
+            let end =
+                memchr::memchr2(b'\n', b'\r', &text[start..]).map_or(text.len(), |i| start + i);
             out.line(text, start..end, readings, languages, &mut braces);
             start = end + 1;
         }
-        out.blocks = if is_yaml { Blocks::Yaml(out.nodes()) } else { Blocks::Braces(braces.finish(out.text.len())) };
+        out.blocks = if is_yaml {
+            Blocks::Yaml(out.nodes())
+        } else {
+            Blocks::Braces(braces.finish(out.text.len()))
+        };
         out
     }
 
@@ -109,12 +124,17 @@ impl Outline {
         languages: Languages,
         braces: &mut Stack,
     ) {
-        let blanks = text[line.clone()].iter().take_while(|b| b.is_ascii_whitespace()).count();
+        let blanks = text[line.clone()]
+            .iter()
+            .take_while(|b| b.is_ascii_whitespace())
+            .count();
         let at = self.text.len();
         let mut in_piece = false;
         let mut is_quoted = None;
         for i in line.start + blanks..line.end {
-            if readings.is_comment(languages, i) || (languages.is_empty() && opens_comment(text, &line, i, is_quoted)) {
+            if readings.is_comment(languages, i)
+                || (languages.is_empty() && opens_comment(text, &line, i, is_quoted))
+            {
                 if !languages.is_empty() {
                     in_piece = false;
                     continue;
@@ -133,7 +153,9 @@ impl Outline {
             match (text[i], is_quoted) {
                 (quote @ (b'"' | b'\''), None) => is_quoted = Some(quote),
                 (quote, Some(open)) if quote == open => is_quoted = None,
-                (brace @ (b'{' | b'}'), _) if readings.is_code(languages, i) => braces.take(brace, &self.text),
+                (brace @ (b'{' | b'}'), _) if readings.is_code(languages, i) => {
+                    braces.take(brace, &self.text)
+                }
                 _ => {}
             }
             self.text.push(text[i]);
@@ -141,7 +163,10 @@ impl Outline {
         let kept = self.text[at..].trim_ascii_end().len();
         self.text.truncate(at + kept);
         if kept > 0 {
-            self.lines.push(OutlineLine { start: at, indent: blanks });
+            self.lines.push(OutlineLine {
+                start: at,
+                indent: blanks,
+            });
             self.text.push(b'\n');
         }
     }
@@ -152,13 +177,19 @@ impl Outline {
         let mut open: Vec<usize> = Vec::new();
         for (i, line) in self.lines.iter().enumerate() {
             let text = &self.text[line.start..];
-            let is_mark = line.indent == 0 && (text.starts_with(b"---") || text.starts_with(b"..."));
+            let is_mark =
+                line.indent == 0 && (text.starts_with(b"---") || text.starts_with(b"..."));
             self.marks.extend(is_mark.then_some(i));
             let depth = 2 * line.indent + usize::from(dash(text) > 0);
             while let Some(last) = open.pop_if(|last| is_mark || nodes[*last].depth >= depth) {
                 nodes[last].end = i;
             }
-            nodes.push(IndentedLine { depth, parent: open.last().copied(), level: open.len(), end: self.lines.len() });
+            nodes.push(IndentedLine {
+                depth,
+                parent: open.last().copied(),
+                level: open.len(),
+                end: self.lines.len(),
+            });
             open.push(i);
         }
         nodes
@@ -174,7 +205,11 @@ impl Outline {
             return *known;
         }
         let mut text = self.text[section.header].to_vec();
-        text.extend(text.last().filter(|b| !b.is_ascii_whitespace()).map(|_| b' '));
+        text.extend(
+            text.last()
+                .filter(|b| !b.is_ascii_whitespace())
+                .map(|_| b' '),
+        );
         text.extend_from_slice(&self.text[section.body]);
         let answer = fits(&text);
         self.answers.insert(key, answer);
@@ -184,15 +219,22 @@ impl Outline {
     /// Returns the offset of a byte of the file in the outline's text.
     fn place_of(&self, at: usize) -> usize {
         let i = self.pieces.partition_point(|(origin, _)| *origin <= at);
-        let Some((origin, start)) = i.checked_sub(1).and_then(|i| self.pieces.get(i)) else { return 0 };
-        let next = self.pieces.get(i).map_or(self.text.len(), |(_, start)| *start);
+        let Some((origin, start)) = i.checked_sub(1).and_then(|i| self.pieces.get(i)) else {
+            return 0;
+        };
+        let next = self
+            .pieces
+            .get(i)
+            .map_or(self.text.len(), |(_, start)| *start);
         (start + (at - origin)).min(next.saturating_sub(1))
     }
 
     /// Returns the text that names a pair of braces. The content of a `dynamic` block of Terraform
     /// has the name of that block.
     fn name_of(&self, all: &[Braces], i: usize) -> Range<usize> {
-        let outer = all[i].parent.filter(|_| self.text[all[i].name.clone()].trim_ascii() == b"content");
+        let outer = all[i]
+            .parent
+            .filter(|_| self.text[all[i].name.clone()].trim_ascii() == b"content");
         all[outer.unwrap_or(i)].name.clone()
     }
 
@@ -209,26 +251,44 @@ impl Outline {
         let mut next = all.partition_point(|b| b.open <= at).checked_sub(1);
         while let Some(i) = next {
             if at < all[i].close {
-                return NamedBlock { header: self.name_of(all, i), body: all[i].open..all[i].close };
+                return NamedBlock {
+                    header: self.name_of(all, i),
+                    body: all[i].open..all[i].close,
+                };
             }
             next = all[i].parent;
         }
-        NamedBlock { header: 0..0, body: 0..self.text.len() }
+        NamedBlock {
+            header: 0..0,
+            body: 0..self.text.len(),
+        }
     }
 
     fn line_of(&self, at: usize) -> usize {
-        self.lines.partition_point(|l| l.start <= at).saturating_sub(1)
+        self.lines
+            .partition_point(|l| l.start <= at)
+            .saturating_sub(1)
     }
 
-    /// Returns the mapping of YAML that a line belongs to, or the item of a list, and the line that names it.
+    /// Returns the mapping of YAML that a line belongs to, or the item of a list, and the line that
+    /// names it.
     fn mapping(&self, nodes: &[IndentedLine], at: usize) -> NamedBlock {
         let mut line = self.line_of(at);
         while let Some(node) = nodes.get(line).filter(|node| node.level > DEPTH) {
             line = node.parent.unwrap_or_default();
         }
-        let Some(node) = nodes.get(line) else { return NamedBlock { header: 0..0, body: 0..self.text.len() } };
+        let Some(node) = nodes.get(line) else {
+            return NamedBlock {
+                header: 0..0,
+                body: 0..self.text.len(),
+            };
+        };
         let is_item = node.depth % 2 == 1;
-        let item = if is_item { Some(line) } else { node.parent.filter(|p| nodes[*p].depth % 2 == 1) };
+        let item = if is_item {
+            Some(line)
+        } else {
+            node.parent.filter(|p| nodes[*p].depth % 2 == 1)
+        };
         // The first key of an item is on the line of its dash.
         let item = item.filter(|i| *i == line || self.content(*i) == self.lines[line].indent);
         let (parent, lines) = match (item, node.parent) {
@@ -237,15 +297,24 @@ impl Outline {
             (None, None) => (None, self.document(line)),
         };
         let header = parent.map_or(0..0, |p| self.text_of(&(p..p + 1)));
-        NamedBlock { header, body: self.text_of(&lines) }
+        NamedBlock {
+            header,
+            body: self.text_of(&lines),
+        }
     }
 
     /// Returns the line after the mapping that a line names. The first key of an item names only
     /// lines that are deeper than the keys of the item.
     fn end_of(&self, nodes: &[IndentedLine], parent: usize) -> usize {
         let IndentedLine { depth, end, .. } = nodes[parent];
-        let keys = if depth % 2 == 1 { self.content(parent) } else { 0 };
-        (parent + 1..end).find(|line| self.lines[*line].indent <= keys && keys > 0).unwrap_or(end)
+        let keys = if depth % 2 == 1 {
+            self.content(parent)
+        } else {
+            0
+        };
+        (parent + 1..end)
+            .find(|line| self.lines[*line].indent <= keys && keys > 0)
+            .unwrap_or(end)
     }
 
     /// Returns the column of the content after the dash of an item.
@@ -256,7 +325,11 @@ impl Outline {
     /// Returns the lines of the document that a line at the top belongs to.
     fn document(&self, line: usize) -> Range<usize> {
         let next = self.marks.partition_point(|mark| *mark <= line);
-        let start = next.checked_sub(1).and_then(|i| self.marks.get(i)).copied().unwrap_or(0);
+        let start = next
+            .checked_sub(1)
+            .and_then(|i| self.marks.get(i))
+            .copied()
+            .unwrap_or(0);
         start..self.marks.get(next).copied().unwrap_or(self.lines.len())
     }
 
@@ -273,7 +346,12 @@ impl Outline {
 /// Returns the bytes before the content of a list item: the dash and its blanks; 0 for other lines.
 fn dash(line: &[u8]) -> usize {
     match line {
-        [b'-', b' ' | b'\t', ..] => 1 + line[1..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count(),
+        [b'-', b' ' | b'\t', ..] => {
+            1 + line[1..]
+                .iter()
+                .take_while(|b| matches!(b, b' ' | b'\t'))
+                .count()
+        }
         [b'-'] | [b'-', b'\n', ..] => 2,
         _ => 0,
     }
@@ -282,7 +360,9 @@ fn dash(line: &[u8]) -> usize {
 /// Returns true for a `#` outside of quotes that starts a word: a comment in files of unknown
 /// language.
 fn opens_comment(text: &[u8], line: &Range<usize>, at: usize, is_quoted: Option<u8>) -> bool {
-    text[at] == b'#' && is_quoted.is_none() && (at == line.start || text[at - 1].is_ascii_whitespace())
+    text[at] == b'#'
+        && is_quoted.is_none()
+        && (at == line.start || text[at - 1].is_ascii_whitespace())
 }
 
 /// The open braces while a text is read.
@@ -303,8 +383,12 @@ impl Stack {
         match brace {
             b'{' if self.open.len() >= DEPTH => self.deeper += 1,
             b'{' => {
-                let braces =
-                    Braces { name: self.name(text), open: at, close: usize::MAX, parent: self.open.last().copied() };
+                let braces = Braces {
+                    name: self.name(text),
+                    open: at,
+                    close: usize::MAX,
+                    parent: self.open.last().copied(),
+                };
                 self.open.push(self.all.len());
                 self.all.push(braces);
             }
@@ -321,20 +405,31 @@ impl Stack {
     /// Returns the text that names a pair which opens after `text`. Items of a list have the name
     /// of the list.
     fn name(&self, text: &[u8]) -> Range<usize> {
-        let openers = text.iter().rev().take_while(|b| b.is_ascii_whitespace() || matches!(b, b'[' | b'('));
+        let openers = text
+            .iter()
+            .rev()
+            .take_while(|b| b.is_ascii_whitespace() || matches!(b, b'[' | b'('));
         let mut end = text.len() - openers.count();
         if let Some(before) = text[..end].strip_suffix(b",") {
             let before = before.trim_ascii_end();
-            let sibling = self.closed.map(|i| &self.all[i]).filter(|b| b.close == before.len());
+            let sibling = self
+                .closed
+                .map(|i| &self.all[i])
+                .filter(|b| b.close == before.len());
             if let Some(sibling) = sibling {
                 return sibling.name.clone();
             }
             end = before.len();
         }
         let from = end.saturating_sub(NAME);
-        let before = text[from..end].iter().rposition(|b| matches!(b, b'\n' | b';' | b'{' | b'}'));
+        let before = text[from..end]
+            .iter()
+            .rposition(|b| matches!(b, b'\n' | b';' | b'{' | b'}'));
         let start = before.map_or(from, |i| from + i + 1);
-        let blanks = text[start..end].iter().take_while(|b| b.is_ascii_whitespace()).count();
+        let blanks = text[start..end]
+            .iter()
+            .take_while(|b| b.is_ascii_whitespace())
+            .count();
         start + blanks..end.max(start + blanks)
     }
 
@@ -370,8 +465,12 @@ mod tests {
         for text in [
             "ingress {\n  from_port = 22\n  cidr = \"HERE\"\n}\negress {\n}\n".to_owned(),
             "egress {\r}\ringress {\r  from_port = 22 # {\r\r  cidr = \"HERE\"\r}\r".to_owned(),
-            format!("ingress {{{0}\n{0}from_port = 22{0}\n# }}\n{0}cidr = \"HERE\" # {0}\n}}\n", " ".repeat(20_000)),
-            "ingress { # } egress\n /* } */ from_port = 22\n/*\n}\n*/\ncidr = \"HERE\"\n}".to_owned(),
+            format!(
+                "ingress {{{0}\n{0}from_port = 22{0}\n# }}\n{0}cidr = \"HERE\" # {0}\n}}\n",
+                " ".repeat(20_000)
+            ),
+            "ingress { # } egress\n /* } */ from_port = 22\n/*\n}\n*/\ncidr = \"HERE\"\n}"
+                .to_owned(),
         ] {
             assert_eq!(block("a.tf", &text), expected, "{text:?}");
         }
@@ -379,14 +478,20 @@ mod tests {
 
     #[test]
     fn the_line_above_names_a_block_whose_brace_stands_alone() {
-        assert_eq!(block("a.json", "{\n\"Egress\": [\n{ \"a\": \"HERE\" }\n]\n}"), "\"Egress\": { \"a\": \"HERE\" }");
+        assert_eq!(
+            block("a.json", "{\n\"Egress\": [\n{ \"a\": \"HERE\" }\n]\n}"),
+            "\"Egress\": { \"a\": \"HERE\" }"
+        );
         let line = r#"{"x": {"b": 1}, "a": "HERE", "y": "}"}"#;
         assert_eq!(block("a.json", line), line);
         let list = "egress = [\n{ a = 1 }, { a = 2 },\n  {\n a = HERE }]\n";
         assert_eq!(block("a.tf", list), "egress = {\na = HERE }");
         let dynamic = "dynamic \"egress\" {\n  for_each = a\n  content {\n    b = HERE\n  }\n}";
         assert_eq!(block("a.tf", dynamic), "dynamic \"egress\" {\nb = HERE\n}");
-        assert_eq!(block("a.conf", "server { location /a { alias HERE; } }"), "location /a { alias HERE; }");
+        assert_eq!(
+            block("a.conf", "server { location /a { alias HERE; } }"),
+            "location /a { alias HERE; }"
+        );
         assert_eq!(block("a.tf", "a = HERE\n"), "a = HERE\n");
         assert_eq!(block("a.tf", "x {\na = HERE\n"), "x {\na = HERE\n");
     }
@@ -401,18 +506,42 @@ mod tests {
         ] {
             assert_eq!(block("a.yaml", text).replace("-   ", "- "), item, "{text}");
         }
-        assert_eq!(block("a.yaml", "add:\n- HERE\n- b\ndrop:\n- c\n"), "add:\n- HERE\n");
-        assert_eq!(block("a.yaml", "hostPath:\n  type: x\n  path: HERE\nb: 1\n"), "hostPath:\ntype: x\npath: HERE\n");
-        assert_eq!(block("a.yaml", "l:\n  - a:\n      b: HERE\n    c: 1\n    d:\n      e: 2\n"), "- a:\nb: HERE\n");
-        assert_eq!(block("a.yaml", "l:\n- a:\n    - x\n    - HERE\n  c: 1\n"), "- a:\n- HERE\n");
-        assert_eq!(block("a.yaml", "l:\n- c: 1\n  a:\n    b: HERE\n"), "a:\nb: HERE\n");
-        assert_eq!(block("a.yaml", "a: 1\n---\nb:\n  c: 1\nd: HERE\n---\ne: 1\n"), "---\nb:\nc: 1\nd: HERE\n");
+        assert_eq!(
+            block("a.yaml", "add:\n- HERE\n- b\ndrop:\n- c\n"),
+            "add:\n- HERE\n"
+        );
+        assert_eq!(
+            block("a.yaml", "hostPath:\n  type: x\n  path: HERE\nb: 1\n"),
+            "hostPath:\ntype: x\npath: HERE\n"
+        );
+        assert_eq!(
+            block(
+                "a.yaml",
+                "l:\n  - a:\n      b: HERE\n    c: 1\n    d:\n      e: 2\n"
+            ),
+            "- a:\nb: HERE\n"
+        );
+        assert_eq!(
+            block("a.yaml", "l:\n- a:\n    - x\n    - HERE\n  c: 1\n"),
+            "- a:\n- HERE\n"
+        );
+        assert_eq!(
+            block("a.yaml", "l:\n- c: 1\n  a:\n    b: HERE\n"),
+            "a:\nb: HERE\n"
+        );
+        assert_eq!(
+            block("a.yaml", "a: 1\n---\nb:\n  c: 1\nd: HERE\n---\ne: 1\n"),
+            "---\nb:\nc: 1\nd: HERE\n"
+        );
     }
 
     #[test]
     fn braces_nested_deeper_than_the_limit_belong_to_the_block_above() {
         let text = format!("{}HERE{}", "{ ".repeat(DEPTH + 3), "} ".repeat(DEPTH + 3));
         let found = block("a.tf", &text);
-        assert!(found.matches('{').count() >= 4 && found.contains("HERE"), "{found}");
+        assert!(
+            found.matches('{').count() >= 4 && found.contains("HERE"),
+            "{found}"
+        );
     }
 }

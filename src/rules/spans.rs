@@ -22,7 +22,9 @@ pub(super) fn pieces(text: &[u8], line: &Range<usize>) -> impl Iterator<Item = R
 
 /// Returns the start of the first character from an offset.
 fn next_boundary(text: &[u8], at: usize) -> usize {
-    (at..at + 4).find(|i| text.get(*i).is_none_or(|b| b & 0xc0 != 0x80)).unwrap_or(at)
+    (at..at + 4)
+        .find(|i| text.get(*i).is_none_or(|b| b & 0xc0 != 0x80))
+        .unwrap_or(at)
 }
 
 /// The lines of a text, for ranges that mostly ascend.
@@ -36,7 +38,11 @@ pub(super) struct LineCursor<'t> {
 
 impl<'t> LineCursor<'t> {
     pub(super) fn of(text: &'t [u8]) -> Self {
-        Self { text, line: 0..memchr::memchr(b'\n', text).unwrap_or(text.len()), index: 0 }
+        Self {
+            text,
+            line: 0..memchr::memchr(b'\n', text).unwrap_or(text.len()),
+            index: 0,
+        }
     }
 
     /// Returns the lines that contain a range, as one range, and the number of lines before them.
@@ -48,11 +54,13 @@ impl<'t> LineCursor<'t> {
         if range.start > self.line.end {
             let from = self.line.end;
             self.index += memchr::memchr_iter(b'\n', &self.text[from..range.start]).count() as u32;
-            let start = memchr::memrchr(b'\n', &self.text[from..range.start]).map_or(0, |n| from + n + 1);
+            let start =
+                memchr::memrchr(b'\n', &self.text[from..range.start]).map_or(0, |n| from + n + 1);
             self.line = start..start;
         }
         if range.end > self.line.end || self.line.is_empty() {
-            let end = memchr::memchr(b'\n', &self.text[range.end..]).map_or(self.text.len(), |n| range.end + n);
+            let end = memchr::memchr(b'\n', &self.text[range.end..])
+                .map_or(self.text.len(), |n| range.end + n);
             self.line.end = end;
         }
         (self.line.clone(), self.index)
@@ -94,7 +102,10 @@ mod tests {
         fn expected(text: &[u8], at: usize) -> (Range<usize>, u32) {
             let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |n| n + 1);
             let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
-            (start..end, text[..at].iter().filter(|b| **b == b'\n').count() as u32)
+            (
+                start..end,
+                text[..at].iter().filter(|b| **b == b'\n').count() as u32,
+            )
         }
         let mut lines = LineCursor::of(text);
         for at in [0, 1, 4, 6, 7, 9, 5, 0, 9] {
@@ -108,9 +119,18 @@ mod tests {
         let line = 6..text.len() - 6;
         let all: Vec<_> = pieces(text.as_bytes(), &line).collect();
         assert!(all.len() > 3 && all.iter().all(|p| text.get(p.clone()).is_some()));
-        assert_eq!((all[0].start, all[all.len() - 1].end), (line.start, line.end));
-        assert!(all.windows(2).all(|w| w[1].start < w[0].end && w[0].start < w[1].start));
-        assert_eq!(pieces(text.as_bytes(), &(3..9)).collect::<Vec<_>>().len(), 1);
+        assert_eq!(
+            (all[0].start, all[all.len() - 1].end),
+            (line.start, line.end)
+        );
+        assert!(
+            all.windows(2)
+                .all(|w| w[1].start < w[0].end && w[0].start < w[1].start)
+        );
+        assert_eq!(
+            pieces(text.as_bytes(), &(3..9)).collect::<Vec<_>>().len(),
+            1
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Structural rules of a team and of the catalogue: ast-grep's YAML, matched on the syntax tree.
 //!
-//! The libraries of ast-grep parse a rule and match it (<https://ast-grep.github.io/reference/yaml.html>). `scan/structural`
-//! decides which rules check a file, and which matches are findings.
+//! The libraries of ast-grep parse a rule and match it
+//! (<https://ast-grep.github.io/reference/yaml.html>). `scan/structural` decides which rules check
+//! a file, and which matches are findings.
 
 mod file;
 mod language;
@@ -33,7 +34,8 @@ const MAX_WORK: usize = 20_000_000;
 /// siblings of another takes more time than its work shows. Usual files take milliseconds. A build
 /// without optimization is more than ten times slower.
 const TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 2 });
-/// The kinds of the root of a tree, and of types and their bodies. A built-in rule that names one can search code that is unchanged.
+/// The kinds of the root of a tree, and of types and their bodies. A built-in rule that names one
+/// can search code that is unchanged.
 const SURROUNDINGS: &[&str] = &[
     "program",
     "module",
@@ -76,7 +78,9 @@ pub(super) struct StructuralRule {
 
 impl fmt::Debug for StructuralRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StructuralRule").field("id", &self.config.id).finish_non_exhaustive()
+        f.debug_struct("StructuralRule")
+            .field("id", &self.config.id)
+            .finish_non_exhaustive()
     }
 }
 
@@ -109,7 +113,10 @@ pub(super) struct Work {
 
 impl Work {
     pub(super) fn new() -> Self {
-        Self { left: MAX_WORK, end: Instant::now() + TIME }
+        Self {
+            left: MAX_WORK,
+            end: Instant::now() + TIME,
+        }
     }
 
     /// Returns true if the limit ended the search for matches.
@@ -119,7 +126,11 @@ impl Work {
 
     /// Subtracts work. Returns false if less work remains.
     fn spend(&mut self, work: usize) -> bool {
-        self.left = if Instant::now() < self.end { self.left.saturating_sub(work) } else { 0 };
+        self.left = if Instant::now() < self.end {
+            self.left.saturating_sub(work)
+        } else {
+            0
+        };
         self.left > 0
     }
 }
@@ -135,18 +146,31 @@ struct Visited<'t> {
 }
 
 impl ParsedText {
-    /// Parses a text. `None`: it is too large, or a limit ended the parser. `is_whole`: the text is a whole file.
+    /// Parses a text. `None`: it is too large, or a limit ended the parser. `is_whole`: the text is
+    /// a whole file.
     pub(super) fn new(text: &str, language: TreeLanguage, is_whole: bool) -> Option<Self> {
         Self::of_parts(text, &[], language, is_whole)
     }
 
     /// Parses the parts of a text, in order; without parts, the whole text.
-    pub(super) fn of_parts(text: &str, parts: &[Range<usize>], language: TreeLanguage, is_whole: bool) -> Option<Self> {
+    pub(super) fn of_parts(
+        text: &str,
+        parts: &[Range<usize>],
+        language: TreeLanguage,
+        is_whole: bool,
+    ) -> Option<Self> {
         if !parse::is_bounded(text.as_bytes()) {
             return None;
         }
         let tree = parse::tree_of_parts(&language.grammar(), text.as_bytes(), parts)?;
-        Some(Self { tree: AstGrep::doc(StrDoc { src: text.to_owned(), lang: language, tree }), is_whole })
+        Some(Self {
+            tree: AstGrep::doc(StrDoc {
+                src: text.to_owned(),
+                lang: language,
+                tree,
+            }),
+            is_whole,
+        })
     }
 
     /// Returns the tree for other rules. `text`: the text that was parsed.
@@ -170,10 +194,20 @@ impl ParsedText {
         let mut above: Vec<(usize, bool)> = Vec::new();
         loop {
             let node = cursor.node();
-            let is_broken = self.is_whole && (node.is_error() || above.last().is_some_and(|(_, is_broken)| *is_broken));
+            let is_broken = self.is_whole
+                && (node.is_error() || above.last().is_some_and(|(_, is_broken)| *is_broken));
             if near.is_none_or(|ranges| touches(ranges, &node.byte_range())) {
                 let around = above.len() + above.last().map_or(0, |(children, _)| *children);
-                self.visit(Visited { node, is_broken, around }, rules, work, &mut out);
+                self.visit(
+                    Visited {
+                        node,
+                        is_broken,
+                        around,
+                    },
+                    rules,
+                    work,
+                    &mut out,
+                );
                 if work.is_exceeded() {
                     return out;
                 }
@@ -192,7 +226,13 @@ impl ParsedText {
     }
 
     /// Matches each rule with a node.
-    fn visit(&self, at: Visited<'_>, rules: &[&StructuralRule], work: &mut Work, out: &mut [Vec<StructuralMatch>]) {
+    fn visit(
+        &self,
+        at: Visited<'_>,
+        rules: &[&StructuralRule],
+        work: &mut Work,
+        out: &mut [Vec<StructuralMatch>],
+    ) {
         for (rule, found) in rules.iter().zip(out) {
             if !rule.may_match(&at) || found.len() == MAX_MATCHES {
                 continue;
@@ -201,7 +241,12 @@ impl ParsedText {
                 return;
             }
             let node = self.tree.adopt(at.node);
-            found.extend(rule.config.matcher.match_node(node).map(|node| rule.matched(self, &node)));
+            found.extend(
+                rule.config
+                    .matcher
+                    .match_node(node)
+                    .map(|node| rule.matched(self, &node)),
+            );
         }
     }
 }
@@ -227,14 +272,24 @@ impl StructuralRule {
     ///
     /// A lower-case text with the cause: a pattern that does not parse, an unknown kind of nodes,
     /// an undefined variable.
-    pub(super) fn new(config: SerializableRuleConfig<TreeLanguage>, text: &str) -> Result<Self, String> {
-        let config = RuleConfig::try_from(config, &GlobalRules::default()).map_err(|e| causes(&e))?;
+    pub(super) fn new(
+        config: SerializableRuleConfig<TreeLanguage>,
+        text: &str,
+    ) -> Result<Self, String> {
+        let config =
+            RuleConfig::try_from(config, &GlobalRules::default()).map_err(|e| causes(&e))?;
         let kinds = config.matcher.potential_kinds().map(|kinds| {
             let mut known = vec![false; kinds.iter().max().map_or(0, |kind| kind + 1)];
             kinds.iter().for_each(|kind| known[kind] = true);
             known.into_boxed_slice()
         });
-        Ok(Self { config, kinds, is_built_in: false, is_deep: text.contains(STOP_BY), needs_file: true })
+        Ok(Self {
+            config,
+            kinds,
+            is_built_in: false,
+            is_deep: text.contains(STOP_BY),
+            needs_file: true,
+        })
     }
 
     /// Compiles a rule of the catalogue for a language.
@@ -243,11 +298,20 @@ impl StructuralRule {
     ///
     /// As [`Self::new`], and YAML that does not parse.
     pub(super) fn of_catalogue(rule: &Rule, language: TreeLanguage) -> Result<Self, String> {
-        let text = format!("id: {}\nlanguage: {}\n{}", rule.id, language.name(), rule.tree);
+        let text = format!(
+            "id: {}\nlanguage: {}\n{}",
+            rule.id,
+            language.name(),
+            rule.tree
+        );
         let config = ast_grep_config::from_str::<SerializableRuleConfig<TreeLanguage>>(&text);
         let rule = Self::new(config.map_err(|e| e.to_string())?, &rule.tree)?;
         let needs_file = SURROUNDINGS.iter().any(|kind| rule_names(&text, kind));
-        Ok(Self { is_built_in: true, needs_file, ..rule })
+        Ok(Self {
+            is_built_in: true,
+            needs_file,
+            ..rule
+        })
     }
 
     /// Returns true if the rule may need unchanged parts of the file that are distant from the
@@ -262,27 +326,45 @@ impl StructuralRule {
 
     fn may_match(&self, at: &Visited<'_>) -> bool {
         let kind = usize::from(at.node.kind_id());
-        let is_kind = self.kinds.as_ref().is_none_or(|kinds| kinds.get(kind) == Some(&true));
+        let is_kind = self
+            .kinds
+            .as_ref()
+            .is_none_or(|kinds| kinds.get(kind) == Some(&true));
         is_kind && !(self.is_built_in && (at.is_broken || at.node.has_error()))
     }
 
     /// Returns the units of work for a match with a node.
     fn work(&self, at: &Visited<'_>) -> usize {
         let shallow = SHALLOW_WORK + at.node.byte_range().len() / BYTES_PER_WORK;
-        if self.is_deep { shallow + at.node.descendant_count() + at.around } else { shallow }
+        if self.is_deep {
+            shallow + at.node.descendant_count() + at.around
+        } else {
+            shallow
+        }
     }
 
     fn matched(&self, parsed: &ParsedText, node: &Matched<'_>) -> StructuralMatch {
         let range = node.range();
         let text = parsed.tree.source().get(range.clone()).unwrap_or_default();
         let start = range.start + (text.len() - text.trim_start().len());
-        let fix = self.config.fixer.first().map(|fixer| self.replaced(fixer, node));
-        StructuralMatch { range: start..start + text.trim().len(), message: self.config.get_message(node), fix }
+        let fix = self
+            .config
+            .fixer
+            .first()
+            .map(|fixer| self.replaced(fixer, node));
+        StructuralMatch {
+            range: start..start + text.trim().len(),
+            message: self.config.get_message(node),
+            fix,
+        }
     }
 
     fn replaced(&self, fixer: &Fixer, node: &Matched<'_>) -> (Range<usize>, String) {
         let range = fixer.get_replaced_range(node, &self.config.matcher);
-        (range, String::from_utf8_lossy(&fixer.generate_replacement(node)).into_owned())
+        (
+            range,
+            String::from_utf8_lossy(&fixer.generate_replacement(node)).into_owned(),
+        )
     }
 }
 
@@ -290,17 +372,25 @@ impl StructuralRule {
 type ByLanguage = Vec<(TreeLanguage, OnceLock<Option<StructuralRule>>)>;
 
 /// The structural rules of the catalogue, compiled on first use.
-static CATALOGUE: [OnceLock<ByLanguage>; catalog::RULES.len()] = [const { OnceLock::new() }; catalog::RULES.len()];
+static CATALOGUE: [OnceLock<ByLanguage>; catalog::RULES.len()] =
+    [const { OnceLock::new() }; catalog::RULES.len()];
 
-/// Returns a rule of the catalogue for a language. `None`: it is not a structural rule, or does not name the language.
+/// Returns a rule of the catalogue for a language. `None`: it is not a structural rule, or does not
+/// name the language.
 pub(super) fn of_catalogue(index: u16, language: TreeLanguage) -> Option<&'static StructuralRule> {
-    let rule = catalog::RULES.get(usize::from(index)).filter(|rule| !rule.tree.is_empty())?;
-    let known = CATALOGUE
-        .get(usize::from(index))?
-        .get_or_init(|| TreeLanguage::of_rule(&rule.tree_languages).map(|of| (of, OnceLock::new())).collect());
+    let rule = catalog::RULES
+        .get(usize::from(index))
+        .filter(|rule| !rule.tree.is_empty())?;
+    let known = CATALOGUE.get(usize::from(index))?.get_or_init(|| {
+        TreeLanguage::of_rule(&rule.tree_languages)
+            .map(|of| (of, OnceLock::new()))
+            .collect()
+    });
     let (_, compiled) = known.iter().find(|(of, _)| *of == language)?;
     // A test compiles every rule for each of its languages.
-    compiled.get_or_init(|| StructuralRule::of_catalogue(rule, language).ok()).as_ref()
+    compiled
+        .get_or_init(|| StructuralRule::of_catalogue(rule, language).ok())
+        .as_ref()
 }
 
 /// Returns an error and its causes on one line, in lower case as fragments of error messages are.
@@ -310,12 +400,20 @@ fn causes(error: &dyn std::error::Error) -> String {
     let mut next = error.source().or(Some(error));
     while let Some(e) = next {
         let text = e.to_string();
-        texts.push(text.lines().next().unwrap_or_default().trim_end_matches('.').to_owned());
+        texts.push(
+            text.lines()
+                .next()
+                .unwrap_or_default()
+                .trim_end_matches('.')
+                .to_owned(),
+        );
         next = e.source();
     }
     let text = texts.join(": ");
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+    chars.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(chars).collect()
+    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Suppressing comments: `claude-reviewer: ignore[rule-id] reason`, on the line of a finding or on the line above.
+//! Suppressing comments: `claude-reviewer: ignore[rule-id] reason`, on the line of a finding or on
+//! the line above.
 //!
 //! A comment that exists at the base was written for the lines that it covered there. It covers
 //! those lines while only their white space changes. A new or changed line below it is reported.
@@ -33,7 +34,10 @@ struct Directive {
 
 impl Directive {
     fn ids(&self) -> impl Iterator<Item = &str> {
-        self.written_ids.split(',').map(str::trim).filter(|id| !id.is_empty())
+        self.written_ids
+            .split(',')
+            .map(str::trim)
+            .filter(|id| !id.is_empty())
     }
 
     /// Returns the IDs as a list for a message.
@@ -81,7 +85,9 @@ impl Directives {
         if counting == Counting::None {
             return None;
         }
-        let all = self.all.get_or_insert_with(|| Index::of(read(text, languages)));
+        let all = self
+            .all
+            .get_or_insert_with(|| Index::of(read(text, languages)));
         let mut near = all.about(sought.rule, sought.lines);
         let kept = &mut self.kept;
         let found = near.find(|d| {
@@ -93,7 +99,10 @@ impl Directives {
                 }
             }
         })?;
-        Some(Suppression { by: "inline", reason: found.reason.clone() })
+        Some(Suppression {
+            by: "inline",
+            reason: found.reason.clone(),
+        })
     }
 }
 
@@ -130,7 +139,10 @@ impl Index {
     fn about<'a>(&'a self, rule: &str, lines: LineSpan) -> impl Iterator<Item = &'a Directive> {
         let known = self.by_rule.get(rule).map_or(&[][..], Vec::as_slice);
         let from = known.partition_point(|i| self.all[*i].line.plus(1) < lines.first);
-        known[from..].iter().map(|i| &self.all[*i]).take_while(move |d| d.line <= lines.last)
+        known[from..]
+            .iter()
+            .map(|i| &self.all[*i])
+            .take_while(move |d| d.line <= lines.last)
     }
 }
 
@@ -139,7 +151,8 @@ fn reaches(line: u32, first: u32, last: u32) -> bool {
     line.saturating_add(1) >= first && line <= last
 }
 
-/// The lines of the new side that exist on the old side, or differ from a line there in white space only.
+/// The lines of the new side that exist on the old side, or differ from a line there in white space
+/// only.
 #[derive(Debug, Default)]
 struct KeptLines {
     /// Runs of kept lines by the number of their first new line: the number of their first old
@@ -177,10 +190,18 @@ impl KeptLines {
         let (old, new) = (fold(old), fold(new));
         let (mut old_at, mut new_at) = (0, 0);
         for (removed, added) in diff::replaced(&old, &new) {
-            self.insert(new_first + new_at, old_first + old_at, added.start.saturating_sub(new_at));
+            self.insert(
+                new_first + new_at,
+                old_first + old_at,
+                added.start.saturating_sub(new_at),
+            );
             (old_at, new_at) = (removed.end, added.end);
         }
-        self.insert(new_first + new_at, old_first + old_at, newlines(&new).saturating_sub(new_at));
+        self.insert(
+            new_first + new_at,
+            old_first + old_at,
+            newlines(&new).saturating_sub(new_at),
+        );
     }
 
     fn insert(&mut self, new: u32, old: u32, count: u32) {
@@ -200,7 +221,11 @@ impl KeptLines {
     fn covers(&self, comment: LineNo, lines: LineSpan) -> bool {
         let mut numbers = lines.first.get()..=lines.last.get();
         let all_kept = numbers.all(|n| LineNo::new(n).and_then(|n| self.old_line(n)).is_some());
-        match (self.old_line(comment), self.old_line(lines.first), self.old_line(lines.last)) {
+        match (
+            self.old_line(comment),
+            self.old_line(lines.first),
+            self.old_line(lines.last),
+        ) {
             (Some(at), Some(first), Some(last)) => all_kept && reaches(at, first, last),
             _ => false,
         }
@@ -227,7 +252,10 @@ fn fold(text: &[u8]) -> Vec<u8> {
                 blank = true;
                 continue;
             }
-            if blank && !JOINED.contains(b) && out[start..].last().is_some_and(|l| !JOINED.contains(l)) {
+            if blank
+                && !JOINED.contains(b)
+                && out[start..].last().is_some_and(|l| !JOINED.contains(l))
+            {
                 out.push(b' ');
             }
             blank = false;
@@ -247,8 +275,13 @@ fn fold(text: &[u8]) -> Vec<u8> {
 /// Adds a remark for each comment of the base that does not suppress a finding because its lines
 /// are new or changed.
 pub(super) fn passed_by(file: &FileChange, findings: &[Finding], out: &mut Vec<Remark>) {
-    let mut standing = findings.iter().filter(|f| f.suppressed.is_none()).peekable();
-    let Some(text) = file.text().filter(|_| standing.peek().is_some()) else { return };
+    let mut standing = findings
+        .iter()
+        .filter(|f| f.suppressed.is_none())
+        .peekable();
+    let Some(text) = file.text().filter(|_| standing.peek().is_some()) else {
+        return;
+    };
     let start = text.new.line(LineNo::FIRST).unwrap_or_default();
     let all = Index::of(read(text, Languages::of(file.path().as_bytes(), start)));
     if all.all.is_empty() {
@@ -259,7 +292,9 @@ pub(super) fn passed_by(file: &FileChange, findings: &[Finding], out: &mut Vec<R
     for f in standing {
         let Some(lines) = f.lines() else { continue };
         let mut comments = all.about(f.rule_id(), lines);
-        let Some(d) = comments.find(|d| kept.old_line(d.line).is_some()) else { continue };
+        let Some(d) = comments.find(|d| kept.old_line(d.line).is_some()) else {
+            continue;
+        };
         let text = format!(
             "the suppression of {} does not cover line {}, which is new or changed since the base",
             f.rule_id(),
@@ -278,7 +313,11 @@ struct Remarks<'o> {
 
 impl<'o> Remarks<'o> {
     fn new(out: &'o mut Vec<Remark>) -> Self {
-        Self { out, count: 0, last: LineNo::FIRST }
+        Self {
+            out,
+            count: 0,
+            last: LineNo::FIRST,
+        }
     }
 
     fn push(&mut self, line: LineNo, text: impl FnOnce() -> String) {
@@ -293,8 +332,12 @@ impl<'o> Remarks<'o> {
 impl Drop for Remarks<'_> {
     fn drop(&mut self) {
         if let Some(left) = self.count.checked_sub(REMARKS_MAX).filter(|n| *n > 0) {
-            let text = format!("{left} more remarks about suppressions in this file are not listed");
-            self.out.push(Remark { line: self.last, text });
+            let text =
+                format!("{left} more remarks about suppressions in this file are not listed");
+            self.out.push(Remark {
+                line: self.last,
+                text,
+            });
         }
     }
 }
@@ -302,7 +345,10 @@ impl Drop for Remarks<'_> {
 /// Adds remarks about the errors in suppressions that a change adds.
 pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>) {
     let Some(text) = file.text() else { return };
-    if !text.added().any(|b| memchr::memmem::find(b.text, OPEN).is_some()) {
+    if !text
+        .added()
+        .any(|b| memchr::memmem::find(b.text, OPEN).is_some())
+    {
         return;
     }
     let start = text.new.line(LineNo::FIRST).unwrap_or_default();
@@ -310,15 +356,22 @@ pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>)
     let kept = KeptLines::of(text);
     let known: HashSet<&str> = rules.ids().collect();
     let mut out = Remarks::new(out);
-    for d in all.iter().filter(|d| d.added && kept.old_line(d.line).is_none()) {
+    for d in all
+        .iter()
+        .filter(|d| d.added && kept.old_line(d.line).is_none())
+    {
         if d.ids().next().is_none() {
-            out.push(d.line, || "a suppression names no rule: write `ignore[rule-id] reason`".to_owned());
+            out.push(d.line, || {
+                "a suppression names no rule: write `ignore[rule-id] reason`".to_owned()
+            });
         }
         for id in d.ids().filter(|id| !known.contains(id) && !is_claim(id)) {
             // The search for a similar ID compares with every rule, so it runs only for listed
             // remarks.
             out.push(d.line, || {
-                let near = rules.nearest(id).map_or(String::new(), |n| format!("; did you mean {n:?}?"));
+                let near = rules
+                    .nearest(id)
+                    .map_or(String::new(), |n| format!("; did you mean {n:?}?"));
                 format!("a suppression names the unknown rule {id:?}{near}")
             });
         }
@@ -346,16 +399,26 @@ pub(crate) fn comment(id: &str, path: &RepoPath) -> Option<String> {
         return None;
     }
     let (open, close) = super::lexer::comment(Languages::of(path.as_bytes(), b""))?;
-    Some(format!("{open} claude-reviewer: ignore[{id}] reason {close}").trim_end().to_owned())
+    Some(
+        format!("{open} claude-reviewer: ignore[{id}] reason {close}")
+            .trim_end()
+            .to_owned(),
+    )
 }
 
 /// Returns true if an ID is that of a model's findings.
 fn is_claim(id: &str) -> bool {
-    id.strip_prefix("ai-").is_some_and(|c| Category::parse(c).is_some())
+    id.strip_prefix("ai-")
+        .is_some_and(|c| Category::parse(c).is_some())
 }
 
 /// Returns the comment that suppresses a model's finding with an ID on these lines.
-pub(super) fn of_claim(file: &FileChange, id: &str, lines: LineSpan, counting: Counting) -> Option<Suppression> {
+pub(super) fn of_claim(
+    file: &FileChange,
+    id: &str,
+    lines: LineSpan,
+    counting: Counting,
+) -> Option<Suppression> {
     let text = file.text()?;
     let start = text.new.line(LineNo::FIRST).unwrap_or_default();
     let languages = Languages::of(file.path().as_bytes(), start);
@@ -370,7 +433,9 @@ fn read(text: &TextChange, languages: Languages) -> Vec<Directive> {
     let added: Vec<Range<u32>> = blocks.iter().map(numbers).collect();
     for block in &blocks {
         // A run contains one or more blocks. A whole file is one run.
-        let Some((run, offset)) = text.new.around(block.text) else { continue };
+        let Some((run, offset)) = text.new.around(block.text) else {
+            continue;
+        };
         if done == Some(run.as_ptr()) {
             continue;
         }
@@ -383,7 +448,9 @@ fn read(text: &TextChange, languages: Languages) -> Vec<Directive> {
             }
             number += newlines(&run[counted..at]);
             counted = at;
-            let Some(line) = LineNo::new(number) else { continue };
+            let Some(line) = LineNo::new(number) else {
+                continue;
+            };
             out.push(parse(&run[at + OPEN.len()..], line, is_added(&added, line)));
         }
     }
@@ -398,7 +465,10 @@ fn numbers(block: &LineBlock<'_>) -> Range<u32> {
 
 /// Returns true if one of the ranges, which are in order, contains the number of a line.
 fn is_added(added: &[Range<u32>], line: LineNo) -> bool {
-    let range = added.partition_point(|r| r.start <= line.get()).checked_sub(1).map(|i| &added[i]);
+    let range = added
+        .partition_point(|r| r.start <= line.get())
+        .checked_sub(1)
+        .map(|i| &added[i]);
     range.is_some_and(|r| r.contains(&line.get()))
 }
 
@@ -416,7 +486,12 @@ fn parse(rest: &[u8], line: LineNo, added: bool) -> Directive {
         reason = reason.strip_suffix(close).unwrap_or(reason).trim();
     }
     let reason = reason.trim_start_matches([':', '-', ' ']).to_owned();
-    Directive { line, written_ids: ids.to_owned(), reason, added }
+    Directive {
+        line,
+        written_ids: ids.to_owned(),
+        reason,
+        added,
+    }
 }
 
 #[cfg(test)]
@@ -424,26 +499,54 @@ mod tests {
     use super::*;
 
     fn directive(path: &str, text: &str) -> Vec<(u32, String, String)> {
-        let change = crate::diff::code::added(crate::diff::RepoPath::from(path), text.as_bytes().to_vec());
+        let change =
+            crate::diff::code::added(crate::diff::RepoPath::from(path), text.as_bytes().to_vec());
         let all = read(change.text().unwrap(), Languages::of(path.as_bytes(), b""));
-        all.into_iter().map(|d| (d.line.get(), d.ids().collect::<Vec<_>>().join("+"), d.reason)).collect()
+        all.into_iter()
+            .map(|d| {
+                (
+                    d.line.get(),
+                    d.ids().collect::<Vec<_>>().join("+"),
+                    d.reason,
+                )
+            })
+            .collect()
     }
 
     #[test]
     fn reads_directives_in_comments_only() {
         let marker = "claude-reviewer: ignore";
         for (path, text, expected) in [
-            ("a.py", format!("x\ny # {marker}[a-b] known\n"), Some((2, "a-b", "known"))),
+            (
+                "a.py",
+                format!("x\ny # {marker}[a-b] known\n"),
+                Some((2, "a-b", "known")),
+            ),
             ("a.py", format!("x = '{marker}[a-b] known'\n"), None),
-            ("a.c", format!("/* {marker}[a, b-c]: two of them */"), Some((1, "a+b-c", "two of them"))),
-            ("a.html", format!("<!-- {marker}[a] why -->"), Some((1, "a", "why"))),
+            (
+                "a.c",
+                format!("/* {marker}[a, b-c]: two of them */"),
+                Some((1, "a+b-c", "two of them")),
+            ),
+            (
+                "a.html",
+                format!("<!-- {marker}[a] why -->"),
+                Some((1, "a", "why")),
+            ),
             ("a.md", format!("write `{marker}[a] why`"), None),
-            ("a.unknown", format!("; {marker}[a] why"), Some((1, "a", "why"))),
+            (
+                "a.unknown",
+                format!("; {marker}[a] why"),
+                Some((1, "a", "why")),
+            ),
             ("a.py", format!("# {marker}[a]\n"), Some((1, "a", ""))),
             ("a.py", format!("# {marker}[] x\n"), Some((1, "", "x"))),
         ] {
             let found = directive(path, &text);
-            let found: Vec<_> = found.iter().map(|(n, i, r)| (*n, i.as_str(), r.as_str())).collect();
+            let found: Vec<_> = found
+                .iter()
+                .map(|(n, i, r)| (*n, i.as_str(), r.as_str()))
+                .collect();
             assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{text}");
         }
     }

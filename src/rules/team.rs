@@ -68,11 +68,18 @@ impl Team {
     }
 
     /// Returns the engine's rule for a written one, or all its errors.
-    fn check(&self, written: &Written, is_structural: bool) -> std::result::Result<Rule, Vec<RuleFault>> {
+    fn check(
+        &self,
+        written: &Written,
+        is_structural: bool,
+    ) -> std::result::Result<Rule, Vec<RuleFault>> {
         let rule = &written.rule;
         let mut faults = rule.faults();
         if !is_structural {
-            let keys = [("matcher", rule.matcher.is_some()), ("tree", !rule.tree.is_empty())];
+            let keys = [
+                ("matcher", rule.matcher.is_some()),
+                ("tree", !rule.tree.is_empty()),
+            ];
             let set = keys.into_iter().filter(|(_, is_set)| *is_set);
             faults.extend(set.map(|(key, _)| RuleFault::new(key, "is for built-in rules only")));
         }
@@ -80,31 +87,51 @@ impl Team {
             faults.push(RuleFault::new("id", "is the id of a built-in rule"));
         }
         if let Some(other) = self.written.iter().find(|w| w.rule.id == rule.id) {
-            faults.push(RuleFault::new("id", format!("is already used at {}:{}", other.file, other.line)));
+            faults.push(RuleFault::new(
+                "id",
+                format!("is already used at {}:{}", other.file, other.line),
+            ));
         }
         if self.rules.len() == RULES_MAX {
-            faults.push(RuleFault::new("id", format!("exceeds the limit of {RULES_MAX} rules")));
+            faults.push(RuleFault::new(
+                "id",
+                format!("exceeds the limit of {RULES_MAX} rules"),
+            ));
         }
         // An invalid entropy is already among the errors.
         let checks = rule.checks.iter();
-        let unknown = checks.filter(|c| !check::is_for_patterns(c) && !c.starts_with("entropy:") && !c.is_empty());
+        let unknown = checks
+            .filter(|c| !check::is_for_patterns(c) && !c.starts_with("entropy:") && !c.is_empty());
         faults.extend(unknown.map(|c| RuleFault::new("checks", format!("unknown check {c:?}"))));
-        let patterns = if is_structural { Vec::new() } else { patterns(rule).to_vec() };
-        let too_long = patterns.iter().filter(|(_, list)| list.iter().any(|p| p.len() > PATTERN_MAX));
-        faults.extend(too_long.map(|(key, _)| RuleFault::new(key, format!("is longer than {PATTERN_MAX} bytes"))));
+        let patterns = if is_structural {
+            Vec::new()
+        } else {
+            patterns(rule).to_vec()
+        };
+        let too_long = patterns
+            .iter()
+            .filter(|(_, list)| list.iter().any(|p| p.len() > PATTERN_MAX));
+        faults
+            .extend(too_long.map(|(key, _)| {
+                RuleFault::new(key, format!("is longer than {PATTERN_MAX} bytes"))
+            }));
         if !faults.is_empty() {
             return Err(faults);
         }
         let rule = convert(rule);
         if is_structural {
-            return Ok(Rule { matcher: Matcher::Structural, ..rule });
+            return Ok(Rule {
+                matcher: Matcher::Structural,
+                ..rule
+            });
         }
         RulePatterns::check(&rule).map_err(|(key, e)| vec![RuleFault::new(key, brief(&e))])?;
         Ok(rule)
     }
 
     fn add(&mut self, written: Written, rule: Rule, structural: Option<StructuralRule>) {
-        self.structural.extend(structural.map(|structural| (self.rules.len(), structural)));
+        self.structural
+            .extend(structural.map(|structural| (self.rules.len(), structural)));
         self.rules.push(rule);
         self.written.push(written);
         self.compiled.push(OnceLock::new());
@@ -116,7 +143,9 @@ impl Team {
         for (i, written) in self.written.iter().enumerate() {
             let index = (catalog::RULES.len() + i) as u16;
             for literal in &written.rule.literals {
-                let users = users.entry(literal.to_ascii_lowercase().into_bytes()).or_default();
+                let users = users
+                    .entry(literal.to_ascii_lowercase().into_bytes())
+                    .or_default();
                 if users.last() != Some(&index) {
                     users.push(index);
                 }
@@ -134,8 +163,20 @@ impl Team {
         let Some(tables) = &self.tables else { return };
         let literals: Vec<&[u8]> = self.literals.iter().map(Vec::as_slice).collect();
         let users: Vec<&[u16]> = self.users.iter().map(Vec::as_slice).collect();
-        let Tables { bitmap, slots, candidates } = tables;
-        f(&Filter { prefilter: Prefilter { bitmap, slots, candidates, literals: &literals }, users: &users });
+        let Tables {
+            bitmap,
+            slots,
+            candidates,
+        } = tables;
+        f(&Filter {
+            prefilter: Prefilter {
+                bitmap,
+                slots,
+                candidates,
+                literals: &literals,
+            },
+            users: &users,
+        });
     }
 }
 
@@ -157,10 +198,19 @@ fn patterns(rule: &format::Rule) -> [(&'static str, &[String]); 8] {
 fn parse(name: &str, content: &str) -> (Vec<(Written, Option<StructuralRule>)>, Vec<FileProblem>) {
     if structural::is_structural(name) {
         let (rules, problems) = structural::parse(name, content);
-        return (rules.into_iter().map(|(written, rule)| (written, Some(rule))).collect(), problems);
+        return (
+            rules
+                .into_iter()
+                .map(|(written, rule)| (written, Some(rule)))
+                .collect(),
+            problems,
+        );
     }
     let (rules, problems) = file::parse(name, content);
-    (rules.into_iter().map(|written| (written, None)).collect(), problems)
+    (
+        rules.into_iter().map(|written| (written, None)).collect(),
+        problems,
+    )
 }
 
 /// Parses a rule file without checking the values of its rules.
@@ -179,7 +229,11 @@ pub(super) fn read(name: &str, content: &str) -> Result<Vec<format::Rule>> {
 /// Returns an expression's error in one line.
 fn brief(e: &regex::Error) -> String {
     let text = e.to_string();
-    let cause = text.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("is invalid");
+    let cause = text
+        .lines()
+        .rev()
+        .find(|l| !l.trim().is_empty())
+        .unwrap_or("is invalid");
     cause.trim_start_matches("error: ").to_owned()
 }
 
@@ -191,7 +245,11 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         category: Category::parse(&r.category).unwrap_or(Category::BestPractice),
         severity: Severity::parse(&r.severity).unwrap_or(Severity::Major),
         confidence: Confidence::parse(&r.confidence).unwrap_or(Confidence::Medium),
-        languages: r.languages.iter().filter_map(|l| Languages::named(l)).fold(Languages::NONE, Languages::with),
+        languages: r
+            .languages
+            .iter()
+            .filter_map(|l| Languages::named(l))
+            .fold(Languages::NONE, Languages::with),
         paths: owned_list(&r.paths),
         not_paths: owned_list(&r.not_paths),
         weak_paths: owned_list(&r.weak_paths),
@@ -200,7 +258,11 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         place: Place::parse(&r.place).unwrap_or(Place::Any),
         matcher: Matcher::Pattern,
         tree: owned(&r.tree),
-        tree_languages: if r.tree.is_empty() { TextList::default() } else { owned_list(&r.languages) },
+        tree_languages: if r.tree.is_empty() {
+            TextList::default()
+        } else {
+            owned_list(&r.languages)
+        },
         is_audit: r.profile == format::AUDIT_PROFILE,
         audit_severity: r.audit_severity.as_deref().and_then(Severity::parse),
         pattern: owned(&r.pattern),
@@ -220,7 +282,14 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         message: owned(&r.message),
         why: r.why.as_deref().map(owned),
         suggestion: r.suggestion.as_deref().map(owned),
-        fixes: r.fixes.iter().map(|f| RuleFix { find: owned(&f.find), replace: owned(&f.replace) }).collect(),
+        fixes: r
+            .fixes
+            .iter()
+            .map(|f| RuleFix {
+                find: owned(&f.find),
+                replace: owned(&f.replace),
+            })
+            .collect(),
         cwe: r.cwe,
         references: owned_list(&r.references),
         bad: r.bad.as_deref().map(owned),

@@ -73,14 +73,19 @@ fn next_suspect(text: &[u8], from: usize) -> Option<usize> {
                 (text.get(at + 1), text.get(at + 2)),
                 (Some(0x85), Some(0x9f | 0xa0)) | (Some(0xa0), Some(0x8e))
             ),
-            0xe3 => matches!((text.get(at + 1), text.get(at + 2)), (Some(0x85), Some(0xa4))),
+            0xe3 => matches!(
+                (text.get(at + 1), text.get(at + 2)),
+                (Some(0x85), Some(0xa4))
+            ),
             // The soft hyphen, the grapheme joiner and the mark of Arabic.
             0xc2 if text.get(at + 1) == Some(&0xad) => true,
             0xcd if text.get(at + 1) == Some(&0x8f) => true,
             0xd8 if text.get(at + 1) == Some(&0x9c) => true,
             // Greek, Cyrillic and Armenian letters adjacent to an ASCII one.
             0xcd..=0xd6 => {
-                at.checked_sub(1).and_then(|i| text.get(i)).is_some_and(is_word_byte)
+                at.checked_sub(1)
+                    .and_then(|i| text.get(i))
+                    .is_some_and(is_word_byte)
                     || text.get(at + 2).is_some_and(is_word_byte)
             }
             _ => false,
@@ -97,7 +102,11 @@ fn next_suspect(text: &[u8], from: usize) -> Option<usize> {
             _ => 0,
         };
         at += 1;
-        at += text[at..].iter().take(follow).take_while(|b| **b & 0xc0 == 0x80).count();
+        at += text[at..]
+            .iter()
+            .take(follow)
+            .take_while(|b| **b & 0xc0 == 0x80)
+            .count();
         if at >= text.len() {
             return None;
         }
@@ -112,7 +121,10 @@ fn is_word_byte(b: &u8) -> bool {
 fn first_non_ascii(text: &[u8]) -> Option<usize> {
     const STEP: usize = 64;
     let clean = text.chunks(STEP).take_while(|c| c.is_ascii()).count() * STEP;
-    text.get(clean..)?.iter().position(|b| !b.is_ascii()).map(|i| clean + i)
+    text.get(clean..)?
+        .iter()
+        .position(|b| !b.is_ascii())
+        .map(|i| clean + i)
 }
 
 /// Returns true if the text around a span is binary data. Then the span contains the bytes of a
@@ -130,8 +142,14 @@ pub(super) fn is_among_bytes(text: &[u8], span: &Range<usize>) -> bool {
     let mut start = span.start.saturating_sub(SIDE);
     let mut end = (span.end + SIDE).min(text.len());
     // The window starts and ends at character boundaries.
-    start += (0..3).take_while(|i| start > 0 && start + i < span.start && is_inside_character(text, start + i)).count();
-    end -= (0..3).take_while(|i| end < text.len() && end - i > span.end && is_inside_character(text, end - i)).count();
+    start += (0..3)
+        .take_while(|i| start > 0 && start + i < span.start && is_inside_character(text, start + i))
+        .count();
+    end -= (0..3)
+        .take_while(|i| {
+            end < text.len() && end - i > span.end && is_inside_character(text, end - i)
+        })
+        .count();
     let (before, after) = (&text[start..span.start], &text[span.end..end]);
     let noise = invalid_bytes(before) + invalid_bytes(after);
     noise > 0 && noise * SHARE >= before.len() + after.len()
@@ -168,7 +186,10 @@ fn chars(line: &[u8]) -> impl Iterator<Item = (usize, char)> {
     line.utf8_chunks().flat_map(move |chunk| {
         let start = base;
         base += chunk.valid().len() + chunk.invalid().len();
-        chunk.valid().char_indices().map(move |(i, c)| (start + i, c))
+        chunk
+            .valid()
+            .char_indices()
+            .map(move |(i, c)| (start + i, c))
     })
 }
 
@@ -180,12 +201,20 @@ fn sight(matcher: Matcher, chars: &[(usize, char)], what: &str) -> Option<Unicod
         detail.push(format!("… ({} in all)", chars.len()));
     }
     let detail = format!("{}{what}", detail.join(" "));
-    Some(UnicodeMatch { matcher, span: first.0..last.0 + last.1.len_utf8(), detail })
+    Some(UnicodeMatch {
+        matcher,
+        span: first.0..last.0 + last.1.len_utf8(),
+        detail,
+    })
 }
 
 /// Returns a character in visible form.
 fn visible(c: char) -> String {
-    if c.is_ascii_graphic() { c.to_string() } else { format!("\\u{{{:x}}}", c as u32) }
+    if c.is_ascii_graphic() {
+        c.to_string()
+    } else {
+        format!("\\u{{{:x}}}", c as u32)
+    }
 }
 
 fn opens_embedding(c: char) -> bool {
@@ -213,12 +242,22 @@ fn is_bidi_control(c: char) -> bool {
 fn bidi(chars: &[(usize, char)], around: &mut impl LineContext) -> Option<UnicodeMatch> {
     let first = chars.iter().find(|(_, c)| is_bidi_control(*c))?.0;
     let purpose = around.purpose();
-    let lenient = !purpose.is_strict() || (purpose == Purpose::Messages && around.place(first) == Place::String);
+    let lenient = !purpose.is_strict()
+        || (purpose == Purpose::Messages && around.place(first) == Place::String);
     let is_guilty = match lenient || around.is_test_data() {
-        true => chars.iter().any(|(_, c)| matches!(c, '\u{202d}' | '\u{202e}')) && !around.is_test(),
+        true => {
+            chars
+                .iter()
+                .any(|(_, c)| matches!(c, '\u{202d}' | '\u{202e}'))
+                && !around.is_test()
+        }
         false => !around.is_test() || reorders(chars),
     };
-    let seen: Vec<(usize, char)> = chars.iter().copied().filter(|(_, c)| is_bidi_control(*c)).collect();
+    let seen: Vec<(usize, char)> = chars
+        .iter()
+        .copied()
+        .filter(|(_, c)| is_bidi_control(*c))
+        .collect();
     is_guilty.then(|| sight(Matcher::UnicodeBidi, &seen, ""))?
 }
 
@@ -234,8 +273,8 @@ fn reorders(chars: &[(usize, char)]) -> bool {
     !is_plain || open
 }
 
-/// Returns true for the letters of Hebrew, Arabic, Syriac, Thaana, N'Ko, their presentation forms, and right-to-left
-/// scripts and marks outside of these blocks.
+/// Returns true for the letters of Hebrew, Arabic, Syriac, Thaana, N'Ko, their presentation forms,
+/// and right-to-left scripts and marks outside of these blocks.
 fn is_right_to_left(c: char) -> bool {
     matches!(
         c,
@@ -262,7 +301,8 @@ fn tags(chars: &[(usize, char)], around: &mut impl LineContext) -> Option<Unicod
         }
         let run = chars[i..].iter().take_while(|(_, c)| is_tag(*c)).count();
         let tags = &chars[i..i + run];
-        let flag = i > 0 && chars[i - 1].1 == '\u{1f3f4}' && tags[run - 1].1 == '\u{e007f}' && run <= 7;
+        let flag =
+            i > 0 && chars[i - 1].1 == '\u{1f3f4}' && tags[run - 1].1 == '\u{e007f}' && run <= 7;
         if !flag && (run >= TEST_RUN || !around.is_test()) {
             let hidden: String = tags
                 .iter()
@@ -270,7 +310,11 @@ fn tags(chars: &[(usize, char)], around: &mut impl LineContext) -> Option<Unicod
                 .filter(|c| !c.is_control())
                 .take(80)
                 .collect();
-            let what = if hidden.is_empty() { String::new() } else { format!(", which spells {hidden:?}") };
+            let what = if hidden.is_empty() {
+                String::new()
+            } else {
+                format!(", which spells {hidden:?}")
+            };
             return sight(Matcher::UnicodeTags, tags, &what);
         }
         i += run;
@@ -297,7 +341,10 @@ fn variation(chars: &[(usize, char)], around: &mut impl LineContext) -> Option<U
             i += 1;
             continue;
         }
-        let run = chars[i..].iter().take_while(|(_, c)| is_selector(*c)).count();
+        let run = chars[i..]
+            .iter()
+            .take_while(|(_, c)| is_selector(*c))
+            .count();
         let selectors = &chars[i..i + run];
         let base = i.checked_sub(1).map(|b| chars[b].1);
         // An editor that doubles the emoji selector does no harm.
@@ -321,7 +368,8 @@ fn is_filler(c: char) -> bool {
     matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}')
 }
 
-/// Returns true for a neighbour of a filler that shows that the filler is not part of a Korean syllable.
+/// Returns true for a neighbour of a filler that shows that the filler is not part of a Korean
+/// syllable.
 fn isolates_filler((_, c): &(usize, char)) -> bool {
     c.is_ascii() || is_filler(*c)
 }
@@ -330,24 +378,38 @@ fn isolates_filler((_, c): &(usize, char)) -> bool {
 /// do, but that are more common in text.
 fn is_unseen(c: char) -> bool {
     is_zero_width(c)
-        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{fe00}'..='\u{fe0f}')
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{fe00}'..='\u{fe0f}'
+        )
 }
 
 /// Finds zero-width characters in numbers that no script needs, inside of or adjacent to a name, or
 /// as a separate name.
 fn zero_width(chars: &[(usize, char)], around: &mut impl LineContext) -> Option<UnicodeMatch> {
     let mut i = 0;
-    if around.is_first() && chars.first().is_some_and(|(at, c)| *at == 0 && *c == '\u{feff}') {
+    if around.is_first()
+        && chars
+            .first()
+            .is_some_and(|(at, c)| *at == 0 && *c == '\u{feff}')
+    {
         i = 1;
     }
     let strict = around.purpose().is_strict() && !around.is_test_data();
     while i < chars.len() {
         let (at, c) = chars[i];
         if is_filler(c) {
-            let alone = i.checked_sub(1).and_then(|b| chars.get(b)).is_some_and(isolates_filler)
+            let alone = i
+                .checked_sub(1)
+                .and_then(|b| chars.get(b))
+                .is_some_and(isolates_filler)
                 && chars.get(i + 1).is_some_and(isolates_filler);
             if strict && alone && around.place(at) == Place::Code {
-                return sight(Matcher::UnicodeZeroWidth, &chars[i..=i], ", a letter without a shape");
+                return sight(
+                    Matcher::UnicodeZeroWidth,
+                    &chars[i..=i],
+                    ", a letter without a shape",
+                );
             }
             i += 1;
             continue;
@@ -373,7 +435,11 @@ fn zero_width(chars: &[(usize, char)], around: &mut impl LineContext) -> Option<
 
 /// Returns true if invisible characters are part of a name: between two of its letters, between it
 /// and the quote of a string, or between it and a punctuation character of code.
-fn splits_a_name(chars: &[(usize, char)], run: Range<usize>, around: &mut impl LineContext) -> bool {
+fn splits_a_name(
+    chars: &[(usize, char)],
+    run: Range<usize>,
+    around: &mut impl LineContext,
+) -> bool {
     let joiners = &chars[run.clone()];
     let (left, right) = (&chars[..run.start], &chars[run.end..]);
     let word_before = left.last().is_some_and(|(_, c)| is_ascii_word(*c));
@@ -386,8 +452,17 @@ fn splits_a_name(chars: &[(usize, char)], run: Range<usize>, around: &mut impl L
     let only_zero_width = joiners.iter().all(|(_, c)| is_zero_width(*c));
     let at_quote = (word_before && right.first().is_some_and(|(_, c)| ends_text(*c)))
         || (left.last().is_some_and(|(_, c)| ends_text(*c)) && word_after);
-    let beside = (word_before && right.iter().find(|(_, c)| *c != ' ').is_some_and(|(_, c)| is_code_sign(*c)))
-        || (word_after && left.iter().rev().find(|(_, c)| *c != ' ').is_some_and(|(_, c)| is_code_sign(*c)));
+    let beside = (word_before
+        && right
+            .iter()
+            .find(|(_, c)| *c != ' ')
+            .is_some_and(|(_, c)| is_code_sign(*c)))
+        || (word_after
+            && left
+                .iter()
+                .rev()
+                .find(|(_, c)| *c != ' ')
+                .is_some_and(|(_, c)| is_code_sign(*c)));
     if !(inside || (only_zero_width && (at_quote || beside))) {
         return false;
     }
@@ -433,16 +508,23 @@ fn mixed(chars: &[(usize, char)], around: &mut impl LineContext) -> Option<Unico
             let counts = match around.place(name[0].0) {
                 Place::Comment => false,
                 Place::String => {
-                    let is_text = is_among_its_script(chars, start..end, ends_text) || is_among_data(chars, start..end);
+                    let is_text = is_among_its_script(chars, start..end, ends_text)
+                        || is_among_data(chars, start..end);
                     purpose != Purpose::Messages && !is_text
                 }
                 _ => purpose != Purpose::Data || !is_among_its_script(chars, start..end, |_| false),
             };
             if counts {
-                let what: Vec<String> =
-                    foreign(name).take(4).map(|c| format!("{} ({})", visible(c), c.script().full_name())).collect();
+                let what: Vec<String> = foreign(name)
+                    .take(4)
+                    .map(|c| format!("{} ({})", visible(c), c.script().full_name()))
+                    .collect();
                 let span = name[0].0..name[name.len() - 1].0 + name[name.len() - 1].1.len_utf8();
-                return Some(UnicodeMatch { matcher: Matcher::UnicodeMixedScript, span, detail: what.join(", ") });
+                return Some(UnicodeMatch {
+                    matcher: Matcher::UnicodeMixedScript,
+                    span,
+                    detail: what.join(", "),
+                });
             }
         }
         i = end;
@@ -473,16 +555,34 @@ fn escape_length(chars: &[(usize, char)], start: usize) -> usize {
 
 /// Returns the number of hexadecimal digits at the start of a text, up to a limit.
 fn hex_digits(chars: &[(usize, char)], limit: usize) -> usize {
-    chars.iter().take(limit).take_while(|(_, c)| c.is_ascii_hexdigit()).count()
+    chars
+        .iter()
+        .take(limit)
+        .take_while(|(_, c)| c.is_ascii_hexdigit())
+        .count()
 }
 
 /// Characters on each side of a word that show the script of its text, at most.
 const NEAR: usize = 40;
 
-/// Returns the characters before and after a word, up to the nearest ones that end the text around it.
-fn beside(chars: &[(usize, char)], word: Range<usize>, ends: fn(char) -> bool) -> impl Iterator<Item = char> {
-    let before = chars[..word.start].iter().rev().map(|(_, c)| *c).take(NEAR).take_while(move |c| !ends(*c));
-    let after = chars[word.end..].iter().map(|(_, c)| *c).take(NEAR).take_while(move |c| !ends(*c));
+/// Returns the characters before and after a word, up to the nearest ones that end the text around
+/// it.
+fn beside(
+    chars: &[(usize, char)],
+    word: Range<usize>,
+    ends: fn(char) -> bool,
+) -> impl Iterator<Item = char> {
+    let before = chars[..word.start]
+        .iter()
+        .rev()
+        .map(|(_, c)| *c)
+        .take(NEAR)
+        .take_while(move |c| !ends(*c));
+    let after = chars[word.end..]
+        .iter()
+        .map(|(_, c)| *c)
+        .take(NEAR)
+        .take_while(move |c| !ends(*c));
     before.chain(after)
 }
 
@@ -493,26 +593,47 @@ fn ends_text(c: char) -> bool {
 
 /// Returns true if a word is near words of the same script with letters that do not resemble Latin
 /// ones.
-fn is_among_its_script(chars: &[(usize, char)], word: Range<usize>, ends: fn(char) -> bool) -> bool {
-    let scripts: Vec<Script> =
-        chars[word.clone()].iter().filter(|(_, c)| is_of_similar_script(*c)).map(|(_, c)| c.script()).collect();
-    beside(chars, word, ends).any(|c| is_of_similar_script(c) && !looks_latin(c) && scripts.contains(&c.script()))
+fn is_among_its_script(
+    chars: &[(usize, char)],
+    word: Range<usize>,
+    ends: fn(char) -> bool,
+) -> bool {
+    let scripts: Vec<Script> = chars[word.clone()]
+        .iter()
+        .filter(|(_, c)| is_of_similar_script(*c))
+        .map(|(_, c)| c.script())
+        .collect();
+    beside(chars, word, ends)
+        .any(|c| is_of_similar_script(c) && !looks_latin(c) && scripts.contains(&c.script()))
 }
 
-/// Returns true for a letter of Greek, Cyrillic or Armenian, which have letters that resemble Latin ones.
+/// Returns true for a letter of Greek, Cyrillic or Armenian, which have letters that resemble Latin
+/// ones.
 fn is_of_similar_script(c: char) -> bool {
     matches!(c, '\u{370}'..='\u{58f}') && c.is_alphabetic()
 }
 
-/// Returns true if a word is among characters of so many scripts that they are data, such as a table that a tool packed into a
-/// string. Blanks and slashes end the text around the word too.
+/// Returns true if a word is among characters of so many scripts that they are data, such as a
+/// table that a tool packed into a string. Blanks and slashes end the text around the word too.
 fn is_among_data(chars: &[(usize, char)], word: Range<usize>) -> bool {
     const SCRIPTS: usize = 3;
-    let scripts: Vec<Script> = beside(chars, word, |c| ends_text(c) || c.is_whitespace() || c == '/')
-        .map(|c| c.script())
-        .filter(|s| !matches!(s, Script::Latin | Script::Common | Script::Inherited | Script::Unknown))
-        .collect();
-    scripts.iter().enumerate().filter(|(i, s)| !scripts[..*i].contains(s)).count() >= SCRIPTS
+    let scripts: Vec<Script> = beside(chars, word, |c| {
+        ends_text(c) || c.is_whitespace() || c == '/'
+    })
+    .map(|c| c.script())
+    .filter(|s| {
+        !matches!(
+            s,
+            Script::Latin | Script::Common | Script::Inherited | Script::Unknown
+        )
+    })
+    .collect();
+    scripts
+        .iter()
+        .enumerate()
+        .filter(|(i, s)| !scripts[..*i].contains(s))
+        .count()
+        >= SCRIPTS
 }
 
 /// Returns true for letters of other scripts that fonts draw like an ASCII letter, except those of
@@ -529,7 +650,11 @@ mod tests {
     struct LineOfCode<'t>(bool, &'t str);
     impl LineContext for LineOfCode<'_> {
         fn purpose(&mut self) -> Purpose {
-            if self.0 { Purpose::Data } else { Purpose::Prose }
+            if self.0 {
+                Purpose::Data
+            } else {
+                Purpose::Prose
+            }
         }
         fn is_test(&mut self) -> bool {
             false
@@ -538,8 +663,19 @@ mod tests {
             false
         }
         fn place(&mut self, at: usize) -> Place {
-            let open = self.1.as_bytes().get(..at).unwrap_or_default().iter().filter(|b| **b == b'\'').count();
-            if open % 2 == 1 { Place::String } else { Place::Code }
+            let open = self
+                .1
+                .as_bytes()
+                .get(..at)
+                .unwrap_or_default()
+                .iter()
+                .filter(|b| **b == b'\'')
+                .count();
+            if open % 2 == 1 {
+                Place::String
+            } else {
+                Place::Code
+            }
         }
         fn is_first(&self) -> bool {
             true
@@ -567,19 +703,47 @@ mod tests {
                 "\\u{202e} \\u{2066} \\u{2069} \\u{2066}",
             ),
             ("x = 'a\u{2067}' ;return", Matcher::UnicodeBidi, "\\u{2067}"),
-            ("s = '\u{2068}name\u{2069} joined'", Matcher::UnicodeBidi, "\\u{2068} \\u{2069}"),
-            ("hi\u{e0068}\u{e0069}", Matcher::UnicodeTags, "\\u{e0068} \\u{e0069}, which spells \"hi\""),
-            ("a\u{e0100}\u{e0101}", Matcher::UnicodeVariation, "\\u{e0100} \\u{e0101}"),
+            (
+                "s = '\u{2068}name\u{2069} joined'",
+                Matcher::UnicodeBidi,
+                "\\u{2068} \\u{2069}",
+            ),
+            (
+                "hi\u{e0068}\u{e0069}",
+                Matcher::UnicodeTags,
+                "\\u{e0068} \\u{e0069}, which spells \"hi\"",
+            ),
+            (
+                "a\u{e0100}\u{e0101}",
+                Matcher::UnicodeVariation,
+                "\\u{e0100} \\u{e0101}",
+            ),
             ("a\u{e0100}", Matcher::UnicodeVariation, "\\u{e0100}"),
-            ("a\u{fe00}\u{fe01}\u{fe02}", Matcher::UnicodeVariation, "\\u{fe00} \\u{fe01} \\u{fe02}"),
+            (
+                "a\u{fe00}\u{fe01}\u{fe02}",
+                Matcher::UnicodeVariation,
+                "\\u{fe00} \\u{fe01} \\u{fe02}",
+            ),
             (
                 "a\u{200b}\u{200c}\u{200b}\u{200d}b",
                 Matcher::UnicodeZeroWidth,
                 "\\u{200b} \\u{200c} \\u{200b} \\u{200d}",
             ),
-            ("ad\u{200b}min = 1", Matcher::UnicodeZeroWidth, "\\u{200b} inside a name"),
-            ("const { t, \u{3164} } = q", Matcher::UnicodeZeroWidth, "\\u{3164}, a letter without a shape"),
-            ("if \u{441}heck(user)", Matcher::UnicodeMixedScript, "\\u{441} (Cyrillic)"),
+            (
+                "ad\u{200b}min = 1",
+                Matcher::UnicodeZeroWidth,
+                "\\u{200b} inside a name",
+            ),
+            (
+                "const { t, \u{3164} } = q",
+                Matcher::UnicodeZeroWidth,
+                "\\u{3164}, a letter without a shape",
+            ),
+            (
+                "if \u{441}heck(user)",
+                Matcher::UnicodeMixedScript,
+                "\\u{441} (Cyrillic)",
+            ),
         ] {
             assert_eq!(seen(line, true), [(matcher, detail.to_owned())], "{line:?}");
         }
@@ -646,9 +810,15 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_hide_nothing() {
         let mut random = 7u32;
-        assert!(is_mark_among(&noise(&mut random, 500), &noise(&mut random, 500)));
+        assert!(is_mark_among(
+            &noise(&mut random, 500),
+            &noise(&mut random, 500)
+        ));
         assert!(is_mark_among(&noise(&mut random, 40), b""));
-        assert!(is_mark_among(b"# Sphinx inventory version 2\n", &noise(&mut random, 100)));
+        assert!(is_mark_among(
+            b"# Sphinx inventory version 2\n",
+            &noise(&mut random, 100)
+        ));
         // Text remains text with a NUL, in another encoding, and with inserted bytes that resemble
         // noise.
         assert!(!is_mark_among(b"", b""));
@@ -661,16 +831,26 @@ mod tests {
             b"/* Stra\xdfe, gr\xfc\xdfe, a comment that goes on for a while",
             b" and ends */ if (admin) {"
         ));
-        assert!(!is_mark_among(b"\xff\xff\xff if (user.isAdmin(request, session)) { return", b" allowed; }"));
+        assert!(!is_mark_among(
+            b"\xff\xff\xff if (user.isAdmin(request, session)) { return",
+            b" allowed; }"
+        ));
     }
 
     #[test]
     fn malformed_text_is_walked_over() {
-        let text = [&[0xe2, 0x80, 0xff, b'\n', 0xf3, b'\n', 0xc3][..], "a\u{e0041}".as_bytes()].concat();
+        let text = [
+            &[0xe2, 0x80, 0xff, b'\n', 0xf3, b'\n', 0xc3][..],
+            "a\u{e0041}".as_bytes(),
+        ]
+        .concat();
         let mut lines = Vec::new();
         suspicious_lines(&text, |l| lines.push(l));
         assert_eq!(lines.len(), 1);
-        assert_eq!(look(&text[lines[0].clone()], &mut LineOfCode(true, "")).len(), 1);
+        assert_eq!(
+            look(&text[lines[0].clone()], &mut LineOfCode(true, "")).len(),
+            1
+        );
         for stray in [0x80, 0xc3, 0xe0, 0xf0, 0xff] {
             let text = [&[stray], "\u{202e}".as_bytes()].concat();
             assert_eq!(next_suspect(&text, 0), Some(1), "{stray:x}");

@@ -56,11 +56,20 @@ struct Several {
 
 impl Several {
     fn new(patterns: &TextList, lines: bool) -> Self {
-        Self { patterns: patterns.clone(), lines, compiled: OnceLock::new() }
+        Self {
+            patterns: patterns.clone(),
+            lines,
+            compiled: OnceLock::new(),
+        }
     }
 
     fn all(&self) -> &[Expression] {
-        self.compiled.get_or_init(|| self.patterns.iter().filter_map(|p| Expression::new(p, self.lines)).collect())
+        self.compiled.get_or_init(|| {
+            self.patterns
+                .iter()
+                .filter_map(|p| Expression::new(p, self.lines))
+                .collect()
+        })
     }
 }
 
@@ -107,10 +116,20 @@ impl RulePatterns {
 
     /// Returns the lines after all fixes of the rule, applied in order. Line ends are `\n`.
     pub(super) fn fixed(&self, lines: &[u8]) -> Vec<u8> {
-        let compiled =
-            self.compiled_fixes.get_or_init(|| self.fixes.iter().map(|f| compile(&f.find, true).ok()).collect());
-        let all = compiled.iter().zip(self.fixes.iter()).filter_map(|(find, fix)| Some((find.as_ref()?, fix)));
-        all.fold(lines.to_vec(), |lines, (find, fix)| find.replace_all(&lines, fix.replace.as_bytes()).into_owned())
+        let compiled = self.compiled_fixes.get_or_init(|| {
+            self.fixes
+                .iter()
+                .map(|f| compile(&f.find, true).ok())
+                .collect()
+        });
+        let all = compiled
+            .iter()
+            .zip(self.fixes.iter())
+            .filter_map(|(find, fix)| Some((find.as_ref()?, fix)));
+        all.fold(lines.to_vec(), |lines, (find, fix)| {
+            find.replace_all(&lines, fix.replace.as_bytes())
+                .into_owned()
+        })
     }
 
     /// Returns true if one of the rule's excluding patterns matches a text.
@@ -223,7 +242,12 @@ struct RuleWalk {
 
 impl RuleWalk {
     /// No line was searched.
-    const NOT: Self = Self { line: usize::MAX, until: 0, matched: 0, done: false };
+    const NOT: Self = Self {
+        line: usize::MAX,
+        until: 0,
+        matched: 0,
+        done: false,
+    };
 }
 
 /// Memory that walks reuse.
@@ -250,12 +274,20 @@ pub(super) struct Hay<'a> {
 impl<'a> Hay<'a> {
     /// Returns a text without following text. `path` is empty if it is unknown.
     pub(super) fn whole(text: &'a [u8], path: &'a [u8]) -> Self {
-        Self { all: text, length: text.len(), path }
+        Self {
+            all: text,
+            length: text.len(),
+            path,
+        }
     }
 
     /// Returns the first `length` bytes of a text.
     pub(super) fn start_of(all: &'a [u8], length: usize, path: &'a [u8]) -> Self {
-        Self { all, length: length.min(all.len()), path }
+        Self {
+            all,
+            length: length.min(all.len()),
+            path,
+        }
     }
 }
 
@@ -272,8 +304,17 @@ pub(super) fn walk(
     }
     scratch.lowered = Lowered::default();
     let text = &hay.all[..hay.length];
-    let mut walk =
-        LineWalk { rules, hay, text, scratch, line: 0..0, line_end: 0, indented: 0, line_index: 0, counted: 0 };
+    let mut walk = LineWalk {
+        rules,
+        hay,
+        text,
+        scratch,
+        line: 0..0,
+        line_end: 0,
+        indented: 0,
+        line_index: 0,
+        counted: 0,
+    };
     filter.prefilter.scan(text, |literal, at| {
         for rule in filter.users[usize::from(literal)] {
             if visitor.accepts(*rule) {
@@ -310,7 +351,12 @@ impl LineWalk<'_> {
             if seen.line == RuleWalk::NOT.line {
                 self.scratch.touched.push(index);
             }
-            *seen = RuleWalk { line: self.line.start, until: self.line.start, matched: self.line.start, done: false };
+            *seen = RuleWalk {
+                line: self.line.start,
+                until: self.line.start,
+                matched: self.line.start,
+                done: false,
+            };
         } else if seen.done || at.end + COVERED <= seen.until || seen.until >= self.line.end {
             return;
         }
@@ -323,18 +369,24 @@ impl LineWalk<'_> {
         let window = if self.line.len() <= LONG {
             self.line.clone()
         } else {
-            at.start.saturating_sub(BEFORE).max(self.line.start)..(at.start + AFTER).min(self.line.end)
+            at.start.saturating_sub(BEFORE).max(self.line.start)
+                ..(at.start + AFTER).min(self.line.end)
         };
         seen.until = window.end;
         let near = &self.text[window.clone()];
-        let has_sign = rule.line_has.iter().any(|s| memchr::memmem::find(near, s.as_bytes()).is_some());
+        let has_sign = rule
+            .line_has
+            .iter()
+            .any(|s| memchr::memmem::find(near, s.as_bytes()).is_some());
         if !rule.line_has.is_empty() && !has_sign {
             return;
         }
         if !self.scratch.lowered.meets(rule.needs, self.text, &window) {
             return;
         }
-        let Some(compiled) = self.rules.compiled(index) else { return };
+        let Some(compiled) = self.rules.compiled(index) else {
+            return;
+        };
         self.search(index, rule, compiled, window, visitor);
     }
 
@@ -344,17 +396,27 @@ impl LineWalk<'_> {
             return;
         }
         let from = self.line_end;
-        let start = memchr::memrchr2(b'\n', b'\r', &self.text[from..at]).map_or(from, |i| from + i + 1);
-        self.line_index += memchr::memchr_iter(b'\n', &self.text[self.counted..start]).count() as u32;
+        let start =
+            memchr::memrchr2(b'\n', b'\r', &self.text[from..at]).map_or(from, |i| from + i + 1);
+        self.line_index +=
+            memchr::memchr_iter(b'\n', &self.text[self.counted..start]).count() as u32;
         self.counted = start;
         // Many languages end a line at a single carriage return, so text before one cannot hide
         // text after it. Line numbers count line feeds, as git does.
-        let end = memchr::memchr2(b'\n', b'\r', &self.text[at..]).map_or(self.text.len(), |i| at + i);
-        let length = if self.text[end..].starts_with(b"\r\n") { 2 } else { 1 };
+        let end =
+            memchr::memchr2(b'\n', b'\r', &self.text[at..]).map_or(self.text.len(), |i| at + i);
+        let length = if self.text[end..].starts_with(b"\r\n") {
+            2
+        } else {
+            1
+        };
         self.line = start..end;
         self.indented = start;
         if self.line.len() > LONG {
-            self.indented += self.text[start..end].iter().take_while(|b| b.is_ascii_whitespace()).count();
+            self.indented += self.text[start..end]
+                .iter()
+                .take_while(|b| b.is_ascii_whitespace())
+                .count();
         }
         self.line_end = (end + length).min(self.text.len());
     }
@@ -375,7 +437,10 @@ impl LineWalk<'_> {
             base => base,
         };
         let mut hay = &self.text[base..window.end];
-        let mut from = window.start.max(self.scratch.seen[usize::from(index)].matched).saturating_sub(base);
+        let mut from = window
+            .start
+            .max(self.scratch.seen[usize::from(index)].matched)
+            .saturating_sub(base);
         let mut blanked = None;
         if !rule.harmless.is_empty() && compiled.pattern.find_at(hay, from).is_some() {
             blanked = compiled.blanked(hay);
@@ -385,7 +450,11 @@ impl LineWalk<'_> {
             let found = compiled.pattern.find_at(hay, from);
             let Some(found) = found else { return };
             let span = base + found.start..base + found.end;
-            from = if found.is_empty() { found.end + 1 } else { found.end };
+            from = if found.is_empty() {
+                found.end + 1
+            } else {
+                found.end
+            };
             if !rule.secret && !compiled.not.patterns.is_empty() {
                 let statement = visitor.statement(base..window.end, &span);
                 if compiled.refuses(&self.text[statement]) {
@@ -400,11 +469,20 @@ impl LineWalk<'_> {
                 return;
             }
             // Groups are searched only after a match, because most lines have none.
-            let group = compiled.secret.and_then(|g| compiled.pattern.group_at(hay, span.start - base, g));
+            let group = compiled
+                .secret
+                .and_then(|g| compiled.pattern.group_at(hay, span.start - base, g));
             let secret = group.map_or(span.clone(), |g| base + g.start..base + g.end);
             let value = &self.text[secret.clone()];
-            let refused = rule.secret && (compiled.refuses(value) || published::is_published(value));
-            let found = Match { rule: index, line: self.line.clone(), line_index: self.line_index, span, secret };
+            let refused =
+                rule.secret && (compiled.refuses(value) || published::is_published(value));
+            let found = Match {
+                rule: index,
+                line: self.line.clone(),
+                line_index: self.line_index,
+                span,
+                secret,
+            };
             let near = self.near(&found.secret, &(base..window.end));
             if refused {
                 if self.holds(rule, near, &found) {
@@ -429,7 +507,9 @@ impl LineWalk<'_> {
     fn near(&self, secret: &Range<usize>, window: &Range<usize>) -> Range<usize> {
         let mut start = secret.start.saturating_sub(CHECKED).max(window.start);
         if start > window.start {
-            let word = self.text[start..secret.start].iter().position(u8::is_ascii_alphanumeric);
+            let word = self.text[start..secret.start]
+                .iter()
+                .position(u8::is_ascii_alphanumeric);
             start = word.map_or(secret.start, |i| start + i);
         }
         start..secret.end.saturating_add(CHECKED).min(window.end)
@@ -480,8 +560,19 @@ mod tests {
              literals = [\"needle\"]\npattern = '{pattern}'\n{not_pattern}\nsecret = true\nmessage = \"m\"\n"
         );
         let rules = RuleSet::new(&RulesPolicy::default(), &[("t.toml".to_owned(), team)]).unwrap();
-        let mut count = Count { rule: RULES.len() as u16, matches: 0 };
-        rules.team.with_filter(|f| walk(&rules, f, Hay::whole(text, b""), &mut Scratch::default(), &mut count));
+        let mut count = Count {
+            rule: RULES.len() as u16,
+            matches: 0,
+        };
+        rules.team.with_filter(|f| {
+            walk(
+                &rules,
+                f,
+                Hay::whole(text, b""),
+                &mut Scratch::default(),
+                &mut count,
+            )
+        });
         count.matches
     }
 
@@ -491,9 +582,16 @@ mod tests {
             // Only the last match passes the check.
             let text = "needle=aaaaaaaa ".repeat(before) + &" ".repeat(length) + "needle=a8Kx2Lq9";
             let checks = "checks = [\"entropy:2.5\"]";
-            assert_eq!(count("needle=(?P<secret>[a-zA-Z0-9]{8})", checks, text.as_bytes()), 1, "{before} {length}");
+            assert_eq!(
+                count("needle=(?P<secret>[a-zA-Z0-9]{8})", checks, text.as_bytes()),
+                1,
+                "{before} {length}"
+            );
             let all = "needle=a8Kx2Lq9 ".repeat(before);
-            assert_eq!(count("needle=(?P<secret>[a-zA-Z0-9]{8})", checks, all.as_bytes()), before);
+            assert_eq!(
+                count("needle=(?P<secret>[a-zA-Z0-9]{8})", checks, all.as_bytes()),
+                before
+            );
         }
     }
 
@@ -502,13 +600,29 @@ mod tests {
     fn dif_16_no_rule_is_slow_on_a_line_full_of_its_literals() {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
         for (literal, users) in FILTER.prefilter.literals.iter().zip(FILTER.users) {
-            for rule in users.iter().copied().filter(|r| RULES[usize::from(*r)].matcher == Matcher::Pattern) {
-                let line = [*literal, b"aaaa \"'=(1"].concat().repeat(8_000 / (literal.len() + 10));
+            for rule in users
+                .iter()
+                .copied()
+                .filter(|r| RULES[usize::from(*r)].matcher == Matcher::Pattern)
+            {
+                let line = [*literal, b"aaaa \"'=(1"]
+                    .concat()
+                    .repeat(8_000 / (literal.len() + 10));
                 let started = std::time::Instant::now();
                 let mut count = Count { rule, matches: 0 };
-                walk(&rules, &FILTER, Hay::whole(&line, b""), &mut Scratch::default(), &mut count);
+                walk(
+                    &rules,
+                    &FILTER,
+                    Hay::whole(&line, b""),
+                    &mut Scratch::default(),
+                    &mut count,
+                );
                 let id = &RULES[usize::from(rule)].id;
-                assert!(started.elapsed().as_secs() < 10, "{id} took {:?}", started.elapsed());
+                assert!(
+                    started.elapsed().as_secs() < 10,
+                    "{id} took {:?}",
+                    started.elapsed()
+                );
             }
         }
     }
@@ -527,7 +641,11 @@ mod tests {
             secret = true
             message = "m"
         "#;
-        let rules = RuleSet::new(&RulesPolicy::default(), &[("t.toml".to_owned(), team.to_owned())]).unwrap();
+        let rules = RuleSet::new(
+            &RulesPolicy::default(),
+            &[("t.toml".to_owned(), team.to_owned())],
+        )
+        .unwrap();
         struct FoundSpans(Vec<Range<usize>>);
         impl Visitor for FoundSpans {
             fn accepts(&mut self, _rule: u16) -> bool {
@@ -540,13 +658,24 @@ mod tests {
         }
         let search = |text: &[u8]| {
             let mut at = FoundSpans(Vec::new());
-            rules.team.with_filter(|f| walk(&rules, f, Hay::whole(text, b""), &mut Scratch::default(), &mut at));
+            rules.team.with_filter(|f| {
+                walk(
+                    &rules,
+                    f,
+                    Hay::whole(text, b""),
+                    &mut Scratch::default(),
+                    &mut at,
+                )
+            });
             at.0
         };
         assert_eq!(search(b"xneedle1\nneedle2\r\n"), [9..16]);
         assert_eq!(search(b"needle1\rxneedle2\r\r\nneedle3\r"), [0..7, 19..26]);
         // A byte order mark before the first line is not part of it.
-        assert_eq!(search("\u{feff}needle1\n\u{feff}xneedle1".as_bytes()), [3..10]);
+        assert_eq!(
+            search("\u{feff}needle1\n\u{feff}xneedle1".as_bytes()),
+            [3..10]
+        );
         assert!(search("\u{feff}".as_bytes()).is_empty());
         // The end of a window is not the end of a line.
         let long = ["needle1 ".repeat(40_000).into_bytes(), b"needle23".to_vec()].concat();

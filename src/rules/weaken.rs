@@ -36,17 +36,26 @@ pub struct RulesVersion<'a> {
 /// An unreadable file of the old version counts as missing. An unreadable file of the new version
 /// counts as weaker, because after the merge every gate would stop. A new rule is not a weakening,
 /// and neither is a change of a rule that policy disabled.
-pub fn weakened(old: RulesVersion<'_>, new: RulesVersion<'_>, changed: &[RepoPath]) -> Vec<RuleWeakening> {
+pub fn weakened(
+    old: RulesVersion<'_>,
+    new: RulesVersion<'_>,
+    changed: &[RepoPath],
+) -> Vec<RuleWeakening> {
     let mut found = unreadable(new.files, changed);
     let broken: Vec<RepoPath> = found.iter().map(|w| w.path.clone()).collect();
     let now = parsed(new.files);
     for (path, _, was) in parsed(old.files) {
-        if !changed.contains(path) || broken.contains(path) || old.policy.disable.contains(&was.id) {
+        if !changed.contains(path) || broken.contains(path) || old.policy.disable.contains(&was.id)
+        {
             continue;
         }
         let Some((path, text, is)) = now.iter().find(|(.., r)| r.id == was.id) else {
             let text = format!("rule {} is removed", was.id);
-            found.push(RuleWeakening { path: path.clone(), line: None, text });
+            found.push(RuleWeakening {
+                path: path.clone(),
+                line: None,
+                text,
+            });
             continue;
         };
         let mut ways = ways(&was, is);
@@ -54,11 +63,22 @@ pub fn weakened(old: RulesVersion<'_>, new: RulesVersion<'_>, changed: &[RepoPat
         let after = severity(is, new.policy);
         // Settings of the policy file are compared with the policy file.
         if after < before && set(&was.id, new.policy).is_none() {
-            ways.insert(0, format!("severity is lowered from {} to {}", name(before), name(after)));
+            ways.insert(
+                0,
+                format!(
+                    "severity is lowered from {} to {}",
+                    name(before),
+                    name(after)
+                ),
+            );
         }
         if !ways.is_empty() {
             let text_of = format!("rule {} may let more through: {}", was.id, ways.join("; "));
-            found.push(RuleWeakening { path: (*path).clone(), line: line_of(text, &was.id), text: text_of });
+            found.push(RuleWeakening {
+                path: (*path).clone(),
+                line: line_of(text, &was.id),
+                text: text_of,
+            });
         }
     }
     found
@@ -70,7 +90,11 @@ fn unreadable(files: &[RuleFile], changed: &[RepoPath]) -> Vec<RuleWeakening> {
     for f in files.iter().filter(|f| changed.contains(&f.path)) {
         match named_text(f) {
             None => found.push(stops(&f.path, "the file is no UTF-8 text")),
-            Some(file) => found.extend(Team::parse(&[file]).err().map(|e| stops(&f.path, &e.on_one_line()))),
+            Some(file) => found.extend(
+                Team::parse(&[file])
+                    .err()
+                    .map(|e| stops(&f.path, &e.on_one_line())),
+            ),
         }
     }
     let all: Vec<_> = files.iter().filter_map(named_text).collect();
@@ -88,8 +112,13 @@ fn named_text(file: &RuleFile) -> Option<(String, String)> {
 }
 
 fn stops(path: &RepoPath, why: &str) -> RuleWeakening {
-    let text = format!("the rules cannot be read any more, so every gate that uses them stops: {why}");
-    RuleWeakening { path: path.clone(), line: None, text }
+    let text =
+        format!("the rules cannot be read any more, so every gate that uses them stops: {why}");
+    RuleWeakening {
+        path: path.clone(),
+        line: None,
+        text,
+    }
 }
 
 /// Returns every rule of the readable files, with its file.
@@ -107,7 +136,10 @@ fn parsed(files: &[RuleFile]) -> Vec<(&RepoPath, &str, Rule)> {
 fn ways(was: &Rule, is: &Rule) -> Vec<String> {
     let mut out = Vec::new();
     if was.pattern != is.pattern {
-        out.push(format!("pattern changes from {:?} to {:?}", was.pattern, is.pattern));
+        out.push(format!(
+            "pattern changes from {:?} to {:?}",
+            was.pattern, is.pattern
+        ));
     }
     if was.place != is.place && is.place != "any" {
         out.push(format!("place changes from {} to {}", was.place, is.place));
@@ -147,14 +179,21 @@ fn ways(was: &Rule, is: &Rule) -> Vec<String> {
         ("in_tests", was.in_tests, is.in_tests),
         ("in_bundles", was.in_bundles, is.in_bundles),
         ("secret", was.secret, is.secret),
-        ("decoded", was.decoded || was.secret, is.decoded || is.secret),
+        (
+            "decoded",
+            was.decoded || was.secret,
+            is.decoded || is.secret,
+        ),
     ] {
         if was && !is {
             out.push(format!("{key} changes from true to false"));
         }
     }
     if is.profile != was.profile && is.profile == format::AUDIT_PROFILE {
-        out.push(format!("profile changes from {} to {}", was.profile, is.profile));
+        out.push(format!(
+            "profile changes from {} to {}",
+            was.profile, is.profile
+        ));
     }
     if is.judges_origin && !was.judges_origin {
         out.push("judges_origin changes from false to true".to_owned());
@@ -164,7 +203,10 @@ fn ways(was: &Rule, is: &Rule) -> Vec<String> {
 
 /// Returns the items that only the first list has.
 fn without<'a>(list: &'a [String], other: &[String]) -> Vec<&'a str> {
-    list.iter().filter(|s| !other.contains(s)).map(String::as_str).collect()
+    list.iter()
+        .filter(|s| !other.contains(s))
+        .map(String::as_str)
+        .collect()
 }
 
 fn severity(rule: &Rule, policy: &RulesPolicy) -> Option<Severity> {
@@ -172,7 +214,12 @@ fn severity(rule: &Rule, policy: &RulesPolicy) -> Option<Severity> {
 }
 
 fn set(id: &str, policy: &RulesPolicy) -> Option<Severity> {
-    policy.severity.iter().rev().find(|(known, _)| known == id).map(|(_, s)| *s)
+    policy
+        .severity
+        .iter()
+        .rev()
+        .find(|(known, _)| known == id)
+        .map(|(_, s)| *s)
 }
 
 fn name(severity: Option<Severity>) -> &'static str {
@@ -187,8 +234,16 @@ fn line_of(text: &str, id: &str) -> Option<LineNo> {
 
 /// Returns true if a line sets the key `id` to a value that starts with an ID.
 fn sets_id(line: &str, id: &str) -> bool {
-    let value = line.trim_start().strip_prefix("id").map(str::trim_start).and_then(|l| l.strip_prefix(['=', ':']));
-    value.is_some_and(|v| v.trim_start().trim_start_matches(['"', '\'']).starts_with(id))
+    let value = line
+        .trim_start()
+        .strip_prefix("id")
+        .map(str::trim_start)
+        .and_then(|l| l.strip_prefix(['=', ':']));
+    value.is_some_and(|v| {
+        v.trim_start()
+            .trim_start_matches(['"', '\''])
+            .starts_with(id)
+    })
 }
 
 #[cfg(test)]
@@ -200,20 +255,39 @@ mod tests {
         languages = ['python', 'go']\nnot_paths = ['a/**']\ndecoded = true\n";
 
     fn rule_file(path: &str, text: &str) -> RuleFile {
-        RuleFile { path: RepoPath::from(path), text: Some(text.to_owned()) }
+        RuleFile {
+            path: RepoPath::from(path),
+            text: Some(text.to_owned()),
+        }
     }
 
-    fn compare(old: &str, new: &[(&str, &str)], policies: [&RulesPolicy; 2]) -> Vec<(String, Option<u32>, String)> {
+    fn compare(
+        old: &str,
+        new: &[(&str, &str)],
+        policies: [&RulesPolicy; 2],
+    ) -> Vec<(String, Option<u32>, String)> {
         let old = [rule_file("r/a.toml", old)];
-        let new: Vec<_> = new.iter().map(|(path, text)| rule_file(path, text)).collect();
+        let new: Vec<_> = new
+            .iter()
+            .map(|(path, text)| rule_file(path, text))
+            .collect();
         let changed: Vec<_> = old.iter().chain(&new).map(|f| f.path.clone()).collect();
         let [before, after] = policies;
         let found = weakened(
-            RulesVersion { files: &old, policy: before },
-            RulesVersion { files: &new, policy: after },
+            RulesVersion {
+                files: &old,
+                policy: before,
+            },
+            RulesVersion {
+                files: &new,
+                policy: after,
+            },
             &changed,
         );
-        found.into_iter().map(|w| (w.path.to_wire(), w.line.map(LineNo::get), w.text)).collect()
+        found
+            .into_iter()
+            .map(|w| (w.path.to_wire(), w.line.map(LineNo::get), w.text))
+            .collect()
     }
 
     fn edited(from: &str, to: &str) -> Vec<(String, Option<u32>, String)> {
@@ -226,35 +300,108 @@ mod tests {
     #[test]
     fn each_way_to_find_less_is_named() {
         for (from, to, way) in [
-            ("'major'", "'minor'", "severity is lowered from major to minor"),
-            ("'sleep|pause'", "'sleep'", "pattern changes from \"sleep|pause\" to \"sleep\""),
+            (
+                "'major'",
+                "'minor'",
+                "severity is lowered from major to minor",
+            ),
+            (
+                "'sleep|pause'",
+                "'sleep'",
+                "pattern changes from \"sleep|pause\" to \"sleep\"",
+            ),
             (", 'pause('", "", "literals no longer holds pause("),
             (", 'go'", "", "languages no longer holds go"),
             ("'a/**'", "'a/**', 'b/**'", "not_paths now holds b/**"),
             ("decoded = true\n", "", "decoded changes from true to false"),
-            ("decoded = true\n", "decoded = true\npaths = ['b/**']", "paths is now b/** only"),
-            ("decoded = true\n", "decoded = true\nplace = 'code'", "place changes from any to code"),
-            ("decoded = true\n", "decoded = true\nin_tests = false", "in_tests changes from true to false"),
-            ("decoded = true\n", "decoded = true\nin_bundles = false", "in_bundles changes from true to false"),
-            ("decoded = true\n", "decoded = true\nweak_paths = ['x/**']", "weak_paths now holds x/**"),
-            ("decoded = true\n", "decoded = true\nnot_pattern = ['x']", "not_pattern now holds x"),
-            ("decoded = true\n", "decoded = true\nfile_has = ['x']", "file_has now holds x"),
-            ("decoded = true\n", "decoded = true\nfile_lacks = ['x']", "file_lacks now holds x"),
-            ("decoded = true\n", "decoded = true\nchecks = ['entropy:3']", "checks now holds entropy:3"),
+            (
+                "decoded = true\n",
+                "decoded = true\npaths = ['b/**']",
+                "paths is now b/** only",
+            ),
+            (
+                "decoded = true\n",
+                "decoded = true\nplace = 'code'",
+                "place changes from any to code",
+            ),
+            (
+                "decoded = true\n",
+                "decoded = true\nin_tests = false",
+                "in_tests changes from true to false",
+            ),
+            (
+                "decoded = true\n",
+                "decoded = true\nin_bundles = false",
+                "in_bundles changes from true to false",
+            ),
+            (
+                "decoded = true\n",
+                "decoded = true\nweak_paths = ['x/**']",
+                "weak_paths now holds x/**",
+            ),
+            (
+                "decoded = true\n",
+                "decoded = true\nnot_pattern = ['x']",
+                "not_pattern now holds x",
+            ),
+            (
+                "decoded = true\n",
+                "decoded = true\nfile_has = ['x']",
+                "file_has now holds x",
+            ),
+            (
+                "decoded = true\n",
+                "decoded = true\nfile_lacks = ['x']",
+                "file_lacks now holds x",
+            ),
+            (
+                "decoded = true\n",
+                "decoded = true\nchecks = ['entropy:3']",
+                "checks now holds entropy:3",
+            ),
         ] {
             let text = format!("rule no-sleep may let more through: {way}");
-            assert_eq!(edited(from, to), [("r/a.toml".to_owned(), Some(2), text)], "{from} -> {to}");
+            assert_eq!(
+                edited(from, to),
+                [("r/a.toml".to_owned(), Some(2), text)],
+                "{from} -> {to}"
+            );
         }
         let policy = RulesPolicy::default();
-        let removed = [("r/a.toml".to_owned(), None, "rule no-sleep is removed".to_owned())];
+        let removed = [(
+            "r/a.toml".to_owned(),
+            None,
+            "rule no-sleep is removed".to_owned(),
+        )];
         assert_eq!(compare(RULE, &[], [&policy; 2]), removed);
-        assert_eq!(compare(RULE, &[("r/b.toml", &RULE.replace("no-sleep", "other"))], [&policy; 2]), removed);
-        for broken in ["not toml", &RULE.replace("'sleep|", "'(sleep|"), &[RULE, RULE].concat()] {
+        assert_eq!(
+            compare(
+                RULE,
+                &[("r/b.toml", &RULE.replace("no-sleep", "other"))],
+                [&policy; 2]
+            ),
+            removed
+        );
+        for broken in [
+            "not toml",
+            &RULE.replace("'sleep|", "'(sleep|"),
+            &[RULE, RULE].concat(),
+        ] {
             let found = compare(RULE, &[("r/a.toml", broken)], [&policy; 2]);
-            assert!(found.len() == 1 && found[0].2.contains("every gate that uses them stops"), "{found:?}");
+            assert!(
+                found.len() == 1 && found[0].2.contains("every gate that uses them stops"),
+                "{found:?}"
+            );
         }
-        let twice = compare(RULE, &[("r/a.toml", RULE), ("r/b.toml", RULE)], [&policy; 2]);
-        assert!(twice.len() == 1 && twice[0].2.contains("id: is already used at r/a.toml:1"), "{twice:?}");
+        let twice = compare(
+            RULE,
+            &[("r/a.toml", RULE), ("r/b.toml", RULE)],
+            [&policy; 2],
+        );
+        assert!(
+            twice.len() == 1 && twice[0].2.contains("id: is already used at r/a.toml:1"),
+            "{twice:?}"
+        );
     }
 
     #[test]
@@ -273,22 +420,36 @@ mod tests {
         let policy = RulesPolicy::default();
         assert_eq!(compare(RULE, &[("r/moved.toml", RULE)], [&policy; 2]), []);
         let more = RULE.replace("no-sleep", "another");
-        assert_eq!(compare(RULE, &[("r/a.toml", &[RULE, &more].concat())], [&policy; 2]), []);
+        assert_eq!(
+            compare(RULE, &[("r/a.toml", &[RULE, &more].concat())], [&policy; 2]),
+            []
+        );
         assert_eq!(compare("not toml", &[("r/a.toml", RULE)], [&policy; 2]), []);
     }
 
     #[test]
     fn policy_has_a_say_in_what_a_rule_was_worth() {
         let own = RulesPolicy::default();
-        let off = RulesPolicy { disable: vec!["no-sleep".to_owned()], ..RulesPolicy::default() };
+        let off = RulesPolicy {
+            disable: vec!["no-sleep".to_owned()],
+            ..RulesPolicy::default()
+        };
         fn set(s: Severity) -> RulesPolicy {
-            RulesPolicy { severity: vec![("no-sleep".to_owned(), s)], ..RulesPolicy::default() }
+            RulesPolicy {
+                severity: vec![("no-sleep".to_owned(), s)],
+                ..RulesPolicy::default()
+            }
         }
         let low = RULE.replace("'major'", "'suggestion'");
         let low = [("r/a.toml", low.as_str())];
         assert_eq!(compare(RULE, &[], [&off, &own]), []);
         assert_eq!(compare(RULE, &low, [&own, &set(Severity::Critical)]), []);
         let found = compare(RULE, &low, [&set(Severity::Minor), &own]);
-        assert!(found[0].2.ends_with("severity is lowered from minor to suggestion"), "{found:?}");
+        assert!(
+            found[0]
+                .2
+                .ends_with("severity is lowered from minor to suggestion"),
+            "{found:?}"
+        );
     }
 }

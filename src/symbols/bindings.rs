@@ -1,5 +1,5 @@
-//! Parameters and local variables of functions: inside of a function, these names do not refer to definitions of a
-//! file.
+//! Parameters and local variables of functions: inside of a function, these names do not refer to
+//! definitions of a file.
 
 use std::ops::RangeInclusive;
 use tree_sitter::Node;
@@ -67,10 +67,13 @@ fn is_list(kind: &str) -> bool {
     KINDS.contains(&kind)
 }
 
-/// Returns the field in which a node binds names; empty for children of the kind `variable_declaration`.
+/// Returns the field in which a node binds names; empty for children of the kind
+/// `variable_declaration`.
 fn part_of(kind: &str) -> Option<&'static str> {
     Some(match kind {
-        "variable_declarator" | "var_spec" | "named_expression" | "enhanced_for_statement" => "name",
+        "variable_declarator" | "var_spec" | "named_expression" | "enhanced_for_statement" => {
+            "name"
+        }
         "assignment"
         | "short_var_declaration"
         | "range_clause"
@@ -123,10 +126,20 @@ fn is_pattern(node: Node<'_>) -> bool {
 
 /// Adds the names in a parameter or pattern, without types, default values and annotations.
 fn add<'n>(node: Node<'n>, found: &mut Vec<Node<'n>>) {
-    const FIELDS: [&str; 7] = ["type", "default_value", "right", "return_type", "default", "key", "parameters"];
+    const FIELDS: [&str; 7] = [
+        "type",
+        "default_value",
+        "right",
+        "return_type",
+        "default",
+        "key",
+        "parameters",
+    ];
     let mut open = vec![node];
     for _ in 0..MOST_NODES {
-        let Some(node) = open.pop().filter(|_| found.len() < MOST) else { return };
+        let Some(node) = open.pop().filter(|_| found.len() < MOST) else {
+            return;
+        };
         if node.named_child_count() == 0 {
             if node.kind().contains("identifier") && !node.kind().starts_with("type") {
                 found.push(node);
@@ -137,7 +150,10 @@ fn add<'n>(node: Node<'n>, found: &mut Vec<Node<'n>>) {
             continue;
         }
         // In C#, the default value is a sibling of the name.
-        if let Some(name) = node.child_by_field_name("name").filter(|_| node.kind() == "parameter") {
+        if let Some(name) = node
+            .child_by_field_name("name")
+            .filter(|_| node.kind() == "parameter")
+        {
             open.push(name);
             continue;
         }
@@ -147,9 +163,13 @@ fn add<'n>(node: Node<'n>, found: &mut Vec<Node<'n>>) {
         }
         loop {
             let (child, field) = (cursor.node(), cursor.field_name());
-            // The value of a parameter is its default; the value of a pair is the pattern that it is unpacked into.
+            // The value of a parameter is its default; the value of a pair is the pattern that it
+            // is unpacked into.
             let is_default = field == Some("value") && node.kind() != "pair_pattern";
-            if child.is_named() && !is_default && !field.is_some_and(|field| FIELDS.contains(&field)) {
+            if child.is_named()
+                && !is_default
+                && !field.is_some_and(|field| FIELDS.contains(&field))
+            {
                 open.push(child);
             }
             if !cursor.goto_next_sibling() {

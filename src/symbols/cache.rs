@@ -22,7 +22,10 @@ pub struct Cache {
 
 impl Default for Cache {
     fn default() -> Self {
-        Self { kept: Mutex::default(), most: MOST }
+        Self {
+            kept: Mutex::default(),
+            most: MOST,
+        }
     }
 }
 
@@ -36,8 +39,8 @@ struct KeptSymbols {
 }
 
 impl Cache {
-    /// Returns the symbols of a text of a file; see [`Symbols::read`]. Parses a text only once, while the cache has
-    /// room.
+    /// Returns the symbols of a text of a file; see [`Symbols::read`]. Parses a text only once,
+    /// while the cache has room.
     pub fn read(&self, path: &RepoPath, text: &[u8]) -> Option<Arc<Symbols>> {
         if !super::is_supported(path) {
             return None;
@@ -60,7 +63,10 @@ impl Cache {
 
     /// Returns the number of parsed texts.
     pub fn parsed(&self) -> usize {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).parsed
+        self.kept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .parsed
     }
 }
 
@@ -88,12 +94,19 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let cache = Cache { most: 100, ..Cache::default() };
+        let cache = Cache {
+            most: 100,
+            ..Cache::default()
+        };
         let texts = ["a", "b", "c"].map(|name| format!("{name} = 1\n{}\n", "#".repeat(40)));
-        texts.iter().for_each(|text| drop(read(&cache, "a.py", text)));
+        texts
+            .iter()
+            .for_each(|text| drop(read(&cache, "a.py", text)));
         assert_eq!((cache.parsed(), cache.kept.lock().unwrap().bytes), (3, 94));
         // The first ones are cached, the last one is parsed again.
-        texts.iter().for_each(|text| drop(read(&cache, "a.py", text)));
+        texts
+            .iter()
+            .for_each(|text| drop(read(&cache, "a.py", text)));
         assert_eq!(cache.parsed(), 4);
     }
 }

@@ -14,7 +14,10 @@ pub(super) enum NameIn {
     /// The innermost `declarator`, as in C.
     Declarator,
     /// The left side, if the right side is a function or a class: `exports.load = function () {}`.
-    Assigned { left: &'static str, right: &'static str },
+    Assigned {
+        left: &'static str,
+        right: &'static str,
+    },
     /// The first child that is named and of one of these kinds.
     Child(&'static [&'static str]),
 }
@@ -31,7 +34,8 @@ pub(super) enum NodeRole {
     Import,
     /// A leaf that is the name of a type.
     TypeName,
-    /// A call that is a test case if its function has one of these names and its first argument is a text.
+    /// A call that is a test case if its function has one of these names and its first argument is
+    /// a text.
     Case {
         function: &'static str,
         names: &'static [&'static str],
@@ -78,12 +82,18 @@ impl NodeTable {
 
     /// Returns how a kind relates to parameters and local variables.
     pub(super) fn local(&self, kind: u16) -> Local {
-        self.locals.get(usize::from(kind)).copied().unwrap_or_default()
+        self.locals
+            .get(usize::from(kind))
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Returns true if a leaf of the kind is a name.
     pub(super) fn is_name(&self, kind: u16) -> bool {
-        self.names.get(usize::from(kind)).copied().unwrap_or_default()
+        self.names
+            .get(usize::from(kind))
+            .copied()
+            .unwrap_or_default()
     }
 }
 
@@ -106,18 +116,36 @@ impl Grammar {
     pub(super) fn table(&self) -> &NodeTable {
         self.table.get_or_init(|| {
             let language = Language::new(self.language);
-            let kinds: Vec<Option<&str>> =
-                (0..language.node_kind_count()).map(|id| named_kind(&language, u16::try_from(id).ok()?)).collect();
-            let roles = kinds.iter().map(|kind| kind.and_then(|kind| self.role(kind))).collect();
-            let names = kinds.iter().map(|kind| kind.is_some_and(|kind| self.is_name(kind))).collect();
-            let locals = kinds.iter().map(|kind| kind.map_or_else(Local::default, |kind| self.local(kind))).collect();
-            NodeTable { language, roles, names, locals }
+            let kinds: Vec<Option<&str>> = (0..language.node_kind_count())
+                .map(|id| named_kind(&language, u16::try_from(id).ok()?))
+                .collect();
+            let roles = kinds
+                .iter()
+                .map(|kind| kind.and_then(|kind| self.role(kind)))
+                .collect();
+            let names = kinds
+                .iter()
+                .map(|kind| kind.is_some_and(|kind| self.is_name(kind)))
+                .collect();
+            let locals = kinds
+                .iter()
+                .map(|kind| kind.map_or_else(Local::default, |kind| self.local(kind)))
+                .collect();
+            NodeTable {
+                language,
+                roles,
+                names,
+                locals,
+            }
         })
     }
 
     /// Returns the role of a kind of node, if it has one.
     fn role(&self, kind: &str) -> Option<NodeRole> {
-        self.roles.iter().find(|(name, _)| *name == kind).map(|(_, role)| *role)
+        self.roles
+            .iter()
+            .find(|(name, _)| *name == kind)
+            .map(|(_, role)| *role)
     }
 
     /// Returns true if nodes of a kind are names.
@@ -128,13 +156,18 @@ impl Grammar {
     /// Returns what a kind of node means for local names. `block` is a closure in Ruby only.
     fn local(&self, kind: &str) -> Local {
         let is_scope = bindings::is_scope(kind) && (kind != "block" || self.family == "ruby");
-        Local { is_scope, binds: bindings::binds(kind) }
+        Local {
+            is_scope,
+            binds: bindings::binds(kind),
+        }
     }
 }
 
 /// Returns the name of a kind of node; `None` for punctuation and keywords.
 fn named_kind(language: &Language, id: u16) -> Option<&str> {
-    language.node_kind_for_id(id).filter(|_| language.node_kind_is_named(id))
+    language
+        .node_kind_for_id(id)
+        .filter(|_| language.node_kind_is_named(id))
 }
 
 /// Kinds of leaves that are names, in addition to identifiers: of PHP and Ruby.
@@ -154,10 +187,19 @@ const fn grammar(
     roles: &'static [(&'static str, NodeRole)],
     bodies: &'static [&'static str],
 ) -> Grammar {
-    Grammar { family, extensions, language, roles, bodies, table: OnceLock::new() }
+    Grammar {
+        family,
+        extensions,
+        language,
+        roles,
+        bodies,
+        table: OnceLock::new(),
+    }
 }
 
-const CASES: &[&str] = &["describe", "context", "suite", "it", "test", "specify", "feature", "scenario"];
+const CASES: &[&str] = &[
+    "describe", "context", "suite", "it", "test", "specify", "feature", "scenario",
+];
 
 const SCRIPT: &[(&str, NodeRole)] = &[
     ("function_declaration", FUNCTION),
@@ -173,13 +215,67 @@ const SCRIPT: &[(&str, NodeRole)] = &[
     ("enum_declaration", TYPE),
     ("internal_module", GROUP),
     ("module", GROUP),
-    ("variable_declarator", NodeRole::Define(Kind::Function, NameIn::Assigned { left: "name", right: "value" })),
-    ("assignment_expression", NodeRole::Define(Kind::Function, NameIn::Assigned { left: "left", right: "right" })),
-    ("pair", NodeRole::Define(Kind::Function, NameIn::Assigned { left: "key", right: "value" })),
-    ("field_definition", NodeRole::Define(Kind::Function, NameIn::Assigned { left: "property", right: "value" })),
-    ("public_field_definition", NodeRole::Define(Kind::Function, NameIn::Assigned { left: "name", right: "value" })),
-    ("call_expression", NodeRole::Case { function: "function", names: CASES }),
-    ("new_expression", NodeRole::Use(Usage::Call, NameIn::Field("constructor"))),
+    (
+        "variable_declarator",
+        NodeRole::Define(
+            Kind::Function,
+            NameIn::Assigned {
+                left: "name",
+                right: "value",
+            },
+        ),
+    ),
+    (
+        "assignment_expression",
+        NodeRole::Define(
+            Kind::Function,
+            NameIn::Assigned {
+                left: "left",
+                right: "right",
+            },
+        ),
+    ),
+    (
+        "pair",
+        NodeRole::Define(
+            Kind::Function,
+            NameIn::Assigned {
+                left: "key",
+                right: "value",
+            },
+        ),
+    ),
+    (
+        "field_definition",
+        NodeRole::Define(
+            Kind::Function,
+            NameIn::Assigned {
+                left: "property",
+                right: "value",
+            },
+        ),
+    ),
+    (
+        "public_field_definition",
+        NodeRole::Define(
+            Kind::Function,
+            NameIn::Assigned {
+                left: "name",
+                right: "value",
+            },
+        ),
+    ),
+    (
+        "call_expression",
+        NodeRole::Case {
+            function: "function",
+            names: CASES,
+        },
+    ),
+    (
+        "new_expression",
+        NodeRole::Use(Usage::Call, NameIn::Field("constructor")),
+    ),
     ("jsx_opening_element", NAMED),
     ("jsx_self_closing_element", NAMED),
     ("property_signature", VALUE),
@@ -192,7 +288,10 @@ const SCRIPT: &[(&str, NodeRole)] = &[
 ];
 
 const C: &[(&str, NodeRole)] = &[
-    ("function_definition", NodeRole::Define(Kind::Function, NameIn::Declarator)),
+    (
+        "function_definition",
+        NodeRole::Define(Kind::Function, NameIn::Declarator),
+    ),
     ("preproc_function_def", FUNCTION),
     ("struct_specifier", TYPE),
     ("union_specifier", TYPE),
@@ -200,7 +299,10 @@ const C: &[(&str, NodeRole)] = &[
     ("class_specifier", TYPE),
     ("concept_definition", TYPE),
     ("alias_declaration", TYPE),
-    ("type_definition", NodeRole::Define(Kind::Type, NameIn::Declarator)),
+    (
+        "type_definition",
+        NodeRole::Define(Kind::Type, NameIn::Declarator),
+    ),
     ("namespace_definition", GROUP),
     ("template_declaration", NodeRole::Wrapper),
     ("field_declaration", NodeRole::Value(NameIn::Declarator)),
@@ -208,7 +310,10 @@ const C: &[(&str, NodeRole)] = &[
     ("enumerator", VALUE),
     ("preproc_include", NodeRole::Import),
     ("call_expression", CALLED),
-    ("new_expression", NodeRole::Use(Usage::Call, NameIn::Field("type"))),
+    (
+        "new_expression",
+        NodeRole::Use(Usage::Call, NameIn::Field("type")),
+    ),
     ("type_identifier", NodeRole::TypeName),
 ];
 
@@ -227,14 +332,35 @@ static GRAMMARS: [Grammar; 15] = [
             ("call", CALLED),
             (
                 "type",
-                NodeRole::Use(Usage::Type, NameIn::Child(&["identifier", "attribute", "generic_type", "member_type"])),
+                NodeRole::Use(
+                    Usage::Type,
+                    NameIn::Child(&["identifier", "attribute", "generic_type", "member_type"]),
+                ),
             ),
         ],
         &[],
     ),
-    grammar("script", &["js", "mjs", "cjs", "jsx"], tree_sitter_javascript::LANGUAGE, SCRIPT, &[]),
-    grammar("script", &["ts", "mts", "cts"], tree_sitter_typescript::LANGUAGE_TYPESCRIPT, SCRIPT, &[]),
-    grammar("script", &["tsx"], tree_sitter_typescript::LANGUAGE_TSX, SCRIPT, &[]),
+    grammar(
+        "script",
+        &["js", "mjs", "cjs", "jsx"],
+        tree_sitter_javascript::LANGUAGE,
+        SCRIPT,
+        &[],
+    ),
+    grammar(
+        "script",
+        &["ts", "mts", "cts"],
+        tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
+        SCRIPT,
+        &[],
+    ),
+    grammar(
+        "script",
+        &["tsx"],
+        tree_sitter_typescript::LANGUAGE_TSX,
+        SCRIPT,
+        &[],
+    ),
     grammar(
         "go",
         &["go"],
@@ -273,7 +399,10 @@ static GRAMMARS: [Grammar; 15] = [
             ("enum_constant", VALUE),
             ("import_declaration", NodeRole::Import),
             ("method_invocation", NAMED),
-            ("object_creation_expression", NodeRole::Use(Usage::Call, NameIn::Field("type"))),
+            (
+                "object_creation_expression",
+                NodeRole::Use(Usage::Call, NameIn::Field("type")),
+            ),
             ("type_identifier", NodeRole::TypeName),
         ],
         &[],
@@ -288,9 +417,21 @@ static GRAMMARS: [Grammar; 15] = [
             ("object_declaration", TYPE),
             ("companion_object", GROUP),
             ("import", NodeRole::Import),
-            ("call_expression", NodeRole::Use(Usage::Call, NameIn::Child(&["identifier", "navigation_expression"]))),
-            ("constructor_invocation", NodeRole::Use(Usage::Call, NameIn::Child(&["user_type"]))),
-            ("user_type", NodeRole::Use(Usage::Type, NameIn::Child(&["identifier"]))),
+            (
+                "call_expression",
+                NodeRole::Use(
+                    Usage::Call,
+                    NameIn::Child(&["identifier", "navigation_expression"]),
+                ),
+            ),
+            (
+                "constructor_invocation",
+                NodeRole::Use(Usage::Call, NameIn::Child(&["user_type"])),
+            ),
+            (
+                "user_type",
+                NodeRole::Use(Usage::Type, NameIn::Child(&["identifier"])),
+            ),
         ],
         &["function_body", "class_body", "enum_class_body"],
     ),
@@ -304,7 +445,13 @@ static GRAMMARS: [Grammar; 15] = [
             ("class", TYPE),
             ("module", GROUP),
             ("assignment", NodeRole::Value(NameIn::Field("left"))),
-            ("call", NodeRole::Case { function: "method", names: CASES }),
+            (
+                "call",
+                NodeRole::Case {
+                    function: "method",
+                    names: CASES,
+                },
+            ),
             ("constant", NodeRole::TypeName),
         ],
         &[],
@@ -328,8 +475,14 @@ static GRAMMARS: [Grammar; 15] = [
             ("member_call_expression", NAMED),
             ("nullsafe_member_call_expression", NAMED),
             ("scoped_call_expression", NAMED),
-            ("object_creation_expression", NodeRole::Use(Usage::Call, NameIn::Child(&["name", "qualified_name"]))),
-            ("named_type", NodeRole::Use(Usage::Type, NameIn::Child(&["name", "qualified_name"]))),
+            (
+                "object_creation_expression",
+                NodeRole::Use(Usage::Call, NameIn::Child(&["name", "qualified_name"])),
+            ),
+            (
+                "named_type",
+                NodeRole::Use(Usage::Type, NameIn::Child(&["name", "qualified_name"])),
+            ),
         ],
         &[],
     ),
@@ -346,7 +499,10 @@ static GRAMMARS: [Grammar; 15] = [
             ("union_item", TYPE),
             ("trait_item", TYPE),
             ("type_item", TYPE),
-            ("impl_item", NodeRole::Define(Kind::Group, NameIn::Field("type"))),
+            (
+                "impl_item",
+                NodeRole::Define(Kind::Group, NameIn::Field("type")),
+            ),
             ("mod_item", GROUP),
             ("const_item", VALUE),
             ("static_item", VALUE),
@@ -354,7 +510,10 @@ static GRAMMARS: [Grammar; 15] = [
             ("enum_variant", VALUE),
             ("use_declaration", NodeRole::Import),
             ("call_expression", CALLED),
-            ("macro_invocation", NodeRole::Use(Usage::Call, NameIn::Field("macro"))),
+            (
+                "macro_invocation",
+                NodeRole::Use(Usage::Call, NameIn::Field("macro")),
+            ),
             ("struct_expression", NodeRole::Use(Usage::Type, NAME)),
             ("type_identifier", NodeRole::TypeName),
         ],
@@ -363,7 +522,9 @@ static GRAMMARS: [Grammar; 15] = [
     grammar("c", &["c"], tree_sitter_c::LANGUAGE, C, &[]),
     grammar(
         "c",
-        &["h", "cc", "cpp", "cxx", "c++", "hpp", "hh", "hxx", "ipp", "inl", "cu", "cuh"],
+        &[
+            "h", "cc", "cpp", "cxx", "c++", "hpp", "hh", "hxx", "ipp", "inl", "cu", "cuh",
+        ],
         tree_sitter_cpp::LANGUAGE,
         C,
         &[],
@@ -389,9 +550,18 @@ static GRAMMARS: [Grammar; 15] = [
             ("enum_member_declaration", VALUE),
             ("using_directive", NodeRole::Import),
             ("invocation_expression", CALLED),
-            ("object_creation_expression", NodeRole::Use(Usage::Call, NameIn::Field("type"))),
-            ("parameter", NodeRole::Use(Usage::Type, NameIn::Field("type"))),
-            ("variable_declaration", NodeRole::Use(Usage::Type, NameIn::Field("type"))),
+            (
+                "object_creation_expression",
+                NodeRole::Use(Usage::Call, NameIn::Field("type")),
+            ),
+            (
+                "parameter",
+                NodeRole::Use(Usage::Type, NameIn::Field("type")),
+            ),
+            (
+                "variable_declaration",
+                NodeRole::Use(Usage::Type, NameIn::Field("type")),
+            ),
         ],
         &[],
     ),
@@ -418,10 +588,17 @@ pub(super) fn all() -> &'static [Grammar] {
 
 #[cfg(test)]
 impl Grammar {
-    /// Returns the kinds of nodes in the table that the grammar does not have. C++ has kinds that are missing from C.
+    /// Returns the kinds of nodes in the table that the grammar does not have. C++ has kinds that
+    /// are missing from C.
     pub(super) fn unknown_kinds(&self) -> Vec<&'static str> {
         let table = self.table();
-        let roles = self.roles.iter().map(|(kind, _)| *kind).chain(self.bodies.iter().copied());
-        roles.filter(|kind| table.language.id_for_node_kind(kind, true) == 0).collect()
+        let roles = self
+            .roles
+            .iter()
+            .map(|(kind, _)| *kind)
+            .chain(self.bodies.iter().copied());
+        roles
+            .filter(|kind| table.language.id_for_node_kind(kind, true) == 0)
+            .collect()
     }
 }

@@ -11,14 +11,25 @@ fn definitions(path: &str, text: &str) -> Vec<String> {
     let symbols = symbols(path, text);
     let shown = symbols.definitions.iter().map(|d| {
         let kind = format!("{:?}", d.kind).to_lowercase();
-        format!("{kind} {} {}-{} {}", d.name, d.lines.start(), d.lines.end(), d.signature.end())
+        format!(
+            "{kind} {} {}-{} {}",
+            d.name,
+            d.lines.start(),
+            d.lines.end(),
+            d.signature.end()
+        )
     });
     shown.collect()
 }
 
 fn uses(path: &str, text: &str, usage: Usage) -> Vec<String> {
     let symbols = symbols(path, text);
-    symbols.uses.into_iter().filter(|u| u.usage == usage).map(|u| format!("{} {}", u.name, u.line)).collect()
+    symbols
+        .uses
+        .into_iter()
+        .filter(|u| u.usage == usage)
+        .map(|u| format!("{} {}", u.name, u.line))
+        .collect()
 }
 
 #[test]
@@ -28,8 +39,11 @@ fn every_kind_of_node_is_one_of_the_grammar() {
         // Languages of a family share one table: C lacks kinds that only C++ has.
         let relatives = all.iter().filter(|g| g.family == grammar.family);
         let lacking: Vec<Vec<&str>> = relatives.map(grammar::Grammar::unknown_kinds).collect();
-        let unknown: Vec<&str> =
-            grammar.unknown_kinds().into_iter().filter(|kind| lacking.iter().all(|l| l.contains(kind))).collect();
+        let unknown: Vec<&str> = grammar
+            .unknown_kinds()
+            .into_iter()
+            .filter(|kind| lacking.iter().all(|l| l.contains(kind)))
+            .collect();
         assert_eq!(unknown, [""; 0], "{}", grammar.family);
     }
 }
@@ -56,9 +70,19 @@ fn definitions_have_their_lines_in_every_language() {
         (
             "a.test.ts",
             "describe('a', () => {\n  it.only(\"b c\", async () => {\n    run()\n  })\n})\nexport interface T { a(): void }\nexport type U = T\n",
-            &["test a 1-5 1", "test b c 2-4 2", "type T 6-6 6", "function a 6-6 6", "type U 7-7 7"],
+            &[
+                "test a 1-5 1",
+                "test b c 2-4 2",
+                "type T 6-6 6",
+                "function a 6-6 6",
+                "type U 7-7 7",
+            ],
         ),
-        ("a.tsx", "export default function App() {\n  return <Menu x={1} />\n}\n", &["function App 1-3 1"]),
+        (
+            "a.tsx",
+            "export default function App() {\n  return <Menu x={1} />\n}\n",
+            &["function App 1-3 1"],
+        ),
         (
             "a.go",
             "package a\n\ntype S struct {\n\tx int\n}\n\nfunc (s *S) Do(\n\tx int,\n) error {\n\treturn nil\n}\n",
@@ -72,12 +96,22 @@ fn definitions_have_their_lines_in_every_language() {
         (
             "a.kt",
             "class A(val x: Int) {\n    fun f(): Int {\n        return g(x)\n    }\n    companion object {\n        fun of() = A(1)\n    }\n}\nobject O\n",
-            &["type A 1-8 1", "function f 2-4 2", "function of 6-6 6", "type O 9-9 9"],
+            &[
+                "type A 1-8 1",
+                "function f 2-4 2",
+                "function of 6-6 6",
+                "type O 9-9 9",
+            ],
         ),
         (
             "a.rb",
             "module M\n  class A\n    def self.go(x)\n      x.run\n    end\n    def ok? = true\n  end\nend\n",
-            &["group M 1-8 1", "type A 2-7 2", "function go 3-5 3", "function ok? 6-6 6"],
+            &[
+                "group M 1-8 1",
+                "type A 2-7 2",
+                "function go 3-5 3",
+                "function ok? 6-6 6",
+            ],
         ),
         (
             "a.php",
@@ -97,14 +131,28 @@ fn definitions_have_their_lines_in_every_language() {
         (
             "a.cpp",
             "namespace n {\ntemplate <typename T>\nclass B {\n  void f() { g(); }\n};\nvoid B<int>::h() {\n}\n}\n",
-            &["group n 1-8 1", "type B 2-5 3", "function f 4-4 4", "function h 6-7 6"],
+            &[
+                "group n 1-8 1",
+                "type B 2-5 3",
+                "function f 4-4 4",
+                "function h 6-7 6",
+            ],
         ),
         (
             "a.cs",
             "namespace N {\n  class A {\n    public A(int x) { }\n    public async Task<int> Go(string s) {\n      return await X(s);\n    }\n  }\n}\n",
-            &["group N 1-8 1", "type A 2-7 2", "function A 3-3 3", "function Go 4-6 4"],
+            &[
+                "group N 1-8 1",
+                "type A 2-7 2",
+                "function A 3-3 3",
+                "function Go 4-6 4",
+            ],
         ),
-        ("a.sh", "go() {\n  echo x\n}\nfunction b {\n  go\n}\n", &["function go 1-3 1", "function b 4-6 4"]),
+        (
+            "a.sh",
+            "go() {\n  echo x\n}\nfunction b {\n  go\n}\n",
+            &["function go 1-3 1", "function b 4-6 4"],
+        ),
     ];
     for (path, text, expected) in cases {
         assert_eq!(definitions(path, text), *expected, "{path}");
@@ -114,8 +162,16 @@ fn definitions_have_their_lines_in_every_language() {
 #[test]
 fn types_name_what_they_extend_in_every_language() {
     let cases: &[(&str, &str, &[&str])] = &[
-        ("a.py", "class A(b.B, C[int], metaclass=M):\n    pass\nclass D:\n    pass\n", &["A: B C"]),
-        ("a.js", "class A extends b.B {\n}\nconst D = class extends C {\n}\n", &["A: B"]),
+        (
+            "a.py",
+            "class A(b.B, C[int], metaclass=M):\n    pass\nclass D:\n    pass\n",
+            &["A: B C"],
+        ),
+        (
+            "a.js",
+            "class A extends b.B {\n}\nconst D = class extends C {\n}\n",
+            &["A: B"],
+        ),
         (
             "a.ts",
             "class A extends b.B<X> implements C, D<Y> {\n}\ninterface E extends F<X>, G {\n}\n",
@@ -132,7 +188,11 @@ fn types_name_what_they_extend_in_every_language() {
             "class A(x: Int) : B(x), c.C<X>, D by d {\n}\nobject E : F()\ninterface G : H\n",
             &["A: B C D", "E: F", "G: H"],
         ),
-        ("a.rb", "class A < B\nend\nclass C < D::E\nend\nclass F\nend\n", &["A: B", "C: E"]),
+        (
+            "a.rb",
+            "class A < B\nend\nclass C < D::E\nend\nclass F\nend\n",
+            &["A: B", "C: E"],
+        ),
         (
             "a.php",
             "<?php\nclass A extends B implements C, \\X\\D {\n}\ninterface E extends F {\n}\n",
@@ -143,8 +203,16 @@ fn types_name_what_they_extend_in_every_language() {
             "class A : b.B<X>, C {\n}\nrecord D(int X) : E(X);\ninterface F : G {\n}\n",
             &["A: B C", "D: E", "F: G"],
         ),
-        ("a.cpp", "class A : public n::B<X>, private C {\n};\nstruct D : E {\n};\n", &["A: B C", "D: E"]),
-        ("a.rs", "impl fmt::Display for A {\n}\nimpl B {\n}\n", &["A: Display"]),
+        (
+            "a.cpp",
+            "class A : public n::B<X>, private C {\n};\nstruct D : E {\n};\n",
+            &["A: B C", "D: E"],
+        ),
+        (
+            "a.rs",
+            "impl fmt::Display for A {\n}\nimpl B {\n}\n",
+            &["A: Display"],
+        ),
     ];
     for (path, text, expected) in cases {
         let found: Vec<String> = symbols(path, text)
@@ -160,13 +228,33 @@ fn types_name_what_they_extend_in_every_language() {
 #[test]
 fn comments_before_the_first_statement_are_no_part_of_a_signature() {
     for (path, text, expected) in [
-        ("a.py", "def f(\n    a,\n):\n    # one\n    # two\n    return a\n", "function f 1-6 3"),
-        ("a.py", "def f(a) -> int:\n\n    # one\n    return a\n", "function f 1-4 1"),
-        ("A.java", "class A {\n    int f()\n    // one\n    {\n        return 1;\n    }\n}\n", "function f 2-6 2"),
+        (
+            "a.py",
+            "def f(\n    a,\n):\n    # one\n    # two\n    return a\n",
+            "function f 1-6 3",
+        ),
+        (
+            "a.py",
+            "def f(a) -> int:\n\n    # one\n    return a\n",
+            "function f 1-4 1",
+        ),
+        (
+            "A.java",
+            "class A {\n    int f()\n    // one\n    {\n        return 1;\n    }\n}\n",
+            "function f 2-6 2",
+        ),
         ("a.rb", "def f(a)\n  # one\n  a\nend\n", "function f 1-4 1"),
-        ("a.c", "int\nf(int a)\n/* one */\n{\n\treturn a;\n}\n", "function f 1-6 2"),
+        (
+            "a.c",
+            "int\nf(int a)\n/* one */\n{\n\treturn a;\n}\n",
+            "function f 1-6 2",
+        ),
     ] {
-        assert!(definitions(path, text).contains(&expected.to_owned()), "{path}: {:?}", definitions(path, text));
+        assert!(
+            definitions(path, text).contains(&expected.to_owned()),
+            "{path}: {:?}",
+            definitions(path, text)
+        );
     }
 }
 
@@ -174,23 +262,63 @@ fn comments_before_the_first_statement_are_no_part_of_a_signature() {
 fn the_scope_of_a_qualified_definition_is_known() {
     let text = "int Store::load(int a) {\n}\nFoo& n::Store::get() {\n}\nint free(int a) {\n}\n";
     let symbols = symbols("a.cpp", text);
-    let found: Vec<(&str, &str)> = symbols.definitions.iter().map(|d| (d.name.as_str(), d.scope.as_str())).collect();
+    let found: Vec<(&str, &str)> = symbols
+        .definitions
+        .iter()
+        .map(|d| (d.name.as_str(), d.scope.as_str()))
+        .collect();
     assert_eq!(found, [("load", "Store"), ("get", "Store"), ("free", "")]);
 }
 
 #[test]
 fn calls_have_the_last_part_of_their_name() {
     for (path, text, expected) in [
-        ("a.py", "x = a.b.load(c(1))\nA()\n", &["load 1", "c 1", "A 2"][..]),
-        ("a.js", "a.b.load(c(1))\nnew A()\nthis.x()\nf``\n", &["load 1", "c 1", "A 2", "x 3", "f 4"]),
-        ("a.go", "package a\nfunc f() { a.Load(c(1)) }\n", &["Load 2", "c 2"]),
-        ("A.java", "class A { void f() { a.b.load(c(1)); new B<C>(); } }\n", &["load 1", "c 1", "B 1"]),
+        (
+            "a.py",
+            "x = a.b.load(c(1))\nA()\n",
+            &["load 1", "c 1", "A 2"][..],
+        ),
+        (
+            "a.js",
+            "a.b.load(c(1))\nnew A()\nthis.x()\nf``\n",
+            &["load 1", "c 1", "A 2", "x 3", "f 4"],
+        ),
+        (
+            "a.go",
+            "package a\nfunc f() { a.Load(c(1)) }\n",
+            &["Load 2", "c 2"],
+        ),
+        (
+            "A.java",
+            "class A { void f() { a.b.load(c(1)); new B<C>(); } }\n",
+            &["load 1", "c 1", "B 1"],
+        ),
         ("a.kt", "fun f() { a.b.load(c(1)) }\n", &["load 1", "c 1"]),
-        ("a.rb", "a.b.load(c(1))\nrun x\n", &["load 1", "b 1", "c 1", "run 2"]),
-        ("a.php", "<?php $a->b->load(c(1)); A::go(); new B();\n", &["load 1", "c 1", "go 1", "B 1"]),
-        ("a.rs", "fn f() { a.b.load(c::d(1)); x!(); g::<T>(); }\n", &["load 1", "d 1", "x 1", "g 1"]),
-        ("a.cpp", "void f() { a->load(n::c(1)); new B(); t<int>(1); }\n", &["load 1", "c 1", "B 1", "t 1"]),
-        ("a.cs", "class A { void F() { a.b.Load(C(1)); new B(); } }\n", &["Load 1", "C 1", "B 1"]),
+        (
+            "a.rb",
+            "a.b.load(c(1))\nrun x\n",
+            &["load 1", "b 1", "c 1", "run 2"],
+        ),
+        (
+            "a.php",
+            "<?php $a->b->load(c(1)); A::go(); new B();\n",
+            &["load 1", "c 1", "go 1", "B 1"],
+        ),
+        (
+            "a.rs",
+            "fn f() { a.b.load(c::d(1)); x!(); g::<T>(); }\n",
+            &["load 1", "d 1", "x 1", "g 1"],
+        ),
+        (
+            "a.cpp",
+            "void f() { a->load(n::c(1)); new B(); t<int>(1); }\n",
+            &["load 1", "c 1", "B 1", "t 1"],
+        ),
+        (
+            "a.cs",
+            "class A { void F() { a.b.Load(C(1)); new B(); } }\n",
+            &["Load 1", "C 1", "B 1"],
+        ),
         ("a.sh", "go a | sort\n", &["go 1", "sort 1"]),
     ] {
         assert_eq!(uses(path, text, Usage::Call), expected, "{path}");
@@ -205,23 +333,59 @@ fn names_that_an_import_renames_are_known_with_their_own() {
             "from x.y import load as read_config, go\nimport numpy as np\n",
             &["np numpy", "read_config load"][..],
         ),
-        ("a.js", "import { load as readConfig, go, default as b } from './x'\n", &["b default", "readConfig load"]),
+        (
+            "a.js",
+            "import { load as readConfig, go, default as b } from './x'\n",
+            &["b default", "readConfig load"],
+        ),
         (
             "b.js",
             "const { load: readConfig, go } = require('./x')\nconst a = require('./y').save\n",
             &["a save", "readConfig load"],
         ),
-        ("c.js", "const { load: own } = x()\nconst b = y.save\nconst { c: d } = await import('./z')\n", &["d c"]),
-        ("a.ts", "import type { Load as Config } from './x'\n", &["Config Load"]),
-        ("a.tsx", "import { Menu as Item } from './x'\n", &["Item Menu"]),
+        (
+            "c.js",
+            "const { load: own } = x()\nconst b = y.save\nconst { c: d } = await import('./z')\n",
+            &["d c"],
+        ),
+        (
+            "a.ts",
+            "import type { Load as Config } from './x'\n",
+            &["Config Load"],
+        ),
+        (
+            "a.tsx",
+            "import { Menu as Item } from './x'\n",
+            &["Item Menu"],
+        ),
         ("a.go", "package a\nimport st \"x/store\"\n", &[]),
         ("A.java", "import a.b.Load;\n", &[]),
-        ("a.kt", "import a.b.load as readConfig\nimport a.c.go\n", &["readConfig load"]),
-        ("a.rs", "use a::{b::load as read_config, c};\nuse d as e;\n", &["e d", "read_config load"]),
-        ("a.php", "<?php\nuse A\\B as C;\nuse function D\\{load as readConfig, go};\n", &["C B", "readConfig load"]),
-        ("a.cs", "using Config = App.Settings;\nusing App;\n", &["Config Settings"]),
+        (
+            "a.kt",
+            "import a.b.load as readConfig\nimport a.c.go\n",
+            &["readConfig load"],
+        ),
+        (
+            "a.rs",
+            "use a::{b::load as read_config, c};\nuse d as e;\n",
+            &["e d", "read_config load"],
+        ),
+        (
+            "a.php",
+            "<?php\nuse A\\B as C;\nuse function D\\{load as readConfig, go};\n",
+            &["C B", "readConfig load"],
+        ),
+        (
+            "a.cs",
+            "using Config = App.Settings;\nusing App;\n",
+            &["Config Settings"],
+        ),
     ] {
-        let found: Vec<String> = symbols(path, text).renamed.iter().map(|(a, b)| format!("{a} {b}")).collect();
+        let found: Vec<String> = symbols(path, text)
+            .renamed
+            .iter()
+            .map(|(a, b)| format!("{a} {b}"))
+            .collect();
         assert_eq!(found, expected, "{path}");
     }
 }
@@ -234,18 +398,46 @@ fn names_from_the_standard_library_are_known() {
             "from pathlib import Path as P, PurePath\nfrom .pathlib import Own\nfrom paths import Other\n",
             "P Path PurePath",
         ),
-        ("b.py", "from os.path import join\nfrom oslo.config import Config\nimport os\n", "join"),
-        ("a.js", "import { join as j } from 'node:path'\nimport { load } from './path'\n", "j join"),
+        (
+            "b.py",
+            "from os.path import join\nfrom oslo.config import Config\nimport os\n",
+            "join",
+        ),
+        (
+            "a.js",
+            "import { join as j } from 'node:path'\nimport { load } from './path'\n",
+            "j join",
+        ),
         (
             "b.js",
             "const { join, sep: s } = require('path')\nconst e = require('events').EventEmitter\n",
             "EventEmitter join sep",
         ),
-        ("c.js", "const { join } = require('./path')\nconst { load } = require('paths')\nconst path = 'fs'\n", ""),
-        ("a.ts", "import { Stream } from \"stream\"\nimport { A } from \"stream-a\"\n", "Stream"),
-        ("A.java", "import java.util.List;\nimport javax.a.Own;\nimport javas.b.Other;\n", "List"),
-        ("a.kt", "import kotlin.io.path.Path\nimport app.Other\n", "Path"),
-        ("a.rs", "use std::{fs, path::Path as P};\nuse crate::path::Own;\n", "P Path fs path std"),
+        (
+            "c.js",
+            "const { join } = require('./path')\nconst { load } = require('paths')\nconst path = 'fs'\n",
+            "",
+        ),
+        (
+            "a.ts",
+            "import { Stream } from \"stream\"\nimport { A } from \"stream-a\"\n",
+            "Stream",
+        ),
+        (
+            "A.java",
+            "import java.util.List;\nimport javax.a.Own;\nimport javas.b.Other;\n",
+            "List",
+        ),
+        (
+            "a.kt",
+            "import kotlin.io.path.Path\nimport app.Other\n",
+            "Path",
+        ),
+        (
+            "a.rs",
+            "use std::{fs, path::Path as P};\nuse crate::path::Own;\n",
+            "P Path fs path std",
+        ),
     ] {
         let found: Vec<String> = symbols(path, text).standard.into_iter().collect();
         assert_eq!(found.join(" "), expected, "{path}");
@@ -293,16 +485,23 @@ fn the_modules_of_imported_names_are_known() {
         ("a.go", "package a\nimport st \"x/store\"\n", ""),
     ] {
         let modules = symbols(path, text).modules.into_iter();
-        let shown = modules.map(|(name, all)| format!("{name}={}", all.into_iter().collect::<Vec<_>>().join("|")));
+        let shown = modules
+            .map(|(name, all)| format!("{name}={}", all.into_iter().collect::<Vec<_>>().join("|")));
         assert_eq!(shown.collect::<Vec<_>>().join(" "), expected, "{path}");
     }
 }
 
 #[test]
 fn a_package_that_an_import_renames_is_known_by_its_path() {
-    let symbols = symbols("a.go", "package a\nimport st \"x/store\"\nfunc f() { st.Load() }\n");
+    let symbols = symbols(
+        "a.go",
+        "package a\nimport st \"x/store\"\nfunc f() { st.Load() }\n",
+    );
     assert!(symbols.imports.contains("store"), "{:?}", symbols.imports);
-    assert_eq!((symbols.uses[0].name.as_str(), symbols.original("Load")), ("Load", "Load"));
+    assert_eq!(
+        (symbols.uses[0].name.as_str(), symbols.original("Load")),
+        ("Load", "Load")
+    );
 }
 
 #[test]
@@ -314,7 +513,10 @@ fn scripts_that_a_shell_script_reads_are_its_imports() {
 
 #[test]
 fn a_chain_of_calls_has_each_call_on_its_line() {
-    assert_eq!(uses("a.js", "app\n  .use(x)\n  .listen(1)\n", Usage::Call), ["use 2", "listen 3"]);
+    assert_eq!(
+        uses("a.js", "app\n  .use(x)\n  .listen(1)\n", Usage::Call),
+        ["use 2", "listen 3"]
+    );
 }
 
 #[test]
@@ -327,14 +529,22 @@ fn the_innermost_function_encloses_a_line() {
 #[test]
 fn broken_code_keeps_the_definitions_around_it() {
     let found = definitions("a.py", "def f():\n    x = (\n\ndef g():\n    return 1\n");
-    assert!(found.iter().any(|d| d.starts_with("function g ")), "{found:?}");
+    assert!(
+        found.iter().any(|d| d.starts_with("function g ")),
+        "{found:?}"
+    );
 }
 
 #[test]
 fn hostile_files_end_in_time_and_without_a_crash() {
-    for (path, unit) in
-        [("a.js", "(["), ("a.py", "f("), ("a.cpp", "a<"), ("a.rb", "%w["), ("a.sh", "$(("), ("a.rs", "{")]
-    {
+    for (path, unit) in [
+        ("a.js", "(["),
+        ("a.py", "f("),
+        ("a.cpp", "a<"),
+        ("a.rb", "%w["),
+        ("a.sh", "$(("),
+        ("a.rs", "{"),
+    ] {
         let text = unit.repeat(100_000);
         // It is parsed or skipped, but does not crash.
         let _ = Symbols::read(&RepoPath::from(path), text.as_bytes());
@@ -349,27 +559,70 @@ fn files_of_other_languages_have_no_symbols() {
     fn share(a: &str, b: &str) -> bool {
         share_names(&RepoPath::from(a), &RepoPath::from(b))
     }
-    assert!(share("a.ts", "b.js") && share("a.h", "b.c") && !share("a.py", "b.go") && !share("a.md", "b.md"));
+    assert!(
+        share("a.ts", "b.js")
+            && share("a.h", "b.c")
+            && !share("a.py", "b.go")
+            && !share("a.md", "b.md")
+    );
 }
 
 #[test]
 fn the_first_name_before_a_use_is_its_qualifier() {
     for (path, text, expected) in [
-        ("a.py", "np.linalg.norm(x)\nf()\na().load()\nself.x.go()\nb[1].run()\n", "np.norm f load a self.go run"),
-        ("a.ts", "axios?.get(x)\naxios\n  .put(y)\nlet a: ns.Store = z\n", "axios.get axios.put ns.Store"),
+        (
+            "a.py",
+            "np.linalg.norm(x)\nf()\na().load()\nself.x.go()\nb[1].run()\n",
+            "np.norm f load a self.go run",
+        ),
+        (
+            "a.ts",
+            "axios?.get(x)\naxios\n  .put(y)\nlet a: ns.Store = z\n",
+            "axios.get axios.put ns.Store",
+        ),
         ("a.js", "f(...args.all())\n", "f args.all"),
-        ("a.go", "package a\nfunc f(r *http.Request) { mux.NewRouter() }\n", "http.Request mux.NewRouter"),
-        ("A.java", "class A { void f() { Assert.that(a.b().load()); } }\n", "Assert.that load a.b"),
-        ("a.rs", "fn f() { log.info(); log::info(a::B::c()); }\n", "info log.info a.c"),
-        ("a.php", "<?php Str::slug($a->load()); \\A\\B::go();\n", "Str.slug $a.load go"),
-        ("a.cpp", "void f() { std::sort(a->size()); ::g(); }\n", "std.sort a.size g"),
+        (
+            "a.go",
+            "package a\nfunc f(r *http.Request) { mux.NewRouter() }\n",
+            "http.Request mux.NewRouter",
+        ),
+        (
+            "A.java",
+            "class A { void f() { Assert.that(a.b().load()); } }\n",
+            "Assert.that load a.b",
+        ),
+        (
+            "a.rs",
+            "fn f() { log.info(); log::info(a::B::c()); }\n",
+            "info log.info a.c",
+        ),
+        (
+            "a.php",
+            "<?php Str::slug($a->load()); \\A\\B::go();\n",
+            "Str.slug $a.load go",
+        ),
+        (
+            "a.cpp",
+            "void f() { std::sort(a->size()); ::g(); }\n",
+            "std.sort a.size g",
+        ),
         ("a.rb", "Faraday.get(@a&.b)\n", "Faraday.get Faraday @a.b"),
-        ("a.cs", "class A { void F() { JsonConvert.To(1); } }\n", "JsonConvert.To"),
+        (
+            "a.cs",
+            "class A { void F() { JsonConvert.To(1); } }\n",
+            "JsonConvert.To",
+        ),
     ] {
         let found: Vec<String> = symbols(path, text)
             .uses
             .into_iter()
-            .map(|u| if u.qualifier.is_empty() { u.name } else { format!("{}.{}", u.qualifier, u.name) })
+            .map(|u| {
+                if u.qualifier.is_empty() {
+                    u.name
+                } else {
+                    format!("{}.{}", u.qualifier, u.name)
+                }
+            })
             .collect();
         assert_eq!(found.join(" "), expected, "{path}");
     }
@@ -401,7 +654,8 @@ fn names_that_stand_for_whole_modules_are_known() {
         ("A.java", "import org.junit.Test;\n", ""),
     ] {
         let whole = symbols(path, text).whole.into_iter();
-        let shown = whole.map(|(name, all)| format!("{name}={}", all.into_iter().collect::<Vec<_>>().join("|")));
+        let shown = whole
+            .map(|(name, all)| format!("{name}={}", all.into_iter().collect::<Vec<_>>().join("|")));
         assert_eq!(shown.collect::<Vec<_>>().join(" "), expected, "{path}");
     }
 }
@@ -419,7 +673,11 @@ fn parameters_and_local_variables_are_known_in_every_language() {
             "function f(a, { b, c: d = e }, ...g) {\n  const h = i, [j] = k\n  let l = require('m')\n  for (const n of o) x(p => q)\n}\n",
             "a b d g h j n p",
         ),
-        ("a.ts", "const f = (a: T, b?: U) => {\n  try { } catch (c) { }\n}\n", "a b c"),
+        (
+            "a.ts",
+            "const f = (a: T, b?: U) => {\n  try { } catch (c) { }\n}\n",
+            "a b c",
+        ),
         (
             "a.go",
             "package a\nfunc (r *R) F(a, b int, c ...T) (d error) {\n\te, f := g()\n\tvar h = i\n\tfor j, k := range l {\n\t}\n\treturn\n}\n",
@@ -430,18 +688,42 @@ fn parameters_and_local_variables_are_known_in_every_language() {
             "class A {\n  int field = 1;\n  void f(@B(c) final D e) {\n    int g = h;\n    for (I j : k) { l(m -> n); }\n  }\n}\n",
             "e g j m",
         ),
-        ("a.kt", "fun f(a: T, b: U = c) {\n  val d = e\n  g { h -> i }\n}\n", "a b d h"),
-        ("a.rb", "def f(a, b = c, d:)\n  e = g\n  h.each { |i| j }\nend\n", "a b d e i"),
-        ("a.rs", "fn f(a: T, (b, c): U) {\n    let Some(d) = e;\n    for g in h { i(|j| k); }\n}\n", "a b c d g j"),
-        ("a.cpp", "int f(int a, const T &b) {\n  auto c = d;\n  return [](int e) { return g; };\n}\n", "a b c e"),
+        (
+            "a.kt",
+            "fun f(a: T, b: U = c) {\n  val d = e\n  g { h -> i }\n}\n",
+            "a b d h",
+        ),
+        (
+            "a.rb",
+            "def f(a, b = c, d:)\n  e = g\n  h.each { |i| j }\nend\n",
+            "a b d e i",
+        ),
+        (
+            "a.rs",
+            "fn f(a: T, (b, c): U) {\n    let Some(d) = e;\n    for g in h { i(|j| k); }\n}\n",
+            "a b c d g j",
+        ),
+        (
+            "a.cpp",
+            "int f(int a, const T &b) {\n  auto c = d;\n  return [](int e) { return g; };\n}\n",
+            "a b c e",
+        ),
         (
             "a.cs",
             "class A {\n  int F(int a, T b = c) {\n    var d = e;\n    foreach (var g in h) { }\n  }\n}\n",
             "a b d g",
         ),
     ] {
-        let found: BTreeSet<String> = symbols(path, text).bindings.into_iter().map(|b| b.name).collect();
-        assert_eq!(found.into_iter().collect::<Vec<_>>().join(" "), expected, "{path}");
+        let found: BTreeSet<String> = symbols(path, text)
+            .bindings
+            .into_iter()
+            .map(|b| b.name)
+            .collect();
+        assert_eq!(
+            found.into_iter().collect::<Vec<_>>().join(" "),
+            expected,
+            "{path}"
+        );
     }
 }
 
@@ -450,6 +732,10 @@ fn a_local_variable_is_known_within_its_function() {
     let text = "def f(load):\n    load()\n\n\ndef g():\n    load()\n    x.load()\n";
     let symbols = symbols("a.py", text);
     let path = RepoPath::from("a.py");
-    let local: Vec<bool> = symbols.uses.iter().map(|u| symbols.is_local(&path, u)).collect();
+    let local: Vec<bool> = symbols
+        .uses
+        .iter()
+        .map(|u| symbols.is_local(&path, u))
+        .collect();
     assert_eq!(local, [true, false, false]);
 }

@@ -3,8 +3,8 @@
 use super::grammar::{Grammar, NameIn, NodeRole, NodeTable};
 use super::modules::{self, Module};
 use super::{
-    Binding, Definition, Kind, MAX_HEADING, NamedValue, StatementBlock, Symbols, Usage, Use, bindings, depth, imports,
-    standard, whole,
+    Binding, Definition, Kind, MAX_HEADING, NamedValue, StatementBlock, Symbols, Usage, Use,
+    bindings, depth, imports, standard, whole,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -12,8 +12,9 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-/// Parser steps for one file, at most: this number, and one more for each `BYTES_PER_STEP`. A step is about 100
-/// operations; usual files take one for some hundred bytes. The bound is the same on slow and fast machines.
+/// Parser steps for one file, at most: this number, and one more for each `BYTES_PER_STEP`. A step
+/// is about 100 operations; usual files take one for some hundred bytes. The bound is the same on
+/// slow and fast machines.
 const STEPS: usize = 5_000;
 const BYTES_PER_STEP: usize = 20;
 /// Time limit for one file, in case steps take very long. Usual files take a few milliseconds.
@@ -85,8 +86,14 @@ pub(super) fn read(grammar: &Grammar, text: &[u8]) -> Option<Symbols> {
         module: None,
     };
     reader.walk(&tree);
-    reader.symbols.blocks.sort_by_key(|b| (*b.lines.start(), std::cmp::Reverse(*b.lines.end())));
-    reader.symbols.definitions.sort_by_key(|d| (*d.lines.start(), std::cmp::Reverse(*d.lines.end())));
+    reader
+        .symbols
+        .blocks
+        .sort_by_key(|b| (*b.lines.start(), std::cmp::Reverse(*b.lines.end())));
+    reader
+        .symbols
+        .definitions
+        .sort_by_key(|d| (*d.lines.start(), std::cmp::Reverse(*d.lines.end())));
     reader.symbols.uses.sort_by_key(|u| u.line);
     mark_local(&mut reader.symbols.definitions);
     Some(reader.symbols)
@@ -105,7 +112,11 @@ fn parse(table: &NodeTable, text: &[u8]) -> Option<Tree> {
         None,
         Some(ParseOptions::new().progress_callback(&mut |_| {
             steps = steps.saturating_sub(1);
-            if steps > 0 && Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if steps > 0 && Instant::now() < end {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
         })),
     )
 }
@@ -174,17 +185,23 @@ impl SymbolReader<'_> {
         }
     }
 
-    /// Collects a statement of several lines outside of functions. Preprocessor conditions and `extern "C"` are not
-    /// statements, but contain some.
+    /// Collects a statement of several lines outside of functions. Preprocessor conditions and
+    /// `extern "C"` are not statements, but contain some.
     fn block(&mut self, node: Node<'_>, parent: Option<usize>) {
         if !node.is_named() || parent.is_none_or(|id| !self.outer.contains(&id)) {
             return;
         }
         if TRANSPARENT.contains(&node.kind()) {
             self.outer.insert(node.id());
-        } else if last(node) > first(node) && !node.kind().contains("comment") && self.symbols.blocks.len() < MOST {
+        } else if last(node) > first(node)
+            && !node.kind().contains("comment")
+            && self.symbols.blocks.len() < MOST
+        {
             let heading = self.line_at(node.start_byte());
-            self.symbols.blocks.push(StatementBlock { lines: first(node)..=last(node), heading });
+            self.symbols.blocks.push(StatementBlock {
+                lines: first(node)..=last(node),
+                heading,
+            });
         }
     }
 
@@ -195,7 +212,9 @@ impl SymbolReader<'_> {
             Some(NodeRole::Define(kind, NameIn::Assigned { left, right })) => {
                 self.require(node);
                 if let Some(kind) = assigned(node, right, kind)
-                    && let Some(name) = node.child_by_field_name(left).and_then(|n| self.last_name(n))
+                    && let Some(name) = node
+                        .child_by_field_name(left)
+                        .and_then(|n| self.last_name(n))
                 {
                     self.define(node, name, kind, wrapper);
                 } else if node.kind() != "pair" {
@@ -219,7 +238,9 @@ impl SymbolReader<'_> {
                     self.refer(name, usage, first(node));
                 }
             }
-            Some(NodeRole::Value(NameIn::Field(field))) => self.value(node, node.child_by_field_name(field)),
+            Some(NodeRole::Value(NameIn::Field(field))) => {
+                self.value(node, node.child_by_field_name(field))
+            }
             Some(NodeRole::Value(name)) => {
                 if let Some(name) = self.name(node, name) {
                     self.keep_value(&name, first(node), false);
@@ -239,13 +260,29 @@ impl SymbolReader<'_> {
 
     /// Collects a leaf that is a name, unless it is a definition, a call or a type.
     fn mention(&mut self, node: Node<'_>) {
-        if node.child_count() > 0 || !self.table.is_name(node.kind_id()) || self.taken.contains(&node.start_byte()) {
+        if node.child_count() > 0
+            || !self.table.is_name(node.kind_id())
+            || self.taken.contains(&node.start_byte())
+        {
             return;
         }
-        let name = self.text.get(node.byte_range()).map(|text| text.strip_prefix(b":").unwrap_or(text));
-        let Some(text) = name.and_then(name_of).filter(|_| self.symbols.mentions.len() < MOST) else { return };
+        let name = self
+            .text
+            .get(node.byte_range())
+            .map(|text| text.strip_prefix(b":").unwrap_or(text));
+        let Some(text) = name
+            .and_then(name_of)
+            .filter(|_| self.symbols.mentions.len() < MOST)
+        else {
+            return;
+        };
         let qualifier = self.qualifier(node.start_byte());
-        self.symbols.mentions.push(Use { name: text, qualifier, usage: Usage::Mention, line: first(node) });
+        self.symbols.mentions.push(Use {
+            name: text,
+            qualifier,
+            usage: Usage::Mention,
+            line: first(node),
+        });
     }
 
     /// Collects the leaves of an import.
@@ -253,7 +290,11 @@ impl SymbolReader<'_> {
         if node.child_count() == 0 && node.is_named() {
             self.keep_import(node);
             let is_name = !node.kind().contains("string");
-            if is_name && self.standard_from.is_some_and(|first| node.start_byte() >= first) {
+            if is_name
+                && self
+                    .standard_from
+                    .is_some_and(|first| node.start_byte() >= first)
+            {
                 self.keep_standard(node);
             }
             let module = self.module.take_if(|_| is_name);
@@ -270,26 +311,34 @@ impl SymbolReader<'_> {
 
     /// Collects the names that a declaration takes from `require("…")`.
     fn require(&mut self, declaration: Node<'_>) {
-        imports::required(declaration, self.text).into_iter().for_each(|names| self.rename(names));
+        imports::required(declaration, self.text)
+            .into_iter()
+            .for_each(|names| self.rename(names));
         if standard::names_from(declaration, self.text).is_some() {
-            standard::required_names(declaration).into_iter().for_each(|name| self.keep_standard(name));
+            standard::required_names(declaration)
+                .into_iter()
+                .for_each(|name| self.keep_standard(name));
         }
         self.keep_whole(declaration);
         if let Some(module) = modules::of(declaration, self.text) {
-            standard::required_names(declaration).into_iter().for_each(|name| self.keep_module(name, &module));
+            standard::required_names(declaration)
+                .into_iter()
+                .for_each(|name| self.keep_module(name, &module));
         }
     }
 
     /// Records the names that an import gives to whole modules.
     fn keep_whole(&mut self, import: Node<'_>) {
         for (name, module) in whole::names(import, self.text) {
-            if let Some(name) = name_of(name.as_bytes()).filter(|_| self.symbols.whole.len() < MOST) {
+            if let Some(name) = name_of(name.as_bytes()).filter(|_| self.symbols.whole.len() < MOST)
+            {
                 self.symbols.whole.entry(name).or_default().insert(module);
             }
         }
     }
 
-    /// Records the parameters and local variables that a node binds in a function. Imported names are not variables.
+    /// Records the parameters and local variables that a node binds in a function. Imported names
+    /// are not variables.
     fn bind(&mut self, node: Node<'_>, lines: &Range<u32>) {
         let value = node.child_by_field_name("value");
         let value = value.map(|v| v.child_by_field_name("object").unwrap_or(v));
@@ -297,15 +346,21 @@ impl SymbolReader<'_> {
             return;
         }
         for name in bindings::names(node) {
-            if let Some(name) = self.leaf(name).filter(|_| self.symbols.bindings.len() < MOST) {
+            if let Some(name) = self
+                .leaf(name)
+                .filter(|_| self.symbols.bindings.len() < MOST)
+            {
                 let lines = lines.start..=lines.end.saturating_sub(1);
-                self.symbols.bindings.push(Binding { name: name.text, lines });
+                self.symbols.bindings.push(Binding {
+                    name: name.text,
+                    lines,
+                });
             }
         }
     }
 
-    /// Returns the first name of the path before a name; empty if there is none, or if something other than a name
-    /// precedes it.
+    /// Returns the first name of the path before a name; empty if there is none, or if something
+    /// other than a name precedes it.
     fn qualifier(&self, at: usize) -> String {
         let marks: &[&[u8]] = match self.grammar.family {
             "rust" => &[b"::"],
@@ -320,7 +375,10 @@ impl SymbolReader<'_> {
                 break;
             }
             let rest = rest.trim_ascii_end();
-            let start = rest.iter().rposition(|b| !is_part_of_qualifier(*b)).map_or(0, |at| at + 1);
+            let start = rest
+                .iter()
+                .rposition(|b| !is_part_of_qualifier(*b))
+                .map_or(0, |at| at + 1);
             // A call, an index, or the start of the bytes that are read.
             if start == rest.len() || start == 0 && from > 0 {
                 return String::new();
@@ -329,41 +387,67 @@ impl SymbolReader<'_> {
             before = rest[..start].trim_ascii_end();
         }
         // The path continues to the left: a namespace of PHP, the root of C++.
-        let is_cut = ["\\", "::"].iter().any(|mark| before.ends_with(mark.as_bytes()));
-        if is_cut { String::new() } else { name_of(found).unwrap_or_default() }
+        let is_cut = ["\\", "::"]
+            .iter()
+            .any(|mark| before.ends_with(mark.as_bytes()));
+        if is_cut {
+            String::new()
+        } else {
+            name_of(found).unwrap_or_default()
+        }
     }
 
     /// Records a name that the standard library defines.
     fn keep_standard(&mut self, node: Node<'_>) {
         let name = self.text.get(node.byte_range()).and_then(name_of);
-        self.symbols.standard.extend(name.filter(|_| self.symbols.standard.len() < MOST));
+        self.symbols
+            .standard
+            .extend(name.filter(|_| self.symbols.standard.len() < MOST));
     }
 
     /// Records the module that a name is imported from.
     fn keep_module(&mut self, node: Node<'_>, module: &Module) {
-        let name = self.text.get(node.byte_range()).and_then(name_of).filter(|_| node.start_byte() >= module.first);
+        let name = self
+            .text
+            .get(node.byte_range())
+            .and_then(name_of)
+            .filter(|_| node.start_byte() >= module.first);
         if let Some(name) = name.filter(|_| self.symbols.modules.len() < MOST) {
-            self.symbols.modules.entry(name).or_default().insert(module.name.clone());
+            self.symbols
+                .modules
+                .entry(name)
+                .or_default()
+                .insert(module.name.clone());
         }
     }
 
     /// Records the alias that an import gives to a name.
     fn rename(&mut self, (original, alias): imports::Renamed<'_>) {
-        let names = self.last_name(original).zip(self.leaf(alias).filter(|_| alias.child_count() == 0));
-        if let Some((original, alias)) = names.filter(|(original, alias)| original.text != alias.text)
+        let names = self
+            .last_name(original)
+            .zip(self.leaf(alias).filter(|_| alias.child_count() == 0));
+        if let Some((original, alias)) =
+            names.filter(|(original, alias)| original.text != alias.text)
             && self.symbols.renamed.len() < MOST
         {
             self.symbols.renamed.insert(alias.text, original.text);
         }
     }
 
-    /// Records the name that a leaf imports: a name, or the last part of a path without its extension.
+    /// Records the name that a leaf imports: a name, or the last part of a path without its
+    /// extension.
     fn keep_import(&mut self, node: Node<'_>) {
         let text = self.text.get(node.byte_range()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text[..text.len().min(LINE)]);
         let path = text.trim_matches(['"', '\'', '`', '<', '>']);
-        let last = path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
-        let stem = last.split('.').find(|part| !part.is_empty()).unwrap_or_default();
+        let last = path
+            .rsplit(['/', '\\'])
+            .find(|part| !part.is_empty())
+            .unwrap_or_default();
+        let stem = last
+            .split('.')
+            .find(|part| !part.is_empty())
+            .unwrap_or_default();
         if let Some(name) = name_of(stem.as_bytes()).filter(|_| self.symbols.imports.len() < MOST) {
             self.symbols.imports.insert(name);
         }
@@ -372,10 +456,16 @@ impl SymbolReader<'_> {
     /// Collects a variable, constant or field from the node with its name.
     fn value(&mut self, node: Node<'_>, named: Option<Node<'_>>) {
         let Some(named) = named else { return };
-        let receiver = ["object", "left", "operand"].iter().find_map(|field| named.child_by_field_name(field));
+        let receiver = ["object", "left", "operand"]
+            .iter()
+            .find_map(|field| named.child_by_field_name(field));
         let receiver = receiver.and_then(|n| self.text.get(n.byte_range()));
-        let is_member = named.kind() == "instance_variable" || matches!(receiver, Some(b"self" | b"this"));
-        if named.child_count() > 0 && !is_member && !matches!(receiver, Some(b"exports" | b"module.exports")) {
+        let is_member =
+            named.kind() == "instance_variable" || matches!(receiver, Some(b"self" | b"this"));
+        if named.child_count() > 0
+            && !is_member
+            && !matches!(receiver, Some(b"exports" | b"module.exports"))
+        {
             return;
         }
         if let Some(name) = self.last_name(named) {
@@ -387,19 +477,32 @@ impl SymbolReader<'_> {
         self.taken.insert(name.at);
         if self.symbols.values.len() < MOST {
             let name = name.text.trim_start_matches('@').to_owned();
-            self.symbols.values.push(NamedValue { name, line, is_member });
+            self.symbols.values.push(NamedValue {
+                name,
+                line,
+                is_member,
+            });
         }
     }
 
     /// Collects a call, which may be a test case.
     fn case(&mut self, node: Node<'_>, function: &str, names: &[&str], wrapper: Option<u32>) {
-        let Some(called) = node.child_by_field_name(function) else { return };
+        let Some(called) = node.child_by_field_name(function) else {
+            return;
+        };
         // `test.each(…)` and `it.only` are test cases too.
         let base = called.child_by_field_name("object").unwrap_or(called);
-        let is_case = self.leaf(base).is_some_and(|n| names.contains(&n.text.as_str()));
-        let title = node.child_by_field_name("arguments").and_then(|a| a.named_child(0));
+        let is_case = self
+            .leaf(base)
+            .is_some_and(|n| names.contains(&n.text.as_str()));
+        let title = node
+            .child_by_field_name("arguments")
+            .and_then(|a| a.named_child(0));
         if is_case && let Some(title) = title.filter(|t| t.kind().contains("string")) {
-            let name = FoundName { text: self.shown(title), at: node.start_byte() };
+            let name = FoundName {
+                text: self.shown(title),
+                at: node.start_byte(),
+            };
             return self.define(node, name, Kind::Test, wrapper);
         }
         let path = title.filter(|t| t.kind().contains("string"));
@@ -419,7 +522,11 @@ impl SymbolReader<'_> {
         }
         let start = wrapper.unwrap_or_else(|| first(node)).min(attributes(node));
         let end = last(node).max(start);
-        let body = if kind == Kind::Test { callback(node) } else { self.body(node) };
+        let body = if kind == Kind::Test {
+            callback(node)
+        } else {
+            self.body(node)
+        };
         if let (Kind::Type | Kind::Group, Some(body)) = (kind, body) {
             self.outer.insert(body.id());
         }
@@ -427,16 +534,37 @@ impl SymbolReader<'_> {
             Some(body) => self.before(body).max(first(node)),
             None => end,
         };
-        let signature = signature.clamp(start, end).min(first(node) + SIGNATURE).max(start);
+        let signature = signature
+            .clamp(start, end)
+            .min(first(node) + SIGNATURE)
+            .max(start);
         let heading = self.line_at(name.at);
         let (lines, signature) = (start..=end, start..=signature);
         self.taken.insert(name.at);
-        // A first guess from the node itself; `mark_local` corrects it with the surrounding definitions.
+        // A first guess from the node itself; `mark_local` corrects it with the surrounding
+        // definitions.
         let is_local = !is_member(node);
-        let scope = if kind == Kind::Function { self.scope(node) } else { String::new() };
-        let bases = if kind == Kind::Function { Vec::new() } else { self.bases(node) };
+        let scope = if kind == Kind::Function {
+            self.scope(node)
+        } else {
+            String::new()
+        };
+        let bases = if kind == Kind::Function {
+            Vec::new()
+        } else {
+            self.bases(node)
+        };
         let name = name.text;
-        self.symbols.definitions.push(Definition { name, kind, lines, signature, heading, is_local, scope, bases });
+        self.symbols.definitions.push(Definition {
+            name,
+            kind,
+            lines,
+            signature,
+            heading,
+            is_local,
+            scope,
+            bases,
+        });
     }
 
     /// Returns the type in the qualified name of a function; empty without one.
@@ -445,22 +573,35 @@ impl SymbolReader<'_> {
         let mut scope = None;
         for _ in 0..DEPTH {
             let inner = at.child_by_field_name("declarator");
-            let inner = inner.or_else(|| at.named_child(0).filter(|_| at.kind() == "reference_declarator"));
-            let inner =
-                inner.or_else(|| at.child_by_field_name("name").filter(|_| at.kind() == "qualified_identifier"));
+            let inner = inner.or_else(|| {
+                at.named_child(0)
+                    .filter(|_| at.kind() == "reference_declarator")
+            });
+            let inner = inner.or_else(|| {
+                at.child_by_field_name("name")
+                    .filter(|_| at.kind() == "qualified_identifier")
+            });
             scope = at.child_by_field_name("scope").or(scope);
             let Some(next) = inner else { break };
             at = next;
         }
-        scope.and_then(|n| self.last_name(n)).map_or(String::new(), |name| name.text)
+        scope
+            .and_then(|n| self.last_name(n))
+            .map_or(String::new(), |name| name.text)
     }
 
     /// Returns the base types of a type, in order.
     fn bases(&self, node: Node<'_>) -> Vec<String> {
         let mut found: Vec<(usize, String)> = Vec::new();
-        let mut open: Vec<Node<'_>> = BASE_FIELDS.iter().filter_map(|f| node.child_by_field_name(f)).collect();
+        let mut open: Vec<Node<'_>> = BASE_FIELDS
+            .iter()
+            .filter_map(|f| node.child_by_field_name(f))
+            .collect();
         let mut cursor = node.walk();
-        open.extend(node.named_children(&mut cursor).filter(|n| BASE_LISTS.contains(&n.kind())));
+        open.extend(
+            node.named_children(&mut cursor)
+                .filter(|n| BASE_LISTS.contains(&n.kind())),
+        );
         while let Some(list) = open.pop().filter(|_| found.len() < MOST_BASES) {
             if self.table.is_name(list.kind_id())
                 || list.kind().ends_with("_type") && !BASE_LISTS.contains(&list.kind())
@@ -469,14 +610,21 @@ impl SymbolReader<'_> {
                 continue;
             }
             // In `D by value`, the name after the type is a value.
-            let most = if list.kind() == "explicit_delegation" { 1 } else { MOST_BASES };
+            let most = if list.kind() == "explicit_delegation" {
+                1
+            } else {
+                MOST_BASES
+            };
             let mut cursor = list.walk();
             let types = list
                 .named_children(&mut cursor)
                 .filter(|n| !n.kind().contains("argument") && n.kind() != "access_specifier");
             for child in types.take(most) {
                 // In `Generic[T]`, the first part is the name.
-                let named = child.child_by_field_name("value").filter(|_| child.kind() == "subscript").unwrap_or(child);
+                let named = child
+                    .child_by_field_name("value")
+                    .filter(|_| child.kind() == "subscript")
+                    .unwrap_or(child);
                 match BASE_LISTS.contains(&child.kind()) {
                     true => open.push(child),
                     false => found.extend(self.last_name(named).map(|name| (name.at, name.text))),
@@ -488,7 +636,8 @@ impl SymbolReader<'_> {
         found.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// Returns the line that contains a byte, without white space around it, at most [`MAX_HEADING`] bytes.
+    /// Returns the line that contains a byte, without white space around it, at most
+    /// [`MAX_HEADING`] bytes.
     fn line_at(&self, at: usize) -> Range<usize> {
         // In a long line, such as in a minified file, only the part from the name on.
         let start = self.line_start(at).unwrap_or(at);
@@ -498,7 +647,9 @@ impl SymbolReader<'_> {
         let line = line.trim_ascii();
         // The end of a character.
         let mut ends = (0..=line.len().min(MAX_HEADING)).rev();
-        let end = ends.find(|end| line.get(*end).is_none_or(|b| b & 0xc0 != 0x80)).unwrap_or(0);
+        let end = ends
+            .find(|end| line.get(*end).is_none_or(|b| b & 0xc0 != 0x80))
+            .unwrap_or(0);
         start..start + line[..end].trim_ascii_end().len()
     }
 
@@ -514,16 +665,24 @@ impl SymbolReader<'_> {
     fn refer(&mut self, name: FoundName, usage: Usage, line: u32) {
         if self.symbols.uses.len() < MOST && !name.text.is_empty() && self.taken.insert(name.at) {
             let qualifier = self.qualifier(name.at);
-            self.symbols.uses.push(Use { name: name.text, qualifier, usage, line });
+            self.symbols.uses.push(Use {
+                name: name.text,
+                qualifier,
+                usage,
+                line,
+            });
         }
     }
 
     /// Returns the body of a definition, or of the assigned function.
     fn body<'n>(&self, node: Node<'n>) -> Option<Node<'n>> {
-        node.child_by_field_name("body").or_else(|| self.body_of_value(node)).or_else(|| {
-            let mut cursor = node.walk();
-            node.named_children(&mut cursor).find(|c| self.grammar.bodies.contains(&c.kind()))
-        })
+        node.child_by_field_name("body")
+            .or_else(|| self.body_of_value(node))
+            .or_else(|| {
+                let mut cursor = node.walk();
+                node.named_children(&mut cursor)
+                    .find(|c| self.grammar.bodies.contains(&c.kind()))
+            })
     }
 
     /// Returns the body of the function that a definition assigns.
@@ -541,12 +700,16 @@ impl SymbolReader<'_> {
     fn before(&self, body: Node<'_>) -> u32 {
         let line = first(body);
         let start = self.line_start(body.start_byte());
-        let is_alone = start.is_some_and(|s| self.text[s..body.start_byte()].iter().all(u8::is_ascii_whitespace));
+        let is_alone = start.is_some_and(|s| {
+            self.text[s..body.start_byte()]
+                .iter()
+                .all(u8::is_ascii_whitespace)
+        });
         if !is_alone {
             return line;
         }
-        // A brace on its own line is not part of the signature in any style, and neither are comments before the
-        // first statement.
+        // A brace on its own line is not part of the signature in any style, and neither are
+        // comments before the first statement.
         let mut before = body.prev_sibling();
         while let Some(comment) = before.filter(|n| n.kind().contains("comment")) {
             before = comment.prev_sibling();
@@ -562,7 +725,10 @@ impl SymbolReader<'_> {
                 for _ in 0..DEPTH {
                     let inner = at.child_by_field_name("declarator");
                     // A reference, `Foo& get()`, has its declarator without a field.
-                    match inner.or_else(|| at.named_child(0).filter(|_| at.kind() == "reference_declarator")) {
+                    match inner.or_else(|| {
+                        at.named_child(0)
+                            .filter(|_| at.kind() == "reference_declarator")
+                    }) {
                         Some(inner) => at = inner,
                         None => break,
                     }
@@ -572,7 +738,9 @@ impl SymbolReader<'_> {
             NameIn::Assigned { left, .. } => self.last_name(node.child_by_field_name(left)?),
             NameIn::Child(kinds) => {
                 let mut cursor = node.walk();
-                let child = node.named_children(&mut cursor).find(|c| kinds.contains(&c.kind()))?;
+                let child = node
+                    .named_children(&mut cursor)
+                    .find(|c| kinds.contains(&c.kind()))?;
                 self.last_name(child)
             }
         }
@@ -581,7 +749,16 @@ impl SymbolReader<'_> {
     /// Returns the last part of a name: `c` of `a.b.c`, `a::b::c`, `a->c`, `c<T>`.
     fn last_name(&self, node: Node<'_>) -> Option<FoundName> {
         /// Fields with the last part of a qualified name.
-        const LAST: [&str; 8] = ["property", "attribute", "field", "name", "function", "method", "suffix", "operand"];
+        const LAST: [&str; 8] = [
+            "property",
+            "attribute",
+            "field",
+            "name",
+            "function",
+            "method",
+            "suffix",
+            "operand",
+        ];
         let mut at = node;
         for _ in 0..DEPTH {
             if at.named_child_count() == 0 {
@@ -596,14 +773,21 @@ impl SymbolReader<'_> {
     /// Returns the text of a leaf if it is a name.
     fn leaf(&self, node: Node<'_>) -> Option<FoundName> {
         let text = name_of(self.text.get(node.byte_range())?)?;
-        Some(FoundName { text, at: node.start_byte() })
+        Some(FoundName {
+            text,
+            at: node.start_byte(),
+        })
     }
 
     /// Returns the start of a node's text, on one line.
     fn shown(&self, node: Node<'_>) -> String {
         let text = self.text.get(node.byte_range()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text[..text.len().min(NAME)]);
-        text.split_whitespace().collect::<Vec<_>>().join(" ").trim_matches(['"', '\'', '`']).to_owned()
+        text.split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .trim_matches(['"', '\'', '`'])
+            .to_owned()
     }
 }
 
@@ -611,7 +795,9 @@ impl SymbolReader<'_> {
 fn last_named(node: Node<'_>) -> Option<Node<'_>> {
     (0..node.named_child_count()).rev().find_map(|i| {
         let child = node.named_child(i as u32)?;
-        let is_name = ["identifier", "name", "constant", "word"].iter().any(|k| child.kind().ends_with(k));
+        let is_name = ["identifier", "name", "constant", "word"]
+            .iter()
+            .any(|k| child.kind().ends_with(k));
         (is_name || child.kind() == "user_type").then_some(child)
     })
 }
@@ -625,17 +811,22 @@ fn is_part_of_qualifier(b: u8) -> bool {
 fn name_of(text: &[u8]) -> Option<String> {
     let is_name = !text.is_empty()
         && text.len() <= NAME
-        && text.iter().all(|b| b.is_ascii_alphanumeric() || b"_$!?=-~#@.".contains(b) || !b.is_ascii());
+        && text
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || b"_$!?=-~#@.".contains(b) || !b.is_ascii());
     is_name.then(|| String::from_utf8_lossy(text).into_owned())
 }
 
-/// Returns true for a definition that is a member of an object: a method, or `store.load = () => {}`.
+/// Returns true for a definition that is a member of an object: a method, or
+/// `store.load = () => {}`.
 fn is_member(node: Node<'_>) -> bool {
     let left = node.child_by_field_name("left");
-    matches!(node.kind(), "pair" | "method_definition") || left.is_some_and(|n| n.kind() == "member_expression")
+    matches!(node.kind(), "pair" | "method_definition")
+        || left.is_some_and(|n| n.kind() == "member_expression")
 }
 
-/// Sets [`Definition::is_local`] for definitions inside of functions, in order of their first lines.
+/// Sets [`Definition::is_local`] for definitions inside of functions, in order of their first
+/// lines.
 fn mark_local(definitions: &mut [Definition]) {
     let mut open: Vec<usize> = Vec::new();
     for at in 0..definitions.len() {
@@ -652,7 +843,8 @@ fn mark_local(definitions: &mut [Definition]) {
     }
 }
 
-/// Returns the kind of definition that an assignment makes, if its right side is a function or a class.
+/// Returns the kind of definition that an assignment makes, if its right side is a function or a
+/// class.
 fn assigned(node: Node<'_>, right: &str, kind: Kind) -> Option<Kind> {
     match node.child_by_field_name(right)?.kind() {
         "arrow_function" | "function_expression" | "generator_function" => Some(kind),
@@ -664,8 +856,10 @@ fn assigned(node: Node<'_>, right: &str, kind: Kind) -> Option<Kind> {
 /// Returns the body of the function that is the last argument of a call, or of its block.
 fn callback(node: Node<'_>) -> Option<Node<'_>> {
     let arguments = node.child_by_field_name("arguments");
-    let last = arguments.and_then(|a| a.named_child((a.named_child_count() as u32).checked_sub(1)?));
-    last.and_then(|function| function.child_by_field_name("body")).or_else(|| node.child_by_field_name("block"))
+    let last =
+        arguments.and_then(|a| a.named_child((a.named_child_count() as u32).checked_sub(1)?));
+    last.and_then(|function| function.child_by_field_name("body"))
+        .or_else(|| node.child_by_field_name("block"))
 }
 
 /// Returns false for a declaration without a body: `struct point` in C is a use of the type.
@@ -677,17 +871,24 @@ fn first(node: Node<'_>) -> u32 {
     node.start_position().row as u32 + 1
 }
 
-/// Returns the last line of a node. If the node ends at the start of a line, that is the line before.
+/// Returns the last line of a node. If the node ends at the start of a line, that is the line
+/// before.
 fn last(node: Node<'_>) -> u32 {
     let end = node.end_position();
-    if end.column == 0 && end.row > node.start_position().row { end.row as u32 } else { end.row as u32 + 1 }
+    if end.column == 0 && end.row > node.start_position().row {
+        end.row as u32
+    } else {
+        end.row as u32 + 1
+    }
 }
 
 /// Returns the first line of the attributes directly before a definition, or its own first line.
 fn attributes(node: Node<'_>) -> u32 {
     let mut line = first(node);
     let mut before = node.prev_sibling();
-    while let Some(attribute) = before.filter(|n| n.kind() == "attribute_item" && last(*n) + 1 >= line) {
+    while let Some(attribute) =
+        before.filter(|n| n.kind() == "attribute_item" && last(*n) + 1 >= line)
+    {
         line = first(attribute);
         before = attribute.prev_sibling();
     }

@@ -1,4 +1,5 @@
-//! Names that refer to a whole module in a file: `np` after `import numpy as np`, `http` after `import "net/http"`.
+//! Names that refer to a whole module in a file: `np` after `import numpy as np`, `http` after
+//! `import "net/http"`.
 
 use super::imports;
 use tree_sitter::Node;
@@ -9,8 +10,8 @@ const MOST: usize = 200;
 /// A name in the file, and its module as written in the import.
 pub(super) type Whole = (String, String);
 
-/// Returns the names that an import gives to whole modules. `import` is the whole statement, or the declaration of a
-/// variable with the value `require("…")`.
+/// Returns the names that an import gives to whole modules. `import` is the whole statement, or the
+/// declaration of a variable with the value `require("…")`.
 pub(super) fn names(import: Node<'_>, text: &[u8]) -> Vec<Whole> {
     let mut found = match import.kind() {
         "import_statement" => match source_of(import) {
@@ -28,14 +29,23 @@ pub(super) fn names(import: Node<'_>, text: &[u8]) -> Vec<Whole> {
 /// Returns the module of an import of JavaScript or TypeScript.
 fn source_of(import: Node<'_>) -> Option<Node<'_>> {
     let mut cursor = import.walk();
-    let clause = import.named_children(&mut cursor).find(|child| child.kind() == "import_require_clause");
+    let clause = import
+        .named_children(&mut cursor)
+        .find(|child| child.kind() == "import_require_clause");
     clause.unwrap_or(import).child_by_field_name("source")
 }
 
 /// Reads the children of some kinds with `read`.
-fn each(node: Node<'_>, text: &[u8], kinds: &[&str], read: fn(Node<'_>, &[u8]) -> Vec<Whole>) -> Vec<Whole> {
+fn each(
+    node: Node<'_>,
+    text: &[u8],
+    kinds: &[&str],
+    read: fn(Node<'_>, &[u8]) -> Vec<Whole>,
+) -> Vec<Whole> {
     let mut cursor = node.walk();
-    let children = node.named_children(&mut cursor).filter(|child| kinds.contains(&child.kind()));
+    let children = node
+        .named_children(&mut cursor)
+        .filter(|child| kinds.contains(&child.kind()));
     children.flat_map(|child| read(child, text)).collect()
 }
 
@@ -43,9 +53,15 @@ fn each(node: Node<'_>, text: &[u8], kinds: &[&str], read: fn(Node<'_>, &[u8]) -
 fn python(part: Node<'_>, text: &[u8]) -> Vec<Whole> {
     let Some(alias) = part.child_by_field_name("alias") else {
         let module = shown(part, text);
-        return vec![(module.split('.').next().unwrap_or_default().to_owned(), module)];
+        return vec![(
+            module.split('.').next().unwrap_or_default().to_owned(),
+            module,
+        )];
     };
-    part.child_by_field_name("name").map(|name| (shown(alias, text), shown(name, text))).into_iter().collect()
+    part.child_by_field_name("name")
+        .map(|name| (shown(alias, text), shown(name, text)))
+        .into_iter()
+        .collect()
 }
 
 /// Reads `import a from "m"`, `import * as a from "m"` and `import a = require("m")`.
@@ -68,10 +84,21 @@ fn script(import: Node<'_>, source: Node<'_>, text: &[u8]) -> Vec<Whole> {
 
 /// Reads `const a = require("m")` and `const a = await import("m")`.
 fn required(declaration: Node<'_>, text: &[u8]) -> Option<Whole> {
-    let name = declaration.child_by_field_name("name").filter(|name| name.kind() == "identifier")?;
-    let value = declaration.child_by_field_name("value").filter(|value| imports::is_require(*value, text))?;
-    let call = if value.kind() == "await_expression" { value.named_child(0)? } else { value };
-    let module = call.child_by_field_name("arguments")?.named_child(0).filter(|module| module.kind() == "string")?;
+    let name = declaration
+        .child_by_field_name("name")
+        .filter(|name| name.kind() == "identifier")?;
+    let value = declaration
+        .child_by_field_name("value")
+        .filter(|value| imports::is_require(*value, text))?;
+    let call = if value.kind() == "await_expression" {
+        value.named_child(0)?
+    } else {
+        value
+    };
+    let module = call
+        .child_by_field_name("arguments")?
+        .named_child(0)
+        .filter(|module| module.kind() == "string")?;
     Some((shown(name, text), shown(module, text)))
 }
 
@@ -79,16 +106,21 @@ fn required(declaration: Node<'_>, text: &[u8]) -> Option<Whole> {
 fn go(import: Node<'_>, text: &[u8]) -> Vec<Whole> {
     let mut found = each(import, text, &["import_spec"], go_package);
     let mut cursor = import.walk();
-    for list in import.named_children(&mut cursor).filter(|child| child.kind() == "import_spec_list") {
+    for list in import
+        .named_children(&mut cursor)
+        .filter(|child| child.kind() == "import_spec_list")
+    {
         found.extend(each(list, text, &["import_spec"], go_package));
     }
     found
 }
 
-/// Reads a package of Go. Without an alias, its name is uncertain: usually it is the last part of the path, without a
-/// version and without the `go` of `go-redis`.
+/// Reads a package of Go. Without an alias, its name is uncertain: usually it is the last part of
+/// the path, without a version and without the `go` of `go-redis`.
 fn go_package(import: Node<'_>, text: &[u8]) -> Vec<Whole> {
-    let module = import.child_by_field_name("path").map_or(String::new(), |path| shown(path, text));
+    let module = import
+        .child_by_field_name("path")
+        .map_or(String::new(), |path| shown(path, text));
     if let Some(alias) = import.child_by_field_name("name") {
         return vec![(shown(alias, text), module)];
     }
@@ -98,15 +130,22 @@ fn go_package(import: Node<'_>, text: &[u8]) -> Vec<Whole> {
         last = parts.next().unwrap_or_default();
     }
     // The version of `gopkg.in/yaml.v3`.
-    let last = last.rsplit_once('.').filter(|(_, version)| is_version(version)).map_or(last, |(name, _)| name);
+    let last = last
+        .rsplit_once('.')
+        .filter(|(_, version)| is_version(version))
+        .map_or(last, |(name, _)| name);
     let bare = last.strip_prefix("go-").unwrap_or(last);
-    let bare = bare.strip_suffix("-go").or_else(|| bare.strip_suffix(".go")).unwrap_or(bare);
+    let bare = bare
+        .strip_suffix("-go")
+        .or_else(|| bare.strip_suffix(".go"))
+        .unwrap_or(bare);
     vec![(bare.to_owned(), module.clone())]
 }
 
 /// Returns true if a part of a path is a version of Go's modules, such as `v3`.
 fn is_version(part: &str) -> bool {
-    part.strip_prefix('v').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+    part.strip_prefix('v')
+        .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Returns the text of a node without the quotes around it.

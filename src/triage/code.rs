@@ -47,10 +47,9 @@ pub fn code(finding: &Finding, files: &[(Option<ObjectId>, FileChange)]) -> Find
     let Some(file) = &finding.file else {
         return quote(finding, "the finding is about the whole change");
     };
-    let found = files
-        .iter()
-        .rev()
-        .find(|(commit, change)| commit.map(|c| c.to_string()) == finding.commit && change.path().to_wire() == *file);
+    let found = files.iter().rev().find(|(commit, change)| {
+        commit.map(|c| c.to_string()) == finding.commit && change.path().to_wire() == *file
+    });
     match found.and_then(|(_, change)| change.text()) {
         Some(text) => change(finding, file, text),
         None => quote(finding, "the lines are not in the stored change"),
@@ -64,22 +63,37 @@ fn change(finding: &Finding, file: &str, text: &TextChange) -> FindingCode {
         if !all.is_empty() {
             all.push(CodeRow::Gap);
         }
-        all.extend(hunk_lines(finding, file, text, hunk).into_iter().map(CodeRow::Line));
+        all.extend(
+            hunk_lines(finding, file, text, hunk)
+                .into_iter()
+                .map(CodeRow::Line),
+        );
     }
-    let marked = all.iter().position(|r| matches!(r, CodeRow::Line(l) if l.is_marked));
-    let ((Some(focus), _) | (None, Some(focus))) = (marked, finding.line.is_none().then_some(0)) else {
+    let marked = all
+        .iter()
+        .position(|r| matches!(r, CodeRow::Line(l) if l.is_marked));
+    let ((Some(focus), _) | (None, Some(focus))) = (marked, finding.line.is_none().then_some(0))
+    else {
         return quote(finding, "the lines are not in the stored change");
     };
     let from = focus.saturating_sub(AROUND);
     let to = (focus + AROUND).min(all.len());
-    FindingCode { rows: all.drain(from..to).collect(), focus: focus - from, note: None }
+    FindingCode {
+        rows: all.drain(from..to).collect(),
+        focus: focus - from,
+        note: None,
+    }
 }
 
 fn hunk_lines(finding: &Finding, file: &str, text: &TextChange, hunk: &Hunk) -> Vec<CodeLine> {
     let lines: Vec<_> = text.lines(hunk).collect();
-    // Each side is coloured as a separate text: a removed quote must not open a string in the lines after it.
+    // Each side is coloured as a separate text: a removed quote must not open a string in the lines
+    // after it.
     let [mut old, mut new] = [LineKind::Added, LineKind::Removed].map(|other| {
-        let own = lines.iter().filter(|l| l.kind != other).map(|l| trim_line_end(l.text));
+        let own = lines
+            .iter()
+            .filter(|l| l.kind != other)
+            .map(|l| trim_line_end(l.text));
         paint::lines(file.as_bytes(), own).into_iter()
     });
     let mut out = Vec::with_capacity(lines.len());
@@ -93,19 +107,33 @@ fn hunk_lines(finding: &Finding, file: &str, text: &TextChange, hunk: &Hunk) -> 
         let text = trim_line_end(line.text);
         let text = text[..text.len().min(MOST)].to_vec();
         let is_marked = number.is_some_and(|n| is_about(finding, n));
-        let quoted = if is_marked { quoted(finding, &text) } else { None };
+        let quoted = if is_marked {
+            quoted(finding, &text)
+        } else {
+            None
+        };
         let paint = after.or(before).unwrap_or_default();
-        out.push(CodeLine { number, kind: line.kind, is_marked, text, paint, quoted });
+        out.push(CodeLine {
+            number,
+            kind: line.kind,
+            is_marked,
+            text,
+            paint,
+            quoted,
+        });
     }
     out
 }
 
 fn is_about(finding: &Finding, number: u32) -> bool {
-    let Some(first) = finding.line else { return false };
+    let Some(first) = finding.line else {
+        return false;
+    };
     (first..=finding.end_line.unwrap_or(first)).contains(&number)
 }
 
-/// Finds the quote of a finding on a line; `None` for a quote of the whole line, which needs no mark.
+/// Finds the quote of a finding on a line; `None` for a quote of the whole line, which needs no
+/// mark.
 fn quoted(finding: &Finding, text: &[u8]) -> Option<Range<usize>> {
     let quote = finding.quote.lines().next()?.trim().as_bytes();
     let at = memchr::memmem::find(text, quote).filter(|_| !quote.is_empty())?;
@@ -121,29 +149,56 @@ fn quote(finding: &Finding, note: &'static str) -> FindingCode {
     for ((text, paint), i) in lines.iter().zip(painted).zip(0..) {
         let number = finding.line.map(|n| n.saturating_add(i));
         let (kind, text) = (LineKind::Context, text.as_bytes().to_vec());
-        rows.push(CodeRow::Line(CodeLine { number, kind, is_marked: true, text, paint, quoted: None }));
+        rows.push(CodeRow::Line(CodeLine {
+            number,
+            kind,
+            is_marked: true,
+            text,
+            paint,
+            quoted: None,
+        }));
     }
-    FindingCode { rows, focus: 0, note: Some(note) }
+    FindingCode {
+        rows,
+        focus: 0,
+        note: Some(note),
+    }
 }
 
 /// Returns the replacement of a finding as a diff: its lines removed, and the new ones added.
 pub fn replacement(finding: &Finding, code: &FindingCode) -> Vec<CodeLine> {
-    let Some(replacement) = &finding.replacement else { return Vec::new() };
+    let Some(replacement) = &finding.replacement else {
+        return Vec::new();
+    };
     let path = finding.file.as_deref().unwrap_or_default().as_bytes();
     let marked = code.rows.iter().filter_map(|row| match row {
-        CodeRow::Line(l) if l.is_marked => Some(unnumbered(LineKind::Removed, &l.text, l.paint.clone())),
+        CodeRow::Line(l) if l.is_marked => {
+            Some(unnumbered(LineKind::Removed, &l.text, l.paint.clone()))
+        }
         _ => None,
     });
     let mut out: Vec<CodeLine> = marked.collect();
     let lines: Vec<&[u8]> = replacement.lines().map(str::as_bytes).collect();
     let painted = paint::lines(path, lines.iter().copied());
-    out.extend(lines.iter().zip(painted).map(|(text, paint)| unnumbered(LineKind::Added, text, paint)));
+    out.extend(
+        lines
+            .iter()
+            .zip(painted)
+            .map(|(text, paint)| unnumbered(LineKind::Added, text, paint)),
+    );
     out
 }
 
 /// Returns a line of a replacement.
 fn unnumbered(kind: LineKind, text: &[u8], paint: Vec<Painted>) -> CodeLine {
-    CodeLine { number: None, kind, is_marked: false, text: text.to_vec(), paint, quoted: None }
+    CodeLine {
+        number: None,
+        kind,
+        is_marked: false,
+        text: text.to_vec(),
+        paint,
+        quoted: None,
+    }
 }
 
 #[cfg(test)]
@@ -197,6 +252,9 @@ mod tests {
         let diff = replacement(finding, &code);
         let signs: Vec<LineKind> = diff.iter().map(|l| l.kind).collect();
         assert_eq!(signs, [LineKind::Removed, LineKind::Added]);
-        assert_eq!(diff[1].text, finding.replacement.as_deref().unwrap().as_bytes());
+        assert_eq!(
+            diff[1].text,
+            finding.replacement.as_deref().unwrap().as_bytes()
+        );
     }
 }

@@ -3,10 +3,20 @@
 use super::{TriageItem, TriageSubject, confidence, severity, status};
 use crate::wire::{Confidence, Disposition, Severity};
 
-const SEVERITIES: [Severity; 4] = [Severity::Critical, Severity::Major, Severity::Minor, Severity::Suggestion];
+const SEVERITIES: [Severity; 4] = [
+    Severity::Critical,
+    Severity::Major,
+    Severity::Minor,
+    Severity::Suggestion,
+];
 const CONFIDENCES: [Confidence; 3] = [Confidence::High, Confidence::Medium, Confidence::Low];
-const STATUSES: [Disposition; 5] =
-    [Disposition::Pending, Disposition::Accepted, Disposition::Rejected, Disposition::Deferred, Disposition::Fixed];
+const STATUSES: [Disposition; 5] = [
+    Disposition::Pending,
+    Disposition::Accepted,
+    Disposition::Rejected,
+    Disposition::Deferred,
+    Disposition::Fixed,
+];
 
 /// A value that a filter can select.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,21 +94,39 @@ impl Filter {
     /// Returns true if the finding is listed.
     pub fn has(&self, item: &TriageItem) -> bool {
         let mut groups = self.chosen.iter().map(FilterChoice::group);
-        groups.all(|group| self.chosen.iter().any(|c| c.group() == group && c.is_of(item)))
-            && (self.search.is_empty() || self.is_found(item))
+        groups.all(|group| {
+            self.chosen
+                .iter()
+                .any(|c| c.group() == group && c.is_of(item))
+        }) && (self.search.is_empty() || self.is_found(item))
     }
 
     fn is_found(&self, item: &TriageItem) -> bool {
         let f = &item.finding;
-        let texts = [Some(&f.id), Some(&f.rule_id), f.file.as_ref(), Some(&f.title), Some(&f.message), Some(&f.quote)];
-        texts.into_iter().flatten().any(|text| text.to_lowercase().contains(&self.search))
+        let texts = [
+            Some(&f.id),
+            Some(&f.rule_id),
+            f.file.as_ref(),
+            Some(&f.title),
+            Some(&f.message),
+            Some(&f.quote),
+        ];
+        texts
+            .into_iter()
+            .flatten()
+            .any(|text| text.to_lowercase().contains(&self.search))
     }
 
     /// Describes the filter in a few words.
     pub fn label(&self) -> String {
         let mut parts: Vec<String> = Vec::new();
         for group in ["status", "severity", "confidence", "origin", "file"] {
-            let names: Vec<&str> = self.chosen.iter().filter(|c| c.group() == group).map(FilterChoice::name).collect();
+            let names: Vec<&str> = self
+                .chosen
+                .iter()
+                .filter(|c| c.group() == group)
+                .map(FilterChoice::name)
+                .collect();
             if !names.is_empty() {
                 parts.push(names.join(", "));
             }
@@ -178,18 +206,29 @@ impl Sort {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListRow {
     /// A file with the number of its listed findings, and of the pending ones among them.
-    File { name: Option<String>, all: usize, pending: usize },
+    File {
+        name: Option<String>,
+        all: usize,
+        pending: usize,
+    },
     /// A finding, by its index.
     Item(usize),
 }
 
-/// Returns the rows of the list: files by their first finding in the order of `sort`, with their findings.
+/// Returns the rows of the list: files by their first finding in the order of `sort`, with their
+/// findings.
 pub fn rows(subject: &TriageSubject, filter: &Filter, sort: Sort) -> Vec<ListRow> {
     let items = &subject.items;
-    let mut listed: Vec<usize> = (0..items.len()).filter(|i| filter.has(&items[*i])).collect();
+    let mut listed: Vec<usize> = (0..items.len())
+        .filter(|i| filter.has(&items[*i]))
+        .collect();
     listed.sort_by(|a, b| {
         let (left, right) = (&items[*a], &items[*b]);
-        let by_place = (&left.finding.file, left.finding.line, a).cmp(&(&right.finding.file, right.finding.line, b));
+        let by_place = (&left.finding.file, left.finding.line, a).cmp(&(
+            &right.finding.file,
+            right.finding.line,
+            b,
+        ));
         sort.rank(left).cmp(&sort.rank(right)).then(by_place)
     });
     let mut groups: Vec<(&Option<String>, Vec<usize>)> = Vec::new();
@@ -205,7 +244,11 @@ pub fn rows(subject: &TriageSubject, filter: &Filter, sort: Sort) -> Vec<ListRow
     let mut out = Vec::new();
     for (file, group) in groups {
         let pending = group.iter().filter(|i| items[**i].is_pending()).count();
-        out.push(ListRow::File { name: file.clone(), all: group.len(), pending });
+        out.push(ListRow::File {
+            name: file.clone(),
+            all: group.len(),
+            pending,
+        });
         out.extend(group.into_iter().map(ListRow::Item));
     }
     out
@@ -217,10 +260,14 @@ mod tests {
     use super::*;
 
     fn ids(subject: &TriageSubject, filter: &Filter, sort: Sort) -> Vec<String> {
-        let names = rows(subject, filter, sort).into_iter().map(|row| match row {
-            ListRow::File { name, all, pending } => format!("{} {all}/{pending}", name.as_deref().unwrap_or("-")),
-            ListRow::Item(i) => subject.items[i].finding.id.clone(),
-        });
+        let names = rows(subject, filter, sort)
+            .into_iter()
+            .map(|row| match row {
+                ListRow::File { name, all, pending } => {
+                    format!("{} {all}/{pending}", name.as_deref().unwrap_or("-"))
+                }
+                ListRow::Item(i) => subject.items[i].finding.id.clone(),
+            });
         names.collect()
     }
 
@@ -230,10 +277,29 @@ mod tests {
         let all = Filter::default();
         assert_eq!(
             ids(&subject, &all, Sort::Place),
-            ["- 1/1", "F1", "src/app.py 2/1", "F2", "F3", "src/web.js 1/1", "F4"]
+            [
+                "- 1/1",
+                "F1",
+                "src/app.py 2/1",
+                "F2",
+                "F3",
+                "src/web.js 1/1",
+                "F4"
+            ]
         );
         let by_severity = ids(&subject, &all, Sort::Severity);
-        assert_eq!(by_severity, ["src/app.py 2/1", "F2", "F3", "src/web.js 1/1", "F4", "- 1/1", "F1"]);
+        assert_eq!(
+            by_severity,
+            [
+                "src/app.py 2/1",
+                "F2",
+                "F3",
+                "src/web.js 1/1",
+                "F4",
+                "- 1/1",
+                "F1"
+            ]
+        );
         let by_status = ids(&subject, &all, Sort::Status);
         assert_eq!(by_status[2..5], ["src/app.py 2/1", "F2", "F3"]);
         assert_eq!(Sort::Place.next().next().next().next(), Sort::Place);
@@ -243,30 +309,66 @@ mod tests {
     fn values_of_a_group_are_alternatives_and_groups_restrict_each_other() {
         let subject = subject();
         for (chosen, search, expected) in [
-            (vec![FilterChoice::Severity(Severity::Critical)], "", vec!["F2"]),
             (
-                vec![FilterChoice::Severity(Severity::Critical), FilterChoice::Severity(Severity::Major)],
+                vec![FilterChoice::Severity(Severity::Critical)],
+                "",
+                vec!["F2"],
+            ),
+            (
+                vec![
+                    FilterChoice::Severity(Severity::Critical),
+                    FilterChoice::Severity(Severity::Major),
+                ],
                 "",
                 vec!["F2", "F4"],
             ),
             (
-                vec![FilterChoice::Severity(Severity::Major), FilterChoice::File(Some("src/app.py".to_owned()))],
+                vec![
+                    FilterChoice::Severity(Severity::Major),
+                    FilterChoice::File(Some("src/app.py".to_owned())),
+                ],
                 "",
                 vec![],
             ),
-            (vec![FilterChoice::Status(Disposition::Rejected)], "", vec!["F3"]),
+            (
+                vec![FilterChoice::Status(Disposition::Rejected)],
+                "",
+                vec!["F3"],
+            ),
             (vec![FilterChoice::Proposed], "", vec!["F4"]),
-            (vec![FilterChoice::Status(Disposition::Rejected), FilterChoice::Proposed], "", vec!["F3", "F4"]),
-            (vec![FilterChoice::Origin("claude".to_owned())], "", vec!["F4"]),
-            (vec![FilterChoice::Confidence(Confidence::Low)], "", vec!["F1"]),
+            (
+                vec![
+                    FilterChoice::Status(Disposition::Rejected),
+                    FilterChoice::Proposed,
+                ],
+                "",
+                vec!["F3", "F4"],
+            ),
+            (
+                vec![FilterChoice::Origin("claude".to_owned())],
+                "",
+                vec!["F4"],
+            ),
+            (
+                vec![FilterChoice::Confidence(Confidence::Low)],
+                "",
+                vec!["F1"],
+            ),
             (vec![FilterChoice::File(None)], "", vec!["F1"]),
             (vec![], "YAML", vec![]),
             (vec![], "yaml", vec!["F2"]),
             (vec![], "web.js", vec!["F4"]),
         ] {
-            let filter = Filter { chosen, search: search.to_owned() };
-            let mut found: Vec<&str> =
-                subject.items.iter().filter(|i| filter.has(i)).map(|i| i.finding.id.as_str()).collect();
+            let filter = Filter {
+                chosen,
+                search: search.to_owned(),
+            };
+            let mut found: Vec<&str> = subject
+                .items
+                .iter()
+                .filter(|i| filter.has(i))
+                .map(|i| i.finding.id.as_str())
+                .collect();
             found.sort_unstable();
             assert_eq!(found, expected, "{filter:?}");
         }
@@ -274,8 +376,10 @@ mod tests {
 
     #[test]
     fn only_values_that_findings_have_are_offered() {
-        let names: Vec<String> =
-            choices(&subject()).iter().map(|(c, n)| format!("{} {} {n}", c.group(), c.name())).collect();
+        let names: Vec<String> = choices(&subject())
+            .iter()
+            .map(|(c, n)| format!("{} {} {n}", c.group(), c.name()))
+            .collect();
         assert!(names.contains(&"status pending 3".to_owned()), "{names:?}");
         assert!(names.contains(&"file src/app.py 2".to_owned()), "{names:?}");
         assert!(!names.iter().any(|n| n.contains("deferred")), "{names:?}");

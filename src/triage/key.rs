@@ -1,7 +1,8 @@
-//! Keys from the bytes of a terminal: the sequences of xterm and its descendants, and bracketed paste.
+//! Keys from the bytes of a terminal: the sequences of xterm and its descendants, and bracketed
+//! paste.
 //!
-//! Unknown sequences are discarded completely, so that no part of one acts as a key. Source: "XTerm Control
-//! Sequences" (invisible-island.net/xterm/ctlseqs), PC-style function keys.
+//! Unknown sequences are discarded completely, so that no part of one acts as a key. Source: "XTerm
+//! Control Sequences" (invisible-island.net/xterm/ctlseqs), PC-style function keys.
 
 /// Bytes of a paste that are kept, at most.
 const MOST_PASTED: usize = 64 << 10;
@@ -107,7 +108,9 @@ impl Decoder {
         self.bytes.drain(..most);
         end?;
         self.bytes.drain(..PASTE_END.len());
-        self.paste.take().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        self.paste
+            .take()
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
@@ -158,7 +161,11 @@ fn escape(rest: &[u8]) -> DecodeStep {
 /// Decodes a control sequence: parameters, then a final byte.
 fn control(rest: &[u8]) -> DecodeStep {
     let Some(end) = rest.iter().position(|b| (0x40..=0x7e).contains(b)) else {
-        return if rest.len() > MOST_SEQUENCE { DecodeStep::Key(None, rest.len() + 2) } else { DecodeStep::Wait };
+        return if rest.len() > MOST_SEQUENCE {
+            DecodeStep::Key(None, rest.len() + 2)
+        } else {
+            DecodeStep::Wait
+        };
     };
     let length = end + 3;
     let first = rest[..end].split(|b| *b == b';').next().unwrap_or_default();
@@ -247,24 +254,38 @@ mod tests {
         assert_eq!(decoder.take(b"[A"), [Typed::Key(KeyPress::Up)]);
         assert!(!decoder.is_waiting());
         assert_eq!(decoder.take("é".as_bytes().get(..1).unwrap()), []);
-        assert_eq!(decoder.take("é".as_bytes().get(1..).unwrap()), [Typed::Key(KeyPress::Char('é'))]);
+        assert_eq!(
+            decoder.take("é".as_bytes().get(1..).unwrap()),
+            [Typed::Key(KeyPress::Char('é'))]
+        );
         decoder.take(b"\x1b");
         assert_eq!(decoder.end(), Some(Typed::Key(KeyPress::Esc)));
         decoder.take(b"\x1b[1;");
         assert_eq!(decoder.end(), None);
         assert_eq!(decoder.take(b"q"), [Typed::Key(KeyPress::Char('q'))]);
-        assert_eq!(decoder.take(b"\x1b\x1b[B"), [Typed::Key(KeyPress::Esc), Typed::Key(KeyPress::Down)]);
+        assert_eq!(
+            decoder.take(b"\x1b\x1b[B"),
+            [Typed::Key(KeyPress::Esc), Typed::Key(KeyPress::Down)]
+        );
     }
 
     #[test]
     fn pasted_text_is_no_keys() {
-        let whole = [Typed::Paste("a\rq\x1b[A".to_owned()), Typed::Key(KeyPress::Char('x'))];
+        let whole = [
+            Typed::Paste("a\rq\x1b[A".to_owned()),
+            Typed::Key(KeyPress::Char('x')),
+        ];
         let bytes = b"\x1b[200~a\rq\x1b[A\x1b[201~x";
         assert_eq!(keys(bytes), whole);
         let mut decoder = Decoder::default();
         let piecewise: Vec<Typed> = bytes.iter().flat_map(|b| decoder.take(&[*b])).collect();
         assert_eq!(piecewise, whole);
-        let long = [b"\x1b[200~".to_vec(), vec![b'x'; 200_000], PASTE_END.to_vec()].concat();
+        let long = [
+            b"\x1b[200~".to_vec(),
+            vec![b'x'; 200_000],
+            PASTE_END.to_vec(),
+        ]
+        .concat();
         assert!(matches!(&keys(&long)[..], [Typed::Paste(text)] if text.len() == MOST_PASTED));
     }
 
@@ -275,12 +296,19 @@ mod tests {
             let mut bytes = Vec::new();
             for _ in 0..12 {
                 seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                bytes.push([0x1b, b'[', b'O', b'1', b'~', b';', 0xe2, 0xff, b'a', 0x80][(seed >> 16) as usize % 10]);
+                bytes.push(
+                    [0x1b, b'[', b'O', b'1', b'~', b';', 0xe2, 0xff, b'a', 0x80]
+                        [(seed >> 16) as usize % 10],
+                );
             }
             let mut decoder = Decoder::default();
             decoder.take(&bytes);
             decoder.end();
-            assert_eq!(decoder.take(b"q"), [Typed::Key(KeyPress::Char('q'))], "{bytes:?}");
+            assert_eq!(
+                decoder.take(b"q"),
+                [Typed::Key(KeyPress::Char('q'))],
+                "{bytes:?}"
+            );
         }
     }
 }

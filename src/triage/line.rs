@@ -17,7 +17,10 @@ impl InputLine {
     /// Creates a line with the cursor at its end.
     pub fn new(text: &str) -> Self {
         let chars: Vec<char> = text.chars().take(MOST).collect();
-        Self { cursor: chars.len(), chars }
+        Self {
+            cursor: chars.len(),
+            chars,
+        }
     }
 
     pub fn text(&self) -> String {
@@ -34,7 +37,8 @@ impl InputLine {
     pub fn insert(&mut self, text: &str) {
         for c in text.trim_end_matches(['\r', '\n']).chars() {
             if self.chars.len() < MOST {
-                self.chars.insert(self.cursor, if c.is_control() { ' ' } else { c });
+                self.chars
+                    .insert(self.cursor, if c.is_control() { ' ' } else { c });
                 self.cursor += 1;
             }
         }
@@ -66,8 +70,14 @@ impl InputLine {
     /// Returns the start of the word before the cursor.
     fn word(&self) -> usize {
         let before = &self.chars[..self.cursor];
-        let end = before.iter().rposition(|c| !c.is_whitespace()).map_or(0, |i| i + 1);
-        before[..end].iter().rposition(|c| c.is_whitespace()).map_or(0, |i| i + 1)
+        let end = before
+            .iter()
+            .rposition(|c| !c.is_whitespace())
+            .map_or(0, |i| i + 1);
+        before[..end]
+            .iter()
+            .rposition(|c| c.is_whitespace())
+            .map_or(0, |i| i + 1)
     }
 }
 
@@ -95,7 +105,11 @@ mod tests {
             (KeyPress::Left, ("", "")),
         ] {
             line.press(key);
-            assert_eq!(line.parts(), (parts.0.to_owned(), parts.1.to_owned()), "{key:?}");
+            assert_eq!(
+                line.parts(),
+                (parts.0.to_owned(), parts.1.to_owned()),
+                "{key:?}"
+            );
         }
         assert!(!line.press(KeyPress::Enter));
     }

@@ -48,7 +48,8 @@ impl Outside {
         }
     }
 
-    /// Returns a suggestion. `init` of this program needs a worktree, and does not create a repository.
+    /// Returns a suggestion. `init` of this program needs a worktree, and does not create a
+    /// repository.
     fn advice(&self) -> String {
         let at = format!("{} -C FOLDER", crate::NAME);
         match self {
@@ -57,7 +58,9 @@ impl Outside {
                     "To review changes, make this folder a repository (git init) and press R, or start in one: {at}"
                 )
             }
-            Self::Bare => format!("To review changes, add a worktree (git worktree add FOLDER), and start there: {at}"),
+            Self::Bare => format!(
+                "To review changes, add a worktree (git worktree add FOLDER), and start there: {at}"
+            ),
             Self::Unreadable(error, hints) => {
                 let hints: Vec<String> = hints.iter().map(|h| format!(" hint: {h}")).collect();
                 format!("error: {error}{}", hints.concat())
@@ -184,9 +187,20 @@ pub struct MenuEntry {
 }
 
 impl MenuEntry {
-    fn new(topic: Topic, title: impl Into<String>, about: impl Into<String>, command: &[&str]) -> Self {
+    fn new(
+        topic: Topic,
+        title: impl Into<String>,
+        about: impl Into<String>,
+        command: &[&str],
+    ) -> Self {
         let command = command.iter().map(|w| (*w).to_owned()).collect();
-        Self { topic, title: title.into(), about: about.into(), command, act: Act::Run }
+        Self {
+            topic,
+            title: title.into(),
+            about: about.into(),
+            command,
+            act: Act::Run,
+        }
     }
 
     fn acting(self, act: Act) -> Self {
@@ -198,7 +212,11 @@ impl MenuEntry {
 pub fn entries(surroundings: &MenuSituation) -> Vec<MenuEntry> {
     let mut out = Vec::new();
     if let Some(repo) = &surroundings.repo {
-        out.extend(repo.latest.iter().flat_map(|latest| of_latest(latest, repo)));
+        out.extend(
+            repo.latest
+                .iter()
+                .flat_map(|latest| of_latest(latest, repo)),
+        );
         out.extend(of_changes(repo));
         out.extend(of_background(&repo.background));
         if !repo.remotes.is_empty() {
@@ -207,10 +225,20 @@ pub fn entries(surroundings: &MenuSituation) -> Vec<MenuEntry> {
         out.extend(of_open(repo));
         if !repo.is_configured {
             let about = "write .claude-reviewer.toml, and offer hooks and a CI file";
-            out.push(MenuEntry::new(Topic::Init, "Set up this repository", about, &["init"]));
+            out.push(MenuEntry::new(
+                Topic::Init,
+                "Set up this repository",
+                about,
+                &["init"],
+            ));
         } else if !repo.has_hooks {
             let about = "review each commit and push on this machine";
-            out.push(MenuEntry::new(Topic::Hooks, "Install git hooks", about, &["install-hooks"]));
+            out.push(MenuEntry::new(
+                Topic::Hooks,
+                "Install git hooks",
+                about,
+                &["install-hooks"],
+            ));
         }
     }
     out.push(MenuEntry::new(
@@ -219,36 +247,71 @@ pub fn entries(surroundings: &MenuSituation) -> Vec<MenuEntry> {
         "programs, keys, policy; shows that the gate can fail",
         &["doctor"],
     ));
-    out.push(MenuEntry::new(Topic::Help, "Help", "all commands", &["--help"]));
+    out.push(MenuEntry::new(
+        Topic::Help,
+        "Help",
+        "all commands",
+        &["--help"],
+    ));
     out
 }
 
 /// Returns the entries about the newest stored review.
 fn of_latest(latest: &Latest, repo: &Repository) -> Vec<MenuEntry> {
-    let Latest { stored: Stored { id, label }, .. } = latest;
+    let Latest {
+        stored: Stored { id, label },
+        ..
+    } = latest;
     let mut out = Vec::new();
     if latest.proposals > 0 {
         let about = format!("decide on what agents propose about {label}");
         let title = format!("Confirm {}", plural(latest.proposals, "proposal"));
-        out.push(MenuEntry::new(Topic::Confirm, title, about, &["triage", id]));
+        out.push(MenuEntry::new(
+            Topic::Confirm,
+            title,
+            about,
+            &["triage", id],
+        ));
     }
     if latest.pending > 0 {
         let title = format!("Triage {}", plural(latest.pending, "pending finding"));
-        out.push(MenuEntry::new(Topic::Triage, title, format!("accept, reject or defer: {label}"), &["triage", id]));
+        out.push(MenuEntry::new(
+            Topic::Triage,
+            title,
+            format!("accept, reject or defer: {label}"),
+            &["triage", id],
+        ));
     }
-    let is_open = matches!(latest.status, Status::InProgress | Status::NeedsChanges | Status::Incomplete);
+    let is_open = matches!(
+        latest.status,
+        Status::InProgress | Status::NeedsChanges | Status::Incomplete
+    );
     if !latest.accepted.is_empty() {
         let count = plural(latest.accepted.len(), "accepted finding");
         if let Some(number) = latest.pull {
             let about = format!("comment on pull request #{number}; goes to the network");
-            out.push(MenuEntry::new(Topic::Post, format!("Post {count}"), about, &["post", id]));
+            out.push(MenuEntry::new(
+                Topic::Post,
+                format!("Post {count}"),
+                about,
+                &["post", id],
+            ));
         }
         // A fix changes the worktree, which may not contain the pull request.
         if latest.pull.is_none() || latest.is_checked_out {
             let about = "let a model change a copy, verify it, and show the diff";
             let ids = latest.accepted.iter().map(String::as_str);
-            let command: Vec<&str> = ["fix"].into_iter().chain(ids).chain(["--session", id.as_str()]).collect();
-            out.push(MenuEntry::new(Topic::Fix, format!("Fix {count}"), about, &command));
+            let command: Vec<&str> = ["fix"]
+                .into_iter()
+                .chain(ids)
+                .chain(["--session", id.as_str()])
+                .collect();
+            out.push(MenuEntry::new(
+                Topic::Fix,
+                format!("Fix {count}"),
+                about,
+                &command,
+            ));
         }
     }
     let is_decided = latest.pending == 0 && latest.accepted.is_empty();
@@ -258,12 +321,18 @@ fn of_latest(latest: &Latest, repo: &Repository) -> Vec<MenuEntry> {
     if is_open && is_decided && !latest.blocks {
         let command = ["complete", id, "--status", "approved"];
         let about = format!("close the review of {label} as approved");
-        out.push(MenuEntry::new(Topic::Complete, "Complete the review", about, &command));
+        out.push(MenuEntry::new(
+            Topic::Complete,
+            "Complete the review",
+            about,
+            &command,
+        ));
     }
     out
 }
 
-/// Returns the entry for another review; `None` for a pull request that could belong to several remotes.
+/// Returns the entry for another review; `None` for a pull request that could belong to several
+/// remotes.
 fn of_next_round(latest: &Latest, repo: &Repository) -> Option<MenuEntry> {
     let about = "review again and compare with the round before";
     let id = latest.stored.id.as_str();
@@ -271,14 +340,29 @@ fn of_next_round(latest: &Latest, repo: &Repository) -> Option<MenuEntry> {
         // A review of staged or committed changes does not see other edits.
         (None, _) if latest.is_without_worktree && repo.unstaged > 0 => {
             let about = format!("{about}, with the files that are not staged");
-            Some(MenuEntry::new(Topic::FollowUp, "Follow up", about, &["review", "changes", "--follow-up", id]))
+            Some(MenuEntry::new(
+                Topic::FollowUp,
+                "Follow up",
+                about,
+                &["review", "changes", "--follow-up", id],
+            ))
         }
-        (None, _) => Some(MenuEntry::new(Topic::FollowUp, "Follow up", about, &["review", "--follow-up", id])),
+        (None, _) => Some(MenuEntry::new(
+            Topic::FollowUp,
+            "Follow up",
+            about,
+            &["review", "--follow-up", id],
+        )),
         (Some(number), [remote]) => {
             let number = number.to_string();
             let command = ["review", "pr", &number, "--remote", remote];
             let about = format!("{about}; goes to the network");
-            Some(MenuEntry::new(Topic::FollowUp, format!("Follow up on #{number}"), about, &command))
+            Some(MenuEntry::new(
+                Topic::FollowUp,
+                format!("Follow up on #{number}"),
+                about,
+                &command,
+            ))
         }
         (Some(_), _) => None,
     }
@@ -288,29 +372,59 @@ fn of_next_round(latest: &Latest, repo: &Repository) -> Option<MenuEntry> {
 fn of_changes(repo: &Repository) -> Vec<MenuEntry> {
     let mut out = Vec::new();
     if repo.staged > 0 {
-        let about = format!("{}, as the commit would have them", plural(repo.staged, "file"));
-        out.push(MenuEntry::new(Topic::Review, "Review staged changes", about, &["review", "staged"]));
+        let about = format!(
+            "{}, as the commit would have them",
+            plural(repo.staged, "file")
+        );
+        out.push(MenuEntry::new(
+            Topic::Review,
+            "Review staged changes",
+            about,
+            &["review", "staged"],
+        ));
     }
     if repo.unstaged > 0 {
-        let about = format!("{} of the worktree that are not staged", plural(repo.unstaged, "file"));
+        let about = format!(
+            "{} of the worktree that are not staged",
+            plural(repo.unstaged, "file")
+        );
         let command = ["review", "unstaged", "--untracked"];
-        out.push(MenuEntry::new(Topic::Review, "Review unstaged changes", about, &command));
+        out.push(MenuEntry::new(
+            Topic::Review,
+            "Review unstaged changes",
+            about,
+            &command,
+        ));
     }
     if let Some(base) = &repo.base {
         let name = repo.branch.as_deref().unwrap_or("HEAD");
         let title = format!("Review branch {name}");
-        out.push(MenuEntry::new(Topic::Review, title, format!("its commits against {base}"), &["review", "branch"]));
+        out.push(MenuEntry::new(
+            Topic::Review,
+            title,
+            format!("its commits against {base}"),
+            &["review", "branch"],
+        ));
     }
     if out.is_empty() && !repo.is_unborn {
         let about = "nothing has changed; the newest commit is reviewed";
-        out.push(MenuEntry::new(Topic::Review, "Review the newest commit", about, &["review", "commit", "HEAD"]));
+        out.push(MenuEntry::new(
+            Topic::Review,
+            "Review the newest commit",
+            about,
+            &["review", "commit", "HEAD"],
+        ));
     }
     out
 }
 
 /// Returns the entry about unfinished reviews after commits.
 fn of_background(background: &Background) -> Option<MenuEntry> {
-    let Background { running, waiting, failed } = background;
+    let Background {
+        running,
+        waiting,
+        failed,
+    } = background;
     let mut states = Vec::new();
     let mut about = Vec::new();
     if let Some(commit) = running {
@@ -319,7 +433,10 @@ fn of_background(background: &Background) -> Option<MenuEntry> {
     }
     if let Some((commit, held)) = waiting {
         states.push("waiting");
-        let why = held.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let why = held
+            .as_ref()
+            .map(|why| format!(": {why}"))
+            .unwrap_or_default();
         about.push(format!("commit {} waits{why}", short(commit)));
     }
     if let Some((commit, why)) = failed {
@@ -327,7 +444,8 @@ fn of_background(background: &Background) -> Option<MenuEntry> {
         about.push(format!("commit {}: {why}", short(commit)));
     }
     let title = format!("Background review: {}", states.join(", "));
-    (!states.is_empty()).then(|| MenuEntry::new(Topic::Background, title, about.join("; "), &["status"]))
+    (!states.is_empty())
+        .then(|| MenuEntry::new(Topic::Background, title, about.join("; "), &["status"]))
 }
 
 fn short(commit: &str) -> &str {
@@ -339,20 +457,36 @@ fn of_pulls(repo: &Repository) -> MenuEntry {
     match &repo.remotes[..] {
         [one] => {
             let command = ["pr", "list", "--remote", one];
-            MenuEntry::new(Topic::Pulls, "Open pull requests", about, &command).acting(Act::Pulls(one.clone()))
+            MenuEntry::new(Topic::Pulls, "Open pull requests", about, &command)
+                .acting(Act::Pulls(one.clone()))
         }
-        _ => MenuEntry::new(Topic::Pulls, "Open pull requests", about, &["pr", "list", "--remote", "NAME"])
-            .acting(Act::Remotes),
+        _ => MenuEntry::new(
+            Topic::Pulls,
+            "Open pull requests",
+            about,
+            &["pr", "list", "--remote", "NAME"],
+        )
+        .acting(Act::Remotes),
     }
 }
 
 fn of_open(repo: &Repository) -> Vec<MenuEntry> {
     let open = repo.open.iter().map(|Stored { id, label }| {
-        MenuEntry::new(Topic::OpenReview, format!("Open review {id}"), label, &["triage", id])
+        MenuEntry::new(
+            Topic::OpenReview,
+            format!("Open review {id}"),
+            label,
+            &["triage", id],
+        )
     });
     let mut out: Vec<MenuEntry> = open.collect();
     if repo.latest.is_some() {
-        out.push(MenuEntry::new(Topic::History, "History", "stored reviews, newest first", &["history"]));
+        out.push(MenuEntry::new(
+            Topic::History,
+            "History",
+            "stored reviews, newest first",
+            &["history"],
+        ));
     }
     out
 }
@@ -364,7 +498,8 @@ pub fn remotes(names: &[String]) -> Vec<MenuEntry> {
 
 fn of_remote(name: &str) -> MenuEntry {
     let command = ["pr", "list", "--remote", name];
-    MenuEntry::new(Topic::Remote, name, "list its open pull requests", &command).acting(Act::Pulls(name.to_owned()))
+    MenuEntry::new(Topic::Remote, name, "list its open pull requests", &command)
+        .acting(Act::Pulls(name.to_owned()))
 }
 
 /// Returns the entries of pull requests.
@@ -377,31 +512,52 @@ fn of_pull(remote: &str, p: &Pull) -> MenuEntry {
     let number = p.number.to_string();
     let about = format!("{} into {}, by {}{draft}", p.head, p.base, p.author);
     let command = ["review", "pr", &number, "--remote", remote];
-    MenuEntry::new(Topic::Pull, format!("Review #{number} {}", p.title), about, &command)
+    MenuEntry::new(
+        Topic::Pull,
+        format!("Review #{number} {}", p.title),
+        about,
+        &command,
+    )
 }
 
 /// Returns the useful topics after another one, the best first.
 fn after(topic: Topic) -> &'static [Topic] {
     match topic {
-        Topic::Review | Topic::Pull | Topic::FollowUp => &[Topic::Confirm, Topic::Triage, Topic::Post, Topic::Complete],
-        Topic::Triage | Topic::Confirm | Topic::OpenReview => {
-            &[Topic::Confirm, Topic::Post, Topic::Fix, Topic::Complete, Topic::FollowUp]
+        Topic::Review | Topic::Pull | Topic::FollowUp => {
+            &[Topic::Confirm, Topic::Triage, Topic::Post, Topic::Complete]
         }
+        Topic::Triage | Topic::Confirm | Topic::OpenReview => &[
+            Topic::Confirm,
+            Topic::Post,
+            Topic::Fix,
+            Topic::Complete,
+            Topic::FollowUp,
+        ],
         Topic::Fix => &[Topic::FollowUp, Topic::Review],
         Topic::Post => &[Topic::Fix, Topic::Pulls, Topic::Review],
         Topic::Complete => &[Topic::Review],
         Topic::Init => &[Topic::Hooks, Topic::Doctor],
         Topic::Hooks => &[Topic::Doctor],
-        Topic::Background | Topic::Doctor | Topic::Help | Topic::History | Topic::Pulls | Topic::Remote => &[],
+        Topic::Background
+        | Topic::Doctor
+        | Topic::Help
+        | Topic::History
+        | Topic::Pulls
+        | Topic::Remote => &[],
     }
 }
 
 /// Returns the index of the entry to select after an entry with this topic ran.
 pub fn next(entries: &[MenuEntry], ran: Option<Topic>) -> usize {
     let Some(ran) = ran else { return 0 };
-    let stays = matches!(ran, Topic::Help | Topic::Doctor | Topic::History | Topic::Background);
+    let stays = matches!(
+        ran,
+        Topic::Help | Topic::Doctor | Topic::History | Topic::Background
+    );
     let mut topics = after(ran).iter().copied().chain(stays.then_some(ran));
-    topics.find_map(|topic| entries.iter().position(|e| e.topic == topic)).unwrap_or(0)
+    topics
+        .find_map(|topic| entries.iter().position(|e| e.topic == topic))
+        .unwrap_or(0)
 }
 
 /// Events outside of the menu.
@@ -454,7 +610,12 @@ pub struct MenuState {
 impl MenuState {
     pub fn new(surroundings: MenuSituation, size: Size) -> Self {
         let list = main(&surroundings, None);
-        Self { size, surroundings, lists: vec![list], problem: None }
+        Self {
+            size,
+            surroundings,
+            lists: vec![list],
+            problem: None,
+        }
     }
 
     /// Returns the list on the screen.
@@ -467,7 +628,11 @@ impl MenuState {
     }
 
     fn open(&mut self, title: String, entries: Vec<MenuEntry>) {
-        self.lists.push(MenuList { title, entries, current: 0 });
+        self.lists.push(MenuList {
+            title,
+            entries,
+            current: 0,
+        });
     }
 
     fn go(&mut self, by: isize) {
@@ -481,7 +646,11 @@ impl MenuState {
 fn main(surroundings: &MenuSituation, ran: Option<Topic>) -> MenuList {
     let entries = entries(surroundings);
     let current = next(&entries, ran);
-    MenuList { title: "What next?".to_owned(), entries, current }
+    MenuList {
+        title: "What next?".to_owned(),
+        entries,
+        current,
+    }
 }
 
 /// Returns the next state and the effects.
@@ -502,7 +671,10 @@ pub fn step(mut state: MenuState, input: MenuEvent) -> (MenuState, Vec<MenuEffec
             if all.is_empty() {
                 state.problem = Some(format!("{remote} has no open pull request"));
             } else {
-                state.open(format!("Open pull requests of {remote}"), pulls(&remote, &all));
+                state.open(
+                    format!("Open pull requests of {remote}"),
+                    pulls(&remote, &all),
+                );
             }
             Vec::new()
         }
@@ -537,19 +709,29 @@ fn press(state: &mut MenuState, key: KeyPress) -> Vec<MenuEffect> {
             }
         }
         KeyPress::Enter | KeyPress::Char(' ' | 'l') => return pick(state),
-        KeyPress::Char('?') => return vec![MenuEffect::Run(vec!["--help".to_owned()], Topic::Help)],
-        _ => scroll::rows(key, PAGE).into_iter().for_each(|by| state.go(by)),
+        KeyPress::Char('?') => {
+            return vec![MenuEffect::Run(vec!["--help".to_owned()], Topic::Help)];
+        }
+        _ => scroll::rows(key, PAGE)
+            .into_iter()
+            .for_each(|by| state.go(by)),
     }
     Vec::new()
 }
 
 fn pick(state: &mut MenuState) -> Vec<MenuEffect> {
-    let Some(entry) = state.list().and_then(|l| l.entries.get(l.current)).cloned() else { return Vec::new() };
+    let Some(entry) = state.list().and_then(|l| l.entries.get(l.current)).cloned() else {
+        return Vec::new();
+    };
     match entry.act {
         Act::Run => vec![MenuEffect::Run(entry.command, entry.topic)],
         Act::Pulls(remote) => vec![MenuEffect::Pulls(remote)],
         Act::Remotes => {
-            let names = state.surroundings.repo.as_ref().map_or(&[][..], |r| &r.remotes);
+            let names = state
+                .surroundings
+                .repo
+                .as_ref()
+                .map_or(&[][..], |r| &r.remotes);
             state.open("Remotes".to_owned(), remotes(names));
             Vec::new()
         }

@@ -1,7 +1,8 @@
 //! Rows of cells: all text on the screen goes through them. They escape untrusted text.
 //!
-//! The terminal gets only characters whose width is the same in all terminals: joiners and variation selectors, whose
-//! effect differs, are shown as escapes here, even where [`crate::untrusted`] allows them.
+//! The terminal gets only characters whose width is the same in all terminals: joiners and
+//! variation selectors, whose effect differs, are shown as escapes here, even where
+//! [`crate::untrusted`] allows them.
 
 use crate::untrusted::{Piece, pieces};
 use ratatui::buffer::Buffer;
@@ -41,8 +42,8 @@ pub enum Ink {
 }
 
 impl Theme {
-    /// Returns the style of an ink. No style assumes a background: the colours are from the terminal's own palette,
-    /// and legible on light and dark backgrounds.
+    /// Returns the style of an ink. No style assumes a background: the colours are from the
+    /// terminal's own palette, and legible on light and dark backgrounds.
     pub fn style(self, ink: Ink) -> Style {
         let (color, modifier) = match ink {
             Ink::Plain => (None, Modifier::empty()),
@@ -114,7 +115,8 @@ impl StyledRow {
     #[must_use]
     pub fn pad(mut self, column: usize) -> Self {
         let missing = column.saturating_sub(self.width());
-        self.glyphs.extend(std::iter::repeat_n(Glyph::new(' ', Style::new()), missing));
+        self.glyphs
+            .extend(std::iter::repeat_n(Glyph::new(' ', Style::new()), missing));
         self
     }
 
@@ -122,14 +124,22 @@ impl StyledRow {
     pub fn push(&mut self, style: Style, piece: &Piece) {
         let shown = piece.as_str();
         if piece.is_escaped() {
-            self.glyphs.extend(shown.chars().map(|c| Glyph::new(c, style.add_modifier(Modifier::DIM))));
+            self.glyphs.extend(
+                shown
+                    .chars()
+                    .map(|c| Glyph::new(c, style.add_modifier(Modifier::DIM))),
+            );
             return;
         }
         for c in shown.chars() {
             match c {
                 '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' => {
                     let escape = format!("\\u{{{:x}}}", u32::from(c));
-                    self.glyphs.extend(escape.chars().map(|c| Glyph::new(c, style.add_modifier(Modifier::DIM))));
+                    self.glyphs.extend(
+                        escape
+                            .chars()
+                            .map(|c| Glyph::new(c, style.add_modifier(Modifier::DIM))),
+                    );
                 }
                 c => self.character(c, piece.width(), style),
             }
@@ -140,8 +150,16 @@ impl StyledRow {
     fn character(&mut self, c: char, width: usize, style: Style) {
         match self.glyphs.last_mut() {
             Some(last) if width == 0 => last.text.push(c),
-            None if width == 0 => self.glyphs.push(Glyph { text: format!(" {c}"), width: 1, style }),
-            _ if width == 2 => self.glyphs.push(Glyph { text: c.to_string(), width: 2, style }),
+            None if width == 0 => self.glyphs.push(Glyph {
+                text: format!(" {c}"),
+                width: 1,
+                style,
+            }),
+            _ if width == 2 => self.glyphs.push(Glyph {
+                text: c.to_string(),
+                width: 2,
+                style,
+            }),
             _ => self.glyphs.push(Glyph::new(c, style)),
         }
     }
@@ -158,7 +176,9 @@ impl StyledRow {
     /// Changes the style of all cells.
     #[must_use]
     pub fn patched(mut self, style: Style) -> Self {
-        self.glyphs.iter_mut().for_each(|g| g.style = g.style.patch(style));
+        self.glyphs
+            .iter_mut()
+            .for_each(|g| g.style = g.style.patch(style));
         self
     }
 
@@ -172,7 +192,9 @@ impl StyledRow {
         let count = self.count(room);
         self.glyphs.truncate(count);
         if width > 0 {
-            self = self.pad(room).put(Style::new().add_modifier(Modifier::DIM), sign);
+            self = self
+                .pad(room)
+                .put(Style::new().add_modifier(Modifier::DIM), sign);
         }
         self
     }
@@ -206,13 +228,18 @@ impl StyledRow {
         for glyph in self.glyphs {
             let own = usize::from(glyph.width);
             if used + own > width {
-                let space = line.iter().rposition(|g| g.text == " ").filter(|at| *at > 0);
+                let space = line
+                    .iter()
+                    .rposition(|g| g.text == " ")
+                    .filter(|at| *at > 0);
                 let rest = match space {
                     _ if glyph.text == " " => Vec::new(),
                     Some(at) => line.split_off(at + 1),
                     None => Vec::new(),
                 };
-                out.push(Self { glyphs: std::mem::replace(&mut line, rest) });
+                out.push(Self {
+                    glyphs: std::mem::replace(&mut line, rest),
+                });
                 used = line.iter().map(|g| usize::from(g.width)).sum();
                 if glyph.text == " " {
                     continue;
@@ -238,7 +265,9 @@ impl StyledRow {
             if x + glyph.width > area.right() {
                 break;
             }
-            buffer[(x, area.y)].set_symbol(&glyph.text).set_style(glyph.style);
+            buffer[(x, area.y)]
+                .set_symbol(&glyph.text)
+                .set_style(glyph.style);
             if glyph.width == 2 {
                 // The wide character covers this cell.
                 buffer[(x + 1, area.y)].reset();
@@ -251,13 +280,19 @@ impl StyledRow {
 
 impl Glyph {
     fn new(c: char, style: Style) -> Self {
-        Self { text: c.to_string(), width: 1, style }
+        Self {
+            text: c.to_string(),
+            width: 1,
+            style,
+        }
     }
 }
 
 /// Wraps text of several lines to a width.
 pub fn wrapped(style: Style, text: &str, width: usize) -> Vec<StyledRow> {
-    text.lines().flat_map(|line| StyledRow::of(style, line).wrapped(width)).collect()
+    text.lines()
+        .flat_map(|line| StyledRow::of(style, line).wrapped(width))
+        .collect()
 }
 
 /// A frame around a part of the screen.
@@ -273,14 +308,35 @@ impl PaneFrame {
     /// Draws the frame, clears the area behind it, and returns the inner area.
     pub fn draw(&self, area: Rect, theme: Theme, buffer: &mut Buffer) -> Rect {
         let area = area.intersection(buffer.area);
-        let inner = Rect { x: area.x + 2, y: area.y + 1, ..area };
-        let inner = Rect { width: area.width.saturating_sub(4), height: area.height.saturating_sub(2), ..inner };
+        let inner = Rect {
+            x: area.x + 2,
+            y: area.y + 1,
+            ..area
+        };
+        let inner = Rect {
+            width: area.width.saturating_sub(4),
+            height: area.height.saturating_sub(2),
+            ..inner
+        };
         if area.width < 4 || area.height < 2 {
-            return Rect { width: 0, height: 0, ..area };
+            return Rect {
+                width: 0,
+                height: 0,
+                ..area
+            };
         }
-        let style = theme.style(if self.is_focused { Ink::Accent } else { Ink::Dim });
+        let style = theme.style(if self.is_focused {
+            Ink::Accent
+        } else {
+            Ink::Dim
+        });
         let [across, down] = [theme.sign("─", "-"), theme.sign("│", "|")];
-        let corners = [theme.sign("┌", "+"), theme.sign("┐", "+"), theme.sign("└", "+"), theme.sign("┘", "+")];
+        let corners = [
+            theme.sign("┌", "+"),
+            theme.sign("┐", "+"),
+            theme.sign("└", "+"),
+            theme.sign("┘", "+"),
+        ];
         let line = across.repeat(usize::from(area.width) - 2);
         for y in area.y..area.bottom() {
             for x in area.x..area.right() {
@@ -291,8 +347,18 @@ impl PaneFrame {
                 _ if y + 1 == area.bottom() => (corners[2], line.as_str(), corners[3]),
                 _ => (down, "", down),
             };
-            let row = StyledRow::of(style, left).put(style, middle).pad(usize::from(area.width) - 1).put(style, right);
-            row.draw(Rect { y, height: 1, ..area }, buffer);
+            let row = StyledRow::of(style, left)
+                .put(style, middle)
+                .pad(usize::from(area.width) - 1)
+                .put(style, right);
+            row.draw(
+                Rect {
+                    y,
+                    height: 1,
+                    ..area
+                },
+                buffer,
+            );
         }
         self.heading(area, theme, buffer);
         inner
@@ -304,20 +370,42 @@ impl PaneFrame {
         let note = self.note.width();
         let has_note = note > 0 && self.title.width() + note + 4 <= room;
         if !self.title.is_empty() {
-            let title = spaced(&self.title, if has_note { room - note - 3 } else { room }, theme);
-            title.draw(Rect { x: area.x + 2, width: area.width.saturating_sub(3), height: 1, ..area }, buffer);
+            let title = spaced(
+                &self.title,
+                if has_note { room - note - 3 } else { room },
+                theme,
+            );
+            title.draw(
+                Rect {
+                    x: area.x + 2,
+                    width: area.width.saturating_sub(3),
+                    height: 1,
+                    ..area
+                },
+                buffer,
+            );
         }
         if has_note {
             let width = u16::try_from(note + 2).unwrap_or(u16::MAX);
             let x = area.right().saturating_sub(width + 2);
-            spaced(&self.note, note, theme).draw(Rect { x, width, height: 1, ..area }, buffer);
+            spaced(&self.note, note, theme).draw(
+                Rect {
+                    x,
+                    width,
+                    height: 1,
+                    ..area
+                },
+                buffer,
+            );
         }
     }
 }
 
 /// Returns a row that is cut to a width, with a space on each side.
 fn spaced(row: &StyledRow, room: usize, theme: Theme) -> StyledRow {
-    StyledRow::of(Style::new(), " ").and(row.clone().cut(room, theme.ellipsis())).put(Style::new(), " ")
+    StyledRow::of(Style::new(), " ")
+        .and(row.clone().cut(room, theme.ellipsis()))
+        .put(Style::new(), " ")
 }
 
 #[cfg(test)]
@@ -345,7 +433,11 @@ mod tests {
             ("❤\u{fe0f}", "❤\\u{fe0f}"),
             ("👩\u{200d}👧", "👩\\u{200d}👧"),
         ] {
-            assert_eq!(drawn(&StyledRow::of(Style::new(), text), 40).trim_end(), shown, "{text:?}");
+            assert_eq!(
+                drawn(&StyledRow::of(Style::new(), text), 40).trim_end(),
+                shown,
+                "{text:?}"
+            );
         }
         // A combining mark without a letter gets its own cell.
         let row = StyledRow::of(Style::new(), "\u{301}a");
@@ -357,7 +449,13 @@ mod tests {
         let row = StyledRow::of(Style::new(), "日本語 text\u{1b}");
         for width in 0..20 {
             assert!(row.clone().cut(width, "~").width() <= width, "{width}");
-            assert!(row.clone().wrapped(width).iter().all(|r| r.width() <= width.max(2)), "{width}");
+            assert!(
+                row.clone()
+                    .wrapped(width)
+                    .iter()
+                    .all(|r| r.width() <= width.max(2)),
+                "{width}"
+            );
         }
         assert_eq!(drawn(&row.clone().cut(6, "~"), 8).trim_end(), "日本 ~");
         assert_eq!(drawn(&row, 3).trim_end(), "日");
@@ -374,9 +472,22 @@ mod tests {
 
     #[test]
     fn colours_need_permission_and_are_of_the_terminals_palette() {
-        let bare = Theme { color: false, unicode: true };
-        let full = Theme { color: true, unicode: true };
-        for ink in [Ink::Critical, Ink::Major, Ink::Added, Ink::Keyword, Ink::Accent, Ink::Proposed] {
+        let bare = Theme {
+            color: false,
+            unicode: true,
+        };
+        let full = Theme {
+            color: true,
+            unicode: true,
+        };
+        for ink in [
+            Ink::Critical,
+            Ink::Major,
+            Ink::Added,
+            Ink::Keyword,
+            Ink::Accent,
+            Ink::Proposed,
+        ] {
             assert_eq!(bare.style(ink).fg, None, "{ink:?}");
             assert!(full.style(ink).bg.is_none(), "{ink:?}");
             assert!(!matches!(

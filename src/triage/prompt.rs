@@ -46,7 +46,10 @@ pub(super) enum PromptAnswer {
 impl Prompt {
     pub(super) fn reject(names: Vec<String>, needs_reason: bool) -> Self {
         Self {
-            purpose: Purpose::Reject { names, needs_reason },
+            purpose: Purpose::Reject {
+                names,
+                needs_reason,
+            },
             line: InputLine::default(),
             problem: None,
             is_offer: false,
@@ -55,7 +58,9 @@ impl Prompt {
 
     /// Suggests the default date of the command line.
     pub(super) fn defer(names: Vec<String>, today: Date) -> Self {
-        let date = today.checked_add(Span::new().days(DEFERRED_DAYS)).unwrap_or(today);
+        let date = today
+            .checked_add(Span::new().days(DEFERRED_DAYS))
+            .unwrap_or(today);
         Self {
             purpose: Purpose::Defer { names },
             line: InputLine::new(&date.to_string()),
@@ -66,7 +71,14 @@ impl Prompt {
 
     pub(super) fn search(before: &str) -> Self {
         let line = InputLine::new(before);
-        Self { purpose: Purpose::Search { before: before.to_owned() }, line, problem: None, is_offer: false }
+        Self {
+            purpose: Purpose::Search {
+                before: before.to_owned(),
+            },
+            line,
+            problem: None,
+            is_offer: false,
+        }
     }
 
     /// Returns the question.
@@ -81,7 +93,9 @@ impl Prompt {
     /// Returns how to answer.
     pub fn hint(&self) -> &'static str {
         match &self.purpose {
-            Purpose::Reject { needs_reason: true, .. } => "a critical finding needs a reason",
+            Purpose::Reject {
+                needs_reason: true, ..
+            } => "a critical finding needs a reason",
             Purpose::Reject { .. } => "the reason may be empty",
             Purpose::Defer { .. } => "YYYY-MM-DD, 30d, 6w or 3m, then a reason if you like",
             Purpose::Search { .. } => "in titles, messages, rules, files and quotes",
@@ -94,8 +108,8 @@ impl Prompt {
         self.line.insert(text);
     }
 
-    /// Accepts or replaces the suggestion when text is edited. `typed` is the first inserted character. A space keeps
-    /// the suggestion, so that a reason can follow it.
+    /// Accepts or replaces the suggestion when text is edited. `typed` is the first inserted
+    /// character. A space keeps the suggestion, so that a reason can follow it.
     fn take_offer(&mut self, typed: Option<char>) {
         if self.is_offer && typed.is_some_and(|c| !c.is_whitespace()) {
             self.line = InputLine::default();
@@ -114,7 +128,11 @@ impl Prompt {
                 }
             }
             key => {
-                self.take_offer(if let KeyPress::Char(c) = key { Some(c) } else { None });
+                self.take_offer(if let KeyPress::Char(c) = key {
+                    Some(c)
+                } else {
+                    None
+                });
                 if self.line.press(key) {
                     self.problem = None;
                 }
@@ -125,13 +143,18 @@ impl Prompt {
 
     fn answer(&self, text: String, today: Date) -> Result<PromptAnswer, String> {
         match &self.purpose {
-            Purpose::Reject { needs_reason: true, .. } if text.is_empty() => {
+            Purpose::Reject {
+                needs_reason: true, ..
+            } if text.is_empty() => {
                 Err("a critical finding is not rejected without a reason".to_owned())
             }
             Purpose::Reject { .. } | Purpose::Search { .. } => Ok(PromptAnswer::Text(text)),
             Purpose::Defer { .. } => {
                 let (date, reason) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
-                Ok(PromptAnswer::Date(until(date, today)?, reason.trim().to_owned()))
+                Ok(PromptAnswer::Date(
+                    until(date, today)?,
+                    reason.trim().to_owned(),
+                ))
             }
         }
     }
@@ -155,7 +178,11 @@ fn until(text: &str, today: Date) -> Result<Date, String> {
         None => text.parse().ok(),
     };
     let date = date.ok_or_else(|| format!("{text:?} is not a date such as {today}, or 30d"))?;
-    if date <= today { Err(format!("{date} is not in the future")) } else { Ok(date) }
+    if date <= today {
+        Err(format!("{date} is not in the future"))
+    } else {
+        Ok(date)
+    }
 }
 
 #[cfg(test)]
@@ -182,7 +209,11 @@ mod tests {
             ("d", None),
             ("日", None),
         ] {
-            assert_eq!(until(text, TODAY).ok().map(|d| d.to_string()).as_deref(), date, "{text}");
+            assert_eq!(
+                until(text, TODAY).ok().map(|d| d.to_string()).as_deref(),
+                date,
+                "{text}"
+            );
         }
     }
 
@@ -193,15 +224,27 @@ mod tests {
         assert!(prompt.problem.is_some());
         assert_eq!(prompt.press(KeyPress::Char('x'), TODAY), PromptAnswer::Open);
         assert!(prompt.problem.is_none());
-        assert_eq!(prompt.press(KeyPress::Enter, TODAY), PromptAnswer::Text("x".to_owned()));
+        assert_eq!(
+            prompt.press(KeyPress::Enter, TODAY),
+            PromptAnswer::Text("x".to_owned())
+        );
         assert_eq!(prompt.press(KeyPress::Esc, TODAY), PromptAnswer::Cancelled);
     }
 
     #[test]
     fn another_date_replaces_the_one_that_is_offered() {
-        assert_eq!(typed("30d"), PromptAnswer::Date(jiff::civil::date(2026, 12, 24), String::new()));
-        assert_eq!(typed("2w later"), PromptAnswer::Date(jiff::civil::date(2026, 12, 8), "later".to_owned()));
-        assert_eq!(typed(" later"), PromptAnswer::Date(jiff::civil::date(2027, 2, 22), "later".to_owned()));
+        assert_eq!(
+            typed("30d"),
+            PromptAnswer::Date(jiff::civil::date(2026, 12, 24), String::new())
+        );
+        assert_eq!(
+            typed("2w later"),
+            PromptAnswer::Date(jiff::civil::date(2026, 12, 8), "later".to_owned())
+        );
+        assert_eq!(
+            typed(" later"),
+            PromptAnswer::Date(jiff::civil::date(2027, 2, 22), "later".to_owned())
+        );
         let mut edited = Prompt::defer(vec!["F1".to_owned()], TODAY);
         assert_eq!(edited.press(KeyPress::Backspace, TODAY), PromptAnswer::Open);
         assert_eq!(edited.press(KeyPress::Char('3'), TODAY), PromptAnswer::Open);
@@ -211,7 +254,8 @@ mod tests {
     /// Types a date, and returns the answer of the prompt.
     fn typed(keys: &str) -> PromptAnswer {
         let mut prompt = Prompt::defer(vec!["F1".to_owned()], TODAY);
-        keys.chars().for_each(|c| assert_eq!(prompt.press(KeyPress::Char(c), TODAY), PromptAnswer::Open));
+        keys.chars()
+            .for_each(|c| assert_eq!(prompt.press(KeyPress::Char(c), TODAY), PromptAnswer::Open));
         prompt.press(KeyPress::Enter, TODAY)
     }
 
@@ -221,6 +265,9 @@ mod tests {
         assert_eq!(prompt.line.text(), "2027-02-22");
         prompt.paste(" after the release");
         let date = jiff::civil::date(2027, 2, 22);
-        assert_eq!(prompt.press(KeyPress::Enter, TODAY), PromptAnswer::Date(date, "after the release".to_owned()));
+        assert_eq!(
+            prompt.press(KeyPress::Enter, TODAY),
+            PromptAnswer::Date(date, "after the release".to_owned())
+        );
     }
 }

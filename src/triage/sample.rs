@@ -35,7 +35,13 @@ diff --git a/src/web.js b/src/web.js
  }
 ";
 
-pub(super) fn finding(id: &str, file: Option<&str>, line: Option<u32>, severity: Severity, title: &str) -> Finding {
+pub(super) fn finding(
+    id: &str,
+    file: Option<&str>,
+    line: Option<u32>,
+    severity: Severity,
+    title: &str,
+) -> Finding {
     Finding {
         id: id.to_owned(),
         fingerprint: format!("{:0>32}", id.trim_start_matches('F')),
@@ -49,7 +55,9 @@ pub(super) fn finding(id: &str, file: Option<&str>, line: Option<u32>, severity:
         category: Category::Security,
         confidence: Confidence::High,
         title: title.to_owned(),
-        message: "The loader follows tags. An attacker who writes the document can call any function.".to_owned(),
+        message:
+            "The loader follows tags. An attacker who writes the document can call any function."
+                .to_owned(),
         failure: None,
         suggestion: Some("Use a loader that makes plain values only.".to_owned()),
         replacement: None,
@@ -58,7 +66,10 @@ pub(super) fn finding(id: &str, file: Option<&str>, line: Option<u32>, severity:
         convention: None,
         also: Vec::new(),
         flow: Vec::new(),
-        evidence: vec!["rule:python-yaml-unsafe-load".to_owned(), "quote".to_owned()],
+        evidence: vec![
+            "rule:python-yaml-unsafe-load".to_owned(),
+            "quote".to_owned(),
+        ],
         blocking: true,
         disputed: None,
         reproduction: None,
@@ -71,7 +82,12 @@ pub(super) fn finding(id: &str, file: Option<&str>, line: Option<u32>, severity:
 }
 
 pub(super) fn item(finding: Finding) -> TriageItem {
-    TriageItem { finding, entry: None, proposal: None, is_applied: false }
+    TriageItem {
+        finding,
+        entry: None,
+        proposal: None,
+        is_applied: false,
+    }
 }
 
 pub(super) fn entry(finding: &Finding, decision: Decision, reason: &str) -> DecisionEntry {
@@ -90,8 +106,8 @@ pub(super) fn entry(finding: &Finding, decision: Decision, reason: &str) -> Deci
     }
 }
 
-/// Returns a review with four findings: F1 about the whole change, F2 and F3 (rejected) in a Python file, F4 in a
-/// script, with a proposal.
+/// Returns a review with four findings: F1 about the whole change, F2 and F3 (rejected) in a Python
+/// file, F4 in a script, with a proposal.
 pub(super) fn subject() -> TriageSubject {
     let whole = Finding {
         rule_id: "lockfile-drift".to_owned(),
@@ -101,7 +117,13 @@ pub(super) fn subject() -> TriageSubject {
         blocking: false,
         cwe: None,
         references: Vec::new(),
-        ..finding("F1", None, None, Severity::Minor, "Lock file is out of date")
+        ..finding(
+            "F1",
+            None,
+            None,
+            Severity::Minor,
+            "Lock file is out of date",
+        )
     };
     let quote = "    return yaml.unsafe_load(open(path))".to_owned();
     let replacement = Some("    return yaml.safe_load(open(path))".to_owned());
@@ -109,14 +131,26 @@ pub(super) fn subject() -> TriageSubject {
     let unsafe_load = Finding {
         quote,
         replacement,
-        ..finding("F2", app, Some(5), Severity::Critical, "Unsafe YAML loader in Python")
+        ..finding(
+            "F2",
+            app,
+            Some(5),
+            Severity::Critical,
+            "Unsafe YAML loader in Python",
+        )
     };
     let debug = Finding {
         rule_id: "debug-left".to_owned(),
         message: "The switch is on in production.".to_owned(),
         quote: "DEBUG = \"yes\"".to_owned(),
         disposition: Disposition::Rejected,
-        ..finding("F3", app, Some(7), Severity::Suggestion, "Debug switch left on")
+        ..finding(
+            "F3",
+            app,
+            Some(7),
+            Severity::Suggestion,
+            "Debug switch left on",
+        )
     };
     let rejected = entry(&debug, Decision::Rejected, "read by the tests only");
     let html = Finding {
@@ -127,14 +161,26 @@ pub(super) fn subject() -> TriageSubject {
         failure: Some("a user named <img src=x onerror=alert(1)> runs a script".to_owned()),
         disputed: Some("the name is checked at sign-up".to_owned()),
         quote: "document.getElementById('who').innerHTML = name;".to_owned(),
-        ..finding("F4", Some("src/web.js"), Some(11), Severity::Major, "User name is written as markup")
+        ..finding(
+            "F4",
+            Some("src/web.js"),
+            Some(11),
+            Severity::Major,
+            "User name is written as markup",
+        )
     };
     let proposal = entry(&html, Decision::Rejected, "names are escaped by the server");
     let items = vec![
         item(whole),
         item(unsafe_load),
-        TriageItem { entry: Some(rejected), ..item(debug) },
-        TriageItem { proposal: Some(proposal), ..item(html) },
+        TriageItem {
+            entry: Some(rejected),
+            ..item(debug)
+        },
+        TriageItem {
+            proposal: Some(proposal),
+            ..item(html)
+        },
     ];
     TriageSubject {
         id: "2026-11-24-001".to_owned(),

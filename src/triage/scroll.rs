@@ -2,7 +2,8 @@
 
 use super::key::KeyPress;
 
-/// Returns the number of rows by which a key moves; `None` for other keys. `page` is the distance of a page key.
+/// Returns the number of rows by which a key moves; `None` for other keys. `page` is the distance
+/// of a page key.
 pub(super) fn rows(key: KeyPress, page: usize) -> Option<isize> {
     let page = isize::try_from(page).unwrap_or(isize::MAX);
     match key {
@@ -36,10 +37,17 @@ mod tests {
             (KeyPress::End, 9),
             (KeyPress::Char('g'), 0),
         ] {
-            assert_eq!(rows(key, 3).map(|by| moved(5, by, 9)), Some(expected), "{key:?}");
+            assert_eq!(
+                rows(key, 3).map(|by| moved(5, by, 9)),
+                Some(expected),
+                "{key:?}"
+            );
         }
         assert_eq!(rows(KeyPress::Char('x'), 3), None);
-        assert_eq!(rows(KeyPress::PageUp, usize::MAX).map(|by| moved(5, by, 9)), Some(0));
+        assert_eq!(
+            rows(KeyPress::PageUp, usize::MAX).map(|by| moved(5, by, 9)),
+            Some(0)
+        );
         assert_eq!(moved(3, 1, 0), 0);
     }
 }

@@ -35,8 +35,8 @@ pub enum TriageEvent {
     Key(KeyPress),
     Paste(String),
     Resize(Size),
-    /// Decisions were recorded. `before` has the decisions that they replace; `shared` has findings with another
-    /// decision in the shared file, which applies in gate mode.
+    /// Decisions were recorded. `before` has the decisions that they replace; `shared` has findings
+    /// with another decision in the shared file, which applies in gate mode.
     Decided {
         decided: Vec<(String, DecisionEntry)>,
         before: Held,
@@ -113,11 +113,17 @@ pub struct Message {
 
 impl Message {
     pub fn good(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: false }
+        Self {
+            text: text.into(),
+            is_error: false,
+        }
     }
 
     pub fn bad(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: true }
+        Self {
+            text: text.into(),
+            is_error: true,
+        }
     }
 }
 
@@ -209,8 +215,11 @@ impl TriageState {
             has_shared_before: false,
         };
         let listed = state.listed();
-        state.current =
-            listed.iter().copied().find(|i| state.subject.items[*i].is_pending()).or(listed.first().copied());
+        state.current = listed
+            .iter()
+            .copied()
+            .find(|i| state.subject.items[*i].is_pending())
+            .or(listed.first().copied());
         state
     }
 
@@ -250,13 +259,26 @@ impl TriageState {
 
     /// Returns the findings of an action: the listed and marked ones, or the one under the cursor.
     fn targets(&self) -> Vec<usize> {
-        let marked: Vec<usize> = self.listed().into_iter().filter(|i| self.marked.contains(i)).collect();
-        if marked.is_empty() { self.current.into_iter().collect() } else { marked }
+        let marked: Vec<usize> = self
+            .listed()
+            .into_iter()
+            .filter(|i| self.marked.contains(i))
+            .collect();
+        if marked.is_empty() {
+            self.current.into_iter().collect()
+        } else {
+            marked
+        }
     }
 
     fn select(&mut self, to: Option<usize>) {
         if self.current != to {
-            (self.current, self.code_top, self.code_left, self.details_top) = (to, None, 0, 0);
+            (
+                self.current,
+                self.code_top,
+                self.code_left,
+                self.details_top,
+            ) = (to, None, 0, 0);
         }
     }
 
@@ -271,22 +293,32 @@ impl TriageState {
     /// Moves the cursor by some findings.
     fn go(&mut self, by: isize) {
         let listed = self.listed();
-        let Some(last) = listed.len().checked_sub(1) else { return };
-        let at = listed.iter().position(|i| Some(*i) == self.current).unwrap_or(0);
+        let Some(last) = listed.len().checked_sub(1) else {
+            return;
+        };
+        let at = listed
+            .iter()
+            .position(|i| Some(*i) == self.current)
+            .unwrap_or(0);
         self.select(Some(listed[scroll::moved(at, by, last)]));
     }
 
-    /// Moves to the next pending finding, and wraps around at the end of the list. Returns false if no finding is
-    /// pending.
+    /// Moves to the next pending finding, and wraps around at the end of the list. Returns false if
+    /// no finding is pending.
     fn go_pending(&mut self, is_forward: bool) -> bool {
         let mut order = self.listed();
         if !is_forward {
             order.reverse();
         }
-        let at = order.iter().position(|i| Some(*i) == self.current).map_or(0, |at| at + 1);
+        let at = order
+            .iter()
+            .position(|i| Some(*i) == self.current)
+            .map_or(0, |at| at + 1);
         let turn = at.min(order.len());
         order.rotate_left(turn);
-        let next = order.into_iter().find(|i| self.subject.items[*i].is_pending());
+        let next = order
+            .into_iter()
+            .find(|i| self.subject.items[*i].is_pending());
         if next.is_some() {
             self.select(next);
         }
@@ -294,11 +326,15 @@ impl TriageState {
     }
 
     fn names(&self, of: &[usize]) -> Vec<String> {
-        of.iter().map(|i| self.subject.items[*i].finding.id.clone()).collect()
+        of.iter()
+            .map(|i| self.subject.items[*i].finding.id.clone())
+            .collect()
     }
 
     fn fingerprints(&self, of: &[usize]) -> Vec<String> {
-        of.iter().map(|i| self.subject.items[*i].finding.fingerprint.clone()).collect()
+        of.iter()
+            .map(|i| self.subject.items[*i].finding.fingerprint.clone())
+            .collect()
     }
 }
 
@@ -319,7 +355,11 @@ pub fn step(mut state: TriageState, input: TriageEvent) -> (TriageState, Vec<Tri
             }
             Vec::new()
         }
-        TriageEvent::Decided { decided, before, shared } => {
+        TriageEvent::Decided {
+            decided,
+            before,
+            shared,
+        } => {
             decided_on(&mut state, &decided, before, &shared);
             Vec::new()
         }
@@ -354,7 +394,11 @@ fn press(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect> {
         KeyPress::Ctrl('l') => return vec![TriageEffect::Redraw],
         // Findings that are not visible must not get decisions.
         _ if state.size.is_too_small() => {
-            return if key == KeyPress::Char('q') { vec![TriageEffect::Quit(Leave::Done)] } else { Vec::new() };
+            return if key == KeyPress::Char('q') {
+                vec![TriageEffect::Quit(Leave::Done)]
+            } else {
+                Vec::new()
+            };
         }
         _ => {}
     }
@@ -366,7 +410,10 @@ fn press(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect> {
         Mode::Help(top) => help(state, *top, key),
         Mode::Ask { .. } => ask(state, key),
         Mode::Notice(_) => {
-            if matches!(key, KeyPress::Esc | KeyPress::Enter | KeyPress::Char('q' | ' ')) {
+            if matches!(
+                key,
+                KeyPress::Esc | KeyPress::Enter | KeyPress::Char('q' | ' ')
+            ) {
                 state.mode = Mode::Browse;
             }
             Vec::new()
@@ -395,7 +442,9 @@ fn browse(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect> {
         }
         KeyPress::Char('f') => state.mode = Mode::Filter(0),
         KeyPress::Char('t') => {
-            state.filter.toggle(&FilterChoice::Status(crate::wire::Disposition::Pending));
+            state
+                .filter
+                .toggle(&FilterChoice::Status(crate::wire::Disposition::Pending));
             state.settle();
         }
         KeyPress::Char('/') => state.mode = Mode::Prompt(Prompt::search(&state.filter.search)),
@@ -403,7 +452,9 @@ fn browse(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect> {
         KeyPress::Char('u') => return undo(state),
         KeyPress::Char('P') => return post(state),
         KeyPress::Char('S') => share(state),
-        KeyPress::Char(c @ ('a' | 'r' | 'd' | 'c' | 'p' | 'x' | 'e' | 'o' | ' ')) => return act(state, c),
+        KeyPress::Char(c @ ('a' | 'r' | 'd' | 'c' | 'p' | 'x' | 'e' | 'o' | ' ')) => {
+            return act(state, c);
+        }
         _ => travel(state, key),
     }
     Vec::new()
@@ -412,14 +463,27 @@ fn browse(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect> {
 /// Moves in the focused pane.
 fn travel(state: &mut TriageState, key: KeyPress) {
     match key {
-        KeyPress::Right | KeyPress::Char('l') => return state.code_left = (state.code_left + 8).min(4_000),
-        KeyPress::Left | KeyPress::Char('h') => return state.code_left = state.code_left.saturating_sub(8),
+        KeyPress::Right | KeyPress::Char('l') => {
+            return state.code_left = (state.code_left + 8).min(4_000);
+        }
+        KeyPress::Left | KeyPress::Char('h') => {
+            return state.code_left = state.code_left.saturating_sub(8);
+        }
         KeyPress::Enter => {
-            return focus(state, if state.focus == Pane::Findings { Pane::Code } else { Pane::Findings });
+            return focus(
+                state,
+                if state.focus == Pane::Findings {
+                    Pane::Code
+                } else {
+                    Pane::Findings
+                },
+            );
         }
         _ => {}
     }
-    let Some(by) = scroll::rows(key, view::page(state)) else { return };
+    let Some(by) = scroll::rows(key, view::page(state)) else {
+        return;
+    };
     match state.focus {
         Pane::Findings => state.go(by),
         pane => scroll_pane(state, pane, by),
@@ -444,7 +508,10 @@ fn focus(state: &mut TriageState, pane: Pane) {
 }
 
 fn turn(state: &mut TriageState, by: usize) {
-    let at = Pane::ALL.iter().position(|p| *p == state.focus).unwrap_or(0);
+    let at = Pane::ALL
+        .iter()
+        .position(|p| *p == state.focus)
+        .unwrap_or(0);
     focus(state, Pane::ALL[(at + by) % Pane::ALL.len()]);
 }
 
@@ -467,8 +534,11 @@ fn step_back(state: &mut TriageState) {
 fn find_pending(state: &mut TriageState, is_forward: bool) {
     if !state.go_pending(is_forward) {
         let is_filtered = !state.filter.is_empty();
-        let text =
-            if is_filtered { "no listed finding is pending; Esc ends the filter" } else { "no finding is pending" };
+        let text = if is_filtered {
+            "no listed finding is pending; Esc ends the filter"
+        } else {
+            "no finding is pending"
+        };
         state.message = Some(Message::good(text));
     }
 }
@@ -502,7 +572,10 @@ fn act(state: &mut TriageState, key: char) -> Vec<TriageEffect> {
         _ => {}
     }
     if let Some(fixed) = targets.iter().find(|i| state.subject.items[**i].is_fixed()) {
-        let text = format!("{} is fixed already", state.subject.items[*fixed].finding.title);
+        let text = format!(
+            "{} is fixed already",
+            state.subject.items[*fixed].finding.title
+        );
         state.message = Some(Message::bad(text));
         return Vec::new();
     }
@@ -510,7 +583,9 @@ fn act(state: &mut TriageState, key: char) -> Vec<TriageEffect> {
         'a' => return vec![decision(state, &targets, Decision::Accepted, None, None)],
         'r' => {
             let items = &state.subject.items;
-            let needs_reason = targets.iter().any(|i| items[*i].finding.severity == Severity::Critical);
+            let needs_reason = targets
+                .iter()
+                .any(|i| items[*i].finding.severity == Severity::Critical);
             state.mode = Mode::Prompt(Prompt::reject(state.names(&targets), needs_reason));
         }
         'd' => state.mode = Mode::Prompt(Prompt::defer(state.names(&targets), state.subject.today)),
@@ -529,60 +604,108 @@ fn decision(
     until: Option<Date>,
 ) -> TriageEffect {
     let findings = state.fingerprints(targets);
-    TriageEffect::Decide(DecisionOrder { findings, decision, reason, until, is_shared: state.is_sharing })
+    TriageEffect::Decide(DecisionOrder {
+        findings,
+        decision,
+        reason,
+        until,
+        is_shared: state.is_sharing,
+    })
 }
 
 fn confirm(state: &mut TriageState, targets: &[usize]) -> Vec<TriageEffect> {
-    let proposed: Vec<usize> = targets.iter().copied().filter(|i| state.subject.items[*i].proposal.is_some()).collect();
+    let proposed: Vec<usize> = targets
+        .iter()
+        .copied()
+        .filter(|i| state.subject.items[*i].proposal.is_some())
+        .collect();
     if proposed.is_empty() {
         state.message = Some(Message::bad("no agent proposes a decision on this finding"));
         return Vec::new();
     }
-    vec![TriageEffect::Confirm { findings: state.fingerprints(&proposed), is_shared: state.is_sharing }]
+    vec![TriageEffect::Confirm {
+        findings: state.fingerprints(&proposed),
+        is_shared: state.is_sharing,
+    }]
 }
 
 fn apply(state: &mut TriageState, targets: &[usize]) {
-    let without = targets.iter().find(|i| state.subject.items[**i].finding.replacement.is_none());
+    let without = targets
+        .iter()
+        .find(|i| state.subject.items[**i].finding.replacement.is_none());
     if let Some(i) = without {
         let id = &state.subject.items[*i].finding.id;
-        state.message = Some(Message::bad(format!("{id} has no replacement to apply; x lets a model fix it")));
+        state.message = Some(Message::bad(format!(
+            "{id} has no replacement to apply; x lets a model fix it"
+        )));
         return;
     }
     let ids = state.names(targets);
     let command = command("apply", &ids, &["--session", &state.subject.id]);
-    let title = format!("Write the replacement of {} into the worktree?", ids.join(", "));
-    state.mode = Mode::Ask { title, command, effect: TriageEffect::Apply(ids) };
+    let title = format!(
+        "Write the replacement of {} into the worktree?",
+        ids.join(", ")
+    );
+    state.mode = Mode::Ask {
+        title,
+        command,
+        effect: TriageEffect::Apply(ids),
+    };
 }
 
 fn fix(state: &mut TriageState, targets: &[usize]) {
     let ids = state.names(targets);
-    let title = format!("Let a model fix {}? It is asked, and its changes are shown first.", ids.join(", "));
+    let title = format!(
+        "Let a model fix {}? It is asked, and its changes are shown first.",
+        ids.join(", ")
+    );
     let command = command("fix", &ids, &["--session", &state.subject.id]);
-    state.mode = Mode::Ask { title, effect: TriageEffect::Run(command.clone()), command };
+    state.mode = Mode::Ask {
+        title,
+        effect: TriageEffect::Run(command.clone()),
+        command,
+    };
 }
 
 fn post(state: &mut TriageState) -> Vec<TriageEffect> {
     if state.subject.pull.is_none() {
-        let text = format!("this review is not of a pull request; to post one: {} review pr NUMBER", crate::NAME);
+        let text = format!(
+            "this review is not of a pull request; to post one: {} review pr NUMBER",
+            crate::NAME
+        );
         state.message = Some(Message::bad(text));
         return Vec::new();
     }
     let title = "Post this review on its pull request? This goes to the network.".to_owned();
     let command = vec!["post".to_owned(), state.subject.id.clone()];
-    state.mode = Mode::Ask { title, effect: TriageEffect::Run(command.clone()), command };
+    state.mode = Mode::Ask {
+        title,
+        effect: TriageEffect::Run(command.clone()),
+        command,
+    };
     Vec::new()
 }
 
 fn command(name: &str, ids: &[String], rest: &[&str]) -> Vec<String> {
-    std::iter::once(name).chain(ids.iter().map(String::as_str)).chain(rest.iter().copied()).map(str::to_owned).collect()
+    std::iter::once(name)
+        .chain(ids.iter().map(String::as_str))
+        .chain(rest.iter().copied())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn edit(state: &mut TriageState, current: usize) -> Vec<TriageEffect> {
     let finding = &state.subject.items[current].finding;
     match &finding.file {
-        Some(file) => vec![TriageEffect::Edit { file: file.clone(), line: finding.line }],
+        Some(file) => vec![TriageEffect::Edit {
+            file: file.clone(),
+            line: finding.line,
+        }],
         None => {
-            state.message = Some(Message::bad(format!("{} is about the whole change, not a file", finding.id)));
+            state.message = Some(Message::bad(format!(
+                "{} is about the whole change, not a file",
+                finding.id
+            )));
             Vec::new()
         }
     }
@@ -599,7 +722,9 @@ fn undo(state: &mut TriageState) -> Vec<TriageEffect> {
 }
 
 fn prompt(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect> {
-    let Mode::Prompt(prompt) = &mut state.mode else { return Vec::new() };
+    let Mode::Prompt(prompt) = &mut state.mode else {
+        return Vec::new();
+    };
     let answer = prompt.press(key, state.subject.today);
     let purpose = prompt.purpose.clone();
     match (answer, purpose) {
@@ -609,16 +734,30 @@ fn prompt(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect> {
             state.mode = Mode::Browse;
             state.settle();
         }
-        (PromptAnswer::Cancelled, _) | (PromptAnswer::Text(_), Purpose::Search { .. }) => state.mode = Mode::Browse,
+        (PromptAnswer::Cancelled, _) | (PromptAnswer::Text(_), Purpose::Search { .. }) => {
+            state.mode = Mode::Browse
+        }
         (PromptAnswer::Text(reason), _) => {
             state.mode = Mode::Browse;
             let reason = Some(reason).filter(|r| !r.is_empty());
-            return vec![decision(state, &state.targets(), Decision::Rejected, reason, None)];
+            return vec![decision(
+                state,
+                &state.targets(),
+                Decision::Rejected,
+                reason,
+                None,
+            )];
         }
         (PromptAnswer::Date(until, reason), _) => {
             state.mode = Mode::Browse;
             let reason = Some(reason).filter(|r| !r.is_empty());
-            return vec![decision(state, &state.targets(), Decision::Deferred, reason, Some(until))];
+            return vec![decision(
+                state,
+                &state.targets(),
+                Decision::Deferred,
+                reason,
+                Some(until),
+            )];
         }
     }
     Vec::new()
@@ -626,7 +765,12 @@ fn prompt(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect> {
 
 /// Searches for the current input.
 fn follow_search(state: &mut TriageState) {
-    if let Mode::Prompt(Prompt { purpose: Purpose::Search { .. }, line, .. }) = &state.mode {
+    if let Mode::Prompt(Prompt {
+        purpose: Purpose::Search { .. },
+        line,
+        ..
+    }) = &state.mode
+    {
         state.filter.search = line.text().trim().to_lowercase();
         state.settle();
     }
@@ -664,14 +808,20 @@ fn help(state: &mut TriageState, top: usize, key: KeyPress) -> Vec<TriageEffect>
         state.mode = Mode::Browse;
         return Vec::new();
     }
-    let key = if key == KeyPress::Char(' ') { KeyPress::PageDown } else { key };
+    let key = if key == KeyPress::Char(' ') {
+        KeyPress::PageDown
+    } else {
+        key
+    };
     let by = scroll::rows(key, view::help_room(state.size)).unwrap_or(0);
     state.mode = Mode::Help(scroll::moved(top, by, most));
     Vec::new()
 }
 
 fn ask(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect> {
-    let Mode::Ask { effect, .. } = &state.mode else { return Vec::new() };
+    let Mode::Ask { effect, .. } = &state.mode else {
+        return Vec::new();
+    };
     let effect = effect.clone();
     match key {
         KeyPress::Enter | KeyPress::Char('y') => {
@@ -697,7 +847,11 @@ fn decided_on(
     let current = state.current;
     let mut said = Vec::new();
     for (fingerprint, entry) in decided {
-        let at = state.subject.items.iter().position(|i| i.finding.fingerprint == *fingerprint && !i.is_fixed());
+        let at = state
+            .subject
+            .items
+            .iter()
+            .position(|i| i.finding.fingerprint == *fingerprint && !i.is_fixed());
         let Some(i) = at else { continue };
         items.push((i, state.subject.items[i].clone()));
         let item = &mut state.subject.items[i];
@@ -705,17 +859,36 @@ fn decided_on(
         item.finding.decided = Some(crate::rounds::decide::decision(entry));
         item.entry = Some(entry.clone());
         item.proposal = None;
-        let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
-        said.push(format!("{} {}{until}", entry.decision.name(), item.finding.id));
+        let until = entry
+            .expires
+            .map(|date| format!(" until {date}"))
+            .unwrap_or_default();
+        said.push(format!(
+            "{} {}{until}",
+            entry.decision.name(),
+            item.finding.id
+        ));
     }
     let other = other_shared(shared);
     let shared = if before.is_shared() { ", shared" } else { "" };
-    state.undo.push(Undoable { held: before, items, current });
+    state.undo.push(Undoable {
+        held: before,
+        items,
+        current,
+    });
     state.marked.clear();
     let is_more = state.go_pending(true);
     state.settle();
-    let rest = if is_more { "" } else { "; no finding is pending any more" };
-    let said = if said.len() > 4 { format!("{} findings decided", said.len()) } else { said.join(", ") };
+    let rest = if is_more {
+        ""
+    } else {
+        "; no finding is pending any more"
+    };
+    let said = if said.len() > 4 {
+        format!("{} findings decided", said.len())
+    } else {
+        said.join(", ")
+    };
     state.message = Some(match other {
         Some(other) => Message::bad(format!("{said}; {other}")),
         None => Message::good(format!("{said}{shared}{rest}  (u: undo)")),
@@ -725,13 +898,24 @@ fn decided_on(
 /// Describes the other decisions in the shared file; `None` if there are none.
 fn other_shared(shared: &[(String, Decision)]) -> Option<String> {
     let (id, decision) = shared.first()?;
-    let more = if shared.len() > 1 { format!(" and {} more", shared.len() - 1) } else { String::new() };
-    Some(format!("the shared file still has {id} as {}{more}: S, and decide again", decision.name()))
+    let more = if shared.len() > 1 {
+        format!(" and {} more", shared.len() - 1)
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "the shared file still has {id} as {}{more}: S, and decide again",
+        decision.name()
+    ))
 }
 
 fn undone(state: &mut TriageState) {
     let Some(last) = state.undo.pop() else { return };
-    let names: Vec<String> = last.items.iter().map(|(_, item)| item.finding.id.clone()).collect();
+    let names: Vec<String> = last
+        .items
+        .iter()
+        .map(|(_, item)| item.finding.id.clone())
+        .collect();
     for (i, item) in last.items {
         if let Some(own) = state.subject.items.get_mut(i) {
             *own = item;
@@ -747,21 +931,38 @@ fn applied(state: &mut TriageState, ids: &[String], notes: Vec<String>) {
         item.is_applied |= ids.contains(&item.finding.id);
     }
     state.marked.clear();
-    let [first, rest @ ..] = &notes[..] else { return };
+    let [first, rest @ ..] = &notes[..] else {
+        return;
+    };
     if rest.len() > 1 {
-        state.mode = Mode::Notice(Notice { title: "Applied".to_owned(), lines: notes, hints: Vec::new() });
+        state.mode = Mode::Notice(Notice {
+            title: "Applied".to_owned(),
+            lines: notes,
+            hints: Vec::new(),
+        });
     } else {
-        state.message = Some(Message::good(std::iter::once(first).chain(rest).cloned().collect::<Vec<_>>().join("; ")));
+        state.message = Some(Message::good(
+            std::iter::once(first)
+                .chain(rest)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join("; "),
+        ));
     }
 }
 
-/// Handles a review that was read again. The cursor stays on its finding. Earlier decisions cannot be undone any
-/// more, because another program may have changed them.
+/// Handles a review that was read again. The cursor stays on its finding. Earlier decisions cannot
+/// be undone any more, because another program may have changed them.
 fn loaded(state: &mut TriageState, subject: TriageSubject) {
     let current = state.item().map(|item| item.finding.fingerprint.clone());
     let is_same = state.subject.round == subject.round;
-    let applied: Vec<String> =
-        state.subject.items.iter().filter(|i| i.is_applied && is_same).map(|i| i.finding.id.clone()).collect();
+    let applied: Vec<String> = state
+        .subject
+        .items
+        .iter()
+        .filter(|i| i.is_applied && is_same)
+        .map(|i| i.finding.id.clone())
+        .collect();
     state.subject = subject;
     for item in &mut state.subject.items {
         item.is_applied = applied.contains(&item.finding.id);
@@ -769,7 +970,11 @@ fn loaded(state: &mut TriageState, subject: TriageSubject) {
     state.marked.clear();
     state.has_shared_before = state.has_shared();
     state.undo.clear();
-    let at = state.subject.items.iter().position(|i| Some(&i.finding.fingerprint) == current.as_ref());
+    let at = state
+        .subject
+        .items
+        .iter()
+        .position(|i| Some(&i.finding.fingerprint) == current.as_ref());
     state.select(at);
     state.settle();
 }

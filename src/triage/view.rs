@@ -43,7 +43,12 @@ pub fn draw(state: &TriageState, theme: Theme) -> Buffer {
         if let Some(area) = layout.panes[pane as usize] {
             let is_focused = state.focus == pane;
             let (title, note) = panes::title(state, pane, theme);
-            let inner = PaneFrame { title, note, is_focused }.draw(area, theme, &mut buffer);
+            let inner = PaneFrame {
+                title,
+                note,
+                is_focused,
+            }
+            .draw(area, theme, &mut buffer);
             panes::draw(state, pane, theme, inner, &mut buffer);
         }
     }
@@ -73,29 +78,84 @@ fn layout(state: &TriageState) -> Layout {
         panes[state.focus as usize] = Some(body);
     } else if width >= THREE_COLUMNS {
         let [left, right] = [(width * 3 / 10).min(64), (width * 3 / 10).min(70)];
-        panes[0] = Some(Rect { width: left, ..body });
-        panes[1] = Some(Rect { x: left, width: width - left - right, ..body });
-        panes[2] = Some(Rect { x: width - right, width: right, ..body });
+        panes[0] = Some(Rect {
+            width: left,
+            ..body
+        });
+        panes[1] = Some(Rect {
+            x: left,
+            width: width - left - right,
+            ..body
+        });
+        panes[2] = Some(Rect {
+            x: width - right,
+            width: right,
+            ..body
+        });
     } else if width >= TWO_COLUMNS {
         let left = (width * 2 / 5).min(56);
         let upper = body.height * 11 / 20;
-        let right = Rect { x: left, width: width - left, ..body };
-        panes[0] = Some(Rect { width: left, ..body });
-        panes[1] = Some(Rect { height: upper, ..right });
-        panes[2] = Some(Rect { y: body.y + upper, height: body.height - upper, ..right });
+        let right = Rect {
+            x: left,
+            width: width - left,
+            ..body
+        };
+        panes[0] = Some(Rect {
+            width: left,
+            ..body
+        });
+        panes[1] = Some(Rect {
+            height: upper,
+            ..right
+        });
+        panes[2] = Some(Rect {
+            y: body.y + upper,
+            height: body.height - upper,
+            ..right
+        });
     } else if height >= THREE_ROWS {
         let [upper, lower] = [body.height * 3 / 10, body.height * 3 / 10];
-        panes[0] = Some(Rect { height: upper, ..body });
-        panes[1] = Some(Rect { y: body.y + upper, height: body.height - upper - lower, ..body });
-        panes[2] = Some(Rect { y: body.bottom() - lower, height: lower, ..body });
+        panes[0] = Some(Rect {
+            height: upper,
+            ..body
+        });
+        panes[1] = Some(Rect {
+            y: body.y + upper,
+            height: body.height - upper - lower,
+            ..body
+        });
+        panes[2] = Some(Rect {
+            y: body.bottom() - lower,
+            height: lower,
+            ..body
+        });
     } else if height >= 14 {
         let upper = (body.height * 2 / 5).max(5);
-        panes[0] = Some(Rect { height: upper, ..body });
-        panes[state.lower as usize] = Some(Rect { y: body.y + upper, height: body.height - upper, ..body });
+        panes[0] = Some(Rect {
+            height: upper,
+            ..body
+        });
+        panes[state.lower as usize] = Some(Rect {
+            y: body.y + upper,
+            height: body.height - upper,
+            ..body
+        });
     } else {
         panes[state.focus as usize] = Some(body);
     }
-    Layout { head: Rect { height: 1, y: 0, ..body }, panes, foot: Rect { y: height - 1, height: 1, ..body } }
+    Layout {
+        head: Rect {
+            height: 1,
+            y: 0,
+            ..body
+        },
+        panes,
+        foot: Rect {
+            y: height - 1,
+            height: 1,
+            ..body
+        },
+    }
 }
 
 /// Returns the first line: the review, and the progress of the decisions.
@@ -112,12 +172,20 @@ fn head(state: &TriageState, theme: Theme) -> StyledRow {
     if state.is_sharing {
         right = right.put(theme.style(Ink::Accent), "sharing");
     }
-    for of in
-        [Disposition::Pending, Disposition::Accepted, Disposition::Rejected, Disposition::Deferred, Disposition::Fixed]
-    {
+    for of in [
+        Disposition::Pending,
+        Disposition::Accepted,
+        Disposition::Rejected,
+        Disposition::Deferred,
+        Disposition::Fixed,
+    ] {
         let n = subject.items.iter().filter(|i| i.has_status(of)).count();
         if n > 0 || of == Disposition::Pending {
-            let style = theme.style(if of == Disposition::Pending && n > 0 { Ink::Bold } else { Ink::Dim });
+            let style = theme.style(if of == Disposition::Pending && n > 0 {
+                Ink::Bold
+            } else {
+                Ink::Dim
+            });
             let gap = if right.is_empty() { "" } else { "  " };
             right = right.put(style, format!("{gap}{n} {}", status(of)));
         }
@@ -132,19 +200,32 @@ fn head(state: &TriageState, theme: Theme) -> StyledRow {
         .put(dim, dot)
         .put(theme.style(Ink::Plain), &subject.label);
     let room = width.saturating_sub(right.width());
-    left.cut(room.saturating_sub(1), theme.ellipsis()).pad(room).and(right)
+    left.cut(room.saturating_sub(1), theme.ellipsis())
+        .pad(room)
+        .and(right)
 }
 
 /// Returns the last line: a message, or the keys.
 fn foot(state: &TriageState, theme: Theme) -> StyledRow {
     let width = usize::from(state.size.width);
     if let Some(message) = &state.message {
-        let ink = if message.is_error { Ink::Bad } else { Ink::Good };
-        let text = if message.is_error { format!(" error: {}", message.text) } else { format!(" {}", message.text) };
+        let ink = if message.is_error {
+            Ink::Bad
+        } else {
+            Ink::Good
+        };
+        let text = if message.is_error {
+            format!(" error: {}", message.text)
+        } else {
+            format!(" {}", message.text)
+        };
         return StyledRow::of(theme.style(ink), text).cut(width, theme.ellipsis());
     }
     let keys: &[(&str, &str)] = match &state.mode {
-        Mode::Prompt(Prompt { purpose: Purpose::Search { .. }, .. }) => &[("Enter", "keep"), ("Esc", "cancel")],
+        Mode::Prompt(Prompt {
+            purpose: Purpose::Search { .. },
+            ..
+        }) => &[("Enter", "keep"), ("Esc", "cancel")],
         Mode::Prompt(_) => &[("Enter", "record"), ("Esc", "cancel")],
         Mode::Filter(_) => &[("Space", "choose"), ("c", "clear"), ("Esc", "close")],
         Mode::Help(_) => &[("j k", "scroll"), ("Esc", "close")],
@@ -156,7 +237,8 @@ fn foot(state: &TriageState, theme: Theme) -> StyledRow {
     hints(keys, width, theme)
 }
 
-/// The keys of the last line. They are omitted from the end if there is no room; the last two always stay.
+/// The keys of the last line. They are omitted from the end if there is no room; the last two
+/// always stay.
 const KEYS: [(&str, &str); 14] = [
     ("a", "accept"),
     ("r", "reject"),
@@ -186,7 +268,10 @@ const PROPOSED: [(&str, &str); 7] = [
 /// Returns the keys with their meanings that fit.
 pub fn hints(keys: &[(&str, &str)], width: usize, theme: Theme) -> StyledRow {
     let (most, last) = keys.split_at(keys.len().saturating_sub(2));
-    let last = last.iter().map(|key| hint(key, theme)).fold(StyledRow::default(), StyledRow::and);
+    let last = last
+        .iter()
+        .map(|key| hint(key, theme))
+        .fold(StyledRow::default(), StyledRow::and);
     let mut row = StyledRow::default();
     for key in most {
         let next = row.clone().and(hint(key, theme));
@@ -200,7 +285,8 @@ pub fn hints(keys: &[(&str, &str)], width: usize, theme: Theme) -> StyledRow {
 
 /// Returns a key with its meaning.
 fn hint((key, what): &(&str, &str), theme: Theme) -> StyledRow {
-    StyledRow::of(theme.style(Ink::Accent), format!(" {key}")).put(theme.style(Ink::Dim), format!(" {what} "))
+    StyledRow::of(theme.style(Ink::Accent), format!(" {key}"))
+        .put(theme.style(Ink::Dim), format!(" {what} "))
 }
 
 /// Returns the ink of a severity.
@@ -230,8 +316,13 @@ pub fn page(state: &TriageState) -> usize {
 
 /// Returns the first visible row of a pane, and the last possible one.
 pub fn extent(state: &TriageState, pane: Pane) -> (usize, usize) {
-    let Some(area) = layout(state).panes[pane as usize] else { return (0, 0) };
-    let inner = Size { width: area.width.saturating_sub(4), height: area.height.saturating_sub(2) };
+    let Some(area) = layout(state).panes[pane as usize] else {
+        return (0, 0);
+    };
+    let inner = Size {
+        width: area.width.saturating_sub(4),
+        height: area.height.saturating_sub(2),
+    };
     panes::extent(state, pane, inner)
 }
 

@@ -2,17 +2,27 @@
 
 use super::Inert;
 
-/// Escapes text for the data of a command, on one line: the reader of the command sees the original lines.
+/// Escapes text for the data of a command, on one line: the reader of the command sees the original
+/// lines.
 ///
-/// Escapes percent signs and line ends in the way that the runner decodes (`ActionCommand.cs` of actions/runner).
+/// Escapes percent signs and line ends in the way that the runner decodes (`ActionCommand.cs` of
+/// actions/runner).
 pub fn data(text: &str) -> String {
-    let lines: Vec<_> = text.lines().map(|l| Inert::new(l).as_str().replace('%', "%25")).collect();
+    let lines: Vec<_> = text
+        .lines()
+        .map(|l| Inert::new(l).as_str().replace('%', "%25"))
+        .collect();
     lines.join("%0A")
 }
 
-/// Escapes text for a property of a command, which ends at a comma or at colons. Line ends become visible escapes.
+/// Escapes text for a property of a command, which ends at a comma or at colons. Line ends become
+/// visible escapes.
 pub fn property(text: impl AsRef<[u8]>) -> String {
-    Inert::new(text).as_str().replace('%', "%25").replace(':', "%3A").replace(',', "%2C")
+    Inert::new(text)
+        .as_str()
+        .replace('%', "%25")
+        .replace(':', "%3A")
+        .replace(',', "%2C")
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! Markdown for GitHub, GitLab and Bitbucket.
 //!
-//! Backslashes and entities prevent markup, but forges decode them before they search the shown text for mentions,
-//! references, addresses and emoji. So these are also broken by a zero-width space, written as an entity, as bots
-//! that quote release notes do.
+//! Backslashes and entities prevent markup, but forges decode them before they search the shown
+//! text for mentions, references, addresses and emoji. So these are also broken by a zero-width
+//! space, written as an entity, as bots that quote release notes do.
 
 use super::Inert;
 
 /// Separates the sign of a mention or reference from its name.
 const BREAK: &str = "&#8203;";
 
-/// Escapes text: it is shown unchanged, and no part becomes markup, HTML, a mention, a reference, a quick action, a
-/// link, an image or an emoji. Lines stay lines.
+/// Escapes text: it is shown unchanged, and no part becomes markup, HTML, a mention, a reference, a
+/// quick action, a link, an image or an emoji. Lines stay lines.
 pub fn markdown(text: &str) -> String {
     by_line(text, |line, out| escape(line, true, out))
 }
@@ -20,10 +20,13 @@ pub fn prose(text: &str) -> String {
     by_line(text, |line, out| {
         let parts: Vec<&str> = line.split('`').collect();
         let last = parts.len() - 1;
-        // Empty parts are longer runs of backticks, and blank ones are not code; with an even number, one backtick is
-        // not closed.
-        let pairs =
-            last.is_multiple_of(2) && parts[1..].iter().take(last.saturating_sub(1)).all(|p| !p.trim().is_empty());
+        // Empty parts are longer runs of backticks, and blank ones are not code; with an even
+        // number, one backtick is not closed.
+        let pairs = last.is_multiple_of(2)
+            && parts[1..]
+                .iter()
+                .take(last.saturating_sub(1))
+                .all(|p| !p.trim().is_empty());
         if !pairs {
             return escape(line, true, out);
         }
@@ -44,15 +47,23 @@ pub fn code(text: impl AsRef<[u8]>) -> String {
         return String::new();
     }
     let fence = "`".repeat(longest_run(text) + 1);
-    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
+    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) {
+        " "
+    } else {
+        ""
+    };
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// Puts lines between fences that are longer than any run of backticks in them. The text is not escaped: the caller
-/// has done that. Ends with a line end.
+/// Puts lines between fences that are longer than any run of backticks in them. The text is not
+/// escaped: the caller has done that. Ends with a line end.
 pub fn fenced(info: &str, text: &str) -> String {
     let fence = "`".repeat(longest_run(text).max(2) + 1);
-    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    let end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
     format!("{fence}{info}\n{text}{end}{fence}\n")
 }
 
@@ -71,9 +82,11 @@ fn by_line(text: &str, write: impl Fn(&str, &mut String)) -> String {
     out
 }
 
-/// Escapes a part of a line whose control characters are escaped; `leads` is true for the first part.
+/// Escapes a part of a line whose control characters are escaped; `leads` is true for the first
+/// part.
 fn escape(line: &str, leads: bool, out: &mut String) {
-    // These characters start a list, a heading, a rule, a quick action, or a directive; `1.` starts a list too.
+    // These characters start a list, a heading, a rule, a quick action, or a directive; `1.` starts
+    // a list too.
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     for (at, c) in line.char_indices() {
         let rest = &line[at + c.len_utf8()..];
@@ -81,7 +94,8 @@ fn escape(line: &str, leads: bool, out: &mut String) {
         let next = rest.bytes().next().unwrap_or(b' ');
         let numbered = next.is_ascii_digit();
         let first = leads
-            && (at == 0 && matches!(c, '-' | '+' | '=' | '/' | '.' | ':') || at == digits && matches!(c, '.' | ')'));
+            && (at == 0 && matches!(c, '-' | '+' | '=' | '/' | '.' | ':')
+                || at == digits && matches!(c, '.' | ')'));
         match c {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
@@ -102,7 +116,8 @@ fn escape(line: &str, leads: bool, out: &mut String) {
         let broken = match c {
             '@' => named,
             '#' | '!' | '&' | '$' => numbered,
-            // GitLab's labels and milestones have names; its `*iteration:1` and `[vulnerability:1]` have a kind.
+            // GitLab's labels and milestones have names; its `*iteration:1` and `[vulnerability:1]`
+            // have a kind.
             '%' | '~' => named || next == b'"',
             '*' | '[' => is_kind(rest),
             '-' => numbered && (ends_in(before, "gh") || ends_in(before, "gl")),
@@ -120,18 +135,28 @@ fn escape(line: &str, leads: bool, out: &mut String) {
 }
 
 fn ends_in(text: &str, word: &str) -> bool {
-    text.len().checked_sub(word.len()).and_then(|at| text.get(at..)).is_some_and(|t| t.eq_ignore_ascii_case(word))
+    text.len()
+        .checked_sub(word.len())
+        .and_then(|at| text.get(at..))
+        .is_some_and(|t| t.eq_ignore_ascii_case(word))
 }
 
 /// Returns true if the rest of a line starts with a word and a colon.
 fn is_kind(rest: &str) -> bool {
-    let word = rest.bytes().take_while(|b| b.is_ascii_alphabetic() || *b == b'_').count();
+    let word = rest
+        .bytes()
+        .take_while(|b| b.is_ascii_alphabetic() || *b == b'_')
+        .count();
     word > 0 && rest.as_bytes().get(word) == Some(&b':')
 }
 
-/// Returns true if the rest of a line, after a colon, continues with the name of an emoji and a colon.
+/// Returns true if the rest of a line, after a colon, continues with the name of an emoji and a
+/// colon.
 fn is_shortcode(rest: &str) -> bool {
-    let name = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || b"_+-".contains(b)).count();
+    let name = rest
+        .bytes()
+        .take_while(|b| b.is_ascii_alphanumeric() || b"_+-".contains(b))
+        .count();
     name > 0 && rest.as_bytes().get(name) == Some(&b':')
 }
 
@@ -148,7 +173,10 @@ mod tests {
             ("[a](javascript:alert(1))", "\\[a\\](javascript:alert(1))"),
             ("@org/team", "&#64;&#8203;org/team"),
             ("mail a@b.example", "mail a&#64;&#8203;b.example"),
-            ("#12, gh-12, GL-1 and !12", "\\#&#8203;12, gh-&#8203;12, GL-&#8203;1 and \\!&#8203;12"),
+            (
+                "#12, gh-12, GL-1 and !12",
+                "\\#&#8203;12, gh-&#8203;12, GL-&#8203;1 and \\!&#8203;12",
+            ),
             ("# head", "\\# head"),
             ("/approve", "\\/approve"),
             ("  /approve", "\\/approve"),
@@ -156,13 +184,25 @@ mod tests {
             ("1. x\n- y", "1\\. x\n\\- y"),
             ("2.5 and a-b", "2\\.5 and a-b"),
             ("```", "\\`\\`\\`"),
-            ("see https://a.example", "see https:&#8203;/&#8203;/a.example"),
+            (
+                "see https://a.example",
+                "see https:&#8203;/&#8203;/a.example",
+            ),
             ("at www.a.example: b", "at www&#46;&#8203;a.example: b"),
             ("a :tada: b: c", "a :&#8203;tada: b: c"),
             ("std::mem::swap", "std::&#8203;mem::swap"),
-            ("~~x~~ $1 &1 %1", "\\~\\~&#8203;x\\~\\~ \\$&#8203;1 &amp;&#8203;1 %&#8203;1"),
-            ("@_a ~bug %v1 ~_x 5% of", "&#64;&#8203;\\_a \\~&#8203;bug %&#8203;v1 \\~&#8203;\\_x 5% of"),
-            ("*iteration:1 [epic:2] [a] a*b", "\\*&#8203;iteration:1 \\[&#8203;epic:2\\] \\[a\\] a\\*b"),
+            (
+                "~~x~~ $1 &1 %1",
+                "\\~\\~&#8203;x\\~\\~ \\$&#8203;1 &amp;&#8203;1 %&#8203;1",
+            ),
+            (
+                "@_a ~bug %v1 ~_x 5% of",
+                "&#64;&#8203;\\_a \\~&#8203;bug %&#8203;v1 \\~&#8203;\\_x 5% of",
+            ),
+            (
+                "*iteration:1 [epic:2] [a] a*b",
+                "\\*&#8203;iteration:1 \\[&#8203;epic:2\\] \\[a\\] a\\*b",
+            ),
         ] {
             assert_eq!(markdown(text), escaped);
         }
@@ -202,7 +242,10 @@ mod tests {
     #[test]
     fn inj_15_a_fence_is_longer_than_any_inside() {
         assert_eq!(fenced("", "a"), "```\na\n```\n");
-        assert_eq!(fenced("suggestion", "```\nb\n"), "````suggestion\n```\nb\n````\n");
+        assert_eq!(
+            fenced("suggestion", "```\nb\n"),
+            "````suggestion\n```\nb\n````\n"
+        );
         assert_eq!(fenced("", ""), "```\n```\n");
     }
 }

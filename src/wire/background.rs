@@ -1,4 +1,5 @@
-//! Formats of background reviews: the queue of a repository, the ledger of costs, and the answer of `status`.
+//! Formats of background reviews: the queue of a repository, the ledger of costs, and the answer of
+//! `status`.
 
 use super::Verdict;
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,8 @@ pub struct ReviewOrder {
     /// Short name of the branch that was checked out; null if HEAD was detached.
     #[serde(default)]
     pub branch: Option<String>,
-    /// Commit before the change, if there is no push destination and the change has several commits.
+    /// Commit before the change, if there is no push destination and the change has several
+    /// commits.
     #[serde(default)]
     pub from: Option<String>,
     /// Earlier queued commits that its review covers.
@@ -70,7 +72,8 @@ pub struct Push {
     pub remote: String,
     /// Full name of the reference there.
     pub reference: String,
-    /// Last known object ID of the reference at the remote; zeros if the remote has no such reference.
+    /// Last known object ID of the reference at the remote; zeros if the remote has no such
+    /// reference.
     pub known: String,
 }
 
@@ -164,7 +167,8 @@ impl Spending {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Day {
     pub spent: f64,
-    /// Reservations of reviews that have not reported their cost, by name. A killed review never does.
+    /// Reservations of reviews that have not reported their cost, by name. A killed review never
+    /// does.
     pub reserved: BTreeMap<String, f64>,
 }
 

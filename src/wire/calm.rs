@@ -7,10 +7,14 @@ use std::io::{self, Write};
 
 /// Writes a document, indented and with a final newline.
 ///
-/// Characters that a terminal or a CI log would interpret are escaped as `\u….` in strings. JSON parsers decode them.
+/// Characters that a terminal or a CI log would interpret are escaped as `\u….` in strings. JSON
+/// parsers decode them.
 pub fn write(document: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let mut buffer = io::BufWriter::new(out);
-    document.serialize(&mut Serializer::with_formatter(&mut buffer, Calm(PrettyFormatter::new())))?;
+    document.serialize(&mut Serializer::with_formatter(
+        &mut buffer,
+        Calm(PrettyFormatter::new()),
+    ))?;
     buffer.write_all(b"\n")?;
     buffer.flush()
 }
@@ -22,7 +26,10 @@ pub fn write(document: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
 /// The document cannot be represented as JSON.
 pub fn line(document: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    document.serialize(&mut Serializer::with_formatter(&mut line, Calm(CompactFormatter)))?;
+    document.serialize(&mut Serializer::with_formatter(
+        &mut line,
+        Calm(CompactFormatter),
+    ))?;
     Ok(line)
 }
 
@@ -30,7 +37,11 @@ pub fn line(document: &impl Serialize) -> io::Result<Vec<u8>> {
 struct Calm<F>(F);
 
 impl<F: Formatter> Formatter for Calm<F> {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
         let plain = fragment.bytes().all(|b| matches!(b, b' '..=b'~'));
         if plain && memchr::memmem::find(fragment.as_bytes(), b"##").is_none() {
             return out.write_all(fragment.as_bytes());
@@ -41,7 +52,8 @@ impl<F: Formatter> Formatter for Calm<F> {
         for (i, c) in fragment.char_indices() {
             // CI systems execute `##[error]` and `##vso[…]` anywhere in a line.
             let command = hashes && c == '[';
-            hashes = (c == '#' && previous == '#') || (hashes && (c == '#' || c.is_ascii_alphanumeric()));
+            hashes = (c == '#' && previous == '#')
+                || (hashes && (c == '#' || c.is_ascii_alphanumeric()));
             previous = c;
             if command || is_active(c) {
                 out.write_all(&fragment.as_bytes()[from..i])?;

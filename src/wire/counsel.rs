@@ -48,7 +48,8 @@ pub struct ProposalCheck {
     pub schema_version: u32,
     /// True if `valid` is known.
     pub success: bool,
-    /// True if the proposal is complete and actionable; null if no model checked it and the checks without a model passed.
+    /// True if the proposal is complete and actionable; null if no model checked it and the checks
+    /// without a model passed.
     pub valid: Option<bool>,
     /// Problems. Problems found without a model come first.
     pub issues: Vec<ProposalIssue>,
@@ -71,7 +72,8 @@ pub struct ProposalIssue {
     pub quote: Option<String>,
     /// Line in the proposal, from 1.
     pub line: Option<u32>,
-    /// True if the program found the problem itself, or found the quote in the proposal. Omissions cannot be quoted.
+    /// True if the program found the problem itself, or found the quote in the proposal. Omissions
+    /// cannot be quoted.
     pub verified: bool,
     /// `rules`, or the name of the backend.
     pub origin: String,

@@ -1,4 +1,5 @@
-//! `fixes.json` of a stored session: what a model planned and did to fix findings. Every text is masked.
+//! `fixes.json` of a stored session: what a model planned and did to fix findings. Every text is
+//! masked.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -13,7 +14,8 @@ pub struct Fixes {
     pub review_id: String,
     /// Fixes, oldest first.
     pub fixes: Vec<StoredFix>,
-    /// Links of the hash chain, oldest first: one for each time that a fix was stored. Older versions wrote none.
+    /// Links of the hash chain, oldest first: one for each time that a fix was stored. Older
+    /// versions wrote none.
     #[serde(default)]
     pub links: Vec<FixLink>,
 }
@@ -155,6 +157,11 @@ pub enum FixOutcome {
 impl StoredFix {
     /// Begins a fix.
     pub fn new(via: &str, findings: Vec<String>, now: Timestamp) -> Self {
-        Self { via: via.to_owned(), findings, timestamp: now.to_string(), ..Self::default() }
+        Self {
+            via: via.to_owned(),
+            findings,
+            timestamp: now.to_string(),
+            ..Self::default()
+        }
     }
 }

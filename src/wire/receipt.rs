@@ -1,4 +1,5 @@
-//! Receipts: signed statements about a review, its reviewers and its verdict. A line of a git note is a [`Signed`].
+//! Receipts: signed statements about a review, its reviewers and its verdict. A line of a git note
+//! is a [`Signed`].
 
 use super::{Summary, Verdict};
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,8 @@ pub struct Terms {
     pub head_tree: String,
     /// SHA-256 of the change as text with masked secrets, hexadecimal.
     pub change: String,
-    /// Policy values that affect the verdict: key (`[review] depth`) to a hash of 16 hexadecimal digits.
+    /// Policy values that affect the verdict: key (`[review] depth`) to a hash of 16 hexadecimal
+    /// digits.
     pub policy: BTreeMap<String, String>,
     /// Hash of all active rules.
     pub rules: String,

@@ -1,10 +1,12 @@
-//! Files of a stored session: `request.json`, `round-N/{review.json, response.json, seal.json}`, `complete.json`,
-//! `latest.json`.
+//! Files of a stored session: `request.json`, `round-N/{review.json, response.json, seal.json}`,
+//! `complete.json`, `latest.json`.
 //!
-//! The first fields of a stored review are the fields that coding agents use (`review_id`, `status`,
-//! `design_compliance`, `comments`, …). `report` contains the complete report.
+//! The first fields of a stored review are the fields that coding agents use (`review_id`,
+//! `status`, `design_compliance`, `comments`, …). `report` contains the complete report.
 
-use super::{Outcome, Report, ReviewedSource, SCHEMA_VERSION, Severity, TestResults, Tool, Verdict};
+use super::{
+    Outcome, Report, ReviewedSource, SCHEMA_VERSION, Severity, TestResults, Tool, Verdict,
+};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -77,8 +79,8 @@ pub struct StoredRequest {
     pub tool: Tool,
     /// The change of the first round.
     pub change: StoredChange,
-    /// Heads of earlier sessions: of the newest session, and of each session that was continued or closed after the
-    /// newest one began. Later versions may add heads.
+    /// Heads of earlier sessions: of the newest session, and of each session that was continued or
+    /// closed after the newest one began. Later versions may add heads.
     #[serde(default)]
     pub before: Vec<Head>,
 }
@@ -204,8 +206,8 @@ pub struct Comment {
     pub line: Option<u32>,
     /// Severity of the finding.
     pub severity: Severity,
-    /// Category: `architecture`, `design`, `bug`, `performance`, `style`, `security`, `missing_feature`,
-    /// `best-practice` or `test`.
+    /// Category: `architecture`, `design`, `bug`, `performance`, `style`, `security`,
+    /// `missing_feature`, `best-practice` or `test`.
     pub category: String,
     /// Description of the problem.
     pub comment: String,
@@ -271,7 +273,8 @@ pub struct Since {
     pub introduced_by_fix: usize,
     /// Number of entries with state `unchecked`.
     pub unchecked: usize,
-    /// True if the change of an earlier round is not in the worktree, and this round reviewed another one.
+    /// True if the change of an earlier round is not in the worktree, and this round reviewed
+    /// another one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_replaced: bool,
 }
@@ -303,18 +306,27 @@ pub struct ComparedFinding {
 }
 
 impl ComparedFinding {
-    /// Returns true if the finding blocked when it was last reported. `earlier` has the earlier rounds, oldest first.
+    /// Returns true if the finding blocked when it was last reported. `earlier` has the earlier
+    /// rounds, oldest first.
     pub fn blocked<'r>(&self, earlier: impl DoubleEndedIterator<Item = &'r Review>) -> bool {
         let known = earlier.rev().find_map(|r| {
-            r.report.findings.iter().find(|f| f.fingerprint == self.fingerprint && f.title == self.title)
+            r.report
+                .findings
+                .iter()
+                .find(|f| f.fingerprint == self.fingerprint && f.title == self.title)
         });
         // No earlier round has the finding, so only its severity is known.
-        known.map_or(matches!(self.severity, Severity::Critical | Severity::Major), |f| f.blocking)
+        known.map_or(
+            matches!(self.severity, Severity::Critical | Severity::Major),
+            |f| f.blocking,
+        )
     }
 }
 
 /// State of a finding of an earlier round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// The code changed and no longer has the problem.
@@ -360,7 +372,8 @@ pub enum Action {
     Nothing,
 }
 
-/// `round-N/response.json`: the author's response to the findings of a round. Untrusted text, secrets masked.
+/// `round-N/response.json`: the author's response to the findings of a round. Untrusted text,
+/// secrets masked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Response {
     /// Version of the format.
@@ -464,8 +477,8 @@ pub struct Latest {
     pub timestamp: String,
     /// Path from the store: `sessions/2026-01-31-001`.
     pub path: String,
-    /// Heads of the sessions that were continued or closed after the newest one began. The next session copies them.
-    /// Empty if the store is committed to git.
+    /// Heads of the sessions that were continued or closed after the newest one began. The next
+    /// session copies them. Empty if the store is committed to git.
     #[serde(default)]
     pub since: Vec<Head>,
 }
@@ -616,6 +629,8 @@ fn check(version: &Value, newest: u32) -> Result<(), UnreadDocument> {
     match version.as_u64() {
         Some(v) if (1..=u64::from(newest)).contains(&v) => Ok(()),
         Some(v) if v > 0 => Err(UnreadDocument::Future(v)),
-        _ => Err(UnreadDocument::Malformed("invalid schema_version".to_owned())),
+        _ => Err(UnreadDocument::Malformed(
+            "invalid schema_version".to_owned(),
+        )),
     }
 }

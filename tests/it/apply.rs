@@ -17,11 +17,13 @@ fn claim(line: u32, end: Option<u32>, quote: &str, replacement: &str) -> Value {
     claim
 }
 
-/// Returns a repository with `code` staged as `a.py`, reviewed, and the server that made the claims.
+/// Returns a repository with `code` staged as `a.py`, reviewed, and the server that made the
+/// claims.
 fn reviewed(code: &str, claims: Vec<Value>) -> (Repo, Server) {
     let server = Server::start(move |r| r.review(&claims));
     let repo = Repo::new();
-    repo.stage(".claude-reviewer.toml", server.policy("openai")).commit("seed");
+    repo.stage(".claude-reviewer.toml", server.policy("openai"))
+        .commit("seed");
     repo.stage("a.py", code);
     repo.reviewer(&["review", "staged"]).run_any();
     (repo, server)
@@ -37,8 +39,12 @@ fn apply(repo: &Repo, args: &[&str], code: i32) -> Run {
 
 /// Returns all files of a worktree with their contents.
 fn files(top: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let own = files_below(top).into_iter().filter(|file| !file.starts_with(top.join(".git")));
-    let mut out: Vec<_> = own.map(|file| (file.clone(), std::fs::read(&file).unwrap_or_default())).collect();
+    let own = files_below(top)
+        .into_iter()
+        .filter(|file| !file.starts_with(top.join(".git")));
+    let mut out: Vec<_> = own
+        .map(|file| (file.clone(), std::fs::read(&file).unwrap_or_default()))
+        .collect();
     out.sort();
     out
 }
@@ -49,7 +55,11 @@ fn refused(repo: &Repo, args: &[&str], reason: &str) {
     let before = files(&repo.path());
     let run = apply(repo, args, 2);
     assert!(run.stderr.contains(reason), "{}", run.stderr);
-    assert!(files(&repo.path()) == before, "a file was changed: {}", run.stderr);
+    assert!(
+        files(&repo.path()) == before,
+        "a file was changed: {}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -62,11 +72,18 @@ fn an_unknown_finding_is_refused_even_if_the_review_has_none() {
 fn a_replacement_is_written_and_the_index_stays() {
     let (repo, _server) = reviewed(CODE, vec![claim(5, None, BAD, GOOD)]);
     let said = apply(&repo, &["F1"], 0).stdout;
-    assert!(said.starts_with("applied F1\nnot checked: F1 is a claim of a model"), "{said}");
+    assert!(
+        said.starts_with("applied F1\nnot checked: F1 is a claim of a model"),
+        "{said}"
+    );
     assert_eq!(text(&repo, "a.py"), CODE.replace(BAD, GOOD));
     assert_eq!(repo.git(&["show", ":a.py"]), CODE);
     // The lines have changed since the review.
-    refused(&repo, &["F1"], "F1 is not applied: its lines at a.py:5 have changed since the review");
+    refused(
+        &repo,
+        &["F1"],
+        "F1 is not applied: its lines at a.py:5 have changed since the review",
+    );
 }
 
 #[test]
@@ -74,12 +91,21 @@ fn a_patch_is_shown_or_written_and_git_takes_it() {
     let (repo, _server) = reviewed(&CODE.replace('\n', "\r\n"), vec![claim(5, None, BAD, GOOD)]);
     let before = text(&repo, "a.py");
     let shown = apply(&repo, &["F1", "--dry-run"], 0).stdout;
-    assert!(shown.contains(&format!("-{BAD}")) && shown.contains(&format!("+{GOOD}")), "{shown}");
+    assert!(
+        shown.contains(&format!("-{BAD}")) && shown.contains(&format!("+{GOOD}")),
+        "{shown}"
+    );
     let said = apply(&repo, &["F1", "--patch", "fix.patch"], 0).stdout;
-    assert!(said.contains("git apply ") && said.trim_end().ends_with("fix.patch"), "{said}");
+    assert!(
+        said.contains("git apply ") && said.trim_end().ends_with("fix.patch"),
+        "{said}"
+    );
     assert_eq!(text(&repo, "a.py"), before);
     repo.git(&["apply", "fix.patch"]);
-    assert_eq!(text(&repo, "a.py"), CODE.replace(BAD, GOOD).replace('\n', "\r\n"));
+    assert_eq!(
+        text(&repo, "a.py"),
+        CODE.replace(BAD, GOOD).replace('\n', "\r\n")
+    );
 }
 
 #[test]
@@ -93,8 +119,16 @@ fn a_patch_file_is_never_written_over_another_file() {
         (&["--all-safe"], "mine.patch", "mine-3.patch"),
     ] {
         let run = apply(&repo, &[args, &["--patch", name]].concat(), 2);
-        assert!(run.stderr.contains(&format!("{name} exists and is not overwritten")), "{}", run.stderr);
-        let (_, hint) = run.stderr.split_once("hint: choose another name: claude-reviewer ").unwrap();
+        assert!(
+            run.stderr
+                .contains(&format!("{name} exists and is not overwritten")),
+            "{}",
+            run.stderr
+        );
+        let (_, hint) = run
+            .stderr
+            .split_once("hint: choose another name: claude-reviewer ")
+            .unwrap();
         let words: Vec<&str> = hint.split_whitespace().collect();
         let run = repo.reviewer(&words).run(0);
         assert!(run.stdout.contains(free), "{}", run.stdout);
@@ -107,12 +141,29 @@ fn a_patch_file_is_never_written_over_another_file() {
 fn sec_01_a_dry_run_shows_no_secret_of_the_lines_around_a_replacement() {
     let key = crate::support::line_with_key();
     let secret = key.rsplit(' ').next().unwrap().trim().to_owned();
-    let (repo, _server) = reviewed(&CODE.replacen("\n\n", &format!("\n{key}"), 1), vec![claim(5, None, BAD, GOOD)]);
-    let all = repo.reviewer(&["findings", "--format", "json"]).run(0).json();
+    let (repo, _server) = reviewed(
+        &CODE.replacen("\n\n", &format!("\n{key}"), 1),
+        vec![claim(5, None, BAD, GOOD)],
+    );
+    let all = repo
+        .reviewer(&["findings", "--format", "json"])
+        .run(0)
+        .json();
     let is_claim = |f: &&serde_json::Value| f["origin"] == "openai";
-    let id = all["findings"].as_array().unwrap().iter().find(is_claim).unwrap()["id"].as_str().unwrap().to_owned();
+    let id = all["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(is_claim)
+        .unwrap()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let shown = apply(&repo, &[&id, "--dry-run"], 0).stdout;
-    assert!(shown.contains("***") && shown.contains(GOOD) && !shown.contains(&secret), "{shown}");
+    assert!(
+        shown.contains("***") && shown.contains(GOOD) && !shown.contains(&secret),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -120,14 +171,24 @@ fn several_replacements_of_one_file_are_written_at_once() {
     let claims = vec![
         claim(1, Some(2), "import os", "import sys\nimport os\n"),
         claim(5, None, BAD, GOOD),
-        claim(9, None, "last = mean([], 0)", "if __name__ == '__main__':\n    print(mean([], 0))"),
+        claim(
+            9,
+            None,
+            "last = mean([], 0)",
+            "if __name__ == '__main__':\n    print(mean([], 0))",
+        ),
     ];
     let (repo, _server) = reviewed(CODE, claims);
     let said = apply(&repo, &["--all-safe"], 0).stdout;
     assert!(said.starts_with("applied F1, F2, F3\n"), "{said}");
-    let expected =
-        CODE.replace(BAD, GOOD).replace("last = ", "if __name__ == '__main__':\n    print(").replace("0)\n", "0))\n");
-    assert_eq!(text(&repo, "a.py"), expected.replacen("import os\n\n", "import sys\nimport os\n", 1));
+    let expected = CODE
+        .replace(BAD, GOOD)
+        .replace("last = ", "if __name__ == '__main__':\n    print(")
+        .replace("0)\n", "0))\n");
+    assert_eq!(
+        text(&repo, "a.py"),
+        expected.replacen("import os\n\n", "import sys\nimport os\n", 1)
+    );
 }
 
 #[test]
@@ -135,7 +196,10 @@ fn lines_that_moved_are_replaced_where_they_are() {
     let (repo, _server) = reviewed(CODE, vec![claim(5, None, BAD, GOOD)]);
     repo.write("a.py", format!("# Means.\n\n{CODE}"));
     apply(&repo, &["F1"], 0);
-    assert_eq!(text(&repo, "a.py"), format!("# Means.\n\n{}", CODE.replace(BAD, GOOD)));
+    assert_eq!(
+        text(&repo, "a.py"),
+        format!("# Means.\n\n{}", CODE.replace(BAD, GOOD))
+    );
 }
 
 #[cfg(unix)]
@@ -146,7 +210,10 @@ fn a_program_stays_executable() {
     let file = repo.path().join("a.py");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     apply(&repo, &["F1"], 0);
-    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o755);
+    assert_eq!(
+        std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o755
+    );
 }
 
 #[test]
@@ -172,33 +239,62 @@ fn dsp_04_lines_that_changed_are_not_replaced() {
 
 #[test]
 fn dsp_04_nothing_is_applied_if_one_finding_cannot_be() {
-    let claims = vec![claim(1, None, "import os", "import sys"), claim(5, None, BAD, GOOD)];
+    let claims = vec![
+        claim(1, None, "import os", "import sys"),
+        claim(5, None, BAD, GOOD),
+    ];
     let (repo, _server) = reviewed(CODE, claims);
     repo.write("a.py", CODE.replace("/ n", "/ m"));
-    refused(&repo, &["F1", "F2"], "F2 is not applied: its lines at a.py:5 have changed since the review");
+    refused(
+        &repo,
+        &["F1", "F2"],
+        "F2 is not applied: its lines at a.py:5 have changed since the review",
+    );
     let said = apply(&repo, &["--all-safe"], 0).stdout;
-    assert!(said.starts_with("left out F2: ") && said.contains("\napplied F1\n"), "{said}");
-    assert_eq!(text(&repo, "a.py"), CODE.replace("/ n", "/ m").replace("import os", "import sys"));
+    assert!(
+        said.starts_with("left out F2: ") && said.contains("\napplied F1\n"),
+        "{said}"
+    );
+    assert_eq!(
+        text(&repo, "a.py"),
+        CODE.replace("/ n", "/ m")
+            .replace("import os", "import sys")
+    );
 }
 
 #[test]
 fn dsp_04_findings_about_the_same_lines_are_not_applied_together() {
-    let first = claim(4, Some(5), &format!("def mean(all, n):\n{BAD}"), "def mean(all, n):\n    x = 0");
+    let first = claim(
+        4,
+        Some(5),
+        &format!("def mean(all, n):\n{BAD}"),
+        "def mean(all, n):\n    x = 0",
+    );
     let mut second = claim(5, Some(6), &format!("{BAD}\n    return x"), "    return 0");
     second["category"] = json!("performance");
     second["title"] = json!("Sum of everything");
     second["message"] = json!("The loop reads all of it.");
     let claims = vec![first, second];
     let (repo, _server) = reviewed(CODE, claims);
-    let listed = repo.reviewer(&["findings", "--format", "json"]).run(0).json();
+    let listed = repo
+        .reviewer(&["findings", "--format", "json"])
+        .run(0)
+        .json();
     assert_eq!(listed["findings"].as_array().unwrap().len(), 2, "{listed}");
-    refused(&repo, &["F1", "F2"], "F2 is not applied: F1 is about the same lines");
+    refused(
+        &repo,
+        &["F1", "F2"],
+        "F2 is not applied: F1 is about the same lines",
+    );
 }
 
 #[test]
 fn dsp_04_a_file_with_a_conflict_or_unsaved_changes_stays() {
     let (repo, _server) = reviewed(CODE, vec![claim(5, None, BAD, GOOD)]);
-    repo.write("a.py", format!("{CODE}<<<<<<< ours\nx = 1\n=======\nx = 2\n>>>>>>> theirs\n"));
+    repo.write(
+        "a.py",
+        format!("{CODE}<<<<<<< ours\nx = 1\n=======\nx = 2\n>>>>>>> theirs\n"),
+    );
     refused(&repo, &["F1"], "a.py has an unresolved conflict");
     repo.write("a.py", CODE);
     let mut swap = [b"b0VIM 9.1".as_slice(), &[0; 4087]].concat();
@@ -232,21 +328,37 @@ fn dsp_04_nothing_is_written_through_a_link() {
 
 #[test]
 fn dsp_04_a_masked_secret_and_hidden_characters_are_not_written() {
-    let key = format!("{}  # key of the platform team", crate::support::line_with_key().trim_end());
-    let masked = format!("aws_access_key_id = AKIA{}  # the key of the platform team", "*".repeat(16));
+    let key = format!(
+        "{}  # key of the platform team",
+        crate::support::line_with_key().trim_end()
+    );
+    let masked = format!(
+        "aws_access_key_id = AKIA{}  # the key of the platform team",
+        "*".repeat(16)
+    );
     let claims = vec![
         claim(1, None, "import os", "import os  # \u{202e}so"),
         claim(3, None, "# key of the platform team", &masked),
     ];
     let (repo, _server) = reviewed(&format!("import os\n\n{key}\n"), claims);
-    let listed = repo.reviewer(&["findings", "--format", "json"]).run(0).json();
+    let listed = repo
+        .reviewer(&["findings", "--format", "json"])
+        .run(0)
+        .json();
     let named = |at: u32| {
         let all = listed["findings"].as_array().unwrap();
-        let one = all.iter().find(|f| f["line"] == at && f["replacement"].is_string()).unwrap();
+        let one = all
+            .iter()
+            .find(|f| f["line"] == at && f["replacement"].is_string())
+            .unwrap();
         one["id"].as_str().unwrap().to_owned()
     };
     refused(&repo, &[&named(1)], "its replacement has hidden characters");
-    refused(&repo, &[&named(3)], "its lines have a secret, which its replacement has masked");
+    refused(
+        &repo,
+        &[&named(3)],
+        "its lines have a secret, which its replacement has masked",
+    );
 }
 
 #[test]
@@ -259,17 +371,27 @@ fn what_cannot_be_applied_is_an_error_with_a_command() {
     ] {
         refused(&repo, args, message);
     }
-    for args in [&[][..], &["F1", "--all-safe"], &["F1", "--dry-run", "--patch", "x"]] {
+    for args in [
+        &[][..],
+        &["F1", "--all-safe"],
+        &["F1", "--dry-run", "--patch", "x"],
+    ] {
         apply(&repo, args, 2);
     }
-    assert_eq!(apply(&repo, &["--all-safe"], 0).stdout, "nothing to apply\n");
+    assert_eq!(
+        apply(&repo, &["--all-safe"], 0).stdout,
+        "nothing to apply\n"
+    );
 }
 
 const LOAD: &str = "import yaml\n\nconfig = yaml.unsafe_load(open(\"config.yml\"))\n";
 
 /// Returns the command that a report prints next to a replacement.
 fn printed(run: &Run) -> String {
-    let (_, rest) = run.stdout.split_once("replace with:  (").unwrap_or_else(|| panic!("{}", run.stdout));
+    let (_, rest) = run
+        .stdout
+        .split_once("replace with:  (")
+        .unwrap_or_else(|| panic!("{}", run.stdout));
     rest.split_once(')').unwrap().0.to_owned()
 }
 
@@ -288,7 +410,8 @@ fn follow(repo: &Repo, command: &str) -> Run {
     repo.reviewer(&args[1..]).run(0)
 }
 
-/// Returns a repository whose branch `topic` loads YAML unsafely, with `main` checked out, and the head of the branch.
+/// Returns a repository whose branch `topic` loads YAML unsafely, with `main` checked out, and the
+/// head of the branch.
 fn with_topic() -> (Repo, String) {
     let repo = Repo::new();
     repo.stage("README", "demo\n").commit("seed");
@@ -302,19 +425,30 @@ fn with_topic() -> (Repo, String) {
 #[test]
 fn the_printed_command_checks_out_the_reviewed_commit_if_the_worktree_has_another_one() {
     let (repo, head) = with_topic();
-    let run = repo.reviewer(&["review", "branch", "topic", "--base", "main"]).run(1);
+    let run = repo
+        .reviewer(&["review", "branch", "topic", "--base", "main"])
+        .run(1);
     let command = printed(&run);
-    assert_eq!(command, format!("git checkout {head} && claude-reviewer apply F1"));
+    assert_eq!(
+        command,
+        format!("git checkout {head} && claude-reviewer apply F1")
+    );
     // Without the checkout, the error suggests it.
     let before = files(&repo.path());
     let refused = apply(&repo, &["F1"], 2);
-    assert!(refused.stderr.contains("load.py is not in the worktree"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("load.py is not in the worktree"),
+        "{}",
+        refused.stderr
+    );
     let hint = format!("git checkout {head} && claude-reviewer apply F1 --session ");
     assert!(refused.stderr.contains(&hint), "{}", refused.stderr);
     let all = apply(&repo, &["--all-safe"], 0).stdout;
     assert!(
         all.contains("left out F1: ")
-            && all.contains(&format!("hint: the reviewed commit is not checked out: git checkout {head}")),
+            && all.contains(&format!(
+                "hint: the reviewed commit is not checked out: git checkout {head}"
+            )),
         "{all}"
     );
     assert!(files(&repo.path()) == before);
@@ -327,48 +461,86 @@ fn the_printed_command_needs_no_checkout_if_the_worktree_has_the_lines() {
     let (repo, _) = with_topic();
     repo.git(&["checkout", "-q", "topic"]);
     repo.stage("other.py", "x = 1\n").commit("go on");
-    for args in [&["review", "commit", "HEAD~1"][..], &["review", "branch", "topic", "--base", "main"]] {
+    for args in [
+        &["review", "commit", "HEAD~1"][..],
+        &["review", "branch", "topic", "--base", "main"],
+    ] {
         let command = printed(&repo.reviewer(args).run(1));
         assert_eq!(command, "claude-reviewer apply F1", "{args:?}");
     }
-    assert!(follow(&repo, "claude-reviewer apply F1").stdout.starts_with("applied F1\n"));
+    assert!(
+        follow(&repo, "claude-reviewer apply F1")
+            .stdout
+            .starts_with("applied F1\n")
+    );
 }
 
 #[test]
 fn the_command_beside_a_replacement_of_an_older_review_names_it() {
     let (repo, _) = with_topic();
     repo.git(&["checkout", "-q", "topic"]);
-    repo.reviewer(&["review", "branch", "topic", "--base", "main"]).run(1);
-    let id = repo.reviewer(&["history", "latest", "--format", "json"]).run(0).json()["review_id"]
+    repo.reviewer(&["review", "branch", "topic", "--base", "main"])
+        .run(1);
+    let id = repo
+        .reviewer(&["history", "latest", "--format", "json"])
+        .run(0)
+        .json()["review_id"]
         .as_str()
         .unwrap()
         .to_owned();
     repo.reviewer(&["review", "commit", "main"]).run(0);
     let shown = repo.reviewer(&["history", "show", &id]).run(0);
-    assert_eq!(printed(&shown), format!("claude-reviewer apply F1 --session {id}"));
-    assert!(follow(&repo, &printed(&shown)).stdout.starts_with("applied F1\n"));
+    assert_eq!(
+        printed(&shown),
+        format!("claude-reviewer apply F1 --session {id}")
+    );
+    assert!(
+        follow(&repo, &printed(&shown))
+            .stdout
+            .starts_with("applied F1\n")
+    );
 }
 
 /// Returns the replacements of unpinned actions in the staged change, by line.
 fn pins(repo: &Repo) -> Vec<Option<String>> {
-    let report = repo.reviewer(&["review", "staged", "--format", "json"]).run_any().json();
+    let report = repo
+        .reviewer(&["review", "staged", "--format", "json"])
+        .run_any()
+        .json();
     let rules = ["workflow-unpinned-action", "workflow-action-on-branch"];
-    let all = report["findings"].as_array().unwrap().iter().filter(|f| rules.iter().any(|r| f["rule_id"] == *r));
-    all.map(|f| f["replacement"].as_str().map(str::to_owned)).collect()
+    let all = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|f| rules.iter().any(|r| f["rule_id"] == *r));
+    all.map(|f| f["replacement"].as_str().map(str::to_owned))
+        .collect()
 }
 
 fn workflow(uses: &[&str]) -> String {
-    let steps: String = uses.iter().map(|u| format!("      - uses: {u}\n")).collect();
-    format!("on: push\npermissions: {{}}\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n{steps}")
+    let steps: String = uses
+        .iter()
+        .map(|u| format!("      - uses: {u}\n"))
+        .collect();
+    format!(
+        "on: push\npermissions: {{}}\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n{steps}"
+    )
 }
 
 #[test]
 fn the_tag_of_an_action_is_replaced_by_the_commit_that_a_workflow_of_the_base_uses() {
     let (one, two) = ("1".repeat(40), "2".repeat(40));
     let repo = Repo::new();
-    let known =
-        [format!("someone/deploy@{one} # v1.2.0"), format!("twice/used@{one} # v1"), format!("twice/used@{two} # v1")];
-    repo.stage(".github/workflows/old.yml", workflow(&known.each_ref().map(String::as_str))).commit("seed");
+    let known = [
+        format!("someone/deploy@{one} # v1.2.0"),
+        format!("twice/used@{one} # v1"),
+        format!("twice/used@{two} # v1"),
+    ];
+    repo.stage(
+        ".github/workflows/old.yml",
+        workflow(&known.each_ref().map(String::as_str)),
+    )
+    .commit("seed");
     // The change's own comment about a tag is not trusted.
     let own = format!("evil/action@{two} # v1");
     repo.stage(".github/workflows/evil.yml", workflow(&[&own]));
@@ -384,11 +556,20 @@ fn the_tag_of_an_action_is_replaced_by_the_commit_that_a_workflow_of_the_base_us
     );
     let first = format!("      - uses: someone/deploy@{one} # v1.2.0");
     let second = format!("      - uses: Someone/Deploy/sub@{one} # v1.2.0 ships it");
-    assert_eq!(pins(&repo), [Some(first.clone()), Some(second.clone()), None, None, None]);
+    assert_eq!(
+        pins(&repo),
+        [Some(first.clone()), Some(second.clone()), None, None, None]
+    );
     let said = apply(&repo, &["--all-safe"], 0).stdout;
-    assert!(said.contains("applied ") && said.contains("gone: "), "{said}");
+    assert!(
+        said.contains("applied ") && said.contains("gone: "),
+        "{said}"
+    );
     let written = text(&repo, ".github/workflows/new.yml");
-    assert!(written.contains(&first) && written.contains(&second) && written.contains("evil/action@v1"), "{written}");
+    assert!(
+        written.contains(&first) && written.contains(&second) && written.contains("evil/action@v1"),
+        "{written}"
+    );
 }
 
 #[test]
@@ -409,16 +590,42 @@ fn the_tag_of_an_action_is_replaced_by_the_commit_of_a_clone_of_it() {
         "libs/tool",
     ]);
     let own = repo.commit("seed").trim().to_owned();
-    repo.git(&["-C", "libs/tool", "remote", "set-url", "origin", "https://github.com/Third/Tool.git"]);
+    repo.git(&[
+        "-C",
+        "libs/tool",
+        "remote",
+        "set-url",
+        "origin",
+        "https://github.com/Third/Tool.git",
+    ]);
     repo.git(&["remote", "add", "origin", "git@github.com:Own/Action.git"]);
     repo.git(&["tag", "v3"]);
-    let uses = ["third/tool@v2", "own/action@v3", "third/tool@v3", "third/tool@main"];
+    let uses = [
+        "third/tool@v2",
+        "own/action@v3",
+        "third/tool@v3",
+        "third/tool@main",
+    ];
     repo.stage(".github/workflows/new.yml", workflow(&uses));
-    let pinned = |action: &str, commit: &str, tag: &str| Some(format!("      - uses: {action}@{commit} # {tag}"));
-    let expected = [pinned("third/tool", &commit, "v2"), pinned("own/action", &own, "v3"), None, None];
+    let pinned = |action: &str, commit: &str, tag: &str| {
+        Some(format!("      - uses: {action}@{commit} # {tag}"))
+    };
+    let expected = [
+        pinned("third/tool", &commit, "v2"),
+        pinned("own/action", &own, "v3"),
+        None,
+        None,
+    ];
     assert_eq!(pins(&repo), expected);
     // The same name on another host is another project.
-    repo.git(&["-C", "libs/tool", "remote", "set-url", "origin", "https://example.org/third/tool.git"]);
+    repo.git(&[
+        "-C",
+        "libs/tool",
+        "remote",
+        "set-url",
+        "origin",
+        "https://example.org/third/tool.git",
+    ]);
     assert_eq!(pins(&repo)[0], None);
 }
 
@@ -429,30 +636,54 @@ fn a_refusal_names_what_helps() {
     let (repo, _server) = reviewed(CODE, vec![without]);
     refused(&repo, &["F1"], "F1 is not applied: it has no replacement");
     let said = apply(&repo, &["F1"], 2).stderr;
-    assert!(said.contains("hint: ") && said.contains("claude-reviewer fix F1"), "{said}");
+    assert!(
+        said.contains("hint: ") && said.contains("claude-reviewer fix F1"),
+        "{said}"
+    );
     assert!(!said.contains("review again"), "{said}");
     // Without a finding, the error lists both possibilities.
     let said = apply(&repo, &[], 2).stderr;
-    assert!(said.contains("claude-reviewer findings") && said.contains("claude-reviewer apply --all-safe"), "{said}");
+    assert!(
+        said.contains("claude-reviewer findings")
+            && said.contains("claude-reviewer apply --all-safe"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_file_that_is_not_in_utf_8_is_refused_for_that_reason() {
     let utf_16 = |text: &str| -> Vec<u8> {
-        std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+        std::iter::once(0xfeff)
+            .chain(text.encode_utf16())
+            .flat_map(u16::to_le_bytes)
+            .collect()
     };
     let code = "import yaml\nconfig = yaml.unsafe_load(open(\"config.yml\"))\n";
     let repo = Repo::new();
     repo.stage("README", "Sums.\n").commit("seed");
     repo.stage("a.py", utf_16(code));
     let report = repo.review_json(&["staged"], 1);
-    let found = report["findings"].as_array().unwrap().iter().find(|f| !f["replacement"].is_null());
-    let id = found.unwrap_or_else(|| panic!("{report}"))["id"].as_str().unwrap();
-    refused(&repo, &[id], &format!("{id} is not applied: a.py is not in UTF-8"));
+    let found = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|f| !f["replacement"].is_null());
+    let id = found.unwrap_or_else(|| panic!("{report}"))["id"]
+        .as_str()
+        .unwrap();
+    refused(
+        &repo,
+        &[id],
+        &format!("{id} is not applied: a.py is not in UTF-8"),
+    );
     assert!(!apply(&repo, &[id], 2).stderr.contains("review again"));
     // A finding whose lines changed since fails for the other reason.
     repo.write("a.py", utf_16(&code.replace("unsafe_load", "safe_load")));
-    refused(&repo, &[id], &format!("{id} is not applied: its lines at a.py:2 have changed since the review"));
+    refused(
+        &repo,
+        &[id],
+        &format!("{id} is not applied: its lines at a.py:2 have changed since the review"),
+    );
 }
 
 /// An edit of a branch.
@@ -476,7 +707,11 @@ fn dsp_04_a_file_that_git_lists_as_unmerged_is_refused_with_or_without_markers()
     let ours = edit("import io");
     let cases: [(&str, Edit<'_>, &str); 3] = [
         ("both edited", &edit("import sys"), "* -text\n"),
-        ("both edited, with longer markers", &edit("import sys"), "*.py conflict-marker-size=20\n"),
+        (
+            "both edited, with longer markers",
+            &edit("import sys"),
+            "*.py conflict-marker-size=20\n",
+        ),
         ("they deleted it", &remove, "* -text\n"),
     ];
     for (name, theirs, attributes) in cases {
@@ -484,13 +719,27 @@ fn dsp_04_a_file_that_git_lists_as_unmerged_is_refused_with_or_without_markers()
         repo.stage(".gitattributes", attributes).commit("code");
         change(&repo, "theirs", theirs);
         change(&repo, "ours", &ours);
-        assert!(!repo.try_git(&["merge", "-q", "theirs"]).status.success(), "{name}");
+        assert!(
+            !repo.try_git(&["merge", "-q", "theirs"]).status.success(),
+            "{name}"
+        );
         assert!(repo.git(&["ls-files", "-u"]).contains("a.py"), "{name}");
-        refused(&repo, &["F1"], "F1 is not applied: a.py has an unresolved conflict");
+        refused(
+            &repo,
+            &["F1"],
+            "F1 is not applied: a.py has an unresolved conflict",
+        );
         // The markers are gone, but git still lists the file as unmerged.
         repo.write("a.py", CODE);
-        refused(&repo, &["F1"], "F1 is not applied: a.py has an unresolved conflict");
-        assert!(apply(&repo, &["F1"], 2).stderr.contains("git status"), "{name}");
+        refused(
+            &repo,
+            &["F1"],
+            "F1 is not applied: a.py has an unresolved conflict",
+        );
+        assert!(
+            apply(&repo, &["F1"], 2).stderr.contains("git status"),
+            "{name}"
+        );
         let left_out = apply(&repo, &["--all-safe"], 0).stdout;
         assert_eq!(text(&repo, "a.py"), CODE, "{name}: {left_out}");
         repo.git(&["add", "a.py"]);
@@ -503,26 +752,54 @@ fn dsp_04_a_file_that_git_lists_as_unmerged_is_refused_with_or_without_markers()
 fn options_and_names_that_do_not_fit_are_refused_with_what_helps() {
     let (repo, _) = with_topic();
     repo.git(&["checkout", "-q", "topic"]);
-    repo.reviewer(&["review", "branch", "topic", "--base", "main"]).run(1);
-    let both = repo.reviewer(&["apply", "F1", "--dry-run", "--patch", "x.patch"]).run(2).stderr;
-    assert!(both.contains("'--dry-run' cannot be used with '--patch <FILE>'"), "{both}");
+    repo.reviewer(&["review", "branch", "topic", "--base", "main"])
+        .run(1);
+    let both = repo
+        .reviewer(&["apply", "F1", "--dry-run", "--patch", "x.patch"])
+        .run(2)
+        .stderr;
+    assert!(
+        both.contains("'--dry-run' cannot be used with '--patch <FILE>'"),
+        "{both}"
+    );
     assert!(!both.contains("this is an option of"), "{both}");
     let missing = apply(&repo, &["F1", "--patch", "out/x.patch"], 2).stderr;
-    assert!(missing.contains("its folder does not exist\nhint: make the folder: mkdir -p "), "{missing}");
+    assert!(
+        missing.contains("its folder does not exist\nhint: make the folder: mkdir -p "),
+        "{missing}"
+    );
     let unknown = repo.reviewer(&["accept", "f16"]).run(2).stderr;
-    assert!(unknown.contains("has no finding \"F16\"; its only finding is F1"), "{unknown}");
+    assert!(
+        unknown.contains("has no finding \"F16\"; its only finding is F1"),
+        "{unknown}"
+    );
     let joined = repo.reviewer(&["accept", "F1,F2"]).run(2).stderr;
-    assert!(joined.contains("hint: separate names with spaces: F1 F2\n"), "{joined}");
+    assert!(
+        joined.contains("hint: separate names with spaces: F1 F2\n"),
+        "{joined}"
+    );
 }
 
 #[test]
 fn the_next_round_after_a_replacement_of_a_claim_sees_it() {
     let (repo, _server) = reviewed(CODE, vec![claim(5, None, BAD, GOOD)]);
     let said = apply(&repo, &["F1"], 0).stdout;
-    let next = said.lines().find_map(|l| l.split_once("to store the next round: ")).unwrap().1;
-    assert!(next.starts_with("claude-reviewer review changes --follow-up "), "{next}");
-    // The replacement is not staged, and the round reviews it. This model makes the same claim about every text.
+    let next = said
+        .lines()
+        .find_map(|l| l.split_once("to store the next round: "))
+        .unwrap()
+        .1;
+    assert!(
+        next.starts_with("claude-reviewer review changes --follow-up "),
+        "{next}"
+    );
+    // The replacement is not staged, and the round reviews it. This model makes the same claim
+    // about every text.
     let words: Vec<&str> = next.split(' ').skip(1).collect();
     let round = repo.reviewer(&words).run(1);
-    assert!(round.stdout.contains(GOOD.trim()) && round.stderr.contains("round 2: "), "{}", round.stdout);
+    assert!(
+        round.stdout.contains(GOOD.trim()) && round.stderr.contains("round 2: "),
+        "{}",
+        round.stdout
+    );
 }

@@ -1,4 +1,5 @@
-//! Checks the invariants of `ARCHITECTURE.md` against the sources: which code is absent from which modules.
+//! Checks the invariants of `ARCHITECTURE.md` against the sources: which code is absent from which
+//! modules.
 
 mod imports;
 
@@ -63,8 +64,8 @@ impl Source {
         first.strip_suffix(".rs").unwrap_or(first)
     }
 
-    /// Returns true if the file is one of these, or is in one of these folders (`report` is `report.rs` and
-    /// everything in `report/`).
+    /// Returns true if the file is one of these, or is in one of these folders (`report` is
+    /// `report.rs` and everything in `report/`).
     fn is_in(&self, places: &[&str]) -> bool {
         places.iter().any(|p| {
             let rest = self.path.strip_prefix(p);
@@ -79,12 +80,15 @@ fn root() -> &'static Path {
 
 /// Lists the files of a folder, recursively.
 fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return;
+    };
     for entry in entries {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         match path.is_dir() {
-            _ if ["target", ".git", ".reviews", "node_modules", "__pycache__"].contains(&name.as_str()) => {}
+            _ if ["target", ".git", ".reviews", "node_modules", "__pycache__"]
+                .contains(&name.as_str()) => {}
             true => walk(&path, files),
             false => files.push(path),
         }
@@ -100,7 +104,10 @@ fn files(dir: &str, ends: &str) -> Vec<PathBuf> {
 }
 
 fn shown(path: &Path) -> String {
-    path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/")
+    path.strip_prefix(root())
+        .unwrap()
+        .to_string_lossy()
+        .replace('\\', "/")
 }
 
 fn sources() -> Vec<Source> {
@@ -109,7 +116,11 @@ fn sources() -> Vec<Source> {
         .map(|path| {
             let text = std::fs::read_to_string(path).unwrap();
             let code = without_tests(&code_of(&text));
-            Source { path: shown(path)["src/".len()..].to_owned(), text, code }
+            Source {
+                path: shown(path)["src/".len()..].to_owned(),
+                text,
+                code,
+            }
         })
         .collect();
     assert!(sources.len() > 20, "the sources were not found");
@@ -127,7 +138,11 @@ fn code_of(text: &str) -> String {
             }
         }
     };
-    let find = |from: usize, what: &str| text[from..].find(what).map_or(text.len(), |i| from + i + what.len());
+    let find = |from: usize, what: &str| {
+        text[from..]
+            .find(what)
+            .map_or(text.len(), |i| from + i + what.len())
+    };
     let mut i = 0;
     while i < bytes.len() {
         let rest = &bytes[i..];
@@ -174,8 +189,13 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
 /// Returns the end of a character literal, or the start again for a lifetime.
 fn char_end(bytes: &[u8], start: usize) -> usize {
     let closing = match bytes.get(start + 1) {
-        Some(b'\\') => bytes[start + 3..].iter().position(|&b| b == b'\'').map(|n| start + 3 + n),
-        _ => (2..=5).map(|n| start + n).find(|&n| bytes.get(n) == Some(&b'\'')),
+        Some(b'\\') => bytes[start + 3..]
+            .iter()
+            .position(|&b| b == b'\'')
+            .map(|n| start + 3 + n),
+        _ => (2..=5)
+            .map(|n| start + n)
+            .find(|&n| bytes.get(n) == Some(&b'\'')),
     };
     let lifetime = |end: usize| {
         let inside = &bytes[start + 1..end];
@@ -205,7 +225,10 @@ fn without_tests(code: &str) -> String {
                 break;
             }
         }
-        let blank: String = out[start..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
+        let blank: String = out[start..end]
+            .chars()
+            .map(|c| if c == '\n' { '\n' } else { ' ' })
+            .collect();
         out.replace_range(start..end, &blank);
     }
     out
@@ -217,7 +240,8 @@ fn names(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(i, _)| {
         let before = line[..i].chars().next_back();
         let after = line[i + word.len()..].chars().next();
-        let in_a_longer_word = before.is_some_and(is_part) || word.ends_with(is_part) && after.is_some_and(is_part);
+        let in_a_longer_word =
+            before.is_some_and(is_part) || word.ends_with(is_part) && after.is_some_and(is_part);
         !in_a_longer_word
     })
 }
@@ -233,7 +257,11 @@ fn only(places: &[&str], words: &[&str]) {
             }
         }
     }
-    assert!(wrong.is_empty(), "only {places:?} may name {words:?}:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "only {places:?} may name {words:?}:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -241,7 +269,10 @@ fn the_reader_of_sources_sees_code_only() {
     let text = "let a = \"gix\"; // gix\nlet b = 'g'; /* gix */ let c: &'gix str = r#\"\"gix\"#;\n#[cfg(test)]\nmod t { fn x() { gix } }\nstd::env::x(b\"\\\"gix\", b'\\'', '\\u{61}');";
     let code = without_tests(&code_of(text));
     assert_eq!(code.matches("gix").count(), 1, "{code}");
-    assert!(code.contains("&'gix str") && code.contains("std::env::x("), "{code}");
+    assert!(
+        code.contains("&'gix str") && code.contains("std::env::x("),
+        "{code}"
+    );
     assert_eq!(code.lines().count(), text.lines().count());
     assert!(names("use gix::x", "gix") && !names("use my_gix::x", "gix") && !names("gixy", "gix"));
 }
@@ -251,11 +282,20 @@ fn only_git_names_gix() {
     let crates: BTreeSet<_> = std::fs::read_to_string(root().join("Cargo.lock"))
         .unwrap()
         .lines()
-        .filter_map(|l| Some(l.strip_prefix("name = \"gix")?.strip_suffix('"')?.replace('-', "_")))
+        .filter_map(|l| {
+            Some(
+                l.strip_prefix("name = \"gix")?
+                    .strip_suffix('"')?
+                    .replace('-', "_"),
+            )
+        })
         .map(|rest| format!("gix{rest}"))
         .collect();
     assert!(crates.contains("gix"));
-    only(&["git"], &crates.iter().map(String::as_str).collect::<Vec<_>>());
+    only(
+        &["git"],
+        &crates.iter().map(String::as_str).collect::<Vec<_>>(),
+    );
 }
 
 #[test]
@@ -279,7 +319,8 @@ fn only_env_reads_the_environment() {
     let mut wrong = Vec::new();
     for source in sources().iter().filter(|s| !s.is_in(&["env"])) {
         for (i, line) in source.code.lines().enumerate() {
-            // Constants of the target, and values that are read at compile time, are not the environment.
+            // Constants of the target, and values that are read at compile time, are not the
+            // environment.
             let line = line.replace("std::env::consts", "");
             if names(&line, "std::env") || names(&line, "env::var") || names(&line, "env::var_os") {
                 wrong.push(format!("src/{}:{}: {}", source.path, i + 1, line.trim()));
@@ -291,20 +332,36 @@ fn only_env_reads_the_environment() {
 
 #[test]
 fn only_http_opens_a_socket() {
-    let sockets = ["TcpStream", "TcpListener", "UdpSocket", "UnixStream", "UnixListener", "UnixDatagram"];
+    let sockets = [
+        "TcpStream",
+        "TcpListener",
+        "UdpSocket",
+        "UnixStream",
+        "UnixListener",
+        "UnixDatagram",
+    ];
     only(&[], &sockets);
     only(&[], &["ToSocketAddrs", "rustix::net", "tokio::net"]);
     only(&["http"], &["reqwest", "rustls", "hyper"]);
-    only(&["http", "ai/ask", "ai/backend", "context", "forge"], &["crate::http"]);
+    only(
+        &["http", "ai/ask", "ai/backend", "context", "forge"],
+        &["crate::http"],
+    );
     let lock = std::fs::read_to_string(root().join("Cargo.lock")).unwrap();
     for name in ["ureq", "openssl", "native-tls", "curl", "aws-lc-sys"] {
-        assert!(!lock.contains(&format!("name = \"{name}\"\n")), "{name} came in");
+        assert!(
+            !lock.contains(&format!("name = \"{name}\"\n")),
+            "{name} came in"
+        );
     }
 }
 
 #[test]
 fn programs_are_started_in_two_places() {
-    only(&["git/program", "process"], &["process::Command", "Command::new"]);
+    only(
+        &["git/program", "process"],
+        &["process::Command", "Command::new"],
+    );
 }
 
 #[test]
@@ -329,7 +386,10 @@ fn only_wire_types_are_written_out() {
 #[test]
 fn the_store_touches_files_in_one_place() {
     let calls = ["fs", "File", "OpenOptions", "tempfile"];
-    for source in sources().iter().filter(|s| s.module() == "history" && !s.is_in(&["history/disk"])) {
+    for source in sources()
+        .iter()
+        .filter(|s| s.module() == "history" && !s.is_in(&["history/disk"]))
+    {
         for (i, line) in source.code.lines().enumerate() {
             let named = calls.iter().any(|c| names(line, c));
             assert!(!named, "src/{}:{}: {}", source.path, i + 1, line.trim());
@@ -339,24 +399,38 @@ fn the_store_touches_files_in_one_place() {
 
 #[test]
 fn stdout_belongs_to_the_command_line() {
-    only(&["cli", "report", "mcp"], &["io::stdout", "stdout()", "println!", "print!"]);
+    only(
+        &["cli", "report", "mcp"],
+        &["io::stdout", "stdout()", "println!", "print!"],
+    );
 }
 
 #[test]
 fn only_what_proves_a_finding_names_a_proof() {
-    only(&["finding", "rules", "ai/anchor", "rounds/recall"], &["Proof"]);
+    only(
+        &["finding", "rules", "ai/anchor", "rounds/recall"],
+        &["Proof"],
+    );
 }
 
 #[test]
 fn reports_name_the_command_and_not_the_package() {
-    let wrong: Vec<_> = sources().into_iter().filter(|s| s.text.contains("CARGO_PKG_NAME")).map(|s| s.path).collect();
+    let wrong: Vec<_> = sources()
+        .into_iter()
+        .filter(|s| s.text.contains("CARGO_PKG_NAME"))
+        .map(|s| s.path)
+        .collect();
     assert!(wrong.is_empty(), "use crate::NAME in {wrong:?}");
 }
 
 /// Returns the texts between the parentheses of all calls of a method.
 fn arguments_of<'t>(text: &'t str, method: &str) -> Vec<&'t str> {
-    let starts = text.match_indices(method).map(|(at, found)| at + found.len());
-    starts.map(|start| &text[start..start + call_end(&text[start..])]).collect()
+    let starts = text
+        .match_indices(method)
+        .map(|(at, found)| at + found.len());
+    starts
+        .map(|start| &text[start..start + call_end(&text[start..])])
+        .collect()
 }
 
 /// Returns the position of the parenthesis that closes the one open at the start of a text.
@@ -369,8 +443,8 @@ fn call_end(text: &str) -> usize {
     end.map_or(text.len(), |(at, _)| at)
 }
 
-/// `hint` is for people and agents. Agents call tools, so a command of this program must be a `hint_person`, with a
-/// `hint_agent`.
+/// `hint` is for people and agents. Agents call tools, so a command of this program must be a
+/// `hint_person`, with a `hint_agent`.
 #[test]
 fn hints_for_people_and_agents_alike_name_no_command_and_no_flag_of_the_program() {
     let people = ["cli", "doctor", "receipt", "hooks"];
@@ -383,7 +457,11 @@ fn hints_for_people_and_agents_alike_name_no_command_and_no_flag_of_the_program(
             let is_git = hint.contains("git ") || hint.contains("ls -ld");
             let has_flag = hint.contains(" --") || hint.contains("\"--");
             let is_command = hint.contains("claude-reviewer ") || hint.contains("NAME");
-            assert!(!is_command && (is_git || !has_flag), "src/{}: {hint}", source.path);
+            assert!(
+                !is_command && (is_git || !has_flag),
+                "src/{}: {hint}",
+                source.path
+            );
         }
     }
 }
@@ -393,17 +471,32 @@ fn imports_point_downwards() {
     let rank = |module: &str| ORDER.iter().position(|m| *m == module);
     let mut wrong = Vec::new();
     for source in sources().iter().filter(|s| s.module() != "lib") {
-        let own = rank(source.module()).unwrap_or_else(|| panic!("{} has no place in the order", source.module()));
+        let own = rank(source.module())
+            .unwrap_or_else(|| panic!("{} has no place in the order", source.module()));
         for (i, line) in source.code.lines().enumerate() {
-            let paths = line.match_indices("crate::").map(|(at, _)| &line[at + "crate::".len()..]);
+            let paths = line
+                .match_indices("crate::")
+                .map(|(at, _)| &line[at + "crate::".len()..]);
             for path in paths {
-                let module: String = path.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                let module: String = path
+                    .chars()
+                    .take_while(|c| c.is_alphanumeric() || *c == '_')
+                    .collect();
                 if rank(&module).is_some_and(|theirs| theirs > own) {
-                    wrong.push(format!("src/{}:{}: {} knows {module}", source.path, i + 1, source.module()));
+                    wrong.push(format!(
+                        "src/{}:{}: {} knows {module}",
+                        source.path,
+                        i + 1,
+                        source.module()
+                    ));
                 }
             }
             if line.contains("crate::{") {
-                wrong.push(format!("src/{}:{}: one module a line, please", source.path, i + 1));
+                wrong.push(format!(
+                    "src/{}:{}: one module a line, please",
+                    source.path,
+                    i + 1
+                ));
             }
         }
     }
@@ -424,8 +517,16 @@ fn no_file_is_a_drawer() {
 fn every_file_says_what_it_owns() {
     for source in sources() {
         let first = source.text.lines().next().unwrap_or_default();
-        assert!(first.starts_with("//! ") && first.len() > 12, "src/{} starts with {first:?}", source.path);
-        assert!(!source.path.ends_with("/mod.rs"), "src/{} is called mod.rs", source.path);
+        assert!(
+            first.starts_with("//! ") && first.len() > 12,
+            "src/{} starts with {first:?}",
+            source.path
+        );
+        assert!(
+            !source.path.ends_with("/mod.rs"),
+            "src/{} is called mod.rs",
+            source.path
+        );
     }
 }
 
@@ -435,7 +536,8 @@ fn no_lint_is_silenced_without_a_reason() {
         for file in files(folder, ".rs") {
             let code = code_of(&std::fs::read_to_string(&file).unwrap());
             for (i, line) in code.lines().enumerate() {
-                let silent = line.contains("[allow(") || line.contains("expect(clippy") && !code.contains("reason =");
+                let silent = line.contains("[allow(")
+                    || line.contains("expect(clippy") && !code.contains("reason =");
                 assert!(!silent, "{}:{}: {}", shown(&file), i + 1, line.trim());
             }
         }
@@ -451,7 +553,8 @@ fn nothing_is_left_to_be_written() {
 fn texts() -> impl Iterator<Item = (String, String)> {
     let mut all = Vec::new();
     walk(root(), &mut all);
-    all.into_iter().filter_map(|f| Some((shown(&f), std::fs::read_to_string(&f).ok()?)))
+    all.into_iter()
+        .filter_map(|f| Some((shown(&f), std::fs::read_to_string(&f).ok()?)))
 }
 
 #[test]
@@ -460,7 +563,8 @@ fn no_text_names_a_folder_of_the_machine_it_was_written_on() {
     let paths = regex::Regex::new(&format!(r"(?:^|[\s'`(=:])(?:{})", places.join("|"))).unwrap();
     for (name, text) in texts() {
         for (i, line) in text.lines().enumerate() {
-            // A quoted path in a test belongs to a made-up system and is harmless; an unquoted one is not.
+            // A quoted path in a test belongs to a made-up system and is harmless; an unquoted one
+            // is not.
             assert!(!paths.is_match(line), "{name}:{}: {line}", i + 1);
         }
     }
@@ -479,9 +583,14 @@ fn sec_08_nothing_shaped_like_a_key_is_committed() {
     for (name, text) in texts() {
         // A match without real entropy is a placeholder: one repeated letter, or Amazon's example.
         let varied = |hit: &str| hit.bytes().rev().take(16).collect::<BTreeSet<_>>().len() > 6;
-        let hit = keys.find_iter(&text).find(|hit| varied(hit.as_str()) && !hit.as_str().ends_with("EXAMPLE"));
+        let hit = keys
+            .find_iter(&text)
+            .find(|hit| varied(hit.as_str()) && !hit.as_str().ends_with("EXAMPLE"));
         if let Some(hit) = hit {
-            panic!("{name} has something shaped like a key: {}…", &hit.as_str()[..8]);
+            panic!(
+                "{name} has something shaped like a key: {}…",
+                &hit.as_str()[..8]
+            );
         }
     }
 }

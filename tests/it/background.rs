@@ -28,7 +28,12 @@ impl Gate {
 
     fn pass(&self) {
         let open = self.0.0.lock().unwrap();
-        drop(self.0.1.wait_timeout_while(open, PATIENCE, |open| !*open).unwrap());
+        drop(
+            self.0
+                .1
+                .wait_timeout_while(open, PATIENCE, |open| !*open)
+                .unwrap(),
+        );
     }
 }
 
@@ -62,12 +67,20 @@ impl Desk {
     }
 
     fn answering(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
-        let desk = Self { server: Server::start(handler), repo: Repo::new(), gate: Gate::default() };
+        let desk = Self {
+            server: Server::start(handler),
+            repo: Repo::new(),
+            gate: Gate::default(),
+        };
         desk.configure("", PRICE);
-        desk.repo.stage("README.md", "# A project\n").commit("first");
+        desk.repo
+            .stage("README.md", "# A project\n")
+            .commit("first");
         let remote = desk.repo.outside().join("remote.git");
-        desk.repo.git(&["init", "-q", "--bare", remote.to_str().unwrap()]);
-        desk.repo.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+        desk.repo
+            .git(&["init", "-q", "--bare", remote.to_str().unwrap()]);
+        desk.repo
+            .git(&["remote", "add", "origin", remote.to_str().unwrap()]);
         desk.repo.git(&["push", "-q", "-u", "origin", "main"]);
         desk.repo.reviewer(&["install-hooks"]).run(0);
         desk
@@ -75,7 +88,10 @@ impl Desk {
 
     /// Writes the user's configuration.
     fn configure(&self, hooks: &str, backend: &str) {
-        let policy = self.server.policy("openai").replace("[review]\n", "[review]\nmax_files = 1\njobs = 1\n");
+        let policy = self
+            .server
+            .policy("openai")
+            .replace("[review]\n", "[review]\nmax_files = 1\njobs = 1\n");
         let text = format!("{policy}{backend}[hooks]\npost_commit = \"background\"\n{hooks}");
         let file = self.repo.home().join(".config/claude-reviewer/config.toml");
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -86,16 +102,22 @@ impl Desk {
     #[track_caller]
     fn commit(&self, file: &str) -> String {
         let value = file.len();
-        self.repo.stage(file, format!("def value():\n    return {value}  # of {file}\n"));
-        self.repo.git(&["commit", "-q", "-m", &format!("Add {file}")]);
+        self.repo.stage(
+            file,
+            format!("def value():\n    return {value}  # of {file}\n"),
+        );
+        self.repo
+            .git(&["commit", "-q", "-m", &format!("Add {file}")]);
         self.head()
     }
 
-    /// Commits a file without hooks, and returns the commit. `--no-verify` runs the post-commit hook all the same.
+    /// Commits a file without hooks, and returns the commit. `--no-verify` runs the post-commit
+    /// hook all the same.
     #[track_caller]
     fn commit_unseen(&self, file: &str, text: &str) -> String {
         self.repo.stage(file, text);
-        self.repo.git(&["-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", file]);
+        self.repo
+            .git(&["-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", file]);
         self.head()
     }
 
@@ -105,13 +127,18 @@ impl Desk {
 
     #[track_caller]
     fn status(&self) -> Value {
-        self.repo.reviewer(&["status", "--format", "json"]).run(0).json()
+        self.repo
+            .reviewer(&["status", "--format", "json"])
+            .run(0)
+            .json()
     }
 
     /// Waits until a review is running.
     #[track_caller]
     fn running(&self) -> Value {
-        eventually("a review runs", || Some(self.status()["running"].clone()).filter(|r| !r.is_null()))
+        eventually("a review runs", || {
+            Some(self.status()["running"].clone()).filter(|r| !r.is_null())
+        })
     }
 
     /// Waits until no review is running or about to start, and returns the status.
@@ -128,7 +155,9 @@ impl Desk {
     #[track_caller]
     fn asking(&self) -> u64 {
         let pid = self.running()["pid"].as_u64().unwrap();
-        eventually("the model is asked", || Some(()).filter(|()| self.asked() > 0));
+        eventually("the model is asked", || {
+            Some(()).filter(|()| self.asked() > 0)
+        });
         pid
     }
 
@@ -145,18 +174,33 @@ impl Drop for Desk {
 }
 
 fn text(out: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&out.stdout),
+        String::from_utf8_lossy(&out.stderr)
+    )
 }
 
 /// Returns field N of `/proc/PID/stat`, numbered as in proc_pid_stat(5).
 fn field(pid: u64, number: usize) -> i64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, rest) = stat.rsplit_once(')').unwrap();
-    rest.split_ascii_whitespace().nth(number - 3).unwrap().parse().unwrap()
+    rest.split_ascii_whitespace()
+        .nth(number - 3)
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 fn kill(signal: &str, pid: u64) {
-    assert!(Command::new("kill").arg(signal).arg(pid.to_string()).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .arg(signal)
+            .arg(pid.to_string())
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 /// Returns the folder of the background reviews of the only repository.
@@ -179,13 +223,24 @@ fn a_commit_returns_at_once_and_is_reviewed_afterwards() {
     assert_eq!(status["last"]["commit"], commit.as_str(), "{status:#}");
     assert_eq!(status["last"]["ending"], "reviewed");
     assert_eq!(status["last"]["verdict"], "pass", "{status:#}");
-    assert!(status["cost"]["spent_usd"].as_f64().unwrap() > 0.0, "{status:#}");
+    assert!(
+        status["cost"]["spent_usd"].as_f64().unwrap() > 0.0,
+        "{status:#}"
+    );
     assert_eq!(status["cost"]["reserved_usd"], 0.0);
     let id = status["last"]["review_id"].as_str().unwrap();
     let run = desk.repo.reviewer(&["history", id]).run(0);
-    assert!(run.stdout.contains(&format!("commit {}", &commit[..12])), "{}", run.stdout);
+    assert!(
+        run.stdout.contains(&format!("commit {}", &commit[..12])),
+        "{}",
+        run.stdout
+    );
     let human = desk.repo.reviewer(&["status"]).run(0).stdout;
-    assert!(human.contains("on, by openai") && human.contains(&format!("pass, 0.0011 USD, stored as {id}")), "{human}");
+    assert!(
+        human.contains("on, by openai")
+            && human.contains(&format!("pass, 0.0011 USD, stored as {id}")),
+        "{human}"
+    );
 }
 
 #[test]
@@ -223,7 +278,10 @@ fn a_push_asks_only_about_the_commit_that_was_not_reviewed() {
     let before = desk.asked();
     let out = desk.repo.try_git(&["push", "origin", "main"]);
     assert!(out.status.success(), "{}", text(&out));
-    let new: Vec<_> = desk.server.questions()[before..].iter().flat_map(Request::files).collect();
+    let new: Vec<_> = desk.server.questions()[before..]
+        .iter()
+        .flat_map(Request::files)
+        .collect();
     assert_eq!(new, ["b.py"]);
 }
 
@@ -251,7 +309,12 @@ fn a_repository_without_a_remote_has_its_commits_reviewed_one_by_one() {
     assert_eq!(status["last"]["commit"], commit.as_str());
     desk.commit("b.py");
     desk.settled();
-    let files: Vec<_> = desk.server.questions().iter().flat_map(Request::files).collect();
+    let files: Vec<_> = desk
+        .server
+        .questions()
+        .iter()
+        .flat_map(Request::files)
+        .collect();
     assert_eq!(files, ["a.py", "b.py"]);
 }
 
@@ -268,8 +331,18 @@ fn of_several_commits_the_one_that_runs_and_the_newest_are_reviewed() {
     assert_eq!(status["last"]["commit"], last.as_str());
     assert_eq!(desk.server.most_in_flight(), 1);
     // The newest one covers the commits between.
-    let files: Vec<_> = desk.server.questions().iter().flat_map(Request::files).collect();
-    assert!(["a.py", "b.py", "c.py"].iter().all(|f| files.iter().any(|asked| asked == f)), "{files:?}");
+    let files: Vec<_> = desk
+        .server
+        .questions()
+        .iter()
+        .flat_map(Request::files)
+        .collect();
+    assert!(
+        ["a.py", "b.py", "c.py"]
+            .iter()
+            .all(|f| files.iter().any(|asked| asked == f)),
+        "{files:?}"
+    );
 }
 
 #[test]
@@ -285,15 +358,36 @@ fn commits_of_other_branches_wait_and_are_all_reviewed() {
         desk.repo.git(&["checkout", "-q", "-b", "other", "HEAD~2"]);
         let third = desk.commit("c.py");
         let status = desk.status();
-        assert_eq!(status["pending"]["order"]["commit"], second.as_str(), "{status:#}");
-        assert_eq!(status["pending_later"][0]["order"]["commit"], third.as_str(), "{status:#}");
+        assert_eq!(
+            status["pending"]["order"]["commit"],
+            second.as_str(),
+            "{status:#}"
+        );
+        assert_eq!(
+            status["pending_later"][0]["order"]["commit"],
+            third.as_str(),
+            "{status:#}"
+        );
         let human = desk.repo.reviewer(&["status"]).run(0).stdout;
-        assert!(human.contains(&second[..12]) && human.contains(&third[..12]), "{human}");
+        assert!(
+            human.contains(&second[..12]) && human.contains(&third[..12]),
+            "{human}"
+        );
         desk.gate.open();
         let status = desk.settled();
         assert_eq!(status["last"]["commit"], third.as_str());
-        let files: Vec<_> = desk.server.questions().iter().flat_map(Request::files).collect();
-        assert!(["a.py", "b.py", "c.py"].iter().all(|f| files.iter().any(|asked| asked == f)), "{files:?}");
+        let files: Vec<_> = desk
+            .server
+            .questions()
+            .iter()
+            .flat_map(Request::files)
+            .collect();
+        assert!(
+            ["a.py", "b.py", "c.py"]
+                .iter()
+                .all(|f| files.iter().any(|asked| asked == f)),
+            "{files:?}"
+        );
         assert_eq!(desk.server.most_in_flight(), 1);
     }
 }
@@ -312,9 +406,17 @@ fn without_a_remote_a_killed_review_and_quick_commits_lose_nothing() {
     let status = desk.settled();
     assert_eq!(status["last"]["commit"], last.as_str(), "{status:#}");
     assert!(status["pending"].is_null(), "{status:#}");
-    let files: Vec<_> = desk.server.questions().iter().flat_map(Request::files).collect();
+    let files: Vec<_> = desk
+        .server
+        .questions()
+        .iter()
+        .flat_map(Request::files)
+        .collect();
     for file in ["a.py", "b.py", "c.py", "d.py"] {
-        assert!(files.iter().any(|asked| asked == file), "{file} is not in {files:?}");
+        assert!(
+            files.iter().any(|asked| asked == file),
+            "{file} is not in {files:?}"
+        );
     }
 }
 
@@ -327,7 +429,11 @@ fn an_amended_commit_replaces_the_one_that_waits() {
     desk.repo.stage("b.py", "AMENDED = 1\n");
     desk.repo.git(&["commit", "-q", "--amend", "--no-edit"]);
     let status = desk.status();
-    assert_eq!(status["pending"]["order"]["commit"], desk.head().as_str(), "{status:#}");
+    assert_eq!(
+        status["pending"]["order"]["commit"],
+        desk.head().as_str(),
+        "{status:#}"
+    );
     assert!(status["pending_later"].is_null(), "{status:#}");
 }
 
@@ -347,11 +453,18 @@ fn commits_of_a_rebase_are_not_reviewed() {
     ] {
         desk.repo.git(args);
         let status = desk.status();
-        assert!(status["running"].is_null() && status["pending"].is_null() && status["last"].is_null(), "{status:#}");
+        assert!(
+            status["running"].is_null() && status["pending"].is_null() && status["last"].is_null(),
+            "{status:#}"
+        );
     }
     assert_eq!(desk.asked(), 0);
     let commit = desk.commit("e.py");
-    assert_eq!(desk.settled()["last"]["commit"], commit.as_str(), "after the rebase");
+    assert_eq!(
+        desk.settled()["last"]["commit"],
+        commit.as_str(),
+        "after the rebase"
+    );
 }
 
 #[test]
@@ -364,7 +477,10 @@ fn commits_of_a_cherry_pick_or_a_bisect_are_not_reviewed() {
     desk.repo.git(&["checkout", "-q", "main"]);
     let nothing = |what: &str| {
         let status = desk.status();
-        assert!(status["running"].is_null() && status["pending"].is_null(), "{what}: {status:#}");
+        assert!(
+            status["running"].is_null() && status["pending"].is_null(),
+            "{what}: {status:#}"
+        );
     };
     desk.repo.git(&["cherry-pick", "other~1"]);
     nothing("one commit");
@@ -385,7 +501,8 @@ fn a_merge_that_is_complete_is_reviewed() {
     desk.commit_unseen("a.py", "A = 1\n");
     desk.repo.git(&["checkout", "-q", "main"]);
     desk.commit_unseen("b.py", "B = 1\n");
-    desk.repo.git(&["merge", "-q", "--no-ff", "--no-commit", "other"]);
+    desk.repo
+        .git(&["merge", "-q", "--no-ff", "--no-commit", "other"]);
     desk.repo.git(&["commit", "-q", "-m", "merge"]);
     let head = desk.head();
     assert_eq!(desk.settled()["last"]["commit"], head.as_str());
@@ -401,13 +518,23 @@ fn an_amended_commit_is_reviewed_in_its_new_form() {
     let head = desk.head();
     let status = desk.settled();
     assert_eq!(status["last"]["commit"], head.as_str(), "{status:#}");
-    assert!(desk.server.questions().last().unwrap().prompt().contains("AMENDED"));
+    assert!(
+        desk.server
+            .questions()
+            .last()
+            .unwrap()
+            .prompt()
+            .contains("AMENDED")
+    );
 }
 
 #[test]
 fn the_commit_is_reviewed_and_not_the_worktree() {
     let desk = Desk::new();
-    desk.repo.stage("a.py", "COMMITTED = 1\n").write("a.py", "NOT_STAGED = 1\n").write("new.py", "UNTRACKED = 1\n");
+    desk.repo
+        .stage("a.py", "COMMITTED = 1\n")
+        .write("a.py", "NOT_STAGED = 1\n")
+        .write("new.py", "UNTRACKED = 1\n");
     desk.repo.git(&["commit", "-q", "-m", "a"]);
     desk.settled();
     assert!(desk.server.saw("COMMITTED"));
@@ -419,16 +546,29 @@ fn the_commit_of_a_killed_review_waits_again() {
     let desk = Desk::gated();
     let commit = desk.commit("a.py");
     kill("-KILL", desk.asking());
-    let status = eventually("the review is dead", || Some(desk.status()).filter(|s| s["running"].is_null()));
+    let status = eventually("the review is dead", || {
+        Some(desk.status()).filter(|s| s["running"].is_null())
+    });
     assert_eq!(status["pending"]["order"]["commit"], commit.as_str());
     assert_eq!(status["pending"]["order"]["attempts"], 1);
     // Its possible cost stays reserved.
-    assert!(status["cost"]["reserved_usd"].as_f64().unwrap() > 0.0, "{status:#}");
+    assert!(
+        status["cost"]["reserved_usd"].as_f64().unwrap() > 0.0,
+        "{status:#}"
+    );
     let human = desk.repo.reviewer(&["status"]).run(0).stdout;
-    assert!(human.contains("its review ended before it was complete"), "{human}");
+    assert!(
+        human.contains("its review ended before it was complete"),
+        "{human}"
+    );
     desk.gate.open();
     let run = desk.repo.reviewer(&["status", "--start"]).run(0);
-    assert!(run.stdout.contains(&format!("started the review of {}", &commit[..12])), "{}", run.stdout);
+    assert!(
+        run.stdout
+            .contains(&format!("started the review of {}", &commit[..12])),
+        "{}",
+        run.stdout
+    );
     assert_eq!(desk.settled()["last"]["commit"], commit.as_str());
 }
 
@@ -441,8 +581,16 @@ fn the_next_commit_replaces_that_of_a_killed_review() {
     desk.gate.open();
     let status = desk.settled();
     assert_eq!(status["last"]["commit"], commit.as_str());
-    let files: Vec<_> = desk.server.questions().iter().flat_map(Request::files).collect();
-    assert!(files.contains(&"a.py".to_owned()) && files.contains(&"b.py".to_owned()), "{files:?}");
+    let files: Vec<_> = desk
+        .server
+        .questions()
+        .iter()
+        .flat_map(Request::files)
+        .collect();
+    assert!(
+        files.contains(&"a.py".to_owned()) && files.contains(&"b.py".to_owned()),
+        "{files:?}"
+    );
 }
 
 #[test]
@@ -455,7 +603,10 @@ fn a_push_after_a_killed_review_reviews_by_itself() {
     assert!(out.status.success(), "{}", text(&out));
     assert!(!text(&out).contains("waiting"), "{}", text(&out));
     let status = desk.status();
-    assert!(status["pending"].is_null() && status["running"].is_null(), "the push reviewed it: {status:#}");
+    assert!(
+        status["pending"].is_null() && status["running"].is_null(),
+        "the push reviewed it: {status:#}"
+    );
 }
 
 #[test]
@@ -463,8 +614,14 @@ fn a_review_that_is_told_to_end_leaves_its_commit_to_the_next_one() {
     let desk = Desk::gated();
     let commit = desk.commit("a.py");
     kill("-TERM", desk.asking());
-    let status = eventually("the review ends", || Some(desk.status()).filter(|s| s["running"].is_null()));
-    assert_eq!(status["pending"]["order"]["commit"], commit.as_str(), "{status:#}");
+    let status = eventually("the review ends", || {
+        Some(desk.status()).filter(|s| s["running"].is_null())
+    });
+    assert_eq!(
+        status["pending"]["order"]["commit"],
+        commit.as_str(),
+        "{status:#}"
+    );
 }
 
 #[test]
@@ -472,7 +629,9 @@ fn a_process_that_reuses_the_id_of_a_dead_review_is_neither_waited_for_nor_ended
     let desk = Desk::gated();
     desk.commit("a.py");
     kill("-KILL", desk.asking());
-    eventually("the review is dead", || Some(()).filter(|()| desk.status()["running"].is_null()));
+    eventually("the review is dead", || {
+        Some(()).filter(|()| desk.status()["running"].is_null())
+    });
     let mut other = Command::new("sleep").arg("120").spawn().unwrap();
     let file = station(&desk.repo).join("queue.json");
     let mut queue: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
@@ -482,9 +641,15 @@ fn a_process_that_reuses_the_id_of_a_dead_review_is_neither_waited_for_nor_ended
     });
     queue["waiting"] = Value::Null;
     fs::write(&file, queue.to_string()).unwrap();
-    let run = desk.repo.reviewer(&["status", "--stop", "--format", "json"]).run(0);
+    let run = desk
+        .repo
+        .reviewer(&["status", "--stop", "--format", "json"])
+        .run(0);
     assert!(run.json()["running"].is_null(), "{}", run.stdout);
-    assert!(other.try_wait().unwrap().is_none(), "a process that is not ours was ended");
+    assert!(
+        other.try_wait().unwrap().is_none(),
+        "a process that is not ours was ended"
+    );
     other.kill().unwrap();
     other.wait().unwrap();
 }
@@ -496,13 +661,25 @@ fn a_review_can_be_stopped() {
     let pid = desk.running()["pid"].as_u64().unwrap();
     desk.commit("b.py");
     let run = desk.repo.reviewer(&["status", "--stop"]).run(0);
-    assert!(run.stdout.contains(&format!("stopped the review of {}", &commit[..12])), "{}", run.stdout);
+    assert!(
+        run.stdout
+            .contains(&format!("stopped the review of {}", &commit[..12])),
+        "{}",
+        run.stdout
+    );
     let status = desk.status();
-    assert!(status["running"].is_null() && status["pending"].is_null(), "{status:#}");
+    assert!(
+        status["running"].is_null() && status["pending"].is_null(),
+        "{status:#}"
+    );
     assert_eq!(status["last"]["ending"], "stopped");
     assert!(!Path::new(&format!("/proc/{pid}")).exists() || field(pid, 22) != 0);
     let run = desk.repo.reviewer(&["status", "--stop"]).run(0);
-    assert!(run.stdout.contains("nothing was running or waiting"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("nothing was running or waiting"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -511,17 +688,30 @@ fn the_review_is_detached_and_gets_no_variable_of_the_commit() {
     desk.commit("a.py");
     let pid = desk.running()["pid"].as_u64().unwrap();
     // Fields: 6 session, 7 terminal, 19 nice.
-    assert_eq!((field(pid, 6), field(pid, 7), field(pid, 19)), (i64::try_from(pid).unwrap(), 0, 19));
+    assert_eq!(
+        (field(pid, 6), field(pid, 7), field(pid, 19)),
+        (i64::try_from(pid).unwrap(), 0, 19)
+    );
     let environ = fs::read(format!("/proc/{pid}/environ")).unwrap();
     let environ = String::from_utf8_lossy(&environ).into_owned();
-    let git: Vec<_> = environ.split('\0').filter(|v| v.starts_with("GIT_")).collect();
+    let git: Vec<_> = environ
+        .split('\0')
+        .filter(|v| v.starts_with("GIT_"))
+        .collect();
     assert_eq!(git, ["GIT_CONFIG_NOSYSTEM=1"]);
     let link = |name: &str| fs::read_link(format!("/proc/{pid}/{name}")).unwrap();
     assert_eq!(link("fd/0"), Path::new("/dev/null"));
     let log = PathBuf::from(desk.status()["log"].as_str().unwrap());
     assert_eq!((link("fd/1"), link("fd/2")), (log.clone(), log.clone()));
-    assert_eq!(link("cwd"), log.parent().unwrap(), "no worktree is kept busy");
-    assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        link("cwd"),
+        log.parent().unwrap(),
+        "no worktree is kept busy"
+    );
+    assert_eq!(
+        fs::metadata(&log).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     desk.gate.open();
     desk.settled();
     let text = fs::read_to_string(log).unwrap();
@@ -542,12 +732,25 @@ fn a_long_log_is_cut() {
 #[test]
 fn no_review_starts_in_ci_or_when_it_is_skipped() {
     let desk = Desk::new();
-    for (name, value) in [("CI", "true"), ("GITHUB_ACTIONS", "true"), ("CLAUDE_REVIEWER_SKIP", "1")] {
+    for (name, value) in [
+        ("CI", "true"),
+        ("GITHUB_ACTIONS", "true"),
+        ("CLAUDE_REVIEWER_SKIP", "1"),
+    ] {
         desk.repo.stage("a.py", format!("NAME = \"{name}\"\n"));
-        let out = desk.repo.git_command().args(["commit", "-q", "-m", name]).env(name, value).output().unwrap();
+        let out = desk
+            .repo
+            .git_command()
+            .args(["commit", "-q", "-m", name])
+            .env(name, value)
+            .output()
+            .unwrap();
         assert!(out.status.success(), "{}", text(&out));
         let status = desk.status();
-        assert!(status["running"].is_null() && status["pending"].is_null() && status["last"].is_null(), "{name}");
+        assert!(
+            status["running"].is_null() && status["pending"].is_null() && status["last"].is_null(),
+            "{name}"
+        );
     }
     assert_eq!(desk.asked(), 0);
 }
@@ -556,12 +759,18 @@ fn no_review_starts_in_ci_or_when_it_is_skipped() {
 fn a_project_cannot_turn_reviews_on_until_a_person_trusts_it() {
     let desk = Desk::new();
     fs::remove_file(desk.repo.home().join(".config/claude-reviewer/config.toml")).unwrap();
-    let policy = format!("{}{PRICE}[hooks]\npost_commit = \"background\"\n", desk.server.policy("openai"));
+    let policy = format!(
+        "{}{PRICE}[hooks]\npost_commit = \"background\"\n",
+        desk.server.policy("openai")
+    );
     desk.repo.stage(".claude-reviewer.toml", policy);
     desk.repo.git(&["commit", "-q", "-m", "policy"]);
     let status = desk.status();
     assert_eq!(status["post_commit"], "off");
-    assert!(status["running"].is_null() && status["last"].is_null(), "{status:#}");
+    assert!(
+        status["running"].is_null() && status["last"].is_null(),
+        "{status:#}"
+    );
     desk.repo.reviewer(&["policy", "trust"]).run(0);
     let commit = desk.commit("a.py");
     assert_eq!(desk.settled()["last"]["commit"], commit.as_str());
@@ -571,19 +780,29 @@ fn a_project_cannot_turn_reviews_on_until_a_person_trusts_it() {
 fn no_review_starts_when_the_day_has_cost_enough() {
     let expensive = |r: &Request| {
         let document = r.document(&[]).to_string();
-        r.answer(&Says { text: document, tokens: (2_000_000, 0, 100), ..Says::default() })
+        r.answer(&Says {
+            text: document,
+            tokens: (2_000_000, 0, 100),
+            ..Says::default()
+        })
     };
     let desk = Desk::answering(expensive);
     desk.configure("max_cost_per_day = 1.5\n", PRICE);
     desk.commit("a.py");
     let status = desk.settled();
-    assert!(status["cost"]["spent_usd"].as_f64().unwrap() > 1.5, "{status:#}");
+    assert!(
+        status["cost"]["spent_usd"].as_f64().unwrap() > 1.5,
+        "{status:#}"
+    );
     let asked = desk.asked();
     let commit = desk.commit("b.py");
     let status = desk.settled();
     assert_eq!(status["pending"]["order"]["commit"], commit.as_str());
     let held = status["pending"]["held"].as_str().unwrap();
-    assert!(held.starts_with("max_cost_per_day = 1.5 is used up for "), "{held}");
+    assert!(
+        held.starts_with("max_cost_per_day = 1.5 is used up for "),
+        "{held}"
+    );
     assert_eq!(desk.asked(), asked);
     // The user raises the limit.
     desk.configure("max_cost_per_day = 9\n", PRICE);
@@ -598,27 +817,46 @@ fn no_review_starts_when_its_price_is_unknown() {
     desk.commit("a.py");
     let status = desk.settled();
     let held = status["pending"]["held"].as_str().unwrap();
-    assert!(held.contains("no price of stub is known; set price in [backend.openai]"), "{held}");
+    assert!(
+        held.contains("no price of stub is known; set price in [backend.openai]"),
+        "{held}"
+    );
     assert_eq!(desk.asked(), 0);
-    let doctor = desk.repo.reviewer(&["doctor", "--offline"]).run_any().stdout;
-    assert!(doctor.contains("background") && doctor.contains("no price of stub is known"), "{doctor}");
+    let doctor = desk
+        .repo
+        .reviewer(&["doctor", "--offline"])
+        .run_any()
+        .stdout;
+    assert!(
+        doctor.contains("background") && doctor.contains("no price of stub is known"),
+        "{doctor}"
+    );
 }
 
 #[test]
 fn a_ledger_that_cannot_be_read_stops_reviews() {
     let desk = Desk::new();
     desk.status();
-    let ledger = desk.repo.home().join(".local/state/claude-reviewer/background/spending.json");
+    let ledger = desk
+        .repo
+        .home()
+        .join(".local/state/claude-reviewer/background/spending.json");
     fs::write(&ledger, "{").unwrap();
     fs::set_permissions(&ledger, fs::Permissions::from_mode(0o600)).unwrap();
     desk.commit("a.py");
     let run = eventually("the commit is held", || {
-        fs::read_to_string(station(&desk.repo).join("queue.json")).ok().filter(|q| q.contains("spending.json"))
+        fs::read_to_string(station(&desk.repo).join("queue.json"))
+            .ok()
+            .filter(|q| q.contains("spending.json"))
     });
     assert!(run.contains("cannot read"), "{run}");
     assert_eq!(desk.asked(), 0);
     let run = desk.repo.reviewer(&["status"]).run(3);
-    assert!(run.stderr.contains("hint: start a new one: rm "), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("hint: start a new one: rm "),
+        "{}",
+        run.stderr
+    );
     fs::remove_file(ledger).unwrap();
 }
 
@@ -630,7 +868,10 @@ fn a_backend_that_is_down_makes_an_incomplete_review_that_is_stored_and_not_repe
     assert_eq!(status["last"]["commit"], commit.as_str());
     assert_eq!(status["last"]["verdict"], "incomplete");
     assert!(status["last"]["review_id"].is_string(), "{status:#}");
-    assert!(status["last"]["note"].as_str().unwrap().contains("500"), "{status:#}");
+    assert!(
+        status["last"]["note"].as_str().unwrap().contains("500"),
+        "{status:#}"
+    );
     assert!(status["pending"].is_null());
     assert_eq!(status["cost"]["reserved_usd"], 0.0, "{status:#}");
     // One request and one retry.
@@ -645,7 +886,13 @@ fn a_store_that_cannot_be_written_loses_no_answer() {
     let status = desk.settled();
     assert_eq!(status["last"]["verdict"], "pass", "{status:#}");
     assert!(status["last"]["review_id"].is_null());
-    assert!(status["last"]["note"].as_str().unwrap().starts_with("not stored: "), "{status:#}");
+    assert!(
+        status["last"]["note"]
+            .as_str()
+            .unwrap()
+            .starts_with("not stored: "),
+        "{status:#}"
+    );
     let asked = desk.asked();
     desk.repo.try_git(&["push", "origin", "main"]);
     assert_eq!(desk.asked(), asked);
@@ -661,7 +908,11 @@ fn a_state_folder_that_cannot_be_used_does_not_stop_a_commit() {
     desk.repo.stage("a.py", "A = 1\n");
     let out = desk.repo.try_git(&["commit", "-q", "-m", "a"]);
     assert!(out.status.success(), "{}", text(&out));
-    assert!(text(&out).contains("note: the commit is not reviewed in the background: cannot create"), "{}", text(&out));
+    assert!(
+        text(&out).contains("note: the commit is not reviewed in the background: cannot create"),
+        "{}",
+        text(&out)
+    );
     fs::remove_file(state).unwrap();
 }
 
@@ -669,29 +920,54 @@ fn a_state_folder_that_cannot_be_used_does_not_stop_a_commit() {
 fn worktrees_of_a_repository_share_one_review_at_a_time() {
     let desk = Desk::gated();
     let other = desk.repo.outside().join("linked");
-    desk.repo.git(&["worktree", "add", "-q", "-b", "linked", other.to_str().unwrap()]);
+    desk.repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "linked",
+        other.to_str().unwrap(),
+    ]);
     let first = desk.commit("a.py");
     assert_eq!(desk.running()["order"]["commit"], first.as_str());
     fs::write(other.join("b.py"), "B = 1\n").unwrap();
     let at = other.to_str().unwrap();
     desk.repo.git(&["-C", at, "add", "b.py"]);
     desk.repo.git(&["-C", at, "commit", "-q", "-m", "b"]);
-    let second = desk.repo.git(&["-C", at, "rev-parse", "HEAD"]).trim().to_owned();
+    let second = desk
+        .repo
+        .git(&["-C", at, "rev-parse", "HEAD"])
+        .trim()
+        .to_owned();
     let status = desk.status();
-    assert_eq!(status["pending"]["order"]["commit"], second.as_str(), "{status:#}");
+    assert_eq!(
+        status["pending"]["order"]["commit"],
+        second.as_str(),
+        "{status:#}"
+    );
     desk.gate.open();
     let status = desk.settled();
     assert_eq!(status["last"]["commit"], second.as_str(), "{status:#}");
     assert_eq!(status["last"]["verdict"], "pass", "{status:#}");
     assert_eq!(desk.server.most_in_flight(), 1);
-    assert!(other.join(".reviews").is_dir(), "the review is stored in the worktree that made the commit");
+    assert!(
+        other.join(".reviews").is_dir(),
+        "the review is stored in the worktree that made the commit"
+    );
 }
 
 #[test]
 fn a_worktree_that_is_deleted_meanwhile_is_not_made_again() {
     let desk = Desk::gated();
     let other = desk.repo.outside().join("linked");
-    desk.repo.git(&["worktree", "add", "-q", "-b", "linked", other.to_str().unwrap()]);
+    desk.repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "linked",
+        other.to_str().unwrap(),
+    ]);
     fs::write(other.join("b.py"), "B = 1\n").unwrap();
     let at = other.to_str().unwrap();
     desk.repo.git(&["-C", at, "add", "b.py"]);
@@ -701,7 +977,13 @@ fn a_worktree_that_is_deleted_meanwhile_is_not_made_again() {
     desk.gate.open();
     let status = desk.settled();
     assert_eq!(status["last"]["ending"], "reviewed", "{status:#}");
-    assert!(status["last"]["note"].as_str().unwrap().starts_with("not stored: "), "{status:#}");
+    assert!(
+        status["last"]["note"]
+            .as_str()
+            .unwrap()
+            .starts_with("not stored: "),
+        "{status:#}"
+    );
     assert!(!other.exists());
 }
 
@@ -710,10 +992,22 @@ fn a_commit_from_another_folder_is_reviewed() {
     let desk = Desk::new();
     let (top, git_dir) = (desk.repo.path(), desk.repo.path().join(".git"));
     let (top, git_dir) = (top.to_str().unwrap(), git_dir.to_str().unwrap());
-    for (i, start) in [vec!["-C", top], vec!["--git-dir", git_dir, "--work-tree", top]].into_iter().enumerate() {
+    for (i, start) in [
+        vec!["-C", top],
+        vec!["--git-dir", git_dir, "--work-tree", top],
+    ]
+    .into_iter()
+    .enumerate()
+    {
         desk.repo.stage("a.py", format!("A = {i}\n"));
         let args = [start, vec!["commit", "-q", "-m", "a"]].concat();
-        let out = desk.repo.git_command().current_dir(desk.repo.home()).args(args).output().unwrap();
+        let out = desk
+            .repo
+            .git_command()
+            .current_dir(desk.repo.home())
+            .args(args)
+            .output()
+            .unwrap();
         assert!(out.status.success(), "{}", text(&out));
         let head = desk.head();
         assert_eq!(desk.settled()["last"]["commit"], head.as_str());
@@ -724,7 +1018,12 @@ fn a_commit_from_another_folder_is_reviewed() {
 fn a_bare_repository_has_no_background_reviews() {
     let desk = Desk::new();
     let bare = desk.repo.outside().join("remote.git");
-    let run = desk.repo.reviewer(&["review", "--hook", "post-commit"]).dir(&bare).env("GIT_DIR", &bare).run(0);
+    let run = desk
+        .repo
+        .reviewer(&["review", "--hook", "post-commit"])
+        .dir(&bare)
+        .env("GIT_DIR", &bare)
+        .run(0);
     assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", ""));
 }
 
@@ -734,12 +1033,17 @@ fn a_push_waits_for_the_review_of_its_commit() {
     desk.commit("a.py");
     desk.asking();
     let mut push = desk.repo.git_command();
-    push.args(["push", "origin", "main"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    push.args(["push", "origin", "main"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     let mut push = push.spawn().unwrap();
     let mut lines = BufReader::new(push.stderr.take().unwrap());
     let mut line = String::new();
     lines.read_line(&mut line).unwrap();
-    assert!(line.starts_with("claude-reviewer: waiting up to 120 s for the background review of "), "{line}");
+    assert!(
+        line.starts_with("claude-reviewer: waiting up to 120 s for the background review of "),
+        "{line}"
+    );
     desk.gate.open();
     let mut rest = String::new();
     lines.read_to_string(&mut rest).unwrap();
@@ -752,6 +1056,7 @@ fn a_push_does_not_wait_for_the_review_of_another_commit() {
     let desk = Desk::gated();
     desk.commit("a.py");
     desk.running();
-    desk.repo.git(&["push", "-q", "origin", "HEAD~1:refs/heads/old"]);
+    desk.repo
+        .git(&["push", "-q", "origin", "HEAD~1:refs/heads/old"]);
     assert!(!desk.status()["running"].is_null());
 }

@@ -1,4 +1,5 @@
-//! Tests of cached replies: they are found only for the same question, and trusted only if they belong to the user.
+//! Tests of cached replies: they are found only for the same question, and trusted only if they
+//! belong to the user.
 
 use crate::loopback::{Reply, Says, Server, finding};
 use crate::support::Repo;
@@ -19,7 +20,10 @@ fn folder(repo: &Repo) -> PathBuf {
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
-    let mut all: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut all: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     all.sort();
     all
 }
@@ -40,7 +44,10 @@ fn prompt(nonce: &Nonce, chunk: &str) -> Prompt {
 }
 
 fn key(nonce: &Nonce, chunk: &str) -> ReplyKey {
-    let schema = Schema { name: "review", value: serde_json::json!({"type": "object"}) };
+    let schema = Schema {
+        name: "review",
+        value: serde_json::json!({"type": "object"}),
+    };
     let prompt = prompt(nonce, chunk);
     ReplyKey::of(&question(&prompt, &schema))
 }
@@ -62,13 +69,23 @@ fn reply(nonce: &Nonce) -> KeptReply {
     let line = |n| LineNo::new(n).unwrap();
     KeptReply {
         text: format!("{{\"nonce\": \"{}\", \"findings\": []}}", nonce.as_str()),
-        read: vec![Read { path: RepoPath::new(b"caf\xe9".as_slice()), first: line(1), last: line(9) }],
+        read: vec![Read {
+            path: RepoPath::new(b"caf\xe9".as_slice()),
+            first: line(1),
+            last: line(9),
+        }],
         lookups: [
-            LookupSubject::Call { name: "search".to_owned(), arguments: serde_json::json!({"pattern": "x\u{e9}"}) },
+            LookupSubject::Call {
+                name: "search".to_owned(),
+                arguments: serde_json::json!({"pattern": "x\u{e9}"}),
+            },
             LookupSubject::File(RepoPath::new(b"caf\xe9".as_slice())),
             LookupSubject::Tree,
         ]
-        .map(|subject| Lookup { subject, digest: [7; 32] })
+        .map(|subject| Lookup {
+            subject,
+            digest: [7; 32],
+        })
         .into(),
         tree: Some("1f".to_owned()),
         model: "m-2".to_owned(),
@@ -79,7 +96,9 @@ fn reply(nonce: &Nonce) -> KeptReply {
 fn a_reply_is_found_again_by_a_run_with_another_nonce() {
     let repo = Repo::new();
     let (first, second) = (nonce(1), nonce(2));
-    Cache::open(&env(&repo), None).unwrap().put(&key(&first, "a"), &first, &reply(&first));
+    Cache::open(&env(&repo), None)
+        .unwrap()
+        .put(&key(&first, "a"), &first, &reply(&first));
     let cache = Cache::open(&env(&repo), Some(&repo.path())).unwrap();
     assert_eq!(cache.get(&key(&second, "a"), &second), Some(reply(&second)));
     assert_eq!(cache.get(&key(&second, "b"), &second), None);
@@ -90,17 +109,42 @@ fn a_reply_is_found_again_by_a_run_with_another_nonce() {
 #[test]
 fn everything_that_was_asked_is_part_of_the_key() {
     let nonce = nonce(1);
-    let schema = Schema { name: "review", value: serde_json::json!({"type": "object"}) };
-    let other_schema = Schema { name: "review", value: serde_json::json!({"type": "array"}) };
+    let schema = Schema {
+        name: "review",
+        value: serde_json::json!({"type": "object"}),
+    };
+    let other_schema = Schema {
+        name: "review",
+        value: serde_json::json!({"type": "array"}),
+    };
     let base = prompt(&nonce, "a");
     let prompts = [
-        Prompt { system: "judge", ..base.clone() },
-        Prompt { context: "contex".to_owned(), chunk: format!("t{}", base.chunk), ..base.clone() },
-        Prompt { context: String::new(), ..base.clone() },
-        Prompt { chunk: base.chunk.replace(nonce.as_str(), "gap"), ..base.clone() },
-        Prompt { task: format!("look hard\n{}", base.task), ..base.clone() },
+        Prompt {
+            system: "judge",
+            ..base.clone()
+        },
+        Prompt {
+            context: "contex".to_owned(),
+            chunk: format!("t{}", base.chunk),
+            ..base.clone()
+        },
+        Prompt {
+            context: String::new(),
+            ..base.clone()
+        },
+        Prompt {
+            chunk: base.chunk.replace(nonce.as_str(), "gap"),
+            ..base.clone()
+        },
+        Prompt {
+            task: format!("look hard\n{}", base.task),
+            ..base.clone()
+        },
     ];
-    let mut keys: Vec<ReplyKey> = prompts.iter().map(|p| ReplyKey::of(&question(p, &schema))).collect();
+    let mut keys: Vec<ReplyKey> = prompts
+        .iter()
+        .map(|p| ReplyKey::of(&question(p, &schema)))
+        .collect();
     let of = |change: fn(&mut CachedQuestion<'_>)| {
         let mut question = question(&base, &schema);
         change(&mut question);
@@ -139,7 +183,12 @@ fn a_damaged_entry_is_a_miss_and_removed() {
         flipped[at] ^= 1 << (at % 8);
         for bytes in [flipped.as_slice(), &whole[..at]] {
             std::fs::write(fresh(), bytes).unwrap();
-            assert_eq!(cache.get(&one, &nonce), None, "{at}: {}", String::from_utf8_lossy(bytes));
+            assert_eq!(
+                cache.get(&one, &nonce),
+                None,
+                "{at}: {}",
+                String::from_utf8_lossy(bytes)
+            );
             assert!(!path.exists(), "{at}");
         }
     }
@@ -187,9 +236,17 @@ fn sto_08_a_folder_that_is_a_link_open_to_others_or_under_review_is_no_cache() {
     let mine = folder(&repo);
     assert!(Cache::open(&env(&repo), None).is_some());
     // Other users have access to the folder, or to its parent.
-    for (dir, mode) in [(mine.clone(), 0o770), (mine.clone(), 0o755), (mine.parent().unwrap().to_owned(), 0o777)] {
+    for (dir, mode) in [
+        (mine.clone(), 0o770),
+        (mine.clone(), 0o755),
+        (mine.parent().unwrap().to_owned(), 0o777),
+    ] {
         std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(mode)).unwrap();
-        assert!(Cache::open(&env(&repo), None).is_none(), "{} {mode:o}", dir.display());
+        assert!(
+            Cache::open(&env(&repo), None).is_none(),
+            "{} {mode:o}",
+            dir.display()
+        );
         std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700)).unwrap();
         assert!(Cache::open(&env(&repo), None).is_some());
     }
@@ -213,7 +270,11 @@ fn sto_08_a_folder_that_is_a_link_open_to_others_or_under_review_is_no_cache() {
     let inside = repo.path().join("cache");
     std::fs::create_dir(&inside).unwrap();
     symlink(&inside, repo.home().join("alias")).unwrap();
-    for named in [inside, repo.home().join("alias"), repo.home().join("../repo/cache")] {
+    for named in [
+        inside,
+        repo.home().join("alias"),
+        repo.home().join("../repo/cache"),
+    ] {
         let env = Env::from_pairs(repo.path(), [("XDG_CACHE_HOME", named)]);
         assert!(Cache::open(&env, Some(&repo.path())).is_none());
         assert!(Cache::open(&env, None).is_some());
@@ -224,8 +285,16 @@ fn sto_08_a_folder_that_is_a_link_open_to_others_or_under_review_is_no_cache() {
 fn sto_03_no_home_or_one_that_cannot_be_written_is_no_cache_and_no_error() {
     let repo = Repo::new();
     let none: [(&str, &str); 0] = [];
-    for vars in [none.to_vec(), vec![("HOME", "")], vec![("HOME", "relative")], vec![("HOME", "/proc/nothing")]] {
-        assert!(Cache::open(&Env::from_pairs(repo.path(), vars.clone()), None).is_none(), "{vars:?}");
+    for vars in [
+        none.to_vec(),
+        vec![("HOME", "")],
+        vec![("HOME", "relative")],
+        vec![("HOME", "/proc/nothing")],
+    ] {
+        assert!(
+            Cache::open(&Env::from_pairs(repo.path(), vars.clone()), None).is_none(),
+            "{vars:?}"
+        );
     }
     let env = Env::from_pairs(repo.path(), [("XDG_CACHE_HOME", "/dev/null")]);
     assert!(Cache::open(&env, None).is_none());
@@ -235,7 +304,9 @@ fn sto_03_no_home_or_one_that_cannot_be_written_is_no_cache_and_no_error() {
 fn sto_15_entries_are_closed_to_others() {
     let repo = Repo::new();
     let nonce = nonce(1);
-    Cache::open(&env(&repo), None).unwrap().put(&key(&nonce, "a"), &nonce, &reply(&nonce));
+    Cache::open(&env(&repo), None)
+        .unwrap()
+        .put(&key(&nonce, "a"), &nonce, &reply(&nonce));
     let mode = |p: &Path| std::fs::metadata(p).unwrap().mode() & 0o7777;
     assert_eq!(mode(&folder(&repo)), 0o700);
     assert_eq!(mode(folder(&repo).parent().unwrap()), 0o700);
@@ -246,24 +317,43 @@ fn sto_15_entries_are_closed_to_others() {
 fn the_oldest_go_when_there_is_too_much() {
     let repo = Repo::new();
     let nonce = nonce(1);
-    let big = KeptReply { text: "x".repeat(900_000), ..reply(&nonce) };
+    let big = KeptReply {
+        text: "x".repeat(900_000),
+        ..reply(&nonce)
+    };
     let cache = Cache::open(&env(&repo), None).unwrap();
-    let total = || entries(&folder(&repo)).iter().map(|p| std::fs::metadata(p).unwrap().len()).sum::<u64>();
+    let total = || {
+        entries(&folder(&repo))
+            .iter()
+            .map(|p| std::fs::metadata(p).unwrap().len())
+            .sum::<u64>()
+    };
     for n in 0..100u32 {
         let one = key(&nonce, &n.to_string());
         cache.put(&one, &nonce, &big);
         // Times that differ by a second.
-        let newest =
-            entries(&folder(&repo)).into_iter().max_by_key(|p| std::fs::metadata(p).unwrap().modified().unwrap());
-        let file = std::fs::File::options().write(true).open(newest.unwrap()).unwrap();
-        file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000 + u64::from(n)))
+        let newest = entries(&folder(&repo))
+            .into_iter()
+            .max_by_key(|p| std::fs::metadata(p).unwrap().modified().unwrap());
+        let file = std::fs::File::options()
+            .write(true)
+            .open(newest.unwrap())
             .unwrap();
+        file.set_modified(
+            std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000 + u64::from(n)),
+        )
+        .unwrap();
     }
     // It was just used, so it is not among the oldest.
     assert!(cache.get(&key(&nonce, "3"), &nonce).is_some());
     std::fs::write(folder(&repo).join("tmp-stale"), "half").unwrap();
-    let stale = std::fs::File::options().write(true).open(folder(&repo).join("tmp-stale")).unwrap();
-    stale.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000)).unwrap();
+    let stale = std::fs::File::options()
+        .write(true)
+        .open(folder(&repo).join("tmp-stale"))
+        .unwrap();
+    stale
+        .set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000))
+        .unwrap();
     // The next run checks.
     let cache = Cache::open(&env(&repo), None).unwrap();
     cache.put(&key(&nonce, "new"), &nonce, &reply(&nonce));
@@ -271,10 +361,17 @@ fn the_oldest_go_when_there_is_too_much() {
     assert!(total() > 40 << 20, "{}", total());
     assert!(!folder(&repo).join("tmp-stale").exists());
     for (chunk, there) in [("0", false), ("3", true), ("99", true), ("new", true)] {
-        assert_eq!(cache.get(&key(&nonce, chunk), &nonce).is_some(), there, "{chunk}");
+        assert_eq!(
+            cache.get(&key(&nonce, chunk), &nonce).is_some(),
+            there,
+            "{chunk}"
+        );
     }
     // An entry that is too large is not stored.
-    let huge = KeptReply { text: "x".repeat(2 << 20), ..reply(&nonce) };
+    let huge = KeptReply {
+        text: "x".repeat(2 << 20),
+        ..reply(&nonce)
+    };
     cache.put(&key(&nonce, "huge"), &nonce, &huge);
     assert_eq!(cache.get(&key(&nonce, "huge"), &nonce), None);
 }
@@ -303,7 +400,9 @@ fn sto_04_many_runs_at_once_see_whole_entries() {
 /// Reviews the staged change and returns the number of questions to the server.
 fn asked(repo: &Repo, server: &Server, args: &[&str]) -> usize {
     let before = server.questions().len();
-    let run = repo.reviewer(&[&["review", "staged"], args].concat()).run_any();
+    let run = repo
+        .reviewer(&[&["review", "staged"], args].concat())
+        .run_any();
     assert!([0, 1].contains(&run.code), "{}\n{}", run.stdout, run.stderr);
     server.questions().len() - before
 }
@@ -316,14 +415,18 @@ fn what_did_not_change_is_asked_once_at_every_depth() {
             return Reply::json(200, &serde_json::json!({"data": [{"id": "only"}]}));
         }
         match r.prompt().contains("\"refuted\"") || r.json().to_string().contains("refuted") {
-            true => {
-                r.text(&serde_json::json!({"nonce": r.nonce(), "refuted": false, "reason": "It holds."}).to_string())
-            }
+            true => r.text(
+                &serde_json::json!({"nonce": r.nonce(), "refuted": false, "reason": "It holds."})
+                    .to_string(),
+            ),
             false => r.review(&[finding("src/a.py", 1, "total = items[len(items)]")]),
         }
     });
     // The policy names no model: the only one of the server's list is asked.
-    repo.write(".claude-reviewer.toml", server.policy("openai").replace("model = \"stub\"\n", ""));
+    repo.write(
+        ".claude-reviewer.toml",
+        server.policy("openai").replace("model = \"stub\"\n", ""),
+    );
     repo.stage("src/b.py", "one = 1\n").commit("seed");
     repo.stage("src/a.py", "total = items[len(items)]\n");
     for depth in ["quick", "thorough"] {
@@ -341,7 +444,9 @@ fn what_did_not_change_is_asked_once_at_every_depth() {
     assert!(asked(&repo, &server, &["--depth", "thorough"]) > 0);
     // Without a home folder there is no cache, and no error.
     let before = server.questions().len();
-    repo.reviewer(&["review", "staged"]).env("HOME", "/nowhere").run(1);
+    repo.reviewer(&["review", "staged"])
+        .env("HOME", "/nowhere")
+        .run(1);
     assert!(server.questions().len() > before);
 }
 
@@ -354,14 +459,22 @@ fn a_reply_of_a_model_that_the_server_replaced_stays_valid_and_both_are_named() 
         if r.method == "GET" {
             return Reply::json(200, &serde_json::json!({"data": [{"id": model}]}));
         }
-        let mut body = r.body_of(&Says { text: r.document(&[]).to_string(), ..Says::default() });
+        let mut body = r.body_of(&Says {
+            text: r.document(&[]).to_string(),
+            ..Says::default()
+        });
         body["model"] = serde_json::json!(model);
         Reply::json(200, &body)
     });
     let repo = Repo::new();
     let policy = server.policy("openai").replace("model = \"stub\"\n", "");
-    repo.stage(".claude-reviewer.toml", policy.replace("[review]\n", "[review]\nmax_files = 1\n")).commit("seed");
-    repo.stage("src/a.py", "one = 1\n").stage("src/b.py", "two = 2\n");
+    repo.stage(
+        ".claude-reviewer.toml",
+        policy.replace("[review]\n", "[review]\nmax_files = 1\n"),
+    )
+    .commit("seed");
+    repo.stage("src/a.py", "one = 1\n")
+        .stage("src/b.py", "two = 2\n");
     let usage = || repo.review_json(&["staged", "--no-save"], 0)["usage"][0].clone();
     assert_eq!(usage()["model"], "reviewer-1");
     *model.lock().unwrap() = "reviewer-2";
@@ -369,5 +482,9 @@ fn a_reply_of_a_model_that_the_server_replaced_stays_valid_and_both_are_named() 
     let usage = usage();
     let mut models: Vec<&str> = usage["model"].as_str().unwrap().split(", ").collect();
     models.sort_unstable();
-    assert_eq!((models, &usage["from_cache"]), (vec!["reviewer-1", "reviewer-2"], &serde_json::json!(1)), "{usage}");
+    assert_eq!(
+        (models, &usage["from_cache"]),
+        (vec!["reviewer-1", "reviewer-2"], &serde_json::json!(1)),
+        "{usage}"
+    );
 }

@@ -11,7 +11,8 @@ use crate::support::{Repo, Reviewer, Run, line_with_key, reviewer};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// A forge with `main`, and a branch `topic` with the open pull request 7 and its merge commit, as GitHub creates it.
+/// A forge with `main`, and a branch `topic` with the open pull request 7 and its merge commit, as
+/// GitHub creates it.
 struct Forge {
     repo: Repo,
     base: String,
@@ -21,7 +22,8 @@ struct Forge {
 }
 
 impl Forge {
-    /// Opens a request with two commits that have the files of `first` and `second`; `policy` is the one on `main`.
+    /// Opens a request with two commits that have the files of `first` and `second`; `policy` is
+    /// the one on `main`.
     fn new(policy: &str, first: &[(&str, &str)], second: &[(&str, &str)]) -> Self {
         let repo = Repo::new();
         repo.stage("a.txt", "one\n");
@@ -39,19 +41,34 @@ impl Forge {
         let head = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
         repo.git(&["checkout", "-q", "main"]);
         for i in 0..3 {
-            repo.stage("other.txt", format!("{i}\n")).commit("main goes on");
+            repo.stage("other.txt", format!("{i}\n"))
+                .commit("main goes on");
         }
         let base = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
         repo.git(&["checkout", "-q", "--detach", "main"]);
-        repo.git(&["merge", "-q", "--no-ff", "-m", "Merge topic into main", "topic"]);
+        repo.git(&[
+            "merge",
+            "-q",
+            "--no-ff",
+            "-m",
+            "Merge topic into main",
+            "topic",
+        ]);
         let merge = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
         repo.git(&["update-ref", "refs/pull/7/head", &head]);
         repo.git(&["update-ref", "refs/pull/7/merge", &merge]);
         repo.git(&["checkout", "-q", "main"]);
-        Self { repo, base, fork, head, merge }
+        Self {
+            repo,
+            base,
+            fork,
+            head,
+            merge,
+        }
     }
 
-    /// Opens a request without a key. `bad` opens one whose second commit removed the key of the first.
+    /// Opens a request without a key. `bad` opens one whose second commit removed the key of the
+    /// first.
     fn good() -> Self {
         Self::new("", &[("b.txt", "fine\n")], &[("b.txt", "better\n")])
     }
@@ -62,7 +79,10 @@ impl Forge {
 
     /// Returns the first commit of the request.
     fn first(&self) -> String {
-        self.repo.git(&["rev-parse", &format!("{}~1", self.head)]).trim().to_owned()
+        self.repo
+            .git(&["rev-parse", &format!("{}~1", self.head)])
+            .trim()
+            .to_owned()
     }
 
     /// Checks out a single commit without a branch, as runners do.
@@ -70,9 +90,17 @@ impl Forge {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("home")).unwrap();
         std::fs::create_dir(dir.path().join("repo")).unwrap();
-        let job = Job { dir, vars: vec![("CI".to_owned(), "true".to_owned())] };
+        let job = Job {
+            dir,
+            vars: vec![("CI".to_owned(), "true".to_owned())],
+        };
         job.git(&["init", "-q"]);
-        job.git(&["remote", "add", "origin", &format!("file://{}", self.repo.path().display())]);
+        job.git(&[
+            "remote",
+            "add",
+            "origin",
+            &format!("file://{}", self.repo.path().display()),
+        ]);
         job.git(&["fetch", "-q", "--no-tags", "--depth=1", "origin", commit]);
         job.git(&["checkout", "-q", "--force", "--detach", commit]);
         job
@@ -114,10 +142,18 @@ impl Job {
 
     fn git(&self, args: &[&str]) -> String {
         let mut c = std::process::Command::new("git");
-        c.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", self.dir.path().join("home"));
-        c.env("GIT_CONFIG_NOSYSTEM", "1").current_dir(self.path()).args(args);
+        c.env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.dir.path().join("home"));
+        c.env("GIT_CONFIG_NOSYSTEM", "1")
+            .current_dir(self.path())
+            .args(args);
         let out = c.output().unwrap();
-        assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        assert!(
+            out.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&out.stderr)
+        );
         String::from_utf8_lossy(&out.stdout).trim().to_owned()
     }
 
@@ -131,7 +167,9 @@ impl Job {
         let file = self.dir.path().join("event.json");
         std::fs::write(&file, payload.to_string()).unwrap();
         let file = file.display().to_string();
-        self.var("GITHUB_ACTIONS", "true").var("GITHUB_EVENT_NAME", name).var("GITHUB_EVENT_PATH", &file)
+        self.var("GITHUB_ACTIONS", "true")
+            .var("GITHUB_EVENT_NAME", name)
+            .var("GITHUB_EVENT_PATH", &file)
     }
 
     fn reviewer(&self, args: &[&str]) -> Reviewer {
@@ -151,7 +189,8 @@ impl Job {
     #[track_caller]
     fn report(&self, args: &[&str], code: i32) -> Value {
         let run = self.run(&[args, &["--format", "json"]].concat(), code);
-        serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", run.stdout, run.stderr))
+        serde_json::from_str(&run.stdout)
+            .unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", run.stdout, run.stderr))
     }
 }
 

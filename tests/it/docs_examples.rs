@@ -1,9 +1,10 @@
 //! Executes the console examples of the documents, and parses their policies, rules and JSON.
 //!
-//! A comment before each console block names the fixture in which its commands run: `<!-- example: NAME; exit: 1;
-//! through: TEXT; output not shown -->`. `NAME` is a row of `fixtures::FIXTURES`, or `continued`. A block that cannot
-//! be executed has a reason: `<!-- not executed: REASON -->`. If the output of the program has changed, `UPDATE=1
-//! cargo test --test it docs_` rewrites the pages.
+//! A comment before each console block names the fixture in which its commands run:
+//! `<!-- example: NAME; exit: 1; through: TEXT; output not shown -->`. `NAME` is a row of
+//! `fixtures::FIXTURES`, or `continued`. A block that cannot be executed has a reason:
+//! `<!-- not executed: REASON -->`. If the output of the program has changed,
+//! `UPDATE=1 cargo test --test it docs_` rewrites the pages.
 
 mod fixtures;
 mod output;
@@ -26,7 +27,9 @@ fn top() -> &'static Path {
 
 /// Returns the README and every page of the book, by their paths in the repository.
 fn pages() -> Vec<(PathBuf, String)> {
-    let mut paths: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "AGENTS.md"].map(|n| top().join(n)).into();
+    let mut paths: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "AGENTS.md"]
+        .map(|n| top().join(n))
+        .into();
     let mut folders = vec![top().join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -41,7 +44,12 @@ fn pages() -> Vec<(PathBuf, String)> {
     paths.sort();
     paths
         .into_iter()
-        .map(|p| (p.strip_prefix(top()).unwrap().to_owned(), std::fs::read_to_string(&p).unwrap()))
+        .map(|p| {
+            (
+                p.strip_prefix(top()).unwrap().to_owned(),
+                std::fs::read_to_string(&p).unwrap(),
+            )
+        })
         .collect()
 }
 
@@ -49,14 +57,25 @@ fn is_console(block: &Block) -> bool {
     matches!(block.language.as_str(), "console" | "sh" | "bash" | "")
 }
 
-/// Runs one command without a terminal. Returns both streams in the order they were written, and the exit code.
+/// Runs one command without a terminal. Returns both streams in the order they were written, and
+/// the exit code.
 fn run(world: &World, command: &str) -> (Vec<String>, i32) {
     let folder = Path::new(binary()).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
     let mut shell = std::process::Command::new("bash");
-    shell.args(["-c", &format!("exec 2>&1\n{command}")]).current_dir(&world.dir).stdin(std::process::Stdio::null());
-    shell.env_clear().env("HOME", world.repo.home()).env("LC_ALL", "C.UTF-8").env("GIT_CONFIG_NOSYSTEM", "1");
-    shell.env("PATH", format!("{}:{}:{path}", world.programs().display(), folder.display()));
+    shell
+        .args(["-c", &format!("exec 2>&1\n{command}")])
+        .current_dir(&world.dir)
+        .stdin(std::process::Stdio::null());
+    shell
+        .env_clear()
+        .env("HOME", world.repo.home())
+        .env("LC_ALL", "C.UTF-8")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
+    shell.env(
+        "PATH",
+        format!("{}:{}:{path}", world.programs().display(), folder.display()),
+    );
     shell.envs(world.env.iter().map(|(name, value)| (name, value)));
     let out = shell.output().unwrap();
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
@@ -67,7 +86,8 @@ fn run(world: &World, command: &str) -> (Vec<String>, i32) {
         text = text.replace(actual, shown);
     }
     let mut lines: Vec<String> = text.lines().map(|l| l.trim_end().to_owned()).collect();
-    // On a terminal, a review that exits with 0 does not print this line. Pages show the output of a terminal.
+    // On a terminal, a review that exits with 0 does not print this line. Pages show the output of
+    // a terminal.
     lines.retain(|l| !(l.starts_with("review: ") && l.ends_with(" exit=0")));
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
@@ -83,10 +103,17 @@ struct Outcome {
 }
 
 fn execute(world: &World, example: &Example, body: &[String]) -> Outcome {
-    let mut outcome = Outcome { body: Vec::new(), errors: Vec::new() };
+    let mut outcome = Outcome {
+        body: Vec::new(),
+        errors: Vec::new(),
+    };
     let commands = commands(body);
     for (i, command) in commands.iter().enumerate() {
-        let expected = if i + 1 == commands.len() { example.exit } else { 0 };
+        let expected = if i + 1 == commands.len() {
+            example.exit
+        } else {
+            0
+        };
         let (mut actual, code) = run(world, &command.text);
         if code != expected {
             outcome.errors.push(format!(
@@ -102,7 +129,9 @@ fn execute(world: &World, example: &Example, body: &[String]) -> Outcome {
         if let Some(text) = &example.through {
             match actual.iter().position(|l| l.contains(text.as_str())) {
                 Some(last) => actual.truncate(last + 1),
-                None => outcome.errors.push(format!("`{}` prints no line with {text:?}", command.text)),
+                None => outcome
+                    .errors
+                    .push(format!("`{}` prints no line with {text:?}", command.text)),
             }
         }
         compare(command, &actual, &mut outcome);
@@ -123,10 +152,20 @@ fn compare(command: &Command, actual: &[String], outcome: &mut Outcome) {
     let updated = output::updated(&shown, actual);
     if updated != shown && !is_update() {
         let (shown, actual) = (shown.join("\n"), actual.join("\n"));
-        outcome.errors.push(format!("`{}`\n--- the page shows\n{shown}\n--- it prints\n{actual}", command.text));
+        outcome.errors.push(format!(
+            "`{}`\n--- the page shows\n{shown}\n--- it prints\n{actual}",
+            command.text
+        ));
     }
     outcome.body.extend(updated);
-    outcome.body.extend(command.output.iter().rev().take_while(|l| l.is_empty()).cloned());
+    outcome.body.extend(
+        command
+            .output
+            .iter()
+            .rev()
+            .take_while(|l| l.is_empty())
+            .cloned(),
+    );
 }
 
 /// Executes the examples of a page in order. Returns the expected page, and the errors.
@@ -136,9 +175,14 @@ fn check(path: &Path, text: &str) -> (String, Vec<String>) {
     let mut changes = Vec::new();
     let mut world: Option<World> = None;
     for block in blocks(text) {
-        let Mark::Example(example) = &block.mark else { continue };
+        let Mark::Example(example) = &block.mark else {
+            continue;
+        };
         if example.fixture != "continued" {
-            let Some((_, fixture)) = FIXTURES.iter().find(|(name, _)| *name == example.fixture) else { continue };
+            let Some((_, fixture)) = FIXTURES.iter().find(|(name, _)| *name == example.fixture)
+            else {
+                continue;
+            };
             world = Some(fixture());
         }
         let Some(world) = &world else { continue };
@@ -148,7 +192,13 @@ fn check(path: &Path, text: &str) -> (String, Vec<String>) {
         changes.push((block, outcome.body));
     }
     for (block, body) in changes.into_iter().rev() {
-        let body = body.iter().map(|l| if l.is_empty() { String::new() } else { format!("{}{l}", block.indent) });
+        let body = body.iter().map(|l| {
+            if l.is_empty() {
+                String::new()
+            } else {
+                format!("{}{l}", block.indent)
+            }
+        });
         lines.splice(block.line + 1..block.line + 1 + block.body.len(), body);
     }
     (lines.join("\n") + "\n", errors)
@@ -158,7 +208,10 @@ fn check(path: &Path, text: &str) -> (String, Vec<String>) {
 fn examples_print_what_their_pages_show() {
     let pages = pages();
     let checked: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = pages.iter().map(|(path, text)| scope.spawn(|| check(path, text))).collect();
+        let threads: Vec<_> = pages
+            .iter()
+            .map(|(path, text)| scope.spawn(|| check(path, text)))
+            .collect();
         threads.into_iter().map(|t| t.join().unwrap()).collect()
     });
     let mut report = String::new();
@@ -170,7 +223,10 @@ fn examples_print_what_their_pages_show() {
             writeln!(report, "{error}\n").unwrap();
         }
     }
-    assert!(report.is_empty(), "{report}UPDATE=1 cargo test --test it docs_ rewrites the output on the pages");
+    assert!(
+        report.is_empty(),
+        "{report}UPDATE=1 cargo test --test it docs_ rewrites the output on the pages"
+    );
 }
 
 #[test]
@@ -182,11 +238,17 @@ fn every_console_block_is_executed_or_says_why_not() {
         for block in blocks(&text) {
             let at = format!("{}:{}", path.display(), block.line + 1);
             match &block.mark {
-                Mark::None if is_console(&block) => errors.push(format!("{at}: the block has no mark")),
+                Mark::None if is_console(&block) => {
+                    errors.push(format!("{at}: the block has no mark"))
+                }
                 Mark::None => {}
-                Mark::NotExecuted(reason) if reason.is_empty() => errors.push(format!("{at}: no reason")),
+                Mark::NotExecuted(reason) if reason.is_empty() => {
+                    errors.push(format!("{at}: no reason"))
+                }
                 Mark::NotExecuted(_) => {}
-                Mark::Invalid(attribute) => errors.push(format!("{at}: unknown attribute {attribute:?}")),
+                Mark::Invalid(attribute) => {
+                    errors.push(format!("{at}: unknown attribute {attribute:?}"))
+                }
                 Mark::Example(e) if e.fixture == "continued" && !has_world => {
                     errors.push(format!("{at}: nothing to continue"));
                 }
@@ -216,13 +278,28 @@ fn policies_and_rules_on_pages_are_valid() {
             let body = block.body.join("\n");
             let is_rule = body.contains("[[rule]]");
             // A page may show a part of a policy.
-            let head = if is_rule || body.contains("version = ") { "" } else { "version = 1\n" };
+            let head = if is_rule || body.contains("version = ") {
+                ""
+            } else {
+                "version = 1\n"
+            };
             let file = dir.path().join("page.toml");
             std::fs::write(&file, format!("{head}{body}\n")).unwrap();
-            let command: &[&str] = if is_rule { &["rules", "test"] } else { &["policy", "check"] };
-            let run = reviewer(dir.path(), dir.path(), &[command, &["page.toml"]].concat()).run_any();
+            let command: &[&str] = if is_rule {
+                &["rules", "test"]
+            } else {
+                &["policy", "check"]
+            };
+            let run =
+                reviewer(dir.path(), dir.path(), &[command, &["page.toml"]].concat()).run_any();
             if run.code != 0 {
-                errors.push(format!("{}:{}: {}{}", path.display(), block.line + 1, run.stdout, run.stderr));
+                errors.push(format!(
+                    "{}:{}: {}{}",
+                    path.display(),
+                    block.line + 1,
+                    run.stdout,
+                    run.stderr
+                ));
             }
         }
     }
@@ -234,7 +311,13 @@ fn json_on_pages_is_valid() {
     for (path, text) in pages() {
         for block in blocks(&text).into_iter().filter(|b| b.language == "json") {
             let parsed: Result<serde_json::Value, _> = serde_json::from_str(&block.body.join("\n"));
-            assert!(parsed.is_ok(), "{}:{}: {}", path.display(), block.line + 1, parsed.unwrap_err());
+            assert!(
+                parsed.is_ok(),
+                "{}:{}: {}",
+                path.display(),
+                block.line + 1,
+                parsed.unwrap_err()
+            );
         }
     }
 }

@@ -9,7 +9,11 @@ fn provider(request: &Request) -> Reply {
     if request.method == "GET" {
         return Reply::json(200, &json!({"data": [{"id": "large-2"}, {"id": "stub"}]}));
     }
-    let bug = finding("src/claude_reviewer_canary.py", 3, "return items[len(items)]");
+    let bug = finding(
+        "src/claude_reviewer_canary.py",
+        3,
+        "return items[len(items)]",
+    );
     request.review(&[bug])
 }
 
@@ -29,11 +33,20 @@ fn doctor(repo: &Repo, args: &[&str], code: i32) -> Run {
 #[track_caller]
 fn section(report: &Value, title: &str) -> Vec<(String, String, String)> {
     let sections = report["sections"].as_array().unwrap();
-    let found = sections.iter().find(|s| s["title"] == title).unwrap_or_else(|| panic!("no {title}: {report:#}"));
+    let found = sections
+        .iter()
+        .find(|s| s["title"] == title)
+        .unwrap_or_else(|| panic!("no {title}: {report:#}"));
     let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
     let checks = found["checks"].as_array().unwrap().iter();
     checks
-        .map(|c| (text(&c["name"]), text(&c["state"]), format!("{} | {}", text(&c["text"]), text(&c["hint"]))))
+        .map(|c| {
+            (
+                text(&c["name"]),
+                text(&c["state"]),
+                format!("{} | {}", text(&c["text"]), text(&c["hint"])),
+            )
+        })
         .collect()
 }
 
@@ -45,7 +58,10 @@ fn json_of(run: &Run) -> Value {
 /// Returns the text and the state of a check.
 #[track_caller]
 fn check(checks: &[(String, String, String)], name: &str) -> (String, String) {
-    let found = checks.iter().find(|(n, _, _)| n == name).unwrap_or_else(|| panic!("no {name}: {checks:?}"));
+    let found = checks
+        .iter()
+        .find(|(n, _, _)| n == name)
+        .unwrap_or_else(|| panic!("no {name}: {checks:?}"));
     (found.1.clone(), found.2.clone())
 }
 
@@ -54,9 +70,16 @@ fn a_place_without_backends_is_fit_for_the_rules() {
     let repo = Repo::new();
     repo.stage("a.txt", "a\n").commit("seed");
     let run = doctor(&repo, &[], 0);
-    assert!(run.stdout.contains("the gate works: it can pass and block"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("the gate works: it can pass and block"),
+        "{}",
+        run.stdout
+    );
     let report = json_of(&doctor(&repo, &["--format", "json"], 0));
-    assert_eq!((report["exit"].as_u64(), report["problems"].as_u64()), (Some(0), Some(0)));
+    assert_eq!(
+        (report["exit"].as_u64(), report["problems"].as_u64()),
+        (Some(0), Some(0))
+    );
     assert_eq!(check(&section(&report, "policy"), "models").0, "note");
     for (_, state, text) in section(&report, "self-test") {
         assert_eq!(state, "ok", "{text}");
@@ -65,7 +88,11 @@ fn a_place_without_backends_is_fit_for_the_rules() {
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     let outside = repo.home();
     let run = repo.reviewer(&["doctor"]).dir(&outside).run(0);
-    assert!(run.stdout.contains("no git repository in "), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("no git repository in "),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -74,14 +101,26 @@ fn a_backend_is_told_with_its_models_and_never_with_its_key() {
     let server = Server::start(provider);
     user(&repo, &server.policy("openai"));
     let key = format!("sk-{}", "canary0123456789abcdef");
-    let run = repo.reviewer(&["doctor", "--format", "json", "-vv"]).env("OPENAI_API_KEY", &key).run(0);
+    let run = repo
+        .reviewer(&["doctor", "--format", "json", "-vv"])
+        .env("OPENAI_API_KEY", &key)
+        .run(0);
     let backend = section(&json_of(&run), "backend openai");
-    assert_eq!(check(&backend, "key"), ("ok".to_owned(), "OPENAI_API_KEY is set | ".to_owned()));
+    assert_eq!(
+        check(&backend, "key"),
+        ("ok".to_owned(), "OPENAI_API_KEY is set | ".to_owned())
+    );
     assert_eq!(check(&backend, "model").1, "stub | ");
     assert_eq!(check(&backend, "offers").1, "large-2, stub | ");
-    assert!(check(&backend, "endpoint").1.contains(&server.url()), "{backend:?}");
+    assert!(
+        check(&backend, "endpoint").1.contains(&server.url()),
+        "{backend:?}"
+    );
     assert!(!run.stdout.contains("canary0123") && !run.stderr.contains("canary0123"));
-    assert!(server.questions().is_empty(), "nothing is asked without --probe");
+    assert!(
+        server.questions().is_empty(),
+        "nothing is asked without --probe"
+    );
     assert!(server.saw(&key), "it went where it belongs");
 }
 
@@ -91,14 +130,27 @@ fn sec_09_offline_asks_nobody() {
     let server = Server::start(provider);
     user(&repo, &server.policy("openai"));
     let report = json_of(&doctor(&repo, &["--offline", "--format", "json"], 0));
-    assert!(check(&section(&report, "backend openai"), "model").1.contains("--offline"));
+    assert!(
+        check(&section(&report, "backend openai"), "model")
+            .1
+            .contains("--offline")
+    );
     assert_eq!(server.connections(), 0);
     // Without a configured backend, none is contacted either.
-    user(&repo, &server.policy("openai").replace("backends = [\"openai\"]", "backends = []"));
+    user(
+        &repo,
+        &server
+            .policy("openai")
+            .replace("backends = [\"openai\"]", "backends = []"),
+    );
     doctor(&repo, &[], 0);
     assert_eq!(server.connections(), 0);
     // A backend on the command line is contacted.
-    let report = json_of(&doctor(&repo, &["--backend", "openai", "--format", "json"], 0));
+    let report = json_of(&doctor(
+        &repo,
+        &["--backend", "openai", "--format", "json"],
+        0,
+    ));
     assert_eq!(check(&section(&report, "backend openai"), "model").0, "ok");
     assert!(server.connections() > 0);
 }
@@ -107,7 +159,10 @@ fn sec_09_offline_asks_nobody() {
 fn a_model_that_the_account_lacks_is_doubted() {
     let repo = Repo::new();
     let server = Server::start(provider);
-    user(&repo, &server.policy("openai").replace("\"stub\"", "\"large-3\""));
+    user(
+        &repo,
+        &server.policy("openai").replace("\"stub\"", "\"large-3\""),
+    );
     let report = json_of(&doctor(&repo, &["--format", "json"], 0));
     let (state, text) = check(&section(&report, "backend openai"), "model");
     assert_eq!(state, "warning");
@@ -117,8 +172,12 @@ fn a_model_that_the_account_lacks_is_doubted() {
 #[test]
 fn a_backend_that_cannot_be_asked_is_a_problem_with_a_way_out() {
     let repo = Repo::new();
-    let refuses =
-        Server::start(|_| Reply::json(401, &json!({"error": {"message": "bad key", "type": "invalid_request_error"}})));
+    let refuses = Server::start(|_| {
+        Reply::json(
+            401,
+            &json!({"error": {"message": "bad key", "type": "invalid_request_error"}}),
+        )
+    });
     let gone = format!("http://127.0.0.1:{}", closed_port());
     for (policy, name, part) in [
         (refuses.policy("openai"), "openai", "401"),
@@ -138,7 +197,11 @@ fn a_backend_that_cannot_be_asked_is_a_problem_with_a_way_out() {
         assert!(section(&report, "self-test").iter().all(|(_, state, _)| state == "ok"), "{report:#}");
     }
     let run = doctor(&repo, &["--backend", "nobody"], 2);
-    assert!(run.stderr.contains("unknown backend nobody"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("unknown backend nobody"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -150,8 +213,14 @@ fn a_server_without_a_list_is_no_problem_where_the_model_is_named() {
     });
     user(&repo, &server.policy("openai"));
     let report = json_of(&doctor(&repo, &["--format", "json"], 0));
-    assert_eq!(check(&section(&report, "backend openai"), "models").0, "note");
-    user(&repo, &server.policy("openai").replace("model = \"stub\"\n", ""));
+    assert_eq!(
+        check(&section(&report, "backend openai"), "models").0,
+        "note"
+    );
+    user(
+        &repo,
+        &server.policy("openai").replace("model = \"stub\"\n", ""),
+    );
     doctor(&repo, &[], 3);
 }
 
@@ -160,10 +229,18 @@ fn a_withheld_backend_is_told_and_not_asked() {
     let repo = Repo::new();
     let server = Server::start(provider);
     // The project's file is not trusted, so its key settings are ignored.
-    repo.write(".claude-reviewer.toml", server.policy("openai") + "api_key_env = \"AWS_SECRET\"\n");
+    repo.write(
+        ".claude-reviewer.toml",
+        server.policy("openai") + "api_key_env = \"AWS_SECRET\"\n",
+    );
     let report = json_of(&doctor(&repo, &["--format", "json"], 3));
     let checks = section(&report, "backend openai");
-    assert!(checks.iter().any(|(_, s, t)| s == "problem" && t.contains("claude-reviewer policy trust")), "{checks:?}");
+    assert!(
+        checks
+            .iter()
+            .any(|(_, s, t)| s == "problem" && t.contains("claude-reviewer policy trust")),
+        "{checks:?}"
+    );
     assert_eq!(server.connections(), 0);
 }
 
@@ -171,8 +248,14 @@ fn a_withheld_backend_is_told_and_not_asked() {
 fn a_gate_that_cannot_block_or_cannot_pass_is_a_problem() {
     let repo = Repo::new();
     for (policy, wrong) in [
-        ("version = 1\nblock_on = []\n", ["model's finding", "rules' finding"].as_slice()),
-        ("version = 1\nignore = [\"**\"]\n", ["model's finding", "rules' finding"].as_slice()),
+        (
+            "version = 1\nblock_on = []\n",
+            ["model's finding", "rules' finding"].as_slice(),
+        ),
+        (
+            "version = 1\nignore = [\"**\"]\n",
+            ["model's finding", "rules' finding"].as_slice(),
+        ),
     ] {
         repo.write(".claude-reviewer.toml", policy);
         let report = json_of(&doctor(&repo, &["--format", "json"], 3));
@@ -183,11 +266,13 @@ fn a_gate_that_cannot_block_or_cannot_pass_is_a_problem() {
         assert_eq!(check(&canary, "clean change").0, "ok", "{canary:?}");
     }
     // A gate that passes incomplete reviews was configured that way.
-    repo.write(".claude-reviewer.toml", "version = 1\non_incomplete = \"warn\"\n");
+    repo.write(
+        ".claude-reviewer.toml",
+        "version = 1\non_incomplete = \"warn\"\n",
+    );
     doctor(&repo, &[], 0);
     // The strictest gate can still do both.
-    let strict =
-        "version = 1\nblock_on = [\"suggestion\"]\nmin_confidence = \"high\"\n[review]\ndepth = \"thorough\"\n";
+    let strict = "version = 1\nblock_on = [\"suggestion\"]\nmin_confidence = \"high\"\n[review]\ndepth = \"thorough\"\n";
     repo.write(".claude-reviewer.toml", strict);
     doctor(&repo, &[], 0);
 }
@@ -197,7 +282,11 @@ fn a_policy_that_cannot_be_read_is_a_usage_error() {
     let repo = Repo::new();
     repo.write(".claude-reviewer.toml", "version = 1\nblock-on = []\n");
     let run = doctor(&repo, &[], 2);
-    assert!(run.stderr.contains("did you mean \"block_on\"?"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("did you mean \"block_on\"?"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(run.stdout, "");
 }
 
@@ -215,12 +304,18 @@ fn a_probe_asks_every_backend_and_judges_the_way_not_the_wit() {
         "GET" => Reply::json(200, &json!({"data": [{"id": "stub"}]})),
         _ => r.text("Looks good to me!"),
     });
-    for (server, code, name, state) in
-        [(&good, 0, "bug", "ok"), (&blind, 0, "bug", "warning"), (&vague, 3, "review", "problem")]
-    {
+    for (server, code, name, state) in [
+        (&good, 0, "bug", "ok"),
+        (&blind, 0, "bug", "warning"),
+        (&vague, 3, "review", "problem"),
+    ] {
         user(&repo, &server.policy("openai"));
         let report = json_of(&doctor(&repo, &["--probe", "--format", "json"], code));
-        assert_eq!(check(&section(&report, "probe of openai"), name).0, state, "{report:#}");
+        assert_eq!(
+            check(&section(&report, "probe of openai"), name).0,
+            state,
+            "{report:#}"
+        );
         assert!(!server.questions().is_empty());
     }
     let run = doctor(&repo, &["--probe", "--offline"], 2);
@@ -230,10 +325,22 @@ fn a_probe_asks_every_backend_and_judges_the_way_not_the_wit() {
 #[test]
 fn inj_10_what_servers_say_is_shown_and_not_acted_on() {
     let repo = Repo::new();
-    let server =
-        Server::start(|_| Reply::json(200, &json!({"data": [{"id": "evil\u{1b}[2Jmodel"}, {"id": "::error::x"}]})));
+    let server = Server::start(|_| {
+        Reply::json(
+            200,
+            &json!({"data": [{"id": "evil\u{1b}[2Jmodel"}, {"id": "::error::x"}]}),
+        )
+    });
     user(&repo, &server.policy("openai"));
     let run = doctor(&repo, &[], 0);
-    assert!(!run.stdout.contains('\u{1b}') && run.stdout.contains("\\x1b"), "{}", run.stdout);
-    assert!(run.stdout.lines().all(|l| !l.starts_with("::")), "{}", run.stdout);
+    assert!(
+        !run.stdout.contains('\u{1b}') && run.stdout.contains("\\x1b"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stdout.lines().all(|l| !l.starts_with("::")),
+        "{}",
+        run.stdout
+    );
 }

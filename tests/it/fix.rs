@@ -26,7 +26,8 @@ fn create(path: &str, text: &str) -> Value {
     json!({"name": "create", "arguments": {"path": path, "text": text}})
 }
 
-/// A reviewed repository, and a model that plans and makes these attempts; the last one is repeated.
+/// A reviewed repository, and a model that plans and makes these attempts; the last one is
+/// repeated.
 struct Case {
     repo: Repo,
     server: Server,
@@ -54,7 +55,10 @@ impl Case {
             let nonce = r.nonce();
             if prompt.contains("Plan how to fix the findings above.") {
                 let steps = json!([{"text": "Treat an empty list.", "files": ["a.py"]}]);
-                return r.text(&json!({"nonce": nonce, "summary": "Guard the division.", "steps": steps}).to_string());
+                return r.text(
+                    &json!({"nonce": nonce, "summary": "Guard the division.", "steps": steps})
+                        .to_string(),
+                );
             }
             if prompt.contains("in the private copy") {
                 if has_tool_answers(r) {
@@ -62,16 +66,25 @@ impl Case {
                     return r.text(&report.to_string());
                 }
                 kept.lock().unwrap().push(prompt);
-                let n = number.fetch_add(1, Ordering::SeqCst).min(attempts.len() - 1);
+                let n = number
+                    .fetch_add(1, Ordering::SeqCst)
+                    .min(attempts.len() - 1);
                 if attempts[n].is_empty() {
-                    let report = json!({"nonce": nonce, "summary": "Nothing to do.", "problem": null});
+                    let report =
+                        json!({"nonce": nonce, "summary": "Nothing to do.", "problem": null});
                     return r.text(&report.to_string());
                 }
                 return calls(r, &attempts[n]);
             }
             // The claim is about a line that divides without a guard.
-            let bad = prompt.lines().any(|line| line.contains("/ n") && !line.contains("if n") && line.contains('+'));
-            r.review(&if bad { vec![finding("a.py", 5, BAD)] } else { vec![] })
+            let bad = prompt
+                .lines()
+                .any(|line| line.contains("/ n") && !line.contains("if n") && line.contains('+'));
+            r.review(&if bad {
+                vec![finding("a.py", 5, BAD)]
+            } else {
+                vec![]
+            })
         });
         let repo = Repo::new();
         repo.stage("README", "Means.\n").commit("seed");
@@ -80,13 +93,20 @@ impl Case {
         std::fs::write(&home, format!("{}{tests}", server.policy("openai"))).unwrap();
         repo.stage("a.py", code);
         repo.reviewer(&["review", "staged"]).run(1);
-        Self { repo, server, prompts }
+        Self {
+            repo,
+            server,
+            prompts,
+        }
     }
 
     fn fix(&self, args: &[&str]) -> Run {
         let tmp = self.repo.outside().join("tmp");
         std::fs::create_dir_all(&tmp).unwrap();
-        self.repo.reviewer(&[&["fix", "--yes"], args].concat()).env("TMPDIR", tmp).run_any()
+        self.repo
+            .reviewer(&[&["fix", "--yes"], args].concat())
+            .env("TMPDIR", tmp)
+            .run_any()
     }
 
     fn text(&self, path: &str) -> String {
@@ -95,7 +115,11 @@ impl Case {
 
     /// Returns the stored fixes.
     fn stored(&self) -> Value {
-        self.repo.reviewer(&["history", "latest", "--format", "json"]).run(0).json()["fixes"].clone()
+        self.repo
+            .reviewer(&["history", "latest", "--format", "json"])
+            .run(0)
+            .json()["fixes"]
+            .clone()
     }
 
     /// Returns the verdicts of the attempts of the last fix.
@@ -103,7 +127,9 @@ impl Case {
         let stored = self.stored();
         let last = stored.as_array().unwrap().last().unwrap().clone();
         let all = last["attempts"].as_array().unwrap().clone();
-        all.iter().map(|a| a["verdict"].as_str().unwrap().to_owned()).collect()
+        all.iter()
+            .map(|a| a["verdict"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     /// Runs `fix`, which must fail with this message and leave everything unmodified.
@@ -112,23 +138,42 @@ impl Case {
         let before = state(&self.repo);
         let run = self.fix(args);
         assert_eq!(run.code, code, "{}\n{}", run.stdout, run.stderr);
-        assert!(run.stderr.contains(reason), "{}\n{}", run.stdout, run.stderr);
+        assert!(
+            run.stderr.contains(reason),
+            "{}\n{}",
+            run.stdout,
+            run.stderr
+        );
         assert!(run.stderr.contains("hint: "), "{}", run.stderr);
-        assert!(state(&self.repo) == before, "the repository was changed: {}", run.stderr);
-        assert_eq!(left(&self.repo), Vec::<PathBuf>::new(), "temporary files are left");
+        assert!(
+            state(&self.repo) == before,
+            "the repository was changed: {}",
+            run.stderr
+        );
+        assert_eq!(
+            left(&self.repo),
+            Vec::<PathBuf>::new(),
+            "temporary files are left"
+        );
         run
     }
 }
 
 /// Returns true if a request contains results of tools.
 fn has_tool_answers(r: &Request) -> bool {
-    r.json()["messages"].as_array().unwrap().iter().any(|m| m["role"] == "tool")
+    r.json()["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|m| m["role"] == "tool")
 }
 
 /// Answers with calls of tools.
 fn calls(r: &Request, edits: &[Value]) -> Reply {
-    let calls: Vec<(&str, Value)> =
-        edits.iter().map(|e| (e["name"].as_str().unwrap(), e["arguments"].clone())).collect();
+    let calls: Vec<(&str, Value)> = edits
+        .iter()
+        .map(|e| (e["name"].as_str().unwrap(), e["arguments"].clone()))
+        .collect();
     r.calls(&calls)
 }
 
@@ -138,10 +183,18 @@ type FileState = (PathBuf, Vec<u8>, u32);
 /// Returns the worktree, the index and HEAD.
 fn state(repo: &Repo) -> (Vec<FileState>, Vec<u8>, String) {
     let top = repo.path();
-    let is_own = |file: &PathBuf| !file.starts_with(top.join(".git")) && !file.starts_with(top.join(".reviews"));
-    let mode = |file: &Path| std::fs::metadata(file).map(|m| m.permissions().mode()).unwrap_or_default();
+    let is_own = |file: &PathBuf| {
+        !file.starts_with(top.join(".git")) && !file.starts_with(top.join(".reviews"))
+    };
+    let mode = |file: &Path| {
+        std::fs::metadata(file)
+            .map(|m| m.permissions().mode())
+            .unwrap_or_default()
+    };
     let own = files_below(&top).into_iter().filter(is_own);
-    let mut files: Vec<_> = own.map(|f| (f.clone(), std::fs::read(&f).unwrap_or_default(), mode(&f))).collect();
+    let mut files: Vec<_> = own
+        .map(|f| (f.clone(), std::fs::read(&f).unwrap_or_default(), mode(&f)))
+        .collect();
     files.sort();
     let index = std::fs::read(top.join(".git/index")).unwrap();
     (files, index, repo.git(&["rev-parse", "HEAD"]))
@@ -149,7 +202,10 @@ fn state(repo: &Repo) -> (Vec<FileState>, Vec<u8>, String) {
 
 /// Returns the private folders that were left in the folder for temporary files.
 fn left(repo: &Repo) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(repo.outside().join("tmp")).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(repo.outside().join("tmp"))
+        .into_iter()
+        .flatten()
+        .flatten();
     entries.map(|e| e.path()).collect()
 }
 
@@ -170,15 +226,32 @@ fn a_verified_fix_is_written_and_the_index_stays() {
         assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
     }
     let stored = &case.stored()[0];
-    assert_eq!((&stored["outcome"], &stored["findings"]), (&json!("applied"), &json!(["F1"])));
+    assert_eq!(
+        (&stored["outcome"], &stored["findings"]),
+        (&json!("applied"), &json!(["F1"]))
+    );
     let attempt = &stored["attempts"][0];
-    assert_eq!((&attempt["attempt_number"], &attempt["verdict"]), (&json!(1), &json!("verified")));
+    assert_eq!(
+        (&attempt["attempt_number"], &attempt["verdict"]),
+        (&json!(1), &json!("verified"))
+    );
     assert_eq!(attempt["execution_output"], json!("Guarded the division."));
-    assert!(attempt["planning_output"].as_str().unwrap().contains("Treat an empty list."));
-    assert!(attempt["requests"].as_u64().unwrap() >= 3 && attempt["tokens"].as_u64().unwrap() > 0, "{attempt}");
+    assert!(
+        attempt["planning_output"]
+            .as_str()
+            .unwrap()
+            .contains("Treat an empty list.")
+    );
+    assert!(
+        attempt["requests"].as_u64().unwrap() >= 3 && attempt["tokens"].as_u64().unwrap() > 0,
+        "{attempt}"
+    );
     assert!(attempt["patch"].as_str().unwrap().contains(GOOD) && attempt["timestamp"].is_string());
     let page = case.repo.reviewer(&["history", "latest"]).run(0).stdout;
-    assert!(page.contains("fix 1 of F1: applied") && page.contains("attempt 1"), "{page}");
+    assert!(
+        page.contains("fix 1 of F1: applied") && page.contains("attempt 1"),
+        "{page}"
+    );
     case.repo.reviewer(&["history", "verify"]).run(0);
 }
 
@@ -186,21 +259,37 @@ fn a_verified_fix_is_written_and_the_index_stays() {
 fn the_record_of_a_fix_is_in_the_hash_chain_of_its_session() {
     let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
     let head = |case: &Case| {
-        let stored = case.repo.reviewer(&["history", "latest", "--format", "json"]).run(0).json();
-        (stored["head"].as_str().unwrap().to_owned(), stored["review_id"].as_str().unwrap().to_owned())
+        let stored = case
+            .repo
+            .reviewer(&["history", "latest", "--format", "json"])
+            .run(0)
+            .json();
+        (
+            stored["head"].as_str().unwrap().to_owned(),
+            stored["review_id"].as_str().unwrap().to_owned(),
+        )
     };
     let (before, id) = head(&case);
     assert_eq!(case.fix(&["F1"]).code, 0);
     let (after, _) = head(&case);
     assert_ne!(before, after);
     for noted in [&before, &after] {
-        case.repo.reviewer(&["history", "verify", "latest", "--head", noted]).run(0);
+        case.repo
+            .reviewer(&["history", "verify", "latest", "--head", noted])
+            .run(0);
     }
     let path = format!(".reviews/sessions/{id}/fixes.json");
     let text = case.text(&path);
-    case.repo.write(&path, text.replace("Guarded the division.", "Nothing was changed."));
+    case.repo.write(
+        &path,
+        text.replace("Guarded the division.", "Nothing was changed."),
+    );
     let run = case.repo.reviewer(&["history", "verify"]).run(1);
-    assert!(run.stdout.contains("fixes.json: fix 1 was modified"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("fixes.json: fix 1 was modified"),
+        "{}",
+        run.stdout
+    );
     case.repo.write(&path, text);
     case.repo.reviewer(&["history", "verify"]).run(0);
 }
@@ -213,15 +302,30 @@ fn what_failed_is_told_to_the_next_attempt() {
     assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
     assert_eq!(case.verdicts(), ["rejected", "no_change", "verified"]);
     let prompts = case.prompts.lock().unwrap();
-    assert!(prompts[1].contains("F1 is still there") && prompts[1].contains("+import sys"), "{}", prompts[1]);
-    assert!(prompts[2].contains("the model changed no file"), "{}", prompts[2]);
-    assert!(case.text("a.py").starts_with("import os\n"), "a failed attempt leaves nothing behind");
+    assert!(
+        prompts[1].contains("F1 is still there") && prompts[1].contains("+import sys"),
+        "{}",
+        prompts[1]
+    );
+    assert!(
+        prompts[2].contains("the model changed no file"),
+        "{}",
+        prompts[2]
+    );
+    assert!(
+        case.text("a.py").starts_with("import os\n"),
+        "a failed attempt leaves nothing behind"
+    );
 }
 
 #[test]
 fn dsp_05_three_failed_attempts_change_nothing_and_are_stored() {
     let case = Case::new(vec![vec![edit("a.py", "import os\n", "import sys\n")]]);
-    case.refused(&["F1"], 1, "no fix of F1 was verified, and the worktree is unchanged: F1 is still there");
+    case.refused(
+        &["F1"],
+        1,
+        "no fix of F1 was verified, and the worktree is unchanged: F1 is still there",
+    );
     assert_eq!(case.verdicts(), ["rejected", "rejected", "rejected"]);
     assert_eq!(case.stored()[0]["outcome"], json!("failed"));
     let none = Case::new(vec![vec![]]);
@@ -233,11 +337,18 @@ fn dsp_05_three_failed_attempts_change_nothing_and_are_stored() {
 fn dsp_05_a_finding_that_is_still_there_in_changed_lines_is_not_fixed() {
     // The model makes the same claim about the fixed line.
     let also = |r: &Request| {
-        let is_review = !r.prompt().contains("in the private copy") && !r.prompt().contains("Plan how to fix");
+        let is_review =
+            !r.prompt().contains("in the private copy") && !r.prompt().contains("Plan how to fix");
         let other = "    x = (sum(all) / n)";
-        (is_review && r.prompt().contains(&format!("+{other}"))).then(|| r.review(&[finding("a.py", 5, other)]))
+        (is_review && r.prompt().contains(&format!("+{other}")))
+            .then(|| r.review(&[finding("a.py", 5, other)]))
     };
-    let case = Case::with(CODE, vec![vec![edit("a.py", BAD, "    x = (sum(all) / n)")]], "", Box::new(also));
+    let case = Case::with(
+        CODE,
+        vec![vec![edit("a.py", BAD, "    x = (sum(all) / n)")]],
+        "",
+        Box::new(also),
+    );
     case.refused(&["F1"], 1, "F1 is still there");
     assert_eq!(case.verdicts(), ["rejected"; 3]);
 }
@@ -258,47 +369,90 @@ fn dsp_05_a_fix_does_not_touch_what_checks_the_code() {
             create("conftest.py", "collect_ignore = ['a']\n"),
             "conftest.py is a configuration of tests; to allow it: --allow conftest.py",
         ),
-        (create(".github/workflows/x.yml", "on: push\n"), "is a CI file"),
-        (create(".claude-reviewer.toml", "version = 1\nblock_on = []\n"), "is policy of the review"),
-        (create(".claude-reviewer/dispositions.toml", "version = 1\n"), "is policy of the review"),
+        (
+            create(".github/workflows/x.yml", "on: push\n"),
+            "is a CI file",
+        ),
+        (
+            create(".claude-reviewer.toml", "version = 1\nblock_on = []\n"),
+            "is policy of the review",
+        ),
+        (
+            create(".claude-reviewer/dispositions.toml", "version = 1\n"),
+            "is policy of the review",
+        ),
         (create(".gitattributes", "*.py -diff\n"), "is a file of git"),
         (create("Makefile", "all:\n"), "is a build script"),
         (create(".husky/pre-commit", "exit 0\n"), "is a hook"),
-        (edit("a.py", "import os\n", "import os  # claude-reviewer: ignore[eval-call] fine\n"), "turns off a check"),
+        (
+            edit(
+                "a.py",
+                "import os\n",
+                "import os  # claude-reviewer: ignore[eval-call] fine\n",
+            ),
+            "turns off a check",
+        ),
     ] {
         let case = Case::new(vec![vec![fixed.clone(), edits]]);
         let run = case.refused(&["F1"], 1, reason);
-        assert!(run.stderr.contains("hint: to permit it: claude-reviewer fix F1 --session "), "{}", run.stderr);
+        assert!(
+            run.stderr
+                .contains("hint: to permit it: claude-reviewer fix F1 --session "),
+            "{}",
+            run.stderr
+        );
         assert_eq!(case.verdicts(), ["forbidden"; 3]);
     }
     let case = Case::new(vec![vec![fixed, create("conftest.py", "import os\n")]]);
     let run = case.fix(&["F1", "--allow", "conftest.py"]);
-    assert_eq!((run.code, case.text("conftest.py").as_str()), (0, "import os\n"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, case.text("conftest.py").as_str()),
+        (0, "import os\n"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
 fn dsp_05_a_fix_does_not_end_the_test_run_or_replace_its_runner() {
     let fixed = edit("a.py", BAD, GOOD);
     for (edits, reason) in [
-        (create("test_0.py", "import os\nos._exit(0)\n"), "can end a test run with success"),
         (
-            create("tests/__init__.py", "import pytest\npytest.skip(allow_module_level=True)\n"),
+            create("test_0.py", "import os\nos._exit(0)\n"),
+            "can end a test run with success",
+        ),
+        (
+            create(
+                "tests/__init__.py",
+                "import pytest\npytest.skip(allow_module_level=True)\n",
+            ),
             "loaded before the tests",
         ),
-        (create("pytest.py", "print('1 passed')\n"), "named like a module of a test runner"),
+        (
+            create("pytest.py", "print('1 passed')\n"),
+            "named like a module of a test runner",
+        ),
         (create("a.pth", "import os\n"), "Python runs when it starts"),
-        (edit("a.py", "import os\n", "import os\nos._exit(0)\n"), "can end a test run with success"),
+        (
+            edit("a.py", "import os\n", "import os\nos._exit(0)\n"),
+            "can end a test run with success",
+        ),
         (edit("qa/run.py", "1", "2"), "run by a CI file"),
         (edit("lib/checks/all", "1", "2"), "run by a CI file"),
         (create("etc/githooks.d/x", "1\n"), "is a hook"),
     ] {
         let case = Case::new(vec![vec![fixed.clone(), edits]]);
-        case.repo.stage("tests/test_a.py", "def test_a():\n    assert 1\n").stage("qa/run.py", "x = 1\n");
+        case.repo
+            .stage("tests/test_a.py", "def test_a():\n    assert 1\n")
+            .stage("qa/run.py", "x = 1\n");
         case.repo
             .stage("lib/checks/all", "x = 1\n")
             .stage("package.json", r#"{"scripts": {"lint": "lib/checks/all"}}"#);
-        case.repo.stage(".gitlab-ci.yml", "a:\n  script:\n    - python qa/run.py\n").commit("checks");
-        case.repo.git(&["config", "core.hooksPath", "etc/githooks.d"]);
+        case.repo
+            .stage(".gitlab-ci.yml", "a:\n  script:\n    - python qa/run.py\n")
+            .commit("checks");
+        case.repo
+            .git(&["config", "core.hooksPath", "etc/githooks.d"]);
         case.refused(&["F1"], 1, reason);
         assert_eq!(case.verdicts(), ["forbidden"; 3]);
     }
@@ -308,9 +462,17 @@ fn dsp_05_a_fix_does_not_end_the_test_run_or_replace_its_runner() {
 fn dsp_05_an_assertion_that_goes_is_no_fix() {
     let test = "from a import mean\n\n\ndef test_mean():\n    assert mean([2], 1) == 2\n";
     for edits in [
-        edit("tests/test_a.py", "    assert mean([2], 1) == 2\n", "    pass\n"),
+        edit(
+            "tests/test_a.py",
+            "    assert mean([2], 1) == 2\n",
+            "    pass\n",
+        ),
         edit("tests/test_a.py", "== 2", ">= 2"),
-        edit("tests/test_a.py", "def test_mean", "@pytest.mark.skip\ndef test_mean"),
+        edit(
+            "tests/test_a.py",
+            "def test_mean",
+            "@pytest.mark.skip\ndef test_mean",
+        ),
     ] {
         let case = Case::new(vec![vec![edit("a.py", BAD, GOOD), edits]]);
         case.repo.stage("tests/test_a.py", test).commit("test");
@@ -323,8 +485,7 @@ fn dsp_05_an_assertion_that_goes_is_no_fix() {
 fn container(repo: &Path, command: &str) -> String {
     let container = repo.join("container");
     std::fs::create_dir_all(repo).unwrap();
-    let script =
-        "#!/bin/sh\ncase $4 in *ipv6_route*) exit 42 ;; esac\ncd \"$1\" && shift && IN_SANDBOX=1 exec \"$@\"\n";
+    let script = "#!/bin/sh\ncase $4 in *ipv6_route*) exit 42 ;; esac\ncd \"$1\" && shift && IN_SANDBOX=1 exec \"$@\"\n";
     std::fs::write(&container, script).unwrap();
     std::fs::set_permissions(&container, std::fs::Permissions::from_mode(0o755)).unwrap();
     format!(
@@ -344,8 +505,17 @@ fn dsp_05_a_fix_that_breaks_the_tests_changes_nothing() {
         log.display()
     );
     let tests = container(dir.path(), &command);
-    let case = Case::with(CODE, vec![vec![edit("a.py", BAD, &broken)]], &tests, Box::new(|_| None));
-    assert_eq!(std::fs::read_to_string(&log).unwrap(), "outside\n", "a review runs the tests of the person's own code");
+    let case = Case::with(
+        CODE,
+        vec![vec![edit("a.py", BAD, &broken)]],
+        &tests,
+        Box::new(|_| None),
+    );
+    assert_eq!(
+        std::fs::read_to_string(&log).unwrap(),
+        "outside\n",
+        "a review runs the tests of the person's own code"
+    );
     case.refused(&["F1"], 1, "the tests fail");
     assert_eq!(case.verdicts(), ["tests_failed"; 3]);
     assert_eq!(
@@ -354,9 +524,19 @@ fn dsp_05_a_fix_that_breaks_the_tests_changes_nothing() {
         "code of a model runs in the sandbox alone"
     );
     assert!(case.prompts.lock().unwrap()[1].contains("it broke"));
-    let case = Case::with(CODE, vec![vec![edit("a.py", BAD, GOOD)]], &tests, Box::new(|_| None));
+    let case = Case::with(
+        CODE,
+        vec![vec![edit("a.py", BAD, GOOD)]],
+        &tests,
+        Box::new(|_| None),
+    );
     let run = case.fix(&["F1"]);
-    assert!(run.code == 0 && !run.stdout.contains("the tests did not run"), "{}\n{}", run.stdout, run.stderr);
+    assert!(
+        run.code == 0 && !run.stdout.contains("the tests did not run"),
+        "{}\n{}",
+        run.stdout,
+        run.stderr
+    );
 }
 
 #[test]
@@ -371,27 +551,48 @@ fn dsp_05_a_fix_cannot_end_the_tests_as_if_they_could_not_run() {
     ] {
         // Without the fix the tests pass, so the fix causes the failure.
         let tests = container(dir.path(), &format!("if grep -q oops a.py; then {end}; fi"));
-        let case = Case::with(CODE, vec![vec![edit("a.py", BAD, &broken)]], &tests, Box::new(|_| None));
+        let case = Case::with(
+            CODE,
+            vec![vec![edit("a.py", BAD, &broken)]],
+            &tests,
+            Box::new(|_| None),
+        );
         case.refused(&["F1"], 1, "the tests fail");
         assert_eq!(case.verdicts(), ["tests_failed"; 3], "{end}");
         assert!(case.prompts.lock().unwrap()[1].contains(reason), "{end}");
     }
     // A sandbox without the test program is not a fault of the fix.
     let tests = container(dir.path(), "no-such-test-program");
-    let case = Case::with(CODE, vec![vec![edit("a.py", BAD, GOOD)]], &tests, Box::new(|_| None));
+    let case = Case::with(
+        CODE,
+        vec![vec![edit("a.py", BAD, GOOD)]],
+        &tests,
+        Box::new(|_| None),
+    );
     let run = case.fix(&["F1"]);
     assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
-    let note = "note: the tests did not run: the command cannot be run in the sandbox (exit code 127)";
+    let note =
+        "note: the tests did not run: the command cannot be run in the sandbox (exit code 127)";
     assert!(run.stdout.contains(note), "{}", run.stdout);
 }
 
 #[test]
 fn without_a_sandbox_the_tests_of_a_fix_do_not_run() {
     let tests = "[tests]\nrun = true\ncommand = \"true\"\nsandbox = [\"no-such-container-program\", \"{tree}\"]\n";
-    let case = Case::with(CODE, vec![vec![edit("a.py", BAD, GOOD)]], tests, Box::new(|_| None));
+    let case = Case::with(
+        CODE,
+        vec![vec![edit("a.py", BAD, GOOD)]],
+        tests,
+        Box::new(|_| None),
+    );
     let run = case.fix(&["F1"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stdout.contains("note: the tests did not run: no-such-container-program not found"), "{}", run.stdout);
+    assert!(
+        run.stdout
+            .contains("note: the tests did not run: no-such-container-program not found"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -402,11 +603,20 @@ fn a_fix_keeps_later_edits_of_other_lines_and_refuses_others() {
     // The user edits the file while the model works.
     let also = move |r: &Request| {
         if r.prompt().contains("in the private copy") {
-            std::fs::write(path.lock().unwrap().join("a.py"), text.lock().unwrap().as_bytes()).unwrap();
+            std::fs::write(
+                path.lock().unwrap().join("a.py"),
+                text.lock().unwrap().as_bytes(),
+            )
+            .unwrap();
         }
         None
     };
-    let case = Case::with(CODE, vec![vec![edit("a.py", BAD, GOOD)]], "", Box::new(also));
+    let case = Case::with(
+        CODE,
+        vec![vec![edit("a.py", BAD, GOOD)]],
+        "",
+        Box::new(also),
+    );
     *top.lock().unwrap() = case.repo.path();
     let edited = CODE.replace("last = ", "first = ");
     later.lock().unwrap().clone_from(&edited);
@@ -416,16 +626,33 @@ fn a_fix_keeps_later_edits_of_other_lines_and_refuses_others() {
     *later.lock().unwrap() = CODE.replace(BAD, "    x = 0");
     let run = case.fix(&["F1"]);
     assert_eq!(run.code, 2, "{}", run.stdout);
-    assert!(run.stderr.contains("a.py was edited in the same lines meanwhile; nothing was written"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("a.py was edited in the same lines meanwhile; nothing was written"),
+        "{}",
+        run.stderr
+    );
     let (command, kept) = kept_patch(&run);
     assert_eq!(case.text("a.py"), CODE.replace(BAD, "    x = 0"));
     assert_eq!(case.stored()[1]["outcome"], json!("conflict"));
-    assert_eq!(std::fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        std::fs::metadata(&kept).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     // The hint works in any folder, and writes conflicting parts to a file next to the edited one.
-    let shell =
-        |command: &str| std::process::Command::new("sh").args(["-c", command]).current_dir("/").output().unwrap();
+    let shell = |command: &str| {
+        std::process::Command::new("sh")
+            .args(["-c", command])
+            .current_dir("/")
+            .output()
+            .unwrap()
+    };
     let said = shell(&command);
-    assert!(case.text("a.py.rej").contains(GOOD), "{}", String::from_utf8_lossy(&said.stderr));
+    assert!(
+        case.text("a.py.rej").contains(GOOD),
+        "{}",
+        String::from_utf8_lossy(&said.stderr)
+    );
     std::fs::remove_file(case.repo.path().join("a.py.rej")).unwrap();
     // The next fix saves its patch next to one of another repository.
     let other = PathBuf::from(kept.to_str().unwrap().replace("-2.patch", "-3.patch"));
@@ -433,7 +660,10 @@ fn a_fix_keeps_later_edits_of_other_lines_and_refuses_others() {
     std::fs::write(case.repo.path().join("a.py"), CODE).unwrap();
     let (_, next) = kept_patch(&case.fix(&["F1"]));
     assert_eq!(std::fs::read_to_string(&other).unwrap(), "another");
-    assert!(next != kept && next != other && std::fs::read_to_string(&next).unwrap().contains(GOOD), "{next:?}");
+    assert!(
+        next != kept && next != other && std::fs::read_to_string(&next).unwrap().contains(GOOD),
+        "{next:?}"
+    );
 }
 
 /// Returns the command in the hint of a conflicting fix, and its patch.
@@ -444,7 +674,10 @@ fn kept_patch(run: &Run) -> (String, PathBuf) {
         .find_map(|line| line.split_once("hint: merge it by hand"))
         .unwrap_or_else(|| panic!("{}", run.stderr));
     let (_, command) = hint.1.split_once(": ").unwrap();
-    (command.to_owned(), PathBuf::from(command.rsplit(' ').next().unwrap()))
+    (
+        command.to_owned(),
+        PathBuf::from(command.rsplit(' ').next().unwrap()),
+    )
 }
 
 #[test]
@@ -457,9 +690,15 @@ fn a_patch_file_is_never_written_over_another_file() {
     std::fs::create_dir(top.join("folder")).unwrap();
     for name in ["mine.patch", "link.patch", "link", "folder"] {
         let asked = case.server.questions().len();
-        let run = case.refused(&["F1", "--patch", name], 2, &format!("{name} exists and is not overwritten"));
+        let run = case.refused(
+            &["F1", "--patch", name],
+            2,
+            &format!("{name} exists and is not overwritten"),
+        );
         assert!(
-            run.stderr.contains("hint: choose another name: claude-reviewer fix F1 --session latest --yes --patch "),
+            run.stderr.contains(
+                "hint: choose another name: claude-reviewer fix F1 --session latest --yes --patch "
+            ),
             "{}",
             run.stderr
         );
@@ -468,7 +707,11 @@ fn a_patch_file_is_never_written_over_another_file() {
     assert!(!top.join("nowhere").exists());
     let run = case.fix(&["F1", "--patch", "it's new.patch"]);
     let (_, command) = run.stdout.split_once("apply it with: ").unwrap();
-    let done = std::process::Command::new("sh").args(["-c", command.trim()]).current_dir(&top).status().unwrap();
+    let done = std::process::Command::new("sh")
+        .args(["-c", command.trim()])
+        .current_dir(&top)
+        .status()
+        .unwrap();
     assert!(done.success(), "{command}");
     assert_eq!(case.text("a.py"), CODE.replace(BAD, GOOD));
 }
@@ -494,29 +737,53 @@ fn sec_01_a_fix_shows_no_secret_of_the_lines_around_it() {
     // It has the old line, which the model would report again.
     std::fs::remove_file(case.repo.path().join("raw.patch")).unwrap();
     let run = case.fix(&[&id]);
-    assert!(run.code == 0 && !run.stdout.contains(&secret), "{}\n{}", run.stdout, run.stderr);
+    assert!(
+        run.code == 0 && !run.stdout.contains(&secret),
+        "{}\n{}",
+        run.stdout,
+        run.stderr
+    );
     assert_eq!(case.text("a.py"), code.replace(BAD, GOOD));
 }
 
 #[test]
 fn a_fix_can_be_written_as_a_patch() {
-    let case = Case::new(vec![vec![edit("a.py", BAD, GOOD), create("lib/b.py", "B = 1\n")]]);
+    let case = Case::new(vec![vec![
+        edit("a.py", BAD, GOOD),
+        create("lib/b.py", "B = 1\n"),
+    ]]);
     let run = case.fix(&["F1", "--patch", "fix.patch"]);
-    assert_eq!((run.code, case.text("a.py").as_str()), (0, CODE), "{}", run.stderr);
+    assert_eq!(
+        (run.code, case.text("a.py").as_str()),
+        (0, CODE),
+        "{}",
+        run.stderr
+    );
     case.repo.git(&["apply", "fix.patch"]);
-    assert_eq!((case.text("a.py"), case.text("lib/b.py").as_str()), (CODE.replace(BAD, GOOD), "B = 1\n"));
+    assert_eq!(
+        (case.text("a.py"), case.text("lib/b.py").as_str()),
+        (CODE.replace(BAD, GOOD), "B = 1\n")
+    );
     assert_eq!(case.stored()[0]["outcome"], json!("patched"));
 }
 
 #[test]
 fn line_ends_and_modes_stay() {
     let code = CODE.replace('\n', "\r\n");
-    let case = Case::with(&code, vec![vec![edit("a.py", BAD, GOOD)]], "", Box::new(|_| None));
+    let case = Case::with(
+        &code,
+        vec![vec![edit("a.py", BAD, GOOD)]],
+        "",
+        Box::new(|_| None),
+    );
     let file = case.repo.path().join("a.py");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(case.fix(&["F1"]).code, 0);
     assert_eq!(case.text("a.py"), code.replace(BAD, GOOD));
-    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o755);
+    assert_eq!(
+        std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o755
+    );
 }
 
 #[test]
@@ -530,19 +797,44 @@ fn sec_01_a_secret_of_a_file_is_neither_sent_nor_lost() {
     let run = case.fix(&[&id]);
     assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
     assert_eq!(case.text("a.py"), code.replace(BAD, GOOD));
-    let sent: String = case.server.questions().iter().map(|r| String::from_utf8_lossy(&r.body).into_owned()).collect();
+    let sent: String = case
+        .server
+        .questions()
+        .iter()
+        .map(|r| String::from_utf8_lossy(&r.body).into_owned())
+        .collect();
     assert!(!sent.contains(&secret) && sent.contains("<secret:"));
     // An unknown placeholder is not written.
-    let invented = vec![edit("a.py", BAD, &format!("{GOOD}\n    y = '<secret:aws-access-key-id:99>'"))];
+    let invented = vec![edit(
+        "a.py",
+        BAD,
+        &format!("{GOOD}\n    y = '<secret:aws-access-key-id:99>'"),
+    )];
     let case = Case::with(&code, vec![invented], "", Box::new(|_| None));
-    case.refused(&[&claim_id(&case)], 1, "placeholder of a secret that the file does not have");
+    case.refused(
+        &[&claim_id(&case)],
+        1,
+        "placeholder of a secret that the file does not have",
+    );
 }
 
 /// Returns the ID of the model's finding.
 fn claim_id(case: &Case) -> String {
-    let all = case.repo.reviewer(&["findings", "--format", "json"]).run(0).json();
+    let all = case
+        .repo
+        .reviewer(&["findings", "--format", "json"])
+        .run(0)
+        .json();
     let is_claim = |f: &&Value| f["origin"] == json!("openai");
-    all["findings"].as_array().unwrap().iter().find(is_claim).unwrap()["id"].as_str().unwrap().to_owned()
+    all["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(is_claim)
+        .unwrap()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
@@ -567,10 +859,21 @@ fn dsp_05_hostile_paths_reach_nothing() {
         let case = Case::new(vec![vec![hostile]]);
         std::fs::write(outside.path().join("victim"), "victim\n").unwrap();
         std::os::unix::fs::symlink(outside.path(), case.repo.path().join("link")).unwrap();
-        case.refused(&["F1"], 1, "no fix of F1 was verified, and the worktree is unchanged: ");
-        assert!(case.verdicts().iter().all(|v| v == "no_change" || v == "rejected"));
+        case.refused(
+            &["F1"],
+            1,
+            "no fix of F1 was verified, and the worktree is unchanged: ",
+        );
+        assert!(
+            case.verdicts()
+                .iter()
+                .all(|v| v == "no_change" || v == "rejected")
+        );
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
-        assert_eq!(std::fs::read_to_string(outside.path().join("victim")).unwrap(), "victim\n");
+        assert_eq!(
+            std::fs::read_to_string(outside.path().join("victim")).unwrap(),
+            "victim\n"
+        );
     }
 }
 
@@ -578,21 +881,32 @@ fn dsp_05_hostile_paths_reach_nothing() {
 fn dsp_05_an_interrupted_fix_changes_nothing_and_is_stored() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let also = |r: &Request| {
-            r.prompt()
-                .contains("in the private copy")
-                .then(|| Reply(vec![crate::loopback::Step::Wait(std::time::Duration::from_secs(30))]))
+            r.prompt().contains("in the private copy").then(|| {
+                Reply(vec![crate::loopback::Step::Wait(
+                    std::time::Duration::from_secs(30),
+                )])
+            })
         };
         let case = Case::with(CODE, vec![vec![]], "", Box::new(also));
         let before = state(&case.repo);
         let tmp = case.repo.outside().join("tmp");
         std::fs::create_dir_all(&tmp).unwrap();
-        let mut command = case.repo.reviewer(&["fix", "F1", "--yes"]).env("TMPDIR", &tmp).command();
+        let mut command = case
+            .repo
+            .reviewer(&["fix", "F1", "--yes"])
+            .env("TMPDIR", &tmp)
+            .command();
         command
             .stdin(std::process::Stdio::null())
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped());
         let child = command.spawn().unwrap();
-        while !case.server.questions().iter().any(|r| r.prompt().contains("in the private copy")) {
+        while !case
+            .server
+            .questions()
+            .iter()
+            .any(|r| r.prompt().contains("in the private copy"))
+        {
             std::thread::yield_now();
         }
         assert!(
@@ -617,8 +931,17 @@ fn dsp_05_an_interrupted_fix_changes_nothing_and_is_stored() {
 fn start(case: &Case, out: std::process::Stdio) -> std::process::Child {
     let tmp = case.repo.outside().join("tmp");
     std::fs::create_dir_all(&tmp).unwrap();
-    let mut command = case.repo.reviewer(&["fix", "F1", "--yes"]).env("TMPDIR", &tmp).command();
-    command.stdin(std::process::Stdio::null()).stdout(out).stderr(std::process::Stdio::null()).spawn().unwrap()
+    let mut command = case
+        .repo
+        .reviewer(&["fix", "F1", "--yes"])
+        .env("TMPDIR", &tmp)
+        .command();
+    command
+        .stdin(std::process::Stdio::null())
+        .stdout(out)
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 fn signal(child: &std::process::Child, signal: rustix::process::Signal) {
@@ -664,12 +987,21 @@ fn dsp_05_a_second_signal_ends_a_fix_that_hangs_and_removes_its_copy() {
 fn dsp_05_the_copy_of_a_killed_fix_is_removed_by_the_next_one() {
     let also = |r: &Request| {
         let is_attempt = r.prompt().contains("in the private copy");
-        is_attempt.then(|| Reply(vec![crate::loopback::Step::Wait(std::time::Duration::from_secs(30))]))
+        is_attempt.then(|| {
+            Reply(vec![crate::loopback::Step::Wait(
+                std::time::Duration::from_secs(30),
+            )])
+        })
     };
     let case = Case::with(CODE, vec![vec![]], "", Box::new(also));
     let before = state(&case.repo);
     let mut child = start(&case, std::process::Stdio::null());
-    while !case.server.questions().iter().any(|r| r.prompt().contains("in the private copy")) {
+    while !case
+        .server
+        .questions()
+        .iter()
+        .any(|r| r.prompt().contains("in the private copy"))
+    {
         std::thread::yield_now();
     }
     signal(&child, rustix::process::Signal::KILL);
@@ -680,17 +1012,37 @@ fn dsp_05_the_copy_of_a_killed_fix_is_removed_by_the_next_one() {
     assert_eq!(case.verdicts(), ["interrupted"], "the attempt is stored");
     // The copy of a running process stays: it belongs to another fix.
     let mut other = start(&case, std::process::Stdio::null());
-    while case.server.questions().iter().filter(|r| r.prompt().contains("in the private copy")).count() < 2 {
+    while case
+        .server
+        .questions()
+        .iter()
+        .filter(|r| r.prompt().contains("in the private copy"))
+        .count()
+        < 2
+    {
         std::thread::yield_now();
     }
     let living = left(&case.repo);
-    assert!(!living.is_empty() && living.iter().all(|path| !copies.contains(path)), "{copies:?} {living:?}");
+    assert!(
+        !living.is_empty() && living.iter().all(|path| !copies.contains(path)),
+        "{copies:?} {living:?}"
+    );
     let mut third = start(&case, std::process::Stdio::null());
-    while case.server.questions().iter().filter(|r| r.prompt().contains("in the private copy")).count() < 3 {
+    while case
+        .server
+        .questions()
+        .iter()
+        .filter(|r| r.prompt().contains("in the private copy"))
+        .count()
+        < 3
+    {
         std::thread::yield_now();
     }
     let now = left(&case.repo);
-    assert!(living.iter().all(|path| now.contains(path)), "{living:?} {now:?}");
+    assert!(
+        living.iter().all(|path| now.contains(path)),
+        "{living:?} {now:?}"
+    );
     for child in [&mut other, &mut third] {
         signal(child, rustix::process::Signal::TERM);
         assert_eq!(child.wait().unwrap().code(), Some(143));
@@ -713,7 +1065,11 @@ fn inj_01_a_finding_that_gives_orders_is_data() {
     let prompts = case.prompts.lock().unwrap();
     let fence = prompts[0].find(" findings>").unwrap();
     let end = prompts[0][fence..].find("</untrusted-").unwrap() + fence;
-    assert!(prompts[0][fence..end].contains("F1 major"), "{}", prompts[0]);
+    assert!(
+        prompts[0][fence..end].contains("F1 major"),
+        "{}",
+        prompts[0]
+    );
 }
 
 #[test]
@@ -721,7 +1077,12 @@ fn a_fix_needs_a_person_or_a_flag() {
     let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
     let before = case.server.questions().len();
     let run = case.repo.reviewer(&["fix", "F1"]).run(2);
-    assert!(run.stderr.contains("hint: claude-reviewer fix F1 --session latest --yes"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("hint: claude-reviewer fix F1 --session latest --yes"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(case.server.questions().len(), before, "nothing was asked");
 }
 
@@ -730,16 +1091,25 @@ fn accepted_findings_are_fixed_by_default_or_those_that_block() {
     let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
     let run = case.fix(&[]);
     assert!(
-        run.code == 0 && run.stdout.contains("nothing was decided yet; fixing the findings that block"),
+        run.code == 0
+            && run
+                .stdout
+                .contains("nothing was decided yet; fixing the findings that block"),
         "{}",
         run.stdout
     );
     let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
     case.repo.reviewer(&["accept", "F1"]).run(0);
     let run = case.fix(&[]);
-    assert!(run.code == 0 && run.stdout.contains("fixing the accepted findings"), "{}", run.stdout);
+    assert!(
+        run.code == 0 && run.stdout.contains("fixing the accepted findings"),
+        "{}",
+        run.stdout
+    );
     let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
-    case.repo.reviewer(&["reject", "F1", "--reason", "fine"]).run(0);
+    case.repo
+        .reviewer(&["reject", "F1", "--reason", "fine"])
+        .run(0);
     case.refused(&[], 2, "no accepted finding to fix");
 }
 
@@ -748,10 +1118,16 @@ fn names_that_are_unknown_are_refused_before_a_model_is_asked() {
     let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
     let before = case.server.questions().len();
     case.refused(&["F9"], 2, "has no finding \"F9\"");
-    case.refused(&["F1", "--session", "2020-01-01-001"], 2, "review 2020-01-01-001 not found");
+    case.refused(
+        &["F1", "--session", "2020-01-01-001"],
+        2,
+        "review 2020-01-01-001 not found",
+    );
     case.refused(&["F1", "--session", "nonsense"], 2, "invalid review ID");
     case.refused(&["F1", "--backend", "nobody"], 2, "unknown backend nobody");
     assert_eq!(case.server.questions().len(), before);
-    case.repo.reviewer(&["complete", "latest", "--status", "abandoned"]).run(0);
+    case.repo
+        .reviewer(&["complete", "latest", "--status", "abandoned"])
+        .run(0);
     case.refused(&["F1"], 2, "is closed");
 }

@@ -20,11 +20,20 @@ fn open(repo: &Repo) -> git::Repo {
     open_in(repo, &repo.path(), &[]).unwrap()
 }
 
-#[expect(clippy::disallowed_methods, reason = "the git program is found where the tests find it")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the git program is found where the tests find it"
+)]
 fn open_in(repo: &Repo, dir: &Path, vars: &[(&str, &str)]) -> Result<git::Repo, Error> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut all = vec![(OsString::from("PATH"), path), ("HOME".into(), repo.home().into())];
-    all.extend(vars.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))));
+    let mut all = vec![
+        (OsString::from("PATH"), path),
+        ("HOME".into(), repo.home().into()),
+    ];
+    all.extend(
+        vars.iter()
+            .map(|(k, v)| (OsString::from(k), OsString::from(v))),
+    );
     git::Repo::open(dir, &Env::from_pairs(dir.to_owned(), all))
 }
 
@@ -44,13 +53,22 @@ fn paths(change: &Change) -> Vec<String> {
 
 /// Returns git's own output.
 fn git_patch(repo: &Repo, args: &[&str]) -> String {
-    repo.git(&[&["-c", "core.fsmonitor=false"], args, &["--full-index", "--no-ext-diff", "--no-textconv"]].concat())
+    repo.git(
+        &[
+            &["-c", "core.fsmonitor=false"],
+            args,
+            &["--full-index", "--no-ext-diff", "--no-textconv"],
+        ]
+        .concat(),
+    )
 }
 
 /// Creates a repository with every kind of change, staged on top of a first commit.
 fn one_of_everything() -> Repo {
     let repo = Repo::new();
-    let long: String = (0..60).map(|i| format!("line {i} of some text\n")).collect();
+    let long: String = (0..60)
+        .map(|i| format!("line {i} of some text\n"))
+        .collect();
     repo.stage("kept.txt", "kept\n")
         .stage("changed.txt", "one\ntwo\nthree\n")
         .stage("dir/moved.txt", &long)
@@ -97,7 +115,10 @@ fn set_executable(at: &Path) {
 fn dif_05_staged_changes_of_every_kind_equal_gits() {
     let repo = one_of_everything();
     let r = open(&repo);
-    assert_eq!(patch(&r, &r.staged().unwrap()), git_patch(&repo, &["diff", "--cached"]));
+    assert_eq!(
+        patch(&r, &r.staged().unwrap()),
+        git_patch(&repo, &["diff", "--cached"])
+    );
 }
 
 #[test]
@@ -106,11 +127,17 @@ fn dif_05_committed_changes_of_every_kind_equal_gits() {
     let id = repo.commit("second");
     let r = open(&repo);
     let id = r.resolve(&id).unwrap();
-    assert_eq!(patch(&r, &r.commit(id, None).unwrap()), git_patch(&repo, &["diff", "HEAD~1", "HEAD"]));
+    assert_eq!(
+        patch(&r, &r.commit(id, None).unwrap()),
+        git_patch(&repo, &["diff", "HEAD~1", "HEAD"])
+    );
     let root = r.resolve("HEAD~1").unwrap();
     let change = r.commit(root, None).unwrap();
     assert_eq!(change.base, git::State::Empty);
-    assert_eq!(patch(&r, &change), git_patch(&repo, &["show", "--format=", "HEAD~1"]));
+    assert_eq!(
+        patch(&r, &change),
+        git_patch(&repo, &["show", "--format=", "HEAD~1"])
+    );
 }
 
 #[test]
@@ -118,7 +145,8 @@ fn dif_05_unstaged_changes_equal_gits() {
     let repo = one_of_everything();
     repo.commit("second");
     let path = repo.path();
-    repo.write("changed.txt", "one\n3\nthree\n").write("added later", "new\n");
+    repo.write("changed.txt", "one\n3\nthree\n")
+        .write("added later", "new\n");
     std::fs::remove_file(path.join("kept.txt")).unwrap();
     std::fs::remove_dir_all(path.join("new")).unwrap();
     std::fs::remove_file(path.join("type")).unwrap();
@@ -128,10 +156,23 @@ fn dif_05_unstaged_changes_equal_gits() {
     let same = std::fs::read(path.join("crlf.txt")).unwrap();
     std::fs::write(path.join("crlf.txt"), same).unwrap();
     let r = open(&repo);
-    assert_eq!(patch(&r, &r.unstaged(false).unwrap()), git_patch(&repo, &["diff"]));
-    repo.write("untracked", "u\n").write(".gitignore", "ignored\n").write("ignored", "i\n");
+    assert_eq!(
+        patch(&r, &r.unstaged(false).unwrap()),
+        git_patch(&repo, &["diff"])
+    );
+    repo.write("untracked", "u\n")
+        .write(".gitignore", "ignored\n")
+        .write("ignored", "i\n");
     let r = open(&repo);
     let change = r.unstaged(true).unwrap();
-    assert!(paths(&change).contains(&"untracked".to_owned()), "{:?}", paths(&change));
-    assert!(!paths(&change).contains(&"ignored".to_owned()), "{:?}", paths(&change));
+    assert!(
+        paths(&change).contains(&"untracked".to_owned()),
+        "{:?}",
+        paths(&change)
+    );
+    assert!(
+        !paths(&change).contains(&"ignored".to_owned()),
+        "{:?}",
+        paths(&change)
+    );
 }

@@ -9,17 +9,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Returns a file with an AWS key pair in its real format, generated so that the sources do not contain it.
+/// Returns a file with an AWS key pair in its real format, generated so that the sources do not
+/// contain it.
 fn aws_key() -> String {
     let pick = |alphabet: &[u8], count: usize, mut state: u64| -> String {
         let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             alphabet[(state >> 33) as usize % alphabet.len()] as char
         };
         (0..count).map(|_| next()).collect()
     };
     let id = pick(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16, 7);
-    let secret = pick(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 40, 11);
+    let secret = pick(
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+        40,
+        11,
+    );
     format!("[default]\naws_access_key_id = AKIA{id}\naws_secret_access_key = {secret}\n")
 }
 
@@ -34,15 +41,26 @@ fn hooked() -> Repo {
 }
 
 fn text(out: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&out.stdout),
+        String::from_utf8_lossy(&out.stderr)
+    )
 }
 
 #[track_caller]
 fn stops(repo: &Repo, args: &[&str]) -> String {
-    let head = || repo.try_git(&["rev-parse", "-q", "--verify", "HEAD"]).stdout;
+    let head = || {
+        repo.try_git(&["rev-parse", "-q", "--verify", "HEAD"])
+            .stdout
+    };
     let before = head();
     let out = repo.try_git(args);
-    assert!(!out.status.success(), "git {args:?} went through:\n{}", text(&out));
+    assert!(
+        !out.status.success(),
+        "git {args:?} went through:\n{}",
+        text(&out)
+    );
     assert_eq!(head(), before, "git {args:?} made a commit");
     text(&out)
 }
@@ -50,7 +68,11 @@ fn stops(repo: &Repo, args: &[&str]) -> String {
 #[track_caller]
 fn passes(repo: &Repo, args: &[&str]) -> String {
     let out = repo.try_git(args);
-    assert!(out.status.success(), "git {args:?} was stopped:\n{}", text(&out));
+    assert!(
+        out.status.success(),
+        "git {args:?} was stopped:\n{}",
+        text(&out)
+    );
     text(&out)
 }
 
@@ -72,11 +94,17 @@ fn a_staged_aws_key_is_stopped_however_it_is_committed() {
 
     repo.stage("app.ini", aws_key());
     let said = stops(&repo, &["commit", "-q", "-m", "plain"]);
-    assert!(said.contains("app.ini") && said.contains("exit=1"), "{said}");
+    assert!(
+        said.contains("app.ini") && said.contains("exit=1"),
+        "{said}"
+    );
     repo.git(&["reset", "-q"]);
     stops(&repo, &["commit", "-q", "-a", "-m", "all"]);
     stops(&repo, &["commit", "-q", "-m", "by path", "--", "app.ini"]);
-    stops(&repo, &["commit", "-q", "-m", "added by path", "-i", "app.ini"]);
+    stops(
+        &repo,
+        &["commit", "-q", "-m", "added by path", "-i", "app.ini"],
+    );
     let patch = repo.try_git(&["diff", "--quiet"]);
     assert_eq!(patch.status.code(), Some(1), "the worktree keeps the edit");
 
@@ -87,9 +115,15 @@ fn a_staged_aws_key_is_stopped_however_it_is_committed() {
 #[test]
 fn a_partial_commit_is_judged_by_what_it_takes() {
     let repo = hooked();
-    repo.stage("good.ini", CLEAN).stage("bad.ini", CLEAN).commit("both");
-    repo.write("good.ini", "region = us-east-1\n").stage("bad.ini", aws_key());
-    passes(&repo, &["commit", "-q", "-m", "only the good one", "--", "good.ini"]);
+    repo.stage("good.ini", CLEAN)
+        .stage("bad.ini", CLEAN)
+        .commit("both");
+    repo.write("good.ini", "region = us-east-1\n")
+        .stage("bad.ini", aws_key());
+    passes(
+        &repo,
+        &["commit", "-q", "-m", "only the good one", "--", "good.ini"],
+    );
     stops(&repo, &["commit", "-q", "-m", "the bad one"]);
 }
 
@@ -123,20 +157,44 @@ fn hok_01_an_existing_hook_runs_first_and_comes_back_byte_for_byte() {
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o750)).unwrap();
 
     let run = repo.reviewer(&["install-hooks", "--pre-commit"]).run(0);
-    assert!(run.stdout.contains("runs first, kept as .git/hooks/pre-commit.chained"), "{}", run.stdout);
-    assert!(run.stdout.contains("CLAUDE_REVIEWER_SKIP=1"), "{}", run.stdout);
+    assert!(
+        run.stdout
+            .contains("runs first, kept as .git/hooks/pre-commit.chained"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stdout.contains("CLAUDE_REVIEWER_SKIP=1"),
+        "{}",
+        run.stdout
+    );
     repo.stage("app.ini", aws_key());
     let said = stops(&repo, &["commit", "-q", "-m", "x"]);
-    assert!(said.contains("theirs: 0") && said.contains("exit=1"), "{said}");
+    assert!(
+        said.contains("theirs: 0") && said.contains("exit=1"),
+        "{said}"
+    );
 
     repo.stage("app.ini", CLEAN);
-    let out = repo.git_command().args(["commit", "-q", "-m", "x"]).env("THEIRS", "7").output().unwrap();
-    assert!(!out.status.success() && !text(&out).contains("exit="), "{}", text(&out));
+    let out = repo
+        .git_command()
+        .args(["commit", "-q", "-m", "x"])
+        .env("THEIRS", "7")
+        .output()
+        .unwrap();
+    assert!(
+        !out.status.success() && !text(&out).contains("exit="),
+        "{}",
+        text(&out)
+    );
     passes(&repo, &["commit", "-q", "-m", "x"]);
 
     repo.reviewer(&["install-hooks", "--uninstall"]).run(0);
     assert_eq!(fs::read(&hook).unwrap(), theirs);
-    assert_eq!(fs::metadata(&hook).unwrap().permissions().mode() & 0o7777, 0o750);
+    assert_eq!(
+        fs::metadata(&hook).unwrap().permissions().mode() & 0o7777,
+        0o750
+    );
     let left: Vec<_> = fs::read_dir(hook.parent().unwrap())
         .unwrap()
         .map(|e| e.unwrap().file_name())
@@ -150,7 +208,10 @@ fn hok_01_what_an_existing_hook_stages_is_reviewed() {
     let repo = Repo::new();
     repo.stage("app.ini", CLEAN).commit("first");
     repo.write("generated.ini", aws_key());
-    executable(&hook_path(&repo, "pre-commit"), "#!/bin/sh\ngit add generated.ini\n");
+    executable(
+        &hook_path(&repo, "pre-commit"),
+        "#!/bin/sh\ngit add generated.ini\n",
+    );
     repo.reviewer(&["install-hooks"]).run(0);
     repo.stage("app.ini", "region = us-east-1\n");
     assert!(stops(&repo, &["commit", "-q", "-m", "x"]).contains("generated.ini"));
@@ -167,17 +228,28 @@ fn hok_01_a_hook_that_git_would_not_run_is_not_run_by_the_shim() {
     repo.stage("app.ini", CLEAN);
     passes(&repo, &["commit", "-q", "-m", "x"]);
     repo.reviewer(&["install-hooks", "--uninstall"]).run(0);
-    assert_eq!(fs::metadata(&hook).unwrap().permissions().mode() & 0o777, 0o644);
+    assert_eq!(
+        fs::metadata(&hook).unwrap().permissions().mode() & 0o777,
+        0o644
+    );
 }
 
 #[test]
 fn hok_01_the_hooks_path_of_the_repository_is_honoured() {
     let repo = Repo::new();
     repo.git(&["config", "core.hooksPath", "tools/hooks"]);
-    let run = repo.reviewer(&["install-hooks"]).dir(repo.write("deep/er/x", "").path().join("deep/er")).run(0);
-    assert!(run.stdout.contains("installed tools/hooks/pre-commit\n"), "{}", run.stdout);
+    let run = repo
+        .reviewer(&["install-hooks"])
+        .dir(repo.write("deep/er/x", "").path().join("deep/er"))
+        .run(0);
+    assert!(
+        run.stdout.contains("installed tools/hooks/pre-commit\n"),
+        "{}",
+        run.stdout
+    );
     assert!(!hook_path(&repo, "pre-commit").exists());
-    // The folder may be committed, so the shim has no path of this machine: it finds the program through PATH.
+    // The folder may be committed, so the shim has no path of this machine: it finds the program
+    // through PATH.
     let shim = fs::read_to_string(repo.path().join("tools/hooks/pre-commit")).unwrap();
     assert!(!shim.contains(binary()), "{shim}");
     repo.stage("app.ini", aws_key());
@@ -186,22 +258,54 @@ fn hok_01_the_hooks_path_of_the_repository_is_honoured() {
             .chain([Path::new(binary()).parent().unwrap().to_owned()]),
     )
     .unwrap();
-    let out = repo.git_command().args(["commit", "-q", "-m", "x"]).env("PATH", path).output().unwrap();
-    assert!(!out.status.success() && text(&out).contains("exit=1"), "{}", text(&out));
+    let out = repo
+        .git_command()
+        .args(["commit", "-q", "-m", "x"])
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    assert!(
+        !out.status.success() && text(&out).contains("exit=1"),
+        "{}",
+        text(&out)
+    );
 }
 
 #[test]
 fn hok_01_a_global_hooks_path_is_refused_with_advice() {
     let repo = Repo::new();
     let shared = repo.home().join("hooks");
-    repo.git(&["config", "--global", "core.hooksPath", shared.to_str().unwrap()]);
+    repo.git(&[
+        "config",
+        "--global",
+        "core.hooksPath",
+        shared.to_str().unwrap(),
+    ]);
     let run = repo.reviewer(&["install-hooks"]).run(2);
-    assert!(run.stderr.contains("error: core.hooksPath is "), "{}", run.stderr);
-    assert!(run.stderr.contains("hint: use separate hooks for this repository: git config --local"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("error: core.hooksPath is "),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr
+            .contains("hint: use separate hooks for this repository: git config --local"),
+        "{}",
+        run.stderr
+    );
     assert!(!shared.exists() && !hook_path(&repo, "pre-commit").exists());
 
-    let advice = run.stderr.lines().find_map(|l| l.split_once("for this repository: ")).unwrap().1;
-    let out = Command::new("sh").args(["-c", advice]).current_dir(repo.path()).output().unwrap();
+    let advice = run
+        .stderr
+        .lines()
+        .find_map(|l| l.split_once("for this repository: "))
+        .unwrap()
+        .1;
+    let out = Command::new("sh")
+        .args(["-c", advice])
+        .current_dir(repo.path())
+        .output()
+        .unwrap();
     assert!(out.status.success(), "{}", text(&out));
     repo.reviewer(&["install-hooks"]).run(0);
     repo.stage("app.ini", aws_key());
@@ -214,7 +318,11 @@ fn hok_01_a_hooks_path_outside_the_repository_is_refused() {
     fs::create_dir(repo.outside()).unwrap();
     repo.git(&["config", "core.hooksPath", repo.outside().to_str().unwrap()]);
     let run = repo.reviewer(&["install-hooks"]).run(2);
-    assert!(run.stderr.contains("is outside of this repository"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("is outside of this repository"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(fs::read_dir(repo.outside()).unwrap().count(), 0);
 }
 
@@ -225,7 +333,11 @@ fn hok_01_a_hooks_folder_that_is_a_link_to_elsewhere_is_refused() {
     fs::remove_dir_all(repo.path().join(".git/hooks")).unwrap();
     std::os::unix::fs::symlink(repo.outside(), repo.path().join(".git/hooks")).unwrap();
     let run = repo.reviewer(&["install-hooks"]).run(2);
-    assert!(run.stderr.contains("is outside of this repository"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("is outside of this repository"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(fs::read_dir(repo.outside()).unwrap().count(), 0);
 }
 
@@ -238,10 +350,20 @@ fn hok_01_a_linked_worktree_shares_the_hooks_of_its_repository() {
     reviewer(&linked, &repo.home(), &["install-hooks"]).run(0);
     assert!(hook_path(&repo, "pre-commit").exists());
     fs::write(linked.join("app.ini"), aws_key()).unwrap();
-    let in_linked = |args: &[&str]| repo.git_command().current_dir(&linked).args(args).output().unwrap();
+    let in_linked = |args: &[&str]| {
+        repo.git_command()
+            .current_dir(&linked)
+            .args(args)
+            .output()
+            .unwrap()
+    };
     in_linked(&["add", "app.ini"]);
     let out = in_linked(&["commit", "-q", "-m", "x"]);
-    assert!(!out.status.success() && text(&out).contains("app.ini"), "{}", text(&out));
+    assert!(
+        !out.status.success() && text(&out).contains("app.ini"),
+        "{}",
+        text(&out)
+    );
     fs::write(linked.join("app.ini"), CLEAN).unwrap();
     let out = in_linked(&["commit", "-q", "-a", "-m", "x"]);
     assert!(out.status.success(), "{}", text(&out));
@@ -253,38 +375,66 @@ fn hok_01_the_advice_for_a_toml_file_of_lefthook_fits_below_its_tables() {
     let own = "[pre-commit]\nparallel = true\n\n[pre-push.commands.own]\nrun = \"true\"\n";
     repo.write("lefthook.toml", own);
     let run = repo.reviewer(&["install-hooks"]).run(2);
-    let commands: Vec<&str> =
-        run.stderr.lines().filter_map(|l| l.strip_prefix("hint: let lefthook run it: ")).collect();
+    let commands: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter_map(|l| l.strip_prefix("hint: let lefthook run it: "))
+        .collect();
     assert_eq!(commands.len(), 2, "{}", run.stderr);
     for command in commands {
-        let status = std::process::Command::new("sh").args(["-c", command]).current_dir(repo.path()).status().unwrap();
+        let status = std::process::Command::new("sh")
+            .args(["-c", command])
+            .current_dir(repo.path())
+            .status()
+            .unwrap();
         assert!(status.success(), "{command}");
     }
     let text = fs::read_to_string(repo.path().join("lefthook.toml")).unwrap();
     let parsed: toml::Table = text.parse().unwrap_or_else(|e| panic!("{e}: {text}"));
     let commit = &parsed["pre-commit"]["commands"]["claude-reviewer"];
-    assert_eq!(commit["run"].as_str(), Some("claude-reviewer review --hook pre-commit"));
+    assert_eq!(
+        commit["run"].as_str(),
+        Some("claude-reviewer review --hook pre-commit")
+    );
     let push = &parsed["pre-push"]["commands"]["claude-reviewer"];
-    assert_eq!(push["run"].as_str(), Some("claude-reviewer review --hook pre-push --hook-args {1} {2}"));
+    assert_eq!(
+        push["run"].as_str(),
+        Some("claude-reviewer review --hook pre-push --hook-args {1} {2}")
+    );
     assert_eq!(push["use_stdin"].as_bool(), Some(true));
-    assert_eq!(parsed["pre-push"]["commands"]["own"]["run"].as_str(), Some("true"));
+    assert_eq!(
+        parsed["pre-push"]["commands"]["own"]["run"].as_str(),
+        Some("true")
+    );
 }
 
 #[test]
 fn hok_01_husky_and_lefthook_are_left_alone_with_advice() {
     let repo = Repo::new();
-    repo.write(".husky/_/h", "generated").write(".husky/_/pre-commit", "generated");
+    repo.write(".husky/_/h", "generated")
+        .write(".husky/_/pre-commit", "generated");
     repo.git(&["config", "core.hooksPath", ".husky/_"]);
     let run = repo.reviewer(&["install-hooks"]).run(2);
-    for line in ["--hook pre-commit' >> .husky/pre-commit", "--hook-args \"$@\"' >> .husky/pre-push"] {
+    for line in [
+        "--hook pre-commit' >> .husky/pre-commit",
+        "--hook-args \"$@\"' >> .husky/pre-push",
+    ] {
         assert!(run.stderr.contains(line), "{line}: {}", run.stderr);
     }
-    assert_eq!(fs::read_to_string(repo.path().join(".husky/_/pre-commit")).unwrap(), "generated");
+    assert_eq!(
+        fs::read_to_string(repo.path().join(".husky/_/pre-commit")).unwrap(),
+        "generated"
+    );
 
     let repo = Repo::new();
     repo.write("lefthook.yml", "pre-commit: {}\n");
     let run = repo.reviewer(&["install-hooks", "--pre-push"]).run(2);
-    assert!(run.stderr.contains("in lefthook.yml, below pre-push, commands, add: claude-reviewer:"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("in lefthook.yml, below pre-push, commands, add: claude-reviewer:"),
+        "{}",
+        run.stderr
+    );
     assert!(!hook_path(&repo, "pre-push").exists());
 }
 
@@ -303,16 +453,37 @@ fn hok_07_a_submodule_has_hooks_of_its_own() {
     other.stage("app.ini", CLEAN).commit("first");
     let repo = Repo::new();
     let url = other.path();
-    repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", url.to_str().unwrap(), "inner"]);
+    repo.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        url.to_str().unwrap(),
+        "inner",
+    ]);
     repo.commit("with a submodule");
     let inner = repo.path().join("inner");
     reviewer(&inner, &repo.home(), &["install-hooks"]).run(0);
-    assert!(repo.path().join(".git/modules/inner/hooks/pre-commit").is_file());
+    assert!(
+        repo.path()
+            .join(".git/modules/inner/hooks/pre-commit")
+            .is_file()
+    );
     assert!(!hook_path(&repo, "pre-commit").exists());
     fs::write(inner.join("app.ini"), aws_key()).unwrap();
-    let commit = || repo.git_command().args(["-C", "inner", "commit", "-q", "-a", "-m", "x"]).output().unwrap();
+    let commit = || {
+        repo.git_command()
+            .args(["-C", "inner", "commit", "-q", "-a", "-m", "x"])
+            .output()
+            .unwrap()
+    };
     let out = commit();
-    assert!(!out.status.success() && text(&out).contains("files=1/1"), "{}", text(&out));
+    assert!(
+        !out.status.success() && text(&out).contains("files=1/1"),
+        "{}",
+        text(&out)
+    );
     fs::write(inner.join("app.ini"), "region = us-east-1\n").unwrap();
     assert!(commit().status.success());
 }
@@ -322,12 +493,21 @@ fn policy_says_what_each_hook_demands() {
     let repo = hooked();
     repo.git(&["init", "-q", "--bare", repo.outside().to_str().unwrap()]);
     repo.git(&["remote", "add", "origin", repo.outside().to_str().unwrap()]);
-    repo.stage(".claude-reviewer.toml", "version = 1\n[review]\nbackends = [\"claude\"]\n");
-    passes(&repo, &["commit", "-q", "-m", "the rules are enough for a commit"]);
+    repo.stage(
+        ".claude-reviewer.toml",
+        "version = 1\n[review]\nbackends = [\"claude\"]\n",
+    );
+    passes(
+        &repo,
+        &["commit", "-q", "-m", "the rules are enough for a commit"],
+    );
     let said = stops(&repo, &["push", "-q", "origin", "main"]);
     assert!(said.contains("exit=3"), "a push wants the backend: {said}");
 
-    repo.stage(".claude-reviewer.toml", "version = 1\n[hooks]\npre_commit = \"off\"\npre_push = \"rules\"\n");
+    repo.stage(
+        ".claude-reviewer.toml",
+        "version = 1\n[hooks]\npre_commit = \"off\"\npre_push = \"rules\"\n",
+    );
     repo.stage("app.ini", aws_key());
     let said = passes(&repo, &["commit", "-q", "-m", "not asked"]);
     assert!(said.contains("nothing was reviewed"), "{said}");
@@ -336,20 +516,35 @@ fn policy_says_what_each_hook_demands() {
 
 /// Starts a run and waits until it is working.
 fn started(command: &mut Command) -> Child {
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().unwrap();
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
     std::thread::sleep(Duration::from_millis(60));
     child
 }
 
 fn signal(name: &str, target: &str) {
-    assert!(Command::new("kill").args([&format!("-{name}"), "--", target]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args([&format!("-{name}"), "--", target])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 #[track_caller]
 fn ended(child: Child) -> Output {
     let start = Instant::now();
     let out = child.wait_with_output().unwrap();
-    assert!(start.elapsed() < Duration::from_secs(2), "took {:?} to end", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(2),
+        "took {:?} to end",
+        start.elapsed()
+    );
     out
 }
 
@@ -365,9 +560,14 @@ fn busy() -> Repo {
 }
 
 fn leftovers(repo: &Repo) -> Vec<String> {
-    let list = |dir: PathBuf| fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    let list = |dir: PathBuf| {
+        fs::read_dir(dir)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+    };
     let all = list(repo.path().join(".git")).chain(list(repo.path()));
-    all.filter(|n| n.ends_with(".lock") || n.contains("claude-reviewer")).collect()
+    all.filter(|n| n.ends_with(".lock") || n.contains("claude-reviewer"))
+        .collect()
 }
 
 #[test]
@@ -375,11 +575,19 @@ fn hok_03_a_signal_ends_a_review_at_once_and_leaves_nothing() {
     let repo = busy();
     let index = fs::read(repo.path().join(".git/index")).unwrap();
     for (name, number) in [("TERM", 15), ("HUP", 1), ("INT", 2)] {
-        let child = started(Command::new(binary()).args(["review", "staged"]).current_dir(repo.path()));
+        let child = started(
+            Command::new(binary())
+                .args(["review", "staged"])
+                .current_dir(repo.path()),
+        );
         signal(name, &child.id().to_string());
         let out = ended(child);
         let code = out.status.code();
-        assert!(out.status.signal() == Some(number) || code == Some(128 + number), "{name}: {:?}", out.status);
+        assert!(
+            out.status.signal() == Some(number) || code == Some(128 + number),
+            "{name}: {:?}",
+            out.status
+        );
         assert_eq!(leftovers(&repo), [""; 0]);
     }
     assert_eq!(fs::read(repo.path().join(".git/index")).unwrap(), index);
@@ -393,7 +601,10 @@ fn hok_03_ctrl_c_twice_during_a_commit_leaves_no_commit_and_no_lock() {
     let group = format!("-{}", child.id());
     signal("INT", &group);
     // The second signal may find no process.
-    let _ = Command::new("kill").args(["-INT", "--", &group]).stderr(Stdio::null()).status();
+    let _ = Command::new("kill")
+        .args(["-INT", "--", &group])
+        .stderr(Stdio::null())
+        .status();
     let out = ended(child);
     assert!(!out.status.success());
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
@@ -407,9 +618,16 @@ fn hok_03_ctrl_c_twice_during_a_commit_leaves_no_commit_and_no_lock() {
 fn hok_03_a_stopped_review_goes_on() {
     let repo = hooked();
     repo.stage("app.ini", aws_key());
-    repo.write("big.rs", "let total = items.iter().sum::<u64>();\n".repeat(60_000));
+    repo.write(
+        "big.rs",
+        "let total = items.iter().sum::<u64>();\n".repeat(60_000),
+    );
     repo.git(&["add", "."]);
-    let child = started(Command::new(binary()).args(["review", "staged"]).current_dir(repo.path()));
+    let child = started(
+        Command::new(binary())
+            .args(["review", "staged"])
+            .current_dir(repo.path()),
+    );
     let pid = child.id().to_string();
     signal("STOP", &pid);
     std::thread::sleep(Duration::from_millis(100));
@@ -420,21 +638,31 @@ fn hok_03_a_stopped_review_goes_on() {
 #[test]
 fn hok_04_works_without_terminal_input_and_path() {
     let repo = hooked();
-    let git = std::env::split_paths(&std::env::var_os("PATH").unwrap()).find(|d| d.join("git").is_file()).unwrap();
+    let git = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+        .find(|d| d.join("git").is_file())
+        .unwrap();
     let path = std::env::join_paths([git, "/usr/bin".into(), "/bin".into()]).unwrap();
     let commit = || {
         let mut c = Command::new("/bin/sh");
         c.args(["-c", "exec setsid -w git commit -q -m x <&- 2>&1"])
             .current_dir(repo.path())
             .env_clear()
-            .envs(repo.git_command().get_envs().filter_map(|(k, v)| Some((k, v?))))
+            .envs(
+                repo.git_command()
+                    .get_envs()
+                    .filter_map(|(k, v)| Some((k, v?))),
+            )
             .env("PATH", &path)
             .stdin(Stdio::null());
         c.output().unwrap()
     };
     repo.stage("app.ini", aws_key());
     let out = commit();
-    assert!(!out.status.success() && text(&out).contains("exit=1"), "{}", text(&out));
+    assert!(
+        !out.status.success() && text(&out).contains("exit=1"),
+        "{}",
+        text(&out)
+    );
     repo.stage("app.ini", CLEAN);
     let out = commit();
     assert!(out.status.success(), "{}", text(&out));
@@ -443,7 +671,8 @@ fn hok_04_works_without_terminal_input_and_path() {
 #[test]
 fn hok_05_amend_and_fixup_are_judged_by_what_they_add() {
     let repo = hooked();
-    repo.stage("old.ini", aws_key()).commit("a key from before the hook");
+    repo.stage("old.ini", aws_key())
+        .commit("a key from before the hook");
     repo.stage("new.ini", CLEAN);
     passes(&repo, &["commit", "-q", "--amend", "--no-edit"]);
     repo.stage("new.ini", aws_key());
@@ -458,7 +687,9 @@ fn hok_05_a_merge_is_judged_by_its_resolution() {
     let repo = hooked();
     repo.stage("app.ini", "a = 1\n").commit("base");
     repo.git(&["checkout", "-q", "-b", "side"]);
-    repo.stage("app.ini", "a = 2\n").stage("side.ini", CLEAN).commit("side");
+    repo.stage("app.ini", "a = 2\n")
+        .stage("side.ini", CLEAN)
+        .commit("side");
     repo.git(&["checkout", "-q", "main"]);
     repo.stage("app.ini", "a = 3\n").commit("main");
     assert!(!repo.try_git(&["merge", "-q", "side"]).status.success());
@@ -470,7 +701,12 @@ fn hok_05_a_merge_is_judged_by_its_resolution() {
     stops(&repo, &["commit", "-q", "-m", "a key in the resolution"]);
     repo.stage("app.ini", "a = 4\n");
     passes(&repo, &["commit", "-q", "-m", "resolved"]);
-    assert_eq!(repo.git(&["rev-list", "--parents", "-1", "HEAD"]).split_whitespace().count(), 3);
+    assert_eq!(
+        repo.git(&["rev-list", "--parents", "-1", "HEAD"])
+            .split_whitespace()
+            .count(),
+        3
+    );
 }
 
 #[test]
@@ -485,11 +721,18 @@ fn hok_05_rebase_and_cherry_pick_go_through() {
     passes(&repo, &["commit", "-q", "--fixup", "HEAD~1"]);
     let rebase = |todo: &str| {
         let mut c = repo.git_command();
-        c.args(["rebase", "-q", "-i", "--autosquash", "--force-rebase", "main"])
-            .env("GIT_SEQUENCE_EDITOR", todo)
-            .env("GIT_EDITOR", "true")
-            .output()
-            .unwrap()
+        c.args([
+            "rebase",
+            "-q",
+            "-i",
+            "--autosquash",
+            "--force-rebase",
+            "main",
+        ])
+        .env("GIT_SEQUENCE_EDITOR", todo)
+        .env("GIT_EDITOR", "true")
+        .output()
+        .unwrap()
     };
     let out = rebase("sed -i '2s/^pick/reword/'");
     assert!(out.status.success(), "{}", text(&out));
@@ -510,21 +753,34 @@ fn hok_05_rebase_and_cherry_pick_go_through() {
 fn hok_05_both_ways_around_the_review_work_and_one_says_so() {
     let repo = Repo::new();
     repo.stage("README.md", "# A project\n").commit("first");
-    executable(&hook_path(&repo, "pre-commit"), "#!/bin/sh\necho theirs ran\n");
+    executable(
+        &hook_path(&repo, "pre-commit"),
+        "#!/bin/sh\necho theirs ran\n",
+    );
     repo.reviewer(&["install-hooks"]).run(0);
     repo.stage("app.ini", aws_key());
     let skip = |value: &str| {
-        repo.git_command().args(["commit", "-q", "-m", "x"]).env("CLAUDE_REVIEWER_SKIP", value).output().unwrap()
+        repo.git_command()
+            .args(["commit", "-q", "-m", "x"])
+            .env("CLAUDE_REVIEWER_SKIP", value)
+            .output()
+            .unwrap()
     };
     assert!(!skip("0").status.success());
     let out = skip("1");
     let said = text(&out);
     assert!(out.status.success(), "{said}");
-    assert!(said.contains("theirs ran") && said.contains("CLAUDE_REVIEWER_SKIP"), "{said}");
+    assert!(
+        said.contains("theirs ran") && said.contains("CLAUDE_REVIEWER_SKIP"),
+        "{said}"
+    );
     repo.stage("more.ini", aws_key());
     passes(&repo, &["commit", "-q", "--no-verify", "-m", "x"]);
     let help = repo.reviewer(&["install-hooks", "--help"]).run(0).stdout;
-    assert!(help.contains("CLAUDE_REVIEWER_SKIP=1") && help.contains("--no-verify"), "{help}");
+    assert!(
+        help.contains("CLAUDE_REVIEWER_SKIP=1") && help.contains("--no-verify"),
+        "{help}"
+    );
 }
 
 /// A hooked repository with an empty remote.
@@ -548,14 +804,18 @@ fn hok_06_a_new_branch_is_stopped_even_where_a_later_commit_removes_the_key() {
     let added = repo.git(&["rev-parse", "--short=7", "HEAD"]);
     repo.stage("app.ini", CLEAN).commit("out");
     let said = stops(&repo, &["push", "-q", "origin", "topic"]);
-    assert!(said.contains("app.ini") && said.contains(added.trim()), "{said}");
+    assert!(
+        said.contains("app.ini") && said.contains(added.trim()),
+        "{said}"
+    );
     assert!(!remote_refs(&repo).contains("topic"));
 }
 
 #[test]
 fn hok_06_a_clean_branch_passes_and_what_the_remote_has_is_not_asked_again() {
     let repo = Repo::new();
-    repo.stage("old.ini", aws_key()).commit("a key from before the hook");
+    repo.stage("old.ini", aws_key())
+        .commit("a key from before the hook");
     repo.git(&["init", "-q", "--bare", repo.outside().to_str().unwrap()]);
     repo.git(&["remote", "add", "origin", repo.outside().to_str().unwrap()]);
     repo.git(&["push", "-q", "origin", "main"]);
@@ -569,7 +829,8 @@ fn hok_06_a_clean_branch_passes_and_what_the_remote_has_is_not_asked_again() {
 #[test]
 fn hok_06_a_second_remote_has_nothing_of_the_first() {
     let repo = Repo::new();
-    repo.stage("old.ini", aws_key()).commit("for the first remote only");
+    repo.stage("old.ini", aws_key())
+        .commit("for the first remote only");
     for name in ["first", "second"] {
         let path = repo.home().join(name);
         repo.git(&["init", "-q", "--bare", path.to_str().unwrap()]);
@@ -583,7 +844,13 @@ fn hok_06_a_second_remote_has_nothing_of_the_first() {
 #[test]
 fn hok_06_a_deletion_passes() {
     let repo = with_remote();
-    repo.git(&["push", "-q", "--no-verify", "origin", "main:refs/heads/gone"]);
+    repo.git(&[
+        "push",
+        "-q",
+        "--no-verify",
+        "origin",
+        "main:refs/heads/gone",
+    ]);
     passes(&repo, &["push", "-q", "origin", ":gone"]);
     assert!(!remote_refs(&repo).contains("gone"));
 }
@@ -596,7 +863,10 @@ fn hok_06_tags_are_followed_to_their_commits() {
     repo.git(&["tag", "light"]);
     repo.git(&["tag", "-a", "-m", "heavy", "heavy"]);
     for tag in ["light", "heavy"] {
-        assert!(stops(&repo, &["push", "-q", "origin", tag]).contains("app.ini"), "{tag}");
+        assert!(
+            stops(&repo, &["push", "-q", "origin", tag]).contains("app.ini"),
+            "{tag}"
+        );
     }
     repo.git(&["tag", "clean", "main"]);
     passes(&repo, &["push", "-q", "origin", "clean"]);
@@ -621,7 +891,13 @@ fn hok_06_one_bad_reference_among_several_stops_them_all() {
     repo.stage("good.ini", CLEAN).commit("good");
     repo.git(&["checkout", "-q", "-b", "bad"]);
     repo.stage("bad.ini", aws_key()).commit("bad");
-    repo.git(&["push", "-q", "--no-verify", "origin", "main~1:refs/heads/gone"]);
+    repo.git(&[
+        "push",
+        "-q",
+        "--no-verify",
+        "origin",
+        "main~1:refs/heads/gone",
+    ]);
     let before = remote_refs(&repo);
     assert!(stops(&repo, &["push", "-q", "origin", "main", "bad", ":gone"]).contains("bad.ini"));
     assert_eq!(remote_refs(&repo), before);
@@ -635,17 +911,27 @@ fn hok_06_a_kept_hook_gets_the_same_arguments_and_input() {
     repo.git(&["init", "-q", "--bare", repo.outside().to_str().unwrap()]);
     repo.git(&["remote", "add", "origin", repo.outside().to_str().unwrap()]);
     let record = repo.home().join("record");
-    let theirs = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > '{0}'\ncat >> '{0}'\n", record.display());
+    let theirs = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$@\" > '{0}'\ncat >> '{0}'\n",
+        record.display()
+    );
     executable(&hook_path(&repo, "pre-push"), theirs);
     repo.git(&["push", "-q", "origin", "main:refs/heads/plain"]);
     let plain = fs::read_to_string(&record).unwrap();
     repo.reviewer(&["install-hooks", "--pre-push"]).run(0);
     let said = passes(&repo, &["push", "origin", "main:refs/heads/chain"]);
     assert!(said.contains("exit=0"), "{said}");
-    assert_eq!(fs::read_to_string(&record).unwrap(), plain.replace("plain", "chain"));
+    assert_eq!(
+        fs::read_to_string(&record).unwrap(),
+        plain.replace("plain", "chain")
+    );
     passes(&repo, &["push", "origin", "main:refs/heads/chain"]);
     let nothing = fs::read_to_string(&record).unwrap();
-    assert_eq!(nothing.lines().count(), 2, "no line where nothing is pushed: {nothing}");
+    assert_eq!(
+        nothing.lines().count(),
+        2,
+        "no line where nothing is pushed: {nothing}"
+    );
 }
 
 #[test]
@@ -654,14 +940,24 @@ fn hok_06_the_range_of_pre_commit_is_understood() {
     repo.stage("app.ini", aws_key()).commit("bad");
     let push = |from: &str, to: &str, code: i32| {
         let run = repo.reviewer(&["review", "--hook", "auto"]);
-        run.env("PRE_COMMIT", "1").env("PRE_COMMIT_FROM_REF", from).env("PRE_COMMIT_TO_REF", to).run(code)
+        run.env("PRE_COMMIT", "1")
+            .env("PRE_COMMIT_FROM_REF", from)
+            .env("PRE_COMMIT_TO_REF", to)
+            .run(code)
     };
     push("HEAD~1", "HEAD", 1);
-    push(repo.git(&["rev-parse", "main~1"]).trim(), repo.git(&["rev-parse", "main"]).trim(), 1);
+    push(
+        repo.git(&["rev-parse", "main~1"]).trim(),
+        repo.git(&["rev-parse", "main"]).trim(),
+        1,
+    );
     push("HEAD", "HEAD", 0);
     push("nope", "HEAD", 2);
     let whole = repo.reviewer(&["review", "--hook", "auto"]);
-    whole.env("PRE_COMMIT", "1").env("PRE_COMMIT_LOCAL_BRANCH", "refs/heads/main").run(1);
+    whole
+        .env("PRE_COMMIT", "1")
+        .env("PRE_COMMIT_LOCAL_BRANCH", "refs/heads/main")
+        .run(1);
 }
 
 #[test]
@@ -673,20 +969,44 @@ fn hok_06_the_password_in_an_address_is_not_shown() {
     repo.git(&["update-ref", "refs/remotes/there/main", "HEAD"]);
     let base = repo.git(&["rev-parse", "HEAD"]);
     repo.stage("app.ini", CLEAN).commit("more");
-    let line =
-        format!("refs/heads/main {} refs/heads/new {}\n", repo.git(&["rev-parse", "HEAD"]).trim(), "0".repeat(40));
+    let line = format!(
+        "refs/heads/main {} refs/heads/new {}\n",
+        repo.git(&["rev-parse", "HEAD"]).trim(),
+        "0".repeat(40)
+    );
     for format in ["human", "json"] {
-        let args = ["review", "--hook", "pre-push", "--format", format, "-v", "--hook-args", &url, &url];
+        let args = [
+            "review",
+            "--hook",
+            "pre-push",
+            "--format",
+            format,
+            "-v",
+            "--hook-args",
+            &url,
+            &url,
+        ];
         let run = repo.reviewer(&args).stdin(line.clone()).run(0);
-        assert!(!run.stdout.contains(&word) && !run.stderr.contains(&word), "{}{}", run.stdout, run.stderr);
-        assert!(run.stderr.contains("files=1/1"), "measured from {base}: {}", run.stderr);
+        assert!(
+            !run.stdout.contains(&word) && !run.stderr.contains(&word),
+            "{}{}",
+            run.stdout,
+            run.stderr
+        );
+        assert!(
+            run.stderr.contains("files=1/1"),
+            "measured from {base}: {}",
+            run.stderr
+        );
     }
 }
 
 #[test]
 fn hok_06_input_that_git_never_writes_is_refused() {
     let repo = hooked();
-    let run = repo.reviewer(&["review", "--hook", "pre-push"]).stdin("refs/heads/main --output=x refs/heads/main y\n");
+    let run = repo
+        .reviewer(&["review", "--hook", "pre-push"])
+        .stdin("refs/heads/main --output=x refs/heads/main y\n");
     assert!(run.run(2).stderr.contains("line 1 of the pre-push input"));
     assert!(!repo.path().join("x").exists());
 }
@@ -697,10 +1017,21 @@ fn hok_08_a_missing_binary_stops_the_commit_with_one_line() {
     repo.stage("README.md", "# A project\n").commit("first");
     let copy = repo.home().join("bin/claude-reviewer");
     fs::create_dir(copy.parent().unwrap()).unwrap();
-    // In another process: a file that this process has open for writing is also open, for a moment, in every child
-    // that another test starts, and cannot be executed.
-    assert!(Command::new("cp").arg(binary()).arg(&copy).status().unwrap().success());
-    let out = Command::new(&copy).arg("install-hooks").current_dir(repo.path()).output().unwrap();
+    // In another process: a file that this process has open for writing is also open, for a moment,
+    // in every child that another test starts, and cannot be executed.
+    assert!(
+        Command::new("cp")
+            .arg(binary())
+            .arg(&copy)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let out = Command::new(&copy)
+        .arg("install-hooks")
+        .current_dir(repo.path())
+        .output()
+        .unwrap();
     assert!(out.status.success(), "{}", text(&out));
     repo.stage("app.ini", CLEAN);
     passes(&repo, &["commit", "-q", "-m", "with the binary"]);
@@ -708,27 +1039,59 @@ fn hok_08_a_missing_binary_stops_the_commit_with_one_line() {
     repo.stage("app.ini", "region = us-east-1\n");
     let said = stops(&repo, &["commit", "-q", "-m", "without"]);
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains("claude-reviewer is gone, so nothing was reviewed"), "{said}");
-    let skip = repo.git_command().args(["commit", "-q", "-m", "x"]).env("CLAUDE_REVIEWER_SKIP", "1").output().unwrap();
+    assert!(
+        said.contains("claude-reviewer is gone, so nothing was reviewed"),
+        "{said}"
+    );
+    let skip = repo
+        .git_command()
+        .args(["commit", "-q", "-m", "x"])
+        .env("CLAUDE_REVIEWER_SKIP", "1")
+        .output()
+        .unwrap();
     assert!(skip.status.success(), "{}", text(&skip));
 
     repo.git(&["init", "-q", "--bare", repo.outside().to_str().unwrap()]);
     let out = repo.try_git(&["push", "-q", repo.outside().to_str().unwrap(), "main"]);
-    assert!(!out.status.success() && text(&out).contains("nothing was reviewed"), "{}", text(&out));
+    assert!(
+        !out.status.success() && text(&out).contains("nothing was reviewed"),
+        "{}",
+        text(&out)
+    );
 
     // It is found elsewhere in PATH; a program of that name in the repository is not used.
-    executable(&repo.path().join("claude-reviewer"), "#!/bin/sh\ntouch planted\n");
+    executable(
+        &repo.path().join("claude-reviewer"),
+        "#!/bin/sh\ntouch planted\n",
+    );
     repo.stage("app.ini", aws_key());
     let with_path = |dir: &Path| {
         let old = std::env::var_os("PATH").unwrap();
-        let path = std::env::join_paths([dir.to_owned()].into_iter().chain(std::env::split_paths(&old))).unwrap();
-        repo.git_command().args(["commit", "-q", "-m", "x"]).env("PATH", path).output().unwrap()
+        let path = std::env::join_paths(
+            [dir.to_owned()]
+                .into_iter()
+                .chain(std::env::split_paths(&old)),
+        )
+        .unwrap();
+        repo.git_command()
+            .args(["commit", "-q", "-m", "x"])
+            .env("PATH", path)
+            .output()
+            .unwrap()
     };
     let out = with_path(Path::new("."));
-    assert!(!out.status.success() && text(&out).contains("nothing was reviewed"), "{}", text(&out));
+    assert!(
+        !out.status.success() && text(&out).contains("nothing was reviewed"),
+        "{}",
+        text(&out)
+    );
     assert!(!repo.path().join("planted").exists());
     let out = with_path(Path::new(binary()).parent().unwrap());
-    assert!(!out.status.success() && text(&out).contains("exit=1"), "{}", text(&out));
+    assert!(
+        !out.status.success() && text(&out).contains("exit=1"),
+        "{}",
+        text(&out)
+    );
 }
 
 #[test]
@@ -749,13 +1112,24 @@ fn ci_10_a_reader_that_goes_away_changes_no_exit_code() {
         assert_eq!(out.status.code(), Some(1), "{format}: {}", text(&out));
         assert!(!text(&out).contains("panicked"), "{}", text(&out));
     }
-    for args in [&["completions", "bash"][..], &["man"], &["rules", "list"], &["--help"]] {
+    for args in [
+        &["completions", "bash"][..],
+        &["man"],
+        &["rules", "list"],
+        &["--help"],
+    ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let (err_reader, err_writer) = std::io::pipe().unwrap();
         drop(err_reader);
         let mut command = Command::new(binary());
-        let status = command.args(args).current_dir(repo.path()).stdout(writer).stderr(err_writer).status().unwrap();
+        let status = command
+            .args(args)
+            .current_dir(repo.path())
+            .stdout(writer)
+            .stderr(err_writer)
+            .status()
+            .unwrap();
         assert_eq!(status.code(), Some(0), "{args:?}");
     }
 }
@@ -765,7 +1139,12 @@ fn an_empty_hooks_path_is_refused_for_git_would_run_nothing() {
     let repo = Repo::new();
     repo.git(&["config", "core.hooksPath", ""]);
     let run = repo.reviewer(&["install-hooks"]).run(2);
-    assert!(run.stderr.contains("hint: git config --unset core.hooksPath\n"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("hint: git config --unset core.hooksPath\n"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(run.stdout, "");
     assert!(!repo.path().join("pre-commit").exists() && !hook_path(&repo, "pre-commit").exists());
     repo.git(&["config", "--unset", "core.hooksPath"]);

@@ -1,4 +1,5 @@
-//! Tests of judging a change by its task: the models' results on the criteria, and which of them count.
+//! Tests of judging a change by its task: the models' results on the criteria, and which of them
+//! count.
 
 use crate::fences;
 use crate::loopback::{Reply, Request, Server, Step, finding};
@@ -14,26 +15,41 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 
-pub const CODE: &str =
-    "/// Sorts the names.\npub fn sorted(mut names: Vec<String>) -> Vec<String> {\n    names.sort();\n    names\n}\n";
+pub const CODE: &str = "/// Sorts the names.\npub fn sorted(mut names: Vec<String>) -> Vec<String> {\n    names.sort();\n    names\n}\n";
 
 /// Returns an environment with only a home folder and the programs of this machine.
 pub fn env(repo: &Repo) -> Env {
-    let path = Env::of_process().unwrap().os("PATH").cloned().unwrap_or_default();
-    Env::from_pairs(repo.path(), [("HOME", repo.home().into_os_string()), ("PATH", path)])
+    let path = Env::of_process()
+        .unwrap()
+        .os("PATH")
+        .cloned()
+        .unwrap_or_default();
+    Env::from_pairs(
+        repo.path(),
+        [("HOME", repo.home().into_os_string()), ("PATH", path)],
+    )
 }
 
 /// Calls a function in an environment without progress output.
 pub fn with_world<T>(repo: &Repo, stop: &Stop, call: impl FnOnce(&World<'_>) -> T) -> T {
     let env = env(repo);
     let now = "2026-01-02T03:04:05Z".parse().unwrap();
-    call(&World { env: &env, progress: &Silent, now, stop, script: None, agent: None, trackers: None })
+    call(&World {
+        env: &env,
+        progress: &Silent,
+        now,
+        stop,
+        script: None,
+        agent: None,
+        trackers: None,
+    })
 }
 
 /// Creates a repository with a policy at HEAD, and a change and a contract in its worktree.
 fn changed(policy: &str, contract: &Value) -> Repo {
     let repo = Repo::new();
-    repo.stage(".claude-reviewer.toml", policy).stage("src/lib.rs", "pub mod names;\n");
+    repo.stage(".claude-reviewer.toml", policy)
+        .stage("src/lib.rs", "pub mod names;\n");
     repo.commit("first");
     repo.write("src/names.rs", CODE);
     repo.write("_handoff/TASK_CONTRACT.json", contract.to_string());
@@ -50,7 +66,10 @@ fn contract() -> Value {
 }
 
 fn ask(repo: &Repo) -> JudgeAsk {
-    JudgeAsk { timeout: Duration::from_secs(60), ..JudgeAsk::new(repo.path(), "_handoff/TASK_CONTRACT.json".into()) }
+    JudgeAsk {
+        timeout: Duration::from_secs(60),
+        ..JudgeAsk::new(repo.path(), "_handoff/TASK_CONTRACT.json".into())
+    }
 }
 
 fn judged(repo: &Repo) -> Judgement {
@@ -63,7 +82,8 @@ fn judged_as(repo: &Repo, ask: &JudgeAsk) -> Judgement {
 }
 
 fn report(repo: &Repo) -> Value {
-    serde_json::from_slice(&std::fs::read(repo.path().join("_handoff/JUDGE_REPORT.json")).unwrap()).unwrap()
+    serde_json::from_slice(&std::fs::read(repo.path().join("_handoff/JUDGE_REPORT.json")).unwrap())
+        .unwrap()
 }
 
 fn page(repo: &Repo) -> String {
@@ -97,9 +117,18 @@ fn a_criterion_that_a_changed_line_shows_passes() {
     let server = model(vec![stand("AC1", "met", Some("names.sort();"))], vec![]);
     let repo = changed(&server.policy("openai"), &contract());
     let answer = judged(&repo);
-    assert_eq!((answer.success, answer.verdict, answer.blocking_issues_count), (true, Some(JudgeVerdict::Pass), 0));
-    assert_eq!((answer.outcome, answer.error, answer.timed_out), (QuestionOutcome::Reviewed, None, false));
-    assert_eq!(answer.report_json_path.as_deref(), Some("_handoff/JUDGE_REPORT.json"));
+    assert_eq!(
+        (answer.success, answer.verdict, answer.blocking_issues_count),
+        (true, Some(JudgeVerdict::Pass), 0)
+    );
+    assert_eq!(
+        (answer.outcome, answer.error, answer.timed_out),
+        (QuestionOutcome::Reviewed, None, false)
+    );
+    assert_eq!(
+        answer.report_json_path.as_deref(),
+        Some("_handoff/JUDGE_REPORT.json")
+    );
     let report = report(&repo);
     assert_eq!(
         (&report["verdict"], &report["task_id"], &report["success"]),
@@ -111,14 +140,24 @@ fn a_criterion_that_a_changed_line_shows_passes() {
     assert_eq!(report["tokens_used"], 2200, "two questions");
     assert_eq!(report["report"]["verdict"], "pass");
     assert!(page(&repo).contains("Verdict: **PASS**"), "{}", page(&repo));
-    // The contract and the reports are not part of the judged change, but the model gets the contract.
+    // The contract and the reports are not part of the judged change, but the model gets the
+    // contract.
     assert_eq!(server.questions().len(), 2);
     for request in server.questions() {
         assert_eq!(request.files(), ["src/names.rs"]);
-        assert!(request.prompt().contains("## Requirement R1\n\n> `sorted` sorts names"), "{}", request.prompt());
+        assert!(
+            request
+                .prompt()
+                .contains("## Requirement R1\n\n> `sorted` sorts names"),
+            "{}",
+            request.prompt()
+        );
     }
     let skipped = report["report"]["coverage"]["skipped"].to_string();
-    assert!(skipped.contains("_handoff/TASK_CONTRACT.json") && skipped.contains("JUDGE_REPORT.json"), "{skipped}");
+    assert!(
+        skipped.contains("_handoff/TASK_CONTRACT.json") && skipped.contains("JUDGE_REPORT.json"),
+        "{skipped}"
+    );
 }
 
 #[test]
@@ -136,17 +175,35 @@ fn a_met_criterion_counts_only_with_a_changed_line_that_is_found_again() {
         let answer = judged(&repo);
         assert_eq!(answer.verdict, Some(JudgeVerdict::Conditional), "{quote:?}");
         let criterion = &report(&repo)["criteria"][0];
-        assert_eq!((&criterion["met"], &criterion["evidence"]), (&Value::Null, &Value::Null), "{quote:?}");
-        assert!(criterion["reason"].as_str().unwrap().starts_with("reported as met"), "{criterion}");
+        assert_eq!(
+            (&criterion["met"], &criterion["evidence"]),
+            (&Value::Null, &Value::Null),
+            "{quote:?}"
+        );
+        assert!(
+            criterion["reason"]
+                .as_str()
+                .unwrap()
+                .starts_with("reported as met"),
+            "{criterion}"
+        );
     }
 }
 
 #[test]
 fn a_criterion_that_nobody_speaks_of_or_knows_is_not_decided() {
-    for stands in [vec![], vec![stand("AC1", "unknown", None)], vec![stand("AC9", "met", Some("names.sort();"))]] {
+    for stands in [
+        vec![],
+        vec![stand("AC1", "unknown", None)],
+        vec![stand("AC9", "met", Some("names.sort();"))],
+    ] {
         let server = model(stands.clone(), vec![]);
         let repo = changed(&server.policy("openai"), &contract());
-        assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Conditional), "{stands:?}");
+        assert_eq!(
+            judged(&repo).verdict,
+            Some(JudgeVerdict::Conditional),
+            "{stands:?}"
+        );
         assert_eq!(report(&repo)["criteria"][0]["met"], Value::Null);
     }
 }
@@ -156,17 +213,33 @@ fn an_unmet_criterion_and_a_finding_that_blocks_fail() {
     let server = model(vec![stand("AC1", "unmet", None)], vec![]);
     let repo = changed(&server.policy("openai"), &contract());
     let answer = judged(&repo);
-    assert_eq!((answer.verdict, answer.blocking_issues_count), (Some(JudgeVerdict::Fail), 1));
+    assert_eq!(
+        (answer.verdict, answer.blocking_issues_count),
+        (Some(JudgeVerdict::Fail), 1)
+    );
     let issue = &report(&repo)["blocking_issues"][0];
-    assert_eq!((&issue["id"], &issue["kind"]), (&json!("AC1"), &json!("criterion")));
+    assert_eq!(
+        (&issue["id"], &issue["kind"]),
+        (&json!("AC1"), &json!("criterion"))
+    );
 
     let met = stand("AC1", "met", Some("names.sort();"));
-    let server = model(vec![met], vec![finding("src/names.rs", 3, "    names.sort();")]);
+    let server = model(
+        vec![met],
+        vec![finding("src/names.rs", 3, "    names.sort();")],
+    );
     let repo = changed(&server.policy("openai"), &contract());
     let answer = judged(&repo);
-    assert_eq!((answer.verdict, answer.blocking_issues_count), (Some(JudgeVerdict::Fail), 1));
+    assert_eq!(
+        (answer.verdict, answer.blocking_issues_count),
+        (Some(JudgeVerdict::Fail), 1)
+    );
     assert_eq!(report(&repo)["blocking_issues"][0]["kind"], "finding");
-    assert!(page(&repo).contains("### F1: Wrong result (major)"), "{}", page(&repo));
+    assert!(
+        page(&repo).contains("### F1: Wrong result (major)"),
+        "{}",
+        page(&repo)
+    );
 }
 
 #[test]
@@ -185,8 +258,16 @@ fn a_missing_requirement_that_cites_the_contract_is_a_finding() {
     });
     let repo = changed(&server.policy("openai"), &contract());
     let answer = judged(&repo);
-    assert_eq!(answer.verdict, Some(JudgeVerdict::Fail), "{}", report(&repo));
-    assert_eq!(report(&repo)["report"]["findings"][0]["convention"], "contract#Requirement R1");
+    assert_eq!(
+        answer.verdict,
+        Some(JudgeVerdict::Fail),
+        "{}",
+        report(&repo)
+    );
+    assert_eq!(
+        report(&repo)["report"]["findings"][0]["convention"],
+        "contract#Requirement R1"
+    );
 }
 
 #[test]
@@ -199,7 +280,10 @@ fn a_critical_finding_halts_whatever_a_model_says() {
     assert!(answer.blocking_issues_count > 0);
     let key = line_with_key();
     let key = key.trim().rsplit(' ').next().unwrap();
-    assert!(!page(&repo).contains(key) && !report(&repo).to_string().contains(key), "sec_08: masked");
+    assert!(
+        !page(&repo).contains(key) && !report(&repo).to_string().contains(key),
+        "sec_08: masked"
+    );
     assert!(!server.saw(key));
 }
 
@@ -207,10 +291,19 @@ fn a_critical_finding_halts_whatever_a_model_says() {
 fn the_rules_alone_decide_no_criterion() {
     let repo = changed("version = 1\n", &contract());
     let answer = judged(&repo);
-    assert_eq!((answer.success, answer.verdict), (true, Some(JudgeVerdict::Conditional)));
+    assert_eq!(
+        (answer.success, answer.verdict),
+        (true, Some(JudgeVerdict::Conditional))
+    );
     let report = report(&repo);
-    assert_eq!((&report["criteria"][0]["met"], &report["tokens_used"]), (&Value::Null, &json!(0)));
-    assert!(report["notes"].to_string().contains("only the rules ran"), "{report}");
+    assert_eq!(
+        (&report["criteria"][0]["met"], &report["tokens_used"]),
+        (&Value::Null, &json!(0))
+    );
+    assert!(
+        report["notes"].to_string().contains("only the rules ran"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -221,44 +314,93 @@ fn an_earlier_report_never_stands_for_a_run_that_failed() {
         true => request.text("It looks fine to me."),
         false => request.review(&[]),
     });
-    // A rejected request would be rejected again; an unreadable answer may be readable the next time.
+    // A rejected request would be rejected again; an unreadable answer may be readable the next
+    // time.
     let both = [
-        (down.policy("openai"), false, ErrorKind::Backend, "A retry will not succeed"),
-        (half.policy("openai"), true, ErrorKind::ParseError, "A later retry may succeed"),
+        (
+            down.policy("openai"),
+            false,
+            ErrorKind::Backend,
+            "A retry will not succeed",
+        ),
+        (
+            half.policy("openai"),
+            true,
+            ErrorKind::ParseError,
+            "A later retry may succeed",
+        ),
     ];
     for (policy, retryable, kind, says) in both {
         let repo = changed(&policy, &contract());
-        repo.write("_handoff/JUDGE_REPORT.json", &stale).write("_handoff/JUDGE_REPORT.md", "PASS\n");
+        repo.write("_handoff/JUDGE_REPORT.json", &stale)
+            .write("_handoff/JUDGE_REPORT.md", "PASS\n");
         let answer = judged(&repo);
-        assert_eq!((answer.success, answer.verdict, answer.outcome), (false, None, QuestionOutcome::Incomplete));
+        assert_eq!(
+            (answer.success, answer.verdict, answer.outcome),
+            (false, None, QuestionOutcome::Incomplete)
+        );
         assert_eq!(answer.retryable, retryable);
         assert!(answer.error.is_some() && !answer.timed_out);
         assert_eq!(answer.error_kind, Some(kind));
-        assert!(answer.summary.contains("Do not retry in a loop"), "{}", answer.summary);
+        assert!(
+            answer.summary.contains("Do not retry in a loop"),
+            "{}",
+            answer.summary
+        );
         assert!(answer.summary.contains(says), "{}", answer.summary);
         let report = report(&repo);
-        assert_eq!((&report["verdict"], &report["success"]), (&Value::Null, &json!(false)));
-        assert!(page(&repo).contains("No verdict.") && !page(&repo).contains("PASS"), "{}", page(&repo));
+        assert_eq!(
+            (&report["verdict"], &report["success"]),
+            (&Value::Null, &json!(false))
+        );
+        assert!(
+            page(&repo).contains("No verdict.") && !page(&repo).contains("PASS"),
+            "{}",
+            page(&repo)
+        );
     }
 }
 
 #[test]
 fn a_contract_that_cannot_be_used_replaces_an_earlier_report() {
-    for (text, why) in [("{\"task_id\": \"T\"}", "no requirements"), ("{", "not valid JSON"), ("", "not valid JSON")] {
+    for (text, why) in [
+        ("{\"task_id\": \"T\"}", "no requirements"),
+        ("{", "not valid JSON"),
+        ("", "not valid JSON"),
+    ] {
         let repo = changed("version = 1\n", &contract());
         repo.write("_handoff/TASK_CONTRACT.json", text);
         repo.write("_handoff/JUDGE_REPORT.json", "{\"verdict\": \"PASS\"}");
         let answer = judged(&repo);
-        assert_eq!((answer.success, answer.outcome, answer.retryable), (false, QuestionOutcome::Error, false));
-        assert!(answer.error.as_deref().unwrap().contains(why), "{:?}", answer.error);
+        assert_eq!(
+            (answer.success, answer.outcome, answer.retryable),
+            (false, QuestionOutcome::Error, false)
+        );
+        assert!(
+            answer.error.as_deref().unwrap().contains(why),
+            "{:?}",
+            answer.error
+        );
         assert_eq!(answer.error_kind, Some(ErrorKind::ParseError));
-        assert_eq!((&report(&repo)["verdict"], &report(&repo)["error_kind"]), (&Value::Null, &json!("parse_error")));
+        assert_eq!(
+            (&report(&repo)["verdict"], &report(&repo)["error_kind"]),
+            (&Value::Null, &json!("parse_error"))
+        );
     }
     let repo = changed("version = 1\n", &contract());
-    let missing = JudgeAsk { report_dir: "made/for/this".into(), ..JudgeAsk::new(repo.path(), "no.json".into()) };
+    let missing = JudgeAsk {
+        report_dir: "made/for/this".into(),
+        ..JudgeAsk::new(repo.path(), "no.json".into())
+    };
     let answer = judged_as(&repo, &missing);
-    assert_eq!((answer.outcome, answer.report_md_path), (QuestionOutcome::Error, None));
-    assert!(!repo.path().join("made").exists(), "nothing is made for a contract that is not there");
+    assert_eq!(
+        (answer.outcome, answer.report_md_path),
+        (QuestionOutcome::Error, None)
+    );
+    assert!(
+        !repo.path().join("made").exists(),
+        "nothing is made for a contract that is not there"
+    );
 }
 
 #[test]
@@ -267,7 +409,11 @@ fn what_a_provider_writes_does_not_say_when_to_ask_again() {
     let down = Server::start(move |_| Reply::json(400, &json!({ "error": { "message": said } })));
     let repo = changed(&down.policy("openai"), &contract());
     let answer = judged(&repo);
-    assert!(answer.error.as_deref().unwrap().contains("987654321"), "{:?}", answer.error);
+    assert!(
+        answer.error.as_deref().unwrap().contains("987654321"),
+        "{:?}",
+        answer.error
+    );
     assert_eq!((answer.retryable, answer.retry_after_s), (false, None));
 
     // The question about the criteria fails for its own reasons.
@@ -289,10 +435,16 @@ fn a_critical_finding_halts_also_where_policy_lets_nothing_block() {
     let met = || vec![stand("AC1", "met", Some("names.sort();"))];
     for (keys, verdict) in [
         ("block_on = []\n", JudgeVerdict::CriticalHalt),
-        ("block_on = []\nmin_confidence = \"high\"\n", JudgeVerdict::Conditional),
+        (
+            "block_on = []\nmin_confidence = \"high\"\n",
+            JudgeVerdict::Conditional,
+        ),
     ] {
         let server = model(met(), vec![claim.clone()]);
-        let policy = server.policy("openai").replacen("version = 1\n", &format!("version = 1\n{keys}"), 1);
+        let policy =
+            server
+                .policy("openai")
+                .replacen("version = 1\n", &format!("version = 1\n{keys}"), 1);
         let repo = changed(&policy, &contract());
         let answer = judged(&repo);
         assert_eq!(answer.verdict, Some(verdict), "{keys} {:#}", report(&repo));
@@ -303,9 +455,26 @@ fn a_critical_finding_halts_also_where_policy_lets_nothing_block() {
 fn a_judgement_that_takes_too_long_says_so() {
     let server = Server::start(|_| Reply(vec![Step::Wait(Duration::from_secs(60))]));
     let repo = changed(&server.policy("openai"), &contract());
-    let answer = judged_as(&repo, &JudgeAsk { timeout: Duration::from_secs(1), ..ask(&repo) });
-    assert_eq!((answer.success, answer.verdict, answer.timed_out), (false, None, true));
-    assert!(answer.error.as_deref().unwrap().contains("the time was over (1 s)"), "{:?}", answer.error);
+    let answer = judged_as(
+        &repo,
+        &JudgeAsk {
+            timeout: Duration::from_secs(1),
+            ..ask(&repo)
+        },
+    );
+    assert_eq!(
+        (answer.success, answer.verdict, answer.timed_out),
+        (false, None, true)
+    );
+    assert!(
+        answer
+            .error
+            .as_deref()
+            .unwrap()
+            .contains("the time was over (1 s)"),
+        "{:?}",
+        answer.error
+    );
     assert!(answer.duration_ms < 30_000);
     assert_eq!(report(&repo)["timed_out"], true);
 }
@@ -325,7 +494,10 @@ fn mcp_11_a_cancelled_judgement_has_no_verdict() {
         with_world(&repo, &stop, |world| judge(&ask(&repo), world).unwrap())
     });
     assert!(!server.requests().is_empty());
-    assert_eq!((answer.verdict, answer.outcome), (None, QuestionOutcome::Cancelled));
+    assert_eq!(
+        (answer.verdict, answer.outcome),
+        (None, QuestionOutcome::Cancelled)
+    );
     assert_eq!(report(&repo)["outcome"], "cancelled");
 }
 
@@ -338,23 +510,42 @@ fn files_that_the_contract_names_and_nobody_changed_are_told_or_reviewed_whole()
         contract
     };
     let server = model(met(), vec![]);
-    let files = json!(["src/names.rs", "src/lib.rs", "src/gone.rs", "../outside.rs", ".git/config"]);
+    let files = json!([
+        "src/names.rs",
+        "src/lib.rs",
+        "src/gone.rs",
+        "../outside.rs",
+        ".git/config"
+    ]);
     let repo = changed(&server.policy("openai"), &named(files));
     judged(&repo);
     let notes = report(&repo)["notes"].to_string();
     assert!(notes.contains("do not differ: src/lib.rs"), "{notes}");
-    for refused in ["src/gone.rs (file not found)", "../outside.rs", ".git/config"] {
+    for refused in [
+        "src/gone.rs (file not found)",
+        "../outside.rs",
+        ".git/config",
+    ] {
         assert!(notes.contains(refused), "{refused}: {notes}");
     }
 
     let server = model(met(), vec![]);
     let repo = Repo::new();
-    repo.stage(".claude-reviewer.toml", server.policy("openai")).stage("src/names.rs", CODE);
-    repo.stage("_handoff/TASK_CONTRACT.json", named(json!(["src/names.rs"])).to_string());
+    repo.stage(".claude-reviewer.toml", server.policy("openai"))
+        .stage("src/names.rs", CODE);
+    repo.stage(
+        "_handoff/TASK_CONTRACT.json",
+        named(json!(["src/names.rs"])).to_string(),
+    );
     repo.commit("everything at once");
     repo.commit("nothing");
     let answer = judged(&repo);
-    assert_eq!(answer.verdict, Some(JudgeVerdict::Pass), "{}", report(&repo));
+    assert_eq!(
+        answer.verdict,
+        Some(JudgeVerdict::Pass),
+        "{}",
+        report(&repo)
+    );
     assert_eq!(report(&repo)["report"]["source"]["kind"], "code");
 }
 
@@ -367,7 +558,10 @@ fn nothing_to_judge_is_no_pass() {
     repo.commit("the task alone");
     repo.commit("nothing");
     let answer = judged(&repo);
-    assert_eq!((answer.success, answer.verdict, answer.outcome), (false, None, QuestionOutcome::NothingToReview));
+    assert_eq!(
+        (answer.success, answer.verdict, answer.outcome),
+        (false, None, QuestionOutcome::NothingToReview)
+    );
 }
 
 #[test]
@@ -388,16 +582,32 @@ fn mcp_06_a_report_folder_or_contract_outside_of_the_root_is_refused() {
         Path::new("_handoff/../../outside"),
     ];
     for dir in dirs {
-        let ask = JudgeAsk { report_dir: dir.to_owned(), ..ask(&repo) };
+        let ask = JudgeAsk {
+            report_dir: dir.to_owned(),
+            ..ask(&repo)
+        };
         let refused = with_world(&repo, &Stop::default(), |world| judge(&ask, world));
         assert!(refused.is_err(), "{}", dir.display());
     }
-    for contract in ["C.json", "../outside/C.json", "/proc/self/environ", ".git/config", "_handoff"] {
-        let ask = JudgeAsk { contract: contract.into(), ..ask(&repo) };
+    for contract in [
+        "C.json",
+        "../outside/C.json",
+        "/proc/self/environ",
+        ".git/config",
+        "_handoff",
+    ] {
+        let ask = JudgeAsk {
+            contract: contract.into(),
+            ..ask(&repo)
+        };
         let answer = judged_as(&repo, &ask);
         assert_eq!(answer.outcome, QuestionOutcome::Error, "{contract}");
     }
-    assert_eq!(std::fs::read_dir(repo.outside()).unwrap().count(), 1, "nothing was written there");
+    assert_eq!(
+        std::fs::read_dir(repo.outside()).unwrap().count(),
+        1,
+        "nothing was written there"
+    );
     assert!(!repo.path().join(".git/JUDGE_REPORT.json").exists());
 }
 
@@ -415,22 +625,45 @@ fn inj_02_a_hostile_contract_stays_data() {
     let server = model(vec![stand("AC1", "met", Some("names.sort();"))], vec![]);
     let repo = changed(&server.policy("openai"), &contract);
     let answer = judged(&repo);
-    assert!(matches!(answer.verdict, Some(JudgeVerdict::Fail | JudgeVerdict::CriticalHalt)), "{answer:?}");
+    assert!(
+        matches!(
+            answer.verdict,
+            Some(JudgeVerdict::Fail | JudgeVerdict::CriticalHalt)
+        ),
+        "{answer:?}"
+    );
     let report = report(&repo);
-    assert!(report["report"]["findings"].to_string().contains("prompt-injection"), "{report}");
+    assert!(
+        report["report"]["findings"]
+            .to_string()
+            .contains("prompt-injection"),
+        "{report}"
+    );
     let secret = key.rsplit(' ').next().unwrap();
     assert!(!server.saw(secret), "no model is shown the key");
     for text in [report.to_string(), page(&repo)] {
         assert!(!text.contains(secret), "sec_08: {text}");
     }
     let page = page(&repo);
-    for active in ["<img", "<script", "![p]", "@org", "\n```", "\n# Verdict", "\n# Requirement", "https://"] {
+    for active in [
+        "<img",
+        "<script",
+        "![p]",
+        "@org",
+        "\n```",
+        "\n# Verdict",
+        "\n# Requirement",
+        "https://",
+    ] {
         assert!(!page.contains(active), "inj_13: {active} in {page}");
     }
     for request in server.questions() {
         let prompt = request.prompt();
         fences::apart(&prompt);
-        assert!(!prompt.lines().any(|l| l.starts_with("</untrusted-0001")), "{prompt}");
+        assert!(
+            !prompt.lines().any(|l| l.starts_with("</untrusted-0001")),
+            "{prompt}"
+        );
     }
 }
 
@@ -441,24 +674,42 @@ fn a_root_below_the_top_judges_the_whole_change_and_writes_below() {
     repo.write("app/_handoff/TASK_CONTRACT.json", contract().to_string());
     let ask = JudgeAsk {
         timeout: Duration::from_secs(60),
-        ..JudgeAsk::new(repo.path().join("app"), "_handoff/TASK_CONTRACT.json".into())
+        ..JudgeAsk::new(
+            repo.path().join("app"),
+            "_handoff/TASK_CONTRACT.json".into(),
+        )
     };
     let answer = judged_as(&repo, &ask);
     assert!(answer.success, "{answer:?}");
     let text = std::fs::read(repo.path().join("app/_handoff/JUDGE_REPORT.json")).unwrap();
     let report: Value = serde_json::from_slice(&text).unwrap();
-    assert!(!report["report"]["coverage"]["skipped"].to_string().contains("\"src/"), "{report}");
+    assert!(
+        !report["report"]["coverage"]["skipped"]
+            .to_string()
+            .contains("\"src/"),
+        "{report}"
+    );
     let shown: Vec<String> = server.questions().iter().flat_map(Request::files).collect();
-    assert!(shown.iter().any(|f| f == "src/names.rs") && !shown.iter().any(|f| f.starts_with("app/")), "{shown:?}");
+    assert!(
+        shown.iter().any(|f| f == "src/names.rs") && !shown.iter().any(|f| f.starts_with("app/")),
+        "{shown:?}"
+    );
 }
 
 #[test]
 fn while_a_judgement_runs_no_earlier_verdict_stands() {
     let repo = Repo::new();
-    let (path, stale) = (repo.path().join("_handoff/JUDGE_REPORT.json"), "{\"verdict\": \"PASS\"}");
+    let (path, stale) = (
+        repo.path().join("_handoff/JUDGE_REPORT.json"),
+        "{\"verdict\": \"PASS\"}",
+    );
     let server = Server::start(move |request| {
         let report: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        assert_eq!((&report["verdict"], &report["success"]), (&Value::Null, &json!(false)), "killed now, it says so");
+        assert_eq!(
+            (&report["verdict"], &report["success"]),
+            (&Value::Null, &json!(false)),
+            "killed now, it says so"
+        );
         match is_about_criteria(request) {
             true => criteria(request, &[stand("AC1", "met", Some("names.sort();"))]),
             false => request.review(&[]),
@@ -466,7 +717,8 @@ fn while_a_judgement_runs_no_earlier_verdict_stands() {
     });
     repo.stage(".claude-reviewer.toml", server.policy("openai"));
     repo.commit("first");
-    repo.write("src/names.rs", CODE).write("_handoff/TASK_CONTRACT.json", contract().to_string());
+    repo.write("src/names.rs", CODE)
+        .write("_handoff/TASK_CONTRACT.json", contract().to_string());
     repo.write("_handoff/JUDGE_REPORT.json", stale);
     assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Pass));
 }
@@ -474,18 +726,35 @@ fn while_a_judgement_runs_no_earlier_verdict_stands() {
 #[test]
 fn a_criterion_is_met_by_any_part_of_a_change() {
     let server = Server::start(|request| match is_about_criteria(request) {
-        true if request.files() == ["src/names.rs"] => criteria(request, &[stand("AC1", "met", Some("names.sort();"))]),
+        true if request.files() == ["src/names.rs"] => {
+            criteria(request, &[stand("AC1", "met", Some("names.sort();"))])
+        }
         true => criteria(request, &[stand("AC1", "unknown", None)]),
         false => request.review(&[]),
     });
-    let policy = server.policy("openai").replace("[review]\n", "[review]\nmax_files = 1\n");
+    let policy = server
+        .policy("openai")
+        .replace("[review]\n", "[review]\nmax_files = 1\n");
     let repo = changed(&policy, &contract());
     repo.write("src/other.rs", "pub const OTHER: u8 = 1;\n");
     let answer = judged(&repo);
-    assert_eq!(answer.verdict, Some(JudgeVerdict::Pass), "{}", report(&repo));
-    let parts: Vec<_> = server.questions().into_iter().filter(is_about_criteria).collect();
+    assert_eq!(
+        answer.verdict,
+        Some(JudgeVerdict::Pass),
+        "{}",
+        report(&repo)
+    );
+    let parts: Vec<_> = server
+        .questions()
+        .into_iter()
+        .filter(is_about_criteria)
+        .collect();
     assert_eq!(parts.len(), 2);
-    assert!(parts.iter().all(|p| p.prompt().contains("This is one part of the change")));
+    assert!(
+        parts
+            .iter()
+            .all(|p| p.prompt().contains("This is one part of the change"))
+    );
 }
 
 #[test]
@@ -493,16 +762,26 @@ fn backends_that_contradict_each_other_decide_nothing() {
     let yes = model(vec![stand("AC1", "met", Some("names.sort();"))], vec![]);
     let no = model(vec![stand("AC1", "unmet", None)], vec![]);
     let backend = |name: &str, url: &str| {
-        format!("[backend.{name}]\nkind = \"openai\"\nbase_url = \"{url}\"\nmodel = \"stub\"\nmax_retries = 0\n")
+        format!(
+            "[backend.{name}]\nkind = \"openai\"\nbase_url = \"{url}\"\nmodel = \"stub\"\nmax_retries = 0\n"
+        )
     };
     let both = |mode: &str| {
         let (one, two) = (backend("one", &yes.url()), backend("two", &no.url()));
-        format!("version = 1\n[review]\nbackends = [\"one\", \"two\"]\nmode = \"{mode}\"\n{one}{two}")
+        format!(
+            "version = 1\n[review]\nbackends = [\"one\", \"two\"]\nmode = \"{mode}\"\n{one}{two}"
+        )
     };
     let repo = changed(&both("all"), &contract());
     assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Conditional));
-    let reason = report(&repo)["criteria"][0]["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("one: met") && reason.contains("two: unmet"), "{reason}");
+    let reason = report(&repo)["criteria"][0]["reason"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        reason.contains("one: met") && reason.contains("two: unmet"),
+        "{reason}"
+    );
     // The first answer is enough.
     let repo = changed(&both("first"), &contract());
     assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Pass));
@@ -515,7 +794,10 @@ fn the_same_judgement_asks_nobody_a_second_time() {
     let repo = changed(&server.policy("openai"), &contract());
     judged(&repo);
     assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Pass));
-    assert_eq!((server.questions().len(), &report(&repo)["tokens_used"]), (2, &json!(0)));
+    assert_eq!(
+        (server.questions().len(), &report(&repo)["tokens_used"]),
+        (2, &json!(0))
+    );
     // Another criterion makes another question.
     let mut other = contract();
     other["acceptance_criteria"] = json!(["names are sorted in place"]);
@@ -527,11 +809,20 @@ fn the_same_judgement_asks_nobody_a_second_time() {
 #[test]
 fn what_a_limit_keeps_from_being_asked_leaves_no_verdict() {
     let server = model(vec![stand("AC1", "met", Some("names.sort();"))], vec![]);
-    let policy = server.policy("openai").replace("[review]\n", "[review]\nmax_requests = 1\n");
+    let policy = server
+        .policy("openai")
+        .replace("[review]\n", "[review]\nmax_requests = 1\n");
     let repo = changed(&policy, &contract());
     let answer = judged(&repo);
-    assert_eq!((answer.verdict, answer.outcome), (None, QuestionOutcome::Incomplete));
-    assert!(answer.error.as_deref().unwrap().contains("max_requests"), "{:?}", answer.error);
+    assert_eq!(
+        (answer.verdict, answer.outcome),
+        (None, QuestionOutcome::Incomplete)
+    );
+    assert!(
+        answer.error.as_deref().unwrap().contains("max_requests"),
+        "{:?}",
+        answer.error
+    );
 }
 
 #[test]
@@ -539,20 +830,41 @@ fn the_policy_that_rules_is_the_one_at_head() {
     let server = model(vec![stand("AC1", "unmet", None)], vec![]);
     let repo = changed(&server.policy("openai"), &contract());
     // The author under judgement can write here.
-    repo.write(".claude-reviewer.toml", "version = 1\nblock_on = []\non_incomplete = \"warn\"\n");
+    repo.write(
+        ".claude-reviewer.toml",
+        "version = 1\nblock_on = []\non_incomplete = \"warn\"\n",
+    );
     let answer = judged(&repo);
     assert_eq!(answer.verdict, Some(JudgeVerdict::Fail), "{answer:?}");
     assert!(!server.questions().is_empty());
-    assert!(report(&repo)["report"]["findings"].to_string().contains("policy-weakened"));
+    assert!(
+        report(&repo)["report"]["findings"]
+            .to_string()
+            .contains("policy-weakened")
+    );
 }
 
 #[test]
 fn depth_thorough_judges_criteria_too() {
     let server = model(vec![stand("AC1", "met", Some("names.sort();"))], vec![]);
-    let policy = server.policy("openai").replace("[review]\n", "[review]\ndepth = \"thorough\"\n");
+    let policy = server
+        .policy("openai")
+        .replace("[review]\n", "[review]\ndepth = \"thorough\"\n");
     let repo = changed(&policy, &contract());
-    assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Pass), "{}", report(&repo));
-    assert_eq!(server.questions().iter().filter(|r| is_about_criteria(r)).count(), 1);
+    assert_eq!(
+        judged(&repo).verdict,
+        Some(JudgeVerdict::Pass),
+        "{}",
+        report(&repo)
+    );
+    assert_eq!(
+        server
+            .questions()
+            .iter()
+            .filter(|r| is_about_criteria(r))
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -560,13 +872,20 @@ fn the_prompt_for_criteria_is_what_was_recorded() {
     let server = model(vec![stand("AC1", "met", Some("names.sort();"))], vec![]);
     let repo = changed(&server.policy("openai"), &contract());
     judged(&repo);
-    let asked = server.questions().into_iter().find(is_about_criteria).unwrap();
+    let asked = server
+        .questions()
+        .into_iter()
+        .find(is_about_criteria)
+        .unwrap();
     recorded("criteria.txt", &asked);
 }
 
 #[test]
 fn the_published_schema_of_the_report_is_the_one_of_the_types() {
-    compare("schemas/judge-report.schema.json", &claude_reviewer::wire::judge::schema());
+    compare(
+        "schemas/judge-report.schema.json",
+        &claude_reviewer::wire::judge::schema(),
+    );
 }
 
 #[test]
@@ -580,7 +899,10 @@ fn outside_of_a_repository_the_files_that_the_contract_names_are_judged() {
     std::fs::create_dir_all(plain.join("src")).unwrap();
     std::fs::write(plain.join("src/names.rs"), CODE).unwrap();
     std::fs::write(plain.join("C.json"), contract().to_string()).unwrap();
-    let ask = JudgeAsk { timeout: Duration::from_secs(60), ..JudgeAsk::new(plain.clone(), "C.json".into()) };
+    let ask = JudgeAsk {
+        timeout: Duration::from_secs(60),
+        ..JudgeAsk::new(plain.clone(), "C.json".into())
+    };
     let answer = judged_as(&repo, &ask);
     assert_eq!(answer.verdict, Some(JudgeVerdict::Pass), "{answer:?}");
     assert!(plain.join("_handoff/JUDGE_REPORT.md").exists());
@@ -595,7 +917,9 @@ fn the_menu_over_mcp_asks_the_same_questions() {
             request.text(&document.to_string())
         };
         match () {
-            () if body.contains("\"standing\"") => criteria(request, &[stand("AC1", "met", Some("names.sort();"))]),
+            () if body.contains("\"standing\"") => {
+                criteria(request, &[stand("AC1", "met", Some("names.sort();"))])
+            }
             () if body.contains("\"valid\"") => with(json!({ "valid": true, "issues": [] })),
             () if body.contains("\"side\"") => with(json!({
                 "side": "judge", "reasoning": "It is so.",
@@ -605,20 +929,35 @@ fn the_menu_over_mcp_asks_the_same_questions() {
         }
     });
     let repo = changed(&server.policy("openai"), &contract());
-    repo.write("P.md", "# Goal\n\nSort the names.\n").write("R.md", "# Rebuttal\n\nThey are sorted.\n");
+    repo.write("P.md", "# Goal\n\nSort the names.\n")
+        .write("R.md", "# Rebuttal\n\nThey are sorted.\n");
     let mut client = Client::ready(&repo, &[]);
     let task = "_handoff/TASK_CONTRACT.json";
     let told = client.content("claude_judge_review", json!({ "contract_path": task }));
-    assert_eq!((&told["verdict"], &told["blocking_issues_count"]), (&json!("PASS"), &json!(0)), "{told:#}");
+    assert_eq!(
+        (&told["verdict"], &told["blocking_issues_count"]),
+        (&json!("PASS"), &json!(0)),
+        "{told:#}"
+    );
     assert_eq!(report(&repo)["criteria"][0]["met"], true);
-    let told = client.content("claude_validate_proposal", json!({ "proposal_path": "P.md" }));
-    assert_eq!((&told["valid"], &told["backend"]), (&json!(true), &json!("openai")), "{told:#}");
+    let told = client.content(
+        "claude_validate_proposal",
+        json!({ "proposal_path": "P.md" }),
+    );
+    assert_eq!(
+        (&told["valid"], &told["backend"]),
+        (&json!(true), &json!("openai")),
+        "{told:#}"
+    );
     let dispute = json!({
         "contract_path": task, "rebuttal_path": "R.md", "judge_report_path": "_handoff/JUDGE_REPORT.md",
     });
     let told = client.content("claude_resolve_conflict", dispute);
     assert_eq!(told["side"], "judge", "{told:#}");
-    let told = client.content("claude_security_audit", json!({ "files": ["src/names.rs"] }));
+    let told = client.content(
+        "claude_security_audit",
+        json!({ "files": ["src/names.rs"] }),
+    );
     assert_eq!(told["source"]["kind"], "code", "{told:#}");
     let told = client.content("claude_health", json!({}));
     assert_eq!(told["backends"][0]["available"], true, "{told:#}");
@@ -630,19 +969,27 @@ fn mcp_11_a_judgement_that_the_client_cancels_is_recorded_as_that() {
     let repo = changed(&server.policy("openai"), &contract());
     let mut client = Client::ready(&repo, &[]);
     let arguments = json!({ "contract_path": "_handoff/TASK_CONTRACT.json" });
-    let id = client.ask("tools/call", json!({ "name": "claude_judge_review", "arguments": arguments }));
+    let id = client.ask(
+        "tools/call",
+        json!({ "name": "claude_judge_review", "arguments": arguments }),
+    );
     until("the model is asked", || !server.questions().is_empty());
     client.notify("notifications/cancelled", json!({ "requestId": id }));
-    until("the judgement is cancelled", || report(&repo)["outcome"] == "cancelled");
+    until("the judgement is cancelled", || {
+        report(&repo)["outcome"] == "cancelled"
+    });
     assert_eq!(report(&repo)["verdict"], Value::Null);
     assert_eq!(client.close().code, Some(0));
 }
 
-/// Compares a prompt with the recorded one; `UPDATE=1` rewrites it and fails, so that the author reads the
-/// difference.
+/// Compares a prompt with the recorded one; `UPDATE=1` rewrites it and fails, so that the author
+/// reads the difference.
 #[track_caller]
 pub fn recorded(name: &str, asked: &Request) {
-    compare(&format!("fixtures/prompts/{name}"), &(asked.prompt().replace(&asked.nonce(), "NONCE") + "\n"));
+    compare(
+        &format!("fixtures/prompts/{name}"),
+        &(asked.prompt().replace(&asked.nonce(), "NONCE") + "\n"),
+    );
 }
 
 #[track_caller]

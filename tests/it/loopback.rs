@@ -1,12 +1,14 @@
-//! A model server on this machine: real HTTP, scripted answers, and a record of everything that reached it.
+//! A model server on this machine: real HTTP, scripted answers, and a record of everything that
+//! reached it.
 //!
 //! ```ignore
 //! let server = Server::start(|request| request.review(&[finding("src/a.rs", 3, "let x = 1;")]));
 //! repo.write(".claude-reviewer.toml", server.policy("openai"));
 //! ```
 //!
-//! It speaks Messages, Chat Completions, Responses and `streamGenerateContent`, selected by path, and streamed on
-//! request. An answer is a list of [`Step`]s, so that it can also be slow, invalid, endless or cut off.
+//! It speaks Messages, Chat Completions, Responses and `streamGenerateContent`, selected by path,
+//! and streamed on request. An answer is a list of [`Step`]s, so that it can also be slow, invalid,
+//! endless or cut off.
 
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -79,11 +81,17 @@ impl Server {
     }
 
     /// Starts a server with TLS.
-    pub fn tls(config: rustls::ServerConfig, handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn tls(
+        config: rustls::ServerConfig,
+        handler: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         Self::launch(Box::new(handler), Some(Arc::new(config)))
     }
 
-    fn launch(handler: Box<dyn Fn(&Request) -> Reply + Send + Sync>, tls: Option<Arc<rustls::ServerConfig>>) -> Self {
+    fn launch(
+        handler: Box<dyn Fn(&Request) -> Reply + Send + Sync>,
+        tls: Option<Arc<rustls::ServerConfig>>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
@@ -116,12 +124,16 @@ impl Server {
 
     /// Returns the address to configure: `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
-        let scheme = if self.shared.tls.is_some() { "https" } else { "http" };
+        let scheme = if self.shared.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
         format!("{scheme}://127.0.0.1:{}", self.port())
     }
 
-    /// Returns a policy that enables this server as `anthropic`, `openai` or `google`, with one retry. More keys of
-    /// that backend can be appended.
+    /// Returns a policy that enables this server as `anthropic`, `openai` or `google`, with one
+    /// retry. More keys of that backend can be appended.
     pub fn policy(&self, kind: &str) -> String {
         format!(
             "version = 1\n[review]\nbackends = [\"{kind}\"]\n[backend.{kind}]\nbase_url = \"{}\"\nmodel = \"stub\"\n\
@@ -132,7 +144,10 @@ impl Server {
 
     /// Returns the requests so far, without those for lists of models.
     pub fn questions(&self) -> Vec<Request> {
-        self.requests().into_iter().filter(|r| r.method == "POST").collect()
+        self.requests()
+            .into_iter()
+            .filter(|r| r.method == "POST")
+            .collect()
     }
 
     /// Returns the requests so far.
@@ -153,7 +168,9 @@ impl Server {
     pub fn saw(&self, text: &str) -> bool {
         self.requests().iter().any(|r| {
             r.path.contains(text)
-                || r.headers.iter().any(|(name, value)| name.contains(text) || value.contains(text))
+                || r.headers
+                    .iter()
+                    .any(|(name, value)| name.contains(text) || value.contains(text))
                 || String::from_utf8_lossy(&r.body).contains(text)
         })
     }
@@ -170,14 +187,20 @@ impl Drop for Server {
 impl Shared {
     fn accept(&self, stream: &TcpStream, connection: usize) {
         // The answers of a dropped server end; a closed client ends them too.
-        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(120)))
+            .unwrap();
         stream.set_nodelay(true).unwrap();
         match &self.tls {
             None => self.serve(&mut { stream }, stream, connection),
             Some(config) => {
                 let mut session = rustls::ServerConnection::new(Arc::clone(config)).unwrap();
                 let mut socket = stream;
-                self.serve(&mut rustls::Stream::new(&mut session, &mut socket), stream, connection);
+                self.serve(
+                    &mut rustls::Stream::new(&mut session, &mut socket),
+                    stream,
+                    connection,
+                );
             }
         }
     }
@@ -211,11 +234,18 @@ impl Shared {
     /// Performs one step; returns true if more can follow.
     fn step<S: Read + Write>(&self, stream: &mut S, socket: &TcpStream, step: &Step) -> bool {
         match step {
-            Step::Send(bytes) => stream.write_all(bytes).and_then(|()| stream.flush()).is_ok(),
+            Step::Send(bytes) => stream
+                .write_all(bytes)
+                .and_then(|()| stream.flush())
+                .is_ok(),
             Step::Wait(time) => self.wait(*time),
-            Step::Repeat(bytes, times, pause) => {
-                (0..*times).all(|_| self.wait(*pause) && stream.write_all(bytes).and_then(|()| stream.flush()).is_ok())
-            }
+            Step::Repeat(bytes, times, pause) => (0..*times).all(|_| {
+                self.wait(*pause)
+                    && stream
+                        .write_all(bytes)
+                        .and_then(|()| stream.flush())
+                        .is_ok()
+            }),
             Step::Close => {
                 let _ = stream.flush();
                 let _ = socket.shutdown(std::net::Shutdown::Both);
@@ -232,7 +262,10 @@ impl Shared {
     /// Waits; returns true if the server still runs.
     fn wait(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
-        while let Some(left) = until.checked_duration_since(Instant::now()).filter(|l| !l.is_zero()) {
+        while let Some(left) = until
+            .checked_duration_since(Instant::now())
+            .filter(|l| !l.is_zero())
+        {
             if self.ended.load(Ordering::SeqCst) {
                 return false;
             }
@@ -274,7 +307,10 @@ fn read_head<S: Read>(stream: &mut S) -> Option<(Request, Vec<u8>)> {
 }
 
 fn read_body<S: Read>(stream: &mut S, request: &mut Request, rest: Vec<u8>) -> bool {
-    let length: usize = request.header("content-length").and_then(|l| l.parse().ok()).unwrap_or(0);
+    let length: usize = request
+        .header("content-length")
+        .and_then(|l| l.parse().ok())
+        .unwrap_or(0);
     request.body = rest;
     let mut buffer = [0; 64 << 10];
     while request.body.len() < length {
@@ -310,13 +346,21 @@ pub struct Says {
 
 impl Default for Says {
     fn default() -> Self {
-        Self { text: String::new(), calls: Vec::new(), stop: None, tokens: (1000, 0, 100) }
+        Self {
+            text: String::new(),
+            calls: Vec::new(),
+            stop: None,
+            tokens: (1000, 0, 100),
+        }
     }
 }
 
 impl Request {
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+        self.headers
+            .iter()
+            .find(|(n, _)| n == name)
+            .map(|(_, v)| v.as_str())
     }
 
     pub fn json(&self) -> Value {
@@ -336,7 +380,14 @@ impl Request {
     pub fn prompt(&self) -> String {
         let body = self.json();
         let mut parts = Vec::new();
-        for key in ["system", "systemInstruction", "instructions", "messages", "contents", "input"] {
+        for key in [
+            "system",
+            "systemInstruction",
+            "instructions",
+            "messages",
+            "contents",
+            "input",
+        ] {
             texts(&body[key], &mut parts);
         }
         parts.join("\n")
@@ -354,7 +405,8 @@ impl Request {
         files_of(&self.prompt())
     }
 
-    /// Returns the document that a well-behaved model answers: the nonce, the files of the prompt, and findings.
+    /// Returns the document that a well-behaved model answers: the nonce, the files of the prompt,
+    /// and findings.
     pub fn document(&self, findings: &[Value]) -> Value {
         json!({
             "nonce": self.nonce(), "summary": "Looked at everything.", "files_reviewed": self.files(),
@@ -365,23 +417,37 @@ impl Request {
     /// Returns true if the request asks about one claim, not for a review.
     pub fn is_refutation(&self) -> bool {
         // In the schema of the answer, or in the prompt if there are tools.
-        String::from_utf8_lossy(&self.body).contains("\"refuted\"") || self.prompt().contains("\"refuted\"")
+        String::from_utf8_lossy(&self.body).contains("\"refuted\"")
+            || self.prompt().contains("\"refuted\"")
     }
 
     /// Answers whether a claim is disputed.
     pub fn verdict(&self, refuted: bool) -> Reply {
-        let quote = if refuted { self.claimed_line() } else { String::new() };
+        let quote = if refuted {
+            self.claimed_line()
+        } else {
+            String::new()
+        };
         let reason = "Looked at it again.";
-        self.text(&json!({ "nonce": self.nonce(), "refuted": refuted, "reason": reason, "quote": quote }).to_string())
+        self.text(
+            &json!({ "nonce": self.nonce(), "refuted": refuted, "reason": reason, "quote": quote })
+                .to_string(),
+        )
     }
 
     /// Returns the line of code that a claim quotes.
     pub fn claimed_line(&self) -> String {
         let prompt = self.prompt();
-        prompt.lines().rev().find_map(|l| l.strip_prefix("quote: ")).unwrap_or_default().to_owned()
+        prompt
+            .lines()
+            .rev()
+            .find_map(|l| l.strip_prefix("quote: "))
+            .unwrap_or_default()
+            .to_owned()
     }
 
-    /// Answers with a review that has those findings that are in the shown files; upholds a single claim.
+    /// Answers with a review that has those findings that are in the shown files; upholds a single
+    /// claim.
     pub fn review(&self, findings: &[Value]) -> Reply {
         if self.is_refutation() {
             return self.verdict(false);
@@ -389,7 +455,11 @@ impl Request {
         let shown = self.files();
         let findings: Vec<_> = findings
             .iter()
-            .filter(|f| f["file"].as_str().is_none_or(|f| shown.iter().any(|s| s == f)))
+            .filter(|f| {
+                f["file"]
+                    .as_str()
+                    .is_none_or(|f| shown.iter().any(|s| s == f))
+            })
             .cloned()
             .collect();
         let findings = findings.as_slice();
@@ -398,13 +468,22 @@ impl Request {
 
     /// Answers with any text.
     pub fn text(&self, text: &str) -> Reply {
-        self.answer(&Says { text: text.to_owned(), ..Says::default() })
+        self.answer(&Says {
+            text: text.to_owned(),
+            ..Says::default()
+        })
     }
 
     /// Answers with calls of tools: name and arguments.
     pub fn calls(&self, calls: &[(&str, Value)]) -> Reply {
-        let calls = calls.iter().map(|(name, arguments)| ((*name).to_owned(), arguments.clone())).collect();
-        self.answer(&Says { calls, ..Says::default() })
+        let calls = calls
+            .iter()
+            .map(|(name, arguments)| ((*name).to_owned(), arguments.clone()))
+            .collect();
+        self.answer(&Says {
+            calls,
+            ..Says::default()
+        })
     }
 
     /// Answers in the dialect of the request; streamed on request.
@@ -423,7 +502,11 @@ impl Request {
     pub fn body_of(&self, says: &Says) -> Value {
         let (input, cached, output) = says.tokens;
         // No provider counts fewer tokens than the prompt needs.
-        let input = if input == Says::default().tokens.0 { input.max(self.body.len() as u64 / 12 + 1) } else { input };
+        let input = if input == Says::default().tokens.0 {
+            input.max(self.body.len() as u64 / 12 + 1)
+        } else {
+            input
+        };
         let stop = |done: &str, calls: &str| {
             let usual = if says.calls.is_empty() { done } else { calls };
             says.stop.clone().unwrap_or_else(|| usual.to_owned())
@@ -447,7 +530,8 @@ impl Request {
                 })
             }
             Dialect::OpenAi => {
-                let mut message = json!({ "role": "assistant", "content": says.text, "refusal": null });
+                let mut message =
+                    json!({ "role": "assistant", "content": says.text, "refusal": null });
                 if !says.calls.is_empty() {
                     let calls = says.calls.iter().enumerate().map(|(i, (name, arguments))| {
                         json!({
@@ -470,7 +554,8 @@ impl Request {
             Dialect::Responses => {
                 let mut items = vec![json!({ "type": "reasoning", "id": "rs_1", "summary": [] })];
                 if !says.text.is_empty() {
-                    let content = json!([{ "type": "output_text", "text": says.text, "annotations": [] }]);
+                    let content =
+                        json!([{ "type": "output_text", "text": says.text, "annotations": [] }]);
                     items.push(json!({ "type": "message", "id": "msg_1", "role": "assistant", "content": content }));
                 }
                 items.extend(says.calls.iter().enumerate().map(|(i, (name, arguments))| {
@@ -530,15 +615,29 @@ fn texts(value: &Value, out: &mut Vec<String>) {
 
 /// Returns the paths of the files in a prompt: lines `file: NAME`, with the state in brackets.
 pub fn files_of(prompt: &str) -> Vec<String> {
-    let marks =
-        [" (added)", " (deleted)", " (a symbolic link)", " (executable)", " (no longer executable)", " (a part)"];
+    let marks = [
+        " (added)",
+        " (deleted)",
+        " (a symbolic link)",
+        " (executable)",
+        " (no longer executable)",
+        " (a part)",
+    ];
     let mut files = Vec::new();
     for line in prompt.lines() {
-        let Some(mut path) = line.strip_prefix("file: ") else { continue };
+        let Some(mut path) = line.strip_prefix("file: ") else {
+            continue;
+        };
         while let Some(rest) = marks.iter().find_map(|m| path.strip_suffix(m)) {
             path = rest;
         }
-        let path = path.split(" (renamed from ").next().unwrap().split(" (copied from ").next().unwrap();
+        let path = path
+            .split(" (renamed from ")
+            .next()
+            .unwrap()
+            .split(" (copied from ")
+            .next()
+            .unwrap();
         if !files.iter().any(|f| f == path) {
             files.push(path.to_owned());
         }
@@ -552,11 +651,24 @@ pub fn events(message: &Value) -> Vec<Value> {
     start["content"] = json!([]);
     start["stop_reason"] = Value::Null;
     start["usage"]["output_tokens"] = json!(1);
-    let mut out = vec![json!({ "type": "message_start", "message": start }), json!({ "type": "ping" })];
+    let mut out = vec![
+        json!({ "type": "message_start", "message": start }),
+        json!({ "type": "ping" }),
+    ];
     for (index, block) in message["content"].as_array().unwrap().iter().enumerate() {
         let (mut empty, kind, field, text) = match block["type"].as_str() {
-            Some("text") => (block.clone(), "text_delta", "text", block["text"].as_str().unwrap().to_owned()),
-            _ => (block.clone(), "input_json_delta", "partial_json", block["input"].to_string()),
+            Some("text") => (
+                block.clone(),
+                "text_delta",
+                "text",
+                block["text"].as_str().unwrap().to_owned(),
+            ),
+            _ => (
+                block.clone(),
+                "input_json_delta",
+                "partial_json",
+                block["input"].to_string(),
+            ),
         };
         match kind {
             "text_delta" => empty["text"] = json!(""),
@@ -580,17 +692,32 @@ pub fn events(message: &Value) -> Vec<Value> {
 /// Splits an answer of Chat Completions into the events of a stream.
 pub fn chat_events(body: &Value) -> Vec<Value> {
     let event = |choices: Value| json!({ "id": body["id"], "object": "chat.completion.chunk", "model": body["model"], "choices": choices });
-    let delta = |delta: Value, end: &Value| event(json!([{ "index": 0, "delta": delta, "finish_reason": end }]));
+    let delta = |delta: Value, end: &Value| {
+        event(json!([{ "index": 0, "delta": delta, "finish_reason": end }]))
+    };
     let message = &body["choices"][0]["message"];
-    let mut out = vec![delta(json!({ "role": "assistant", "content": "", "refusal": null }), &Value::Null)];
+    let mut out = vec![delta(
+        json!({ "role": "assistant", "content": "", "refusal": null }),
+        &Value::Null,
+    )];
     let pieces = |text: &Value| pieces_of(text.as_str().unwrap_or_default());
-    out.extend(pieces(&message["content"]).map(|piece| delta(json!({ "content": piece }), &Value::Null)));
-    for (i, call) in message["tool_calls"].as_array().into_iter().flatten().enumerate() {
+    out.extend(
+        pieces(&message["content"]).map(|piece| delta(json!({ "content": piece }), &Value::Null)),
+    );
+    for (i, call) in message["tool_calls"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
+    {
         let name = json!({ "name": call["function"]["name"], "arguments": "" });
         let first = json!({ "index": i, "id": call["id"], "type": "function", "function": name });
         out.push(delta(json!({ "tool_calls": [first] }), &Value::Null));
         out.extend(pieces(&call["function"]["arguments"]).map(|piece| {
-            delta(json!({ "tool_calls": [{ "index": i, "function": { "arguments": piece } }] }), &Value::Null)
+            delta(
+                json!({ "tool_calls": [{ "index": i, "function": { "arguments": piece } }] }),
+                &Value::Null,
+            )
         }));
     }
     out.push(delta(json!({}), &body["choices"][0]["finish_reason"]));
@@ -602,8 +729,7 @@ pub fn chat_events(body: &Value) -> Vec<Value> {
 
 /// Splits an answer of Responses into the events of a stream.
 pub fn responses_events(body: &Value) -> Vec<Value> {
-    let start =
-        json!({ "type": "response.created", "response": { "status": "in_progress", "output": [], "error": null } });
+    let start = json!({ "type": "response.created", "response": { "status": "in_progress", "output": [], "error": null } });
     let mut out = vec![start];
     for (i, item) in body["output"].as_array().unwrap().iter().enumerate() {
         out.push(json!({ "type": "response.output_text.delta", "output_index": i, "delta": "…" }));
@@ -639,31 +765,52 @@ pub fn google_events(body: &Value) -> Vec<Value> {
 /// Splits a text into pieces of 40 characters.
 fn pieces_of(text: &str) -> impl Iterator<Item = String> + use<> {
     let characters: Vec<char> = text.chars().collect();
-    let pieces: Vec<String> = characters.chunks(40).map(|piece| piece.iter().collect()).collect();
+    let pieces: Vec<String> = characters
+        .chunks(40)
+        .map(|piece| piece.iter().collect())
+        .collect();
     pieces.into_iter()
 }
 
 impl Reply {
     /// Answers with a document.
     pub fn json(status: u16, body: &Value) -> Self {
-        Self::with(status, &[("content-type", "application/json")], body.to_string().as_bytes())
+        Self::with(
+            status,
+            &[("content-type", "application/json")],
+            body.to_string().as_bytes(),
+        )
     }
 
     /// Answers with headers and a body of the right length.
     pub fn with(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Self {
         let length = body.len().to_string();
-        Self(vec![Step::Send([&head(status, &[headers, &[("content-length", &length)]].concat()), body].concat())])
+        Self(vec![Step::Send(
+            [
+                &head(status, &[headers, &[("content-length", &length)]].concat()),
+                body,
+            ]
+            .concat(),
+        )])
     }
 
     /// Answers with an error in the form of all three dialects.
     pub fn error(status: u16, kind: &str, message: &str) -> Self {
-        Self::json(status, &json!({ "type": "error", "error": { "type": kind, "message": message } }))
+        Self::json(
+            status,
+            &json!({ "type": "error", "error": { "type": kind, "message": message } }),
+        )
     }
 
     /// Answers with an error that has an additional header.
     pub fn error_with(status: u16, header: (&str, &str), kind: &str, message: &str) -> Self {
-        let body = json!({ "type": "error", "error": { "type": kind, "message": message } }).to_string();
-        Self::with(status, &[("content-type", "application/json"), header], body.as_bytes())
+        let body =
+            json!({ "type": "error", "error": { "type": kind, "message": message } }).to_string();
+        Self::with(
+            status,
+            &[("content-type", "application/json"), header],
+            body.as_bytes(),
+        )
     }
 
     /// Answers with a stream of events, one chunk each.
@@ -676,7 +823,13 @@ impl Reply {
 
     /// Returns the head of a stream of events.
     pub fn stream_head() -> Vec<u8> {
-        head(200, &[("content-type", "text/event-stream"), ("transfer-encoding", "chunked")])
+        head(
+            200,
+            &[
+                ("content-type", "text/event-stream"),
+                ("transfer-encoding", "chunked"),
+            ],
+        )
     }
 
     /// Sends raw bytes.
@@ -700,7 +853,13 @@ impl Reply {
 
     /// Returns all bytes of the answer.
     pub fn bytes(&self) -> Vec<u8> {
-        let sent = self.0.iter().filter_map(|s| if let Step::Send(bytes) = s { Some(bytes.as_slice()) } else { None });
+        let sent = self.0.iter().filter_map(|s| {
+            if let Step::Send(bytes) = s {
+                Some(bytes.as_slice())
+            } else {
+                None
+            }
+        });
         sent.collect::<Vec<_>>().concat()
     }
 }
@@ -720,7 +879,11 @@ pub fn event(data: &Value) -> Vec<u8> {
     if data == "[DONE]" {
         return b"data: [DONE]\n\n".to_vec();
     }
-    format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or("message")).into_bytes()
+    format!(
+        "event: {}\ndata: {data}\n\n",
+        data["type"].as_str().unwrap_or("message")
+    )
+    .into_bytes()
 }
 
 /// Returns an encoded chunk.
@@ -737,13 +900,15 @@ pub fn finding(file: &str, line: u32, quote: &str) -> Value {
     })
 }
 
-/// Returns a port of this machine that refuses connections. It stays bound, so that no server of another test gets
-/// it.
+/// Returns a port of this machine that refuses connections. It stays bound, so that no server of
+/// another test gets it.
 pub fn closed_port() -> u16 {
     use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
     let taken = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     bind(&taken, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-    let port = SocketAddr::try_from(getsockname(&taken).unwrap()).unwrap().port();
+    let port = SocketAddr::try_from(getsockname(&taken).unwrap())
+        .unwrap()
+        .port();
     std::mem::forget(taken);
     port
 }

@@ -6,13 +6,18 @@ use serde_json::{Value, json};
 
 const FLAW: &str = "fn half(n: u32) -> u32 {\n    n / (n - n)\n}\n";
 
-/// Creates a repository with one staged file, and a policy that enables the server; `review` is added to its
-/// `[review]`.
+/// Creates a repository with one staged file, and a policy that enables the server; `review` is
+/// added to its `[review]`.
 fn staged(server: &Server, kind: &str, review: &str) -> Repo {
     let repo = Repo::new();
     repo.stage("README.md", "# Sample\n");
     repo.commit("first");
-    repo.write(".claude-reviewer.toml", server.policy(kind).replace("[review]\n", &format!("[review]\n{review}")));
+    repo.write(
+        ".claude-reviewer.toml",
+        server
+            .policy(kind)
+            .replace("[review]\n", &format!("[review]\n{review}")),
+    );
     repo.stage("src/half.rs", FLAW);
     repo
 }
@@ -29,13 +34,17 @@ fn claim() -> Value {
 fn with_key(repo: &Repo, args: &[&str]) -> crate::support::Reviewer {
     let key = format!("sk-{}", "0".repeat(20));
     let args = [&["review"], args].concat();
-    repo.reviewer(&args).env("ANTHROPIC_API_KEY", &key).env("OPENAI_API_KEY", &key).env("GEMINI_API_KEY", &key)
+    repo.reviewer(&args)
+        .env("ANTHROPIC_API_KEY", &key)
+        .env("OPENAI_API_KEY", &key)
+        .env("GEMINI_API_KEY", &key)
 }
 
 #[track_caller]
 fn report(repo: &Repo, args: &[&str], code: i32) -> Value {
     let run = with_key(repo, &[args, &["--format", "json"]].concat()).run(code);
-    serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", run.stdout, run.stderr))
+    serde_json::from_str(&run.stdout)
+        .unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", run.stdout, run.stderr))
 }
 
 #[test]
@@ -46,8 +55,16 @@ fn a_claim_that_is_found_again_blocks_with_every_backend() {
         let report = report(&repo, &["staged"], 1);
         assert_eq!(report["verdict"], "block", "{kind}: {report:#}");
         let f = &report["findings"][0];
-        assert_eq!((&f["file"], &f["line"]), (&json!("src/half.rs"), &json!(2)), "{f:#}");
-        assert_eq!((&f["confidence"], &f["origin"]), (&json!("medium"), &json!(kind)), "{f:#}");
+        assert_eq!(
+            (&f["file"], &f["line"]),
+            (&json!("src/half.rs"), &json!(2)),
+            "{f:#}"
+        );
+        assert_eq!(
+            (&f["confidence"], &f["origin"]),
+            (&json!("medium"), &json!(kind)),
+            "{f:#}"
+        );
         assert_eq!(f["replacement"], "    n / 2");
         // The review, and a second check of the claim.
         assert_eq!(report["usage"][0]["requests"], 2, "{report:#}");
@@ -60,7 +77,11 @@ fn nothing_found_by_a_model_that_answered_passes() {
     let server = Server::start(|r: &Request| r.review(&[]));
     let repo = staged(&server, "openai", "");
     let report = report(&repo, &["staged"], 0);
-    assert_eq!((&report["verdict"], &report["outcome"]), (&json!("pass"), &json!("reviewed")), "{report:#}");
+    assert_eq!(
+        (&report["verdict"], &report["outcome"]),
+        (&json!("pass"), &json!("reviewed")),
+        "{report:#}"
+    );
 }
 
 #[test]
@@ -101,16 +122,26 @@ fn what_a_limit_cuts_off_is_named_and_incomplete() {
     repo.stage("lib/other.py", "def f(x):\n    return x\n");
     let cut = report(&repo, &["staged"], 3);
     assert_eq!(server.questions().len(), 1);
-    assert_eq!(cut["coverage"]["failed"].as_array().unwrap().len(), 1, "{cut:#}");
+    assert_eq!(
+        cut["coverage"]["failed"].as_array().unwrap().len(),
+        1,
+        "{cut:#}"
+    );
     let why = cut["coverage"]["failed"][0]["reason"].as_str().unwrap();
     assert!(why.contains("max_requests = 1"), "{why}");
 
     let repo = staged(&server, "openai", "max_files = 1\nmax_requests = 1\n");
     let policy = std::fs::read_to_string(repo.path().join(".claude-reviewer.toml")).unwrap();
-    repo.write(".claude-reviewer.toml", policy.replace("version = 1", "version = 1\non_truncated = \"warn\""));
+    repo.write(
+        ".claude-reviewer.toml",
+        policy.replace("version = 1", "version = 1\non_truncated = \"warn\""),
+    );
     repo.stage("lib/other.py", "def f(x):\n    return x\n");
     let let_through = report(&repo, &["staged"], 0);
-    assert_eq!(let_through["coverage"]["skipped"][0]["reason"], "limit", "{let_through:#}");
+    assert_eq!(
+        let_through["coverage"]["skipped"][0]["reason"], "limit",
+        "{let_through:#}"
+    );
 }
 
 #[test]
@@ -120,7 +151,11 @@ fn the_rules_and_a_model_that_see_the_same_line_make_one_finding() {
     let server = Server::start(move |r: &Request| {
         let shown = r.prompt();
         assert!(!shown.contains(&quote), "the key was sent");
-        let seen = shown.lines().find(|l| l.contains("<secret:aws")).unwrap().to_owned();
+        let seen = shown
+            .lines()
+            .find(|l| l.contains("<secret:aws"))
+            .unwrap()
+            .to_owned();
         let claim = json!({
             "file": "deploy.ini", "line": 1, "quote": seen, "severity": "critical", "category": "security",
             "cwe": 798, "title": "a key in the sources", "message": "a key", "end_line": null, "failure": null,
@@ -131,10 +166,21 @@ fn the_rules_and_a_model_that_see_the_same_line_make_one_finding() {
     let repo = staged(&server, "openai", "");
     repo.stage("deploy.ini", &line);
     let report = report(&repo, &["staged"], 1);
-    let at_line: Vec<_> = report["findings"].as_array().unwrap().iter().filter(|f| f["file"] == "deploy.ini").collect();
+    let at_line: Vec<_> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|f| f["file"] == "deploy.ini")
+        .collect();
     assert_eq!(at_line.len(), 1, "{report:#}");
     assert_eq!(at_line[0]["origin"], "rules");
-    assert!(at_line[0]["evidence"].as_array().unwrap().contains(&json!("backend:openai")), "{report:#}");
+    assert!(
+        at_line[0]["evidence"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("backend:openai")),
+        "{report:#}"
+    );
     assert!(!server.saw(line.trim_end().rsplit(' ').next().unwrap()));
 }
 
@@ -157,7 +203,11 @@ fn two_backends_that_agree_are_believed_more() {
 #[test]
 fn in_mode_first_the_next_backend_answers_for_one_that_does_not() {
     let server = Server::start(|r: &Request| {
-        if r.path.starts_with("/dead") { Reply::error(401, "authentication_error", "no") } else { r.review(&[claim()]) }
+        if r.path.starts_with("/dead") {
+            Reply::error(401, "authentication_error", "no")
+        } else {
+            r.review(&[claim()])
+        }
     });
     let repo = staged(&server, "openai", "");
     let policy = |mode: &str| {
@@ -178,10 +228,13 @@ fn in_mode_first_the_next_backend_answers_for_one_that_does_not() {
 fn beside_tools_a_form_that_cannot_be_prescribed_is_told_in_the_stable_front() {
     for kind in ["openai", "anthropic", "google"] {
         // Every question is answered after a tool call.
-        let server = Server::start(|r: &Request| match r.json().to_string().contains("half.rs is") {
-            false => r.calls(&[("search", json!({"pattern": "half.rs is", "glob": ""}))]),
-            true => r.review(&[]),
-        });
+        let server =
+            Server::start(
+                |r: &Request| match r.json().to_string().contains("half.rs is") {
+                    false => r.calls(&[("search", json!({"pattern": "half.rs is", "glob": ""}))]),
+                    true => r.review(&[]),
+                },
+            );
         let repo = staged(&server, kind, "depth = \"thorough\"\n");
         report(&repo, &["staged"], 0);
         let front = |r: &Request| match kind {
@@ -191,17 +244,34 @@ fn beside_tools_a_form_that_cannot_be_prescribed_is_told_in_the_stable_front() {
         };
         let questions = server.questions();
         let fronts: Vec<_> = questions.iter().map(front).collect();
-        assert!(fronts.len() > 1 && fronts.iter().all(|f| *f == fronts[0]), "{kind}: {fronts:#?}");
+        assert!(
+            fronts.len() > 1 && fronts.iter().all(|f| *f == fronts[0]),
+            "{kind}: {fronts:#?}"
+        );
         let front = fronts[0].as_str().unwrap();
         assert!(!questions[0].json()["tools"].is_null(), "{kind}");
-        for field in ["nonce", "files_reviewed", "end_line", "quote", "missing_requirements", "follows_architecture"] {
-            assert!(front.contains(&format!("\"{field}\"")), "{kind}: {field}: {front}");
+        for field in [
+            "nonce",
+            "files_reviewed",
+            "end_line",
+            "quote",
+            "missing_requirements",
+            "follows_architecture",
+        ] {
+            assert!(
+                front.contains(&format!("\"{field}\"")),
+                "{kind}: {field}: {front}"
+            );
         }
     }
     // Without tools, the schema prescribes the form, and the prompt does not repeat it.
     let server = Server::start(|r: &Request| r.review(&[]));
     report(&staged(&server, "openai", ""), &["staged"], 0);
-    assert!(!server.questions()[0].prompt().contains("follows_architecture"));
+    assert!(
+        !server.questions()[0]
+            .prompt()
+            .contains("follows_architecture")
+    );
 }
 
 #[test]
@@ -210,7 +280,8 @@ fn at_depth_thorough_a_claim_that_is_refuted_is_disputed_and_does_not_block() {
         if r.prompt().contains("\"refuted\"") || r.json().to_string().contains("refuted") {
             let quote = "    n / (n - n)";
             let reason = "the divisor is never zero";
-            let answer = json!({"nonce": r.nonce(), "refuted": true, "reason": reason, "quote": quote});
+            let answer =
+                json!({"nonce": r.nonce(), "refuted": true, "reason": reason, "quote": quote});
             return r.text(&answer.to_string());
         }
         r.review(&[claim()])
@@ -218,9 +289,17 @@ fn at_depth_thorough_a_claim_that_is_refuted_is_disputed_and_does_not_block() {
     let repo = staged(&server, "openai", "depth = \"thorough\"\n");
     let report = report(&repo, &["staged"], 0);
     let f = &report["findings"][0];
-    assert_eq!(report["findings"].as_array().unwrap().len(), 1, "{report:#}");
+    assert_eq!(
+        report["findings"].as_array().unwrap().len(),
+        1,
+        "{report:#}"
+    );
     assert_eq!(f["disputed"], "openai: the divisor is never zero", "{f:#}");
-    assert_eq!((&f["blocking"], &report["verdict"]), (&json!(false), &json!("warn")), "{report:#}");
+    assert_eq!(
+        (&f["blocking"], &report["verdict"]),
+        (&json!(false), &json!("warn")),
+        "{report:#}"
+    );
 }
 
 #[test]
@@ -234,10 +313,17 @@ fn out_10_what_a_rule_found_stays_when_a_model_doubts_it() {
         r.review(&[])
     });
     let repo = staged(&server, "openai", "depth = \"thorough\"\n");
-    repo.stage("a.py", "import requests\nr = requests.get(url, verify=False)\n");
+    repo.stage(
+        "a.py",
+        "import requests\nr = requests.get(url, verify=False)\n",
+    );
     let report = report(&repo, &["staged"], 1);
     let f = &report["findings"][0];
-    assert_eq!((&f["origin"], &f["blocking"]), (&json!("rules"), &json!(true)), "{report:#}");
+    assert_eq!(
+        (&f["origin"], &f["blocking"]),
+        (&json!("rules"), &json!(true)),
+        "{report:#}"
+    );
     assert_eq!(f["disputed"], "openai: a false positive");
 }
 
@@ -247,14 +333,25 @@ fn prompts_are_written_only_where_they_are_asked_for_and_for_their_owner_alone()
     let server = Server::start(|r: &Request| r.review(&[]));
     let repo = staged(&server, "openai", "");
     let file = repo.home().join("prompts.txt");
-    let run = with_key(&repo, &["staged", "-vv", "--debug-prompts", file.to_str().unwrap()]).run(0);
+    let run = with_key(
+        &repo,
+        &["staged", "-vv", "--debug-prompts", file.to_str().unwrap()],
+    )
+    .run(0);
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("n / (n - n)"), "{text}");
     assert!(!text.contains(&"0".repeat(20)), "a key");
-    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     assert!(!(run.stdout + &run.stderr).contains("n / (n - n)"));
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let run = with_key(&repo, &["staged", "--debug-prompts", file.to_str().unwrap()]).run(2);
+    let run = with_key(
+        &repo,
+        &["staged", "--debug-prompts", file.to_str().unwrap()],
+    )
+    .run(2);
     assert!(run.stderr.contains("others may read it"), "{}", run.stderr);
 }
 
@@ -264,7 +361,10 @@ fn tests_run_for_the_operator_without_credentials_and_stand_in_the_report() {
     repo.stage("a.txt", "a\n");
     let script = "env > seen.txt; echo 'test result: FAILED. 41 passed; 1 failed; 2 ignored; 0 measured'; \
                   echo 'test a::b ... FAILED'; exit 1";
-    repo.write("../home/.config/claude-reviewer/config.toml", format!("[tests]\nrun = true\ncommand = \"{script}\"\n"));
+    repo.write(
+        "../home/.config/claude-reviewer/config.toml",
+        format!("[tests]\nrun = true\ncommand = \"{script}\"\n"),
+    );
     let run = repo
         .reviewer(&["review", "staged", "--format", "json"])
         .env("AWS_SECRET_ACCESS_KEY", "canary-one")
@@ -278,7 +378,10 @@ fn tests_run_for_the_operator_without_credentials_and_stand_in_the_report() {
     });
     assert_eq!(report["test_results"], expected);
     let seen = std::fs::read_to_string(repo.path().join("seen.txt")).unwrap();
-    assert!(!seen.contains("canary") && !seen.contains("GIT_DIR"), "{seen}");
+    assert!(
+        !seen.contains("canary") && !seen.contains("GIT_DIR"),
+        "{seen}"
+    );
     assert!(seen.contains("PATH="), "{seen}");
 }
 
@@ -286,7 +389,10 @@ fn tests_run_for_the_operator_without_credentials_and_stand_in_the_report() {
 fn a_projects_own_file_does_not_make_tests_run() {
     let repo = Repo::new();
     repo.stage("a.txt", "a\n");
-    repo.write(".claude-reviewer.toml", "version = 1\n[tests]\nrun = true\ncommand = \"touch ran\"\n");
+    repo.write(
+        ".claude-reviewer.toml",
+        "version = 1\n[tests]\nrun = true\ncommand = \"touch ran\"\n",
+    );
     let report = repo.review_json(&["staged"], 0);
     assert_eq!(report["test_results"], Value::Null);
     assert!(!repo.path().join("ran").exists());
@@ -305,7 +411,11 @@ fn sec_09_offline_opens_no_socket_and_is_incomplete_where_a_backend_is_wanted() 
 #[test]
 fn a_limit_of_tokens_stops_before_the_next_request() {
     let server = Server::start(|r: &Request| {
-        r.answer(&Says { text: r.document(&[]).to_string(), tokens: (4_000, 0, 500), ..Says::default() })
+        r.answer(&Says {
+            text: r.document(&[]).to_string(),
+            tokens: (4_000, 0, 500),
+            ..Says::default()
+        })
     });
     let repo = staged(&server, "openai", "max_files = 1\njobs = 1\n");
     repo.stage("lib/other.py", "def f(x):\n    return x\n");
@@ -323,17 +433,28 @@ fn a_models_finding_stands_in_sarif_with_a_rule_of_its_own() {
     let sarif: Value = serde_json::from_str(&run.stdout).unwrap();
     let result = &sarif["runs"][0]["results"][0];
     assert_eq!(result["ruleId"], "ai-bug", "{sarif:#}");
-    let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
+    let rules = sarif["runs"][0]["tool"]["driver"]["rules"]
+        .as_array()
+        .unwrap();
     let rule = rules.iter().find(|r| r["id"] == "ai-bug").unwrap();
-    assert!(rule["fullDescription"]["text"].as_str().unwrap().len() > 20, "{rule:#}");
-    assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 2);
+    assert!(
+        rule["fullDescription"]["text"].as_str().unwrap().len() > 20,
+        "{rule:#}"
+    );
+    assert_eq!(
+        result["locations"][0]["physicalLocation"]["region"]["startLine"],
+        2
+    );
 }
 
 #[test]
 fn hok_09_with_the_model_down_and_on_incomplete_warn_the_rules_gate() {
     let down = {
         let server = Server::start(|r: &Request| r.review(&[]));
-        format!("{}[hooks]\npre_commit = \"full\"\n", server.policy("openai"))
+        format!(
+            "{}[hooks]\npre_commit = \"full\"\n",
+            server.policy("openai")
+        )
     };
     let repo = Repo::new();
     repo.stage("README.md", "# Sample\n");
@@ -346,7 +467,11 @@ fn hok_09_with_the_model_down_and_on_incomplete_warn_the_rules_gate() {
 
     let run = with_key(&repo, &[&hook[..], &["--on-incomplete", "warn"]].concat()).run(0);
     assert!(run.stdout.contains("INCOMPLETE"), "{}", run.stdout);
-    assert!(run.stdout.contains("because of on_incomplete"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("because of on_incomplete"),
+        "{}",
+        run.stdout
+    );
     assert!(run.stderr.trim_end().ends_with("exit=0"), "{}", run.stderr);
 
     repo.stage("deploy.ini", line_with_key());
@@ -358,11 +483,20 @@ fn hok_09_with_the_model_down_and_on_incomplete_warn_the_rules_gate() {
 fn dif_17_models_are_not_shown_generated_files_and_lockfiles_and_the_rules_read_them() {
     let server = Server::start(|r: &Request| r.review(&[]));
     let repo = staged(&server, "openai", "");
-    repo.stage("api.pb.go", format!("// Code generated by protoc. DO NOT EDIT.\npackage api\n// {}", line_with_key()));
+    repo.stage(
+        "api.pb.go",
+        format!(
+            "// Code generated by protoc. DO NOT EDIT.\npackage api\n// {}",
+            line_with_key()
+        ),
+    );
     repo.stage("package-lock.json", "{\n  \"lockfileVersion\": 3\n}\n");
     let report = report(&repo, &["staged"], 1);
     let skipped = report["coverage"]["skipped"].to_string();
-    assert!(skipped.contains("generated") && skipped.contains("lockfile"), "{skipped}");
+    assert!(
+        skipped.contains("generated") && skipped.contains("lockfile"),
+        "{skipped}"
+    );
     assert_eq!(report["findings"][0]["file"], "api.pb.go", "{report:#}");
     assert_eq!(report["coverage"]["files_reviewed"], 3);
     assert!(!server.saw("protoc") && !server.saw("lockfileVersion"));
@@ -374,23 +508,39 @@ fn a_push_of_two_branches_puts_each_claim_back_with_the_code_of_its_own_branch()
     let server = Server::start(|r: &Request| r.review(&[claim()]));
     let repo = staged(&server, "openai", "depth = \"thorough\"\n");
     let policy = repo.path().join(".claude-reviewer.toml");
-    let policy = format!("{}[hooks]\npre_push = \"full\"\n", std::fs::read_to_string(policy).unwrap());
+    let policy = format!(
+        "{}[hooks]\npre_push = \"full\"\n",
+        std::fs::read_to_string(policy).unwrap()
+    );
     repo.git(&["reset", "-q", "--hard"]);
     repo.write(".claude-reviewer.toml", policy);
     let base = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
     let mut input = String::new();
     for (branch, name) in [("one", "half"), ("two", "middle")] {
         repo.git(&["checkout", "-q", "-b", branch, &base]);
-        repo.stage("src/half.rs", FLAW.replace("half", name)).commit(branch);
+        repo.stage("src/half.rs", FLAW.replace("half", name))
+            .commit(branch);
         let head = repo.git(&["rev-parse", "HEAD"]);
-        input += &format!("refs/heads/{branch} {} refs/heads/{branch} {base}\n", head.trim());
+        input += &format!(
+            "refs/heads/{branch} {} refs/heads/{branch} {base}\n",
+            head.trim()
+        );
     }
-    let run = with_key(&repo, &["--hook", "pre-push", "--format", "json"]).stdin(input).run(1);
+    let run = with_key(&repo, &["--hook", "pre-push", "--format", "json"])
+        .stdin(input)
+        .run(1);
     let report: Value = serde_json::from_str(&run.stdout).unwrap();
     let asked = server.questions();
-    let again = asked.iter().filter(|r| r.is_refutation()).map(Request::prompt).collect::<Vec<_>>();
+    let again = asked
+        .iter()
+        .filter(|r| r.is_refutation())
+        .map(Request::prompt)
+        .collect::<Vec<_>>();
     for name in ["fn half", "fn middle"] {
-        assert!(again.iter().any(|p| p.contains(name)), "{name}: {again:#?}\n{report:#}");
+        assert!(
+            again.iter().any(|p| p.contains(name)),
+            "{name}: {again:#?}\n{report:#}"
+        );
     }
 }
 
@@ -400,7 +550,10 @@ fn a_document_that_cannot_be_given_makes_the_review_incomplete() {
     let repo = staged(&server, "openai", "");
     let report = report(&repo, &["staged", "--doc", "nowhere.md"], 3);
     let failed = report["coverage"]["failed"].to_string();
-    assert!(failed.contains("nowhere.md was not given to a model: file not found"), "{failed}");
+    assert!(
+        failed.contains("nowhere.md was not given to a model: file not found"),
+        "{failed}"
+    );
 }
 
 #[test]
@@ -422,42 +575,83 @@ fn a_limit_of_time_holds_while_the_change_is_read() {
     assert_eq!(server.questions().len(), 0);
 }
 
-/// Returns true if the request asks to dispute one claim, with or without a prescribed form of the answer.
+/// Returns true if the request asks to dispute one claim, with or without a prescribed form of the
+/// answer.
 fn puts_back(r: &Request) -> bool {
     r.prompt().contains("You verify one claim")
 }
 
 #[test]
 fn a_claim_of_every_lens_is_put_back_once_and_the_verdict_holds_for_all_of_them() {
-    let server = Server::start(|r: &Request| if puts_back(r) { r.verdict(true) } else { r.review(&[claim()]) });
+    let server = Server::start(|r: &Request| {
+        if puts_back(r) {
+            r.verdict(true)
+        } else {
+            r.review(&[claim()])
+        }
+    });
     let repo = staged(&server, "openai", "depth = \"thorough\"\n");
     let report = report(&repo, &["staged"], 0);
-    assert_eq!(server.questions().iter().filter(|r| puts_back(r)).count(), 1, "{report:#}");
+    assert_eq!(
+        server.questions().iter().filter(|r| puts_back(r)).count(),
+        1,
+        "{report:#}"
+    );
     assert_eq!(report["findings"][0]["blocking"], false, "{report:#}");
 }
 
 #[test]
 fn some_requests_are_kept_for_the_second_look_and_what_was_not_had_is_named() {
-    let server = Server::start(|r: &Request| if puts_back(r) { r.verdict(false) } else { r.review(&[claim()]) });
-    let repo = staged(&server, "openai", "depth = \"thorough\"\nmax_files = 1\nmax_requests = 12\n");
+    let server = Server::start(|r: &Request| {
+        if puts_back(r) {
+            r.verdict(false)
+        } else {
+            r.review(&[claim()])
+        }
+    });
+    let repo = staged(
+        &server,
+        "openai",
+        "depth = \"thorough\"\nmax_files = 1\nmax_requests = 12\n",
+    );
     repo.stage("web/other.py", "def f(x):\n    return x\n");
     repo.stage("web/third.py", "def g(x):\n    return x\n");
     report(&repo, &["staged"], 1);
     let asked = server.questions();
     // With 4 lenses, 2 requests each, which omits one file, and at least 2 requests in reserve.
-    assert_eq!((asked.len(), asked.iter().filter(|r| puts_back(r)).count()), (9, 1));
+    assert_eq!(
+        (asked.len(), asked.iter().filter(|r| puts_back(r)).count()),
+        (9, 1)
+    );
 
-    let repo = staged(&server, "openai", "depth = \"thorough\"\nmax_requests = 4\n");
+    let repo = staged(
+        &server,
+        "openai",
+        "depth = \"thorough\"\nmax_requests = 4\n",
+    );
     let report = report(&repo, &["staged"], 1);
-    let note = report["notes"].as_array().unwrap().iter().find(|n| n.to_string().contains("a second look")).unwrap();
-    assert_eq!((&note["file"], &note["line"]), (&json!("src/half.rs"), &json!(2)), "{report:#}");
+    let note = report["notes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|n| n.to_string().contains("a second look"))
+        .unwrap();
+    assert_eq!(
+        (&note["file"], &note["line"]),
+        (&json!("src/half.rs"), &json!(2)),
+        "{report:#}"
+    );
 }
 
 #[test]
 fn a_limit_of_cost_that_nobody_can_hold_is_told() {
     let server = Server::start(|r: &Request| r.review(&[]));
     let repo = staged(&server, "openai", "");
-    let told = |args: &[&str]| report(&repo, args, 0)["notes"].to_string().contains("max_cost_usd has no effect for");
+    let told = |args: &[&str]| {
+        report(&repo, args, 0)["notes"]
+            .to_string()
+            .contains("max_cost_usd has no effect for")
+    };
     assert!(!told(&["staged", "--no-cache"]));
     assert!(told(&["staged", "--no-cache", "--max-cost", "0.5"]));
 }
@@ -465,7 +659,10 @@ fn a_limit_of_cost_that_nobody_can_hold_is_told() {
 #[test]
 fn a_design_violation_blocks_where_the_heading_it_cites_is_in_the_document() {
     let cases = [
-        ("docs/design.md#Pools: \"pools are independent of exercises\"", true),
+        (
+            "docs/design.md#Pools: \"pools are independent of exercises\"",
+            true,
+        ),
         ("docs/design.md#Pools", true),
         ("docs/design.md#No such heading", false),
     ];
@@ -479,15 +676,36 @@ fn a_design_violation_blocks_where_the_heading_it_cites_is_in_the_document() {
             r.text(&answer.to_string())
         });
         let repo = staged(&server, "openai", "");
-        repo.write("docs/design.md", "# Design\n\n## Pools\n\nPools are independent of exercises.\n");
-        let report = report(&repo, &["staged", "--doc", "docs/design.md"], i32::from(exists));
+        repo.write(
+            "docs/design.md",
+            "# Design\n\n## Pools\n\nPools are independent of exercises.\n",
+        );
+        let report = report(
+            &repo,
+            &["staged", "--doc", "docs/design.md"],
+            i32::from(exists),
+        );
         let f = &report["findings"][0];
         if !exists {
-            assert!(report["findings"].as_array().unwrap().is_empty() && f.is_null(), "{report:#}");
+            assert!(
+                report["findings"].as_array().unwrap().is_empty() && f.is_null(),
+                "{report:#}"
+            );
             continue;
         }
-        assert_eq!((&f["severity"], &f["file"]), (&json!("critical"), &Value::Null), "{report:#}");
-        assert_eq!(report["design_compliance"]["violations"].as_array().unwrap().len(), 1, "{report:#}");
+        assert_eq!(
+            (&f["severity"], &f["file"]),
+            (&json!("critical"), &Value::Null),
+            "{report:#}"
+        );
+        assert_eq!(
+            report["design_compliance"]["violations"]
+                .as_array()
+                .unwrap()
+                .len(),
+            1,
+            "{report:#}"
+        );
     }
 }
 
@@ -496,24 +714,48 @@ fn a_preset_needs_no_table_and_no_key_and_a_table_overrides_single_keys() {
     // There is no server at its default port, and the error names the address.
     let repo = Repo::new();
     repo.stage("src/half.rs", FLAW);
-    for (name, address) in
-        [("ollama", "127.0.0.1:11434"), ("lmstudio", "127.0.0.1:1234"), ("llamacpp", "127.0.0.1:8080")]
-    {
-        let shown = repo.reviewer(&["policy", "show", "--format", "toml"]).run(0).stdout;
+    for (name, address) in [
+        ("ollama", "127.0.0.1:11434"),
+        ("lmstudio", "127.0.0.1:1234"),
+        ("llamacpp", "127.0.0.1:8080"),
+    ] {
+        let shown = repo
+            .reviewer(&["policy", "show", "--format", "toml"])
+            .run(0)
+            .stdout;
         assert!(!shown.contains(name), "{shown}");
-        let run = repo.reviewer(&["doctor", "--backend", name, "--offline"]).run(0);
-        assert!(run.stdout.contains(address) && run.stdout.contains("not needed"), "{}", run.stdout);
+        let run = repo
+            .reviewer(&["doctor", "--backend", name, "--offline"])
+            .run(0);
+        assert!(
+            run.stdout.contains(address) && run.stdout.contains("not needed"),
+            "{}",
+            run.stdout
+        );
     }
     let server = Server::start(|r: &Request| r.review(&[claim()]));
-    let table = format!("version = 1\n[backend.ollama]\nbase_url = \"{}\"\nmodel = \"stub\"\n", server.url());
+    let table = format!(
+        "version = 1\n[backend.ollama]\nbase_url = \"{}\"\nmodel = \"stub\"\n",
+        server.url()
+    );
     repo.write(".claude-reviewer.toml", table);
     let report = report(&repo, &["staged", "--backend", "ollama"], 1);
     assert_eq!(report["findings"][0]["origin"], "ollama", "{report:#}");
-    assert_eq!(server.questions()[0].header("authorization"), None, "no key of another service is sent");
-    repo.write(".claude-reviewer.toml", "version = 1\n[backend.ollama]\nkind = \"google\"\n");
+    assert_eq!(
+        server.questions()[0].header("authorization"),
+        None,
+        "no key of another service is sent"
+    );
+    repo.write(
+        ".claude-reviewer.toml",
+        "version = 1\n[backend.ollama]\nkind = \"google\"\n",
+    );
     let run = repo.reviewer(&["policy", "check"]).run(2);
     let said = run.stdout + &run.stderr;
-    assert!(said.contains("must be \"openai\" for the built-in backend of this name"), "{said}");
+    assert!(
+        said.contains("must be \"openai\" for the built-in backend of this name"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -521,20 +763,32 @@ fn the_key_of_openrouter_is_required_there_and_goes_nowhere_else() {
     let repo = Repo::new();
     repo.stage("src/half.rs", FLAW);
     let run = with_key(&repo, &["staged", "--backend", "openrouter"]).run(3);
-    assert!(run.stdout.contains("OPENROUTER_API_KEY is not set"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("OPENROUTER_API_KEY is not set"),
+        "{}",
+        run.stdout
+    );
     let server = Server::start(|r: &Request| r.review(&[]));
-    let table = format!("version = 1\n[backend.openrouter]\nbase_url = \"{}\"\nmodel = \"stub\"\n", server.url());
+    let table = format!(
+        "version = 1\n[backend.openrouter]\nbase_url = \"{}\"\nmodel = \"stub\"\n",
+        server.url()
+    );
     repo.write("../home/.config/claude-reviewer/config.toml", table);
-    let run = with_key(&repo, &["staged", "--backend", "openrouter"]).env("OPENROUTER_API_KEY", "sk-or-test").run(0);
+    let run = with_key(&repo, &["staged", "--backend", "openrouter"])
+        .env("OPENROUTER_API_KEY", "sk-or-test")
+        .run(0);
     assert_eq!(server.questions().len(), 1, "{}", run.stderr);
     assert_eq!(server.questions()[0].header("authorization"), None);
 }
 
 #[test]
 fn mod_02_depth_quick_takes_a_second_look_at_claims_that_would_block() {
-    for (severity, refuted, code, requests) in
-        [("major", false, 1, 2), ("major", true, 0, 2), ("minor", false, 0, 1), ("suggestion", false, 0, 1)]
-    {
+    for (severity, refuted, code, requests) in [
+        ("major", false, 1, 2),
+        ("major", true, 0, 2),
+        ("minor", false, 0, 1),
+        ("suggestion", false, 0, 1),
+    ] {
         let server = Server::start(move |r| {
             if r.is_refutation() {
                 return r.verdict(refuted);
@@ -544,12 +798,22 @@ fn mod_02_depth_quick_takes_a_second_look_at_claims_that_would_block() {
             r.review(&[claim])
         });
         let repo = Repo::new();
-        repo.stage(".claude-reviewer.toml", server.policy("openai")).commit("seed");
-        repo.stage("src/a.py", "def mean(total, count):\n    return total / count\n");
-        let run = repo.reviewer(&["review", "staged", "--format", "json", "--no-save"]).run(code);
+        repo.stage(".claude-reviewer.toml", server.policy("openai"))
+            .commit("seed");
+        repo.stage(
+            "src/a.py",
+            "def mean(total, count):\n    return total / count\n",
+        );
+        let run = repo
+            .reviewer(&["review", "staged", "--format", "json", "--no-save"])
+            .run(code);
         let report: Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!(server.questions().len(), requests, "{severity}: {report:#}");
         assert_eq!(report["findings"][0]["severity"], severity);
-        assert_eq!(report["findings"][0]["disputed"].is_null(), !refuted, "{report:#}");
+        assert_eq!(
+            report["findings"][0]["disputed"].is_null(),
+            !refuted,
+            "{report:#}"
+        );
     }
 }

@@ -10,7 +10,9 @@ mod streams;
 mod tools;
 
 use crate::loopback::{Reply, Request, Says, Server};
-use claude_reviewer::ai::ask::{Ask, Cause, Failure, Manifest, ModelAnswer, Nonce, Prompt, Repair, Schema};
+use claude_reviewer::ai::ask::{
+    Ask, Cause, Failure, Manifest, ModelAnswer, Nonce, Prompt, Repair, Schema,
+};
 use claude_reviewer::ai::backend::{Backend, Pool};
 use claude_reviewer::ai::quota::Quota;
 use claude_reviewer::env::Env;
@@ -20,7 +22,11 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-const KINDS: [BackendKind; 3] = [BackendKind::Anthropic, BackendKind::OpenAi, BackendKind::Google];
+const KINDS: [BackendKind; 3] = [
+    BackendKind::Anthropic,
+    BackendKind::OpenAi,
+    BackendKind::Google,
+];
 const NONCE: &str = "000102030405060708090a0b0c0d0e0f";
 /// Assembled here, so that the sources contain no text in the form of a key.
 fn canary() -> String {
@@ -70,7 +76,11 @@ fn question(kind: BackendKind, url: &str) -> Question {
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 fn prompt() -> Prompt {
@@ -89,7 +99,10 @@ fn schema() -> Schema {
         "type": "object", "additionalProperties": false, "required": ["nonce", "line"],
         "properties": { "nonce": { "type": "string" }, "line": { "type": ["integer", "null"], "minimum": 1 } },
     });
-    Schema { name: "review", value }
+    Schema {
+        name: "review",
+        value,
+    }
 }
 
 impl Question {
@@ -134,7 +147,13 @@ impl Question {
     }
 
     fn ask(&self) -> Result<ModelAnswer, Failure> {
-        let (prompt, schema) = (Prompt { chunk: self.chunk.clone(), ..prompt() }, schema());
+        let (prompt, schema) = (
+            Prompt {
+                chunk: self.chunk.clone(),
+                ..prompt()
+            },
+            schema(),
+        );
         let ask = self.as_ask(&prompt, &schema);
         block_on(async { self.backend()?.ask(&ask, None).await })
     }
@@ -144,15 +163,25 @@ impl Question {
     fn fails(&self, cause: Cause) -> Failure {
         let failure = self.ask().unwrap_err();
         assert_eq!(failure.cause, cause, "{}", failure.message);
-        let shown = format!("{} {}", failure.message, failure.hint.as_deref().unwrap_or_default());
+        let shown = format!(
+            "{} {}",
+            failure.message,
+            failure.hint.as_deref().unwrap_or_default()
+        );
         assert!(!shown.contains(&canary()), "{shown}");
-        assert!(shown.chars().all(|c| !c.is_control()) && shown.chars().count() < 500, "{shown}");
+        assert!(
+            shown.chars().all(|c| !c.is_control()) && shown.chars().count() < 500,
+            "{shown}"
+        );
         failure
     }
 }
 
 /// Asks every kind of backend, each with its own server.
-fn each_kind(reply: impl Fn(&Request) -> Reply + Copy + Send + Sync + 'static, check: impl Fn(&Question, &Server)) {
+fn each_kind(
+    reply: impl Fn(&Request) -> Reply + Copy + Send + Sync + 'static,
+    check: impl Fn(&Question, &Server),
+) {
     for kind in KINDS {
         let server = Server::start(reply);
         check(&question(kind, &server.url()), &server);
@@ -161,16 +190,32 @@ fn each_kind(reply: impl Fn(&Request) -> Reply + Copy + Send + Sync + 'static, c
 
 #[test]
 fn every_dialect_asks_and_is_answered() {
-    let says =
-        |r: &Request| r.answer(&Says { text: "{\"a\":\"\u{e9}\"}".into(), tokens: (900, 300, 70), ..Says::default() });
+    let says = |r: &Request| {
+        r.answer(&Says {
+            text: "{\"a\":\"\u{e9}\"}".into(),
+            tokens: (900, 300, 70),
+            ..Says::default()
+        })
+    };
     each_kind(says, |question, server| {
         let answer = question.ask().unwrap();
-        assert_eq!((answer.text.as_str(), answer.model.as_str()), ("{\"a\":\"\u{e9}\"}", "stub-1"));
+        assert_eq!(
+            (answer.text.as_str(), answer.model.as_str()),
+            ("{\"a\":\"\u{e9}\"}", "stub-1")
+        );
         let u = answer.usage;
-        assert_eq!((u.requests, u.input_tokens, u.cached_tokens, u.output_tokens), (1, 900, 300, 70));
+        assert_eq!(
+            (u.requests, u.input_tokens, u.cached_tokens, u.output_tokens),
+            (1, 900, 300, 70)
+        );
         let request = &server.questions()[0];
         let asked = request.prompt();
-        for part in ["You review changes.", "Be brief.", "let x = 1;", "Review it."] {
+        for part in [
+            "You review changes.",
+            "Be brief.",
+            "let x = 1;",
+            "Review it.",
+        ] {
             assert!(asked.contains(part), "{asked}");
         }
         assert_eq!(request.nonce(), NONCE);
@@ -194,15 +239,27 @@ fn the_form_of_the_answer_is_prescribed_in_each_dialect() {
                     assert_eq!(body["response_format"]["json_schema"]["strict"], true);
                     assert_eq!(body["response_format"]["json_schema"]["name"], "review");
                     let line = json!({ "type": ["integer", "null"], "minimum": 1 });
-                    (body["response_format"]["json_schema"]["schema"].clone(), line)
+                    (
+                        body["response_format"]["json_schema"]["schema"].clone(),
+                        line,
+                    )
                 }
                 _ => {
-                    assert_eq!(body["generationConfig"]["responseMimeType"], "application/json");
+                    assert_eq!(
+                        body["generationConfig"]["responseMimeType"],
+                        "application/json"
+                    );
                     let line = json!({ "type": ["integer", "null"], "minimum": 1 });
                     (body["generationConfig"]["responseJsonSchema"].clone(), line)
                 }
             };
-            assert_eq!((&schema["additionalProperties"], &schema["properties"]["line"]), (&json!(false), &line));
+            assert_eq!(
+                (
+                    &schema["additionalProperties"],
+                    &schema["properties"]["line"]
+                ),
+                (&json!(false), &line)
+            );
         },
     );
 }

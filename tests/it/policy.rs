@@ -22,7 +22,11 @@ fn policy(repo: &Repo, args: &[&str], code: i32) -> Run {
 
 #[track_caller]
 fn shown(repo: &Repo, args: &[&str]) -> serde_json::Value {
-    let run = policy(repo, &[&["show", "--origin", "--format", "json"], args].concat(), 0);
+    let run = policy(
+        repo,
+        &[&["show", "--origin", "--format", "json"], args].concat(),
+        0,
+    );
     serde_json::from_str(&run.stdout).unwrap()
 }
 
@@ -32,7 +36,9 @@ fn secret() -> String {
     let mut n = 0x9E37_79B9_u64;
     let tail: String = (0..16)
         .map(|_| {
-            n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            n = n
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             letters[(n >> 40) as usize % letters.len()] as char
         })
         .collect();
@@ -73,7 +79,11 @@ fn cfg_01_a_malformed_policy_is_a_usage_error_with_file_line_and_key() {
     let repo = Repo::new();
     repo.stage("a.txt", "a\n");
     for (text, message, hint) in [
-        ("block_on = [\"critical\"\n[review]", "malformed TOML in .claude-reviewer.toml:2", ""),
+        (
+            "block_on = [\"critical\"\n[review]",
+            "malformed TOML in .claude-reviewer.toml:2",
+            "",
+        ),
         (
             "version = 1\nblock-on = []",
             "unknown key \"block-on\" in .claude-reviewer.toml:2",
@@ -89,27 +99,51 @@ fn cfg_01_a_malformed_policy_is_a_usage_error_with_file_line_and_key() {
             "unknown key \"review.ignore\" in .claude-reviewer.toml:3",
             "move \"ignore\" to the top level",
         ),
-        ("timeout = \"2m\"", "unknown key \"timeout\" in .claude-reviewer.toml:1", "move \"timeout\" to [review]"),
+        (
+            "timeout = \"2m\"",
+            "unknown key \"timeout\" in .claude-reviewer.toml:1",
+            "move \"timeout\" to [review]",
+        ),
         (
             "[[path]]\nglob = \"x\"\nblock = []",
             "unknown key \"path.block\" in .claude-reviewer.toml:3",
             "did you mean \"block_on\"?",
         ),
-        ("[[path]]\nblock_on = []", "[[path]] in .claude-reviewer.toml:1 has no glob", ""),
-        ("[path]\nglob = \"x\"", "\"path\" in .claude-reviewer.toml:1 must be a list of tables: [[path]]", ""),
-        ("review = 3", "\"review\" in .claude-reviewer.toml:1 must be a table: [review]", ""),
+        (
+            "[[path]]\nblock_on = []",
+            "[[path]] in .claude-reviewer.toml:1 has no glob",
+            "",
+        ),
+        (
+            "[path]\nglob = \"x\"",
+            "\"path\" in .claude-reviewer.toml:1 must be a list of tables: [[path]]",
+            "",
+        ),
+        (
+            "review = 3",
+            "\"review\" in .claude-reviewer.toml:1 must be a table: [review]",
+            "",
+        ),
         (
             "version = 2\nnew_key = 1",
             "\"version\" in .claude-reviewer.toml:1 is 2; this program supports version 1",
             "update claude-reviewer",
         ),
-        ("version = \"1\"", "\"version\" in .claude-reviewer.toml:1 must be 1", "version = 1"),
+        (
+            "version = \"1\"",
+            "\"version\" in .claude-reviewer.toml:1 must be 1",
+            "version = 1",
+        ),
         (
             "block_on = [\n  \"critical\",\n  \"majr\",\n]",
             "\"block_on\" in .claude-reviewer.toml:3 has the unknown severity \"majr\"",
             "did you mean \"major\"?",
         ),
-        ("ignore = [\"[\"]", "\"ignore\" in .claude-reviewer.toml:1 has an invalid pattern", ""),
+        (
+            "ignore = [\"[\"]",
+            "\"ignore\" in .claude-reviewer.toml:1 has an invalid pattern",
+            "",
+        ),
         (
             "[backend.local]\nbase_url = \"http://127.0.0.1:1\"",
             "\"backend.local.kind\" in .claude-reviewer.toml:1 is missing",
@@ -119,20 +153,31 @@ fn cfg_01_a_malformed_policy_is_a_usage_error_with_file_line_and_key() {
         repo.write(FILE, text);
         for args in [&["review", "staged"][..], &["policy", "show"]] {
             let run = repo.reviewer(args).run(2);
-            assert!(run.stderr.contains(&format!("error: {message}")), "{text}: {}", run.stderr);
+            assert!(
+                run.stderr.contains(&format!("error: {message}")),
+                "{text}: {}",
+                run.stderr
+            );
             assert!(run.stderr.contains(hint), "{text}: {}", run.stderr);
             assert!(run.stdout.is_empty(), "{}", run.stdout);
         }
     }
     repo.write(FILE, b"block_on = [\"critical\"]\n# \xff\n");
     let run = repo.review(&["staged"], 2);
-    assert!(run.stderr.contains(".claude-reviewer.toml:2 is not UTF-8"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains(".claude-reviewer.toml:2 is not UTF-8"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
 fn cfg_01_check_tells_every_problem_at_once() {
     let repo = Repo::new();
-    repo.write(FILE, "block-on = []\n[review]\njobs = 0\n[reveiw]\nx = 1\n[backend.x]\napi_key = \"v\"\n");
+    repo.write(
+        FILE,
+        "block-on = []\n[review]\njobs = 0\n[reveiw]\nx = 1\n[backend.x]\napi_key = \"v\"\n",
+    );
     let run = policy(&repo, &["check"], 2);
     for text in [
         "\"block-on\" in .claude-reviewer.toml:1",
@@ -144,12 +189,19 @@ fn cfg_01_check_tells_every_problem_at_once() {
         assert!(run.stdout.contains(text), "{text}: {}", run.stdout);
     }
     let run = policy(&repo, &["show"], 2);
-    assert!(run.stderr.contains("show the other 3 problems: claude-reviewer policy check"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("show the other 3 problems: claude-reviewer policy check"),
+        "{}",
+        run.stderr
+    );
     // A single file anywhere.
     std::fs::write(repo.home().join("p.toml"), "on_incomplete = 'never'").unwrap();
     let run = policy(&repo, &["check", "../home/p.toml"], 2);
     assert!(
-        run.stdout.contains("\"on_incomplete\" in ../home/p.toml:1 must be \"fail\" or \"warn\", not \"never\""),
+        run.stdout.contains(
+            "\"on_incomplete\" in ../home/p.toml:1 must be \"fail\" or \"warn\", not \"never\""
+        ),
         "{}",
         run.stdout
     );
@@ -163,11 +215,28 @@ fn cfg_02_without_a_file_the_defaults_rule_and_say_so() {
     assert_eq!(report["policy"]["origin"], "default");
     assert_eq!(report["policy"]["hash"].as_str().unwrap().len(), 16);
     let run = policy(&repo, &["show", "--origin"], 0);
-    assert!(run.stdout.starts_with("# no policy file: defaults, hash "), "{}", run.stdout);
+    assert!(
+        run.stdout.starts_with("# no policy file: defaults, hash "),
+        "{}",
+        run.stdout
+    );
     // The columns fit the longest key and value.
-    let line = run.stdout.lines().find(|l| l.starts_with("on_incomplete ")).unwrap();
-    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["on_incomplete", "\"fail\"", "default"], "{}", run.stdout);
-    assert!(policy(&repo, &["check"], 0).stdout.contains("ok: no policy file: defaults"));
+    let line = run
+        .stdout
+        .lines()
+        .find(|l| l.starts_with("on_incomplete "))
+        .unwrap();
+    assert_eq!(
+        line.split_whitespace().collect::<Vec<_>>(),
+        ["on_incomplete", "\"fail\"", "default"],
+        "{}",
+        run.stdout
+    );
+    assert!(
+        policy(&repo, &["check"], 0)
+            .stdout
+            .contains("ok: no policy file: defaults")
+    );
 }
 
 #[test]
@@ -175,7 +244,10 @@ fn cfg_03_each_layer_stands_above_the_one_before_and_origins_are_shown() {
     let repo = Repo::new();
     let at = |repo: &Repo, env: &[(&str, &str)], args: &[&str]| {
         let args = [&["policy", "show", "--origin", "--format", "json"], args].concat();
-        let run = env.iter().fold(repo.reviewer(&args), |r, (k, v)| r.env(k, v)).run(0);
+        let run = env
+            .iter()
+            .fold(repo.reviewer(&args), |r, (k, v)| r.env(k, v))
+            .run(0);
         let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
         let origin = &json["origins"]["review.max_rounds"];
         (
@@ -186,21 +258,40 @@ fn cfg_03_each_layer_stands_above_the_one_before_and_origins_are_shown() {
     };
     assert_eq!(at(&repo, &[], &[]), (5, "-".to_owned(), None));
     user_policy(&repo, "[review]\nmax_rounds = 2\n");
-    assert_eq!(at(&repo, &[], &[]), (2, "~/.config/claude-reviewer/config.toml".to_owned(), Some(2)));
+    assert_eq!(
+        at(&repo, &[], &[]),
+        (
+            2,
+            "~/.config/claude-reviewer/config.toml".to_owned(),
+            Some(2)
+        )
+    );
     repo.write(FILE, "\n\n[review]\nmax_rounds = 3\n");
     assert_eq!(at(&repo, &[], &[]), (3, FILE.to_owned(), Some(4)));
     repo.write("other.toml", "[review]\nmax_rounds = 6\n");
-    assert_eq!(at(&repo, &[], &["--config", "other.toml"]), (6, "other.toml".to_owned(), Some(2)));
-    assert_eq!(at(&repo, &[("MAX_REVIEW_ROUNDS", "4")], &[]), (4, "MAX_REVIEW_ROUNDS".to_owned(), None));
+    assert_eq!(
+        at(&repo, &[], &["--config", "other.toml"]),
+        (6, "other.toml".to_owned(), Some(2))
+    );
+    assert_eq!(
+        at(&repo, &[("MAX_REVIEW_ROUNDS", "4")], &[]),
+        (4, "MAX_REVIEW_ROUNDS".to_owned(), None)
+    );
     // XDG_CONFIG_HOME moves the user's file.
     let xdg = repo.home().join("xdg");
     std::fs::create_dir_all(xdg.join("claude-reviewer")).unwrap();
-    std::fs::write(xdg.join("claude-reviewer/config.toml"), "[review]\njobs = 7\n").unwrap();
-    let run = repo.reviewer(&["policy", "show", "--origin"]).env("XDG_CONFIG_HOME", &xdg).run(0);
+    std::fs::write(
+        xdg.join("claude-reviewer/config.toml"),
+        "[review]\njobs = 7\n",
+    )
+    .unwrap();
+    let run = repo
+        .reviewer(&["policy", "show", "--origin"])
+        .env("XDG_CONFIG_HOME", &xdg)
+        .run(0);
     assert!(
-        run.stdout
-            .lines()
-            .any(|l| l.starts_with("review.jobs") && l.contains("user ~/xdg/claude-reviewer/config.toml:2")),
+        run.stdout.lines().any(|l| l.starts_with("review.jobs")
+            && l.contains("user ~/xdg/claude-reviewer/config.toml:2")),
         "{}",
         run.stdout
     );
@@ -212,9 +303,20 @@ fn cfg_03_a_flag_stands_above_the_file_in_a_review() {
     repo.write(FILE, "block_on = []\nwarn_on = []\n");
     repo.stage("a.py", format!("key = '{}'\n", secret()));
     let report = repo.review_json(&["staged"], 0);
-    assert_eq!((&report["policy"]["origin"], &report["verdict"]), (&"worktree".into(), &"pass".into()), "{report:#}");
-    assert_eq!(repo.review_json(&["staged", "--block-on", "critical,major"], 1)["verdict"], "block");
-    std::fs::write(repo.home().join("strict.toml"), "block_on = ['critical', 'major', 'minor']\n").unwrap();
+    assert_eq!(
+        (&report["policy"]["origin"], &report["verdict"]),
+        (&"worktree".into(), &"pass".into()),
+        "{report:#}"
+    );
+    assert_eq!(
+        repo.review_json(&["staged", "--block-on", "critical,major"], 1)["verdict"],
+        "block"
+    );
+    std::fs::write(
+        repo.home().join("strict.toml"),
+        "block_on = ['critical', 'major', 'minor']\n",
+    )
+    .unwrap();
     let report = repo.review_json(&["staged", "--config", "../home/strict.toml"], 1);
     assert_eq!(report["policy"]["origin"], "flag");
 }
@@ -227,10 +329,24 @@ fn cfg_04_in_gate_mode_the_base_rules_and_the_change_is_reported() {
     repo.commit("weaken");
     let report = repo.review_json(&["branch", "--base", "main", "--gate"], 1);
     assert_eq!(report["verdict"], "block");
-    assert!(report["policy"]["origin"].as_str().unwrap().starts_with("base@"), "{}", report["policy"]);
-    let weakened: Vec<_> =
-        report["findings"].as_array().unwrap().iter().filter(|f| f["rule_id"] == "policy-weakened").collect();
-    assert!(weakened.iter().any(|f| f["line"] == 2 && f["file"] == FILE), "{report:#}");
+    assert!(
+        report["policy"]["origin"]
+            .as_str()
+            .unwrap()
+            .starts_with("base@"),
+        "{}",
+        report["policy"]
+    );
+    let weakened: Vec<_> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|f| f["rule_id"] == "policy-weakened")
+        .collect();
+    assert!(
+        weakened.iter().any(|f| f["line"] == 2 && f["file"] == FILE),
+        "{report:#}"
+    );
     // On its own, the weaker policy blocks too, and a waiver passes it.
     repo.git(&["rm", "-q", "a.py"]);
     repo.commit("no secret");
@@ -238,21 +354,40 @@ fn cfg_04_in_gate_mode_the_base_rules_and_the_change_is_reported() {
     repo.commit("weaken only");
     let report = repo.review_json(&["branch", "--base", "main", "--gate"], 1);
     let findings = report["findings"].as_array().unwrap();
-    assert!(findings.iter().all(|f| f["rule_id"] == "policy-weakened"), "{report:#}");
-    let waive: Vec<String> =
-        findings.iter().map(|f| format!("{}=agreed in the meeting", f["fingerprint"].as_str().unwrap())).collect();
+    assert!(
+        findings.iter().all(|f| f["rule_id"] == "policy-weakened"),
+        "{report:#}"
+    );
+    let waive: Vec<String> = findings
+        .iter()
+        .map(|f| {
+            format!(
+                "{}=agreed in the meeting",
+                f["fingerprint"].as_str().unwrap()
+            )
+        })
+        .collect();
     let run = repo
-        .reviewer(&["review", "branch", "--base", "main", "--gate", "--format", "json"])
+        .reviewer(&[
+            "review", "branch", "--base", "main", "--gate", "--format", "json",
+        ])
         .env("CLAUDE_REVIEWER_WAIVE", waive.join("\n"))
         .run(0);
     let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!(report["findings"][0]["waived"]["reason"], "agreed in the meeting", "{report:#}");
+    assert_eq!(
+        report["findings"][0]["waived"]["reason"], "agreed in the meeting",
+        "{report:#}"
+    );
 }
 
 /// Returns the texts of `policy-weakened`, in the order of the report.
 fn weakenings(report: &serde_json::Value) -> Vec<(String, String)> {
     let text = |f: &serde_json::Value, key: &str| f[key].as_str().unwrap_or_default().to_owned();
-    let all = report["findings"].as_array().unwrap().iter().filter(|f| f["rule_id"] == "policy-weakened");
+    let all = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|f| f["rule_id"] == "policy-weakened");
     all.map(|f| (text(f, "file"), text(f, "quote"))).collect()
 }
 
@@ -265,33 +400,55 @@ fn cfg_04_a_first_policy_is_one_finding_in_gate_mode_and_none_at_the_desk() {
     assert_eq!(weakenings(&staged), []);
     repo.commit("adopt");
     let branch = ["branch", "--base", "main"];
-    assert_eq!(weakenings(&repo.review_json(&[&branch[..], &["--no-gate"]].concat(), 0)), []);
+    assert_eq!(
+        weakenings(&repo.review_json(&[&branch[..], &["--no-gate"]].concat(), 0)),
+        []
+    );
     let report = repo.review_json(&[&branch[..], &["--gate"]].concat(), 1);
     let found = weakenings(&report);
     assert_eq!(found.len(), 1, "{report:#}");
-    for part in
-        ["block_on no longer includes major", "warn_on no longer includes minor", "ignore now matches vendor/**"]
-    {
+    for part in [
+        "block_on no longer includes major",
+        "warn_on no longer includes minor",
+        "ignore now matches vendor/**",
+    ] {
         assert!(found[0].1.contains(part), "{part}: {found:?}");
     }
-    let waive = format!("{}=agreed", report["findings"][0]["fingerprint"].as_str().unwrap());
+    let waive = format!(
+        "{}=agreed",
+        report["findings"][0]["fingerprint"].as_str().unwrap()
+    );
     repo.review(&[&branch[..], &["--gate", "--waive", &waive]].concat(), 0);
     // The waiver applies to this policy, independent of the length of another one's list.
     let more = |n: usize| {
-        let globs: Vec<String> = (0..n).map(|i| format!("'a-long-name-of-a-folder-{i}/**'")).collect();
-        repo.stage(FILE, format!("version = 1\nignore = [{}]\n", globs.join(", ")));
+        let globs: Vec<String> = (0..n)
+            .map(|i| format!("'a-long-name-of-a-folder-{i}/**'"))
+            .collect();
+        repo.stage(
+            FILE,
+            format!("version = 1\nignore = [{}]\n", globs.join(", ")),
+        );
         repo.commit("more");
         let report = repo.review_json(&[&branch[..], &["--gate"]].concat(), 1);
-        report["findings"][0]["fingerprint"].as_str().unwrap().to_owned()
+        report["findings"][0]["fingerprint"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     assert_ne!(more(40), more(41));
     // A policy that is at least as strict as the defaults loosens nothing.
     repo.stage(FILE, "version = 1\nblock_on = ['minor']\n");
     repo.commit("strict");
-    assert_eq!(weakenings(&repo.review_json(&[&branch[..], &["--gate"]].concat(), 0)), []);
+    assert_eq!(
+        weakenings(&repo.review_json(&[&branch[..], &["--gate"]].concat(), 0)),
+        []
+    );
     // With a policy at the base, a local review reports it.
     repo.stage(FILE, "version = 1\nblock_on = []\n");
-    assert_eq!(weakenings(&repo.review_json(&["staged", "--no-gate"], 0)).len(), 1);
+    assert_eq!(
+        weakenings(&repo.review_json(&["staged", "--no-gate"], 0)).len(),
+        1
+    );
 }
 
 #[test]
@@ -299,25 +456,38 @@ fn cfg_04_a_weaker_rule_of_the_team_is_reported() {
     const RULE: &str = "[[rule]]\nid = 'no-sleep'\ntitle = 'Sleep'\ncategory = 'performance'\nseverity = 'major'\n\
         languages = ['python']\nliterals = ['sleep(']\npattern = 'sleep'\nmessage = 'A handler must not sleep'\n";
     let (default, named) = (".claude-reviewer/rules/team.toml", "lint/team.toml");
-    for (policy, file) in [(None, default), (Some("[rules]\npaths = ['lint/']\n"), named)] {
+    for (policy, file) in [
+        (None, default),
+        (Some("[rules]\npaths = ['lint/']\n"), named),
+    ] {
         let repo = with_base(policy);
         repo.git(&["checkout", "-q", "main"]);
         repo.stage(file, RULE);
         repo.commit("rules");
         repo.git(&["checkout", "-q", "-B", "topic"]);
-        let gate = |code: i32| weakenings(&repo.review_json(&["branch", "--base", "main", "--gate"], code));
+        let gate = |code: i32| {
+            weakenings(&repo.review_json(&["branch", "--base", "main", "--gate"], code))
+        };
         let one = |text: &str| vec![(file.to_owned(), text.to_owned())];
         // A new rule and a stricter one do not weaken anything.
-        repo.stage(file, RULE.replace("'major'", "'critical'") + &RULE.replace("no-sleep", "no-nap"));
+        repo.stage(
+            file,
+            RULE.replace("'major'", "'critical'") + &RULE.replace("no-sleep", "no-nap"),
+        );
         repo.commit("stricter");
         assert_eq!(gate(0), []);
         repo.stage(file, RULE.replace("'major'", "'suggestion'"));
         let lowered = repo.commit("lowered");
-        let text = "rule no-sleep may let more through: severity is lowered from major to suggestion";
+        let text =
+            "rule no-sleep may let more through: severity is lowered from major to suggestion";
         assert_eq!(gate(1), one(text));
-        repo.stage(file, RULE.replace("pattern = 'sleep'", "pattern = 'sleep_never'"));
+        repo.stage(
+            file,
+            RULE.replace("pattern = 'sleep'", "pattern = 'sleep_never'"),
+        );
         repo.commit("narrowed");
-        let text = "rule no-sleep may let more through: pattern changes from \"sleep\" to \"sleep_never\"";
+        let text =
+            "rule no-sleep may let more through: pattern changes from \"sleep\" to \"sleep_never\"";
         assert_eq!(gate(1), one(text));
         repo.git(&["rm", "-q", file]);
         repo.commit("deleted");
@@ -326,26 +496,47 @@ fn cfg_04_a_weaker_rule_of_the_team_is_reported() {
         let report = repo.review_json(&["commit", "main..HEAD", "--gate"], 1);
         let texts: Vec<_> = weakenings(&report).into_iter().map(|(_, t)| t).collect();
         assert_eq!(texts.len(), 4, "{texts:?}");
-        assert!(report["findings"].as_array().unwrap().iter().any(|f| f["commit"] == lowered.as_str()), "{report:#}");
+        assert!(
+            report["findings"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|f| f["commit"] == lowered.as_str()),
+            "{report:#}"
+        );
         // A file elsewhere is not a rule file.
         repo.git(&["reset", "-q", "--hard", "main"]);
         repo.stage("other/team.toml", RULE);
         repo.commit("elsewhere");
         repo.git(&["rm", "-q", "other/team.toml"]);
         repo.commit("gone");
-        assert_eq!(weakenings(&repo.review_json(&["commit", "main..HEAD", "--gate"], 0)), []);
+        assert_eq!(
+            weakenings(&repo.review_json(&["commit", "main..HEAD", "--gate"], 0)),
+            []
+        );
     }
 }
 
 #[test]
 fn cfg_05_a_change_cannot_ignore_its_own_secret() {
     for (name, head, body) in [
-        ("ignore", "ignore = ['*.py']\n", format!("key = '{}'\n", secret())),
-        ("path", "[[path]]\nglob = '**'\nblock_on = []\nwarn_on = []\n", format!("key = '{}'\n", secret())),
+        (
+            "ignore",
+            "ignore = ['*.py']\n",
+            format!("key = '{}'\n", secret()),
+        ),
+        (
+            "path",
+            "[[path]]\nglob = '**'\nblock_on = []\nwarn_on = []\n",
+            format!("key = '{}'\n", secret()),
+        ),
         (
             "inline",
             "version = 1\n",
-            format!("key = '{}'  # claude-reviewer: ignore[aws-access-key-id] a sample\n", secret()),
+            format!(
+                "key = '{}'  # claude-reviewer: ignore[aws-access-key-id] a sample\n",
+                secret()
+            ),
         ),
     ] {
         let repo = with_base(None);
@@ -354,7 +545,10 @@ fn cfg_05_a_change_cannot_ignore_its_own_secret() {
         repo.commit("head");
         let report = repo.review_json(&["branch", "--base", "main", "--gate"], 1);
         let blocking = |f: &serde_json::Value| f["file"] == "a.py" && f["blocking"] == true;
-        assert!(report["findings"].as_array().unwrap().iter().any(blocking), "{name}: {report:#}");
+        assert!(
+            report["findings"].as_array().unwrap().iter().any(blocking),
+            "{name}: {report:#}"
+        );
     }
 }
 
@@ -365,14 +559,21 @@ fn cfg_06_a_project_file_cannot_choose_an_endpoint() {
     repo.write(FILE, "[review]\nbackends = ['far']\n[backend.far]\nkind = 'openai'\nbase_url = 'https://far.example/v1'\napi_key_env = 'AWS_SECRET_ACCESS_KEY'\n");
     let json = shown(&repo, &[]);
     assert_eq!(json["backend"]["far"]["base_url"], serde_json::Value::Null);
-    assert_eq!(json["backend"]["far"]["api_key_env"], serde_json::Value::Null);
+    assert_eq!(
+        json["backend"]["far"]["api_key_env"],
+        serde_json::Value::Null
+    );
     let report = repo.review_json(&["staged"], 3);
     assert!(
-        notes(&report).contains("\\\"backend.far.base_url\\\" in .claude-reviewer.toml:5 is operator only"),
+        notes(&report)
+            .contains("\\\"backend.far.base_url\\\" in .claude-reviewer.toml:5 is operator only"),
         "{report:#}"
     );
     // The key must never be sent over plain http.
-    repo.write(FILE, "[backend.openai]\nbase_url = 'http://far.example/v1'\n");
+    repo.write(
+        FILE,
+        "[backend.openai]\nbase_url = 'http://far.example/v1'\n",
+    );
     let run = repo.review(&["staged"], 2);
     assert!(
         run.stderr.contains(
@@ -382,8 +583,14 @@ fn cfg_06_a_project_file_cannot_choose_an_endpoint() {
         run.stderr
     );
     // An address of this machine is accepted.
-    repo.write(FILE, "[backend.local]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\n");
-    assert_eq!(shown(&repo, &[])["backend"]["local"]["base_url"], "http://127.0.0.1:9/v1");
+    repo.write(
+        FILE,
+        "[backend.local]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\n",
+    );
+    assert_eq!(
+        shown(&repo, &[])["backend"]["local"]["base_url"],
+        "http://127.0.0.1:9/v1"
+    );
 }
 
 #[test]
@@ -394,8 +601,16 @@ fn cfg_07_a_project_file_runs_and_writes_nothing() {
     let touch = format!("touch {}", canary.display());
     repo.write(FILE, format!("[tests]\ncommand = '{touch}'\nrun = true\n[history]\npath = 'stolen'\n[backend.claude]\npath = '/bin/false'\n"));
     let report = repo.review_json(&["staged"], 0);
-    for key in ["tests.command", "tests.run", "history.path", "backend.claude.path"] {
-        assert!(notes(&report).contains(&format!("\\\"{key}\\\" in {FILE}")), "{key}: {report:#}");
+    for key in [
+        "tests.command",
+        "tests.run",
+        "history.path",
+        "backend.claude.path",
+    ] {
+        assert!(
+            notes(&report).contains(&format!("\\\"{key}\\\" in {FILE}")),
+            "{key}: {report:#}"
+        );
     }
     assert!(!canary.exists());
     assert!(!repo.path().join("stolen").exists());
@@ -403,7 +618,9 @@ fn cfg_07_a_project_file_runs_and_writes_nothing() {
         repo.write(FILE, format!("[history]\npath = '{path}'\n"));
         let run = repo.review(&["staged"], 2);
         assert!(
-            run.stderr.contains("\"history.path\" in .claude-reviewer.toml:2 must be a path inside the repository"),
+            run.stderr.contains(
+                "\"history.path\" in .claude-reviewer.toml:2 must be a path inside the repository"
+            ),
             "{}",
             run.stderr
         );
@@ -415,7 +632,11 @@ fn cfg_08_without_a_base_the_gate_is_closed() {
     let repo = with_base(None);
     repo.stage("b.txt", "b\n");
     repo.commit("head");
-    for base in ["nope", "origin/main", "0123456789012345678901234567890123456789"] {
+    for base in [
+        "nope",
+        "origin/main",
+        "0123456789012345678901234567890123456789",
+    ] {
         let run = repo.review(&["branch", "--base", base, "--gate"], 2);
         assert!(run.stderr.contains("error: "), "{}", run.stderr);
     }
@@ -430,13 +651,44 @@ fn cfg_09_a_policy_that_is_no_plain_file_is_refused_at_once() {
     std::fs::write(&outside, "version = 1\n").unwrap();
     type Make<'a> = Box<dyn Fn() + 'a>;
     let set: [(&str, Make<'_>); 8] = [
-        ("a link to /dev/zero", Box::new(|| symlink("/dev/zero", &path).unwrap())),
-        ("a link to a file outside", Box::new(|| symlink(&outside, &path).unwrap())),
-        ("a link to a file inside", Box::new(|| symlink("a.txt", &path).unwrap())),
-        ("a link to nothing", Box::new(|| symlink("nowhere", &path).unwrap())),
-        ("a FIFO", Box::new(|| assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success()))),
+        (
+            "a link to /dev/zero",
+            Box::new(|| symlink("/dev/zero", &path).unwrap()),
+        ),
+        (
+            "a link to a file outside",
+            Box::new(|| symlink(&outside, &path).unwrap()),
+        ),
+        (
+            "a link to a file inside",
+            Box::new(|| symlink("a.txt", &path).unwrap()),
+        ),
+        (
+            "a link to nothing",
+            Box::new(|| symlink("nowhere", &path).unwrap()),
+        ),
+        (
+            "a FIFO",
+            Box::new(|| {
+                assert!(
+                    std::process::Command::new("mkfifo")
+                        .arg(&path)
+                        .status()
+                        .unwrap()
+                        .success()
+                )
+            }),
+        ),
         ("a folder", Box::new(|| std::fs::create_dir(&path).unwrap())),
-        ("1 GB", Box::new(|| std::fs::File::create(&path).unwrap().set_len(1 << 30).unwrap())),
+        (
+            "1 GB",
+            Box::new(|| {
+                std::fs::File::create(&path)
+                    .unwrap()
+                    .set_len(1 << 30)
+                    .unwrap()
+            }),
+        ),
         (
             "an unreadable file",
             Box::new(|| {
@@ -450,11 +702,17 @@ fn cfg_09_a_policy_that_is_no_plain_file_is_refused_at_once() {
         if name == "an unreadable file" && std::fs::read(&path).is_ok() {
             continue; // The superuser can read anything.
         }
-        for args in [&["review", "staged"][..], &["policy", "show"], &["review", "staged", "--config", FILE]] {
+        for args in [
+            &["review", "staged"][..],
+            &["policy", "show"],
+            &["review", "staged", "--config", FILE],
+        ] {
             if name.starts_with("a link to a file") && args.contains(&"--config") {
                 continue; // The operator's own choice.
             }
-            let run = within(Duration::from_secs(1), name, || repo.reviewer(args).run_any());
+            let run = within(Duration::from_secs(1), name, || {
+                repo.reviewer(args).run_any()
+            });
             assert_eq!(run.code, 2, "{name} {args:?}: {}{}", run.stdout, run.stderr);
             assert!(run.stderr.contains(FILE), "{name}: {}", run.stderr);
         }
@@ -475,7 +733,10 @@ fn cfg_09_a_link_in_the_base_is_no_absence_of_a_policy() {
     repo.commit("base");
     repo.stage("b.txt", "b\n");
     repo.commit("head");
-    for args in [&["review", "branch", "--base", "HEAD~1", "--gate"][..], &["policy", "show", "--at", "HEAD"]] {
+    for args in [
+        &["review", "branch", "--base", "HEAD~1", "--gate"][..],
+        &["policy", "show", "--at", "HEAD"],
+    ] {
         let run = repo.reviewer(args).run(2);
         assert!(run.stderr.contains("is a symbolic link"), "{}", run.stderr);
     }
@@ -489,16 +750,51 @@ fn cfg_09_a_policy_that_is_a_bomb_is_refused_at_once() {
     for (name, text) in [
         ("deep lists", format!("ignore = {}", "[".repeat(1_000_000))),
         ("deep tables", format!("x = {}", "{a=".repeat(300_000))),
-        ("a long dotted key", format!("{}x = 1", "a.".repeat(500_000))),
+        (
+            "a long dotted key",
+            format!("{}x = 1", "a.".repeat(500_000)),
+        ),
         ("many headers", many(90_000, |i| format!("[t{i}]\n"))),
-        ("many entries of a list", many(60_000, |_| "[[path]]\n".to_owned())),
-        ("many nested headers", many(2_000, |i| format!("[{}t]\n", "a.".repeat(i % 70)))),
-        ("a long list", format!("ignore = [{}]", "\"a\",".repeat(200_000))),
-        ("many backends", many(30_000, |i| format!("[backend.b{i}]\nkind = 'openai'\n"))),
-        ("many severities", format!("[rules.severity]\n{}", many(60_000, |i| format!("r{i} = 'major'\n")))),
-        ("many path rules", many(20_000, |i| format!("[[path]]\nglob = 'x{i}*y'\nblock_on = []\n"))),
-        ("costly patterns", format!("ignore = [{}]", many(999, |i| format!("\"{}{i}\",", "{a,b}*".repeat(80))))),
-        ("a deep pattern", format!("ignore = [\"{}\"]", "{".repeat(500))),
+        (
+            "many entries of a list",
+            many(60_000, |_| "[[path]]\n".to_owned()),
+        ),
+        (
+            "many nested headers",
+            many(2_000, |i| format!("[{}t]\n", "a.".repeat(i % 70))),
+        ),
+        (
+            "a long list",
+            format!("ignore = [{}]", "\"a\",".repeat(200_000)),
+        ),
+        (
+            "many backends",
+            many(30_000, |i| format!("[backend.b{i}]\nkind = 'openai'\n")),
+        ),
+        (
+            "many severities",
+            format!(
+                "[rules.severity]\n{}",
+                many(60_000, |i| format!("r{i} = 'major'\n"))
+            ),
+        ),
+        (
+            "many path rules",
+            many(20_000, |i| {
+                format!("[[path]]\nglob = 'x{i}*y'\nblock_on = []\n")
+            }),
+        ),
+        (
+            "costly patterns",
+            format!(
+                "ignore = [{}]",
+                many(999, |i| format!("\"{}{i}\",", "{a,b}*".repeat(80)))
+            ),
+        ),
+        (
+            "a deep pattern",
+            format!("ignore = [\"{}\"]", "{".repeat(500)),
+        ),
         ("NUL bytes", "\0".repeat(1_000_000)),
     ] {
         repo.write(FILE, text);
@@ -519,7 +815,10 @@ fn cfg_10_a_poor_environment_works_or_is_a_usage_error() {
             c.env(k, std::ffi::OsStr::from_bytes(v));
         }
         let out = c.output().unwrap();
-        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+        (
+            out.status.code(),
+            String::from_utf8_lossy(&out.stderr).into_owned(),
+        )
     };
     let environments: [&[(&str, &[u8])]; 7] = [
         &[],
@@ -531,7 +830,11 @@ fn cfg_10_a_poor_environment_works_or_is_a_usage_error() {
         &[("UNRELATED", b"\xff\xfe")],
     ];
     for env in environments {
-        for args in [&["review", "staged"][..], &["policy", "show", "--origin"], &["policy", "check"]] {
+        for args in [
+            &["review", "staged"][..],
+            &["policy", "show", "--origin"],
+            &["policy", "check"],
+        ] {
             let (code, stderr) = bare(args, env);
             assert_eq!(code, Some(0), "{env:?} {args:?}: {stderr}");
         }
@@ -549,7 +852,10 @@ fn cfg_10_a_poor_environment_works_or_is_a_usage_error() {
     ] {
         let (code, stderr) = bare(&["review", "staged"], &[(name, value)]);
         assert_eq!(code, Some(2), "{name}: {stderr}");
-        assert!(stderr.contains("error: ") && (stderr.contains(name) || stderr.contains("waiver")), "{name}: {stderr}");
+        assert!(
+            stderr.contains("error: ") && (stderr.contains(name) || stderr.contains("waiver")),
+            "{name}: {stderr}"
+        );
     }
 }
 
@@ -561,12 +867,19 @@ fn trust_is_for_this_content_in_this_repository_and_this_user() {
     let command = |repo: &Repo| shown(repo, &[])["tests"]["command"].clone();
     assert!(command(&repo).is_null());
     let run = policy(&repo, &["trust"], 0);
-    assert!(run.stdout.contains("tests.command = \"make test\""), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("tests.command = \"make test\""),
+        "{}",
+        run.stdout
+    );
     assert_eq!(command(&repo), "make test");
 
     // From a subfolder, and through a link to the worktree, it is the same worktree.
     std::fs::create_dir(repo.path().join("sub")).unwrap();
-    let run = repo.reviewer(&["policy", "show"]).dir(repo.path().join("sub")).run(0);
+    let run = repo
+        .reviewer(&["policy", "show"])
+        .dir(repo.path().join("sub"))
+        .run(0);
     assert!(run.stdout.contains("make test"), "{}", run.stdout);
 
     // One more byte ends the trust; the old content is still trusted.
@@ -578,19 +891,43 @@ fn trust_is_for_this_content_in_this_repository_and_this_user() {
     // Another repository with the same content is not trusted, and neither is another user.
     let other = Repo::new();
     other.write(FILE, text);
-    let run = other.reviewer(&["policy", "show"]).env("HOME", repo.home()).run(0);
+    let run = other
+        .reviewer(&["policy", "show"])
+        .env("HOME", repo.home())
+        .run(0);
     assert!(!run.stdout.contains("make test"), "{}", run.stdout);
-    assert!(run.stderr.contains("note: \"tests.command\""), "{}", run.stderr);
-    let run = repo.reviewer(&["policy", "show"]).env("HOME", other.home()).run(0);
+    assert!(
+        run.stderr.contains("note: \"tests.command\""),
+        "{}",
+        run.stderr
+    );
+    let run = repo
+        .reviewer(&["policy", "show"])
+        .env("HOME", other.home())
+        .run(0);
     assert!(!run.stdout.contains("make test"), "{}", run.stdout);
 
-    assert!(policy(&repo, &["trust", "--list"], 0).stdout.contains(repo.path().to_str().unwrap()));
+    assert!(
+        policy(&repo, &["trust", "--list"], 0)
+            .stdout
+            .contains(repo.path().to_str().unwrap())
+    );
     policy(&repo, &["trust", "--remove"], 0);
     assert!(command(&repo).is_null());
-    assert_eq!(policy(&repo, &["trust", "--list"], 0).stdout, "no trusted policy files\n");
-    assert_eq!(policy(&repo, &["trust", "--remove"], 0).stdout, "no trust to remove in this repository\n");
+    assert_eq!(
+        policy(&repo, &["trust", "--list"], 0).stdout,
+        "no trusted policy files\n"
+    );
+    assert_eq!(
+        policy(&repo, &["trust", "--remove"], 0).stdout,
+        "no trust to remove in this repository\n"
+    );
     repo.write(FILE, "block_on = []\n");
-    assert!(policy(&repo, &["trust"], 0).stdout.starts_with("no value in "));
+    assert!(
+        policy(&repo, &["trust"], 0)
+            .stdout
+            .starts_with("no value in ")
+    );
     repo.write(FILE, "unknown = 1\n");
     policy(&repo, &["trust"], 2);
 }
@@ -603,14 +940,21 @@ fn trust_is_stored_for_the_user_alone() {
     let dir = repo.home().join(".config/claude-reviewer/trusted");
     let mode = |p: &PathBuf| std::fs::symlink_metadata(p).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&dir), 0o700);
-    let files: Vec<PathBuf> = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path()).collect();
+    let files: Vec<PathBuf> = std::fs::read_dir(&dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     assert_eq!(files.len(), 1);
     assert_eq!(mode(&files[0]), 0o600);
     // A file that cannot be stored completely is not stored at all.
     std::fs::remove_dir_all(&dir).unwrap();
     std::fs::write(&dir, "a file in the way").unwrap();
     let run = policy(&repo, &["trust"], 2);
-    assert!(run.stderr.contains("cannot store trust in"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("cannot store trust in"),
+        "{}",
+        run.stderr
+    );
     assert!(shown(&repo, &[])["tests"]["command"].is_null());
 }
 
@@ -626,7 +970,11 @@ fn a_persons_own_file_is_trusted_and_may_be_a_link() {
     std::fs::remove_file(&config).unwrap();
     symlink("/dev/zero", &config).unwrap();
     let run = policy(&repo, &["show"], 2);
-    assert!(run.stderr.contains("config.toml is not a regular file"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("config.toml is not a regular file"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -634,8 +982,18 @@ fn outside_a_repository_the_persons_policy_is_shown_and_that_is_said() {
     let repo = Repo::new();
     user_policy(&repo, "[review]\njobs = 7\n");
     let run = reviewer(&repo.home(), &repo.home(), &["policy", "show"]).run(0);
-    assert!(run.stdout.lines().any(|l| l.starts_with("review.jobs") && l.ends_with(" 7")), "{}", run.stdout);
-    assert!(run.stderr.starts_with("note: no project policy: "), "{}", run.stderr);
+    assert!(
+        run.stdout
+            .lines()
+            .any(|l| l.starts_with("review.jobs") && l.ends_with(" 7")),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stderr.starts_with("note: no project policy: "),
+        "{}",
+        run.stderr
+    );
     let run = reviewer(&repo.home(), &repo.home(), &["policy", "trust"]).run(2);
     assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
 }
@@ -646,7 +1004,10 @@ fn check_knows_the_ids_of_rules() {
     repo.write(FILE, "[rules]\ndisable = ['aws-acces-key-id']\n");
     let run = policy(&repo, &["check"], 2);
     assert!(run.stderr.contains("aws-acces-key-id"), "{}", run.stderr);
-    repo.write(FILE, "[rules]\ndisable = ['aws-access-key-id']\nseverity = { 'aws-access-key-id' = 'note' }\n");
+    repo.write(
+        FILE,
+        "[rules]\ndisable = ['aws-access-key-id']\nseverity = { 'aws-access-key-id' = 'note' }\n",
+    );
     policy(&repo, &["check"], 0);
 }
 
@@ -677,9 +1038,17 @@ fn a_path_rule_decides_for_its_folder() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|f| (f["file"].as_str().unwrap(), f["blocking"].as_bool().unwrap()))
+        .map(|f| {
+            (
+                f["file"].as_str().unwrap(),
+                f["blocking"].as_bool().unwrap(),
+            )
+        })
         .collect();
-    assert!(blocking.contains(&("samples/deep/a.py", false)) && blocking.contains(&("src/a.py", true)), "{blocking:?}");
+    assert!(
+        blocking.contains(&("samples/deep/a.py", false)) && blocking.contains(&("src/a.py", true)),
+        "{blocking:?}"
+    );
 }
 
 #[test]
@@ -693,7 +1062,9 @@ fn what_is_ignored_is_counted() {
     let report = repo.review_json(&["staged"], 0);
     let skipped = report["coverage"]["skipped"].to_string();
     assert!(
-        skipped.contains("vendor/x/a.py") && skipped.contains("src/b.gen.py") && skipped.contains("ignored"),
+        skipped.contains("vendor/x/a.py")
+            && skipped.contains("src/b.gen.py")
+            && skipped.contains("ignored"),
         "{skipped}"
     );
 }
@@ -704,7 +1075,10 @@ fn a_named_backend_makes_the_review_incomplete_for_now() {
     repo.stage("a.txt", "a\n");
     repo.write(FILE, "[review]\nbackends = ['claude']\n");
     assert_eq!(repo.review_json(&["staged"], 3)["verdict"], "incomplete");
-    repo.write(FILE, "on_incomplete = 'warn'\n[review]\nbackends = ['claude']\n");
+    repo.write(
+        FILE,
+        "on_incomplete = 'warn'\n[review]\nbackends = ['claude']\n",
+    );
     assert_eq!(repo.review_json(&["staged"], 0)["verdict"], "incomplete");
 }
 
@@ -715,14 +1089,19 @@ fn shown_toml_is_a_policy_file_with_the_same_values() {
     let toml = policy(&repo, &["show", "--origin", "--format", "toml"], 0).stdout;
     let before = policy(&repo, &["show", "--format", "json"], 0).stdout;
     repo.write(FILE, toml);
-    assert_eq!(policy(&repo, &["show", "--format", "json"], 0).stdout, before);
+    assert_eq!(
+        policy(&repo, &["show", "--format", "json"], 0).stdout,
+        before
+    );
 }
 
 #[test]
 fn the_schema_in_the_repository_is_what_the_program_prints() {
     let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/policy.schema.json");
     let home = tempfile::TempDir::new().unwrap();
-    let printed = reviewer(home.path(), home.path(), &["policy", "schema"]).run(0).stdout;
+    let printed = reviewer(home.path(), home.path(), &["policy", "schema"])
+        .run(0)
+        .stdout;
     assert_eq!(
         std::fs::read_to_string(kept).unwrap(),
         printed,
@@ -737,13 +1116,30 @@ fn the_json_configuration_of_older_tools_is_imported() {
     let json = fixture.join("claude-reviewer.json");
     let run = policy(&repo, &["import", json.to_str().unwrap()], 0);
     let expected = std::fs::read_to_string(fixture.join("claude-reviewer.toml")).unwrap();
-    let body = |t: &str| t.lines().skip(1).map(|l| format!("{l}\n")).collect::<String>();
+    let body = |t: &str| {
+        t.lines()
+            .skip(1)
+            .map(|l| format!("{l}\n"))
+            .collect::<String>()
+    };
     assert_eq!(body(&run.stdout), body(&expected));
-    assert!(run.stderr.contains("not imported: unknown key \"max_rounds\""), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("not imported: unknown key \"max_rounds\""),
+        "{}",
+        run.stderr
+    );
     // From standard input, directly into the file.
-    let piped = repo.reviewer(&["policy", "import", "-"]).stdin(std::fs::read(&json).unwrap()).run(0);
+    let piped = repo
+        .reviewer(&["policy", "import", "-"])
+        .stdin(std::fs::read(&json).unwrap())
+        .run(0);
     repo.write(FILE, &piped.stdout);
-    assert!(policy(&repo, &["check"], 0).stdout.contains("note: \"tests.command\""));
+    assert!(
+        policy(&repo, &["check"], 0)
+            .stdout
+            .contains("note: \"tests.command\"")
+    );
     policy(&repo, &["import", "missing.json"], 2);
 }
 
@@ -755,12 +1151,22 @@ fn every_valid_fixture_is_accepted_and_every_invalid_one_refused() {
         let mut count = 0;
         for entry in std::fs::read_dir(dir.join(folder)).unwrap() {
             let path = entry.unwrap().path();
-            let run = reviewer(home.path(), home.path(), &["policy", "check", path.to_str().unwrap()]).run(code);
+            let run = reviewer(
+                home.path(),
+                home.path(),
+                &["policy", "check", path.to_str().unwrap()],
+            )
+            .run(code);
             if code == 2 {
                 // The first line of the file has the expected result.
                 let text = std::fs::read_to_string(&path).unwrap();
                 let expected = text.lines().next().unwrap().trim_start_matches("# ");
-                assert!(run.stdout.contains(expected), "{}: {expected}\n{}", path.display(), run.stdout);
+                assert!(
+                    run.stdout.contains(expected),
+                    "{}: {expected}\n{}",
+                    path.display(),
+                    run.stdout
+                );
             }
             count += 1;
         }
@@ -771,15 +1177,38 @@ fn every_valid_fixture_is_accepted_and_every_invalid_one_refused() {
 #[test]
 fn foreign_text_of_a_policy_is_inert_on_the_terminal() {
     let repo = Repo::new();
-    repo.write(FILE, "\"\\u001b[31m\" = 1\nignore = [\"\\u001b]0;x\\u0007\"]\n");
+    repo.write(
+        FILE,
+        "\"\\u001b[31m\" = 1\nignore = [\"\\u001b]0;x\\u0007\"]\n",
+    );
     for args in [&["check"][..], &["show"]] {
         let run = policy(&repo, args, 2);
-        assert!(!run.stdout.contains('\u{1b}') && !run.stderr.contains('\u{1b}'), "{}{}", run.stdout, run.stderr);
+        assert!(
+            !run.stdout.contains('\u{1b}') && !run.stderr.contains('\u{1b}'),
+            "{}{}",
+            run.stdout,
+            run.stderr
+        );
     }
-    repo.write(FILE, "ignore = [\"\\u001b]0;x\\u0007\\u202e\\U000E0041\"]\n");
-    assert_eq!(shown(&repo, &[])["ignore"][0], "\u{1b}]0;x\u{7}\u{202e}\u{e0041}");
-    for args in [&["show"][..], &["show", "--format", "toml"], &["show", "--format", "json"], &["check"]] {
+    repo.write(
+        FILE,
+        "ignore = [\"\\u001b]0;x\\u0007\\u202e\\U000E0041\"]\n",
+    );
+    assert_eq!(
+        shown(&repo, &[])["ignore"][0],
+        "\u{1b}]0;x\u{7}\u{202e}\u{e0041}"
+    );
+    for args in [
+        &["show"][..],
+        &["show", "--format", "toml"],
+        &["show", "--format", "json"],
+        &["check"],
+    ] {
         let run = policy(&repo, args, 0);
-        assert!(!run.stdout.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{}", run.stdout);
+        assert!(
+            !run.stdout.contains(['\u{1b}', '\u{202e}', '\u{7}']),
+            "{}",
+            run.stdout
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Tests of receipts without real keys: a script replaces ssh-keygen, and a file with a made-up signature replaces a
-//! key. `tests/third-party/receipts.test` uses real ones.
+//! Tests of receipts without real keys: a script replaces ssh-keygen, and a file with a made-up
+//! signature replaces a key. `tests/third-party/receipts.test` uses real ones.
 
 use crate::loopback::{Request, Server};
 use crate::support::{Repo, Reviewer, Run, reviewer};
@@ -9,8 +9,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Signs with the content of the key's file, finds the single principal of a line, and accepts every signature unless
-/// the line reserves the key for git.
+/// Signs with the content of the key's file, finds the single principal of a line, and accepts
+/// every signature unless the line reserves the key for git.
 const SSH_KEYGEN: &str = r#"#!/bin/sh
 while [ $# -gt 0 ]; do
     case $1 in
@@ -32,10 +32,18 @@ case $what in
 esac
 "#;
 
-const REVIEW: [&str; 6] = ["review", "branch", "--base", "origin/main", "--gate", "--no-save"];
+const REVIEW: [&str; 6] = [
+    "review",
+    "branch",
+    "--base",
+    "origin/main",
+    "--gate",
+    "--no-save",
+];
 const VERIFY: [&str; 3] = ["verify-receipt", "--base", "origin/main"];
 
-/// A project whose base requires a model and lists the signers, a shared bare repository, and clones.
+/// A project whose base requires a model and lists the signers, a shared bare repository, and
+/// clones.
 pub struct Project {
     pub repo: Repo,
     pub server: Server,
@@ -61,8 +69,13 @@ impl Project {
                 )
             })
             .collect();
-        let policy = format!("{}[receipt]\nsigners = [{}]\n", server.policy("openai"), lines.join(", "));
-        repo.stage(".claude-reviewer.toml", policy).stage("a.py", "def one():\n    return 1\n");
+        let policy = format!(
+            "{}[receipt]\nsigners = [{}]\n",
+            server.policy("openai"),
+            lines.join(", ")
+        );
+        repo.stage(".claude-reviewer.toml", policy)
+            .stage("a.py", "def one():\n    return 1\n");
         repo.commit("base");
         let project = Self { repo, server };
         std::fs::create_dir_all(project.place("bin")).unwrap();
@@ -72,13 +85,24 @@ impl Project {
         for name in ["alice", "bob"] {
             let key = public(name);
             let length = u32::try_from(key.len()).unwrap().to_be_bytes();
-            let text = STANDARD.encode([&b"SSHSIG\0\0\0\x01"[..], &length, &key, b"the rest"].concat());
-            let signature = format!("-----BEGIN SSH SIGNATURE-----\n{text}\n-----END SSH SIGNATURE-----\n");
+            let text =
+                STANDARD.encode([&b"SSHSIG\0\0\0\x01"[..], &length, &key, b"the rest"].concat());
+            let signature =
+                format!("-----BEGIN SSH SIGNATURE-----\n{text}\n-----END SSH SIGNATURE-----\n");
             std::fs::write(project.place(name), signature).unwrap();
         }
         let remote = project.place("remote.git");
-        project.repo.git(&["init", "-q", "--bare", "-b", "main", remote.to_str().unwrap()]);
-        project.repo.git(&["push", "-q", remote.to_str().unwrap(), "main"]);
+        project.repo.git(&[
+            "init",
+            "-q",
+            "--bare",
+            "-b",
+            "main",
+            remote.to_str().unwrap(),
+        ]);
+        project
+            .repo
+            .git(&["push", "-q", remote.to_str().unwrap(), "main"]);
         project
     }
 
@@ -99,7 +123,12 @@ impl Project {
 
     fn clone(&self, name: &str) -> PathBuf {
         let (remote, dir) = (self.place("remote.git"), self.place(name));
-        self.repo.git(&["clone", "-q", remote.to_str().unwrap(), dir.to_str().unwrap()]);
+        self.repo.git(&[
+            "clone",
+            "-q",
+            remote.to_str().unwrap(),
+            dir.to_str().unwrap(),
+        ]);
         self.git(&dir, &["config", "user.name", "A U Thor"]);
         self.git(&dir, &["config", "user.email", "author@example.com"]);
         dir
@@ -107,7 +136,8 @@ impl Project {
 
     #[track_caller]
     fn git(&self, dir: &Path, args: &[&str]) {
-        self.repo.git(&[&["-C", dir.to_str().unwrap()], args].concat());
+        self.repo
+            .git(&[&["-C", dir.to_str().unwrap()], args].concat());
     }
 
     fn run(&self, dir: &Path, args: &[&str]) -> Reviewer {
@@ -120,13 +150,18 @@ impl Project {
     #[track_caller]
     pub fn sign(&self, dir: &Path, key: &str, further: &[&str], code: i32) -> Run {
         let args = [&REVIEW[..], &["--receipt"], further].concat();
-        self.run(dir, &args).env("CLAUDE_REVIEWER_RECEIPT_KEY", self.place(key)).run(code)
+        self.run(dir, &args)
+            .env("CLAUDE_REVIEWER_RECEIPT_KEY", self.place(key))
+            .run(code)
     }
 }
 
 /// Returns all output of a run on one line.
 fn said(run: &Run) -> String {
-    let words = run.stdout.split_whitespace().chain(run.stderr.split_whitespace());
+    let words = run
+        .stdout
+        .split_whitespace()
+        .chain(run.stderr.split_whitespace());
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -136,30 +171,48 @@ fn what_no_model_has_anything_to_see_of_gets_no_receipt_and_needs_none() {
     let dir = project.desk("topic", "new.png", "\u{89}PNG\r\n\u{1a}\n\0\0\0\0");
     project.git(&dir, &["mv", "a.py", "b.py"]);
     std::fs::write(dir.join("__init__.py"), "").unwrap();
-    std::fs::write(dir.join("package-lock.json"), "{\n  \"lockfileVersion\": 3\n}\n").unwrap();
+    std::fs::write(
+        dir.join("package-lock.json"),
+        "{\n  \"lockfileVersion\": 3\n}\n",
+    )
+    .unwrap();
     project.git(&dir, &["add", "-A"]);
     project.git(&dir, &["update-index", "--chmod=+x", "b.py"]);
     project.git(&dir, &["commit", "-q", "-m", "names and modes"]);
 
     let run = project.sign(&dir, "alice", &[], 0);
-    assert!(run.stderr.contains("receipt: not needed: the change has nothing for models to review"), "{}", said(&run));
+    assert!(
+        run.stderr
+            .contains("receipt: not needed: the change has nothing for models to review"),
+        "{}",
+        said(&run)
+    );
     assert!(
         project
             .repo
-            .try_git(&["-C", dir.to_str().unwrap(), "show-ref", "refs/notes/claude-reviewer"])
+            .try_git(&[
+                "-C",
+                dir.to_str().unwrap(),
+                "show-ref",
+                "refs/notes/claude-reviewer"
+            ])
             .stdout
             .is_empty()
     );
     let run = project.run(&dir, &VERIFY).run(0);
     assert!(said(&run).contains("not needed"), "{}", said(&run));
-    project.run(&dir, &[&REVIEW[..], &["--offline"]].concat()).run(0);
+    project
+        .run(&dir, &[&REVIEW[..], &["--offline"]].concat())
+        .run(0);
     assert_eq!(project.server.connections(), 0);
 
     // With one more line of code, a model must review.
     std::fs::write(dir.join("b.py"), "def one():\n    return 2\n").unwrap();
     project.git(&dir, &["commit", "-q", "-am", "code"]);
     project.run(&dir, &VERIFY).run(3);
-    project.run(&dir, &[&REVIEW[..], &["--offline"]].concat()).run(3);
+    project
+        .run(&dir, &[&REVIEW[..], &["--offline"]].concat())
+        .run(3);
     assert_eq!(project.server.connections(), 0);
 }
 
@@ -169,11 +222,19 @@ fn a_receipt_that_nobody_would_take_is_not_signed() {
     let dir = project.desk("topic", "a.py", "def one():\n    return 2\n");
     let home = project.repo.home().join(".config/claude-reviewer");
     std::fs::create_dir_all(&home).unwrap();
-    let own = format!("[backend.own]\nkind = \"openai\"\nbase_url = \"{}\"\nmodel = \"m\"\n", project.server.url());
+    let own = format!(
+        "[backend.own]\nkind = \"openai\"\nbase_url = \"{}\"\nmodel = \"m\"\n",
+        project.server.url()
+    );
     std::fs::write(home.join("config.toml"), format!("version = 1\n{own}")).unwrap();
     // The policy requires a review by openai.
     let run = project.sign(&dir, "alice", &["--backend", "own"], 2);
-    assert!(run.stderr.contains("verification would reject it: openai did not review"), "{}", said(&run));
+    assert!(
+        run.stderr
+            .contains("verification would reject it: openai did not review"),
+        "{}",
+        said(&run)
+    );
     assert!(!run.stderr.contains("signed with"), "{}", said(&run));
     project.run(&dir, &VERIFY).run(3);
 }
@@ -182,24 +243,48 @@ fn a_receipt_that_nobody_would_take_is_not_signed() {
 fn a_receipt_holds_elsewhere_and_what_decides_otherwise_is_named() {
     let project = Project::new(&["alice@example.com ssh-ed25519 KEY"]);
     let dir = project.desk("topic", "a.py", "def one():\n    return 2\n");
-    let config = project.repo.home().join(".config/claude-reviewer/config.toml");
+    let config = project
+        .repo
+        .home()
+        .join(".config/claude-reviewer/config.toml");
     std::fs::create_dir_all(config.parent().unwrap()).unwrap();
     // Settings of the signer that the project does not use.
-    std::fs::write(&config, "version = 1\n[review]\njobs = 2\n[backend.local]\nkind = \"openai\"\nmodel = \"m\"\n")
-        .unwrap();
+    std::fs::write(
+        &config,
+        "version = 1\n[review]\njobs = 2\n[backend.local]\nkind = \"openai\"\nmodel = \"m\"\n",
+    )
+    .unwrap();
     let run = project.sign(&dir, "alice", &[], 0);
-    assert!(run.stderr.contains("receipt: signed with"), "{}", said(&run));
+    assert!(
+        run.stderr.contains("receipt: signed with"),
+        "{}",
+        said(&run)
+    );
     let asked = project.server.questions().len();
 
     std::fs::remove_file(&config).unwrap();
     let run = project.run(&dir, &VERIFY).run(0);
-    assert!(said(&run).contains("receipt signed by alice@example.com"), "{}", said(&run));
+    assert!(
+        said(&run).contains("receipt signed by alice@example.com"),
+        "{}",
+        said(&run)
+    );
 
     std::fs::write(&config, "version = 1\n[review]\ndepth = \"thorough\"\n").unwrap();
-    let run = project.run(&dir, &[&VERIFY[..], &["--block-on", "critical"]].concat()).run(3);
-    assert!(said(&run).contains("the policy differs in [review] depth, block_on"), "{}", said(&run));
+    let run = project
+        .run(&dir, &[&VERIFY[..], &["--block-on", "critical"]].concat())
+        .run(3);
+    assert!(
+        said(&run).contains("the policy differs in [review] depth, block_on"),
+        "{}",
+        said(&run)
+    );
     assert!(!said(&run).contains("--offline"), "{}", said(&run));
-    assert!(said(&run).contains("openai was not asked, and no receipt covers it"), "{}", said(&run));
+    assert!(
+        said(&run).contains("openai was not asked, and no receipt covers it"),
+        "{}",
+        said(&run)
+    );
     assert_eq!(project.server.questions().len(), asked);
 }
 
@@ -213,7 +298,11 @@ fn a_key_on_two_lines_counts_by_the_one_that_lets_it_sign_receipts() {
     let dir = project.desk("topic", "a.py", "def one():\n    return 2\n");
     project.sign(&dir, "alice", &[], 0);
     let run = project.run(&dir, &VERIFY).run(0);
-    assert!(said(&run).contains("receipt signed by alice-reviews@example.com"), "{}", said(&run));
+    assert!(
+        said(&run).contains("receipt signed by alice-reviews@example.com"),
+        "{}",
+        said(&run)
+    );
 
     let project = Project::new(&[
         "somebody@example.com ssh-ed25519 OTHER",
@@ -222,10 +311,18 @@ fn a_key_on_two_lines_counts_by_the_one_that_lets_it_sign_receipts() {
     let dir = project.desk("topic", "a.py", "def one():\n    return 2\n");
     project.sign(&dir, "alice", &[], 0);
     let run = project.run(&dir, &VERIFY).run(3);
-    assert!(said(&run).contains("(signer 2: key is not permitted for use"), "{}", said(&run));
+    assert!(
+        said(&run).contains("(signer 2: key is not permitted for use"),
+        "{}",
+        said(&run)
+    );
     project.sign(&dir, "bob", &[], 0);
     let run = project.run(&dir, &VERIFY).run(3);
-    assert!(said(&run).contains("not signed by a signer of the policy"), "{}", said(&run));
+    assert!(
+        said(&run).contains("not signed by a signer of the policy"),
+        "{}",
+        said(&run)
+    );
 }
 
 #[test]
@@ -233,15 +330,24 @@ fn whoever_signs_second_can_publish_too() {
     let project = Project::new(&["alice@example.com ssh-ed25519 KEY"]);
     let change = |n: u32| format!("def one():\n    return {n}\n");
     let hints = |run: &Run| -> Vec<String> {
-        run.stderr.lines().filter_map(|l| l.strip_prefix("hint: ").map(str::to_owned)).collect()
+        run.stderr
+            .lines()
+            .filter_map(|l| l.strip_prefix("hint: ").map(str::to_owned))
+            .collect()
     };
     let shell = |dir: &Path, line: &str| {
         let mut command = Command::new("sh");
         let path = std::env::var("PATH").unwrap();
-        command.args(["-c", line]).current_dir(dir).env_clear().env("PATH", path).env("HOME", project.repo.home());
+        command
+            .args(["-c", line])
+            .current_dir(dir)
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", project.repo.home());
         command.output().unwrap().status.success()
     };
-    let [one, two, three] = [("one", 2), ("two", 3), ("three", 4)].map(|(n, i)| project.desk(n, "a.py", &change(i)));
+    let [one, two, three] =
+        [("one", 2), ("two", 3), ("three", 4)].map(|(n, i)| project.desk(n, "a.py", &change(i)));
     let run = project.sign(&one, "alice", &[], 0);
     assert!(shell(&one, &hints(&run)[0]), "{}", said(&run));
 
@@ -266,11 +372,27 @@ fn whoever_signs_second_can_publish_too() {
     let fresh = project.clone("fresh");
     for name in ["one", "two", "three"] {
         let head = format!("origin/{name}");
-        let run = project.run(&fresh, &["verify-receipt", &head, "--base", "origin/main", "--fetch"]).run(0);
-        assert!(said(&run).contains("receipt signed by alice@example.com"), "{}", said(&run));
+        let run = project
+            .run(
+                &fresh,
+                &["verify-receipt", &head, "--base", "origin/main", "--fetch"],
+            )
+            .run(0);
+        assert!(
+            said(&run).contains("receipt signed by alice@example.com"),
+            "{}",
+            said(&run)
+        );
     }
-    let note =
-        project.repo.git(&["-C", again.to_str().unwrap(), "notes", "--ref", "claude-reviewer", "show", "HEAD^{tree}"]);
+    let note = project.repo.git(&[
+        "-C",
+        again.to_str().unwrap(),
+        "notes",
+        "--ref",
+        "claude-reviewer",
+        "show",
+        "HEAD^{tree}",
+    ]);
     assert_eq!(note.lines().count(), 2, "{note}");
 }
 
@@ -279,19 +401,54 @@ fn a_partial_clone_that_lacks_the_notes_says_how_they_come() {
     let project = Project::new(&["alice@example.com ssh-ed25519 KEY"]);
     let remote = project.place("remote.git");
     project.git(&remote, &["config", "uploadpack.allowFilter", "true"]);
-    project.git(&remote, &["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    project.git(
+        &remote,
+        &["config", "uploadpack.allowAnySHA1InWant", "true"],
+    );
     let desk = project.desk("topic", "a.py", "def one():\n    return 2\n");
     project.sign(&desk, "alice", &[], 0);
-    project.git(&desk, &["push", "-q", "origin", "refs/notes/claude-reviewer"]);
-    let (url, dir) = (format!("file://{}", remote.display()), project.place("less"));
-    let clone = ["clone", "-q", "--filter=blob:none", "-b", "topic", &url, dir.to_str().unwrap()];
+    project.git(
+        &desk,
+        &["push", "-q", "origin", "refs/notes/claude-reviewer"],
+    );
+    let (url, dir) = (
+        format!("file://{}", remote.display()),
+        project.place("less"),
+    );
+    let clone = [
+        "clone",
+        "-q",
+        "--filter=blob:none",
+        "-b",
+        "topic",
+        &url,
+        dir.to_str().unwrap(),
+    ];
     project.repo.git(&clone);
     // Checks out the base's files, which the rules read.
     project.git(&dir, &["checkout", "-q", "origin/main"]);
     project.git(&dir, &["checkout", "-q", "topic"]);
-    project.git(&dir, &["fetch", "-q", "origin", "refs/notes/claude-reviewer:refs/notes/claude-reviewer"]);
+    project.git(
+        &dir,
+        &[
+            "fetch",
+            "-q",
+            "origin",
+            "refs/notes/claude-reviewer:refs/notes/claude-reviewer",
+        ],
+    );
     let run = project.run(&dir, &VERIFY).run(3);
-    assert!(said(&run).contains("--fetch reads them from the remote"), "{}", said(&run));
-    let run = project.run(&dir, &[&VERIFY[..], &["--fetch"]].concat()).run(0);
-    assert!(said(&run).contains("receipt signed by alice@example.com"), "{}", said(&run));
+    assert!(
+        said(&run).contains("--fetch reads them from the remote"),
+        "{}",
+        said(&run)
+    );
+    let run = project
+        .run(&dir, &[&VERIFY[..], &["--fetch"]].concat())
+        .run(0);
+    assert!(
+        said(&run).contains("receipt signed by alice@example.com"),
+        "{}",
+        said(&run)
+    );
 }

@@ -6,12 +6,20 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Command, Stdio};
 
-const FORMATS: [&str; 11] =
-    ["human", "json", "sarif", "github", "summary", "markdown", "gitlab", "rdjson", "junit", "dotenv", "html"];
+const FORMATS: [&str; 11] = [
+    "human", "json", "sarif", "github", "summary", "markdown", "gitlab", "rdjson", "junit",
+    "dotenv", "html",
+];
 
 /// Returns true if a line is a workflow command that our log uses.
 fn is_ours(format: &str, line: &str) -> bool {
-    let ours = ["::group::", "::endgroup::", "::error ", "::warning ", "::notice "];
+    let ours = [
+        "::group::",
+        "::endgroup::",
+        "::error ",
+        "::warning ",
+        "::notice ",
+    ];
     format == "github" && ours.iter().any(|c| line.starts_with(c))
 }
 
@@ -36,7 +44,9 @@ fn in_actions(repo: &Repo, format: &str) -> Run {
 }
 
 fn active(text: &str) -> Vec<char> {
-    text.chars().filter(|c| *c != '\n' && claude_reviewer::untrusted::is_active(*c)).collect()
+    text.chars()
+        .filter(|c| *c != '\n' && claude_reviewer::untrusted::is_active(*c))
+        .collect()
 }
 
 #[test]
@@ -53,14 +63,28 @@ fn inj_11_no_file_name_starts_a_workflow_command() {
     for format in FORMATS {
         let run = in_actions(&repo, format);
         for line in run.stdout.lines().chain(run.stderr.lines()) {
-            assert!(is_ours(format, line) || !line.trim_start().starts_with("::"), "{format}: {line:?}");
-            assert!(!line.contains("##[") && !line.contains("##vso["), "{format}: {line:?}");
+            assert!(
+                is_ours(format, line) || !line.trim_start().starts_with("::"),
+                "{format}: {line:?}"
+            );
+            assert!(
+                !line.contains("##[") && !line.contains("##vso["),
+                "{format}: {line:?}"
+            );
         }
     }
     let json: serde_json::Value = serde_json::from_str(&in_actions(&repo, "json").stdout).unwrap();
-    let files: Vec<&str> = json["findings"].as_array().unwrap().iter().filter_map(|f| f["file"].as_str()).collect();
+    let files: Vec<&str> = json["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|f| f["file"].as_str())
+        .collect();
     for name in ["::error::x.py", "a\n::stop-commands::t.py", "##[error]z.py"] {
-        assert!(files.contains(&name), "JSON keeps the real name {name:?}: {files:?}");
+        assert!(
+            files.contains(&name),
+            "JSON keeps the real name {name:?}: {files:?}"
+        );
     }
 }
 
@@ -68,21 +92,42 @@ fn inj_11_no_file_name_starts_a_workflow_command() {
 fn inj_10_nothing_in_a_change_reaches_the_terminal_alive() {
     let repo = Repo::new();
     let hostile = "\x1b]0;owned\x07\x1b[2J\u{9b}31m\r\x08\u{202e}\u{200b}\u{2028}\x7f";
-    repo.stage("a.py", format!("# {hostile}\nimport yaml\ndoc = yaml.load(text) # {hostile}\n# {hostile}\n"));
+    repo.stage(
+        "a.py",
+        format!("# {hostile}\nimport yaml\ndoc = yaml.load(text) # {hostile}\n# {hostile}\n"),
+    );
     let name = format!("b{}.py", hostile.replace('/', ""));
     repo.stage(&name, "import yaml\ndoc = yaml.load(text)\n");
     for format in FORMATS {
         let run = repo.review(&["staged", "--format", format], 1);
-        assert_eq!(active(&run.stdout), Vec::<char>::new(), "{format}: {:?}", run.stdout);
-        assert_eq!(active(&run.stderr), Vec::<char>::new(), "{format}: {:?}", run.stderr);
+        assert_eq!(
+            active(&run.stdout),
+            Vec::<char>::new(),
+            "{format}: {:?}",
+            run.stdout
+        );
+        assert_eq!(
+            active(&run.stderr),
+            Vec::<char>::new(),
+            "{format}: {:?}",
+            run.stderr
+        );
     }
     let shown = repo.review(&["staged"], 1).stdout;
-    assert!(shown.contains(r"\x1b]0;owned\x07\x1b[2J\u{9b}31m\r\x08\u{202e}\u{200b}\u{2028}\x7f"), "{shown}");
+    assert!(
+        shown.contains(r"\x1b]0;owned\x07\x1b[2J\u{9b}31m\r\x08\u{202e}\u{200b}\u{2028}\x7f"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn inj_14_sarif_names_files_by_relative_encoded_addresses() {
-    let repo = repo_with_yaml_load_in(&[b"file:/etc/a.py", b"a b#c?d%.py", b"caf\xe9.py", "日本.py".as_bytes()]);
+    let repo = repo_with_yaml_load_in(&[
+        b"file:/etc/a.py",
+        b"a b#c?d%.py",
+        b"caf\xe9.py",
+        "日本.py".as_bytes(),
+    ]);
     let log: serde_json::Value = serde_json::from_str(&in_actions(&repo, "sarif").stdout).unwrap();
     let mut uris: Vec<&str> = log["runs"][0]["results"]
         .as_array()
@@ -92,7 +137,12 @@ fn inj_14_sarif_names_files_by_relative_encoded_addresses() {
         .collect();
     uris.sort_unstable();
     uris.dedup();
-    let expected = ["%E6%97%A5%E6%9C%AC.py", "a%20b%23c%3Fd%25.py", "caf%E9.py", "file%3A/etc/a.py"];
+    let expected = [
+        "%E6%97%A5%E6%9C%AC.py",
+        "a%20b%23c%3Fd%25.py",
+        "caf%E9.py",
+        "file%3A/etc/a.py",
+    ];
     assert_eq!(uris, expected);
 }
 
@@ -100,7 +150,9 @@ fn inj_14_sarif_names_files_by_relative_encoded_addresses() {
 fn made_up(prefix: &[&str], alphabet: &[u8], length: usize, seed: u64) -> String {
     let mut state = seed;
     let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         char::from(alphabet[(state >> 33) as usize % alphabet.len()])
     };
     prefix.concat() + &(0..length).map(|_| next()).collect::<String>()
@@ -118,17 +170,34 @@ fn sec_08_no_report_shows_a_secret() {
     // An old secret is not a finding, but is next to one.
     repo.stage("old.py", format!("KEY = \"{before}\"\nimport yaml\n"));
     repo.commit("old");
-    repo.stage("old.py", format!("KEY = \"{before}\"\nimport yaml\ndoc = yaml.load(text)\n"));
+    repo.stage(
+        "old.py",
+        format!("KEY = \"{before}\"\nimport yaml\ndoc = yaml.load(text)\n"),
+    );
     repo.stage("new.py", format!("a = 1\nkey = \"{added}\"\nb = 2\n"));
-    repo.stage("long.js", format!("{}k=\"{in_long_line}\";{}\n", "a=1;".repeat(900), "b=2;".repeat(900)));
-    repo.stage("app.env", format!("DATABASE_URL=postgres://app:{password}@db7.prod.internal/app\n"));
+    repo.stage(
+        "long.js",
+        format!(
+            "{}k=\"{in_long_line}\";{}\n",
+            "a=1;".repeat(900),
+            "b=2;".repeat(900)
+        ),
+    );
+    repo.stage(
+        "app.env",
+        format!("DATABASE_URL=postgres://app:{password}@db7.prod.internal/app\n"),
+    );
     for format in FORMATS {
         for extra in [&[][..], &["-v"], &["--color", "always"]] {
             let run = repo.review(&[&["staged", "--format", format], extra].concat(), 1);
             for secret in [&added, &before, &in_long_line, &password] {
                 // Not even most of it.
                 let part = &secret[secret.len() / 3..];
-                assert!(!run.stdout.contains(part) && !run.stderr.contains(part), "{format}: {}", run.stdout);
+                assert!(
+                    !run.stdout.contains(part) && !run.stderr.contains(part),
+                    "{format}: {}",
+                    run.stdout
+                );
             }
         }
     }
@@ -146,22 +215,34 @@ fn ci_11_a_dumb_terminal_of_40_columns_gets_plain_text() {
         "import yaml\n\n\ndef read(text):\n\treturn yaml.load(text) if text and len(text) < 10000 else None\n",
     );
     for (key, value) in [("TERM", "dumb"), ("NO_COLOR", "1")] {
-        let run = repo.reviewer(&["review", "staged"]).env(key, value).env("COLUMNS", "40").run(1);
+        let run = repo
+            .reviewer(&["review", "staged"])
+            .env(key, value)
+            .env("COLUMNS", "40")
+            .run(1);
         assert!(run.stdout.is_ascii(), "{}", run.stdout);
         assert_eq!(active(&run.stdout), Vec::<char>::new());
         for line in run.stdout.lines() {
             assert!(line.len() <= 40, "{line:?}");
         }
     }
-    let colour = repo.reviewer(&["review", "staged", "--color", "always"]).run(1);
-    assert!(colour.stdout.contains("\x1b["), "colour that is asked for comes");
+    let colour = repo
+        .reviewer(&["review", "staged", "--color", "always"])
+        .run(1);
+    assert!(
+        colour.stdout.contains("\x1b["),
+        "colour that is asked for comes"
+    );
 }
 
 #[test]
 fn ci_10_a_reader_that_leaves_does_not_change_the_exit_code() {
     let repo = Repo::new();
     for n in 0..400 {
-        repo.write(&format!("src/m{n}.py"), "import yaml\ndoc = yaml.load(text)\n");
+        repo.write(
+            &format!("src/m{n}.py"),
+            "import yaml\ndoc = yaml.load(text)\n",
+        );
     }
     repo.git(&["add", "-A"]);
     for format in FORMATS {
@@ -177,8 +258,19 @@ fn ci_10_a_reader_that_leaves_does_not_change_the_exit_code() {
         let out = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&out.stderr);
         assert_eq!(out.status.code(), Some(1), "{format}: {stderr}");
-        assert!(!stderr.contains("panicked") && !stderr.contains("error:"), "{format}: {stderr}");
-        assert!(stderr.trim_end().lines().last().unwrap().starts_with("review: complete "), "{format}: {stderr}");
+        assert!(
+            !stderr.contains("panicked") && !stderr.contains("error:"),
+            "{format}: {stderr}"
+        );
+        assert!(
+            stderr
+                .trim_end()
+                .lines()
+                .last()
+                .unwrap()
+                .starts_with("review: complete "),
+            "{format}: {stderr}"
+        );
     }
 }
 
@@ -187,27 +279,45 @@ fn every_format_ends_with_the_same_exit_code() {
     let repo = repo_with_yaml_load_in(&[b"a.py"]);
     for format in FORMATS {
         let run = repo.review(&["staged", "--format", format], 1);
-        assert!(run.stderr.ends_with("findings=1 exit=1\n"), "{format}: {}", run.stderr);
+        assert!(
+            run.stderr.ends_with("findings=1 exit=1\n"),
+            "{format}: {}",
+            run.stderr
+        );
     }
     repo.commit("with it");
     for format in FORMATS {
         let run = repo.review(&["staged", "--format", format], 0);
-        assert!(run.stderr.ends_with("findings=0 exit=0\n"), "{format}: {}", run.stderr);
+        assert!(
+            run.stderr.ends_with("findings=0 exit=0\n"),
+            "{format}: {}",
+            run.stderr
+        );
     }
-    assert!(repo.review(&["staged"], 0).stdout.starts_with("No changes to review"));
+    assert!(
+        repo.review(&["staged"], 0)
+            .stdout
+            .starts_with("No changes to review")
+    );
 }
 
 #[test]
 fn no_progress_line_without_a_terminal() {
     let repo = repo_with_yaml_load_in(&[b"a.py"]);
-    let run = repo.reviewer(&["review", "staged"]).env("TERM", "xterm-256color").run(1);
+    let run = repo
+        .reviewer(&["review", "staged"])
+        .env("TERM", "xterm-256color")
+        .run(1);
     assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
 }
 
 #[test]
 fn inj_10_and_11_a_teams_rule_speaks_inert_text() {
     let repo = Repo::new();
-    repo.write(".claude-reviewer.toml", "version = 1\n[rules]\npaths = [\"rules\"]\n");
+    repo.write(
+        ".claude-reviewer.toml",
+        "version = 1\n[rules]\npaths = [\"rules\"]\n",
+    );
     repo.write(
         "rules/team.toml",
         r###"[[rule]]
@@ -233,14 +343,17 @@ suggestion = "s\u202e"
         );
         assert_eq!(active(&run.stdout), Vec::<char>::new(), "{format}");
         for line in run.stdout.lines() {
-            assert!(is_ours(format, line) || !line.trim_start().starts_with("::"), "{format}: {line:?}");
+            assert!(
+                is_ours(format, line) || !line.trim_start().starts_with("::"),
+                "{format}: {line:?}"
+            );
             assert!(!line.contains("##["), "{format}: {line:?}");
         }
     }
 }
 
-/// JSON uses its own enumeration of kinds, SARIF that of the review: they must agree, with a different name for each
-/// source.
+/// JSON uses its own enumeration of kinds, SARIF that of the review: they must agree, with a
+/// different name for each source.
 #[test]
 fn every_source_has_its_own_kind_in_every_format() {
     let repo = Repo::new();
@@ -265,6 +378,10 @@ fn every_source_has_its_own_kind_in_every_format() {
             serde_json::from_str(&run.stdout).unwrap()
         };
         assert_eq!(said("json")["source"]["kind"], kind, "{args:?}");
-        assert_eq!(said("sarif")["runs"][0]["properties"]["source"], kind, "{args:?}");
+        assert_eq!(
+            said("sarif")["runs"][0]["properties"]["source"],
+            kind,
+            "{args:?}"
+        );
     }
 }

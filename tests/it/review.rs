@@ -18,7 +18,11 @@ fn last_line(stderr: &str) -> &str {
 fn git_03_no_changes_is_said_and_passes() {
     let repo = repo();
     let run = repo.review(&["staged"], 0);
-    assert!(run.stdout.contains("No changes to review"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("No changes to review"),
+        "{}",
+        run.stdout
+    );
     let json = repo.review_json(&["staged"], 0);
     assert_eq!(json["outcome"], "nothing_to_review");
     assert_eq!(json["verdict"], "pass");
@@ -31,7 +35,11 @@ fn a_staged_key_blocks_and_the_same_change_without_it_passes() {
     repo.stage("deploy.ini", line_with_key());
     let run = repo.review(&["staged"], 1);
     assert!(run.stdout.contains("deploy.ini"), "{}", run.stdout);
-    assert!(!run.stdout.contains(line_with_key().trim().rsplit(' ').next().unwrap()), "the key is shown");
+    assert!(
+        !run.stdout
+            .contains(line_with_key().trim().rsplit(' ').next().unwrap()),
+        "the key is shown"
+    );
     repo.stage("deploy.ini", "region = eu-west-1\n");
     repo.review(&["staged"], 0);
 }
@@ -53,10 +61,26 @@ fn the_last_line_of_stderr_is_the_summary_for_every_end() {
     let repo = repo();
     repo.stage("deploy.ini", line_with_key());
     for (args, code, want) in [
-        (&["staged"][..], 1, "review: complete files=1/1 backend=rules findings=1 exit=1"),
-        (&["staged", "--exit-zero"], 0, "review: complete files=1/1 backend=rules findings=1 exit=0"),
-        (&["staged", "--format", "sarif"], 1, "review: complete files=1/1 backend=rules findings=1 exit=1"),
-        (&["commit", "nope"], 2, "review: incomplete files=0/0 backend=none findings=0 exit=2"),
+        (
+            &["staged"][..],
+            1,
+            "review: complete files=1/1 backend=rules findings=1 exit=1",
+        ),
+        (
+            &["staged", "--exit-zero"],
+            0,
+            "review: complete files=1/1 backend=rules findings=1 exit=0",
+        ),
+        (
+            &["staged", "--format", "sarif"],
+            1,
+            "review: complete files=1/1 backend=rules findings=1 exit=1",
+        ),
+        (
+            &["commit", "nope"],
+            2,
+            "review: incomplete files=0/0 backend=none findings=0 exit=2",
+        ),
     ] {
         let run = repo.review(args, code);
         assert_eq!(last_line(&run.stderr), want, "{args:?}");
@@ -69,8 +93,16 @@ fn a_named_backend_that_cannot_answer_makes_the_review_incomplete() {
     repo.stage("a.txt", "fine\n");
     let json = repo.review_json(&["staged", "--backend", "claude"], 3);
     assert_eq!(json["outcome"], "incomplete");
-    assert!(json["coverage"]["failed"][0]["reason"].as_str().unwrap().contains("claude"));
-    repo.review(&["staged", "--backend", "claude", "--on-incomplete", "warn"], 0);
+    assert!(
+        json["coverage"]["failed"][0]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("claude")
+    );
+    repo.review(
+        &["staged", "--backend", "claude", "--on-incomplete", "warn"],
+        0,
+    );
     // A blocking finding takes precedence.
     repo.stage("deploy.ini", line_with_key());
     repo.review(&["staged", "--backend", "claude"], 1);
@@ -79,7 +111,10 @@ fn a_named_backend_that_cannot_answer_makes_the_review_incomplete() {
 #[test]
 fn offline_is_incomplete_where_policy_demands_a_backend() {
     let repo = repo();
-    repo.write(".claude-reviewer.toml", "version = 1\n[review]\nbackends = [\"claude\"]\n");
+    repo.write(
+        ".claude-reviewer.toml",
+        "version = 1\n[review]\nbackends = [\"claude\"]\n",
+    );
     repo.stage("a.txt", "fine\n");
     repo.review(&["staged", "--offline"], 3);
     repo.review(&["staged", "--offline", "--on-incomplete", "warn"], 0);
@@ -90,14 +125,29 @@ fn a_waiver_lets_one_finding_through_and_is_recorded() {
     let repo = repo();
     repo.stage("deploy.ini", line_with_key());
     let json = repo.review_json(&["staged"], 1);
-    let fingerprint = json["findings"][0]["fingerprint"].as_str().unwrap().to_owned();
-    let waived = repo.review_json(&["staged", "--waive", &format!("{fingerprint}=a made-up key")], 0);
+    let fingerprint = json["findings"][0]["fingerprint"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let waived = repo.review_json(
+        &["staged", "--waive", &format!("{fingerprint}=a made-up key")],
+        0,
+    );
     assert_eq!(waived["findings"][0]["blocking"], false);
     assert_eq!(waived["findings"][0]["waived"]["reason"], "a made-up key");
-    assert!(!waived["findings"][0]["waived"]["actor"].as_str().unwrap().is_empty());
+    assert!(
+        !waived["findings"][0]["waived"]["actor"]
+            .as_str()
+            .unwrap()
+            .is_empty()
+    );
     // Another finding still blocks, and an unused waiver is reported.
     let other = repo.review_json(&["staged", "--waive", "0123456789abcdef=no such"], 1);
-    assert!(other["notes"].to_string().contains("0123"), "{}", other["notes"]);
+    assert!(
+        other["notes"].to_string().contains("0123"),
+        "{}",
+        other["notes"]
+    );
 }
 
 #[test]
@@ -110,7 +160,10 @@ fn files_limits_the_review_and_skips_what_did_not_change() {
     let run = repo.review_json(&["staged", "--files", "a.txt", "README.md"], 0);
     assert_eq!(run["coverage"]["files_total"], 1);
     let notes = run["notes"].to_string();
-    assert!(notes.contains("not part of the change: README.md"), "{notes}");
+    assert!(
+        notes.contains("not part of the change: README.md"),
+        "{notes}"
+    );
 }
 
 #[test]
@@ -123,14 +176,39 @@ fn a_pattern_that_matches_no_file_at_all_is_an_error() {
     repo.stage("services/b/x.py", "b = 2\n");
     repo.commit("change");
     let gate = |pattern: &str, code| {
-        repo.review(&["branch", "--base", "main", "--gate", "--no-save", "--files", pattern], code)
+        repo.review(
+            &[
+                "branch",
+                "--base",
+                "main",
+                "--gate",
+                "--no-save",
+                "--files",
+                pattern,
+            ],
+            code,
+        )
     };
     gate("services/b/**", 0);
     // A part of the repository without changes.
     gate("services/a/**", 0);
     let run = gate("service/b/**", 2);
-    assert!(run.stderr.contains("--files matches no file: service/b/**"), "{}", run.stderr);
-    repo.review(&["branch", "--base", "main", "--no-save", "--files", "service/b/**"], 2);
+    assert!(
+        run.stderr.contains("--files matches no file: service/b/**"),
+        "{}",
+        run.stderr
+    );
+    repo.review(
+        &[
+            "branch",
+            "--base",
+            "main",
+            "--no-save",
+            "--files",
+            "service/b/**",
+        ],
+        2,
+    );
 }
 
 #[test]
@@ -180,21 +258,51 @@ fn whole_files_and_standard_input_are_reviewed_without_a_repository() {
     let repo = Repo::new();
     let folder = repo.outside();
     std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join("deploy.ini"), format!("x = 1\n{}", line_with_key())).unwrap();
-    let run = repo.reviewer(&["review", "code", "deploy.ini", "--format", "json"]).dir(&folder).run(1);
+    std::fs::write(
+        folder.join("deploy.ini"),
+        format!("x = 1\n{}", line_with_key()),
+    )
+    .unwrap();
+    let run = repo
+        .reviewer(&["review", "code", "deploy.ini", "--format", "json"])
+        .dir(&folder)
+        .run(1);
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(json["findings"][0]["line"], 2);
-    repo.reviewer(&["review", "code", "-"]).dir(&folder).stdin(line_with_key()).run(1);
-    repo.reviewer(&["review", "code", "-"]).dir(&folder).stdin("fine\n").run(0);
-    repo.reviewer(&["review", "code", "absent.rs"]).dir(&folder).run(2);
+    repo.reviewer(&["review", "code", "-"])
+        .dir(&folder)
+        .stdin(line_with_key())
+        .run(1);
+    repo.reviewer(&["review", "code", "-"])
+        .dir(&folder)
+        .stdin("fine\n")
+        .run(0);
+    repo.reviewer(&["review", "code", "absent.rs"])
+        .dir(&folder)
+        .run(2);
 }
 
 #[test]
 fn several_reports_come_from_one_run() {
     let repo = repo();
     repo.stage("deploy.ini", line_with_key());
-    repo.review(&["staged", "--report", "json=out.json", "--report", "sarif=out.sarif", "--output", "out.txt"], 1);
-    for (file, what) in [("out.json", "\"schema_version\""), ("out.sarif", "\"2.1.0\""), ("out.txt", "deploy.ini")] {
+    repo.review(
+        &[
+            "staged",
+            "--report",
+            "json=out.json",
+            "--report",
+            "sarif=out.sarif",
+            "--output",
+            "out.txt",
+        ],
+        1,
+    );
+    for (file, what) in [
+        ("out.json", "\"schema_version\""),
+        ("out.sarif", "\"2.1.0\""),
+        ("out.txt", "deploy.ini"),
+    ] {
         let text = std::fs::read_to_string(repo.path().join(file)).unwrap();
         assert!(text.contains(what), "{file}: {text}");
     }
@@ -206,15 +314,30 @@ fn the_gate_takes_policy_from_the_base_and_reports_its_weakening() {
     repo.stage(".claude-reviewer.toml", "version = 1\n");
     repo.commit("policy");
     repo.git(&["checkout", "-q", "-b", "topic"]);
-    repo.stage(".claude-reviewer.toml", "version = 1\nblock_on = []\nignore = [\"*.ini\"]\n");
+    repo.stage(
+        ".claude-reviewer.toml",
+        "version = 1\nblock_on = []\nignore = [\"*.ini\"]\n",
+    );
     repo.stage("deploy.ini", line_with_key());
     repo.commit("sneak");
     repo.review(&["branch", "--base", "main", "--no-gate"], 0);
     let json = repo.review_json(&["branch", "--base", "main", "--gate"], 1);
-    let ids: Vec<_> = json["findings"].as_array().unwrap().iter().map(|f| f["rule_id"].as_str().unwrap()).collect();
+    let ids: Vec<_> = json["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f["rule_id"].as_str().unwrap())
+        .collect();
     assert!(ids.contains(&"policy-weakened"), "{ids:?}");
     assert!(ids.contains(&"aws-access-key-id"), "{ids:?}");
-    assert!(json["policy"]["origin"].as_str().unwrap().starts_with("base@"), "{}", json["policy"]);
+    assert!(
+        json["policy"]["origin"]
+            .as_str()
+            .unwrap()
+            .starts_with("base@"),
+        "{}",
+        json["policy"]
+    );
 }
 
 #[test]
@@ -224,7 +347,9 @@ fn ci_gates_without_being_told() {
     repo.stage(".claude-reviewer.toml", "version = 1\nblock_on = []\n");
     repo.stage("deploy.ini", line_with_key());
     repo.commit("sneak");
-    repo.reviewer(&["review", "branch", "--base", "main"]).env("CI", "true").run(1);
+    repo.reviewer(&["review", "branch", "--base", "main"])
+        .env("CI", "true")
+        .run(1);
 }
 
 #[test]
@@ -236,13 +361,24 @@ fn a_key_in_history_is_not_hidden_by_another_that_looks_the_same_masked() {
     repo.stage("deploy.ini", line_with_another_key());
     repo.commit("second key");
     let json = repo.review_json(&["branch", "--base", "main"], 1);
-    let commits: Vec<_> = json["findings"].as_array().unwrap().iter().map(|f| f["commit"].as_str()).collect();
-    assert!(commits.contains(&Some(leaked.as_str())) && commits.contains(&None), "{json:#}");
+    let commits: Vec<_> = json["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f["commit"].as_str())
+        .collect();
+    assert!(
+        commits.contains(&Some(leaked.as_str())) && commits.contains(&None),
+        "{json:#}"
+    );
     assert_eq!(commits.len(), 2, "{json:#}");
     // A suppression in the remaining file does not help either.
     repo.stage(
         "deploy.ini",
-        format!("# claude-reviewer: ignore[aws-access-key-id] sample\n{}", line_with_another_key()),
+        format!(
+            "# claude-reviewer: ignore[aws-access-key-id] sample\n{}",
+            line_with_another_key()
+        ),
     );
     repo.commit("suppressed");
     let json = repo.review_json(&["branch", "--base", "main"], 1);
@@ -269,7 +405,10 @@ fn a_secret_in_several_commits_is_said_once_with_the_first() {
 #[test]
 fn a_push_of_references_under_different_policies_is_refused_by_the_gate() {
     let repo = repo();
-    repo.stage(".claude-reviewer.toml", "version = 1\nblock_on = [\"minor\"]\n");
+    repo.stage(
+        ".claude-reviewer.toml",
+        "version = 1\nblock_on = [\"minor\"]\n",
+    );
     let base = repo.commit("policy");
     repo.stage("a.txt", "one\n");
     let one = repo.commit("one");
@@ -278,10 +417,13 @@ fn a_push_of_references_under_different_policies_is_refused_by_the_gate() {
     repo.stage("b.txt", "two\n");
     let two = repo.commit("two");
     let zero = "0".repeat(40);
-    let lines =
-        format!("refs/heads/main {one} refs/heads/main {base}\nrefs/heads/other {two} refs/heads/other {zero}\n");
+    let lines = format!(
+        "refs/heads/main {one} refs/heads/main {base}\nrefs/heads/other {two} refs/heads/other {zero}\n"
+    );
     let push = |gate: &str, code| {
-        repo.reviewer(&["review", "--hook", "pre-push", gate]).stdin(lines.clone()).run(code);
+        repo.reviewer(&["review", "--hook", "pre-push", gate])
+            .stdin(lines.clone())
+            .run(code);
     };
     push("--gate", 2);
     push("--no-gate", 0);
@@ -290,7 +432,10 @@ fn a_push_of_references_under_different_policies_is_refused_by_the_gate() {
 #[test]
 fn a_damaged_repository_around_a_file_is_no_absent_one() {
     let repo = repo();
-    repo.write(".claude-reviewer.toml", "version = 1\nblock_on = [\"minor\"]\n");
+    repo.write(
+        ".claude-reviewer.toml",
+        "version = 1\nblock_on = [\"minor\"]\n",
+    );
     repo.write("a.py", "x = 1\n");
     repo.review(&["code", "a.py"], 0);
     repo.write(".git/config", "[core\n");
@@ -300,12 +445,17 @@ fn a_damaged_repository_around_a_file_is_no_absent_one() {
 #[test]
 fn a_file_is_judged_by_its_place_in_the_repository_however_it_is_named() {
     let repo = repo();
-    repo.write(".claude-reviewer.toml", "version = 1\n[[path]]\nglob = \"sub/**\"\nblock_on = []\n");
+    repo.write(
+        ".claude-reviewer.toml",
+        "version = 1\n[[path]]\nglob = \"sub/**\"\nblock_on = []\n",
+    );
     repo.write("sub/x.ini", line_with_key());
     let full = repo.path().join("sub/x.ini");
     repo.review(&["code", "sub/x.ini"], 0);
     repo.review(&["code", full.to_str().unwrap()], 0);
-    repo.reviewer(&["review", "code", "x.ini"]).dir(repo.path().join("sub")).run(0);
+    repo.reviewer(&["review", "code", "x.ini"])
+        .dir(repo.path().join("sub"))
+        .run(0);
     repo.write("x.ini", line_with_key());
     repo.review(&["code", "x.ini"], 1);
 }
@@ -314,7 +464,9 @@ fn a_file_is_judged_by_its_place_in_the_repository_however_it_is_named() {
 fn files_are_named_from_the_folder_the_user_stands_in() {
     let repo = repo();
     repo.stage("sub/deploy.ini", line_with_key());
-    repo.reviewer(&["review", "staged", "--files", "deploy.ini"]).dir(repo.path().join("sub")).run(1);
+    repo.reviewer(&["review", "staged", "--files", "deploy.ini"])
+        .dir(repo.path().join("sub"))
+        .run(1);
     repo.review(&["staged", "--files", "*.ini"], 1);
     repo.review(&["staged", "--files", "*.md"], 0);
     repo.review(&["staged", "--files", "*.toml"], 2);
@@ -346,14 +498,21 @@ fn a_report_keeps_the_mode_of_the_file_it_replaces_and_follows_a_link() {
     std::os::unix::fs::symlink("real.json", &link).unwrap();
     repo.review(&["staged", "--report", "json=link.json"], 0);
     assert!(link.symlink_metadata().unwrap().file_type().is_symlink());
-    assert!(std::fs::read_to_string(&real).unwrap().contains("schema_version"));
+    assert!(
+        std::fs::read_to_string(&real)
+            .unwrap()
+            .contains("schema_version")
+    );
     assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
 fn a_file_that_moves_out_of_an_ignored_folder_is_read_as_a_whole() {
     let repo = repo();
-    repo.stage(".claude-reviewer.toml", "version = 1\nignore = [\"vendor/**\"]\n");
+    repo.stage(
+        ".claude-reviewer.toml",
+        "version = 1\nignore = [\"vendor/**\"]\n",
+    );
     repo.stage("vendor/deploy.ini", line_with_key());
     let base = repo.commit("vendored");
     repo.git(&["mv", "vendor/deploy.ini", "deploy.ini"]);
@@ -374,14 +533,21 @@ fn a_file_that_a_move_makes_live_is_read_as_a_whole() {
     let json = repo.review_json(&["branch", "--base", &base], 1);
     assert_eq!(json["findings"][0]["file"], ".github/workflows/ci.yml");
     // A rename inside the folder of workflows does not make the lines new.
-    repo.git(&["mv", ".github/workflows/ci.yml", ".github/workflows/checks.yml"]);
+    repo.git(&[
+        "mv",
+        ".github/workflows/ci.yml",
+        ".github/workflows/checks.yml",
+    ]);
     repo.review(&["staged"], 0);
 }
 
 #[test]
 fn rules_of_a_team_that_cannot_be_loaded_are_no_silence() {
     let repo = repo();
-    repo.write(".claude-reviewer.toml", "version = 1\n[rules]\npaths = [\"team\"]\n");
+    repo.write(
+        ".claude-reviewer.toml",
+        "version = 1\n[rules]\npaths = [\"team\"]\n",
+    );
     repo.stage("a.txt", "fine\n");
     let run = repo.review(&["staged"], 2);
     assert!(run.stderr.contains("team"), "{}", run.stderr);
@@ -389,7 +555,8 @@ fn rules_of_a_team_that_cannot_be_loaded_are_no_silence() {
     {
         repo.write("elsewhere.toml", "");
         std::fs::create_dir(repo.path().join("team")).unwrap();
-        std::os::unix::fs::symlink("../elsewhere.toml", repo.path().join("team/rules.toml")).unwrap();
+        std::os::unix::fs::symlink("../elsewhere.toml", repo.path().join("team/rules.toml"))
+            .unwrap();
         repo.review(&["staged"], 2);
     }
 }
@@ -398,14 +565,25 @@ fn rules_of_a_team_that_cannot_be_loaded_are_no_silence() {
 fn a_gate_advises_no_comment_that_it_would_not_count() {
     let repo = repo();
     repo.stage("x.ini", line_with_key());
-    let told = |args: &[&str]| repo.review(&[&["staged", "--no-save"], args].concat(), 1).stdout;
+    let told = |args: &[&str]| {
+        repo.review(&[&["staged", "--no-save"], args].concat(), 1)
+            .stdout
+    };
     // A comment cannot suppress a secret.
-    assert!(!told(&[]).contains("ignore[") && told(&[]).contains("--waive "), "{}", told(&[]));
-    repo.stage("x.ini", "").stage("x.py", "import os\nos.system('rm ' + input())\n");
+    assert!(
+        !told(&[]).contains("ignore[") && told(&[]).contains("--waive "),
+        "{}",
+        told(&[])
+    );
+    repo.stage("x.ini", "")
+        .stage("x.py", "import os\nos.system('rm ' + input())\n");
     let comment = "# claude-reviewer: ignore[python-shell-interpolation] reason";
     assert!(told(&[]).contains(comment), "{}", told(&[]));
     let gated = told(&["--gate"]);
-    assert!(!gated.contains("ignore[") && gated.contains("--waive "), "{gated}");
+    assert!(
+        !gated.contains("ignore[") && gated.contains("--waive "),
+        "{gated}"
+    );
     assert!(gated.contains("fingerprint: "), "{gated}");
 }
 
@@ -416,17 +594,25 @@ fn what_surrounds_the_lines_of_a_patch_suppresses_nothing_in_the_gate() {
         "--- a/x.py\n+++ b/x.py\n@@ -1 +1,2 @@\n # claude-reviewer: ignore[aws-access-key-id] sample\n+{}",
         line_with_key()
     );
-    repo.reviewer(&["review", "patch", "-", "--gate"]).stdin(patch).run(1);
+    repo.reviewer(&["review", "patch", "-", "--gate"])
+        .stdin(patch)
+        .run(1);
 }
 
 #[test]
 fn a_suppression_of_the_base_holds_for_the_same_secret_inside_a_branch() {
     let repo = repo();
     let line = line_with_key();
-    repo.stage("deploy.ini", format!("# claude-reviewer: ignore[aws-access-key-id] a sample\n{line}"));
+    repo.stage(
+        "deploy.ini",
+        format!("# claude-reviewer: ignore[aws-access-key-id] a sample\n{line}"),
+    );
     repo.commit("sample");
     repo.git(&["checkout", "-q", "-b", "topic"]);
-    repo.stage("deploy.ini", format!("# claude-reviewer: ignore[aws-access-key-id] a sample\n  {line}"));
+    repo.stage(
+        "deploy.ini",
+        format!("# claude-reviewer: ignore[aws-access-key-id] a sample\n  {line}"),
+    );
     repo.commit("set in");
     repo.stage("b.txt", "more\n");
     repo.commit("more");

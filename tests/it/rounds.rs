@@ -1,4 +1,5 @@
-//! End-to-end tests of rounds of a review: the binary, a repository, its store, a model server on this machine.
+//! End-to-end tests of rounds of a review: the binary, a repository, its store, a model server on
+//! this machine.
 
 mod fixed;
 
@@ -17,18 +18,29 @@ type Says = Arc<Mutex<Vec<Value>>>;
 fn model() -> (Server, Says) {
     let says = Says::default();
     let said = Arc::clone(&says);
-    (Server::start(move |r| r.review(&said.lock().unwrap())), says)
+    (
+        Server::start(move |r| r.review(&said.lock().unwrap())),
+        says,
+    )
 }
 
 /// Returns the requests for a review, without those to dispute a claim.
 fn about_the_change(server: &Server) -> Vec<Request> {
-    server.questions().into_iter().filter(|r| !r.is_refutation()).collect()
+    server
+        .questions()
+        .into_iter()
+        .filter(|r| !r.is_refutation())
+        .collect()
 }
 
-/// Creates a repository with a first commit, and a policy outside of the change; `review` is added to its `[review]`.
+/// Creates a repository with a first commit, and a policy outside of the change; `review` is added
+/// to its `[review]`.
 fn repo(policy: &str, review: &str) -> Repo {
     let repo = Repo::new();
-    repo.write(".claude-reviewer.toml", policy.replace("[review]\n", &format!("[review]\n{review}")));
+    repo.write(
+        ".claude-reviewer.toml",
+        policy.replace("[review]\n", &format!("[review]\n{review}")),
+    );
     repo.write(".git/info/exclude", ".claude-reviewer.toml\n");
     repo.stage("README.md", "# Sample\n");
     repo.commit("first");
@@ -37,27 +49,37 @@ fn repo(policy: &str, review: &str) -> Repo {
 
 fn run(repo: &Repo, args: &[&str], code: i32) -> Run {
     let key = format!("sk-{}", "0".repeat(20));
-    repo.reviewer(&[&["review", "changes", "--format", "json"], args].concat()).env("OPENAI_API_KEY", &key).run(code)
+    repo.reviewer(&[&["review", "changes", "--format", "json"], args].concat())
+        .env("OPENAI_API_KEY", &key)
+        .run(code)
 }
 
 /// Returns the folder of the newest session.
 fn session(repo: &Repo) -> PathBuf {
     let folder = repo.path().join(".reviews/sessions");
-    let mut all: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut all: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     all.sort();
     all.pop().unwrap()
 }
 
 /// Returns the stored review of a round.
 fn stored(repo: &Repo, round: u32) -> Value {
-    let text = std::fs::read_to_string(session(repo).join(format!("round-{round}/review.json"))).unwrap();
+    let text =
+        std::fs::read_to_string(session(repo).join(format!("round-{round}/review.json"))).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
 /// Reviews and returns the stored review.
 #[track_caller]
 fn round(repo: &Repo, number: u32, args: &[&str], code: i32) -> Value {
-    let follow: &[&str] = if number > 1 { &["--follow-up", "latest"] } else { &[] };
+    let follow: &[&str] = if number > 1 {
+        &["--follow-up", "latest"]
+    } else {
+        &[]
+    };
     run(repo, &[follow, args].concat(), code);
     let stored = stored(repo, number);
     assert_eq!(stored["round"], number, "{stored:#}");
@@ -67,13 +89,29 @@ fn round(repo: &Repo, number: u32, args: &[&str], code: i32) -> Value {
 /// Returns the states of a round's comparison: state, earlier ID, current ID.
 fn told(stored: &Value) -> Vec<String> {
     let id = |v: &Value| v.as_str().unwrap_or("-").to_owned();
-    let entries = stored["since"]["entries"].as_array().unwrap_or_else(|| panic!("no comparison: {stored:#}"));
-    entries.iter().map(|e| format!("{} {} {}", id(&e["state"]), id(&e["previous_id"]), id(&e["id"]))).collect()
+    let entries = stored["since"]["entries"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no comparison: {stored:#}"));
+    entries
+        .iter()
+        .map(|e| {
+            format!(
+                "{} {} {}",
+                id(&e["state"]),
+                id(&e["previous_id"]),
+                id(&e["id"])
+            )
+        })
+        .collect()
 }
 
 fn body(lines: u32, with: &[(u32, &str)]) -> String {
     let line = |n: u32| {
-        let more: String = with.iter().filter(|(after, _)| *after == n).map(|(_, l)| format!("{l}\n")).collect();
+        let more: String = with
+            .iter()
+            .filter(|(after, _)| *after == n)
+            .map(|(_, l)| format!("{l}\n"))
+            .collect();
         format!("step_{n}();\n{more}")
     };
     (1..=lines).map(line).collect()
@@ -88,25 +126,40 @@ fn a_finding_is_followed_until_it_is_mended() {
     repo.write("src/a.rs", body(30, &[(20, BAD)]));
     *says.lock().unwrap() = vec![finding("src/a.rs", 21, BAD)];
     let first = round(&repo, 1, &["--summary", "Counts things."], 1);
-    assert_eq!((&first["status"], &first["since"]), (&json!("needs_changes"), &Value::Null));
+    assert_eq!(
+        (&first["status"], &first["since"]),
+        (&json!("needs_changes"), &Value::Null)
+    );
     assert_eq!(first["advice"]["action"], "fix", "{first:#}");
     // Further down, with the same defect.
     repo.write("src/a.rs", body(30, &[(3, "setup();"), (20, BAD)]));
     *says.lock().unwrap() = vec![finding("src/a.rs", 22, BAD)];
     let second = round(&repo, 2, &[], 1);
-    assert_eq!((told(&second), &second["since"]["round"]), (vec!["still_there F1 F1".to_owned()], &json!(1)));
+    assert_eq!(
+        (told(&second), &second["since"]["round"]),
+        (vec!["still_there F1 F1".to_owned()], &json!(1))
+    );
     // Fixed, and another defect added.
     let worse = "free(total); use(total);";
-    repo.write("src/a.rs", body(30, &[(3, "setup();"), (20, "total = count;"), (25, worse)]));
+    repo.write(
+        "src/a.rs",
+        body(30, &[(3, "setup();"), (20, "total = count;"), (25, worse)]),
+    );
     *says.lock().unwrap() = vec![finding("src/a.rs", 27, worse)];
     let third = round(&repo, 3, &[], 1);
     assert_eq!(told(&third), ["introduced_by_fix - F1", "fixed F1 -"]);
     // Fixed too: the session can be closed.
-    repo.write("src/a.rs", body(30, &[(3, "setup();"), (20, "total = count;")]));
+    repo.write(
+        "src/a.rs",
+        body(30, &[(3, "setup();"), (20, "total = count;")]),
+    );
     says.lock().unwrap().clear();
     let fourth = round(&repo, 4, &[], 0);
     assert_eq!(told(&fourth), ["fixed F1 -"]);
-    assert_eq!((&fourth["advice"]["action"], &fourth["verdict"]), (&json!("complete"), &json!("pass")));
+    assert_eq!(
+        (&fourth["advice"]["action"], &fourth["verdict"]),
+        (&json!("complete"), &json!("pass"))
+    );
     assert_eq!(fourth["report"]["review_id"], first["review_id"]);
 }
 
@@ -123,21 +176,50 @@ fn only_what_changed_is_asked_about_again_in_every_round() {
     let mut asked = 4;
     for (number, name) in [(2, "src/b.rs"), (3, "src/c.rs"), (4, "src/b.rs")] {
         repo.write(name, body(5 + number, &[]));
-        let stored = round(&repo, number, &["--summary", &format!("Round {number}.")], 0);
+        let stored = round(
+            &repo,
+            number,
+            &["--summary", &format!("Round {number}.")],
+            0,
+        );
         let new = server.questions().split_off(asked);
-        let files: Vec<_> = new.iter().flat_map(crate::loopback::Request::files).collect();
+        let files: Vec<_> = new
+            .iter()
+            .flat_map(crate::loopback::Request::files)
+            .collect();
         assert_eq!(files, [name], "round {number}");
         asked += 1;
         let prompt = new[0].prompt();
-        assert_eq!(prompt.matches(" previous round>\n").count(), number as usize - 1, "{prompt}");
-        assert!(prompt.contains(&format!("Summary of round {number} by the author: Round {number}.")), "{prompt}");
+        assert_eq!(
+            prompt.matches(" previous round>\n").count(),
+            number as usize - 1,
+            "{prompt}"
+        );
+        assert!(
+            prompt.contains(&format!(
+                "Summary of round {number} by the author: Round {number}."
+            )),
+            "{prompt}"
+        );
         assert!(prompt.contains("Four files."), "{prompt}");
         let report = &stored["report"];
-        assert_eq!((&report["coverage"]["cached"], &report["usage"][0]["requests"]), (&json!(3), &json!(1)));
+        assert_eq!(
+            (
+                &report["coverage"]["cached"],
+                &report["usage"][0]["requests"]
+            ),
+            (&json!(3), &json!(1))
+        );
     }
     // A round without changes asks no model.
     let last = round(&repo, 5, &[], 0);
-    assert_eq!((server.questions().len(), &last["report"]["coverage"]["cached"]), (asked, &json!(4)));
+    assert_eq!(
+        (
+            server.questions().len(),
+            &last["report"]["coverage"]["cached"]
+        ),
+        (asked, &json!(4))
+    );
 }
 
 #[test]
@@ -152,8 +234,15 @@ fn silence_about_unchanged_code_is_no_fix_and_an_explanation_is_heard() {
     says.lock().unwrap().clear();
     let second = round(&repo, 2, &[], 1);
     assert_eq!(told(&second), ["still_there F1 F1"]);
-    let (was, is) = (&first["report"]["findings"][0], &second["report"]["findings"][0]);
-    assert_eq!((&is["line"], &is["disputed"], &is["blocking"]), (&json!(22), &Value::Null, &json!(true)), "{is:#}");
+    let (was, is) = (
+        &first["report"]["findings"][0],
+        &second["report"]["findings"][0],
+    );
+    assert_eq!(
+        (&is["line"], &is["disputed"], &is["blocking"]),
+        (&json!(22), &Value::Null, &json!(true)),
+        "{is:#}"
+    );
     for key in ["fingerprint", "origin", "confidence", "quote", "message"] {
         assert_eq!(is[key], was[key], "{key}");
     }
@@ -163,22 +252,38 @@ fn silence_about_unchanged_code_is_no_fix_and_an_explanation_is_heard() {
     assert_eq!(is["evidence"], Value::from(evidence));
     // Explained: the model is asked about the unchanged file once more, and reports nothing again.
     let asked = server.questions().len();
-    repo.write("answer.json", r#"{"explanations": {"F1": "count is never its own double here"}}"#);
+    repo.write(
+        "answer.json",
+        r#"{"explanations": {"F1": "count is never its own double here"}}"#,
+    );
     repo.write(".git/info/exclude", ".claude-reviewer.toml\nanswer.json\n");
     let third = round(&repo, 3, &["--response", "answer.json"], 0);
     assert_eq!(server.questions().len(), asked + 1);
-    assert!(server.questions()[asked].prompt().contains("- F1: count is never its own double here"));
+    assert!(
+        server.questions()[asked]
+            .prompt()
+            .contains("- F1: count is never its own double here")
+    );
     let f = &third["report"]["findings"][0];
     let said = "not repeated after the explanation: count is never its own double here";
-    assert_eq!((&f["disputed"], &f["blocking"], &third["verdict"]), (&json!(said), &json!(false), &json!("warn")));
-    let response: Value =
-        serde_json::from_str(&std::fs::read_to_string(session(&repo).join("round-2/response.json")).unwrap()).unwrap();
-    assert_eq!((&response["round"], &response["explanations"][0]["finding"]), (&json!(2), &json!("F1")));
+    assert_eq!(
+        (&f["disputed"], &f["blocking"], &third["verdict"]),
+        (&json!(said), &json!(false), &json!("warn"))
+    );
+    let response: Value = serde_json::from_str(
+        &std::fs::read_to_string(session(&repo).join("round-2/response.json")).unwrap(),
+    )
+    .unwrap();
+    assert_eq!(
+        (&response["round"], &response["explanations"][0]["finding"]),
+        (&json!(2), &json!("F1"))
+    );
 }
 
 #[test]
 fn sto_05_of_rounds_at_once_one_is_stored_and_the_others_are_shown_with_why_they_are_not() {
-    // With `meet` set, no answer is sent before all three have asked: each has read the session then.
+    // With `meet` set, no answer is sent before all three have asked: each has read the session
+    // then.
     let meet = Arc::new(AtomicBool::new(false));
     let (met, barrier) = (Arc::clone(&meet), Barrier::new(3));
     let server = Server::start(move |r| {
@@ -192,7 +297,16 @@ fn sto_05_of_rounds_at_once_one_is_stored_and_the_others_are_shown_with_why_they
     round(&repo, 1, &[], 1);
     repo.write("src/a.rs", body(40, &[(3, "setup();"), (20, BAD)]));
     meet.store(true, Ordering::SeqCst);
-    let args = ["review", "changes", "--format", "json", "--follow-up", "latest", "--response", "-"];
+    let args = [
+        "review",
+        "changes",
+        "--format",
+        "json",
+        "--follow-up",
+        "latest",
+        "--response",
+        "-",
+    ];
     let key = format!("sk-{}", "0".repeat(20));
     let one = || {
         let said = r#"{"explanations": {"F1": "count is never its own double here"}}"#;
@@ -200,10 +314,17 @@ fn sto_05_of_rounds_at_once_one_is_stored_and_the_others_are_shown_with_why_they
     };
     let threads = [one(), one(), one()].map(|reviewer| std::thread::spawn(move || reviewer.run(1)));
     let runs = threads.map(|thread| thread.join().unwrap());
-    let overtaken: Vec<_> = runs.iter().filter(|r| r.stderr.contains("history not saved")).collect();
+    let overtaken: Vec<_> = runs
+        .iter()
+        .filter(|r| r.stderr.contains("history not saved"))
+        .collect();
     assert_eq!(overtaken.len(), 2);
     for run in overtaken {
-        assert!(run.stderr.contains("was stored meanwhile"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("was stored meanwhile"),
+            "{}",
+            run.stderr
+        );
         assert!(run.stdout.contains("\"findings\""), "{}", run.stdout);
     }
     let text = std::fs::read_to_string(session(&repo).join("round-1/response.json")).unwrap();
@@ -218,7 +339,10 @@ fn an_explanation_does_not_silence_a_model_that_insists() {
     repo.write("src/a.rs", body(30, &[(20, BAD)]));
     *says.lock().unwrap() = vec![finding("src/a.rs", 21, BAD)];
     round(&repo, 1, &[], 1);
-    repo.write("answer.md", "## Review Response - Round 1\n### Explanations\n- F1: it is fine\n");
+    repo.write(
+        "answer.md",
+        "## Review Response - Round 1\n### Explanations\n- F1: it is fine\n",
+    );
     repo.write(".git/info/exclude", ".claude-reviewer.toml\nanswer.md\n");
     let second = round(&repo, 2, &["--response", "answer.md"], 1);
     assert_eq!(told(&second), ["still_there F1 F1"]);
@@ -235,7 +359,10 @@ fn nobody_asked_is_nothing_mended() {
     round(&repo, 1, &[], 1);
     repo.write("src/a.rs", body(30, &[(20, "total = 0;")]));
     let second = round(&repo, 2, &["--offline"], 3);
-    assert_eq!((told(&second), &second["verdict"]), (vec!["unchecked F1 -".to_owned()], &json!("incomplete")));
+    assert_eq!(
+        (told(&second), &second["verdict"]),
+        (vec!["unchecked F1 -".to_owned()], &json!("incomplete"))
+    );
     says.lock().unwrap().clear();
     assert_eq!(told(&round(&repo, 3, &[], 0)), ["fixed F1 -"]);
 }
@@ -254,7 +381,10 @@ fn an_incomplete_round_uses_none_up_of_those_that_policy_allows() {
     let third = round(&repo, 3, &[], 0);
     assert_eq!(third["verdict"], "pass");
     refused("has had all of its 2 rounds (review.max_rounds)");
-    assert!(!session(&repo).join("round-4").exists(), "a round that is refused is not stored");
+    assert!(
+        !session(&repo).join("round-4").exists(),
+        "a round that is refused is not stored"
+    );
 }
 
 #[test]
@@ -266,7 +396,11 @@ fn of_rounds_that_come_to_no_end_a_session_has_four_times_as_many_as_of_others()
         round(&repo, number, &["--offline"], 3);
     }
     let run = run(&repo, &["--follow-up", "latest"], 2);
-    assert!(run.stderr.contains("has had all of its 2 rounds"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("has had all of its 2 rounds"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -287,14 +421,24 @@ fn the_rules_alone_have_rounds_too() {
     repo.write("settings.py", format!("c = 3\n{}", key()));
     let fourth = round(&repo, 4, &[], 1);
     assert_eq!(told(&fourth), ["reopened F1 F1"]);
-    assert_eq!(fourth["advice"]["action"], "ask_a_person", "{:#}", fourth["advice"]);
-    assert_eq!(fourth["advice"]["circling"][0], "F1 is at settings.py:2, where F1 of round 2 was fixed");
+    assert_eq!(
+        fourth["advice"]["action"], "ask_a_person",
+        "{:#}",
+        fourth["advice"]
+    );
+    assert_eq!(
+        fourth["advice"]["circling"][0],
+        "F1 is at settings.py:2, where F1 of round 2 was fixed"
+    );
     // The change is empty.
     for file in ["config.py", "settings.py"] {
         std::fs::remove_file(repo.path().join(file)).unwrap();
     }
     let fifth = round(&repo, 5, &[], 0);
-    assert_eq!((told(&fifth), &fifth["advice"]["action"]), (vec!["fixed F1 -".to_owned()], &json!("nothing")));
+    assert_eq!(
+        (told(&fifth), &fifth["advice"]["action"]),
+        (vec!["fixed F1 -".to_owned()], &json!("nothing"))
+    );
 }
 
 #[test]
@@ -345,14 +489,30 @@ fn inj_08_a_poisoned_store_is_data_and_changes_no_verdict() {
     assert!(inside.contains("approved by security"), "{inside}");
     let outside = prompt.replace(&inside, "");
     assert!(!outside.contains("approved by security"), "{outside}");
-    assert!(!inside.contains("</untrusted-00>") && inside.contains("\\u{3c}/untrusted-00>"), "{inside}");
+    assert!(
+        !inside.contains("</untrusted-00>") && inside.contains("\\u{3c}/untrusted-00>"),
+        "{inside}"
+    );
     assert!(!prompt.contains('\u{202e}'), "{prompt}");
-    assert_eq!(prompt.lines().rev().find(|l| l.starts_with("nonce: ")).unwrap(), format!("nonce: {nonce}"));
+    assert_eq!(
+        prompt
+            .lines()
+            .rev()
+            .find(|l| l.starts_with("nonce: "))
+            .unwrap(),
+        format!("nonce: {nonce}")
+    );
     // Severity, verdict and exit code are the same as without it.
     let findings = second["report"]["findings"].as_array().unwrap();
-    let severities: Vec<_> =
-        findings.iter().map(|f| (f["severity"].as_str().unwrap(), f["blocking"] == true)).collect();
-    assert_eq!(severities, [("critical", true), ("major", true)], "{second:#}");
+    let severities: Vec<_> = findings
+        .iter()
+        .map(|f| (f["severity"].as_str().unwrap(), f["blocking"] == true))
+        .collect();
+    assert_eq!(
+        severities,
+        [("critical", true), ("major", true)],
+        "{second:#}"
+    );
     assert_eq!(second["verdict"], "block");
 }
 
@@ -367,23 +527,46 @@ fn policy_test_shows_which_verdicts_another_policy_would_flip() {
     says.lock().unwrap().clear();
     let second = round(&repo, 2, &[], 0);
     let id = second["review_id"].as_str().unwrap().to_owned();
-    let test = |args: &[&str]| repo.reviewer(&[&["policy", "test"], args].concat()).run(0).stdout;
+    let test = |args: &[&str]| {
+        repo.reviewer(&[&["policy", "test"], args].concat())
+            .run(0)
+            .stdout
+    };
     let same = test(&[]);
-    assert!(same.starts_with("2 stored rounds under ") && same.contains(": 0 verdicts would change"), "{same}");
+    assert!(
+        same.starts_with("2 stored rounds under ") && same.contains(": 0 verdicts would change"),
+        "{same}"
+    );
     // Tried from a file, and as in the worktree.
     let policy = server.policy("openai");
-    repo.write("strict.toml", policy.replace("version = 1", "version = 1\nmin_confidence = \"high\""));
+    repo.write(
+        "strict.toml",
+        policy.replace("version = 1", "version = 1\nmin_confidence = \"high\""),
+    );
     for flipped in [test(&["--policy", "strict.toml"]), {
-        repo.write(".claude-reviewer.toml", policy.replace("version = 1", "version = 1\nignore = [\"src/**\"]"));
+        repo.write(
+            ".claude-reviewer.toml",
+            policy.replace("version = 1", "version = 1\nignore = [\"src/**\"]"),
+        );
         test(&[])
     }] {
         assert!(flipped.contains(": 1 verdict would change"), "{flipped}");
-        assert!(flipped.contains(&format!("{id} round 1: block -> ")), "{flipped}");
+        assert!(
+            flipped.contains(&format!("{id} round 1: block -> ")),
+            "{flipped}"
+        );
         assert!(flipped.contains("  F1 src/a.rs:21 ai-bug: "), "{flipped}");
     }
     let json: Value = serde_json::from_str(&test(&["--format", "json", "--limit", "1"])).unwrap();
-    assert_eq!((&json["flips"], &json["rounds"][0]["would_be"]["verdict"]), (&json!(1), &json!("pass")), "{json:#}");
-    assert_eq!(json["rounds"][0]["because"][0]["what"], "gone: its file is ignored");
+    assert_eq!(
+        (&json["flips"], &json["rounds"][0]["would_be"]["verdict"]),
+        (&json!(1), &json!("pass")),
+        "{json:#}"
+    );
+    assert_eq!(
+        json["rounds"][0]["because"][0]["what"],
+        "gone: its file is ignored"
+    );
     // No model was asked for it.
     assert_eq!(about_the_change(&server).len(), 2);
 }
@@ -391,8 +574,21 @@ fn policy_test_shows_which_verdicts_another_policy_would_flip() {
 /// Reviews from another source, as a further round, and returns the stored review.
 #[track_caller]
 fn from(repo: &Repo, number: u32, source: &[&str]) -> Value {
-    let follow: &[&str] = if number > 1 { &["--follow-up", "latest"] } else { &[] };
-    repo.reviewer(&[&["review"], source, &["--format", "json", "--exit-zero"], follow].concat()).run(0);
+    let follow: &[&str] = if number > 1 {
+        &["--follow-up", "latest"]
+    } else {
+        &[]
+    };
+    repo.reviewer(
+        &[
+            &["review"],
+            source,
+            &["--format", "json", "--exit-zero"],
+            follow,
+        ]
+        .concat(),
+    )
+    .run(0);
     stored(repo, number)
 }
 
@@ -405,7 +601,8 @@ fn plain() -> Repo {
 }
 
 fn approve(repo: &Repo, code: i32) -> Run {
-    repo.reviewer(&["complete", "latest", "--status", "approved"]).run(code)
+    repo.reviewer(&["complete", "latest", "--status", "approved"])
+        .run(code)
 }
 
 fn commit(repo: &Repo) {
@@ -419,7 +616,8 @@ type Way<'w> = dyn Fn(&Repo) + 'w;
 /// The arguments of a later round.
 type Answer<'a> = &'a dyn Fn(&Value) -> Vec<String>;
 
-/// Returns the first reviews of sessions, with the function that adds the key to the reviewed state.
+/// Returns the first reviews of sessions, with the function that adds the key to the reviewed
+/// state.
 fn sessions() -> Vec<(&'static [&'static str], Step)> {
     vec![
         (&["changes"], |_| ()),
@@ -444,18 +642,28 @@ fn another_source_mends_nothing() {
         ];
         for other in others {
             let repo = plain();
-            repo.write("config.py", format!("a = 1\n{}", crate::support::line_with_key()));
+            repo.write(
+                "config.py",
+                format!("a = 1\n{}", crate::support::line_with_key()),
+            );
             put(&repo);
             let first = from(&repo, 1, source);
             assert_eq!(first["verdict"], "block", "{source:?}");
             let second = from(&repo, 2, other);
             let said = format!("{source:?} then {other:?}: {:#}", second["since"]);
             assert_eq!(second["since"]["fixed"], 0, "{said}");
-            assert!(second["advice"]["action"] != "complete" && second["advice"]["action"] != "nothing", "{said}");
+            assert!(
+                second["advice"]["action"] != "complete" && second["advice"]["action"] != "nothing",
+                "{said}"
+            );
             approve(&repo, 2);
             // The next round has it too.
             let third = from(&repo, 3, &[]);
-            assert_eq!((&third["verdict"], &third["since"]["still_there"]), (&json!("block"), &json!(1)), "{said}");
+            assert_eq!(
+                (&third["verdict"], &third["since"]["still_there"]),
+                (&json!("block"), &json!(1)),
+                "{said}"
+            );
         }
     }
 }
@@ -503,13 +711,16 @@ fn what_is_mended_is_fixed_wherever_it_went_meanwhile() {
     for (source, put) in sessions() {
         for (way, mend) in ways {
             let repo = plain();
-            repo.write("config.py", format!("a = 1\n{}", crate::support::line_with_key()));
+            repo.write(
+                "config.py",
+                format!("a = 1\n{}", crate::support::line_with_key()),
+            );
             let start = repo.git(&["rev-parse", "HEAD"]);
             put(&repo);
             assert_eq!(from(&repo, 1, source)["verdict"], "block", "{source:?}");
             mend(&repo);
-            // The staged content is unchanged until the fixed file is staged. A branch keeps the findings of all its
-            // commits.
+            // The staged content is unchanged until the fixed file is staged. A branch keeps the
+            // findings of all its commits.
             if source[0] == "staged" {
                 repo.git(&["add", "-A"]);
             }
@@ -519,8 +730,14 @@ fn what_is_mended_is_fixed_wherever_it_went_meanwhile() {
                 repo.git(&["commit", "-q", "--allow-empty", "-m", "in one"]);
             }
             let second = from(&repo, 2, &[]);
-            if (told(&second), &second["verdict"]) != (vec!["fixed F1 -".to_owned()], &json!("pass")) {
-                wrong.push(format!("{source:?}, {way}: {} {:?}", second["report"]["source"], told(&second)));
+            if (told(&second), &second["verdict"])
+                != (vec!["fixed F1 -".to_owned()], &json!("pass"))
+            {
+                wrong.push(format!(
+                    "{source:?}, {way}: {} {:?}",
+                    second["report"]["source"],
+                    told(&second)
+                ));
                 continue;
             }
             approve(&repo, 0);
@@ -534,14 +751,19 @@ fn a_round_that_another_model_answers_has_a_note() {
     let model = Arc::new(Mutex::new("reviewer-1"));
     let named = Arc::clone(&model);
     let server = Server::start(move |r| {
-        let mut body = r.body_of(&loopback::Says { text: r.document(&[]).to_string(), ..loopback::Says::default() });
+        let mut body = r.body_of(&loopback::Says {
+            text: r.document(&[]).to_string(),
+            ..loopback::Says::default()
+        });
         body["model"] = json!(*named.lock().unwrap());
         Reply::json(200, &body)
     });
     let repo = repo(&server.policy("openai"), "");
     let notes = |report: &Value| -> Vec<String> {
         let all = report["report"]["notes"].as_array().unwrap().iter();
-        all.filter(|n| n["origin"] == "openai").map(|n| n["text"].as_str().unwrap().to_owned()).collect()
+        all.filter(|n| n["origin"] == "openai")
+            .map(|n| n["text"].as_str().unwrap().to_owned())
+            .collect()
     };
     repo.write("src/a.py", "A = 1\n");
     assert!(notes(&round(&repo, 1, &[], 0)).is_empty());
@@ -559,7 +781,10 @@ fn what_begins_a_history_is_followed_from_nothing() {
         let repo = Repo::new();
         repo.write(".git/info/exclude", ".claude-reviewer.toml\n");
         repo.write(".claude-reviewer.toml", "version = 1\n");
-        repo.write("config.py", format!("a = 1\n{}", crate::support::line_with_key()));
+        repo.write(
+            "config.py",
+            format!("a = 1\n{}", crate::support::line_with_key()),
+        );
         repo.git(&["add", "-A"]);
         if source[0] == "commit" {
             repo.commit("first");
@@ -568,7 +793,11 @@ fn what_begins_a_history_is_followed_from_nothing() {
         if source[0] != "commit" {
             repo.commit("first");
         }
-        assert_eq!(told(&from(&repo, 2, &[])), ["still_there F1 F1"], "{source:?}");
+        assert_eq!(
+            told(&from(&repo, 2, &[])),
+            ["still_there F1 F1"],
+            "{source:?}"
+        );
         repo.write("config.py", "a = 1\n");
         commit(&repo);
         assert_eq!(told(&from(&repo, 3, &[])), ["fixed F1 -"], "{source:?}");
@@ -579,7 +808,12 @@ fn what_begins_a_history_is_followed_from_nothing() {
 #[test]
 fn what_blocked_must_be_looked_for_whatever_its_weight() {
     let (server, says) = model();
-    let repo = repo(&server.policy("openai").replace("version = 1", "version = 1\nblock_on = [\"minor\"]"), "");
+    let repo = repo(
+        &server
+            .policy("openai")
+            .replace("version = 1", "version = 1\nblock_on = [\"minor\"]"),
+        "",
+    );
     repo.write("src/a.rs", body(30, &[(20, BAD)]));
     *says.lock().unwrap() = vec![finding("src/a.rs", 21, BAD)];
     says.lock().unwrap()[0]["severity"] = json!("minor");
@@ -594,8 +828,13 @@ fn what_blocked_must_be_looked_for_whatever_its_weight() {
 #[test]
 fn what_blocked_and_is_answered_is_the_same_finding_and_is_approved() {
     let waiver = |first: &Value| {
-        let fingerprint = first["report"]["findings"][0]["fingerprint"].as_str().unwrap();
-        vec!["--waive".to_owned(), format!("{fingerprint}=known to the team")]
+        let fingerprint = first["report"]["findings"][0]["fingerprint"]
+            .as_str()
+            .unwrap();
+        vec![
+            "--waive".to_owned(),
+            format!("{fingerprint}=known to the team"),
+        ]
     };
     let response = |_: &Value| vec!["--response".to_owned(), "answer.json".to_owned()];
     let ways: [Answer<'_>; 2] = [&response, &waiver];
@@ -603,16 +842,27 @@ fn what_blocked_and_is_answered_is_the_same_finding_and_is_approved() {
         let (server, says) = model();
         let repo = repo(&server.policy("openai"), "");
         repo.write(".git/info/exclude", ".claude-reviewer.toml\nanswer.json\n");
-        repo.write("answer.json", r#"{"explanations": {"F1": "count is never its own double here"}}"#);
+        repo.write(
+            "answer.json",
+            r#"{"explanations": {"F1": "count is never its own double here"}}"#,
+        );
         repo.write("src/a.rs", body(40, &[(20, BAD)]));
         *says.lock().unwrap() = vec![finding("src/a.rs", 21, BAD)];
         let first = round(&repo, 1, &[], 1);
         says.lock().unwrap().clear();
         repo.write("src/a.rs", body(40, &[(3, "setup();"), (20, BAD)]));
         let args = answer(&first);
-        let second = round(&repo, 2, &args.iter().map(String::as_str).collect::<Vec<_>>(), 0);
+        let second = round(
+            &repo,
+            2,
+            &args.iter().map(String::as_str).collect::<Vec<_>>(),
+            0,
+        );
         assert_eq!(told(&second), ["still_there F1 F1"], "{args:?}");
-        assert_eq!(second["report"]["findings"][0]["blocking"], false, "{second:#}");
+        assert_eq!(
+            second["report"]["findings"][0]["blocking"], false,
+            "{second:#}"
+        );
         approve(&repo, 0);
     }
 }
@@ -622,15 +872,25 @@ fn what_was_explained_is_shown_once_in_the_round_after() {
     let (server, says) = model();
     let repo = repo(&server.policy("openai"), "");
     repo.write(".git/info/exclude", ".claude-reviewer.toml\nanswer.json\n");
-    repo.write("answer.json", r#"{"explanations": {"F1": "count is never its own double here"}}"#);
+    repo.write(
+        "answer.json",
+        r#"{"explanations": {"F1": "count is never its own double here"}}"#,
+    );
     repo.write("src/a.rs", body(40, &[(20, BAD)]));
     *says.lock().unwrap() = vec![finding("src/a.rs", 21, BAD)];
     round(&repo, 1, &[], 1);
     says.lock().unwrap().clear();
     repo.write("src/a.rs", body(40, &[(3, "setup();"), (20, BAD)]));
     round(&repo, 2, &["--response", "answer.json"], 0);
-    repo.write("src/a.rs", body(40, &[(3, "setup();"), (20, BAD), (35, "close();")]));
+    repo.write(
+        "src/a.rs",
+        body(40, &[(3, "setup();"), (20, BAD), (35, "close();")]),
+    );
     let third = round(&repo, 3, &[], 0);
     assert_eq!(told(&third), ["still_there F1 F1"], "{third:#}");
-    assert_eq!(third["report"]["findings"].as_array().map(Vec::len), Some(1), "{third:#}");
+    assert_eq!(
+        third["report"]["findings"].as_array().map(Vec::len),
+        Some(1),
+        "{third:#}"
+    );
 }

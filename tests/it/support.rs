@@ -30,9 +30,13 @@ impl Repo {
         Self::init(&[])
     }
 
-    /// Creates an empty repository with further `git init` arguments, such as `--object-format=sha256`.
+    /// Creates an empty repository with further `git init` arguments, such as
+    /// `--object-format=sha256`.
     pub fn init(args: &[&str]) -> Self {
-        let repo = Self { dir: TempDir::new().unwrap(), clock: 0.into() };
+        let repo = Self {
+            dir: TempDir::new().unwrap(),
+            clock: 0.into(),
+        };
         std::fs::create_dir(repo.home()).unwrap();
         std::fs::create_dir(repo.path()).unwrap();
         repo.git(&[&["init", "-q", "-b", "main"], args].concat());
@@ -71,11 +75,19 @@ impl Repo {
 
     /// Commits the staged files and returns the commit ID. No hook runs.
     pub fn commit(&self, message: &str) -> String {
-        self.git(&["commit", "-q", "--no-verify", "--allow-empty", "-m", message]);
+        self.git(&[
+            "commit",
+            "-q",
+            "--no-verify",
+            "--allow-empty",
+            "-m",
+            message,
+        ]);
         self.git(&["rev-parse", "HEAD"]).trim().to_owned()
     }
 
-    /// Creates a git command with a fixed identity and a clock that advances by a second with each call.
+    /// Creates a git command with a fixed identity and a clock that advances by a second with each
+    /// call.
     pub fn git_command(&self) -> Command {
         self.clock.set(self.clock.get() + 1);
         let date = format!("{} +0000", 1_700_000_000 + self.clock.get());
@@ -95,7 +107,11 @@ impl Repo {
     #[track_caller]
     pub fn git(&self, args: &[&str]) -> String {
         let out = self.git_command().args(args).output().unwrap();
-        assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        assert!(
+            out.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&out.stderr)
+        );
         String::from_utf8_lossy(&out.stdout).into_owned()
     }
 
@@ -118,7 +134,8 @@ impl Repo {
     /// Runs `review … --format json`, expects an exit code and returns the report.
     #[track_caller]
     pub fn review_json(&self, args: &[&str], code: i32) -> serde_json::Value {
-        self.review(&[args, &["--format", "json"]].concat(), code).json()
+        self.review(&[args, &["--format", "json"]].concat(), code)
+            .json()
     }
 }
 
@@ -126,11 +143,13 @@ impl Run {
     /// Returns the JSON document on standard output.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", self.stdout, self.stderr))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", self.stdout, self.stderr))
     }
 }
 
-/// Time limit of every wait, after which a test fails. A wait that ends does not take longer on an idle machine.
+/// Time limit of every wait, after which a test fails. A wait that ends does not take longer on an
+/// idle machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Polls until there is a value.
@@ -154,10 +173,16 @@ pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {
 
 /// Returns the files below a folder; it follows links to folders.
 pub fn files_below(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return Vec::new();
+    };
     let mut out = Vec::new();
     for path in entries.map(|e| e.unwrap().path()) {
-        if path.is_dir() { out.extend(files_below(&path)) } else { out.push(path) }
+        if path.is_dir() {
+            out.extend(files_below(&path))
+        } else {
+            out.push(path)
+        }
     }
     out
 }
@@ -167,7 +192,10 @@ pub fn reviewer(dir: &Path, home: &Path, args: &[&str]) -> Reviewer {
     let mut command = Command::new(binary());
     scrub(&mut command, home);
     command.current_dir(dir).args(args);
-    Reviewer { command, stdin: None }
+    Reviewer {
+        command,
+        stdin: None,
+    }
 }
 
 /// Returns the path of the binary under test.
@@ -178,7 +206,11 @@ pub fn binary() -> &'static str {
 /// Removes every inherited variable except `PATH`, and sets a home.
 fn scrub(c: &mut Command, home: &Path) {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    c.env_clear().env("PATH", path).env("HOME", home).env("LC_ALL", "C").env("GIT_CONFIG_NOSYSTEM", "1");
+    c.env_clear()
+        .env("PATH", path)
+        .env("HOME", home)
+        .env("LC_ALL", "C")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
 }
 
 impl Reviewer {
@@ -206,14 +238,22 @@ impl Reviewer {
     #[track_caller]
     pub fn run(self, code: i32) -> Run {
         let run = self.run_any();
-        assert_eq!(run.code, code, "exit code\n--- stdout\n{}\n--- stderr\n{}", run.stdout, run.stderr);
+        assert_eq!(
+            run.code, code,
+            "exit code\n--- stdout\n{}\n--- stderr\n{}",
+            run.stdout, run.stderr
+        );
         run
     }
 
     /// Runs and returns the result, with any exit code.
     pub fn run_any(mut self) -> Run {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        self.command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
+        self.command.stdin(if self.stdin.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        });
         let mut child = self.command.spawn().unwrap();
         let feeder = self.stdin.map(|bytes| {
             let mut pipe = child.stdin.take().unwrap();
@@ -235,7 +275,8 @@ impl Reviewer {
     }
 }
 
-/// Returns a line with a made-up AWS access key ID, assembled here so that the sources contain no key.
+/// Returns a line with a made-up AWS access key ID, assembled here so that the sources contain no
+/// key.
 pub fn line_with_key() -> String {
     format!("aws_access_key_id = {}{}\n", "AKIA", "Q3EGRNDLK5V2TW7A")
 }
@@ -247,5 +288,11 @@ pub fn line_with_another_key() -> String {
 
 /// Creates a named pipe.
 pub fn mkfifo(path: impl AsRef<std::path::Path>) {
-    assert!(Command::new("mkfifo").arg(path.as_ref()).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(path.as_ref())
+            .status()
+            .unwrap()
+            .success()
+    );
 }

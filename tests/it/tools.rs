@@ -1,4 +1,5 @@
-//! Tests of the tools of a model: exactly the reviewed tree, without secrets, within limits, and recorded.
+//! Tests of the tools of a model: exactly the reviewed tree, without secrets, within limits, and
+//! recorded.
 
 use crate::support::{Repo, line_with_key};
 use claude_reviewer::ai::tools::{Caps, SPECS, Session};
@@ -44,38 +45,73 @@ fn sec_01_no_tool_shows_a_secret() {
     let repo = Repo::new();
     let line = line_with_key();
     let key = line.trim().rsplit(' ').next().unwrap().to_owned();
-    repo.stage("src/config.py", format!("def load():\n    {line}\nclass {key}:\n    pass\n"));
-    repo.stage("src/wide.txt", format!("{line}{line}").encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
+    repo.stage(
+        "src/config.py",
+        format!("def load():\n    {line}\nclass {key}:\n    pass\n"),
+    );
+    repo.stage(
+        "src/wide.txt",
+        format!("{line}{line}")
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect::<Vec<_>>(),
+    );
     repo.stage(&format!("keys/{key}.txt"), format!("{line}plain\n"));
     repo.commit("seed");
     for state in STATES {
         look(&repo, state, |tree| {
-            let named = tree.paths().unwrap().iter().find(|p| p.as_bytes().starts_with(b"keys/")).unwrap().to_wire();
+            let named = tree
+                .paths()
+                .unwrap()
+                .iter()
+                .find(|p| p.as_bytes().starts_with(b"keys/"))
+                .unwrap()
+                .to_wire();
             let calls = [
-                ("read_lines", json!({"path": "src/config.py", "first": 1, "last": 9})),
-                ("read_lines", json!({"path": "src/wide.txt", "first": 1, "last": 9})),
+                (
+                    "read_lines",
+                    json!({"path": "src/config.py", "first": 1, "last": 9}),
+                ),
+                (
+                    "read_lines",
+                    json!({"path": "src/wide.txt", "first": 1, "last": 9}),
+                ),
                 ("read_lines", json!({"path": named, "first": 1, "last": 9})),
                 ("outline", json!({"path": "src/config.py"})),
                 ("definition", json!({"name": "load", "glob": ""})),
                 ("definition", json!({"name": key, "glob": ""})),
-                ("references", json!({"name": "aws_access_key_id", "glob": ""})),
+                (
+                    "references",
+                    json!({"name": "aws_access_key_id", "glob": ""}),
+                ),
                 ("references", json!({"name": key, "glob": ""})),
                 ("callers", json!({"name": key, "glob": ""})),
                 ("search", json!({"pattern": "aws_access", "glob": ""})),
                 ("search", json!({"pattern": "plain|class", "glob": ""})),
                 ("list_files", json!({"glob": ""})),
                 ("list_files", json!({"glob": "nothing/*"})),
-                ("history", json!({"path": "src/config.py", "first": 1, "last": 9})),
+                (
+                    "history",
+                    json!({"path": "src/config.py", "first": 1, "last": 9}),
+                ),
                 ("history", json!({"path": named, "first": 1, "last": 9})),
             ];
             for (tool, arguments) in calls {
                 let shown = call(tree, tool, &arguments);
                 assert!(!shown.contains(&key[4..]), "{tool} {arguments}: {shown}");
             }
-            let shown = call(tree, "search", &json!({"pattern": "aws_access", "glob": ""}));
+            let shown = call(
+                tree,
+                "search",
+                &json!({"pattern": "aws_access", "glob": ""}),
+            );
             assert!(shown.contains("aws_access_key_id = <secret:"), "{shown}");
             // The tools do not even confirm a guess.
-            let guess = call(tree, "search", &json!({"pattern": format!("{}.*", &key[..7]), "glob": ""}));
+            let guess = call(
+                tree,
+                "search",
+                &json!({"pattern": format!("{}.*", &key[..7]), "glob": ""}),
+            );
             let wrong = call(tree, "search", &json!({"pattern": "AKIAZZZ.*", "glob": ""}));
             assert_eq!(guess, wrong);
         });
@@ -87,24 +123,51 @@ fn sec_01_history_shows_no_secret_of_an_earlier_version_or_message() {
     let repo = Repo::new();
     let line = line_with_key();
     let key = line.trim().rsplit(' ').next().unwrap().to_owned();
-    repo.stage("src/config.py", format!("first = 1\n{line}last = 1\n")).commit("seed");
-    repo.stage("src/config.py", "first = 1\nkey = load()\nlast = 1\n").commit(&format!("remove {key}"));
+    repo.stage("src/config.py", format!("first = 1\n{line}last = 1\n"))
+        .commit("seed");
+    repo.stage("src/config.py", "first = 1\nkey = load()\nlast = 1\n")
+        .commit(&format!("remove {key}"));
     for state in STATES {
         look(&repo, state, |tree| {
-            let shown = call(tree, "history", &json!({"path": "src/config.py", "first": 1, "last": 3}));
+            let shown = call(
+                tree,
+                "history",
+                &json!({"path": "src/config.py", "first": 1, "last": 3}),
+            );
             assert!(!shown.contains(&key[4..]), "{shown}");
-            assert!(shown.contains(" remove <secret:") && shown.contains("\n-aws_access_key_id = <secret:"), "{shown}");
+            assert!(
+                shown.contains(" remove <secret:")
+                    && shown.contains("\n-aws_access_key_id = <secret:"),
+                "{shown}"
+            );
         });
     }
 }
 
 /// Returns the dates and subjects of an answer of `history`, and the lines of its commits.
 fn past(tree: &Tree<'_>, path: &str, first: u32, last: u32) -> Vec<String> {
-    let shown = call(tree, "history", &json!({"path": path, "first": first, "last": last}));
+    let shown = call(
+        tree,
+        "history",
+        &json!({"path": path, "first": first, "last": last}),
+    );
     let is_commit = |line: &&str| {
-        line.split(' ').next().is_some_and(|id| id.len() >= 7 && id.bytes().all(|b| b.is_ascii_hexdigit()))
+        line.split(' ')
+            .next()
+            .is_some_and(|id| id.len() >= 7 && id.bytes().all(|b| b.is_ascii_hexdigit()))
     };
-    shown.lines().skip(1).map(|l| if is_commit(&l) { l.split_once(' ').unwrap().1 } else { l }.to_owned()).collect()
+    shown
+        .lines()
+        .skip(1)
+        .map(|l| {
+            if is_commit(&l) {
+                l.split_once(' ').unwrap().1
+            } else {
+                l
+            }
+            .to_owned()
+        })
+        .collect()
 }
 
 #[test]
@@ -112,14 +175,19 @@ fn history_follows_lines_through_commits_merges_and_the_worktree() {
     let repo = Repo::new();
     let lines = |changed: &[(usize, &str)]| -> String {
         let line = |n: usize| {
-            changed.iter().find(|(at, _)| *at == n).map_or(format!("line {n}"), |(_, text)| (*text).to_owned())
+            changed
+                .iter()
+                .find(|(at, _)| *at == n)
+                .map_or(format!("line {n}"), |(_, text)| (*text).to_owned())
         };
         (1..=20).map(|n| line(n) + "\n").collect()
     };
     let dated = |date: &str, subject: &str| {
         let when = format!("{date}T12:00:00 +0000");
         let mut git = repo.git_command();
-        git.args(["commit", "-q", "-m", subject]).env("GIT_AUTHOR_DATE", &when).env("GIT_COMMITTER_DATE", &when);
+        git.args(["commit", "-q", "-m", subject])
+            .env("GIT_AUTHOR_DATE", &when)
+            .env("GIT_COMMITTER_DATE", &when);
         assert!(git.status().unwrap().success());
     };
     repo.stage("src/a.txt", lines(&[]));
@@ -134,8 +202,12 @@ fn history_follows_lines_through_commits_merges_and_the_worktree() {
     dated("2020-04-04", "Add another file");
     repo.git(&["merge", "-q", "--no-ff", "-m", "Merge side", "side"]);
     look(&repo, head, |tree| {
-        let five =
-            ["2020-02-02 Spell five", "-line 5", "+five", "2020-01-01 Add the file: brought the file, or renamed it"];
+        let five = [
+            "2020-02-02 Spell five",
+            "-line 5",
+            "+five",
+            "2020-01-01 Add the file: brought the file, or renamed it",
+        ];
         assert_eq!(past(tree, "src/a.txt", 4, 6), five);
         let fifteen = ["2020-03-03 Spell fifteen", "-line 15", "+fifteen"];
         assert_eq!(past(tree, "src/a.txt", 15, 15)[..3], fifteen);
@@ -144,16 +216,37 @@ fn history_follows_lines_through_commits_merges_and_the_worktree() {
         assert!(past(tree, "src/a.txt", 21, 22).is_empty(), "beyond the end");
     });
     // Two lines on top, one of them staged: the numbers are those of the reviewed state.
-    repo.stage("src/a.txt", format!("top\n{}", lines(&[(5, "five"), (15, "fifteen")])));
-    repo.write("src/a.txt", format!("top\nmore\n{}", lines(&[(5, "five"), (15, "fifteen")])));
+    repo.stage(
+        "src/a.txt",
+        format!("top\n{}", lines(&[(5, "five"), (15, "fifteen")])),
+    );
+    repo.write(
+        "src/a.txt",
+        format!("top\nmore\n{}", lines(&[(5, "five"), (15, "fifteen")])),
+    );
     for (state, five) in [(STATES[1], 6), (STATES[2], 7)] {
         look(&repo, state, |tree| {
-            assert_eq!(past(tree, "src/a.txt", five, five)[0], "2020-02-02 Spell five");
-            assert_eq!(past(tree, "src/a.txt", 1, 1), ["(no commit has these lines)"]);
+            assert_eq!(
+                past(tree, "src/a.txt", five, five)[0],
+                "2020-02-02 Spell five"
+            );
+            assert_eq!(
+                past(tree, "src/a.txt", 1, 1),
+                ["(no commit has these lines)"]
+            );
         });
     }
     repo.stage("src/new.txt", "new\n");
-    look(&repo, |_| State::Index, |tree| assert_eq!(past(tree, "src/new.txt", 1, 1), ["(no commit has the file)"]));
+    look(
+        &repo,
+        |_| State::Index,
+        |tree| {
+            assert_eq!(
+                past(tree, "src/new.txt", 1, 1),
+                ["(no commit has the file)"]
+            )
+        },
+    );
 }
 
 #[test]
@@ -167,8 +260,13 @@ fn history_in_a_shallow_clone_ends_where_the_clone_does() {
     repo.git(&["fetch", "-q", "--depth=1", &url, "HEAD"]);
     repo.git(&["checkout", "-q", "-B", "main", "FETCH_HEAD"]);
     look(&repo, head, |tree| {
-        let [only] = &past(tree, "a.txt", 1, 1)[..] else { panic!("one line") };
-        assert!(only.starts_with("(the history ends here: ") && only.contains("shallow"), "{only}");
+        let [only] = &past(tree, "a.txt", 1, 1)[..] else {
+            panic!("one line")
+        };
+        assert!(
+            only.starts_with("(the history ends here: ") && only.contains("shallow"),
+            "{only}"
+        );
     });
 }
 
@@ -177,8 +275,11 @@ fn sec_06_no_link_is_followed() {
     let repo = Repo::new();
     std::fs::create_dir(repo.outside()).unwrap();
     std::fs::write(repo.outside().join("credentials"), "treasure\n").unwrap();
-    repo.stage("a.txt", "one\n").stage("dir/b.txt", "two\n").stage("c.txt", "three\n");
-    std::os::unix::fs::symlink(repo.outside().join("credentials"), repo.path().join("link")).unwrap();
+    repo.stage("a.txt", "one\n")
+        .stage("dir/b.txt", "two\n")
+        .stage("c.txt", "three\n");
+    std::os::unix::fs::symlink(repo.outside().join("credentials"), repo.path().join("link"))
+        .unwrap();
     repo.git(&["add", "link"]);
     repo.commit("seed");
     // Tracked files and a folder that were replaced by links out of the tree.
@@ -186,7 +287,11 @@ fn sec_06_no_link_is_followed() {
         std::fs::remove_file(repo.path().join(name)).unwrap();
     }
     std::fs::remove_dir_all(repo.path().join("dir")).unwrap();
-    std::os::unix::fs::symlink(repo.outside().join("credentials"), repo.path().join("a.txt")).unwrap();
+    std::os::unix::fs::symlink(
+        repo.outside().join("credentials"),
+        repo.path().join("a.txt"),
+    )
+    .unwrap();
     std::fs::write(repo.outside().join("b.txt"), "treasure\n").unwrap();
     std::os::unix::fs::symlink(repo.outside(), repo.path().join("dir")).unwrap();
     // And a pipe without a writer.
@@ -194,30 +299,51 @@ fn sec_06_no_link_is_followed() {
     for state in STATES {
         look(&repo, state, |tree| {
             for path in ["link", "a.txt", "dir/b.txt", "c.txt", "dir/credentials"] {
-                let shown = call(tree, "read_lines", &json!({"path": path, "first": 1, "last": 9}));
+                let shown = call(
+                    tree,
+                    "read_lines",
+                    &json!({"path": path, "first": 1, "last": 9}),
+                );
                 assert!(!shown.contains("treasure"), "{path}: {shown}");
             }
             let shown = call(tree, "search", &json!({"pattern": "treasure", "glob": ""}));
             assert!(!shown.contains("1: "), "{shown}");
         });
     }
-    look(&repo, |_| State::Worktree, |tree| assert!(tree.paths().unwrap().is_empty(), "{:?}", tree.paths()));
+    look(
+        &repo,
+        |_| State::Worktree,
+        |tree| assert!(tree.paths().unwrap().is_empty(), "{:?}", tree.paths()),
+    );
 }
 
 #[test]
 fn sec_07_a_file_of_credentials_is_refused_by_its_name() {
     let repo = Repo::new();
-    repo.stage(".env", "A=treasure\n").stage("x/server.pem", "treasure\n").stage("a.txt", "plain\n");
+    repo.stage(".env", "A=treasure\n")
+        .stage("x/server.pem", "treasure\n")
+        .stage("a.txt", "plain\n");
     repo.commit("seed");
     for state in STATES {
         look(&repo, state, |tree| {
             assert_eq!(tree.paths().unwrap(), [RepoPath::from("a.txt")]);
             assert!(matches!(tree.text(&".env".into()), Err(Unread::Sensitive)));
             for path in [".env", "x/server.pem", "./.env", "b/.env"] {
-                let shown = call(tree, "read_lines", &json!({"path": path, "first": 1, "last": 2}));
-                assert!(shown.contains("may contain credentials") && !shown.contains("treasure"), "{shown}");
+                let shown = call(
+                    tree,
+                    "read_lines",
+                    &json!({"path": path, "first": 1, "last": 2}),
+                );
+                assert!(
+                    shown.contains("may contain credentials") && !shown.contains("treasure"),
+                    "{shown}"
+                );
             }
-            let shown = call(tree, "search", &json!({"pattern": "treasure", "glob": ".env"}));
+            let shown = call(
+                tree,
+                "search",
+                &json!({"pattern": "treasure", "glob": ".env"}),
+            );
             assert!(!shown.contains("1: "), "{shown}");
         });
     }
@@ -227,19 +353,35 @@ fn sec_07_a_file_of_credentials_is_refused_by_its_name() {
 fn nothing_outside_of_the_tree_is_named() {
     let repo = Repo::new();
     repo.stage("a.txt", "plain\n").commit("seed");
-    repo.write(".gitignore", "ignored.txt\n").write("ignored.txt", "treasure\n").write("scratch.txt", "treasure\n");
+    repo.write(".gitignore", "ignored.txt\n")
+        .write("ignored.txt", "treasure\n")
+        .write("scratch.txt", "treasure\n");
     for state in STATES {
         look(&repo, state, |tree| {
-            for path in
-                ["/etc/passwd", "../outside", "a/../../x", "~/.ssh/config", ".git/config", "ignored.txt", "scratch.txt"]
-            {
-                let shown = call(tree, "read_lines", &json!({"path": path, "first": 1, "last": 2}));
+            for path in [
+                "/etc/passwd",
+                "../outside",
+                "a/../../x",
+                "~/.ssh/config",
+                ".git/config",
+                "ignored.txt",
+                "scratch.txt",
+            ] {
+                let shown = call(
+                    tree,
+                    "read_lines",
+                    &json!({"path": path, "first": 1, "last": 2}),
+                );
                 assert!(!shown.contains("1: "), "{path}: {shown}");
                 let shown = call(tree, "outline", &json!({ "path": path }));
                 assert!(!shown.contains("1: "), "{path}: {shown}");
             }
             for glob in ["/etc/*", "../*", "scratch.txt", "*.txt"] {
-                let shown = call(tree, "search", &json!({"pattern": "treasure|root", "glob": glob}));
+                let shown = call(
+                    tree,
+                    "search",
+                    &json!({"pattern": "treasure|root", "glob": glob}),
+                );
                 assert!(!shown.contains("1: "), "{glob}: {shown}");
             }
         });
@@ -250,9 +392,19 @@ fn nothing_outside_of_the_tree_is_named() {
 fn each_state_shows_its_own_content_and_the_files_that_the_change_brings() {
     let repo = Repo::new();
     repo.stage("a.txt", "committed\n").commit("seed");
-    repo.stage("a.txt", "staged\n").stage("b.txt", "b\n").write("a.txt", "written\n").write("new.txt", "new\n");
-    let text = |tree: &Tree<'_>, path: &str| tree.text(&path.into()).map(|t| t.to_string()).unwrap_or_default();
-    for (state, content) in STATES.into_iter().zip(["committed\n", "staged\n", "written\n"]) {
+    repo.stage("a.txt", "staged\n")
+        .stage("b.txt", "b\n")
+        .write("a.txt", "written\n")
+        .write("new.txt", "new\n");
+    let text = |tree: &Tree<'_>, path: &str| {
+        tree.text(&path.into())
+            .map(|t| t.to_string())
+            .unwrap_or_default()
+    };
+    for (state, content) in STATES
+        .into_iter()
+        .zip(["committed\n", "staged\n", "written\n"])
+    {
         look(&repo, state, |tree| {
             assert_eq!(text(tree, "a.txt"), content);
             assert_eq!(text(tree, "new.txt"), "", "git does not track it");
@@ -262,7 +414,10 @@ fn each_state_shows_its_own_content_and_the_files_that_the_change_brings() {
     let new = || [RepoPath::from("new.txt"), RepoPath::from("gone.txt")];
     let tree = Tree::new(&opened, State::Worktree, &rules).with_new(new());
     assert_eq!(text(&tree, "new.txt"), "new\n");
-    assert_eq!(tree.paths().unwrap(), ["a.txt", "b.txt", "new.txt"].map(RepoPath::from));
+    assert_eq!(
+        tree.paths().unwrap(),
+        ["a.txt", "b.txt", "new.txt"].map(RepoPath::from)
+    );
     let index = Tree::new(&opened, State::Index, &rules).with_new(new());
     assert_eq!(text(&index, "new.txt"), "");
 }
@@ -289,23 +444,37 @@ fn a_tree_is_named_by_its_content() {
 fn what_was_shown_is_on_record_line_by_line() {
     let repo = Repo::new();
     let lines: String = (1..=1000).map(|n| format!("line {n}\n")).collect();
-    repo.stage("a.txt", &lines).stage("b.rs", "use a;\nfn one() {\n}\nfn two() {\n}\n").commit("seed");
+    repo.stage("a.txt", &lines)
+        .stage("b.rs", "use a;\nfn one() {\n}\nfn two() {\n}\n")
+        .commit("seed");
     look(&repo, head, |tree| {
         let mut session = Session::new(tree);
         let mut said = String::new();
         for (name, arguments) in [
-            ("read_lines", json!({"path": "a.txt", "first": 10, "last": 12})),
-            ("read_lines", json!({"path": "a.txt", "first": 900, "last": 2000})),
+            (
+                "read_lines",
+                json!({"path": "a.txt", "first": 10, "last": 12}),
+            ),
+            (
+                "read_lines",
+                json!({"path": "a.txt", "first": 900, "last": 2000}),
+            ),
             ("search", json!({"pattern": "^line 5[01]$|two", "glob": ""})),
             ("outline", json!({"path": "b.rs"})),
-            ("read_lines", json!({"path": "a.txt", "first": 5000, "last": 6000})),
+            (
+                "read_lines",
+                json!({"path": "a.txt", "first": 5000, "last": 6000}),
+            ),
             ("list_files", json!({"glob": ""})),
         ] {
             said += &session.call(name, &arguments);
             said.push('\n');
         }
-        let read: Vec<_> =
-            session.into_read().iter().map(|r| (r.path.to_wire(), r.first.get(), r.last.get())).collect();
+        let read: Vec<_> = session
+            .into_read()
+            .iter()
+            .map(|r| (r.path.to_wire(), r.first.get(), r.last.get()))
+            .collect();
         let expected = [
             ("a.txt", 10, 12),
             ("a.txt", 900, 1000),
@@ -314,8 +483,16 @@ fn what_was_shown_is_on_record_line_by_line() {
             ("b.rs", 2, 2),
             ("b.rs", 4, 4),
         ];
-        assert_eq!(read, expected.map(|(p, a, b)| (p.to_owned(), a, b)), "{said}");
-        assert!(said.contains("a.txt has only 1000 lines") || said.contains("`a.txt` has only 1000 lines"), "{said}");
+        assert_eq!(
+            read,
+            expected.map(|(p, a, b)| (p.to_owned(), a, b)),
+            "{said}"
+        );
+        assert!(
+            said.contains("a.txt has only 1000 lines")
+                || said.contains("`a.txt` has only 1000 lines"),
+            "{said}"
+        );
         assert!(said.contains("2 files:\na.txt\nb.rs"), "{said}");
     });
 }
@@ -323,20 +500,55 @@ fn what_was_shown_is_on_record_line_by_line() {
 #[test]
 fn what_does_not_fit_is_said_and_not_on_record() {
     let repo = Repo::new();
-    let lines: String = (1..=900).map(|n| format!("{n} {}\n", "x".repeat(40))).collect();
-    repo.stage("a.txt", &lines).stage("long.txt", format!("{}\nend\n", "y".repeat(100_000))).commit("seed");
+    let lines: String = (1..=900)
+        .map(|n| format!("{n} {}\n", "x".repeat(40)))
+        .collect();
+    repo.stage("a.txt", &lines)
+        .stage("long.txt", format!("{}\nend\n", "y".repeat(100_000)))
+        .commit("seed");
     look(&repo, head, |tree| {
-        let caps = Caps { calls: 3, bytes: 10_000, bytes_per_call: 4_000 };
+        let caps = Caps {
+            calls: 3,
+            bytes: 10_000,
+            bytes_per_call: 4_000,
+        };
         let mut session = Session::with_caps(tree, caps);
-        let first = session.call("read_lines", &json!({"path": "a.txt", "first": 1, "last": 900}));
+        let first = session.call(
+            "read_lines",
+            &json!({"path": "a.txt", "first": 1, "last": 900}),
+        );
         assert!(first.len() <= 4_000, "{}", first.len());
-        let last = first.lines().rev().nth(1).unwrap().split(':').next().unwrap().parse::<u32>().unwrap();
-        assert!(first.ends_with(&format!("ask again with first = {}, or for less)", last + 1)), "{first}");
-        let long = session.call("read_lines", &json!({"path": "long.txt", "first": 1, "last": 2}));
-        assert!(long.len() <= 4_000 && long.contains("bytes more)\n2: end"), "{long}");
+        let last = first
+            .lines()
+            .rev()
+            .nth(1)
+            .unwrap()
+            .split(':')
+            .next()
+            .unwrap()
+            .parse::<u32>()
+            .unwrap();
+        assert!(
+            first.ends_with(&format!(
+                "ask again with first = {}, or for less)",
+                last + 1
+            )),
+            "{first}"
+        );
+        let long = session.call(
+            "read_lines",
+            &json!({"path": "long.txt", "first": 1, "last": 2}),
+        );
+        assert!(
+            long.len() <= 4_000 && long.contains("bytes more)\n2: end"),
+            "{long}"
+        );
         assert!(!session.is_over());
         let found = session.call("search", &json!({"pattern": "x", "glob": ""}));
-        assert!(found.len() <= 4_000 && found.contains("more matches"), "{found}");
+        assert!(
+            found.len() <= 4_000 && found.contains("more matches"),
+            "{found}"
+        );
         assert!(session.is_over());
         let over = session.call("list_files", &json!({"glob": ""}));
         assert!(over.contains("answer now"), "{over}");
@@ -344,11 +556,20 @@ fn what_does_not_fit_is_said_and_not_on_record() {
         assert_eq!((read[0].first.get(), read[0].last.get()), (1, last));
     });
     look(&repo, head, |tree| {
-        let caps = Caps { calls: 1000, bytes: 10_000, bytes_per_call: 4_000 };
+        let caps = Caps {
+            calls: 1000,
+            bytes: 10_000,
+            bytes_per_call: 4_000,
+        };
         let mut session = Session::with_caps(tree, caps);
         let mut total = 0;
         while !session.is_over() {
-            total += session.call("read_lines", &json!({"path": "a.txt", "first": 1, "last": 900})).len();
+            total += session
+                .call(
+                    "read_lines",
+                    &json!({"path": "a.txt", "first": 1, "last": 900}),
+                )
+                .len();
         }
         assert!((9_000..=10_000).contains(&total), "{total}");
     });
@@ -363,18 +584,50 @@ fn a_call_that_makes_no_sense_is_answered_with_what_to_do() {
     repo.commit("seed");
     look(&repo, head, |tree| {
         for (name, arguments, answer) in [
-            ("delete", json!({}), "available: read_lines, search, list_files, outline"),
+            (
+                "delete",
+                json!({}),
+                "available: read_lines, search, list_files, outline",
+            ),
             ("read_lines", json!([1]), "one JSON object"),
             ("read_lines", json!({"first": 1}), "path is missing"),
             ("read_lines", json!({"path": 3}), "path must be a string"),
-            ("read_lines", json!({"path": "src/parser.rs", "first": [], "last": 2}), "first must be a line number"),
-            ("read_lines", json!({"path": "lib/parser.rs", "first": 1, "last": 2}), "did you mean src/parser.rs?"),
-            ("read_lines", json!({"path": "empty", "first": 1, "last": 2}), "is empty"),
-            ("read_lines", json!({"path": "bin.png", "first": 1, "last": 2}), "not a text file"),
-            ("read_lines", json!({"path": "src", "first": 1, "last": 2}), "text file `src` not found"),
+            (
+                "read_lines",
+                json!({"path": "src/parser.rs", "first": [], "last": 2}),
+                "first must be a line number",
+            ),
+            (
+                "read_lines",
+                json!({"path": "lib/parser.rs", "first": 1, "last": 2}),
+                "did you mean src/parser.rs?",
+            ),
+            (
+                "read_lines",
+                json!({"path": "empty", "first": 1, "last": 2}),
+                "is empty",
+            ),
+            (
+                "read_lines",
+                json!({"path": "bin.png", "first": 1, "last": 2}),
+                "not a text file",
+            ),
+            (
+                "read_lines",
+                json!({"path": "src", "first": 1, "last": 2}),
+                "text file `src` not found",
+            ),
             ("search", json!({"pattern": ""}), "pattern is missing"),
-            ("search", json!({"pattern": "x".repeat(2000)}), "longer than"),
-            ("search", json!({"pattern": "x", "glob": "*.zig"}), "no file matches the glob"),
+            (
+                "search",
+                json!({"pattern": "x".repeat(2000)}),
+                "longer than",
+            ),
+            (
+                "search",
+                json!({"pattern": "x", "glob": "*.zig"}),
+                "no file matches the glob",
+            ),
             ("search", json!({"pattern": "x", "glob": "[z"}), "malformed"),
             ("outline", json!({"path": "empty"}), "no outline"),
         ] {
@@ -389,7 +642,10 @@ fn a_call_that_makes_no_sense_is_answered_with_what_to_do() {
             json!("{\"path\": \"src/parser.rs\", \"first\": 9, \"last\": 1}"),
         ] {
             let said = call(tree, "read_lines", &arguments);
-            assert_eq!(said, "src/parser.rs, lines 1 to 1 of 1:\n1: fn parse() {}", "{arguments}");
+            assert_eq!(
+                said, "src/parser.rs, lines 1 to 1 of 1:\n1: fn parse() {}",
+                "{arguments}"
+            );
         }
     });
 }
@@ -397,18 +653,31 @@ fn a_call_that_makes_no_sense_is_answered_with_what_to_do() {
 #[test]
 fn a_pattern_that_is_no_expression_is_searched_as_it_stands() {
     let repo = Repo::new();
-    repo.stage("a.c", "int a = f(x[\n\nint b = g(y);\n").commit("seed");
+    repo.stage("a.c", "int a = f(x[\n\nint b = g(y);\n")
+        .commit("seed");
     look(&repo, head, |tree| {
         let said = call(tree, "search", &json!({"pattern": "f(x[", "glob": ""}));
-        assert!(said.contains("searched as plain text") && said.contains("\n1: int a = f(x["), "{said}");
+        assert!(
+            said.contains("searched as plain text") && said.contains("\n1: int a = f(x["),
+            "{said}"
+        );
         // No pattern is slow or too large: expressions are linear and bounded.
         for pattern in ["(x+x+)+y", "(?:a{1000}){1000}", "(?=b)int"] {
             let said = call(tree, "search", &json!({"pattern": pattern, "glob": ""}));
             assert!(said.contains("no line matches"), "{pattern}: {said}");
         }
-        for (pattern, line) in [("^int b", 3), (r"\Aint b", 3), ("(?i)INT B", 3), (r";\z", 3), ("y\\);$", 3)] {
+        for (pattern, line) in [
+            ("^int b", 3),
+            (r"\Aint b", 3),
+            ("(?i)INT B", 3),
+            (r";\z", 3),
+            ("y\\);$", 3),
+        ] {
             let said = call(tree, "search", &json!({"pattern": pattern, "glob": "*.c"}));
-            assert!(said.contains(&format!("a.c:\n{line}: int")), "{pattern}: {said}");
+            assert!(
+                said.contains(&format!("a.c:\n{line}: int")),
+                "{pattern}: {said}"
+            );
         }
     });
 }
@@ -420,14 +689,29 @@ fn inj_07_what_hides_is_shown() {
         .stage("n\u{202e}ame.txt", "x\n")
         .commit("seed");
     look(&repo, head, |tree| {
-        let said = call(tree, "read_lines", &json!({"path": "a.txt", "first": 1, "last": 2}));
-        assert_eq!(said, "a.txt, lines 1 to 2 of 2:\n1: plain \\u{202e}x\\u{200b} \\u{1b}[2J end\n2: next");
-        let said = call(tree, "search", &json!({"pattern": r"\\u\{202e\}", "glob": ""}));
+        let said = call(
+            tree,
+            "read_lines",
+            &json!({"path": "a.txt", "first": 1, "last": 2}),
+        );
+        assert_eq!(
+            said,
+            "a.txt, lines 1 to 2 of 2:\n1: plain \\u{202e}x\\u{200b} \\u{1b}[2J end\n2: next"
+        );
+        let said = call(
+            tree,
+            "search",
+            &json!({"pattern": r"\\u\{202e\}", "glob": ""}),
+        );
         assert!(said.contains("a.txt:\n1: plain"), "{said}");
         // It is found by its shown name.
         let said = call(tree, "list_files", &json!({"glob": ""}));
         assert!(said.contains("n\\u{202e}ame.txt"), "{said}");
-        let said = call(tree, "read_lines", &json!({"path": "n\\u{202e}ame.txt", "first": 1, "last": 2}));
+        let said = call(
+            tree,
+            "read_lines",
+            &json!({"path": "n\\u{202e}ame.txt", "first": 1, "last": 2}),
+        );
         assert!(said.ends_with("\n1: x"), "{said}");
     });
 }
@@ -444,7 +728,11 @@ fn a_name_that_is_no_text_can_be_asked_for_as_it_is_shown() {
         let listed = call(tree, "list_files", &json!({"glob": ""}));
         let shown = listed.lines().nth(1).unwrap();
         assert_eq!(listed.lines().count(), 2, "{listed}");
-        let said = call(tree, "read_lines", &json!({"path": shown, "first": 1, "last": 2}));
+        let said = call(
+            tree,
+            "read_lines",
+            &json!({"path": shown, "first": 1, "last": 2}),
+        );
         assert!(said.ends_with("\n1: x"), "{said}");
     });
 }
@@ -453,17 +741,24 @@ fn a_name_that_is_no_text_can_be_asked_for_as_it_is_shown() {
 fn many_files_are_counted_by_folder() {
     let repo = Repo::new();
     for n in 0..150 {
-        repo.write(&format!("src/a/{n}.rs"), "x\n").write(&format!("src/b/c/{n}.rs"), "x\n");
+        repo.write(&format!("src/a/{n}.rs"), "x\n")
+            .write(&format!("src/b/c/{n}.rs"), "x\n");
     }
     repo.write("README.md", "x\n");
     repo.git(&["add", "."]);
     repo.commit("seed");
     look(&repo, head, |tree| {
         let all = call(tree, "list_files", &json!({"glob": ""}));
-        assert_eq!(all, "301 files:\nREADME.md\nsrc/a/ (150 files)\nsrc/b/ (150 files)");
+        assert_eq!(
+            all,
+            "301 files:\nREADME.md\nsrc/a/ (150 files)\nsrc/b/ (150 files)"
+        );
         for glob in ["src/a", "src/a/", "src/a/*.rs", "./src/a"] {
             let some = call(tree, "list_files", &json!({ "glob": glob }));
-            assert!(some.starts_with("150 files:\nsrc/a/0.rs\n"), "{glob}: {some}");
+            assert!(
+                some.starts_with("150 files:\nsrc/a/0.rs\n"),
+                "{glob}: {some}"
+            );
         }
     });
 }
@@ -473,7 +768,12 @@ fn the_schema_of_each_tool_is_strict() {
     assert_eq!(SPECS.len(), 9);
     for spec in SPECS {
         let schema = spec.schema();
-        let names: Vec<_> = schema["properties"].as_object().unwrap().keys().cloned().collect();
+        let names: Vec<_> = schema["properties"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect();
         let required: Vec<String> = serde_json::from_value(schema["required"].clone()).unwrap();
         assert_eq!(names, required);
         assert_eq!(schema["additionalProperties"], json!(false));
@@ -499,11 +799,12 @@ fn called() -> Repo {
 #[test]
 fn definitions_references_and_callers_of_a_name_are_found_with_their_functions() {
     look(&called(), head, |tree| {
-        let ask = |tool: &str, name: &str, glob: &str| call(tree, tool, &json!({ "name": name, "glob": glob }));
+        let ask = |tool: &str, name: &str, glob: &str| {
+            call(tree, tool, &json!({ "name": name, "glob": glob }))
+        };
         for name in ["load", "Store.load", "store::load()", "`load`"] {
             let shown = ask("definition", name, "*.py");
-            let body =
-                "lib/store.py:\n2:     def load(self, path):\n3:         return open(path)\n(1 definition shown)";
+            let body = "lib/store.py:\n2:     def load(self, path):\n3:         return open(path)\n(1 definition shown)";
             assert_eq!(shown, body, "{name}");
         }
         assert!(ask("definition", "load", "").contains("app/main.js:\n1: function load () {}"));
@@ -513,9 +814,11 @@ fn definitions_references_and_callers_of_a_name_are_found_with_their_functions()
         let lines = "lib/store.py in load:\n2:     def load(self, path):\nlib/store.py in reload:\n7:     # load it again\n8:     return store.load('b')\n(3 lines shown)";
         assert_eq!(references, lines);
         assert_eq!(ask("callers", "nothing", ""), "(no call found)");
-        for (name, glob, why) in
-            [("", "", "one identifier"), ("a b -", "", "one identifier"), ("load", "*.txt", "use search")]
-        {
+        for (name, glob, why) in [
+            ("", "", "one identifier"),
+            ("a b -", "", "one identifier"),
+            ("load", "*.txt", "use search"),
+        ] {
             let shown = ask("definition", name, glob);
             assert!(shown.contains(why), "{name}: {shown}");
         }
@@ -527,9 +830,18 @@ fn lines_that_the_tools_about_names_show_are_on_record() {
     look(&called(), head, |tree| {
         let mut session = Session::new(tree);
         session.call("callers", &json!({ "name": "load", "glob": "app" }));
-        let read: Vec<_> =
-            session.into_read().iter().map(|r| (r.path.to_wire(), r.first.get(), r.last.get())).collect();
-        assert_eq!(read, [("app/main.js".to_owned(), 3, 3), ("app/main.py".to_owned(), 6, 6)]);
+        let read: Vec<_> = session
+            .into_read()
+            .iter()
+            .map(|r| (r.path.to_wire(), r.first.get(), r.last.get()))
+            .collect();
+        assert_eq!(
+            read,
+            [
+                ("app/main.js".to_owned(), 3, 3),
+                ("app/main.py".to_owned(), 6, 6)
+            ]
+        );
     });
 }
 
@@ -540,6 +852,9 @@ fn a_name_with_many_uses_fills_one_answer_and_says_what_is_left_out() {
     repo.stage("a.py", text).commit("seed");
     look(&repo, head, |tree| {
         let shown = call(tree, "callers", &json!({ "name": "g", "glob": "" }));
-        assert!(shown.ends_with("(120 calls shown; 380 more: give a glob)"), "{shown}");
+        assert!(
+            shown.ends_with("(120 calls shown; 380 more: give a glob)"),
+            "{shown}"
+        );
     });
 }

@@ -1,4 +1,5 @@
-//! Tests of triage and the menu on a real pseudo-terminal: decisions, signals, sizes, editors and hostile text.
+//! Tests of triage and the menu on a real pseudo-terminal: decisions, signals, sizes, editors and
+//! hostile text.
 
 mod pty;
 
@@ -7,8 +8,7 @@ use pty::{How, Pty};
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt as _;
 
-const UNSAFE: &str =
-    "import yaml\n\n\ndef load(path):\n    return yaml.unsafe_load(open(path))\n\n\nprint(eval(input()))\n";
+const UNSAFE: &str = "import yaml\n\n\ndef load(path):\n    return yaml.unsafe_load(open(path))\n\n\nprint(eval(input()))\n";
 
 /// Creates a repository with a stored review that has two findings in one file.
 fn reviewed() -> Repo {
@@ -20,9 +20,14 @@ fn reviewed() -> Repo {
 }
 
 fn statuses(repo: &Repo) -> Vec<String> {
-    let listed = repo.reviewer(&["findings", "--format", "json"]).run(0).json();
+    let listed = repo
+        .reviewer(&["findings", "--format", "json"])
+        .run(0)
+        .json();
     let all = listed["findings"].as_array().unwrap();
-    all.iter().map(|f| f["disposition"].as_str().unwrap().to_owned()).collect()
+    all.iter()
+        .map(|f| f["disposition"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// Opens triage and waits until it is drawn.
@@ -77,7 +82,10 @@ fn dsp_06_the_terminal_is_restored_however_triage_ends() {
         assert!(pty.is_raw() && pty.is_alternate(), "{name}");
         act(&mut pty);
         assert_eq!(pty.end(), How::Exit(code), "{name}");
-        assert!(!pty.is_raw() && !pty.is_alternate() && pty.has_cursor(), "{name}");
+        assert!(
+            !pty.is_raw() && !pty.is_alternate() && pty.has_cursor(),
+            "{name}"
+        );
     }
     assert_eq!(statuses(&repo), ["pending", "pending"]);
 }
@@ -88,17 +96,28 @@ fn dsp_06_decisions_are_kept_however_triage_ends_on_this_machine_and_in_the_shar
         ("Ctrl-C", None, How::Exit(130)),
         ("SIGTERM", Some(Signal::TERM), How::Exit(143)),
         ("SIGHUP", Some(Signal::HUP), How::Exit(143)),
-        ("SIGKILL", Some(Signal::KILL), How::Signal(Signal::KILL.as_raw())),
+        (
+            "SIGKILL",
+            Some(Signal::KILL),
+            How::Signal(Signal::KILL.as_raw()),
+        ),
     ] {
         let repo = reviewed();
         let mut pty = Pty::start(repo.reviewer(&["triage", "--share"]), (80, 24));
-        pty.until("1 Findings 2").send("a").until("accepted F1, shared").send("rnot reach");
+        pty.until("1 Findings 2")
+            .send("a")
+            .until("accepted F1, shared")
+            .send("rnot reach");
         match end {
             Some(signal) => pty.signal(signal),
             None => pty.send("\u{3}"),
         };
         assert_eq!(pty.end(), code, "{name}");
-        assert_eq!(statuses(&repo), ["accepted", "pending"], "{name}: no half-typed decision is recorded");
+        assert_eq!(
+            statuses(&repo),
+            ["accepted", "pending"],
+            "{name}: no half-typed decision is recorded"
+        );
         assert_eq!(shared(&repo), ["accepted"], "{name}");
     }
 }
@@ -158,9 +177,22 @@ fn dsp_06_hostile_text_is_shown_and_not_obeyed() {
     for size in [(60, 18), (80, 24), (200, 50)] {
         // The test screen fails on every sequence that is not for drawing.
         let mut pty = Pty::start(repo.reviewer(&["triage"]), size);
-        pty.until("1 Findings").until("\\x1b[2J").send("2").send("3").send("z").until("Details F").send("z");
-        pty.send("f").until("Filter").send("\u{1b}").until_gone("Filter");
-        pty.send("?").until("Keys").send("\u{1b}").until_gone("Keys").send("q");
+        pty.until("1 Findings")
+            .until("\\x1b[2J")
+            .send("2")
+            .send("3")
+            .send("z")
+            .until("Details F")
+            .send("z");
+        pty.send("f")
+            .until("Filter")
+            .send("\u{1b}")
+            .until_gone("Filter");
+        pty.send("?")
+            .until("Keys")
+            .send("\u{1b}")
+            .until_gone("Keys")
+            .send("q");
         assert_eq!(pty.end(), How::Exit(0));
     }
 }
@@ -169,7 +201,12 @@ fn dsp_06_hostile_text_is_shown_and_not_obeyed() {
 fn triage_needs_a_terminal_and_a_stored_review() {
     let repo = reviewed();
     let run = repo.reviewer(&["triage"]).run(2);
-    for part in ["needs a terminal", "claude-reviewer findings", "claude-reviewer accept", "claude-reviewer apply"] {
+    for part in [
+        "needs a terminal",
+        "claude-reviewer findings",
+        "claude-reviewer accept",
+        "claude-reviewer apply",
+    ] {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
     for (args, part) in [
@@ -183,12 +220,20 @@ fn triage_needs_a_terminal_and_a_stored_review() {
         let mut pty = Pty::start(repo.reviewer(args), (80, 24));
         assert_eq!(pty.end(), How::Exit(2), "{args:?}");
         assert!(pty.printed().contains(part), "{args:?}: {}", pty.printed());
-        assert!(pty.printed().contains("hint: "), "{args:?}: {}", pty.printed());
+        assert!(
+            pty.printed().contains("hint: "),
+            "{args:?}: {}",
+            pty.printed()
+        );
         assert!(!pty.printed().contains("\u{1b}[?1049h"), "{args:?}");
     }
     let mut pty = Pty::start(repo.reviewer(&["triage"]).env("TERM", "dumb"), (80, 24));
     assert_eq!(pty.end(), How::Exit(2));
-    assert!(pty.printed().contains("claude-reviewer findings"), "{}", pty.printed());
+    assert!(
+        pty.printed().contains("claude-reviewer findings"),
+        "{}",
+        pty.printed()
+    );
 }
 
 #[test]
@@ -197,7 +242,10 @@ fn a_review_without_findings_is_shown() {
     repo.stage("README", "demo\n");
     repo.review(&["staged", "-q"], 0);
     let mut pty = Pty::start(repo.reviewer(&["triage"]), (80, 24));
-    pty.until("no findings").send("a").until("no finding is listed").send("q");
+    pty.until("no findings")
+        .send("a")
+        .until("no finding is listed")
+        .send("q");
     assert_eq!(pty.end(), How::Exit(0));
 }
 
@@ -219,10 +267,17 @@ fn a_decision_on_lines_that_changed_is_refused_with_the_next_command() {
 fn decisions_are_undone_and_proposals_confirmed() {
     let repo = reviewed();
     let mut pty = open(&repo);
-    pty.send("a").until("accepted F1").send("u").until("undone: F1");
+    pty.send("a")
+        .until("accepted F1")
+        .send("u")
+        .until("undone: F1");
     assert_eq!(statuses(&repo), ["pending", "pending"]);
     pty.send("d\u{15}soon\r").until("is not a date");
-    pty.send("\u{15}2w\r").until("deferred F1 until").send("u").until("undone: F1").send("q");
+    pty.send("\u{15}2w\r")
+        .until("deferred F1 until")
+        .send("u")
+        .until("undone: F1")
+        .send("q");
     assert_eq!(pty.end(), How::Exit(0));
     assert_eq!(statuses(&repo), ["pending", "pending"]);
 }
@@ -232,7 +287,10 @@ const SHARED: &str = ".claude-reviewer/dispositions.toml";
 /// Returns the statuses in the shared file, with its number of entries.
 fn shared(repo: &Repo) -> Vec<String> {
     let text = std::fs::read_to_string(repo.path().join(SHARED)).unwrap_or_default();
-    text.lines().filter_map(|l| l.strip_prefix("status = ")).map(|s| s.trim_matches('"').to_owned()).collect()
+    text.lines()
+        .filter_map(|l| l.strip_prefix("status = "))
+        .map(|s| s.trim_matches('"').to_owned())
+        .collect()
 }
 
 #[test]
@@ -240,41 +298,74 @@ fn decisions_are_shared_after_a_key_or_with_the_flag_and_an_undo_takes_the_share
     let repo = reviewed();
     let mut pty = open(&repo);
     pty.send("a").until("accepted F1  (u");
-    assert_eq!(shared(&repo), [""; 0], "not shared unless a person wants it");
+    assert_eq!(
+        shared(&repo),
+        [""; 0],
+        "not shared unless a person wants it"
+    );
     pty.send("u").until("undone: F1");
-    pty.send("S").until("sharing").send("rnot reachable\r").until("rejected F1, shared");
+    pty.send("S")
+        .until("sharing")
+        .send("rnot reachable\r")
+        .until("rejected F1, shared");
     assert_eq!(shared(&repo), ["rejected"]);
     assert_eq!(statuses(&repo), ["rejected", "pending"]);
     pty.send("a").until("accepted F2, shared");
     assert_eq!(shared(&repo).len(), 2);
     pty.send("u").until("undone: F2");
-    assert_eq!(shared(&repo), ["rejected"], "the entry of the other finding stays");
+    assert_eq!(
+        shared(&repo),
+        ["rejected"],
+        "the entry of the other finding stays"
+    );
     pty.send("u").until("undone: F1");
-    assert!(!repo.path().join(".claude-reviewer").exists(), "the file that the decisions made is gone");
+    assert!(
+        !repo.path().join(".claude-reviewer").exists(),
+        "the file that the decisions made is gone"
+    );
     assert_eq!(statuses(&repo), ["pending", "pending"]);
     pty.send("q");
     assert_eq!(pty.end(), How::Exit(0));
-    assert!(!pty.printed().contains("to share the decision"), "nothing is left to commit");
+    assert!(
+        !pty.printed().contains("to share the decision"),
+        "nothing is left to commit"
+    );
 
     let mut pty = Pty::start(repo.reviewer(&["triage", "--share"]), (80, 24));
     pty.until("sharing").send("a").until("accepted F1, shared");
-    pty.send("S").until_gone("sharing").send("a").until("accepted F2").send("q");
+    pty.send("S")
+        .until_gone("sharing")
+        .send("a")
+        .until("accepted F2")
+        .send("q");
     assert_eq!(pty.end(), How::Exit(0));
-    assert!(pty.printed().contains(&format!("commit {SHARED} to share the decision")), "{}", pty.printed());
-    assert_eq!((shared(&repo), statuses(&repo)), (vec!["accepted".to_owned()], vec!["accepted".to_owned(); 2]));
+    assert!(
+        pty.printed()
+            .contains(&format!("commit {SHARED} to share the decision")),
+        "{}",
+        pty.printed()
+    );
+    assert_eq!(
+        (shared(&repo), statuses(&repo)),
+        (vec!["accepted".to_owned()], vec!["accepted".to_owned(); 2])
+    );
 }
 
 #[test]
 fn an_undo_restores_the_entry_that_a_shared_decision_replaced() {
     let repo = reviewed();
-    repo.reviewer(&["defer", "F1", "--until", "2999-01-01", "--share"]).run(0);
+    repo.reviewer(&["defer", "F1", "--until", "2999-01-01", "--share"])
+        .run(0);
     let before = std::fs::read_to_string(repo.path().join(SHARED)).unwrap();
     let mut pty = open(&repo);
     pty.send("gSa").until("accepted F1, shared");
     assert_eq!(shared(&repo), ["accepted"]);
     pty.send("u").until("undone: F1").send("q");
     assert_eq!(pty.end(), How::Exit(0));
-    assert_eq!(std::fs::read_to_string(repo.path().join(SHARED)).unwrap(), before);
+    assert_eq!(
+        std::fs::read_to_string(repo.path().join(SHARED)).unwrap(),
+        before
+    );
     assert_eq!(statuses(&repo), ["deferred", "pending"]);
 }
 
@@ -287,7 +378,11 @@ fn a_shared_decision_that_cannot_be_written_is_not_recorded() {
     repo.write(SHARED, "version = 1\n");
     let mut pty = open(&repo);
     repo.write(SHARED, "version = 2\n");
-    pty.send("Sa").until("version 2 is not known").until("hint: ").send("\u{1b}").until_gone("Not done");
+    pty.send("Sa")
+        .until("version 2 is not known")
+        .until("hint: ")
+        .send("\u{1b}")
+        .until_gone("Not done");
     repo.write(SHARED, "version = 1\n");
     assert_eq!(statuses(&repo), ["pending", "pending"]);
     pty.send("q");
@@ -298,7 +393,11 @@ fn a_shared_decision_that_cannot_be_written_is_not_recorded() {
 fn a_replacement_is_applied() {
     let repo = reviewed();
     let mut pty = open(&repo);
-    pty.send("p").until("claude-reviewer apply F1").send("\r").until("applied F1").send("qq");
+    pty.send("p")
+        .until("claude-reviewer apply F1")
+        .send("\r")
+        .until("applied F1")
+        .send("qq");
     assert_eq!(pty.end(), How::Exit(0));
     let text = std::fs::read_to_string(repo.path().join("app.py")).unwrap();
     assert!(text.contains("yaml.safe_load"), "{text}");
@@ -310,7 +409,10 @@ fn editor(repo: &Repo, code: i32) -> String {
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("vim");
     let seen = folder.join("seen");
-    let text = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >'{}'\nexit {code}\n", seen.display());
+    let text = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$@\" >'{}'\nexit {code}\n",
+        seen.display()
+    );
     std::fs::write(&path, text).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     path.display().to_string()
@@ -329,7 +431,10 @@ fn the_editor_opens_the_line_and_its_failure_is_reported() {
     assert_eq!(pty.end(), How::Exit(0));
     let seen = std::fs::read_to_string(repo.outside().join("seen")).unwrap();
     let file = repo.path().canonicalize().unwrap().join("app.py");
-    assert_eq!(seen.lines().collect::<Vec<_>>(), ["-n", "+5", &file.display().to_string()]);
+    assert_eq!(
+        seen.lines().collect::<Vec<_>>(),
+        ["-n", "+5", &file.display().to_string()]
+    );
 
     let inside = repo.path().join("vim");
     std::fs::copy(repo.outside().join("vim"), &inside).unwrap();
@@ -359,9 +464,17 @@ fn the_menu_leads_from_a_change_to_its_triage() {
     repo.stage("README", "demo\n").commit("seed");
     repo.stage("app.py", UNSAFE);
     let mut pty = Pty::start(repo.reviewer(&[]), (100, 30));
-    pty.until("▶ 1 Review staged changes").until("$ claude-reviewer review staged").send("\r");
-    pty.until("press Enter to go on").send("\r").until("▶ 1 Triage 2 pending findings").send("\r");
-    pty.until("1 Findings 2").send("a").until("accepted F1").send("q");
+    pty.until("▶ 1 Review staged changes")
+        .until("$ claude-reviewer review staged")
+        .send("\r");
+    pty.until("press Enter to go on")
+        .send("\r")
+        .until("▶ 1 Triage 2 pending findings")
+        .send("\r");
+    pty.until("1 Findings 2")
+        .send("a")
+        .until("accepted F1")
+        .send("q");
     // The accepted finding is next.
     pty.until("▶ 2 Fix 1 accepted finding").send("q");
     assert_eq!(pty.end(), How::Exit(0));
@@ -374,10 +487,18 @@ fn the_menu_works_without_a_repository_and_needs_a_terminal() {
     let repo = Repo::new();
     std::fs::create_dir(repo.outside()).unwrap();
     let mut pty = Pty::start(repo.reviewer(&[]).dir(repo.outside()), (80, 24));
-    pty.until("not a git repository").until("git init").until("Check the installation").send("\u{1b}");
+    pty.until("not a git repository")
+        .until("git init")
+        .until("Check the installation")
+        .send("\u{1b}");
     assert_eq!(pty.end(), How::Exit(0));
     let run = repo.reviewer(&[]).run(2);
-    assert!(run.stderr.contains("Usage: ") && run.stdout.is_empty(), "{}{}", run.stdout, run.stderr);
+    assert!(
+        run.stderr.contains("Usage: ") && run.stdout.is_empty(),
+        "{}{}",
+        run.stdout,
+        run.stderr
+    );
     // All other errors are unchanged.
     let mut pty = Pty::start(repo.reviewer(&["pr"]), (80, 24));
     assert_eq!(pty.end(), How::Exit(2));

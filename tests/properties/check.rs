@@ -1,7 +1,9 @@
-//! The properties, as functions over bytes: a fuzz target in `fuzz/` and a test call the same function.
+//! The properties, as functions over bytes: a fuzz target in `fuzz/` and a test call the same
+//! function.
 //!
-//! Each returns `Err` with a sentence if the property is violated; a panic of the code under test is a failure too.
-//! This file uses only the library and no other test code, so that the fuzz package can include it.
+//! Each returns `Err` with a sentence if the property is violated; a panic of the code under test
+//! is a failure too. This file uses only the library and no other test code, so that the fuzz
+//! package can include it.
 
 use claude_reviewer::ai::ask::Nonce;
 use claude_reviewer::ai::reply;
@@ -56,44 +58,74 @@ macro_rules! ensure {
     };
 }
 
-/// A patch is rejected with the number of one of its lines, or each line of its hunks is in the result, and the
-/// written result parses to the same.
+/// A patch is rejected with the number of one of its lines, or each line of its hunks is in the
+/// result, and the written result parses to the same.
 pub fn patch_text(data: &[u8]) -> Result<(), String> {
     let changes = match patch::parse(data) {
         Ok(changes) => changes,
         Err(e) => {
-            ensure!(e.kind == Kind::Usage, "a malformed patch is not a usage error: {}", e.message);
-            let named = e.message.strip_prefix("line ").and_then(|rest| rest.split(' ').next());
+            ensure!(
+                e.kind == Kind::Usage,
+                "a malformed patch is not a usage error: {}",
+                e.message
+            );
+            let named = e
+                .message
+                .strip_prefix("line ")
+                .and_then(|rest| rest.split(' ').next());
             let line = named.map(|n| n.parse::<usize>().unwrap_or(0));
             // UTF-16 has other line ends than its bytes suggest.
             let lines = data.len() + 1;
-            ensure!(line.is_none_or(|n| (1..=lines).contains(&n)), "the error names no line: {}", e.message);
+            ensure!(
+                line.is_none_or(|n| (1..=lines).contains(&n)),
+                "the error names no line: {}",
+                e.message
+            );
             return Ok(());
         }
     };
     for change in &changes {
         let path = change.path().as_bytes();
-        let outside = path.starts_with(b"/") || path.split(|b| *b == b'/').any(|part| part == b"..");
-        ensure!(!outside && !path.is_empty(), "a path outside of the tree: {:?}", change.path());
+        let outside =
+            path.starts_with(b"/") || path.split(|b| *b == b'/').any(|part| part == b"..");
+        ensure!(
+            !outside && !path.is_empty(),
+            "a path outside of the tree: {:?}",
+            change.path()
+        );
     }
-    let is_plain = !changes.iter().any(|c| matches!(c.body, Body::Submodule { .. }));
-    if is_plain && !data.starts_with(b"\xff\xfe") && !data.starts_with(b"\xfe\xff") && !data.starts_with(b"\0\0") {
+    let is_plain = !changes
+        .iter()
+        .any(|c| matches!(c.body, Body::Submodule { .. }));
+    if is_plain
+        && !data.starts_with(b"\xff\xfe")
+        && !data.starts_with(b"\xfe\xff")
+        && !data.starts_with(b"\0\0")
+    {
         let (promised, read) = (count_of_headers(data), count_of_changes(&changes));
-        ensure!(promised == read, "the hunk headers promise {promised:?} lines, {read:?} were read");
+        ensure!(
+            promised == read,
+            "the hunk headers promise {promised:?} lines, {read:?} were read"
+        );
     }
     // A patch cannot represent the mode of a submodule with abbreviated commits.
     let is_named = |c: &FileChange| {
         let sides = [&c.entry.old, &c.entry.new];
-        !matches!(c.body, Body::Submodule { .. }) || sides.into_iter().flatten().all(|s| s.id.is_some())
+        !matches!(c.body, Body::Submodule { .. })
+            || sides.into_iter().flatten().all(|s| s.id.is_some())
     };
     if !changes.iter().all(is_named) {
         return Ok(());
     }
     let mut written = Vec::new();
     changes.iter().for_each(|c| unified::write(c, &mut written));
-    let again = patch::parse_kept(&written).map_err(|e| format!("its own output is rejected: {}", e.message))?;
+    let again = patch::parse_kept(&written)
+        .map_err(|e| format!("its own output is rejected: {}", e.message))?;
     let (first, second) = (outline(&changes), outline(&again));
-    ensure!(first == second, "it reads differently after it was written:\n{first}\n{second}");
+    ensure!(
+        first == second,
+        "it reads differently after it was written:\n{first}\n{second}"
+    );
     Ok(())
 }
 
@@ -121,9 +153,15 @@ fn count_of_headers(patch: &[u8]) -> (u64, u64) {
 /// Parses the two counts of `@@ -1,2 +3,4 @@`; `None` for a line of any other form.
 fn header_counts(line: &[u8]) -> Option<(u64, u64)> {
     let at = line.windows(3).position(|w| w == b" @@")?;
-    let (old, new) = std::str::from_utf8(line[..at].strip_prefix(b"@@ -")?).ok()?.split_once(" +")?;
+    let (old, new) = std::str::from_utf8(line[..at].strip_prefix(b"@@ -")?)
+        .ok()?
+        .split_once(" +")?;
     let number = |digits: &str| -> Option<u64> {
-        digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+        digits
+            .bytes()
+            .all(|b| b.is_ascii_digit())
+            .then(|| digits.parse().ok())
+            .flatten()
     };
     let count = |range: &str| {
         let (start, count) = range.split_once(',').unwrap_or((range, "1"));
@@ -155,7 +193,10 @@ fn outline(changes: &[FileChange]) -> String {
             Body::Text(text) => {
                 for line in text.hunks.iter().flat_map(|h| text.lines(h)) {
                     let shown = line.text.escape_ascii();
-                    out.push_str(&format!("\n {:?} {:?} {:?} {shown}", line.kind, line.old, line.new));
+                    out.push_str(&format!(
+                        "\n {:?} {:?} {:?} {shown}",
+                        line.kind, line.old, line.new
+                    ));
                 }
             }
             Body::Same => out.push_str(" same"),
@@ -167,18 +208,26 @@ fn outline(changes: &[FileChange]) -> String {
     out
 }
 
-/// A policy file is rejected with problems that name file and line, or its effective values can be written and parsed
-/// again with the same result.
+/// A policy file is rejected with problems that name file and line, or its effective values can be
+/// written and parsed again with the same result.
 pub fn policy_file(data: &[u8]) -> Result<(), String> {
     const NAME: &str = "policy.toml";
     let file = |bytes: &[u8]| ProjectFile {
         from: ProjectOrigin::Worktree,
-        file: PolicyFile { name: NAME.to_owned(), bytes: bytes.to_vec() },
+        file: PolicyFile {
+            name: NAME.to_owned(),
+            bytes: bytes.to_vec(),
+        },
         trusted: true,
     };
     let (env, overrides) = (Env::default(), Overrides::default());
     let check = |project: &ProjectFile| {
-        policy::check(&Sources { user: None, project: Some(project), env: &env, overrides: &overrides })
+        policy::check(&Sources {
+            user: None,
+            project: Some(project),
+            env: &env,
+            overrides: &overrides,
+        })
     };
     policy::told(None, Some(data));
     policy::told(Some(data), None);
@@ -189,8 +238,16 @@ pub fn policy_file(data: &[u8]) -> Result<(), String> {
             for problem in problems {
                 let line = problem.line.unwrap_or(0) as usize;
                 ensure!(line <= lines, "line {line} of {lines}: {}", problem.message);
-                let place = if line == 0 { NAME.to_owned() } else { format!("{NAME}:{line}") };
-                ensure!(problem.message.contains(&place), "{place} is not named: {}", problem.message);
+                let place = if line == 0 {
+                    NAME.to_owned()
+                } else {
+                    format!("{NAME}:{line}")
+                };
+                ensure!(
+                    problem.message.contains(&place),
+                    "{place} is not named: {}",
+                    problem.message
+                );
             }
             Ok(())
         }
@@ -198,76 +255,144 @@ pub fn policy_file(data: &[u8]) -> Result<(), String> {
             let written = loaded.policy.to_toml(false);
             let again = match check(&file(written.as_bytes())) {
                 Ok(again) => again,
-                Err(problems) => return Err(format!("its own output is rejected: {problems:?}\n{written}")),
+                Err(problems) => {
+                    return Err(format!(
+                        "its own output is rejected: {problems:?}\n{written}"
+                    ));
+                }
             };
             let second = again.policy.to_toml(false);
-            ensure!(written == second, "it reads differently after it was written:\n{written}\n{second}");
+            ensure!(
+                written == second,
+                "it reads differently after it was written:\n{written}\n{second}"
+            );
             Ok(())
         }
     }
 }
 
-/// An event names commits by full ids, caps what its author wrote, and says why a range may be empty; or it
-/// is a usage error.
+/// An event names commits by full ids, caps what its author wrote, and says why a range may be
+/// empty; or it is a usage error.
 pub fn github_event(data: &[u8]) -> Result<(), String> {
-    let Some((first, payload)) = data.split_first() else { return Ok(()) };
+    let Some((first, payload)) = data.split_first() else {
+        return Ok(());
+    };
     let name = EVENTS[usize::from(*first) % EVENTS.len()];
-    let pairs = [("GITHUB_ACTIONS", "true"), ("GITHUB_EVENT_NAME", name), ("GITHUB_REF", "refs/heads/topic")];
+    let pairs = [
+        ("GITHUB_ACTIONS", "true"),
+        ("GITHUB_EVENT_NAME", name),
+        ("GITHUB_REF", "refs/heads/topic"),
+    ];
     let sha = ("GITHUB_SHA", "0123456789abcdef0123456789abcdef01234567");
     let env = Env::from_pairs(PathBuf::from("/"), pairs.into_iter().chain([sha]));
     let event = match ci::github_event(&env, payload, Path::new("event.json")) {
         Ok(event) => event,
         Err(e) => {
-            ensure!(e.kind == Kind::Usage, "a malformed event is not a usage error: {}", e.message);
-            ensure!(!e.hints.is_empty(), "the error names no flags: {}", e.message);
+            ensure!(
+                e.kind == Kind::Usage,
+                "a malformed event is not a usage error: {}",
+                e.message
+            );
+            ensure!(
+                !e.hints.is_empty(),
+                "the error names no flags: {}",
+                e.message
+            );
             return Ok(());
         }
     };
-    ensure!(event.title.as_ref().is_none_or(|t| t.len() <= 1_100), "the title is not capped");
-    ensure!(event.description.as_ref().is_none_or(|t| t.len() <= 17_000), "the description is not capped");
+    ensure!(
+        event.title.as_ref().is_none_or(|t| t.len() <= 1_100),
+        "the title is not capped"
+    );
+    ensure!(
+        event.description.as_ref().is_none_or(|t| t.len() <= 17_000),
+        "the description is not capped"
+    );
     for name in event.target.iter().chain(&event.fork_head) {
-        ensure!(!name.starts_with('-') && !name.chars().any(char::is_control), "a branch named {name:?}");
+        ensure!(
+            !name.starts_with('-') && !name.chars().any(char::is_control),
+            "a branch named {name:?}"
+        );
     }
-    if let EventChange::Between { head, base, instead, .. } = &event.change {
-        for end in [Some(head), Some(base), instead.as_ref()].into_iter().flatten() {
+    if let EventChange::Between {
+        head,
+        base,
+        instead,
+        ..
+    } = &event.change
+    {
+        for end in [Some(head), Some(base), instead.as_ref()]
+            .into_iter()
+            .flatten()
+        {
             is_end(end)?;
         }
     }
     let ends = match event.ends(None, None, Fetching::Never) {
         Ok(ends) => ends,
         Err(e) => {
-            ensure!(e.kind == Kind::Usage, "a change that is not named is not a usage error: {}", e.message);
+            ensure!(
+                e.kind == Kind::Usage,
+                "a change that is not named is not a usage error: {}",
+                e.message
+            );
             let named = matches!(event.change, EventChange::Between { .. });
-            ensure!(!named, "the event names both ends and they are not taken: {}", e.message);
+            ensure!(
+                !named,
+                "the event names both ends and they are not taken: {}",
+                e.message
+            );
             return Ok(());
         }
     };
-    ensure!(matches!(event.change, EventChange::Between { .. }), "a range that no event named: {ends:?}");
+    ensure!(
+        matches!(event.change, EventChange::Between { .. }),
+        "a range that no event named: {ends:?}"
+    );
     ensure!(!matches!(ends.head, End::Nothing), "nothing is reviewed");
-    let may_be_empty = matches!(event.kind, ci::EventKind::Request | ci::EventKind::Push | ci::EventKind::Tag);
-    ensure!(ends.may_be_empty.is_none() || may_be_empty, "a {:?} may be empty", event.kind);
+    let may_be_empty = matches!(
+        event.kind,
+        ci::EventKind::Request | ci::EventKind::Push | ci::EventKind::Tag
+    );
+    ensure!(
+        ends.may_be_empty.is_none() || may_be_empty,
+        "a {:?} may be empty",
+        event.kind
+    );
     Ok(())
 }
 
-/// Checks one end of a change: a full ID that is not all zeros, or a name that git cannot mistake for an option.
+/// Checks one end of a change: a full ID that is not all zeros, or a name that git cannot mistake
+/// for an option.
 fn is_end(end: &End) -> Result<(), String> {
     match end {
         End::Id { id, under } => {
-            let is_id = matches!(id.len(), 40 | 64) && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-            ensure!(is_id && id.bytes().any(|b| b != b'0'), "an end that is not a commit ID: {id:?}");
-            ensure!(under.as_ref().is_none_or(|u| u.starts_with("refs/")), "an end under {under:?}");
+            let is_id = matches!(id.len(), 40 | 64)
+                && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+            ensure!(
+                is_id && id.bytes().any(|b| b != b'0'),
+                "an end that is not a commit ID: {id:?}"
+            );
+            ensure!(
+                under.as_ref().is_none_or(|u| u.starts_with("refs/")),
+                "an end under {under:?}"
+            );
         }
         End::Short { id, .. } => return Err(format!("GitHub never abbreviates: {id:?}")),
         End::Branch(name) | End::Rev(name) => {
-            ensure!(!name.is_empty() && !name.starts_with('-') && !name.contains(".."), "an end named {name:?}");
+            ensure!(
+                !name.is_empty() && !name.starts_with('-') && !name.contains(".."),
+                "an end named {name:?}"
+            );
         }
         End::Nothing => {}
     }
     Ok(())
 }
 
-/// A reply without the nonce is rejected, the number of findings is bounded, and no prefix of a reply is accepted
-/// with fewer findings than the whole.
+/// A reply without the nonce is rejected, the number of findings is bounded, and no prefix of a
+/// reply is accepted with fewer findings than the whole.
 pub fn model_reply(data: &[u8]) -> Result<(), String> {
     let nonce = Nonce::new(std::array::from_fn(|i| i as u8));
     debug_assert_eq!(nonce.as_str(), NONCE);
@@ -277,15 +402,32 @@ pub fn model_reply(data: &[u8]) -> Result<(), String> {
         let _ = reply::rebuttal(&text, &nonce);
         return Ok(());
     };
-    ensure!(read.nonce == NONCE, "a reply with another nonce: {:?}", read.nonce);
+    ensure!(
+        read.nonce == NONCE,
+        "a reply with another nonce: {:?}",
+        read.nonce
+    );
     let other = reply::parse(&text, &Nonce::new([0xee; 16]));
     ensure!(other.is_err(), "accepted for another nonce");
-    ensure!(read.findings.len() <= reply::MAX_FINDINGS, "{} findings", read.findings.len());
+    ensure!(
+        read.findings.len() <= reply::MAX_FINDINGS,
+        "{} findings",
+        read.findings.len()
+    );
     // Every prefix of a short reply, some of a long one.
     let step = text.len() / 400 + 1;
-    for cut in (0..text.len()).step_by(step).filter(|cut| text.is_char_boundary(*cut)) {
-        let Ok(part) = reply::parse(&text[..cut], &nonce) else { continue };
-        ensure!(part == read, "cut at byte {cut} of {}, it is accepted as another reply", text.len());
+    for cut in (0..text.len())
+        .step_by(step)
+        .filter(|cut| text.is_char_boundary(*cut))
+    {
+        let Ok(part) = reply::parse(&text[..cut], &nonce) else {
+            continue;
+        };
+        ensure!(
+            part == read,
+            "cut at byte {cut} of {}, it is accepted as another reply",
+            text.len()
+        );
     }
     Ok(())
 }
@@ -301,15 +443,24 @@ const CALLS: &[(&str, &str, &str)] = &[
     ("a.py", "# ", "eval(input())"),
     ("src/a.c", "// ", "gets(name);"),
     ("app/a.rb", "# ", "eval(params[:code])"),
-    ("src/main/java/A.java", "// ", "mapper.enableDefaultTyping();"),
+    (
+        "src/main/java/A.java",
+        "// ",
+        "mapper.enableDefaultTyping();",
+    ),
 ];
 
 /// Text in a comment suppresses nothing two lines away, and no other rule on the next line.
 pub fn suppression_comment(data: &[u8]) -> Result<(), String> {
-    let Some((first, text)) = data.split_first() else { return Ok(()) };
+    let Some((first, text)) = data.split_first() else {
+        return Ok(());
+    };
     let (path, comment, call) = CALLS[usize::from(*first) % CALLS.len()];
     // A line end would move the comment to another line.
-    let text: Vec<u8> = text.iter().map(|b| if matches!(b, b'\n' | b'\r') { b' ' } else { *b }).collect();
+    let text: Vec<u8> = text
+        .iter()
+        .map(|b| if matches!(b, b'\n' | b'\r') { b' ' } else { *b })
+        .collect();
     let scan = |parts: &[&[u8]]| {
         let mut findings = Vec::new();
         let change = code::added(RepoPath::from(path), parts.concat());
@@ -322,17 +473,41 @@ pub fn suppression_comment(data: &[u8]) -> Result<(), String> {
     ensure!(!rules.is_empty(), "{call} is not found");
     // Bytes that are not text may make the file unreadable, which the gate reports differently.
     let text = String::from_utf8_lossy(&text).replace('\0', "");
-    let far: [&[u8]; 5] = [comment.as_bytes(), text.as_bytes(), b"\n\n", call.as_bytes(), b"\n"];
-    let near: [&[u8]; 5] = [comment.as_bytes(), text.as_bytes(), b"\n", call.as_bytes(), b"\n"];
-    let below: [&[u8]; 5] = [call.as_bytes(), b"\n", comment.as_bytes(), text.as_bytes(), b"\n"];
-    for (what, parts, line) in [("far above", far, 3), ("above", near, 2), ("below", below, 1)] {
+    let far: [&[u8]; 5] = [
+        comment.as_bytes(),
+        text.as_bytes(),
+        b"\n\n",
+        call.as_bytes(),
+        b"\n",
+    ];
+    let near: [&[u8]; 5] = [
+        comment.as_bytes(),
+        text.as_bytes(),
+        b"\n",
+        call.as_bytes(),
+        b"\n",
+    ];
+    let below: [&[u8]; 5] = [
+        call.as_bytes(),
+        b"\n",
+        comment.as_bytes(),
+        text.as_bytes(),
+        b"\n",
+    ];
+    for (what, parts, line) in [
+        ("far above", far, 3),
+        ("above", near, 2),
+        ("below", below, 1),
+    ] {
         let names_rule = rules.iter().any(|r| text.contains(r));
         if what == "above" && names_rule {
             continue;
         }
         let findings = scan(&parts);
         for rule in &rules {
-            let on_line = |f: &&Finding| f.rule_id() == *rule && f.lines().is_some_and(|l| l.first.get() == line);
+            let on_line = |f: &&Finding| {
+                f.rule_id() == *rule && f.lines().is_some_and(|l| l.first.get() == line)
+            };
             let found = findings.iter().find(on_line);
             ensure!(found.is_some(), "a comment {what} hides {rule}");
             let excused = found.is_some_and(|f| f.suppressed.is_some());
@@ -347,7 +522,10 @@ const BLOCKING: &[(&str, &str)] = &[
     ("a.py", "eval(input())"),
     ("src/a.c", "gets(name);"),
     ("run.sh", "eval \"$QUERY_STRING\""),
-    ("src/main/java/A.java", "Runtime.getRuntime().exec(req.getParameter(\"cmd\"));"),
+    (
+        "src/main/java/A.java",
+        "Runtime.getRuntime().exec(req.getParameter(\"cmd\"));",
+    ),
     ("config.yaml", "aws_access_key_id: ${aws-key-id:AKIA}"),
     ("app.properties", "github.token=${github-token:ghp}"),
     (".env", "AWS_ACCESS_KEY_ID=${aws-key-id:AKIA}"),
@@ -358,10 +536,12 @@ const BLOCKING: &[(&str, &str)] = &[
     ("a.lua", "token = \"${github-token:ghp}\""),
 ];
 
-/// Bytes before or after a blocking line never make the review pass: the first byte selects the file, the second one
-/// the position of the rest.
+/// Bytes before or after a blocking line never make the review pass: the first byte selects the
+/// file, the second one the position of the rest.
 pub fn content_classification(data: &[u8]) -> Result<(), String> {
-    let [choice, side, bytes @ ..] = data else { return Ok(()) };
+    let [choice, side, bytes @ ..] = data else {
+        return Ok(());
+    };
     let (path, template) = BLOCKING[usize::from(*choice) % BLOCKING.len()];
     let line = expand(template, "content");
     let before = side % 3 != 1;
@@ -377,12 +557,15 @@ pub fn content_classification(data: &[u8]) -> Result<(), String> {
         content.extend_from_slice(bytes);
     }
     let exit = review_of(path, &content)?;
-    ensure!(matches!(exit, ExitStatus::Block | ExitStatus::Incomplete), "{path} passes with {exit:?}");
+    ensure!(
+        matches!(exit, ExitStatus::Block | ExitStatus::Incomplete),
+        "{path} passes with {exit:?}"
+    );
     Ok(())
 }
 
-/// Returns true for bytes that begin or end strings, comments and blocks in some language, and for digits, letters
-/// and signs that could select a language (`#!`) or a directive.
+/// Returns true for bytes that begin or end strings, comments and blocks in some language, and for
+/// digits, letters and signs that could select a language (`#!`) or a directive.
 pub fn is_syntax(b: u8) -> bool {
     b.is_ascii_punctuation() || b == b'\n' || b == b'\r'
 }
@@ -391,11 +574,18 @@ pub fn is_syntax(b: u8) -> bool {
 fn review_of(path: &str, content: &[u8]) -> Result<ExitStatus, String> {
     let dir = tempfile::TempDir::new().map_err(|e| format!("no folder: {e}"))?;
     let full = dir.path().join(path);
-    std::fs::create_dir_all(full.parent().unwrap_or(dir.path())).map_err(|e| format!("no folder: {e}"))?;
+    std::fs::create_dir_all(full.parent().unwrap_or(dir.path()))
+        .map_err(|e| format!("no folder: {e}"))?;
     std::fs::write(&full, content).map_err(|e| format!("no file: {e}"))?;
-    let request = ReviewRequest::new(Source::Code(vec![Input::File(PathBuf::from(path))]), dir.path().to_owned());
+    let request = ReviewRequest::new(
+        Source::Code(vec![Input::File(PathBuf::from(path))]),
+        dir.path().to_owned(),
+    );
     let none: [(&str, &str); 0] = [];
-    let (env, stop) = (Env::from_pairs(dir.path().to_owned(), none), Stop::default());
+    let (env, stop) = (
+        Env::from_pairs(dir.path().to_owned(), none),
+        Stop::default(),
+    );
     let world = World {
         env: &env,
         progress: &Silent,
@@ -405,5 +595,7 @@ fn review_of(path: &str, content: &[u8]) -> Result<ExitStatus, String> {
         agent: None,
         trackers: None,
     };
-    review::run(&request, &world).map(|r| r.exit).map_err(|e| format!("{path}: {}", e.message))
+    review::run(&request, &world)
+        .map(|r| r.exit)
+        .map_err(|e| format!("{path}: {}", e.message))
 }

@@ -1,5 +1,5 @@
-//! Well-formed inputs of each property, and the tokens of their formats, which a generator of random bytes never
-//! reaches.
+//! Well-formed inputs of each property, and the tokens of their formats, which a generator of
+//! random bytes never reaches.
 
 use super::check::{EVENTS, NONCE};
 use super::random::{Random, mutate};
@@ -73,26 +73,62 @@ fn patch(random: &mut Random) -> Vec<u8> {
     for i in 0..=random.below(3) {
         let (old, new) = (text(random), text(random));
         let name = *random.pick(&["src/a.rs", "b c.py", "caf\u{e9}.txt", "x b/x", "\t\"q", "a"]);
-        let side = |name: &str, mode| Side { path: RepoPath::from(name), mode, id: ObjectId::from_raw(&[7; 20]) };
+        let side = |name: &str, mode| Side {
+            path: RepoPath::from(name),
+            mode,
+            id: ObjectId::from_raw(&[7; 20]),
+        };
         let (kind, old_side, new_side) = match random.below(5) {
             0 => (ChangeKind::Added, None, Some(side(name, FileMode::Regular))),
-            1 => (ChangeKind::Deleted, Some(side(name, FileMode::Regular)), None),
+            1 => (
+                ChangeKind::Deleted,
+                Some(side(name, FileMode::Regular)),
+                None,
+            ),
             2 => {
                 let to = format!("{name}{i}");
                 let renamed = ChangeKind::Renamed { similarity: 60 };
-                (renamed, Some(side(name, FileMode::Regular)), Some(side(&to, FileMode::Executable)))
+                (
+                    renamed,
+                    Some(side(name, FileMode::Regular)),
+                    Some(side(&to, FileMode::Executable)),
+                )
             }
-            _ => (ChangeKind::Modified, Some(side(name, FileMode::Regular)), Some(side(name, FileMode::Regular))),
+            _ => (
+                ChangeKind::Modified,
+                Some(side(name, FileMode::Regular)),
+                Some(side(name, FileMode::Regular)),
+            ),
         };
-        let body = Body::between(old_side.as_ref().map(|_| old), new_side.as_ref().map(|_| new), Attribute::Text);
-        unified::write(&FileChange { entry: Entry { kind, old: old_side, new: new_side }, body }, &mut out);
+        let body = Body::between(
+            old_side.as_ref().map(|_| old),
+            new_side.as_ref().map(|_| new),
+            Attribute::Text,
+        );
+        unified::write(
+            &FileChange {
+                entry: Entry {
+                    kind,
+                    old: old_side,
+                    new: new_side,
+                },
+                body,
+            },
+            &mut out,
+        );
     }
     if random.one_in(12) {
         let text = String::from_utf8_lossy(&out).into_owned();
-        return "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+        return "\u{feff}"
+            .encode_utf16()
+            .chain(text.encode_utf16())
+            .flat_map(u16::to_le_bytes)
+            .collect();
     }
     if random.one_in(8) {
-        return String::from_utf8_lossy(&out).replace('\n', "\r\n").into_bytes();
+        return String::from_utf8_lossy(&out)
+            .replace('\n', "\r\n")
+            .into_bytes();
     }
     out
 }
@@ -113,7 +149,9 @@ fn text(random: &mut Random) -> Vec<u8> {
         "\\ No newline at end of file\n",
         "-\n",
     ];
-    let mut out: String = (0..random.below(20)).map(|_| *random.pick(&LINES)).collect();
+    let mut out: String = (0..random.below(20))
+        .map(|_| *random.pick(&LINES))
+        .collect();
     if random.one_in(3) {
         out.push_str("open end");
     }
@@ -151,7 +189,11 @@ const POLICY_TOKENS: &[&[u8]] = &[
 
 fn policy(random: &mut Random) -> Vec<u8> {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/policy");
-    let name = random.pick(&["valid/everything.toml", "valid/everything.toml", "invalid/two-keys.toml"]);
+    let name = random.pick(&[
+        "valid/everything.toml",
+        "valid/everything.toml",
+        "invalid/two-keys.toml",
+    ]);
     let whole = std::fs::read(dir.join(name)).unwrap();
     // A part of the file, so that the effect of one mutation is not hidden behind another error.
     let mut parts: Vec<&[u8]> = whole.split_inclusive(|b| *b == b'\n').collect();
@@ -183,20 +225,32 @@ const EVENT_TOKENS: &[&[u8]] = &[
 ];
 
 fn event(random: &mut Random) -> Vec<u8> {
-    let mut id = || (0..40).map(|_| char::from(*random.pick(b"0123456789abcdef"))).collect::<String>();
+    let mut id = || {
+        (0..40)
+            .map(|_| char::from(*random.pick(b"0123456789abcdef")))
+            .collect::<String>()
+    };
     let (head, base) = (id(), id());
     let repo = json!({"full_name": "o/r", "default_branch": "main"});
-    let name = |random: &mut Random| *random.pick(&["main", "topic", "refs/heads/topic", "refs/tags/v1", "-x"]);
+    let name = |random: &mut Random| {
+        *random.pick(&["main", "topic", "refs/heads/topic", "refs/tags/v1", "-x"])
+    };
     let title = "t".repeat(random.below(3) * 700);
     let payload = match random.below(5) {
-        0 => json!({"number": 7, "repository": repo, "pull_request": {"number": 7, "title": title, "body": "b",
-            "head": {"sha": head, "ref": name(random), "repo": repo}, "base": {"sha": base, "ref": "main", "repo": repo}}}),
-        1 => json!({"ref": name(random), "before": base, "after": head, "deleted": false, "repository": repo}),
+        0 => {
+            json!({"number": 7, "repository": repo, "pull_request": {"number": 7, "title": title, "body": "b",
+            "head": {"sha": head, "ref": name(random), "repo": repo}, "base": {"sha": base, "ref": "main", "repo": repo}}})
+        }
+        1 => {
+            json!({"ref": name(random), "before": base, "after": head, "deleted": false, "repository": repo})
+        }
         2 => json!({"merge_group": {"head_sha": head, "head_ref": "refs/heads/q", "base_sha": base,
             "base_ref": "refs/heads/main"}, "repository": repo}),
-        3 => json!({"repository": repo, "workflow_run": {"head_sha": head, "head_branch": name(random),
+        3 => {
+            json!({"repository": repo, "workflow_run": {"head_sha": head, "head_branch": name(random),
             "event": "pull_request", "head_repository": {"full_name": "f/r", "owner": {"login": "f"}},
-            "pull_requests": [{"number": 7, "head": {"sha": head}, "base": {"sha": base, "ref": "main"}}]}}),
+            "pull_requests": [{"number": 7, "head": {"sha": head}, "base": {"sha": base, "ref": "main"}}]}})
+        }
         _ => json!({"repository": repo, "ref": name(random)}),
     };
     let mut out = vec![random.below(EVENTS.len()) as u8];
@@ -245,7 +299,11 @@ fn reply(random: &mut Random) -> String {
         document.as_object_mut().unwrap().shift_remove("findings");
         document["findings"] = list;
     }
-    let text = if random.one_in(2) { document.to_string() } else { format!("{document:#}") };
+    let text = if random.one_in(2) {
+        document.to_string()
+    } else {
+        format!("{document:#}")
+    };
     match random.below(6) {
         0 => format!("```json\n{text}\n```\n"),
         1 => format!("<think>{{\"findings\": []}}</think>\n{text}"),
@@ -277,16 +335,24 @@ const SUPPRESSION_TOKENS: &[&[u8]] = &[
 
 fn suppression(random: &mut Random) -> Vec<u8> {
     let mut out = vec![random.below(256) as u8];
-    let ids = (0..random.below(6)).map(|_| *random.pick(&["a", "python-exec", "ai-security", "", "c-gets", "x-y-z"]));
+    let ids = (0..random.below(6))
+        .map(|_| *random.pick(&["a", "python-exec", "ai-security", "", "c-gets", "x-y-z"]));
     let ids = ids.collect::<Vec<_>>().join(",");
     let reason = *random.pick(&["", " because", ": known", " - *", "x"]);
-    out.extend(format!("claude-reviewer: ignore[{ids}]{reason}").repeat(1 + random.below(3)).into_bytes());
+    out.extend(
+        format!("claude-reviewer: ignore[{ids}]{reason}")
+            .repeat(1 + random.below(3))
+            .into_bytes(),
+    );
     out
 }
 
 /// First bytes of well-known formats, which [`content`] and the metamorphic cases put before text.
 pub const MAGIC: &[(&str, &[u8])] = &[
-    ("png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0\0\x10\x08\x06"),
+    (
+        "png",
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0\0\x10\x08\x06",
+    ),
     ("pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"),
     ("zip", b"PK\x03\x04\x14\0\0\0\x08\0"),
     ("gzip", b"\x1f\x8b\x08\0\0\0\0\0\0\x03"),
@@ -312,8 +378,17 @@ pub const MAGIC: &[(&str, &[u8])] = &[
     ("utf-32", b"\xff\xfe\0\0"),
 ];
 
-const CONTENT_TOKENS: &[&[u8]] =
-    &[b"\0", b"\0\0\0\0", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\x00\xd8", b"\x1a", b"\x04", b"PK\x03\x04"];
+const CONTENT_TOKENS: &[&[u8]] = &[
+    b"\0",
+    b"\0\0\0\0",
+    b"\xff\xfe",
+    b"\xfe\xff",
+    b"\xef\xbb\xbf",
+    b"\x00\xd8",
+    b"\x1a",
+    b"\x04",
+    b"PK\x03\x04",
+];
 
 fn content(random: &mut Random) -> Vec<u8> {
     let mut out = vec![random.below(256) as u8, random.below(3) as u8];
@@ -325,7 +400,9 @@ fn content(random: &mut Random) -> Vec<u8> {
         0 => vec![0; count],
         1 => random.bytes(count),
         2 => (0..count).map(|_| *random.pick(b"abc def \0")).collect(),
-        _ => (0..count).map(|_| *random.pick(b"\0\x01\x02\xff")).collect(),
+        _ => (0..count)
+            .map(|_| *random.pick(b"\0\x01\x02\xff"))
+            .collect(),
     };
     out.extend(noise);
     out

@@ -1,7 +1,8 @@
 //! Properties over generated inputs. `fuzz/` runs the same functions under libFuzzer.
 //!
-//! The inputs are the same in every run. `PROPERTY_CASES=N` sets their number for each property, `PROPERTY_SEED=N`
-//! selects others; a failure prints the seed and the smallest failing input that was found.
+//! The inputs are the same in every run. `PROPERTY_CASES=N` sets their number for each property,
+//! `PROPERTY_SEED=N` selects others; a failure prints the seed and the smallest failing input that
+//! was found.
 
 #![expect(
     clippy::unwrap_used,
@@ -26,12 +27,16 @@ const CASES: usize = 500;
 /// Runs of a property to reduce a failing input, at most.
 const SHRINK_TRIES: usize = 4_000;
 
-/// Properties that are violated, with the reason. The goal is an empty list; all other properties are required.
+/// Properties that are violated, with the reason. The goal is an empty list; all other properties
+/// are required.
 const KNOWN_GAPS: &[(&str, &str)] = &[];
 
 /// Reads a number from the environment.
 fn setting(name: &str, default: usize) -> usize {
-    std::env::var(name).map_or(default, |v| v.parse().unwrap_or_else(|_| panic!("{name}={v} is not a number")))
+    std::env::var(name).map_or(default, |v| {
+        v.parse()
+            .unwrap_or_else(|_| panic!("{name}={v} is not a number"))
+    })
 }
 
 fn seed() -> u64 {
@@ -42,24 +47,35 @@ fn seed() -> u64 {
 fn outcome(property: check::Property, data: &[u8]) -> Result<(), String> {
     catch_unwind(AssertUnwindSafe(|| property(data))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
-        Err(format!("panic: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message")))
+        Err(format!(
+            "panic: {}",
+            text.or(panic.downcast_ref::<&str>().copied())
+                .unwrap_or("no message")
+        ))
     })
 }
 
 /// Runs the property of that name over generated inputs.
 #[track_caller]
 fn holds(name: &str, share: usize) {
-    let (_, property) = check::PROPERTIES.iter().find(|(n, _)| *n == name).expect("the name of a property");
+    let (_, property) = check::PROPERTIES
+        .iter()
+        .find(|(n, _)| *n == name)
+        .expect("the name of a property");
     let (cases, seed) = (setting("PROPERTY_CASES", CASES) / share, seed());
     for case in 0..cases {
         let data = corpus::input(name, &mut Random::of_case(seed, case));
-        let Err(first) = outcome(*property, &data) else { continue };
+        let Err(first) = outcome(*property, &data) else {
+            continue;
+        };
         if let Some((_, why)) = KNOWN_GAPS.iter().find(|(n, _)| *n == name) {
             println!("property {name}: known gap, at case {case} of seed {seed}: {why}");
             return;
         }
         let smallest = shrink(&data, SHRINK_TRIES, |d| outcome(*property, d).is_err());
-        let why = outcome(*property, &smallest).err().unwrap_or_else(|| first.clone());
+        let why = outcome(*property, &smallest)
+            .err()
+            .unwrap_or_else(|| first.clone());
         panic!(
             "{name}, seed {seed}, case {case}: {why}\n  smallest input: b\"{}\"\n  first: {first}",
             smallest.escape_ascii()

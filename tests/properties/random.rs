@@ -45,15 +45,17 @@ impl Random {
     }
 }
 
-/// Changes a byte string 1 to 8 times: flips, insertions, removals, repetitions, cuts, and tokens of a
-/// dictionary.
+/// Changes a byte string 1 to 8 times: flips, insertions, removals, repetitions, cuts, and tokens
+/// of a dictionary.
 pub fn mutate(random: &mut Random, data: &mut Vec<u8>, tokens: &[&[u8]]) {
     for _ in 0..=random.below(8) {
         let at = random.below(data.len() + 1);
         let end = (at + 1 + random.below(24)).min(data.len());
         match random.below(9) {
             0 if at < data.len() => data[at] ^= 1 << random.below(8),
-            1 if at < data.len() => data[at] = *random.pick(b"\0\n\r\t \"'\\@+-{}[]:,=#0189aZ\x7f\x80\xc3\xff"),
+            1 if at < data.len() => {
+                data[at] = *random.pick(b"\0\n\r\t \"'\\@+-{}[]:,=#0189aZ\x7f\x80\xc3\xff")
+            }
             2 => drop(data.splice(at..at, random.bytes(3))),
             3 => drop(data.drain(at..end)),
             4 => {
@@ -75,7 +77,10 @@ pub fn mutate(random: &mut Random, data: &mut Vec<u8>, tokens: &[&[u8]]) {
 
 /// Repeats, removes or moves a whole line; returns `None` if there is none.
 fn swap_lines(random: &mut Random, data: &mut Vec<u8>) -> Option<()> {
-    let mut lines: Vec<Vec<u8>> = data.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+    let mut lines: Vec<Vec<u8>> = data
+        .split_inclusive(|b| *b == b'\n')
+        .map(<[u8]>::to_vec)
+        .collect();
     let from = random.below(lines.len());
     let line = lines.get(from)?.clone();
     if random.one_in(2) {
@@ -88,8 +93,8 @@ fn swap_lines(random: &mut Random, data: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Returns the smallest failing byte string that was found: removes halves, quarters, … and single bytes, at most
-/// `tries` times.
+/// Returns the smallest failing byte string that was found: removes halves, quarters, … and single
+/// bytes, at most `tries` times.
 pub fn shrink(data: &[u8], mut tries: usize, fails: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let mut smallest = data.to_vec();
     let mut size = smallest.len().div_ceil(2);

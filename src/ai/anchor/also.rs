@@ -41,7 +41,8 @@ pub(super) struct SentLine {
     pub(super) is_certain: bool,
 }
 
-/// Returns the locations that exist, in the order of the claim, without duplicates and without `own`.
+/// Returns the locations that exist, in the order of the claim, without duplicates and without
+/// `own`.
 pub(super) fn checked(
     cx: &Context<'_>,
     budget: &mut Budget,
@@ -52,10 +53,16 @@ pub(super) fn checked(
     for said in said.iter().take(CHECKED) {
         let number = said.line.and_then(|n| u32::try_from(n).ok());
         let quote = said.quote.as_deref().and_then(Quote::new);
-        let Some(line) = said.file.as_deref().and_then(|file| find(cx, budget, file, number, quote.as_ref()?)) else {
+        let Some(line) = said
+            .file
+            .as_deref()
+            .and_then(|file| find(cx, budget, file, number, quote.as_ref()?))
+        else {
             continue;
         };
-        let is_known = out.iter().any(|a| (&a.file, a.line) == (&line.file, line.number));
+        let is_known = out
+            .iter()
+            .any(|a| (&a.file, a.line) == (&line.file, line.number));
         if !is_known && own != Some((&line.file, line.number)) && out.len() < MOST {
             out.push(line.also());
         }
@@ -65,8 +72,8 @@ pub(super) fn checked(
 
 /// Finds the line with the quote in a file of the tree or of the change.
 ///
-/// `number` selects one of several matching lines. Without a number, or with a number that is not near a matching line,
-/// only one line may match.
+/// `number` selects one of several matching lines. Without a number, or with a number that is not
+/// near a matching line, only one line may match.
 pub(super) fn find(
     cx: &Context<'_>,
     budget: &mut Budget,
@@ -84,7 +91,12 @@ pub(super) fn find(
     };
     let line = quote.find_line(&lines, number, NEAR)?;
     let text = line.text.trim().to_owned();
-    Some(SentLine { file, number: LineNo::new(line.number)?, text, is_certain: line.is_certain })
+    Some(SentLine {
+        file,
+        number: LineNo::new(line.number)?,
+        text,
+        is_certain: line.is_certain,
+    })
 }
 
 /// Resolves a path from a claim to a file of the change or the tree.
@@ -97,20 +109,33 @@ fn file(cx: &Context<'_>, named: &str) -> Option<RepoPath> {
         return Some(cx.group.files[changed].path().clone());
     }
     let paths = cx.tree.map(TreeFiles::paths).unwrap_or_default();
-    let names: Vec<(Cow<'_, str>, usize)> = paths.iter().enumerate().map(|(i, p)| (path::text(p), i)).collect();
+    let names: Vec<(Cow<'_, str>, usize)> = paths
+        .iter()
+        .enumerate()
+        .map(|(i, p)| (path::text(p), i))
+        .collect();
     path::find(named, &names).map(|i| paths[i].clone())
 }
 
 /// Returns the lines on the new side of a changed file that the model received, with their numbers.
 fn shown<'a>(cx: &Context<'a>, file: &RepoPath) -> Vec<(u32, &'a str)> {
     let file = cx.group.files.iter().find(|f| f.path() == file);
-    let lines = file.into_iter().flat_map(|f| &f.hunks).flat_map(|h| &h.lines);
-    lines.filter_map(|l| Some((l.new?.get(), l.text.as_str()))).collect()
+    let lines = file
+        .into_iter()
+        .flat_map(|f| &f.hunks)
+        .flat_map(|h| &h.lines);
+    lines
+        .filter_map(|l| Some((l.new?.get(), l.text.as_str())))
+        .collect()
 }
 
 impl SentLine {
     /// Converts the line to a secondary location of a finding.
     pub(super) fn also(self) -> Also {
-        Also { quote: text::cut(&self.text, QUOTE), file: self.file, line: self.number }
+        Also {
+            quote: text::cut(&self.text, QUOTE),
+            file: self.file,
+            line: self.number,
+        }
     }
 }

@@ -27,7 +27,8 @@ pub(super) struct Drafter<'a> {
     names: ChangedPaths<'a>,
     /// Lines of the chunk.
     lines: ChunkLines<'a>,
-    /// Lines of the chunk plus those of another file of the group that a claim names, by the position of that file.
+    /// Lines of the chunk plus those of another file of the group that a claim names, by the
+    /// position of that file.
     further: HashMap<usize, ChunkLines<'a>>,
     budget: also::Budget,
 }
@@ -84,9 +85,16 @@ impl<'a> Drafter<'a> {
         let rules = self.cx.rules;
         let title = text::title(rules, &claim.title, &claim.message);
         if title.is_empty() {
-            return Anchored::Dropped { claim: String::new(), why: "it says nothing" };
+            return Anchored::Dropped {
+                claim: String::new(),
+                why: "it says nothing",
+            };
         }
-        let said_file = claim.file.as_deref().map(str::trim).filter(|f| !is_nothing(f));
+        let said_file = claim
+            .file
+            .as_deref()
+            .map(str::trim)
+            .filter(|f| !is_nothing(f));
         let (file, line_in_path) = match said_file {
             None => (None, None),
             Some(named) => match self.names.find(named) {
@@ -96,9 +104,16 @@ impl<'a> Drafter<'a> {
                         return Anchored::Candidate(Box::new(candidate));
                     }
                     let line = claim.line.map(|n| format!(":{n}")).unwrap_or_default();
-                    let about = format!("about `{}{line}`, which is not part of the change: ", text::cut(named, 200));
+                    let about = format!(
+                        "about `{}{line}`, which is not part of the change: ",
+                        text::cut(named, 200)
+                    );
                     let text = remark(rules, &format!("{about}{title}"), claim);
-                    return Anchored::Remark { file: None, line: None, text };
+                    return Anchored::Remark {
+                        file: None,
+                        line: None,
+                        text,
+                    };
                 }
             },
         };
@@ -107,49 +122,88 @@ impl<'a> Drafter<'a> {
         let said = StatedPosition {
             file,
             line,
-            further: line_number(claim.end_line).zip(line).map_or(0, |(end, first)| end.saturating_sub(first)),
+            further: line_number(claim.end_line)
+                .zip(line)
+                .map_or(0, |(end, first)| end.saturating_sub(first)),
             quote: quote.as_ref(),
             was_read: file
                 .zip(line.and_then(LineNo::new))
-                .is_some_and(|(file, n)| tied::was_read(&self.cx, self.cx.group.files[file].path(), n)),
+                .is_some_and(|(file, n)| {
+                    tied::was_read(&self.cx, self.cx.group.files[file].path(), n)
+                }),
         };
         let place = place::find(self.lines_with(file), said);
         if let ClaimPosition::Unchanged { file, .. } = &place
-            && let Some(candidate) = self.tied(claim, &title, &self.cx.group.files[*file].path().to_wire())
+            && let Some(candidate) =
+                self.tied(claim, &title, &self.cx.group.files[*file].path().to_wire())
         {
             return Anchored::Candidate(Box::new(candidate));
         }
         let place = place::or_numbered(self.lines_with(file), said, place);
         match place {
             ClaimPosition::Nowhere(why) => {
-                let named = said_file.map(|f| format!("{}: ", text::cut(f, 200))).unwrap_or_default();
-                Anchored::Dropped { claim: text::clean(rules, &format!("{named}{title}"), text::TITLE), why }
+                let named = said_file
+                    .map(|f| format!("{}: ", text::cut(f, 200)))
+                    .unwrap_or_default();
+                Anchored::Dropped {
+                    claim: text::clean(rules, &format!("{named}{title}"), text::TITLE),
+                    why,
+                }
             }
             ClaimPosition::Unchanged { file, line } => {
                 let path = self.cx.group.files[file].path().clone();
-                Anchored::Remark { file: Some(path), line, text: remark(rules, &title, claim) }
+                Anchored::Remark {
+                    file: Some(path),
+                    line,
+                    text: remark(rules, &title, claim),
+                }
             }
             _ => Anchored::Candidate(Box::new(self.candidate(claim, title, &place, said, None))),
         }
     }
 
-    /// Anchors a claim about an unchanged line to the changed line that it depends on. Returns `None` if the file does
-    /// not contain the quote, the model did not see the line, or nothing connects it to the change.
+    /// Anchors a claim about an unchanged line to the changed line that it depends on. Returns
+    /// `None` if the file does not contain the quote, the model did not see the line, or nothing
+    /// connects it to the change.
     fn tied(&mut self, claim: &Claim, title: &str, named: &str) -> Option<ClaimCandidate> {
         let cx = self.cx;
-        let number = claim.line.and_then(|n| u32::try_from(n).ok()).or(path::strip_number(named).1);
-        let quote = claim.quote.as_deref().and_then(Quote::new).filter(Quote::is_telling)?;
+        let number = claim
+            .line
+            .and_then(|n| u32::try_from(n).ok())
+            .or(path::strip_number(named).1);
+        let quote = claim
+            .quote
+            .as_deref()
+            .and_then(Quote::new)
+            .filter(Quote::is_telling)?;
         let unchanged = also::find(&cx, &mut self.budget, named, number, &quote)?;
         let relation: Relation = tied::relation(&cx, &unchanged)?;
         let lines = self.lines_with(Some(relation.file));
         let (entry, quoted) = tied::changed_line(lines, &relation, &unchanged)?;
         let place = match lines.entries[entry].number() {
-            Some(_) => ClaimPosition::Changed { first: entry, last: entry, quoted },
-            None => ClaimPosition::Removed { entry, at: lines.stand_in(entry), quoted },
+            Some(_) => ClaimPosition::Changed {
+                first: entry,
+                last: entry,
+                quoted,
+            },
+            None => ClaimPosition::Removed {
+                entry,
+                at: lines.stand_in(entry),
+                quoted,
+            },
         };
         // The lines, columns and code of the claim refer to the unchanged line.
-        let said = StatedPosition { file: Some(relation.file), line: None, further: 0, quote: None, was_read: false };
-        let claim = Claim { replacement: None, ..claim.clone() };
+        let said = StatedPosition {
+            file: Some(relation.file),
+            line: None,
+            further: 0,
+            quote: None,
+            was_read: false,
+        };
+        let claim = Claim {
+            replacement: None,
+            ..claim.clone()
+        };
         Some(self.candidate(&claim, title.to_owned(), &place, said, Some(unchanged)))
     }
 
@@ -158,16 +212,26 @@ impl<'a> Drafter<'a> {
         let rules = self.cx.rules;
         let title = text::title(rules, said.title, said.message);
         if title.is_empty() {
-            return Anchored::Dropped { claim: String::new(), why: "it says nothing" };
+            return Anchored::Dropped {
+                claim: String::new(),
+                why: "it says nothing",
+            };
         }
         let reference = said.reference.unwrap_or_default();
         let Some(place) = cited(&self.cx, reference, &[said.message], None) else {
             let why = match reference.trim() {
                 "" => "cites no document: ".to_owned(),
-                cites => format!("cites `{}`, which is not in the documents: ", text::cut(cites, 200)),
+                cites => format!(
+                    "cites `{}`, which is not in the documents: ",
+                    text::cut(cites, 200)
+                ),
             };
             let all = [&why, &title, ": ", said.message.trim()].concat();
-            return Anchored::Remark { file: None, line: None, text: text::clean(rules, &all, text::REMARK) };
+            return Anchored::Remark {
+                file: None,
+                line: None,
+                text: text::clean(rules, &all, text::REMARK),
+            };
         };
         let (severity, note) = severity(said.severity);
         // An existing heading is a verified citation, with or without a quote from it.
@@ -179,18 +243,24 @@ impl<'a> Drafter<'a> {
             flow: Vec::new(),
             severity,
             category: said.category,
-            message: text::some(rules, Some(said.message), text::BODY).unwrap_or_else(|| title.clone()),
+            message: text::some(rules, Some(said.message), text::BODY)
+                .unwrap_or_else(|| title.clone()),
             title,
             failure: None,
             suggestion: text::some(rules, said.suggestion, text::BODY),
             replacement: None,
-            // The claim quotes no line of the change, so the cited section distinguishes one finding from another.
+            // The claim quotes no line of the change, so the cited section distinguishes one
+            // finding from another.
             quote: place.label.clone(),
             cwe: None,
             convention: Some(place.label),
             references: Vec::new(),
         };
-        Anchored::Candidate(Box::new(self.of_draft(draft, quoted, note.into_iter().collect())))
+        Anchored::Candidate(Box::new(self.of_draft(
+            draft,
+            quoted,
+            note.into_iter().collect(),
+        )))
     }
 
     fn of_draft(&self, draft: Draft, quoted: Quoted, notes: Vec<String>) -> ClaimCandidate {
@@ -210,11 +280,17 @@ impl<'a> Drafter<'a> {
 
     /// Returns the tool call that read the first line of the location with the smallest range.
     fn read(&self, location: Option<&Location>) -> Vec<Evidence> {
-        let Some((path, lines)) = location.and_then(|l| Some((&l.file, l.lines?))) else { return Vec::new() };
+        let Some((path, lines)) = location.and_then(|l| Some((&l.file, l.lines?))) else {
+            return Vec::new();
+        };
         let of_file = self.cx.read.iter().filter(|r| r.path == *path);
         let covering = of_file.filter(|r| (r.first..=r.last).contains(&lines.first));
         let closest = covering.min_by_key(|r| (r.last.get() - r.first.get(), r.first));
-        let evidence = closest.map(|r| Evidence::Read { path: r.path.clone(), first: r.first, last: r.last });
+        let evidence = closest.map(|r| Evidence::Read {
+            path: r.path.clone(),
+            first: r.first,
+            last: r.last,
+        });
         evidence.into_iter().collect()
     }
 
@@ -223,10 +299,13 @@ impl<'a> Drafter<'a> {
             return &self.lines;
         };
         let cx = self.cx;
-        self.further.entry(file).or_insert_with(|| ChunkLines::new(cx.group, cx.chunk, Some(file)))
+        self.further
+            .entry(file)
+            .or_insert_with(|| ChunkLines::new(cx.group, cx.chunk, Some(file)))
     }
 
-    /// Builds a candidate from an anchored claim. `unchanged` is the unchanged line that the claim is about, if any.
+    /// Builds a candidate from an anchored claim. `unchanged` is the unchanged line that the claim
+    /// is about, if any.
     fn candidate(
         &mut self,
         claim: &Claim,
@@ -242,27 +321,47 @@ impl<'a> Drafter<'a> {
         let mut notes: Vec<String> = note.into_iter().collect();
         let (category, note) = category(&claim.category);
         notes.extend(note);
-        notes.extend(claim.notes.iter().map(|n| text::clean(rules, n, text::TITLE)));
+        notes.extend(
+            claim
+                .notes
+                .iter()
+                .map(|n| text::clean(rules, n, text::TITLE)),
+        );
         let mut at = DraftPosition::new(lines, place, said);
         notes.append(&mut at.notes);
-        let mut message = text::some(rules, Some(&claim.message), text::BODY).unwrap_or_else(|| title.clone());
+        let mut message =
+            text::some(rules, Some(&claim.message), text::BODY).unwrap_or_else(|| title.clone());
         if let Some(line) = &unchanged {
             // A path can contain a secret, and the message is sent back to a model.
-            let place = format!("{}:{}", text::clean(rules, &line.file.to_wire(), text::TITLE), line.number);
-            message = format!("{message}\n\nThis is about unchanged code at {place}, which the change affects.");
+            let place = format!(
+                "{}:{}",
+                text::clean(rules, &line.file.to_wire(), text::TITLE),
+                line.number
+            );
+            message = format!(
+                "{message}\n\nThis is about unchanged code at {place}, which the change affects."
+            );
         }
         if let Some(more) = at.more {
             message = format!("{message}\n\n{more}");
         }
         let mut suggestion = text::some(rules, claim.suggestion.as_deref(), text::BODY);
         let given = claim.replacement.as_deref().filter(|r| !r.is_empty());
-        let target = at.target.filter(|_| said.further > 0 || claim.end_line.is_none() || claim.end_line == claim.line);
+        let target = at.target.filter(|_| {
+            said.further > 0 || claim.end_line.is_none() || claim.end_line == claim.line
+        });
         let replacement = given.and_then(|r| replace::applicable(rules, lines, target?, r));
         if let (None, Some(code)) = (&replacement, text::some(rules, given, text::BODY)) {
             // The code cannot replace the lines, but it can still explain the fix.
-            suggestion = Some(suggestion.map_or_else(|| code.clone(), |s| format!("{s}\n\n{code}")));
+            suggestion =
+                Some(suggestion.map_or_else(|| code.clone(), |s| format!("{s}\n\n{code}")));
         }
-        let convention = match claim.convention.as_deref().map(str::trim).filter(|c| !is_nothing(c)) {
+        let convention = match claim
+            .convention
+            .as_deref()
+            .map(str::trim)
+            .filter(|c| !is_nothing(c))
+        {
             None => None,
             Some(said) => {
                 let found = cited(&cx, said, &[&claim.message], at.file);
@@ -279,18 +378,28 @@ impl<'a> Drafter<'a> {
                 found.map(|c| c.label)
             }
         };
-        let cwe = claim.cwe.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);
+        let cwe = claim
+            .cwe
+            .and_then(|n| u32::try_from(n).ok())
+            .filter(|n| *n > 0);
         let doubts = seal::speaks_of_a_false_alarm(&claim.title, &claim.message);
         if category == Category::Security && cwe.is_none() && !doubts {
-            // Without the number the weakness cannot be looked up, and omitting it must not lower the severity. A claim
-            // that calls a rule's finding a false positive is not about a weakness.
+            // Without the number the weakness cannot be looked up, and omitting it must not lower
+            // the severity. A claim that calls a rule's finding a false positive is not about a
+            // weakness.
             severity = severity.max(Severity::Major);
             notes.push("security claim without a CWE number; at least major".to_owned());
         }
         let also = {
-            let own = at.location.as_ref().and_then(|l| Some((&l.file, l.lines?.first)));
+            let own = at
+                .location
+                .as_ref()
+                .and_then(|l| Some((&l.file, l.lines?.first)));
             let mut also: Vec<Also> = unchanged.map(also::SentLine::also).into_iter().collect();
-            finding::add_places(&mut also, &also::checked(&cx, &mut self.budget, &claim.also, own));
+            finding::add_places(
+                &mut also,
+                &also::checked(&cx, &mut self.budget, &claim.also, own),
+            );
             also
         };
         let draft = Draft {
@@ -341,7 +450,11 @@ impl<'a> DraftPosition<'a> {
             notes: Vec::new(),
         };
         match place {
-            ClaimPosition::Changed { first, last, quoted } => {
+            ClaimPosition::Changed {
+                first,
+                last,
+                quoted,
+            } => {
                 let entry = lines.entries[*first];
                 at.set_file(lines.file(entry.file), span(lines, *first, *last, said));
                 at.quoted = *quoted;
@@ -350,20 +463,35 @@ impl<'a> DraftPosition<'a> {
                 let to = lines.entries[*last].number().unwrap_or_default();
                 let as_named = to.saturating_sub(from) == said.further;
                 let sure = *quoted >= Quoted::AsNumbered && as_named;
-                at.target = sure.then_some(Target { first: *first, last: *last });
+                at.target = sure.then_some(Target {
+                    first: *first,
+                    last: *last,
+                });
                 if said.file.is_some_and(|f| f != entry.file) {
-                    at.notes.push("the reply names another file than the one that has the quote".to_owned());
+                    at.notes.push(
+                        "the reply names another file than the one that has the quote".to_owned(),
+                    );
                 }
             }
-            ClaimPosition::Removed { entry, at: stand_in, quoted } => {
+            ClaimPosition::Removed {
+                entry,
+                at: stand_in,
+                quoted,
+            } => {
                 let removed = lines.entries[*entry];
                 let line = stand_in.and_then(|i| lines.entries[i].shown.new);
-                let line = line.map(|n| LineSpan { first: n, last: n, columns: None });
+                let line = line.map(|n| LineSpan {
+                    first: n,
+                    last: n,
+                    columns: None,
+                });
                 at.set_file(lines.file(removed.file), line);
                 at.quoted = *quoted;
                 at.quote = removed.text;
                 let old = removed.old().map(|n| format!(" {n}")).unwrap_or_default();
-                at.more = Some(format!("This is about the deleted line{old}; shown is the nearest one that is left."));
+                at.more = Some(format!(
+                    "This is about the deleted line{old}; shown is the nearest one that is left."
+                ));
             }
             ClaimPosition::OneOf(alike) => {
                 if let Some(first) = alike.first().map(|i| lines.entries[*i]) {
@@ -373,17 +501,24 @@ impl<'a> DraftPosition<'a> {
                 let numbers = alike.iter().filter_map(|i| lines.entries[*i].number());
                 let listed: Vec<String> = numbers.take(LISTED).map(|n| n.to_string()).collect();
                 let more = if alike.len() > LISTED { ", …" } else { "" };
-                at.more = Some(format!("The quoted line occurs in several places: {}{more}.", listed.join(", ")));
+                at.more = Some(format!(
+                    "The quoted line occurs in several places: {}{more}.",
+                    listed.join(", ")
+                ));
             }
             ClaimPosition::File(file) => at.set_file(lines.file(*file), None),
-            ClaimPosition::Change | ClaimPosition::Unchanged { .. } | ClaimPosition::Nowhere(_) => {}
+            ClaimPosition::Change | ClaimPosition::Unchanged { .. } | ClaimPosition::Nowhere(_) => {
+            }
         }
         at
     }
 
     fn set_file(&mut self, file: &'a Shown, lines: Option<LineSpan>) {
         self.file = Some(file);
-        self.location = Some(Location { file: file.path().clone(), lines });
+        self.location = Some(Location {
+            file: file.path().clone(),
+            lines,
+        });
     }
 }
 
@@ -399,16 +534,27 @@ fn line_number(n: Option<i64>) -> Option<u32> {
 }
 
 /// Returns the line range of a position, and the columns of the quote if it is one line.
-fn span(lines: &ChunkLines<'_>, first: usize, last: usize, said: StatedPosition<'_>) -> Option<LineSpan> {
+fn span(
+    lines: &ChunkLines<'_>,
+    first: usize,
+    last: usize,
+    said: StatedPosition<'_>,
+) -> Option<LineSpan> {
     let (first, last) = (&lines.entries[first], &lines.entries[last]);
     let (from, to) = (first.shown.new?, last.shown.new?);
     let change = lines.file(first.file).change.text().filter(|_| from == to);
-    let columns = change.zip(said.quote).and_then(|(change, quote)| columns(change, from, first.text, quote));
-    Some(LineSpan { first: from, last: to, columns })
+    let columns = change
+        .zip(said.quote)
+        .and_then(|(change, quote)| columns(change, from, first.text, quote));
+    Some(LineSpan {
+        first: from,
+        last: to,
+        columns,
+    })
 }
 
-/// Returns the columns of a quote in a line. Returns `None` if the model received other text for the line, or the quote
-/// occurs in it twice.
+/// Returns the columns of a quote in a line. Returns `None` if the model received other text for
+/// the line, or the quote occurs in it twice.
 fn columns(change: &TextChange, line: LineNo, shown: &str, quote: &Quote) -> Option<(u32, u32)> {
     let raw = std::str::from_utf8(change.new.line(line)?).ok()?;
     if raw.trim() != shown {
@@ -419,19 +565,37 @@ fn columns(change: &TextChange, line: LineNo, shown: &str, quote: &Quote) -> Opt
     if raw.rfind(quoted) != Some(start) {
         return None;
     }
-    Some((u32::try_from(start).ok()?, u32::try_from(start + quoted.len()).ok()?))
+    Some((
+        u32::try_from(start).ok()?,
+        u32::try_from(start + quoted.len()).ok()?,
+    ))
 }
 
 /// Resolves a citation in all documents that the model received.
-pub(super) fn cited(cx: &Context<'_>, reference: &str, said: &[&str], file: Option<&Shown>) -> Option<Citation> {
+pub(super) fn cited(
+    cx: &Context<'_>,
+    reference: &str,
+    said: &[&str],
+    file: Option<&Shown>,
+) -> Option<Citation> {
     if is_nothing(reference.trim()) {
         return None;
     }
-    let guidelines = file.map(|f| f.guidelines.join("\n")).filter(|g| !g.is_empty());
-    let guidelines = guidelines.map(|text| Document { name: "guidelines".to_owned(), text, folder: Vec::new() });
-    let all = cx.conventions.iter().chain(cx.documents).chain(guidelines.as_ref());
-    // If a ticket is named, only a quote from that ticket counts, so that another ticket cannot support the claim. A
-    // heading alone is not a citation of a ticket.
+    let guidelines = file
+        .map(|f| f.guidelines.join("\n"))
+        .filter(|g| !g.is_empty());
+    let guidelines = guidelines.map(|text| Document {
+        name: "guidelines".to_owned(),
+        text,
+        folder: Vec::new(),
+    });
+    let all = cx
+        .conventions
+        .iter()
+        .chain(cx.documents)
+        .chain(guidelines.as_ref());
+    // If a ticket is named, only a quote from that ticket counts, so that another ticket cannot
+    // support the claim. A heading alone is not a citation of a ticket.
     if let Some(ticket) = cx.tickets.iter().find(|t| cite::names(reference, t)) {
         return cite::find(reference, said, std::iter::once(ticket)).filter(|c| c.quoted);
     }
@@ -445,10 +609,17 @@ pub(super) fn cited(cx: &Context<'_>, reference: &str, said: &[&str], file: Opti
 pub(super) fn severity(said: &str) -> (Severity, Option<String>) {
     match (Severity::parse(said), said.trim()) {
         (Some(severity), _) => (severity, None),
-        (None, "") => (Severity::Major, Some("names no severity; taken as major".to_owned())),
-        (None, said) => {
-            (Severity::Major, Some(format!("severity `{}` is unknown; taken as major", text::cut(said, 40))))
-        }
+        (None, "") => (
+            Severity::Major,
+            Some("names no severity; taken as major".to_owned()),
+        ),
+        (None, said) => (
+            Severity::Major,
+            Some(format!(
+                "severity `{}` is unknown; taken as major",
+                text::cut(said, 40)
+            )),
+        ),
     }
 }
 
@@ -456,13 +627,14 @@ pub(super) fn severity(said: &str) -> (Severity, Option<String>) {
 fn category(said: &str) -> (Category, Option<String>) {
     let word = said.trim().to_ascii_lowercase().replace(['_', ' '], "-");
     let known = Category::parse(said).or(match word.as_str() {
-        "" | "correctness" | "logic" | "logic-error" | "reliability" | "concurrency" | "error-handling"
-        | "robustness" | "error" | "functionality" | "data-loss" | "resource-leak" => Some(Category::Bug),
+        "" | "correctness" | "logic" | "logic-error" | "reliability" | "concurrency"
+        | "error-handling" | "robustness" | "error" | "functionality" | "data-loss"
+        | "resource-leak" => Some(Category::Bug),
         "vulnerability" | "vulnerabilities" | "injection" | "privacy" | "secret" | "secrets" => {
             Some(Category::Security)
         }
-        "maintainability" | "readability" | "naming" | "formatting" | "documentation" | "convention"
-        | "conventions" => Some(Category::Style),
+        "maintainability" | "readability" | "naming" | "formatting" | "documentation"
+        | "convention" | "conventions" => Some(Category::Style),
         "efficiency" => Some(Category::Performance),
         "testing" | "test-coverage" => Some(Category::Test),
         "practice" | "code-quality" | "quality" => Some(Category::BestPractice),
@@ -470,7 +642,13 @@ fn category(said: &str) -> (Category, Option<String>) {
     });
     match known {
         Some(category) => (category, None),
-        None => (Category::Bug, Some(format!("category `{}` is unknown; taken as bug", text::cut(&word, 40)))),
+        None => (
+            Category::Bug,
+            Some(format!(
+                "category `{}` is unknown; taken as bug",
+                text::cut(&word, 40)
+            )),
+        ),
     }
 }
 
@@ -490,5 +668,8 @@ fn rule_id(category: Category) -> String {
 
 /// Returns true if a text is a placeholder for an empty value.
 fn is_nothing(text: &str) -> bool {
-    matches!(text.to_ascii_lowercase().as_str(), "" | "null" | "none" | "n/a" | "-")
+    matches!(
+        text.to_ascii_lowercase().as_str(),
+        "" | "null" | "none" | "n/a" | "-"
+    )
 }

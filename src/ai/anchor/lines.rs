@@ -1,4 +1,5 @@
-//! The lines that the model received, and the numbers in other views of the change that it may have used for them.
+//! The lines that the model received, and the numbers in other views of the change that it may have
+//! used for them.
 
 use crate::ai::material::{Group, Shown, ShownLine};
 use crate::ai::plan::Chunk;
@@ -31,8 +32,8 @@ struct Views {
     /// Position in all hunks of the file, from 1, and the number of hunk headers before it.
     in_file: u32,
     heads_in_file: u32,
-    /// Position in the chunk, from 1 (0 if the chunk does not contain it), with the number of headers and files before
-    /// it.
+    /// Position in the chunk, from 1 (0 if the chunk does not contain it), with the number of
+    /// headers and files before it.
     in_chunk: u32,
     heads_in_chunk: u32,
     files_before: u32,
@@ -41,7 +42,8 @@ struct Views {
 /// Bytes of a file that is searched for code outside the chunk, at most.
 const SEARCHED: usize = 2 << 20;
 
-/// Lines before the first hunk of a file in a unified diff, at most (`diff --git`, `index`, `---`, `+++`, a mode).
+/// Lines before the first hunk of a file in a unified diff, at most (`diff --git`, `index`, `---`,
+/// `+++`, a mode).
 const FILE_HEAD: u32 = 6;
 
 impl LineEntry<'_> {
@@ -65,25 +67,37 @@ impl LineEntry<'_> {
         self.file == other.file && self.hunk == other.hunk
     }
 
-    /// Returns the distance of a number from the line on the new side. A removed line has the largest distance.
+    /// Returns the distance of a number from the line on the new side. A removed line has the
+    /// largest distance.
     pub(super) fn distance(&self, n: u32) -> u32 {
         self.number().map_or(u32::MAX, |own| own.abs_diff(n))
     }
 
-    /// Returns true if the number is a position of this line in a view other than the new side: its number on the old
-    /// side, an offset from the hunk header, or a position in the hunk, in the diff of the file or in the chunk.
+    /// Returns true if the number is a position of this line in a view other than the new side: its
+    /// number on the old side, an offset from the hunk header, or a position in the hunk, in the
+    /// diff of the file or in the chunk.
     pub(super) fn is_seen_as(&self, n: u32) -> bool {
         let v = &self.views;
-        let counted = [v.in_hunk, v.in_hunk + 1, v.old_start + v.in_hunk, v.new_start + v.in_hunk];
+        let counted = [
+            v.in_hunk,
+            v.in_hunk + 1,
+            v.old_start + v.in_hunk,
+            v.new_start + v.in_hunk,
+        ];
         self.old() == Some(n)
             || counted.contains(&n)
             || may_count(n, v.in_file, v.heads_in_file + FILE_HEAD)
-            || may_count(n, v.in_chunk, v.heads_in_chunk + FILE_HEAD * (v.files_before + 1))
+            || may_count(
+                n,
+                v.in_chunk,
+                v.heads_in_chunk + FILE_HEAD * (v.files_before + 1),
+            )
     }
 }
 
-/// Returns true if a number can be the position of a line in a text: `position` among the lines of the hunks, from 1 (0
-/// if the text does not contain the line), with at most `heads` further lines before it.
+/// Returns true if a number can be the position of a line in a text: `position` among the lines of
+/// the hunks, from 1 (0 if the text does not contain the line), with at most `heads` further lines
+/// before it.
 fn may_count(n: u32, position: u32, heads: u32) -> bool {
     position > 0 && (position..=position + heads).contains(&n)
 }
@@ -97,7 +111,8 @@ pub(super) struct ChunkLines<'a> {
     folded: OnceCell<Vec<String>>,
     /// Positions of the entries by their folded text, without empty ones.
     by_folded: OnceCell<HashMap<String, Vec<usize>>>,
-    /// Folded lines on the new side of each file of the group; computed at the first search in the file.
+    /// Folded lines on the new side of each file of the group; computed at the first search in the
+    /// file.
     whole: Vec<OnceCell<Vec<String>>>,
 }
 
@@ -106,11 +121,16 @@ impl<'a> ChunkLines<'a> {
     pub(super) fn new(group: &'a Group, chunk: &'a Chunk, further: Option<usize>) -> Self {
         let mut files: Vec<usize> = chunk.pieces.iter().map(|p| p.file).chain(further).collect();
         let mut seen = vec![false; group.files.len()];
-        files.retain(|f| seen.get_mut(*f).is_some_and(|s| !std::mem::replace(s, true)));
+        files.retain(|f| {
+            seen.get_mut(*f)
+                .is_some_and(|s| !std::mem::replace(s, true))
+        });
         let shown = Places::of(chunk);
         let mut entries = Vec::new();
         for file in files {
-            let Some(of) = group.files.get(file) else { continue };
+            let Some(of) = group.files.get(file) else {
+                continue;
+            };
             let mut in_file = 0;
             for (hunk, of_hunk) in of.hunks.iter().enumerate() {
                 let starts = starts(of, hunk);
@@ -127,24 +147,42 @@ impl<'a> ChunkLines<'a> {
                         heads_in_chunk,
                         files_before,
                     };
-                    entries.push(LineEntry { file, hunk, shown: line, text: bare(&line.text), views });
+                    entries.push(LineEntry {
+                        file,
+                        hunk,
+                        shown: line,
+                        text: bare(&line.text),
+                        views,
+                    });
                 }
             }
         }
         let whole = vec![OnceCell::new(); group.files.len()];
-        Self { group, entries, folded: OnceCell::new(), by_folded: OnceCell::new(), whole }
+        Self {
+            group,
+            entries,
+            folded: OnceCell::new(),
+            by_folded: OnceCell::new(),
+            whole,
+        }
     }
 
     /// Returns the text of each entry as folded by [`fold`].
     pub(super) fn folded(&self) -> &[String] {
-        self.folded.get_or_init(|| self.entries.iter().map(|e| fold(e.text)).collect())
+        self.folded
+            .get_or_init(|| self.entries.iter().map(|e| fold(e.text)).collect())
     }
 
     /// Returns the entries whose folded text equals the given one.
     pub(super) fn equal_to(&self, folded: &str) -> &[usize] {
         let by_folded = self.by_folded.get_or_init(|| {
             let mut all: HashMap<String, Vec<usize>> = HashMap::new();
-            for (i, text) in self.folded().iter().enumerate().filter(|(_, text)| !text.is_empty()) {
+            for (i, text) in self
+                .folded()
+                .iter()
+                .enumerate()
+                .filter(|(_, text)| !text.is_empty())
+            {
                 all.entry(text.clone()).or_default().push(i);
             }
             all
@@ -152,20 +190,32 @@ impl<'a> ChunkLines<'a> {
         by_folded.get(folded).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the folded lines on the new side of a file, without blank lines, including those that the model did not
-    /// receive. Returns an empty slice for a file without a new side or with more than [`SEARCHED`] bytes.
+    /// Returns the folded lines on the new side of a file, without blank lines, including those
+    /// that the model did not receive. Returns an empty slice for a file without a new side or with
+    /// more than [`SEARCHED`] bytes.
     pub(super) fn whole(&self, file: usize) -> &[String] {
-        let Some(whole) = self.whole.get(file) else { return &[] };
+        let Some(whole) = self.whole.get(file) else {
+            return &[];
+        };
         whole.get_or_init(|| {
             let text = self.new_text(file).unwrap_or_default();
-            text.lines().map(|line| fold(bare(line))).filter(|line| !line.is_empty()).collect()
+            text.lines()
+                .map(|line| fold(bare(line)))
+                .filter(|line| !line.is_empty())
+                .collect()
         })
     }
 
-    /// Returns the text on the new side of a file, including the lines that the model did not receive. Returns `None`
-    /// for a file without a new side or with more than [`SEARCHED`] bytes.
+    /// Returns the text on the new side of a file, including the lines that the model did not
+    /// receive. Returns `None` for a file without a new side or with more than [`SEARCHED`] bytes.
     pub(super) fn new_text(&self, file: usize) -> Option<Cow<'a, str>> {
-        let whole = self.file(file).change.text()?.new.whole().filter(|whole| whole.len() <= SEARCHED)?;
+        let whole = self
+            .file(file)
+            .change
+            .text()?
+            .new
+            .whole()
+            .filter(|whole| whole.len() <= SEARCHED)?;
         Some(String::from_utf8_lossy(whole))
     }
 
@@ -176,27 +226,35 @@ impl<'a> ChunkLines<'a> {
 
     /// Returns the lines of a file, with their positions.
     pub(super) fn of_file(&self, file: usize) -> impl Iterator<Item = (usize, &LineEntry<'a>)> {
-        self.entries.iter().enumerate().filter(move |(_, e)| e.file == file)
+        self.entries
+            .iter()
+            .enumerate()
+            .filter(move |(_, e)| e.file == file)
     }
 
     /// Returns the line of a file that has a number on the new side.
     pub(super) fn numbered(&self, file: usize, n: u32) -> Option<usize> {
-        self.of_file(file).find(|(_, e)| e.number() == Some(n)).map(|(i, _)| i)
+        self.of_file(file)
+            .find(|(_, e)| e.number() == Some(n))
+            .map(|(i, _)| i)
     }
 
-    /// Returns the line on the new side that represents a removed line: the first line that replaced it, or else the
-    /// line after it, or else the line before it.
+    /// Returns the line on the new side that represents a removed line: the first line that
+    /// replaced it, or else the line after it, or else the line before it.
     pub(super) fn stand_in(&self, removed: usize) -> Option<usize> {
         let own = self.entries[removed];
-        let after = (removed + 1..self.entries.len()).take_while(|i| self.entries[*i].is_in_hunk_of(&own));
-        let before = (0..removed).rev().take_while(|i| self.entries[*i].is_in_hunk_of(&own));
+        let after =
+            (removed + 1..self.entries.len()).take_while(|i| self.entries[*i].is_in_hunk_of(&own));
+        let before = (0..removed)
+            .rev()
+            .take_while(|i| self.entries[*i].is_in_hunk_of(&own));
         let mut both = after.chain(before);
         both.find(|i| self.entries[*i].shown.kind != LineKind::Removed)
     }
 }
 
-/// Normalizes a text for comparison: keeps one space between two words, drops all other white space, and replaces
-/// typographic characters by their ASCII equivalents.
+/// Normalizes a text for comparison: keeps one space between two words, drops all other white
+/// space, and replaces typographic characters by their ASCII equivalents.
 pub(super) fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut after_space = false;
@@ -233,7 +291,8 @@ fn plain(c: char) -> char {
     }
 }
 
-/// Removes surrounding white space, and the `\u{d}` that marks a carriage return where line ends differ.
+/// Removes surrounding white space, and the `\u{d}` that marks a carriage return where line ends
+/// differ.
 pub(super) fn bare(text: &str) -> &str {
     let text = text.trim();
     text.strip_suffix("\\u{d}").map_or(text, str::trim_end)
@@ -250,7 +309,8 @@ fn starts(file: &Shown, hunk: usize) -> (u32, u32) {
 /// Positions of the hunk parts in a chunk.
 struct Places(HashMap<(usize, usize), Vec<ChunkPart>>);
 
-/// A line range of a hunk, with the number of lines, headers (including its own) and files before it in the chunk.
+/// A line range of a hunk, with the number of lines, headers (including its own) and files before
+/// it in the chunk.
 type ChunkPart = (std::ops::Range<usize>, u32, u32, u32);
 
 impl Places {
@@ -261,18 +321,23 @@ impl Places {
             for part in &piece.hunks {
                 heads += 1;
                 let place = (part.lines.clone(), lines, heads, files as u32);
-                places.entry((piece.file, part.hunk)).or_default().push(place);
+                places
+                    .entry((piece.file, part.hunk))
+                    .or_default()
+                    .push(place);
                 lines += part.lines.len() as u32;
             }
         }
         Self(places)
     }
 
-    /// Returns the position of a line in the chunk, from 1, with the number of headers and files before it. Returns
-    /// zeros if the chunk does not contain the line.
+    /// Returns the position of a line in the chunk, from 1, with the number of headers and files
+    /// before it. Returns zeros if the chunk does not contain the line.
     fn of_line(&self, file: usize, hunk: usize, at: usize) -> (u32, u32, u32) {
         let parts = self.0.get(&(file, hunk)).map_or(&[][..], Vec::as_slice);
         let part = parts.iter().find(|(range, ..)| range.contains(&at));
-        part.map_or((0, 0, 0), |(range, lines, heads, files)| (lines + (at - range.start) as u32 + 1, *heads, *files))
+        part.map_or((0, 0, 0), |(range, lines, heads, files)| {
+            (lines + (at - range.start) as u32 + 1, *heads, *files)
+        })
     }
 }

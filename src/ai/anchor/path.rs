@@ -19,8 +19,18 @@ impl<'a> ChangedPaths<'a> {
         for (i, file) in files.into_iter().enumerate() {
             own.push((text(file.path()), i));
             own.push((Cow::Borrowed(file.name.as_str()), i));
-            old.extend(file.change.entry.old.as_ref().map(|side| (text(&side.path), i)));
-            old.extend(file.old_name.as_deref().map(|name| (Cow::Borrowed(name), i)));
+            old.extend(
+                file.change
+                    .entry
+                    .old
+                    .as_ref()
+                    .map(|side| (text(&side.path), i)),
+            );
+            old.extend(
+                file.old_name
+                    .as_deref()
+                    .map(|name| (Cow::Borrowed(name), i)),
+            );
         }
         // A change of file type is a deletion and an addition of one path; prefer the addition.
         own.reverse();
@@ -52,11 +62,16 @@ pub(super) fn find(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize
     let bare = trimmed.trim_matches(AROUND).trim();
     let without_number = strip_number(bare).0;
     for path in [bare, without_number] {
-        if let Some(file) = find_exact(path, files).or_else(|| find_exact(without_dots(path), files)) {
+        if let Some(file) =
+            find_exact(path, files).or_else(|| find_exact(without_dots(path), files))
+        {
             return Some(file);
         }
         for prefix in ["a/", "b/"] {
-            if let Some(file) = path.strip_prefix(prefix).and_then(|rest| find_exact(rest, files)) {
+            if let Some(file) = path
+                .strip_prefix(prefix)
+                .and_then(|rest| find_exact(rest, files))
+            {
                 return Some(file);
             }
         }
@@ -65,7 +80,10 @@ pub(super) fn find(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize
     let respelled = respellings(without_number);
     let mut spellings = std::iter::once(without_number).chain(respelled.iter().map(String::as_str));
     // Reject the path if any spelling of it contains `..`.
-    if spellings.clone().any(|spelling| spelling.split(['/', '\\']).any(|part| part == "..")) {
+    if spellings
+        .clone()
+        .any(|spelling| spelling.split(['/', '\\']).any(|part| part == ".."))
+    {
         return None;
     }
     spellings.find_map(|spelling| by_end(spelling, files))
@@ -86,7 +104,8 @@ fn without_dots(mut path: &str) -> &str {
     path
 }
 
-/// Returns alternative spellings of a path: percent-decoded, with backslashes replaced by slashes, or both.
+/// Returns alternative spellings of a path: percent-decoded, with backslashes replaced by slashes,
+/// or both.
 fn respellings(path: &str) -> Vec<String> {
     let decoded = percent_decoded(path);
     let mut all: Vec<String> = with_slashes(path).into_iter().collect();
@@ -102,7 +121,8 @@ fn respellings(path: &str) -> Vec<String> {
 
 /// Replaces the backslashes of a path by slashes. Returns `None` if it has none.
 fn with_slashes(path: &str) -> Option<String> {
-    path.contains('\\').then(|| path.replace("\\\\", "/").replace('\\', "/"))
+    path.contains('\\')
+        .then(|| path.replace("\\\\", "/").replace('\\', "/"))
 }
 
 /// Percent-decodes a path. Returns `None` if it contains no escape or the result is not UTF-8.
@@ -115,15 +135,21 @@ fn percent_decoded(path: &str) -> Option<String> {
         bytes.push(code.unwrap_or(*byte));
         rest = if code.is_some() { &tail[2..] } else { tail };
     }
-    (bytes.len() < path.len()).then(|| String::from_utf8(bytes).ok()).flatten()
+    (bytes.len() < path.len())
+        .then(|| String::from_utf8(bytes).ok())
+        .flatten()
 }
 
-/// Finds the only changed path that ends with `named`, or that `named` ends with, in whole components.
+/// Finds the only changed path that ends with `named`, or that `named` ends with, in whole
+/// components.
 fn by_end(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
     // For `file:///C:/x` or `https://host/x`, the host or the drive is only a longer prefix.
     let path = named.split_once("://").map_or(named, |(_, rest)| rest);
     let is_absolute = path.len() < named.len() || path.starts_with('/');
-    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let parts: Vec<&str> = path
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "."))
+        .collect();
     if parts.is_empty() || path.ends_with('/') || parts.contains(&"..") {
         return None;
     }
@@ -132,7 +158,9 @@ fn by_end(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
         parts.ends_with(&own) || (!is_absolute && own.ends_with(&parts))
     });
     let (first, file) = matching.next()?;
-    matching.all(|(own, i)| own == first || i == file).then_some(*file)
+    matching
+        .all(|(own, i)| own == first || i == file)
+        .then_some(*file)
 }
 
 /// Removes `:12`, `:12:5`, `:12-14` or `#L12` from the end of a path, and returns the line number.
@@ -143,7 +171,10 @@ pub(super) fn strip_number(path: &str) -> (&str, Option<u32>) {
     match at {
         Some(at) if at > 0 => {
             let digits = path[at + 1..].trim_start_matches('L');
-            let end = digits.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(digits.len());
+            let end = digits
+                .bytes()
+                .position(|b| !b.is_ascii_digit())
+                .unwrap_or(digits.len());
             (&path[..at], digits[..end].parse().ok())
         }
         _ => (path, None),
@@ -152,7 +183,9 @@ pub(super) fn strip_number(path: &str) -> (&str, Option<u32>) {
 
 /// Returns true if a text is the line number at the end of a path: `12`, `12:5`, `12-14` or `L12`.
 fn is_number(text: &str) -> bool {
-    let is_of_number = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b':' | b'L'));
+    let is_of_number = text
+        .bytes()
+        .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b':' | b'L'));
     is_of_number && !text.is_empty() && !text.starts_with(':')
 }
 
@@ -162,12 +195,23 @@ mod tests {
 
     #[test]
     fn a_path_is_found_however_it_is_written() {
-        let files: Vec<RepoPath> = ["src/a.rs", "src/ab/lib.rs", "x/lib.rs", "a/b.py", "b.py", "dir/with:12"]
-            .map(RepoPath::from)
-            .into_iter()
-            .chain([RepoPath::new(b"caf\xe9.txt".to_vec())])
+        let files: Vec<RepoPath> = [
+            "src/a.rs",
+            "src/ab/lib.rs",
+            "x/lib.rs",
+            "a/b.py",
+            "b.py",
+            "dir/with:12",
+        ]
+        .map(RepoPath::from)
+        .into_iter()
+        .chain([RepoPath::new(b"caf\xe9.txt".to_vec())])
+        .collect();
+        let names: Vec<_> = files
+            .iter()
+            .enumerate()
+            .map(|(i, f)| (text(f), i))
             .collect();
-        let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (text(f), i)).collect();
         for (named, found) in [
             ("src/a.rs", "src/a.rs"),
             ("a/src/a.rs", "src/a.rs"),
@@ -189,15 +233,31 @@ mod tests {
             ("dir/with:12", "dir/with:12"),
             ("\"caf\\351.txt\"", "\"caf\\351.txt\""),
         ] {
-            assert_eq!(find(named, &names).map(|i| files[i].to_wire()).as_deref(), Some(found), "{named}");
+            assert_eq!(
+                find(named, &names).map(|i| files[i].to_wire()).as_deref(),
+                Some(found),
+                "{named}"
+            );
         }
     }
 
     #[test]
     fn mod_01_any_spelling_with_the_end_of_exactly_one_changed_path_names_it() {
-        let files = ["src/a.py", "src/deep/b.py", "c d.py", "caf\u{e9}.py", "x/twin.py", "y/twin.py", "we\\ird.py"]
-            .map(RepoPath::from);
-        let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (text(f), i)).collect();
+        let files = [
+            "src/a.py",
+            "src/deep/b.py",
+            "c d.py",
+            "caf\u{e9}.py",
+            "x/twin.py",
+            "y/twin.py",
+            "we\\ird.py",
+        ]
+        .map(RepoPath::from);
+        let names: Vec<_> = files
+            .iter()
+            .enumerate()
+            .map(|(i, f)| (text(f), i))
+            .collect();
         for (named, found) in [
             ("/home/u/repo/src/a.py", "src/a.py"),
             ("/tmp/claude-reviewer-x1/tree/src/a.py", "src/a.py"),
@@ -251,7 +311,11 @@ mod tests {
     #[test]
     fn what_is_no_file_of_the_change_is_not_taken_for_one() {
         let files = ["src/a.rs", "src/ab/lib.rs", "x/lib.rs", "etc/passwd"].map(RepoPath::from);
-        let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (text(f), i)).collect();
+        let names: Vec<_> = files
+            .iter()
+            .enumerate()
+            .map(|(i, f)| (text(f), i))
+            .collect();
         for named in [
             "SRC/A.rs",
             "src/A.rs",

@@ -1,4 +1,5 @@
-//! Checks refutations: each needs a reason and a quote from code that the model received or read. Pure.
+//! Checks refutations: each needs a reason and a quote from code that the model received or read.
+//! Pure.
 
 use super::lines::{bare, fold};
 use super::quote::Quote;
@@ -13,8 +14,9 @@ const REASON_WORDS: usize = 2;
 const PART: usize = 10;
 /// Words that are frequent in code of many languages, and insufficient as a quote.
 const COMMON: [&str; 24] = [
-    "begin", "break", "catch", "continue", "do", "done", "else", "end", "endif", "esac", "fi", "finally", "if", "loop",
-    "nil", "none", "null", "ok", "pass", "return", "self", "then", "this", "try",
+    "begin", "break", "catch", "continue", "do", "done", "else", "end", "endif", "esac", "fi",
+    "finally", "if", "loop", "nil", "none", "null", "ok", "pass", "return", "self", "then", "this",
+    "try",
 ];
 /// Prefixes of lines that are only a comment. A comment is a statement of the author, not code.
 const COMMENTS: [&str; 8] = ["//", "/*", "*/", "* ", "# ", "-- ", "<!--", ";; "];
@@ -40,13 +42,16 @@ impl Unfounded {
     }
 }
 
-/// Checks that a refutation has a reason and quotes code. `code` holds the lines that the model received and those that
-/// it read through tools.
+/// Checks that a refutation has a reason and quotes code. `code` holds the lines that the model
+/// received and those that it read through tools.
 ///
 /// # Errors
 ///
 /// Returns the missing part of the refutation.
-pub fn check_refutation<'c>(rebuttal: &Rebuttal, code: impl IntoIterator<Item = &'c str>) -> Result<(), Unfounded> {
+pub fn check_refutation<'c>(
+    rebuttal: &Rebuttal,
+    code: impl IntoIterator<Item = &'c str>,
+) -> Result<(), Unfounded> {
     if identifiers(&rebuttal.reason).count() < REASON_WORDS {
         return Err(Unfounded::NoReason);
     }
@@ -54,21 +59,40 @@ pub fn check_refutation<'c>(rebuttal: &Rebuttal, code: impl IntoIterator<Item = 
     if is_trivial(&quote) {
         return Err(Unfounded::TrivialQuote);
     }
-    let code: Vec<String> = code.into_iter().map(bare).filter(|l| !is_comment(l)).map(fold).collect();
-    let is_in_code = quote.readings().iter().all(|readings| readings.iter().any(|r| is_line_of(&code, r)));
-    if is_in_code { Ok(()) } else { Err(Unfounded::UnknownQuote) }
+    let code: Vec<String> = code
+        .into_iter()
+        .map(bare)
+        .filter(|l| !is_comment(l))
+        .map(fold)
+        .collect();
+    let is_in_code = quote
+        .readings()
+        .iter()
+        .all(|readings| readings.iter().any(|r| is_line_of(&code, r)));
+    if is_in_code {
+        Ok(())
+    } else {
+        Err(Unfounded::UnknownQuote)
+    }
 }
 
 /// Returns true if a line of the code equals the text, or contains it if the text is long enough.
 fn is_line_of(code: &[String], text: &str) -> bool {
     let text = fold(text.trim_end_matches(['…', '.']));
     let is_long = text.chars().count() >= PART;
-    !text.is_empty() && code.iter().any(|line| *line == text || is_long && line.contains(&text))
+    !text.is_empty()
+        && code
+            .iter()
+            .any(|line| *line == text || is_long && line.contains(&text))
 }
 
 /// Returns true if the quote could be in any file: brackets, one keyword, a letter.
 fn is_trivial(quote: &Quote) -> bool {
-    let text = quote.readings().iter().filter_map(|r| r.last()).fold(String::new(), |all, line| all + " " + line);
+    let text = quote
+        .readings()
+        .iter()
+        .filter_map(|r| r.last())
+        .fold(String::new(), |all, line| all + " " + line);
     let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
     let is_long_enough = letters >= LETTERS || identifiers(&text).count() >= REASON_WORDS;
     !is_long_enough || identifiers(&text).all(|word| COMMON.contains(&word.to_lowercase().as_str()))
@@ -93,8 +117,12 @@ mod tests {
     ];
 
     fn check(reason: &str, quote: &str) -> Result<(), Unfounded> {
-        let rebuttal =
-            Rebuttal { refuted: true, reason: reason.to_owned(), quote: quote.to_owned(), ..Rebuttal::default() };
+        let rebuttal = Rebuttal {
+            refuted: true,
+            reason: reason.to_owned(),
+            quote: quote.to_owned(),
+            ..Rebuttal::default()
+        };
         check_refutation(&rebuttal, CODE)
     }
 
@@ -130,11 +158,17 @@ mod tests {
             ("return 0", Unfounded::UnknownQuote),
         ] {
             let got = check(reason, quote);
-            assert!(got == Err(why) || why == Unfounded::NoQuote && got.is_err(), "{quote}: {got:?}");
+            assert!(
+                got == Err(why) || why == Unfounded::NoQuote && got.is_err(),
+                "{quote}: {got:?}"
+            );
         }
         for reason in ["", " ", "-", "n/a", "no.", "\n"] {
             let got = check(reason, "n / 2");
-            assert!(got == Err(Unfounded::NoReason) || reason == "n/a", "{reason}: {got:?}");
+            assert!(
+                got == Err(Unfounded::NoReason) || reason == "n/a",
+                "{reason}: {got:?}"
+            );
         }
     }
 }

@@ -13,34 +13,55 @@ pub(super) struct Target {
     pub(super) last: usize,
 }
 
-/// Returns the replacement without a code fence and a final newline. Returns `None` if it cannot be applied: it changes
-/// nothing, has another indentation, is incomplete, or contains text that is in the prompt but not in the file.
-pub(super) fn applicable(rules: &RuleSet, lines: &ChunkLines<'_>, target: Target, replacement: &str) -> Option<String> {
+/// Returns the replacement without a code fence and a final newline. Returns `None` if it cannot be
+/// applied: it changes nothing, has another indentation, is incomplete, or contains text that is in
+/// the prompt but not in the file.
+pub(super) fn applicable(
+    rules: &RuleSet,
+    lines: &ChunkLines<'_>,
+    target: Target,
+    replacement: &str,
+) -> Option<String> {
     let text = unfenced(replacement);
     let new: Vec<&str> = text.lines().collect();
-    let entries: Vec<_> = lines.entries[target.first..=target.last].iter().filter(|e| e.number().is_some()).collect();
+    let entries: Vec<_> = lines.entries[target.first..=target.last]
+        .iter()
+        .filter(|e| e.number().is_some())
+        .collect();
     let change = lines.file(entries.first()?.file).change.text()?;
-    // Compare with the content of the file: the text sent to the model may be redacted or truncated.
+    // Compare with the content of the file: the text sent to the model may be redacted or
+    // truncated.
     let old: Vec<&str> = entries
         .iter()
-        .map(|e| change.new.line(e.shown.new?).and_then(|l| std::str::from_utf8(l).ok()))
+        .map(|e| {
+            change
+                .new
+                .line(e.shown.new?)
+                .and_then(|l| std::str::from_utf8(l).ok())
+        })
         .collect::<Option<_>>()?;
     let is_code = new.iter().any(|l| !l.trim().is_empty()) || new.is_empty();
     if new.len() > MAX_LINES || !is_code || trimmed(&old).eq(trimmed(&new)) {
         return None;
     }
-    // A placeholder, an escape or a mask exists only in the prompt; in the file it would break the code.
+    // A placeholder, an escape or a mask exists only in the prompt; in the file it would break the
+    // code.
     let is_masked = matches!(rules.mask(text.as_bytes()), std::borrow::Cow::Owned(_));
-    let is_escaped = adds(text, &old, "\\u{") && entries.iter().any(|e| e.shown.text.contains("\\u{"));
+    let is_escaped =
+        adds(text, &old, "\\u{") && entries.iter().any(|e| e.shown.text.contains("\\u{"));
     if is_masked || is_escaped || adds(text, &old, "<secret:") {
         return None;
     }
-    let cut =
-        entries.iter().zip(&old).any(|(e, old)| e.shown.text.len() < old.len() && !e.shown.text.contains("<secret:"));
+    let cut = entries
+        .iter()
+        .zip(&old)
+        .any(|(e, old)| e.shown.text.len() < old.len() && !e.shown.text.contains("<secret:"));
     if cut || new.iter().any(|l| is_elision(l)) || is_diff(&new, &old) {
         return None;
     }
-    let fits = indent(&old) == indent(&new) && balance(&old) == balance(&new) && !repeats(lines, target, change, &new);
+    let fits = indent(&old) == indent(&new)
+        && balance(&old) == balance(&new)
+        && !repeats(lines, target, change, &new);
     fits.then(|| new.join("\n"))
 }
 
@@ -55,7 +76,11 @@ fn trimmed<'a>(lines: &'a [&str]) -> impl Iterator<Item = &'a str> {
 
 fn unfenced(text: &str) -> &str {
     let bare = text.trim();
-    match bare.strip_prefix("```").and_then(|t| t.strip_suffix("```")).and_then(|t| t.split_once('\n')) {
+    match bare
+        .strip_prefix("```")
+        .and_then(|t| t.strip_suffix("```"))
+        .and_then(|t| t.split_once('\n'))
+    {
         Some((_, body)) => body.trim_end_matches(['\n', '\r']),
         None => text.trim_end_matches(['\n', '\r']),
     }
@@ -86,7 +111,10 @@ fn balance(lines: &[&str]) -> [i64; 3] {
 
 /// Returns true if a line represents omitted code.
 fn is_elision(line: &str) -> bool {
-    let bare = line.trim().trim_start_matches(['/', '#', '-', '*', '<', '!', ';', '%']).trim();
+    let bare = line
+        .trim()
+        .trim_start_matches(['/', '#', '-', '*', '<', '!', ';', '%'])
+        .trim();
     let bare = bare.trim_end_matches("-->").trim_end_matches("*/").trim();
     let dots = bare.starts_with("...") || bare.starts_with('…');
     let is_comment = bare.len() < line.trim().len();
@@ -98,7 +126,11 @@ fn is_diff(new: &[&str], old: &[&str]) -> bool {
     let mut filled = new.iter().filter(|l| !l.trim().is_empty());
     filled.clone().all(|l| is_marked(l)) && !new.is_empty() && !old.iter().any(|l| is_marked(l))
         || new.iter().any(|l| l.starts_with("@@ "))
-        || filled.all(|l| l.trim_start().split_once([' ', '|']).is_some_and(|(n, _)| n.parse::<u32>().is_ok()))
+        || filled.all(|l| {
+            l.trim_start()
+                .split_once([' ', '|'])
+                .is_some_and(|(n, _)| n.parse::<u32>().is_ok())
+        })
 }
 
 /// Returns true if a line has a diff marker.
@@ -107,16 +139,28 @@ fn is_marked(line: &str) -> bool {
 }
 
 /// Returns true if the text repeats the line before or after the target, which would duplicate it.
-fn repeats(lines: &ChunkLines<'_>, target: Target, change: &crate::diff::TextChange, new: &[&str]) -> bool {
+fn repeats(
+    lines: &ChunkLines<'_>,
+    target: Target,
+    change: &crate::diff::TextChange,
+    new: &[&str],
+) -> bool {
     let (first, last) = (&lines.entries[target.first], &lines.entries[target.last]);
-    let before = first.number().and_then(|n| telling_line(change, n.checked_sub(1)?));
-    let after = last.number().and_then(|n| telling_line(change, n.saturating_add(1)));
+    let before = first
+        .number()
+        .and_then(|n| telling_line(change, n.checked_sub(1)?));
+    let after = last
+        .number()
+        .and_then(|n| telling_line(change, n.saturating_add(1)));
     before.is_some() && new.first().map(|l| l.trim()) == before
         || after.is_some() && new.last().map(|l| l.trim()) == after
 }
 
-/// Returns a line on the new side without surrounding white space, or `None` if it is too short to be a repetition.
+/// Returns a line on the new side without surrounding white space, or `None` if it is too short to
+/// be a repetition.
 fn telling_line(change: &crate::diff::TextChange, number: u32) -> Option<&str> {
-    let text = std::str::from_utf8(change.new.line(crate::diff::LineNo::new(number)?)?).ok()?.trim();
+    let text = std::str::from_utf8(change.new.line(crate::diff::LineNo::new(number)?)?)
+        .ok()?
+        .trim();
     (text.chars().filter(|c| c.is_alphanumeric()).count() > 3).then_some(text)
 }

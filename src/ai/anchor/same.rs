@@ -88,9 +88,16 @@ const COMMON: [&str; 72] = [
 impl Words {
     /// Extracts the significant words of several texts.
     pub(super) fn of(texts: &[&str]) -> Self {
-        let words = texts.iter().flat_map(|t| t.split(|c: char| !c.is_alphanumeric() && c != '_'));
-        let words = words.filter(|w| w.chars().count() > 2).map(str::to_lowercase);
-        let words = words.filter(|w| !COMMON.contains(&w.as_str())).map(stem).take(MOST);
+        let words = texts
+            .iter()
+            .flat_map(|t| t.split(|c: char| !c.is_alphanumeric() && c != '_'));
+        let words = words
+            .filter(|w| w.chars().count() > 2)
+            .map(str::to_lowercase);
+        let words = words
+            .filter(|w| !COMMON.contains(&w.as_str()))
+            .map(stem)
+            .take(MOST);
         let mut words: Vec<u64> = words.map(|w| hash(&w)).collect();
         words.sort_unstable();
         words.dedup();
@@ -102,10 +109,17 @@ impl Words {
         let (mut a, mut b, mut common) = (&self.0[..], &other.0[..], 0);
         while let ([x, more_a @ ..], [y, more_b @ ..]) = (a, b) {
             common += usize::from(x == y);
-            (a, b) = (if x <= y { more_a } else { a }, if y <= x { more_b } else { b });
+            (a, b) = (
+                if x <= y { more_a } else { a },
+                if y <= x { more_b } else { b },
+            );
         }
         let all = self.0.len() + other.0.len();
-        if all == 0 { 0.0 } else { common as f64 * 2.0 / all as f64 }
+        if all == 0 {
+            0.0
+        } else {
+            common as f64 * 2.0 / all as f64
+        }
     }
 
     /// Returns true if the text contains one of these words, given as stems.
@@ -122,7 +136,9 @@ fn hash(word: &str) -> u64 {
 
 /// Removes common English suffixes.
 fn stem(mut word: String) -> String {
-    for end in ["ation", "ated", "ates", "ing", "ies", "ed", "es", "s", "e", "y"] {
+    for end in [
+        "ation", "ated", "ates", "ing", "ies", "ed", "es", "s", "e", "y",
+    ] {
         if word.len() > end.len() + 3 && word.ends_with(end) {
             word.truncate(word.len() - end.len());
             break;

@@ -32,7 +32,10 @@ struct TreeTexts {
 
 impl TreeFiles for TreeTexts {
     fn text(&self, path: &RepoPath) -> Option<Rc<str>> {
-        self.paths.iter().position(|p| p == path).map(|i| self.texts[i].clone())
+        self.paths
+            .iter()
+            .position(|p| p == path)
+            .map(|i| self.texts[i].clone())
     }
 
     fn paths(&self) -> &[RepoPath] {
@@ -41,22 +44,47 @@ impl TreeFiles for TreeTexts {
 }
 
 impl ClaimCase {
-    /// Builds a change from files: path, old content and new content (empty if the side does not exist).
+    /// Builds a change from files: path, old content and new content (empty if the side does not
+    /// exist).
     pub(super) fn new(files: &[(&str, &str, &str)]) -> Self {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
-        let files: Vec<Shown> = files.iter().map(|(path, old, new)| shown(path, path, old, new, &rules)).collect();
+        let files: Vec<Shown> = files
+            .iter()
+            .map(|(path, old, new)| shown(path, path, old, new, &rules))
+            .collect();
         let chunk = whole(&files);
-        let group = Group { commit: None, tree: None, messages: Vec::new(), files, related: Related::default() };
-        Self { group, chunk, conventions: Vec::new(), read: Vec::new(), rules, tree: None }
+        let group = Group {
+            commit: None,
+            tree: None,
+            messages: Vec::new(),
+            files,
+            related: Related::default(),
+        };
+        Self {
+            group,
+            chunk,
+            conventions: Vec::new(),
+            read: Vec::new(),
+            rules,
+            tree: None,
+        }
     }
 
     pub(super) fn convention(mut self, name: &str, text: &str) -> Self {
-        self.conventions.push(Document { name: name.to_owned(), text: text.to_owned(), folder: Vec::new() });
+        self.conventions.push(Document {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            folder: Vec::new(),
+        });
         self
     }
 
     pub(super) fn read(mut self, path: &str, first: u32, last: u32) -> Self {
-        self.read.push(Read { path: RepoPath::from(path), first: line_no(first), last: line_no(last) });
+        self.read.push(Read {
+            path: RepoPath::from(path),
+            first: line_no(first),
+            last: line_no(last),
+        });
         self
     }
 
@@ -84,7 +112,10 @@ impl ClaimCase {
 
     /// Anchors one claim.
     pub(super) fn anchor(&self, claim: Claim) -> Anchored {
-        let reply = Reply { findings: vec![claim], ..Reply::default() };
+        let reply = Reply {
+            findings: vec![claim],
+            ..Reply::default()
+        };
         let mut all = claims(&reply, &self.context());
         assert_eq!(all.len(), 1);
         all.remove(0)
@@ -106,24 +137,46 @@ fn shown(old_path: &str, path: &str, old: &str, new: &str, rules: &RuleSet) -> S
         _ => ChangeKind::Modified,
     };
     let change = FileChange {
-        entry: Entry { kind, old: side(old_path, old), new: side(path, new) },
+        entry: Entry {
+            kind,
+            old: side(old_path, old),
+            new: side(path, new),
+        },
         body: Body::between(content(old), content(new), Attribute::Unset),
     };
-    Shown::new(change, rules, &Policy::default()).unwrap().unwrap()
+    Shown::new(change, rules, &Policy::default())
+        .unwrap()
+        .unwrap()
 }
 
 fn whole(files: &[Shown]) -> Chunk {
     let pieces = files.iter().enumerate().map(|(file, of)| FilePiece {
         file,
-        hunks: of.hunks.iter().enumerate().map(|(hunk, h)| HunkPart { hunk, lines: 0..h.lines.len() }).collect(),
+        hunks: of
+            .hunks
+            .iter()
+            .enumerate()
+            .map(|(hunk, h)| HunkPart {
+                hunk,
+                lines: 0..h.lines.len(),
+            })
+            .collect(),
         split: false,
     });
-    Chunk { group: 0, pieces: pieces.collect(), room: 0 }
+    Chunk {
+        group: 0,
+        pieces: pieces.collect(),
+        room: 0,
+    }
 }
 
 /// Returns a side of a change. A side without text does not exist.
 fn side(path: &str, text: &str) -> Option<Side> {
-    (!text.is_empty()).then(|| Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None })
+    (!text.is_empty()).then(|| Side {
+        path: RepoPath::from(path),
+        mode: FileMode::Regular,
+        id: None,
+    })
 }
 
 /// Returns the content of a side. A side without text does not exist.
@@ -171,7 +224,10 @@ fn place(anchored: &Anchored) -> String {
         }
         Anchored::Remark { file, line, .. } => {
             let line = line.map(|n| format!(":{n}")).unwrap_or_default();
-            format!("remark {}{line}", file.as_ref().map_or("-".to_owned(), RepoPath::to_wire))
+            format!(
+                "remark {}{line}",
+                file.as_ref().map_or("-".to_owned(), RepoPath::to_wire)
+            )
         }
         Anchored::Dropped { .. } => "dropped".to_owned(),
     }
@@ -183,7 +239,12 @@ fn sixty(edit: impl Fn(usize) -> Option<String>) -> (String, String) {
         format!("    let value_{i} = compute_{i}(input);\n")
     }
     let old = (1..=60).map(line).collect();
-    (old, (1..=60).map(|i| edit(i).unwrap_or_else(|| line(i))).collect())
+    (
+        old,
+        (1..=60)
+            .map(|i| edit(i).unwrap_or_else(|| line(i)))
+            .collect(),
+    )
 }
 
 fn case() -> ClaimCase {
@@ -195,7 +256,11 @@ fn case() -> ClaimCase {
     });
     ClaimCase::new(&[
         ("src/a.rs", &old, &new),
-        ("src/b.rs", "use std::fmt;\nfn b() {}\n", "use std::fmt;\nfn b() { open(path, MODE) }\nfn c() {}\n"),
+        (
+            "src/b.rs",
+            "use std::fmt;\nfn b() {}\n",
+            "use std::fmt;\nfn b() { open(path, MODE) }\nfn c() {}\n",
+        ),
         ("gone.rs", "fn gone() {\n    never();\n}\n", ""),
         ("new.rs", "", "fn fresh() {\n    loop_forever(1, 2);\n}\n"),
     ])
@@ -214,40 +279,118 @@ fn a_quote_finds_its_line() {
         (claim("src/a.rs", -3, total), "src/a.rs:20 exactly"),
         (claim("src/a.rs", 1 << 53, total), "src/a.rs:20 exactly"),
         // Diff markers and line numbers around the line are ignored.
-        (claim("src/a.rs", 20, "+    let total = sum(&values[1..]);"), "src/a.rs:20 exactly"),
-        (claim("src/a.rs", 20, "20+    let total = sum(&values[1..]);"), "src/a.rs:20 exactly"),
-        (claim("src/a.rs", 20, "20 | let total = sum(&values[1..]);"), "src/a.rs:20 exactly"),
-        (claim("src/a.rs", 20, "`let total = sum(&values[1..]);`\n"), "src/a.rs:20 exactly"),
+        (
+            claim("src/a.rs", 20, "+    let total = sum(&values[1..]);"),
+            "src/a.rs:20 exactly",
+        ),
+        (
+            claim("src/a.rs", 20, "20+    let total = sum(&values[1..]);"),
+            "src/a.rs:20 exactly",
+        ),
+        (
+            claim("src/a.rs", 20, "20 | let total = sum(&values[1..]);"),
+            "src/a.rs:20 exactly",
+        ),
+        (
+            claim("src/a.rs", 20, "`let total = sum(&values[1..]);`\n"),
+            "src/a.rs:20 exactly",
+        ),
         // So are differences in white space.
-        (claim("src/a.rs", 20, "let total = sum( &values[1..] );"), "src/a.rs:20 exactly"),
-        (claim("src/a.rs", 37, "let total=sum(&values[1..]);"), "src/a.rs:20 exactly"),
+        (
+            claim("src/a.rs", 20, "let total = sum( &values[1..] );"),
+            "src/a.rs:20 exactly",
+        ),
+        (
+            claim("src/a.rs", 37, "let total=sum(&values[1..]);"),
+            "src/a.rs:20 exactly",
+        ),
         // A part of the line matches if the number agrees or no other changed line contains it.
-        (claim("src/a.rs", 20, "sum(&values[1..])"), "src/a.rs:20 as numbered"),
-        (claim("src/a.rs", 24, "sum(&values[1..])"), "src/a.rs:20 as numbered"),
-        (claim("src/a.rs", 20, "let total = sum(&val…"), "src/a.rs:20 as numbered"),
-        (claim("src/a.rs", 20, "let total = ... values[1..]);"), "src/a.rs:20 as numbered"),
+        (
+            claim("src/a.rs", 20, "sum(&values[1..])"),
+            "src/a.rs:20 as numbered",
+        ),
+        (
+            claim("src/a.rs", 24, "sum(&values[1..])"),
+            "src/a.rs:20 as numbered",
+        ),
+        (
+            claim("src/a.rs", 20, "let total = sum(&val…"),
+            "src/a.rs:20 as numbered",
+        ),
+        (
+            claim("src/a.rs", 20, "let total = ... values[1..]);"),
+            "src/a.rs:20 as numbered",
+        ),
         (claim("src/a.rs", 20, "&values["), "src/a.rs:20 as numbered"),
         // One token, or fewer than eight characters, is not enough.
         (claim("src/a.rs", 20, "values"), "src/a.rs:20 loosely"),
         (claim("src/a.rs", 20, "values["), "src/a.rs:20 loosely"),
         // All other quotes are only similar.
-        (claim("src/a.rs", 20, "let total = sum(&values[1..]); // skips the first"), "src/a.rs:20 loosely"),
-        (claim("src/a.rs", 21, "let total = add(&values[1..]);"), "src/a.rs:20 loosely"),
+        (
+            claim(
+                "src/a.rs",
+                20,
+                "let total = sum(&values[1..]); // skips the first",
+            ),
+            "src/a.rs:20 loosely",
+        ),
+        (
+            claim("src/a.rs", 21, "let total = add(&values[1..]);"),
+            "src/a.rs:20 loosely",
+        ),
         // The claim names another file of the change, or none.
         (claim("src/b.rs", 20, total), "src/a.rs:20 exactly"),
         (claim("", 0, total), "src/a.rs:20 exactly"),
-        (claim("new.rs", 1, "let total = sum( &values[1..] );"), "src/a.rs:20 exactly"),
-        // Two consecutive lines.
-        (claim("src/a.rs", 20, "let total = sum(&values[1..]);\n    free(buffer);"), "src/a.rs:20-21 exactly"),
-        (claim("src/a.rs", 20, "20+let total = sum(&values[1..]);\n21+free(buffer);"), "src/a.rs:20-21 exactly"),
         (
-            claim("src/a.rs", 19, "let value_19 = compute_19(input);\nlet total = sum(&values[1..]);"),
+            claim("new.rs", 1, "let total = sum( &values[1..] );"),
             "src/a.rs:20 exactly",
         ),
-        (claim("src/a.rs", 20, "let total = sum(&values[1..]);\n...\nfree(buffer);"), "src/a.rs:20-21 loosely"),
-        (claim("src/a.rs", 20, "let total = sum(&values[1..]);\nsomething_else();"), "src/a.rs:20 loosely"),
+        // Two consecutive lines.
+        (
+            claim(
+                "src/a.rs",
+                20,
+                "let total = sum(&values[1..]);\n    free(buffer);",
+            ),
+            "src/a.rs:20-21 exactly",
+        ),
+        (
+            claim(
+                "src/a.rs",
+                20,
+                "20+let total = sum(&values[1..]);\n21+free(buffer);",
+            ),
+            "src/a.rs:20-21 exactly",
+        ),
+        (
+            claim(
+                "src/a.rs",
+                19,
+                "let value_19 = compute_19(input);\nlet total = sum(&values[1..]);",
+            ),
+            "src/a.rs:20 exactly",
+        ),
+        (
+            claim(
+                "src/a.rs",
+                20,
+                "let total = sum(&values[1..]);\n...\nfree(buffer);",
+            ),
+            "src/a.rs:20-21 loosely",
+        ),
+        (
+            claim(
+                "src/a.rs",
+                20,
+                "let total = sum(&values[1..]);\nsomething_else();",
+            ),
+            "src/a.rs:20 loosely",
+        ),
         // In a new file, every line is changed.
-        (claim("b/new.rs", 9, "loop_forever(1, 2);"), "new.rs:2 exactly"),
+        (
+            claim("b/new.rs", 9, "loop_forever(1, 2);"),
+            "new.rs:2 exactly",
+        ),
     ] {
         let said = format!("{:?} {:?} {:?}", claim.file, claim.line, claim.quote);
         assert_eq!(place(&case.anchor(claim)), expected, "{said}");
@@ -258,16 +401,31 @@ fn a_quote_finds_its_line() {
 fn a_claim_about_a_deleted_line_is_shown_at_what_is_left() {
     let case = case();
     for (claim, expected) in [
-        (claim("src/a.rs", 40, "let value_40 = compute_40(input);"), "src/a.rs:41 exactly"),
-        (claim("src/a.rs", 40, "-    let value_40 = compute_40(input);"), "src/a.rs:41 exactly"),
-        (claim("src/a.rs", 20, "let value_20 = compute_20(input);"), "src/a.rs:20 exactly"),
+        (
+            claim("src/a.rs", 40, "let value_40 = compute_40(input);"),
+            "src/a.rs:41 exactly",
+        ),
+        (
+            claim("src/a.rs", 40, "-    let value_40 = compute_40(input);"),
+            "src/a.rs:41 exactly",
+        ),
+        (
+            claim("src/a.rs", 20, "let value_20 = compute_20(input);"),
+            "src/a.rs:20 exactly",
+        ),
         (claim("gone.rs", 2, "never();"), "gone.rs exactly"),
         (claim("gone.rs", 2, ""), "gone.rs loosely"),
     ] {
         let anchored = case.anchor(claim.clone());
         assert_eq!(place(&anchored), expected, "{claim:?}");
-        let Anchored::Candidate(c) = anchored else { unreachable!() };
-        assert!(c.draft.message.contains("This is about the deleted line"), "{}", c.draft.message);
+        let Anchored::Candidate(c) = anchored else {
+            unreachable!()
+        };
+        assert!(
+            c.draft.message.contains("This is about the deleted line"),
+            "{}",
+            c.draft.message
+        );
     }
 }
 
@@ -276,8 +434,14 @@ fn a_claim_about_unchanged_code_is_a_remark() {
     let case = case();
     for (claim, expected) in [
         // Shown as context, not shown, and outside the file.
-        (claim("src/a.rs", 19, "let value_19 = compute_19(input);"), "remark src/a.rs:19"),
-        (claim("src/a.rs", 60, "let value_5 = compute_5(input);"), "remark src/a.rs:5"),
+        (
+            claim("src/a.rs", 19, "let value_19 = compute_19(input);"),
+            "remark src/a.rs:19",
+        ),
+        (
+            claim("src/a.rs", 60, "let value_5 = compute_5(input);"),
+            "remark src/a.rs:5",
+        ),
         (claim("src/a.rs", 5, ""), "remark src/a.rs:5"),
         (claim("src/a.rs", 4_000, ""), "remark src/a.rs"),
         (claim("src/b.rs", 1, "use std::fmt;"), "remark src/b.rs:1"),
@@ -290,11 +454,31 @@ fn a_claim_about_unchanged_code_is_a_remark() {
 fn out_04_a_file_that_is_not_part_of_the_change_is_a_remark_without_one() {
     let case = case();
     let total = "let total = sum(&values[1..]);";
-    for named in ["../../etc/passwd", "/etc/passwd", "/a.rs", "SRC/A.RS", "src/A.rs", "src/other.rs", "x/../src/a.rs"] {
+    for named in [
+        "../../etc/passwd",
+        "/etc/passwd",
+        "/a.rs",
+        "SRC/A.RS",
+        "src/A.rs",
+        "src/other.rs",
+        "x/../src/a.rs",
+    ] {
         match case.anchor(claim(named, 20, total)) {
-            Anchored::Remark { file: None, line: None, text } => {
-                assert!(text.starts_with(&format!("about `{named}:20`, which is not part of the change: ")), "{text}");
-                assert!(text.ends_with("It is wrong: It does the wrong thing."), "{text}");
+            Anchored::Remark {
+                file: None,
+                line: None,
+                text,
+            } => {
+                assert!(
+                    text.starts_with(&format!(
+                        "about `{named}:20`, which is not part of the change: "
+                    )),
+                    "{text}"
+                );
+                assert!(
+                    text.ends_with("It is wrong: It does the wrong thing."),
+                    "{text}"
+                );
             }
             other => panic!("{named}: {other:?}"),
         }
@@ -308,8 +492,14 @@ fn out_05_a_line_outside_of_the_hunks_never_becomes_a_place() {
         if let Anchored::Candidate(c) = case.anchor(claim("src/a.rs", line, "")) {
             let lines = c.draft.location.unwrap().lines.unwrap();
             let shown = &case.group.files[0].hunks;
-            let there = shown.iter().flat_map(|h| &h.lines).any(|l| l.new == Some(lines.first));
-            assert!(there && line.abs_diff(lines.first.get().into()) <= 3, "{line} {lines:?}");
+            let there = shown
+                .iter()
+                .flat_map(|h| &h.lines)
+                .any(|l| l.new == Some(lines.first));
+            assert!(
+                there && line.abs_diff(lines.first.get().into()) <= 3,
+                "{line} {lines:?}"
+            );
             assert_eq!(c.quoted, Quoted::Loosely);
         }
     }
@@ -318,23 +508,46 @@ fn out_05_a_line_outside_of_the_hunks_never_becomes_a_place() {
 #[test]
 fn a_claim_without_a_line_is_about_the_file_and_one_without_a_file_about_the_change() {
     let case = case();
-    assert_eq!(place(&case.anchor(claim("src/a.rs", 0, ""))), "src/a.rs loosely");
+    assert_eq!(
+        place(&case.anchor(claim("src/a.rs", 0, ""))),
+        "src/a.rs loosely"
+    );
     assert_eq!(place(&case.anchor(claim("", 0, ""))), "change loosely");
     assert_eq!(place(&case.anchor(claim("null", 3, ""))), "change loosely");
-    assert_eq!(place(&case.anchor(claim("src/a.rs:20", 0, ""))), "src/a.rs:20 loosely");
+    assert_eq!(
+        place(&case.anchor(claim("src/a.rs:20", 0, ""))),
+        "src/a.rs:20 loosely"
+    );
 }
 
 #[test]
 fn what_is_tied_to_nothing_is_dropped_and_says_why() {
     let case = case();
     let (said, why) = dropped(&case, claim("src/a.rs", 4_000, "os.system(user_input)"));
-    assert_eq!((said.as_str(), why), ("src/a.rs: It is wrong", "its quote is not in the text sent to the model"));
     assert_eq!(
-        dropped(&case, Claim { title: " ".into(), message: String::new(), ..claim("src/a.rs", 20, "") }).1,
+        (said.as_str(), why),
+        (
+            "src/a.rs: It is wrong",
+            "its quote is not in the text sent to the model"
+        )
+    );
+    assert_eq!(
+        dropped(
+            &case,
+            Claim {
+                title: " ".into(),
+                message: String::new(),
+                ..claim("src/a.rs", 20, "")
+            }
+        )
+        .1,
         "it says nothing"
     );
     // A bracket in another file does not determine a position.
-    assert_eq!(dropped(&case, claim("src/b.rs", 900, "}")).1, "its quote is not in the text sent to the model");
+    assert_eq!(
+        dropped(&case, claim("src/b.rs", 900, "}")).1,
+        "its quote is not in the text sent to the model"
+    );
 }
 
 /// Returns the text of a claim that is dropped, and the reason.
@@ -351,12 +564,24 @@ fn a_quote_in_other_words_is_kept_at_a_line_of_the_change_with_low_confidence() 
     let case = case();
     for (line, quote, expected) in [
         (20, "os.system(user_input)", "src/a.rs:20 loosely"),
-        (20, "the sum of all values but the first", "src/a.rs:20 loosely"),
-        (20, "let amount = total(&list[1..]);\nrelease(list);", "src/a.rs:20 loosely"),
+        (
+            20,
+            "the sum of all values but the first",
+            "src/a.rs:20 loosely",
+        ),
+        (
+            20,
+            "let amount = total(&list[1..]);\nrelease(list);",
+            "src/a.rs:20 loosely",
+        ),
         // Context lines are not part of the change.
         (19, "os.system(user_input)", "src/a.rs:20 loosely"),
     ] {
-        assert_eq!(place(&case.anchor(claim("src/a.rs", line, quote))), expected, "{line} {quote}");
+        assert_eq!(
+            place(&case.anchor(claim("src/a.rs", line, quote))),
+            expected,
+            "{line} {quote}"
+        );
     }
 }
 
@@ -370,18 +595,31 @@ fn columns_are_those_of_the_quote_in_the_file() {
         ("", None),
         ("let total = sum(&values[1..]);\nfree(buffer);", None),
     ] {
-        assert_eq!(columns(&case, claim("src/a.rs", 20, quote)), expected, "{quote}");
+        assert_eq!(
+            columns(&case, claim("src/a.rs", 20, quote)),
+            expected,
+            "{quote}"
+        );
     }
 }
 
 fn columns(case: &ClaimCase, claim: Claim) -> Option<(u32, u32)> {
-    case.candidate(claim).draft.location.unwrap().lines.unwrap().columns
+    case.candidate(claim)
+        .draft
+        .location
+        .unwrap()
+        .lines
+        .unwrap()
+        .columns
 }
 
 #[test]
 fn a_quote_may_start_with_a_character_of_several_bytes() {
     let case = ClaimCase::new(&[("a.md", "", "é = „x“ und é\nö\n„Zitat“\n")]);
-    assert_eq!(columns(&case, claim("a.md", 1, "é = „x“ und é")), Some((0, 19)));
+    assert_eq!(
+        columns(&case, claim("a.md", 1, "é = „x“ und é")),
+        Some((0, 19))
+    );
     assert_eq!(columns(&case, claim("a.md", 2, "ö")), Some((0, 2)));
     assert_eq!(columns(&case, claim("a.md", 3, "„Zitat“")), Some((0, 11)));
 }
@@ -395,27 +633,52 @@ fn out_06_an_unknown_severity_is_major_and_said() {
         ("CRITICAL", Severity::Critical, false),
         ("nit", Severity::Suggestion, false),
     ] {
-        let c = case.candidate(Claim { severity: said.to_owned(), ..claim("src/a.rs", 20, "") });
+        let c = case.candidate(Claim {
+            severity: said.to_owned(),
+            ..claim("src/a.rs", 20, "")
+        });
         assert_eq!(
-            (c.draft.severity, c.notes.iter().any(|n| n.contains("taken as major"))),
+            (
+                c.draft.severity,
+                c.notes.iter().any(|n| n.contains("taken as major"))
+            ),
             (severity, noted),
             "{said}"
         );
     }
-    let c = case.candidate(Claim { category: "wibble".to_owned(), ..claim("src/a.rs", 20, "") });
-    assert_eq!((c.draft.category, c.draft.rule_id.as_str()), (Category::Bug, "ai-bug"));
+    let c = case.candidate(Claim {
+        category: "wibble".to_owned(),
+        ..claim("src/a.rs", 20, "")
+    });
+    assert_eq!(
+        (c.draft.category, c.draft.rule_id.as_str()),
+        (Category::Bug, "ai-bug")
+    );
     assert_eq!(c.notes, ["category `wibble` is unknown; taken as bug"]);
-    let c = case.candidate(Claim { category: "best_practices".to_owned(), ..claim("src/a.rs", 20, "") });
+    let c = case.candidate(Claim {
+        category: "best_practices".to_owned(),
+        ..claim("src/a.rs", 20, "")
+    });
     assert_eq!(c.draft.rule_id, "ai-best-practice");
 }
 
 #[test]
 fn the_same_problem_in_other_words_has_the_same_fingerprint() {
     let case = case();
-    let first = fingerprint(&case, claim("src/a.rs", 20, "let total = sum(&values[1..]);"));
-    for (line, quote) in [(24, "+ let total = sum(&values[1..]);"), (20, "sum(&values[1..])"), (20, "")] {
-        let other =
-            Claim { title: "Skips one".into(), message: "Off by one.".into(), ..claim("src/a.rs", line, quote) };
+    let first = fingerprint(
+        &case,
+        claim("src/a.rs", 20, "let total = sum(&values[1..]);"),
+    );
+    for (line, quote) in [
+        (24, "+ let total = sum(&values[1..]);"),
+        (20, "sum(&values[1..])"),
+        (20, ""),
+    ] {
+        let other = Claim {
+            title: "Skips one".into(),
+            message: "Off by one.".into(),
+            ..claim("src/a.rs", line, quote)
+        };
         assert_eq!(fingerprint(&case, other), first, "{quote}");
     }
     let on_another_line = fingerprint(&case, claim("src/a.rs", 21, "free(buffer);"));
@@ -433,8 +696,20 @@ fn a_replacement_is_kept_where_it_can_be_applied() {
     let case = case();
     let total = "    let total = sum(&values[1..]);";
     let fixed = "    let total = sum(&values[..]);";
-    assert_eq!(replacement_of(&case, (20, None), total, fixed).as_deref(), Some(fixed));
-    assert_eq!(replacement_of(&case, (20, Some(20)), total, &format!("```rust\n{fixed}\n```")).as_deref(), Some(fixed));
+    assert_eq!(
+        replacement_of(&case, (20, None), total, fixed).as_deref(),
+        Some(fixed)
+    );
+    assert_eq!(
+        replacement_of(
+            &case,
+            (20, Some(20)),
+            total,
+            &format!("```rust\n{fixed}\n```")
+        )
+        .as_deref(),
+        Some(fixed)
+    );
     assert_eq!(
         replacement_of(&case, (24, None), total, &format!("{fixed}\n")).as_deref(),
         Some(fixed),
@@ -447,7 +722,13 @@ fn a_replacement_is_kept_where_it_can_be_applied() {
     );
     let two = "    let total = sum(&values[..]);\n    drop(buffer);";
     assert_eq!(
-        replacement_of(&case, (20, Some(21)), "let total = sum(&values[1..]);\nfree(buffer);", two).as_deref(),
+        replacement_of(
+            &case,
+            (20, Some(21)),
+            "let total = sum(&values[1..]);\nfree(buffer);",
+            two
+        )
+        .as_deref(),
         Some(two)
     );
     for (line, end, quote, replacement) in [
@@ -457,7 +738,12 @@ fn a_replacement_is_kept_where_it_can_be_applied() {
         (20, None, total, "    // ... the rest stays"),
         (20, None, total, "+    let total = sum(&values[..]);"),
         (20, None, total, "20 let total = sum(&values[..]);"),
-        (20, None, total, "    let total = sum(&values[..]);\n    free(buffer);"),
+        (
+            20,
+            None,
+            total,
+            "    let total = sum(&values[..]);\n    free(buffer);",
+        ),
         (20, None, total, "    let total = {\n"),
         (20, None, total, "    let total = \"<secret:token:40>\";"),
         (20, Some(4_000), total, fixed),
@@ -465,11 +751,16 @@ fn a_replacement_is_kept_where_it_can_be_applied() {
         (20, None, "", fixed),
         (20, None, "let sum = total(&values[1..]);", fixed),
     ] {
-        assert_eq!(replacement_of(&case, (line, end), quote, replacement), None, "{replacement}");
+        assert_eq!(
+            replacement_of(&case, (line, end), quote, replacement),
+            None,
+            "{replacement}"
+        );
     }
 }
 
-/// Returns the replacement of a claim about lines. A replacement that cannot be applied is in the suggestion.
+/// Returns the replacement of a claim about lines. A replacement that cannot be applied is in the
+/// suggestion.
 #[track_caller]
 fn replacement_of(
     case: &ClaimCase,
@@ -477,33 +768,64 @@ fn replacement_of(
     quote: &str,
     replacement: &str,
 ) -> Option<String> {
-    let claim = Claim { end_line, replacement: Some(replacement.to_owned()), ..claim("src/a.rs", line, quote) };
+    let claim = Claim {
+        end_line,
+        replacement: Some(replacement.to_owned()),
+        ..claim("src/a.rs", line, quote)
+    };
     let c = case.candidate(claim);
     let text = c.draft.suggestion.unwrap_or_default();
-    assert!(c.draft.replacement.is_some() || text.ends_with(replacement.trim()), "nothing is lost: {text}");
+    assert!(
+        c.draft.replacement.is_some() || text.ends_with(replacement.trim()),
+        "nothing is lost: {text}"
+    );
     c.draft.replacement
 }
 
 #[test]
 fn a_convention_counts_as_far_as_its_citation_exists() {
-    let case = case().convention("CLAUDE.md", "# Memory\n\nNever call `free` twice.\n\n# Style\n\nFour spaces.\n");
+    let case = case().convention(
+        "CLAUDE.md",
+        "# Memory\n\nNever call `free` twice.\n\n# Style\n\nFour spaces.\n",
+    );
     let label = Some("CLAUDE.md#Memory".to_owned());
     for (convention, expected) in [
-        ("CLAUDE.md#Memory: \"Never call `free` twice.\"", (Severity::Major, label.clone(), 0)),
+        (
+            "CLAUDE.md#Memory: \"Never call `free` twice.\"",
+            (Severity::Major, label.clone(), 0),
+        ),
         ("CLAUDE.md#Memory", (Severity::Minor, label, 1)),
-        ("CLAUDE.md#Threads: \"Never spawn one\"", (Severity::Minor, None, 1)),
+        (
+            "CLAUDE.md#Threads: \"Never spawn one\"",
+            (Severity::Minor, None, 1),
+        ),
         ("null", (Severity::Major, None, 0)),
     ] {
         let total = claim("src/a.rs", 20, "let total = sum(&values[1..]);");
-        let c = case.candidate(Claim { convention: Some(convention.to_owned()), ..total });
-        assert_eq!((c.draft.severity, c.draft.convention, c.notes.len()), expected, "{convention}");
+        let c = case.candidate(Claim {
+            convention: Some(convention.to_owned()),
+            ..total
+        });
+        assert_eq!(
+            (c.draft.severity, c.draft.convention, c.notes.len()),
+            expected,
+            "{convention}"
+        );
     }
     let mut case = self::case();
-    case.group.files[0].guidelines.push("Every sum must cover the whole slice.".to_owned());
+    case.group.files[0]
+        .guidelines
+        .push("Every sum must cover the whole slice.".to_owned());
     let total = claim("src/a.rs", 20, "let total = sum(&values[1..]);");
     let by_policy = Some("guidelines: \"Every sum must cover the whole slice\"".to_owned());
-    let c = case.candidate(Claim { convention: by_policy, ..total });
-    assert_eq!((c.draft.severity, c.draft.convention.as_deref()), (Severity::Major, Some("guidelines")));
+    let c = case.candidate(Claim {
+        convention: by_policy,
+        ..total
+    });
+    assert_eq!(
+        (c.draft.severity, c.draft.convention.as_deref()),
+        (Severity::Major, Some("guidelines"))
+    );
 }
 
 #[test]
@@ -517,7 +839,10 @@ fn violations_and_requirements_need_a_place_in_a_document() {
         recommendation: Some("Remove it.".to_owned()),
     };
     let reply = Reply {
-        design_compliance: Some(claim::ComplianceClaim { follows_architecture: true, violations: vec![violation] }),
+        design_compliance: Some(claim::ComplianceClaim {
+            follows_architecture: true,
+            violations: vec![violation],
+        }),
         missing_requirements: [Some("docs/design.md#Pools"), Some("design.md#Cases"), None]
             .map(|reference| claim::RequirementClaim {
                 requirement: "Pools have a display_name. The change adds pools without.".to_owned(),
@@ -528,13 +853,20 @@ fn violations_and_requirements_need_a_place_in_a_document() {
         ..Reply::default()
     };
     let all = claims(&reply, &case.context());
-    assert_eq!(all.iter().map(place).collect::<Vec<_>>(), ["change exactly", "change exactly", "remark -", "remark -"]);
-    let Anchored::Candidate(c) = &all[0] else { unreachable!() };
+    assert_eq!(
+        all.iter().map(place).collect::<Vec<_>>(),
+        ["change exactly", "change exactly", "remark -", "remark -"]
+    );
+    let Anchored::Candidate(c) = &all[0] else {
+        unreachable!()
+    };
     assert_eq!(
         (c.draft.rule_id.as_str(), c.draft.convention.as_deref()),
         ("ai-architecture", Some("docs/design.md#Pools"))
     );
-    let Anchored::Candidate(c) = &all[1] else { unreachable!() };
+    let Anchored::Candidate(c) = &all[1] else {
+        unreachable!()
+    };
     assert_eq!(
         (c.draft.rule_id.as_str(), c.draft.title.as_str()),
         ("ai-missing-requirement", "Pools have a display_name")
@@ -545,7 +877,8 @@ fn violations_and_requirements_need_a_place_in_a_document() {
     assert_eq!((compliance.violations.len(), missing.len()), (1, 1));
 }
 
-/// Returns a case with a changed definition, and an unchanged file at this path that calls it and was read.
+/// Returns a case with a changed definition, and an unchanged file at this path that calls it and
+/// was read.
 fn case_with(path: &str) -> ClaimCase {
     let mut case = case().unchanged(path, CALLERS).read(path, 1, 6);
     case.group.related.changed = vec![vec!["compute_20".to_owned()]];
@@ -576,43 +909,86 @@ fn sec_08_secrets_in_what_a_claim_says_are_masked() {
     let path = format!("lib/{key}/callers.rs");
     let named = case_with(&path);
     let tied = named.candidate(claim_at_caller());
-    assert!(!tied.draft.message.contains(&key[8..]) && tied.draft.message.contains("unchanged code"), "{tied:?}");
-    let remark = case.anchor(Claim { file: Some(key.clone()), ..claim });
+    assert!(
+        !tied.draft.message.contains(&key[8..]) && tied.draft.message.contains("unchanged code"),
+        "{tied:?}"
+    );
+    let remark = case.anchor(Claim {
+        file: Some(key.clone()),
+        ..claim
+    });
     assert!(!format!("{remark:?}").contains(&key[8..]), "{remark:?}");
 }
 
 #[test]
 fn the_call_that_read_the_lines_is_evidence() {
-    let case = case().read("src/a.rs", 1, 50).read("src/a.rs", 15, 25).read("src/b.rs", 1, 9).read("src/a.rs", 30, 50);
+    let case = case()
+        .read("src/a.rs", 1, 50)
+        .read("src/a.rs", 15, 25)
+        .read("src/b.rs", 1, 9)
+        .read("src/a.rs", 30, 50);
     let c = case.candidate(claim("src/a.rs", 20, "let total = sum(&values[1..]);"));
-    let read = Evidence::Read { path: RepoPath::from("src/a.rs"), first: line_no(15), last: line_no(25) };
+    let read = Evidence::Read {
+        path: RepoPath::from("src/a.rs"),
+        first: line_no(15),
+        last: line_no(25),
+    };
     assert_eq!(c.evidence, [read]);
 }
 
 /// Formats the secondary locations of a candidate.
 fn also(c: &ClaimCandidate) -> Vec<String> {
-    c.draft.also.iter().map(|a| format!("{}:{} {}", a.file.to_wire(), a.line, a.quote)).collect()
+    c.draft
+        .also
+        .iter()
+        .map(|a| format!("{}:{} {}", a.file.to_wire(), a.line, a.quote))
+        .collect()
 }
 
 fn elsewhere(file: &str, line: i64, quote: &str) -> claim::Elsewhere {
-    claim::Elsewhere { file: Some(file.to_owned()), line: Some(line), quote: Some(quote.to_owned()) }
+    claim::Elsewhere {
+        file: Some(file.to_owned()),
+        line: Some(line),
+        quote: Some(quote.to_owned()),
+    }
 }
 
 const CALLERS: &str = "use a::sum;\n\nfn report(v: &[u32]) -> u32 {\n    let n = compute_20(v);\n    n + 1\n}\n\nfn other() {\n    n + 1;\n}\n";
 
 #[test]
 fn other_places_of_a_claim_are_kept_where_their_quote_is_in_the_file() {
-    let case = case().unchanged("lib/callers.rs", CALLERS).unchanged("src/a.rs", "fn unrelated() {}\n");
+    let case = case()
+        .unchanged("lib/callers.rs", CALLERS)
+        .unchanged("src/a.rs", "fn unrelated() {}\n");
     for (said, expected) in [
-        (elsewhere("lib/callers.rs", 4, "    let n = compute_20(v);"), "lib/callers.rs:4 let n = compute_20(v);"),
+        (
+            elsewhere("lib/callers.rs", 4, "    let n = compute_20(v);"),
+            "lib/callers.rs:4 let n = compute_20(v);",
+        ),
         // Another spelling of the path, a wrong number, a part of the line, other white space.
-        (elsewhere("./lib/callers.rs", 90, "let n = compute_20(v);"), "lib/callers.rs:4 let n = compute_20(v);"),
-        (elsewhere("callers.rs", 0, "compute_20(v)"), "lib/callers.rs:4 let n = compute_20(v);"),
-        (elsewhere("lib/callers.rs", 4, "let n=compute_20( v );"), "lib/callers.rs:4 let n = compute_20(v);"),
+        (
+            elsewhere("./lib/callers.rs", 90, "let n = compute_20(v);"),
+            "lib/callers.rs:4 let n = compute_20(v);",
+        ),
+        (
+            elsewhere("callers.rs", 0, "compute_20(v)"),
+            "lib/callers.rs:4 let n = compute_20(v);",
+        ),
+        (
+            elsewhere("lib/callers.rs", 4, "let n=compute_20( v );"),
+            "lib/callers.rs:4 let n = compute_20(v);",
+        ),
         // The number distinguishes equal lines.
-        (elsewhere("lib/callers.rs", 9, "n + 1;"), "lib/callers.rs:9 n + 1;"),
+        (
+            elsewhere("lib/callers.rs", 9, "n + 1;"),
+            "lib/callers.rs:9 n + 1;",
+        ),
     ] {
-        assert_eq!(also(&candidate_with(&case, vec![said.clone()])), [expected], "{said:?}");
+        assert_eq!(
+            also(&candidate_with(&case, vec![said.clone()])),
+            [expected],
+            "{said:?}"
+        );
     }
     for said in [
         elsewhere("lib/callers.rs", 4, "let n = compute_21(v);"),
@@ -622,26 +998,45 @@ fn other_places_of_a_claim_are_kept_where_their_quote_is_in_the_file() {
         elsewhere("lib/callers.rs", 4, "v"),
         claim::Elsewhere::default(),
     ] {
-        assert_eq!(also(&candidate_with(&case, vec![said.clone()])), [""; 0], "{said:?}");
+        assert_eq!(
+            also(&candidate_with(&case, vec![said.clone()])),
+            [""; 0],
+            "{said:?}"
+        );
     }
     let place = elsewhere("lib/callers.rs", 4, "let n = compute_20(v);");
-    assert_eq!(also(&candidate_with(&case, vec![place.clone(), place])).len(), 1);
+    assert_eq!(
+        also(&candidate_with(&case, vec![place.clone(), place])).len(),
+        1
+    );
 }
 
 /// Returns the candidate of a claim with secondary locations.
 #[track_caller]
 fn candidate_with(case: &ClaimCase, also: Vec<claim::Elsewhere>) -> ClaimCandidate {
-    case.candidate(Claim { also, ..claim("src/a.rs", 20, "let total = sum(&values[1..]);") })
+    case.candidate(Claim {
+        also,
+        ..claim("src/a.rs", 20, "let total = sum(&values[1..]);")
+    })
 }
 
 #[test]
 fn other_places_of_a_patch_are_looked_up_in_its_lines() {
     for (said, expected) in [
-        (elsewhere("new.rs", 2, "loop_forever(1, 2);"), &["new.rs:2 loop_forever(1, 2);"][..]),
+        (
+            elsewhere("new.rs", 2, "loop_forever(1, 2);"),
+            &["new.rs:2 loop_forever(1, 2);"][..],
+        ),
         (elsewhere("src/a.rs", 31, "free(buffer);"), &[][..]),
-        (elsewhere("lib/callers.rs", 4, "let n = compute_20(v);"), &[][..]),
+        (
+            elsewhere("lib/callers.rs", 4, "let n = compute_20(v);"),
+            &[][..],
+        ),
     ] {
-        let c = case().candidate(Claim { also: vec![said.clone()], ..claim("src/a.rs", 31, "free(buffer);") });
+        let c = case().candidate(Claim {
+            also: vec![said.clone()],
+            ..claim("src/a.rs", 31, "free(buffer);")
+        });
         assert_eq!(also(&c), expected, "{said:?}");
     }
 }
@@ -650,26 +1045,48 @@ fn other_places_of_a_patch_are_looked_up_in_its_lines() {
 fn a_claim_about_an_unchanged_line_that_was_read_is_tied_to_the_change() {
     let call = claim("lib/callers.rs", 4, "let n = compute_20(v);");
     // The model did not see the line.
-    assert_eq!(place(&case_with_callers(CALLERS).anchor(call.clone())), "remark -");
+    assert_eq!(
+        place(&case_with_callers(CALLERS).anchor(call.clone())),
+        "remark -"
+    );
     // The model read the line, and the line names a definition that the change touches.
     let case = case_with_callers(CALLERS).read("lib/callers.rs", 1, 6);
     let c = case.candidate(call);
     assert_eq!(also(&c), ["lib/callers.rs:4 let n = compute_20(v);"]);
     // The line that named it was removed, so the line that replaced it is shown.
-    assert_eq!(place(&Anchored::Candidate(Box::new(c.clone()))), "src/a.rs:20 as numbered");
-    assert!(c.draft.message.contains("unchanged code at lib/callers.rs:4"), "{}", c.draft.message);
+    assert_eq!(
+        place(&Anchored::Candidate(Box::new(c.clone()))),
+        "src/a.rs:20 as numbered"
+    );
+    assert!(
+        c.draft
+            .message
+            .contains("unchanged code at lib/callers.rs:4"),
+        "{}",
+        c.draft.message
+    );
     assert_eq!(c.draft.replacement, None);
     // A line of the change names the definition.
     let mut case = case_with_callers(CALLERS).read("lib/callers.rs", 1, 6);
     case.group.related.changed[0] = vec!["sum".to_owned()];
     let c = case.candidate(claim("lib/callers.rs", 1, "use a::sum;"));
     assert_eq!(
-        (place(&Anchored::Candidate(Box::new(c.clone()))).as_str(), also(&c).len()),
+        (
+            place(&Anchored::Candidate(Box::new(c.clone()))).as_str(),
+            also(&c).len()
+        ),
         ("src/a.rs:20 as numbered", 1)
     );
-    // A line that names nothing from the change is still a remark, and so is a line that the file does not contain.
-    assert_eq!(place(&case.anchor(claim("lib/callers.rs", 8, "fn other() {"))), "remark -");
-    assert_eq!(place(&case.anchor(claim("lib/callers.rs", 1, "use a::sum::total;"))), "remark -");
+    // A line that names nothing from the change is still a remark, and so is a line that the file
+    // does not contain.
+    assert_eq!(
+        place(&case.anchor(claim("lib/callers.rs", 8, "fn other() {"))),
+        "remark -"
+    );
+    assert_eq!(
+        place(&case.anchor(claim("lib/callers.rs", 1, "use a::sum::total;"))),
+        "remark -"
+    );
 }
 
 /// Returns a case with a changed definition, and an unchanged file with this text that calls it.
@@ -689,8 +1106,14 @@ fn a_parameter_with_the_name_of_a_changed_definition_connects_with_low_confidenc
 
 #[test]
 fn a_claim_about_related_code_is_tied_to_the_change_that_uses_it() {
-    let mut case = case().unchanged("lib/open.rs", "pub fn open(path: &str, mode: u32) {\n    assert!(mode > 0);\n}\n");
-    let lines = [(1, "pub fn open(path: &str, mode: u32) {"), (2, "    assert!(mode > 0);")];
+    let mut case = case().unchanged(
+        "lib/open.rs",
+        "pub fn open(path: &str, mode: u32) {\n    assert!(mode > 0);\n}\n",
+    );
+    let lines = [
+        (1, "pub fn open(path: &str, mode: u32) {"),
+        (2, "    assert!(mode > 0);"),
+    ];
     case.group.related.excerpts.push(Excerpt {
         why: Why::Definition,
         file: 1,
@@ -704,16 +1127,31 @@ fn a_claim_about_related_code_is_tied_to_the_change_that_uses_it() {
     });
     let c = case.candidate(claim("lib/open.rs", 2, "assert!(mode > 0);"));
     assert_eq!(also(&c), ["lib/open.rs:2 assert!(mode > 0);"]);
-    assert_eq!(place(&Anchored::Candidate(Box::new(c))), "src/b.rs:2 as numbered");
+    assert_eq!(
+        place(&Anchored::Candidate(Box::new(c))),
+        "src/b.rs:2 as numbered"
+    );
 }
 
 #[test]
 fn an_unchanged_line_of_a_changed_file_that_was_read_is_tied_to_the_nearest_changed_line() {
     let case = case();
-    let whole = case.group.files[0].change.text().unwrap().new.whole().unwrap().to_vec();
-    let case = case.unchanged("src/a.rs", &String::from_utf8(whole).unwrap()).read("src/a.rs", 50, 60);
+    let whole = case.group.files[0]
+        .change
+        .text()
+        .unwrap()
+        .new
+        .whole()
+        .unwrap()
+        .to_vec();
+    let case = case
+        .unchanged("src/a.rs", &String::from_utf8(whole).unwrap())
+        .read("src/a.rs", 50, 60);
     let c = case.candidate(claim("src/a.rs", 51, "let value_50 = compute_50(input);"));
-    assert_eq!(place(&Anchored::Candidate(Box::new(c))), "src/a.rs:31 loosely");
+    assert_eq!(
+        place(&Anchored::Candidate(Box::new(c))),
+        "src/a.rs:31 loosely"
+    );
 }
 
 #[test]
@@ -722,21 +1160,38 @@ fn out_02_thousands_of_other_places_are_worked_through() {
     for i in 0..2_000 {
         case = case.unchanged(&format!("lib/{i:04}.rs"), CALLERS);
     }
-    let also: Vec<claim::Elsewhere> =
-        (0..20).map(|i| elsewhere(&format!("nowhere/{i}.rs"), i, "let n = compute_20(v);")).collect();
-    let findings = (0..1_000).map(|i| Claim { also: also.clone(), ..claim("src/a.rs", 20, &format!("free({i})")) });
-    let reply = Reply { findings: findings.collect(), ..Reply::default() };
+    let also: Vec<claim::Elsewhere> = (0..20)
+        .map(|i| elsewhere(&format!("nowhere/{i}.rs"), i, "let n = compute_20(v);"))
+        .collect();
+    let findings = (0..1_000).map(|i| Claim {
+        also: also.clone(),
+        ..claim("src/a.rs", 20, &format!("free({i})"))
+    });
+    let reply = Reply {
+        findings: findings.collect(),
+        ..Reply::default()
+    };
     assert_eq!(claims(&reply, &case.context()).len(), 1_000);
 }
 
 #[test]
 fn out_02_a_thousand_claims_of_the_largest_size_are_worked_through() {
-    let lines: String = (0..1_000).map(|i| format!("    let value_{i} = compute_{}(input, {i});\n", i % 7)).collect();
-    let document = format!("# Rules\n{}", "Never call `free` twice in one function.\n".repeat(1_000));
-    let case = ClaimCase::new(&[("a.rs", "fn a() {}\n", &lines)]).convention("CLAUDE.md", &document);
+    let lines: String = (0..1_000)
+        .map(|i| format!("    let value_{i} = compute_{}(input, {i});\n", i % 7))
+        .collect();
+    let document = format!(
+        "# Rules\n{}",
+        "Never call `free` twice in one function.\n".repeat(1_000)
+    );
+    let case =
+        ClaimCase::new(&[("a.rs", "fn a() {}\n", &lines)]).convention("CLAUDE.md", &document);
     let words = "value \"compute of the\" `input` ".repeat(500);
     let large = (0..100_usize).map(|i| Claim {
-        quote: Some(if i.is_multiple_of(2) { words.clone() } else { "let value = 1;\nlet other = 2;\n".repeat(500) }),
+        quote: Some(if i.is_multiple_of(2) {
+            words.clone()
+        } else {
+            "let value = 1;\nlet other = 2;\n".repeat(500)
+        }),
         convention: Some(format!("CLAUDE.md#Rule: {words}")),
         suggestion: Some(words.clone()),
         message: words.clone(),
@@ -749,10 +1204,19 @@ fn out_02_a_thousand_claims_of_the_largest_size_are_worked_through() {
         message: format!("{i} is {words}"),
         ..claim("a.rs", 5, "")
     }));
-    let reply = Reply { findings, ..Reply::default() };
+    let reply = Reply {
+        findings,
+        ..Reply::default()
+    };
     let anchored = claims(&reply, &case.context());
     assert_eq!(anchored.len(), 1_000);
-    let candidates = anchored.into_iter().filter_map(|a| if let Anchored::Candidate(c) = a { Some(*c) } else { None });
+    let candidates = anchored.into_iter().filter_map(|a| {
+        if let Anchored::Candidate(c) = a {
+            Some(*c)
+        } else {
+            None
+        }
+    });
     let sealed = seal(candidates.collect(), &[], &case.rules);
     assert!(!sealed.findings.is_empty());
 }

@@ -1,4 +1,5 @@
-//! Prepares the text of a claim for storage and display: masks secrets and limits the length. Nothing else is removed.
+//! Prepares the text of a claim for storage and display: masks secrets and limits the length.
+//! Nothing else is removed.
 
 use crate::rules::RuleSet;
 
@@ -17,7 +18,8 @@ pub(super) fn clean(rules: &RuleSet, text: &str, most: usize) -> String {
 
 /// Cleans a text. Returns `None` if nothing remains.
 pub(super) fn some(rules: &RuleSet, text: Option<&str>, most: usize) -> Option<String> {
-    text.map(|t| clean(rules, t, most)).filter(|t| !t.is_empty())
+    text.map(|t| clean(rules, t, most))
+        .filter(|t| !t.is_empty())
 }
 
 /// Returns the title on one line. A missing title is taken from the start of the message.
@@ -27,7 +29,10 @@ pub(super) fn title(rules: &RuleSet, title: &str, message: &str) -> String {
         return own;
     }
     let message = on_one_line(&clean(rules, message, BODY));
-    let sentence = message.split_inclusive(['.', '!', '?']).next().unwrap_or_default();
+    let sentence = message
+        .split_inclusive(['.', '!', '?'])
+        .next()
+        .unwrap_or_default();
     cut(sentence.trim_end_matches('.'), 100)
 }
 
@@ -46,5 +51,6 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 
 /// Returns the identifiers, numbers and words of a text, in order.
 pub(super) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty())
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|w| !w.is_empty())
 }

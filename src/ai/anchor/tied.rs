@@ -1,8 +1,8 @@
 //! Anchors claims about unchanged lines that the model saw to the changed line that they depend on.
 //!
-//! A change can break code that it does not touch. Such a claim is about the change only if something connects the two:
-//! the unchanged line names a definition that the change touches, the change calls the definition that contains the
-//! unchanged line, or both are in one file.
+//! A change can break code that it does not touch. Such a claim is about the change only if
+//! something connects the two: the unchanged line names a definition that the change touches, the
+//! change calls the definition that contains the unchanged line, or both are in one file.
 
 use super::also::SentLine;
 use super::lines::{ChunkLines, LineEntry};
@@ -23,8 +23,8 @@ pub(super) struct Relation {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum By {
-    /// The unchanged line names a definition that the change touches. The flag is true if no other definition can be
-    /// meant.
+    /// The unchanged line names a definition that the change touches. The flag is true if no other
+    /// definition can be meant.
     Changed(String, bool),
     /// Changed lines of these hunks name the definition that contains the unchanged line.
     Used(String, RangeInclusive<usize>),
@@ -32,8 +32,8 @@ enum By {
     File,
 }
 
-/// Returns the relation of an unchanged line to the change. Returns `None` if there is none, or if the model saw the
-/// line neither through a tool nor as related code.
+/// Returns the relation of an unchanged line to the change. Returns `None` if there is none, or if
+/// the model saw the line neither through a tool nor as related code.
 pub(super) fn relation(cx: &Context<'_>, line: &SentLine) -> Option<Relation> {
     let (related, number) = (&cx.group.related, line.number.get());
     let path = path::text(&line.file);
@@ -43,35 +43,65 @@ pub(super) fn relation(cx: &Context<'_>, line: &SentLine) -> Option<Relation> {
         return None;
     }
     if let Some(n) = refer::changed(cx, line) {
-        return Some(Relation { file: n.file, by: By::Changed(n.name, n.is_certain) });
+        return Some(Relation {
+            file: n.file,
+            by: By::Changed(n.name, n.is_certain),
+        });
     }
     if let Some(e) = excerpt {
-        return Some(Relation { file: e.file, by: By::Used(name_in_change(e).to_owned(), e.hunks.clone()) });
+        return Some(Relation {
+            file: e.file,
+            by: By::Used(name_in_change(e).to_owned(), e.hunks.clone()),
+        });
     }
     let own = cx.group.files.iter().position(|f| *f.path() == line.file)?;
-    Some(Relation { file: own, by: By::File })
+    Some(Relation {
+        file: own,
+        by: By::File,
+    })
 }
 
 /// Returns the name that changed lines use for the subject of an excerpt.
 fn name_in_change(e: &Excerpt) -> &str {
     let is_use = matches!(e.why, Why::Call | Why::CallOfNew | Why::Test);
-    if is_use || e.alias.is_empty() { &e.name } else { &e.alias }
+    if is_use || e.alias.is_empty() {
+        &e.name
+    } else {
+        &e.alias
+    }
 }
 
 /// Returns true if the model read a line with a tool.
 pub(super) fn was_read(cx: &Context<'_>, file: &RepoPath, number: LineNo) -> bool {
-    cx.read.iter().any(|r| r.path == *file && (r.first..=r.last).contains(&number))
+    cx.read
+        .iter()
+        .any(|r| r.path == *file && (r.first..=r.last).contains(&number))
 }
 
-/// Finds the changed line that an unchanged line depends on. The result is [`Quoted::AsNumbered`] if a name connects
-/// the two. It is [`Quoted::Loosely`] if the changed line is only the nearest, or several unchanged lines match the
-/// quote. `lines` must contain the file of the relation.
-pub(super) fn changed_line(lines: &ChunkLines<'_>, relation: &Relation, line: &SentLine) -> Option<(usize, Quoted)> {
+/// Finds the changed line that an unchanged line depends on. The result is [`Quoted::AsNumbered`]
+/// if a name connects the two. It is [`Quoted::Loosely`] if the changed line is only the nearest,
+/// or several unchanged lines match the quote. `lines` must contain the file of the relation.
+pub(super) fn changed_line(
+    lines: &ChunkLines<'_>,
+    relation: &Relation,
+    line: &SentLine,
+) -> Option<(usize, Quoted)> {
     let (entry, quoted) = related_line(lines, relation, line)?;
-    Some((entry, if line.is_certain { quoted } else { Quoted::Loosely }))
+    Some((
+        entry,
+        if line.is_certain {
+            quoted
+        } else {
+            Quoted::Loosely
+        },
+    ))
 }
 
-fn related_line(lines: &ChunkLines<'_>, relation: &Relation, line: &SentLine) -> Option<(usize, Quoted)> {
+fn related_line(
+    lines: &ChunkLines<'_>,
+    relation: &Relation,
+    line: &SentLine,
+) -> Option<(usize, Quoted)> {
     let file = relation.file;
     match &relation.by {
         By::Changed(name, is_certain) => {
@@ -79,10 +109,14 @@ fn related_line(lines: &ChunkLines<'_>, relation: &Relation, line: &SentLine) ->
             Some((entry, if *is_certain { quoted } else { Quoted::Loosely }))
         }
         By::Used(name, hunks) => {
-            let near = lines.of_file(file).filter(|(_, e)| e.is_added() && hunks.contains(&e.hunk));
+            let near = lines
+                .of_file(file)
+                .filter(|(_, e)| e.is_added() && hunks.contains(&e.hunk));
             let mut near = near.peekable();
             let first = near.peek().map(|(entry, _)| *entry);
-            let mut named = near.filter(|(_, e)| has(e.text, name)).map(|(entry, _)| entry);
+            let mut named = near
+                .filter(|(_, e)| has(e.text, name))
+                .map(|(entry, _)| entry);
             match (named.next(), named.next()) {
                 (Some(only), None) => Some((only, Quoted::AsNumbered)),
                 (Some(first), Some(_)) => Some((first, Quoted::Loosely)),
@@ -92,7 +126,9 @@ fn related_line(lines: &ChunkLines<'_>, relation: &Relation, line: &SentLine) ->
         By::File => {
             let own = line.number.get();
             let added = lines.of_file(file).filter(|(_, e)| e.is_added());
-            added.min_by_key(|(_, e)| e.distance(own)).map(|(entry, _)| (entry, Quoted::Loosely))
+            added
+                .min_by_key(|(_, e)| e.distance(own))
+                .map(|(entry, _)| (entry, Quoted::Loosely))
         }
     }
 }
@@ -104,14 +140,21 @@ fn has(text: &str, name: &str) -> bool {
 
 /// Finds the changed line that represents a definition which the change touches.
 ///
-/// It is the changed line that contains the signature of the function or type, or else its first changed line. Another
-/// line with the name can be a comment or a call, and the first line can be an attribute. Without such a function or
-/// type, it is the first added line with the name, or a line of a hunk with the name in its label.
+/// It is the changed line that contains the signature of the function or type, or else its first
+/// changed line. Another line with the name can be a comment or a call, and the first line can be
+/// an attribute. Without such a function or type, it is the first added line with the name, or a
+/// line of a hunk with the name in its label.
 fn line_of_definition(lines: &ChunkLines<'_>, file: usize, name: &str) -> Option<(usize, Quoted)> {
     let shown = lines.file(file);
-    let changed: Vec<(usize, &LineEntry<'_>)> =
-        lines.of_file(file).filter(|(_, e)| e.shown.kind != LineKind::Context).collect();
-    let added: Vec<(usize, &LineEntry<'_>)> = changed.iter().copied().filter(|(_, e)| e.is_added()).collect();
+    let changed: Vec<(usize, &LineEntry<'_>)> = lines
+        .of_file(file)
+        .filter(|(_, e)| e.shown.kind != LineKind::Context)
+        .collect();
+    let added: Vec<(usize, &LineEntry<'_>)> = changed
+        .iter()
+        .copied()
+        .filter(|(_, e)| e.is_added())
+        .collect();
     if shown.symbols.new.is_some() || shown.symbols.old.is_some() {
         let new = definitions(shown.symbols.new.as_deref(), name);
         let old = definitions(shown.symbols.old.as_deref(), name);
@@ -119,15 +162,39 @@ fn line_of_definition(lines: &ChunkLines<'_>, file: usize, name: &str) -> Option
         let entry = added
             .iter()
             .find(|(_, e)| within(&new, e.shown.new, |d| &d.signature) && has(e.text, name))
-            .or_else(|| added.iter().find(|(_, e)| within(&new, e.shown.new, |d| &d.lines)))
-            .or_else(|| changed.iter().find(|(_, e)| within(&old, e.shown.old, |d| &d.lines)));
+            .or_else(|| {
+                added
+                    .iter()
+                    .find(|(_, e)| within(&new, e.shown.new, |d| &d.lines))
+            })
+            .or_else(|| {
+                changed
+                    .iter()
+                    .find(|(_, e)| within(&old, e.shown.old, |d| &d.lines))
+            });
         if let Some((entry, _)) = entry {
-            return Some((*entry, if is_one { Quoted::AsNumbered } else { Quoted::Loosely }));
+            return Some((
+                *entry,
+                if is_one {
+                    Quoted::AsNumbered
+                } else {
+                    Quoted::Loosely
+                },
+            ));
         }
     }
-    let named = added.iter().chain(&changed).find(|(_, e)| has(e.text, name));
-    let by_name =
-        named.or_else(|| added.iter().find(|(_, e)| shown.hunks.get(e.hunk).is_some_and(|h| has(&h.section, name))));
+    let named = added
+        .iter()
+        .chain(&changed)
+        .find(|(_, e)| has(e.text, name));
+    let by_name = named.or_else(|| {
+        added.iter().find(|(_, e)| {
+            shown
+                .hunks
+                .get(e.hunk)
+                .is_some_and(|h| has(&h.section, name))
+        })
+    });
     if let Some((entry, _)) = by_name {
         return Some((*entry, Quoted::AsNumbered));
     }
@@ -137,10 +204,15 @@ fn line_of_definition(lines: &ChunkLines<'_>, file: usize, name: &str) -> Option
 /// Returns the functions and types of a name.
 fn definitions<'s>(symbols: Option<&'s Symbols>, name: &str) -> Vec<&'s Definition> {
     let all = symbols.into_iter().flat_map(|s| &s.definitions);
-    all.filter(|d| d.name == name && d.kind != Kind::Test).collect()
+    all.filter(|d| d.name == name && d.kind != Kind::Test)
+        .collect()
 }
 
 /// Returns true if the lines of one of the definitions, or of the selected part, contain a number.
-fn within(all: &[&Definition], number: Option<LineNo>, part: fn(&Definition) -> &RangeInclusive<u32>) -> bool {
+fn within(
+    all: &[&Definition],
+    number: Option<LineNo>,
+    part: fn(&Definition) -> &RangeInclusive<u32>,
+) -> bool {
     number.is_some_and(|n| all.iter().any(|d| part(d).contains(&n.get())))
 }

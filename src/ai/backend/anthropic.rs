@@ -1,11 +1,13 @@
 //! Anthropic's Messages API, streamed (<https://platform.claude.com/docs/en/api/messages>).
 //!
-//! The start of a prompt is marked for caching: the instructions and the context, which all requests of a run share,
-//! and the part of the change if several lenses review it. Writing to the cache costs a quarter more than uncached
-//! input, so a part that is sent only once is not marked.
+//! The start of a prompt is marked for caching: the instructions and the context, which all
+//! requests of a run share, and the part of the change if several lenses review it. Writing to the
+//! cache costs a quarter more than uncached input, so a part that is sent only once is not marked.
 
 use super::schema;
-use super::talk::{Complaint, Dialect, ModelMessage, Talk, TalkTurn, ToolCall, ToolOutcome, Tools, count};
+use super::talk::{
+    Complaint, Dialect, ModelMessage, Talk, TalkTurn, ToolCall, ToolOutcome, Tools, count,
+};
 use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::specs;
 use crate::http;
@@ -42,7 +44,10 @@ pub(super) static DIALECT: Dialect = Dialect {
 /// Returns the IDs in a list.
 pub(super) fn names(list: &Value, key: &str) -> Vec<String> {
     let models = list[key].as_array().into_iter().flatten();
-    models.filter_map(|m| m["id"].as_str()).map(str::to_owned).collect()
+    models
+        .filter_map(|m| m["id"].as_str())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn body(talk: &Talk<'_>) -> Value {
@@ -67,7 +72,9 @@ fn body(talk: &Talk<'_>) -> Value {
             TalkTurn::Said(content) => json!({ "role": "assistant", "content": content }),
             TalkTurn::Replied(text) => json!({ "role": "assistant", "content": text }),
             TalkTurn::Asked(text) => json!({ "role": "user", "content": text }),
-            TalkTurn::Told(outcomes) => json!({ "role": "user", "content": told(outcomes, i == last) }),
+            TalkTurn::Told(outcomes) => {
+                json!({ "role": "user", "content": told(outcomes, i == last) })
+            }
         });
     }
     let mut body = json!({
@@ -77,14 +84,15 @@ fn body(talk: &Talk<'_>) -> Value {
         "messages": messages,
     });
     if let Some(form) = talk.schema {
-        body["output_config"] =
-            json!({ "format": { "type": "json_schema", "schema": schema::anthropic(&form.value) } });
+        body["output_config"] = json!({ "format": { "type": "json_schema", "schema": schema::anthropic(&form.value) } });
     }
     if talk.tools != Tools::Absent {
-        let tools = specs(talk.is_editable)
-            .map(|s| json!({ "name": s.name, "description": s.description, "input_schema": s.schema() }));
+        let tools = specs(talk.is_editable).map(
+            |s| json!({ "name": s.name, "description": s.description, "input_schema": s.schema() }),
+        );
         body["tools"] = tools.collect();
-        body["tool_choice"] = json!({ "type": if talk.tools == Tools::Open { "auto" } else { "none" } });
+        body["tool_choice"] =
+            json!({ "type": if talk.tools == Tools::Open { "auto" } else { "none" } });
     }
     body
 }
@@ -99,11 +107,13 @@ fn cached_text(text: &str) -> Value {
     json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } })
 }
 
-/// Returns the results of tools. The last result is marked for caching, so that the next round reads the conversation
-/// from the cache.
+/// Returns the results of tools. The last result is marked for caching, so that the next round
+/// reads the conversation from the cache.
 fn told(outcomes: &[ToolOutcome], is_last: bool) -> Vec<Value> {
-    let mut blocks: Vec<_> =
-        outcomes.iter().map(|o| json!({ "type": "tool_result", "tool_use_id": o.id, "content": o.text })).collect();
+    let mut blocks: Vec<_> = outcomes
+        .iter()
+        .map(|o| json!({ "type": "tool_result", "tool_use_id": o.id, "content": o.text }))
+        .collect();
     if let (Some(block), true) = (blocks.last_mut(), is_last) {
         block["cache_control"] = json!({ "type": "ephemeral" });
     }
@@ -114,7 +124,11 @@ fn read(message: &Value) -> Result<ModelMessage, Failure> {
     let Some(content) = message["content"].as_array() else {
         return Err(Failure::new(Cause::Malformed, "the answer has no content"));
     };
-    let text = content.iter().filter(|b| b["type"] == "text").filter_map(|b| b["text"].as_str()).collect();
+    let text = content
+        .iter()
+        .filter(|b| b["type"] == "text")
+        .filter_map(|b| b["text"].as_str())
+        .collect();
     let calls = content
         .iter()
         .filter(|b| b["type"] == "tool_use")
@@ -126,23 +140,39 @@ fn read(message: &Value) -> Result<ModelMessage, Failure> {
         .collect();
     let stopped = match message["stop_reason"].as_str() {
         Some("end_turn" | "stop_sequence" | "tool_use") => None,
-        Some("max_tokens") => Some((Cause::CutOff, "the answer reached the limit of its length".to_owned())),
+        Some("max_tokens") => Some((
+            Cause::CutOff,
+            "the answer reached the limit of its length".to_owned(),
+        )),
         Some("refusal") => Some((Cause::Declined, "the model refused to answer".to_owned())),
-        Some("model_context_window_exceeded") => {
-            Some((Cause::TooLarge, "prompt and answer do not fit the model's context".to_owned()))
-        }
-        Some(other) => Some((Cause::Malformed, format!("the answer stopped with {other:.40}"))),
-        None => Some((Cause::Malformed, "the answer does not say why it stopped".to_owned())),
+        Some("model_context_window_exceeded") => Some((
+            Cause::TooLarge,
+            "prompt and answer do not fit the model's context".to_owned(),
+        )),
+        Some(other) => Some((
+            Cause::Malformed,
+            format!("the answer stopped with {other:.40}"),
+        )),
+        None => Some((
+            Cause::Malformed,
+            "the answer does not say why it stopped".to_owned(),
+        )),
     };
     let usage = &message["usage"];
-    let (cached, written) = (count(&usage["cache_read_input_tokens"]), count(&usage["cache_creation_input_tokens"]));
+    let (cached, written) = (
+        count(&usage["cache_read_input_tokens"]),
+        count(&usage["cache_creation_input_tokens"]),
+    );
     Ok(ModelMessage {
         text,
         calls,
         stopped,
         usage: Spent {
-            // The provider's count of input tokens excludes those that were read from or written to the cache.
-            input_tokens: count(&usage["input_tokens"]).saturating_add(written).saturating_add(cached),
+            // The provider's count of input tokens excludes those that were read from or written to
+            // the cache.
+            input_tokens: count(&usage["input_tokens"])
+                .saturating_add(written)
+                .saturating_add(cached),
             cached_tokens: cached,
             written_tokens: written,
             output_tokens: count(&usage["output_tokens"]),
@@ -150,7 +180,11 @@ fn read(message: &Value) -> Result<ModelMessage, Failure> {
         },
         model: message["model"].as_str().map(str::to_owned),
         // The provider sends empty texts but rejects them in a request.
-        message: content.iter().filter(|b| b["text"] != "").cloned().collect(),
+        message: content
+            .iter()
+            .filter(|b| b["text"] != "")
+            .cloned()
+            .collect(),
     })
 }
 
@@ -169,7 +203,9 @@ fn stream(message: &mut Value, event: &Value) {
             }
         }
         Some("content_block_delta") => {
-            let Some(block) = block(message, index) else { return };
+            let Some(block) = block(message, index) else {
+                return;
+            };
             let delta = &event["delta"];
             for (kind, from, to) in [
                 ("text_delta", "text", "text"),
@@ -187,7 +223,10 @@ fn stream(message: &mut Value, event: &Value) {
                 && let Some(json) = block.remove("partial_json")
             {
                 let json = json.as_str().unwrap_or_default();
-                block.insert("input".to_owned(), serde_json::from_str(json).unwrap_or_else(|_| json!({})));
+                block.insert(
+                    "input".to_owned(),
+                    serde_json::from_str(json).unwrap_or_else(|_| json!({})),
+                );
             }
         }
         Some("message_delta") => {
@@ -211,7 +250,8 @@ fn block(message: &mut Value, index: usize) -> Option<&mut Value> {
     message.get_mut("content")?.get_mut(index)
 }
 
-/// Returns a mutable reference to a field. Replaces any value other than an object, because events are untrusted.
+/// Returns a mutable reference to a field. Replaces any value other than an object, because events
+/// are untrusted.
 pub(super) fn field<'v>(value: &'v mut Value, name: &str) -> &'v mut Value {
     if !value.is_object() {
         *value = json!({});
@@ -246,7 +286,8 @@ fn complaint(body: &Value) -> Complaint {
             _ => None,
         },
         spent: kind == "billing_error" || message.contains("credit balance"),
-        too_large: message.contains("prompt is too long") || message.contains("exceed context limit"),
+        too_large: message.contains("prompt is too long")
+            || message.contains("exceed context limit"),
         retry_after: None,
         kind,
         message,

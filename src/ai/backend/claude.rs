@@ -1,9 +1,10 @@
 //! Runs the Claude Code command line.
 //!
-//! Each call passes options that disable settings, hooks, servers and skills. The first event of the program must
-//! confirm this; otherwise, or if the program does not support the options, it is not used. It runs in a private
-//! folder: an empty one without tools, or a [`Snapshot`] of the tree under review with tools that read. An answer needs
-//! both a valid last event and a successful exit code. Reads are taken from the events and compared with the tree.
+//! Each call passes options that disable settings, hooks, servers and skills. The first event of
+//! the program must confirm this; otherwise, or if the program does not support the options, it is
+//! not used. It runs in a private folder: an empty one without tools, or a [`Snapshot`] of the tree
+//! under review with tools that read. An answer needs both a valid last event and a successful exit
+//! code. Reads are taken from the events and compared with the tree.
 
 mod env;
 mod events;
@@ -33,7 +34,8 @@ use tokio::sync::{Mutex, OnceCell};
 
 /// The oldest version that was tested to respect these options.
 const OLDEST: ClaudeVersion = ClaudeVersion(2, 1, 197);
-/// Bytes of a prompt, at most. The program accepts 10 MB, and reports a larger input only on standard error.
+/// Bytes of a prompt, at most. The program accepts 10 MB, and reports a larger input only on
+/// standard error.
 const MAX_PROMPT: usize = 10_000_000;
 /// Bytes of prompt that fit the context of its models, with room for an answer.
 const CAPACITY: usize = 400_000;
@@ -59,9 +61,9 @@ const MAX_REPLY: usize = 64 << 10;
 const TOOLS: [&str; 3] = ["Read", "Grep", "Glob"];
 /// Tools for a fix. They do not include a shell.
 const EDITING: [&str; 5] = ["Read", "Grep", "Glob", "Edit", "Write"];
-/// Pattern of files that a fix may edit: those below the working folder, which is the private copy. Without the
-/// permission, `dontAsk` rejects every edit; with it, edits elsewhere are still rejected. Rules for Edit also apply to
-/// Write.
+/// Pattern of files that a fix may edit: those below the working folder, which is the private copy.
+/// Without the permission, `dontAsk` rejects every edit; with it, edits elsewhere are still
+/// rejected. Rules for Edit also apply to Write.
 const EDITABLE: &str = "Edit(./**)";
 
 /// The value of `--model` if neither flag nor policy sets one.
@@ -94,7 +96,9 @@ impl ClaudeVersion {
     /// Parses the first word that is a version: `2.1.330 (Claude Code)`.
     fn find(text: &str) -> Option<Self> {
         text.split_whitespace().find_map(|word| {
-            let mut parts = word.split('.').map(|p| p.split('-').next().unwrap_or(p).parse().ok());
+            let mut parts = word
+                .split('.')
+                .map(|p| p.split('-').next().unwrap_or(p).parse().ok());
             Some(Self(parts.next()??, parts.next()??, parts.next()??))
         })
     }
@@ -112,8 +116,8 @@ fn too_old(has: &str) -> Failure {
         .hint("update it: claude update, or npm install -g @anthropic-ai/claude-code")
 }
 
-/// Returns the schema of an answer as text. The program rejects an answer without a required member and asks again, up
-/// to five times, so a list that is mostly empty may be absent.
+/// Returns the schema of an answer as text. The program rejects an answer without a required member
+/// and asks again, up to five times, so a list that is mostly empty may be absent.
 fn form(schema: &Schema) -> String {
     let mut value = schema.value.clone();
     if let Some(Value::Array(required)) = value.pointer_mut("/properties/findings/items/required") {
@@ -127,16 +131,28 @@ impl Claude {
     ///
     /// # Errors
     ///
-    /// Returns `Setup` with a hint if it finds no permitted program, or no temporary folder outside the repository.
-    pub(super) fn open(policy: &policy::Backend, env: &Env, repo_top: Option<&Path>) -> Result<Self, Failure> {
+    /// Returns `Setup` with a hint if it finds no permitted program, or no temporary folder outside
+    /// the repository.
+    pub(super) fn open(
+        policy: &policy::Backend,
+        env: &Env,
+        repo_top: Option<&Path>,
+    ) -> Result<Self, Failure> {
         let name = policy.path.as_deref().unwrap_or("claude");
         let path = process::find_program(name, env, repo_top).map_err(|e| {
             Failure::new(Cause::Setup, e.to_string())
                 .hint("install it: npm install -g @anthropic-ai/claude-code, or set CLAUDE_CLI_PATH to its place")
         })?;
-        let parent = temporary(env, repo_top)
-            .ok_or_else(|| Failure::new(Cause::Setup, "no temporary directory outside of the repository"))?;
-        let model = policy.model.clone().or_else(|| env.var("ANTHROPIC_MODEL").map(str::to_owned));
+        let parent = temporary(env, repo_top).ok_or_else(|| {
+            Failure::new(
+                Cause::Setup,
+                "no temporary directory outside of the repository",
+            )
+        })?;
+        let model = policy
+            .model
+            .clone()
+            .or_else(|| env.var("ANTHROPIC_MODEL").map(str::to_owned));
         Ok(Self {
             path,
             model,
@@ -144,7 +160,10 @@ impl Claude {
             secrets: env::secrets(env),
             parent,
             effort: policy.effort,
-            capacity: policy.context_tokens.map_or(CAPACITY, super::url::bytes_of).min(MAX_PROMPT / 2),
+            capacity: policy
+                .context_tokens
+                .map_or(CAPACITY, super::url::bytes_of)
+                .min(MAX_PROMPT / 2),
             version: OnceCell::new(),
             desk: OnceCell::new(),
             snapshots: Mutex::default(),
@@ -159,7 +178,11 @@ impl Claude {
     /// Returns the path of the program, and the address that it sends requests to, if one is set.
     pub(super) fn endpoint(&self) -> String {
         let path = self.path.display();
-        let url = self.env.iter().find(|(name, _)| name == "ANTHROPIC_BASE_URL").and_then(|(_, url)| url.to_str());
+        let url = self
+            .env
+            .iter()
+            .find(|(name, _)| name == "ANTHROPIC_BASE_URL")
+            .and_then(|(_, url)| url.to_str());
         match url {
             Some(url) => format!("{path} at {}", failure::shown(url, &self.secrets)),
             None => path.to_string(),
@@ -177,21 +200,34 @@ impl Claude {
     ///
     /// Returns `Setup` if it cannot be run or is too old.
     pub(super) async fn ready(&self, deadline: Instant, stop: &Stop) -> Result<&str, Failure> {
-        let version = self.version.get_or_try_init(|| self.probe(deadline, stop)).await?;
+        let version = self
+            .version
+            .get_or_try_init(|| self.probe(deadline, stop))
+            .await?;
         match version {
-            Some(version) if *version < OLDEST => Err(too_old(&format!("this is claude {version}"))),
+            Some(version) if *version < OLDEST => {
+                Err(too_old(&format!("this is claude {version}")))
+            }
             // A program that reports no version is checked by its first event.
             _ => Ok(self.model.as_deref().unwrap_or(DEFAULT_MODEL)),
         }
     }
 
     /// Returns the version of the program, if it printed one.
-    pub(super) async fn version(&self, deadline: Instant, stop: &Stop) -> Result<Option<String>, Failure> {
+    pub(super) async fn version(
+        &self,
+        deadline: Instant,
+        stop: &Stop,
+    ) -> Result<Option<String>, Failure> {
         self.ready(deadline, stop).await?;
         Ok(self.version.get().copied().flatten().map(|v| v.to_string()))
     }
 
-    async fn probe(&self, deadline: Instant, stop: &Stop) -> Result<Option<ClaudeVersion>, Failure> {
+    async fn probe(
+        &self,
+        deadline: Instant,
+        stop: &Stop,
+    ) -> Result<Option<ClaudeVersion>, Failure> {
         let desk = self.desk().await?;
         let own = Instant::now() + VERSION_TIME;
         let program = Program {
@@ -205,22 +241,32 @@ impl Claude {
             max_stderr: MAX_STDERR,
             max_memory: None,
         };
-        let out = process::run(&program, stop).await.map_err(|e| failure::start(&self.path, &e))?;
+        let out = process::run(&program, stop)
+            .await
+            .map_err(|e| failure::start(&self.path, &e))?;
         match out.end {
             End::Exit(0) => Ok(ClaudeVersion::find(&String::from_utf8_lossy(&out.stdout))),
             End::TimedOut if own < deadline => Err(Failure::new(
                 Cause::Setup,
-                format!("it did not say its version within {} s", VERSION_TIME.as_secs()),
+                format!(
+                    "it did not say its version within {} s",
+                    VERSION_TIME.as_secs()
+                ),
             )),
             _ => Err(failure::ended(&out, &self.secrets)),
         }
     }
 
     /// Sends a question. `around` is the tree that it may read through tools.
-    pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<ModelAnswer, Failure> {
+    pub(super) async fn ask(
+        &self,
+        ask: &Ask<'_>,
+        around: Option<&Tree<'_>>,
+    ) -> Result<ModelAnswer, Failure> {
         let stdin_size = size(ask);
         if stdin_size > MAX_PROMPT {
-            let message = format!("the prompt has {stdin_size} bytes; the program takes {MAX_PROMPT}");
+            let message =
+                format!("the prompt has {stdin_size} bytes; the program takes {MAX_PROMPT}");
             return Err(Failure::new(Cause::TooLarge, message));
         }
         if ask.budget_usd.is_some_and(|usd| usd <= 0.0) {
@@ -237,21 +283,28 @@ impl Claude {
             None => self.run(ask, self.desk().await?, None).await,
             Some(tree) if tree.is_editable() => {
                 let snapshot = Snapshot::take(tree, &self.parent, ask.deadline, ask.stop).await?;
-                let answer = self.run(ask, snapshot.desk(), Some((&snapshot, tree))).await?;
-                snapshot
-                    .hand_over(tree)
-                    .map_err(|why| Failure { usage: Box::new(answer.usage), ..Failure::new(Cause::Malformed, why) })?;
+                let answer = self
+                    .run(ask, snapshot.desk(), Some((&snapshot, tree)))
+                    .await?;
+                snapshot.hand_over(tree).map_err(|why| Failure {
+                    usage: Box::new(answer.usage),
+                    ..Failure::new(Cause::Malformed, why)
+                })?;
                 Ok(answer)
             }
             Some(tree) => {
                 let snapshot = self.snapshot(tree, ask.deadline, ask.stop).await?;
-                self.run(ask, snapshot.desk(), Some((&snapshot, tree))).await
+                self.run(ask, snapshot.desk(), Some((&snapshot, tree)))
+                    .await
             }
         }
     }
 
     /// Returns an empty list: the program cannot list models.
-    #[expect(clippy::unused_async, reason = "the other backends wait for an answer here")]
+    #[expect(
+        clippy::unused_async,
+        reason = "the other backends wait for an answer here"
+    )]
     pub(super) async fn models(&self) -> Result<Vec<String>, Failure> {
         Ok(Vec::new())
     }
@@ -274,7 +327,14 @@ impl Claude {
         let grant = ask.quota.reserve(bytes, LONGEST, &limits).await?;
         let mut env = self.env_at(desk);
         bound(&mut env, grant.output());
-        let mut session = ClaudeSession::new(Expected { tools, folder: desk.work() }, Some(&grant), around);
+        let mut session = ClaudeSession::new(
+            Expected {
+                tools,
+                folder: desk.work(),
+            },
+            Some(&grant),
+            around,
+        );
         let program = Program {
             path: &self.path,
             args: &self.args(ask, tools),
@@ -286,13 +346,19 @@ impl Claude {
             max_stderr: MAX_STDERR,
             max_memory: None,
         };
-        let out = process::run_lines(&program, ask.stop, MAX_EVENT, &mut |line| session.take(line)).await;
+        let out = process::run_lines(&program, ask.stop, MAX_EVENT, &mut |line| {
+            session.take(line)
+        })
+        .await;
         let out = out.map_err(|e| failure::start(&self.path, &e))?;
         let (usage, tokens) = (session.usage(), session.prompt_tokens());
         let answer = self.judge(session, &out, started);
         let answer = answer.and_then(|answer| {
             check_tokens(false, ask.prompt, bytes, tokens)?;
-            Ok(ModelAnswer { text: inside(desk, &answer.text), ..answer })
+            Ok(ModelAnswer {
+                text: inside(desk, &answer.text),
+                ..answer
+            })
         });
         if usage.requests > 0 {
             grant.settle(&usage);
@@ -304,12 +370,20 @@ impl Claude {
     }
 
     /// Accepts an answer only from a program that confirmed its setup and ended successfully.
-    fn judge(&self, session: ClaudeSession<'_, '_>, out: &Output, started: Instant) -> Result<ModelAnswer, Failure> {
+    fn judge(
+        &self,
+        session: ClaudeSession<'_, '_>,
+        out: &Output,
+        started: Instant,
+    ) -> Result<ModelAnswer, Failure> {
         match out.end {
             End::Stopped(_) => return Err(Failure::new(Cause::Stopped, "the run was ended")),
             End::TimedOut => {
                 let waited = started.elapsed().as_secs_f64();
-                return Err(Failure::new(Cause::TimedOut, format!("no answer within {waited:.0} s")));
+                return Err(Failure::new(
+                    Cause::TimedOut,
+                    format!("no answer within {waited:.0} s"),
+                ));
             }
             _ => {}
         }
@@ -321,20 +395,37 @@ impl Claude {
             return Err(failure);
         }
         if out.end == End::TooMuch {
-            return Err(Failure::new(Cause::Malformed, format!("it wrote more than {} MiB", MAX_EVENTS >> 20)));
+            return Err(Failure::new(
+                Cause::Malformed,
+                format!("it wrote more than {} MiB", MAX_EVENTS >> 20),
+            ));
         }
-        let Some(result) = finished.result else { return Err(failure::ended(out, &self.secrets)) };
+        let Some(result) = finished.result else {
+            return Err(failure::ended(out, &self.secrets));
+        };
         if out.end != End::Exit(0) {
             return Err(failure::ended(out, &self.secrets));
         }
         let Some(model) = finished.model else {
-            return Err(Failure::new(Cause::Malformed, "it did not say how it was set up"));
+            return Err(Failure::new(
+                Cause::Malformed,
+                "it did not say how it was set up",
+            ));
         };
         let Some(answer) = result.get("structured_output").filter(|a| a.is_object()) else {
-            return Err(Failure::new(Cause::Malformed, "it ended without an answer in the form that was asked for"));
+            return Err(Failure::new(
+                Cause::Malformed,
+                "it ended without an answer in the form that was asked for",
+            ));
         };
         let (read, lookups) = (finished.read, finished.lookups);
-        Ok(ModelAnswer { text: answer.to_string(), usage, read, lookups, model })
+        Ok(ModelAnswer {
+            text: answer.to_string(),
+            usage,
+            read,
+            lookups,
+            model,
+        })
     }
 
     fn args(&self, ask: &Ask<'_>, tools: &[&str]) -> Vec<OsString> {
@@ -347,7 +438,12 @@ impl Claude {
         if let Some(effort) = self.effort {
             add(&["--effort", effort.name()]);
         }
-        add(&["--system-prompt", ask.prompt.system, "--tools", &tools.join(",")]);
+        add(&[
+            "--system-prompt",
+            ask.prompt.system,
+            "--tools",
+            &tools.join(","),
+        ]);
         if !tools.is_empty() {
             // Neither is in the folder. These rules are a second line of defense.
             add(&["--disallowedTools", "Read(./.git/**)", "Read(**/.env*)"]);
@@ -355,7 +451,12 @@ impl Claude {
         if tools == EDITING {
             add(&["--allowedTools", EDITABLE]);
         }
-        add(&["--permission-mode", "dontAsk", "--setting-sources=", "--strict-mcp-config"]);
+        add(&[
+            "--permission-mode",
+            "dontAsk",
+            "--setting-sources=",
+            "--strict-mcp-config",
+        ]);
         add(&["--disable-slash-commands", "--no-session-persistence"]);
         add(&["--json-schema", &form(ask.schema)]);
         // The first request is already reserved.
@@ -372,20 +473,28 @@ impl Claude {
     }
 
     fn env_at(&self, desk: &PrivateFolder) -> Vec<(OsString, OsString)> {
-        let scratch = ["TMPDIR", "TEMP", "TMP"].into_iter().map(|name| (name.into(), desk.scratch().into()));
+        let scratch = ["TMPDIR", "TEMP", "TMP"]
+            .into_iter()
+            .map(|name| (name.into(), desk.scratch().into()));
         self.env.iter().cloned().chain(scratch).collect()
     }
 
     async fn desk(&self) -> Result<&PrivateFolder, Failure> {
         let desk = self.desk.get_or_try_init(|| async {
-            PrivateFolder::new(&self.parent)
-                .map_err(|e| Failure::new(Cause::Setup, format!("no private folder can be made: {e}")))
+            PrivateFolder::new(&self.parent).map_err(|e| {
+                Failure::new(Cause::Setup, format!("no private folder can be made: {e}"))
+            })
         });
         desk.await
     }
 
     /// Returns the snapshot of a tree. Creates it at the first call.
-    async fn snapshot(&self, tree: &Tree<'_>, deadline: Instant, stop: &Stop) -> Result<Arc<Snapshot>, Failure> {
+    async fn snapshot(
+        &self,
+        tree: &Tree<'_>,
+        deadline: Instant,
+        stop: &Stop,
+    ) -> Result<Arc<Snapshot>, Failure> {
         let mut known = tokio::select! {
             biased;
             known = self.snapshots.lock() => known,
@@ -413,15 +522,21 @@ impl Claude {
 fn bound(env: &mut Vec<(OsString, OsString)>, output: Option<u64>) {
     let Some(output) = output else { return };
     const NAME: &str = "CLAUDE_CODE_MAX_OUTPUT_TOKENS";
-    let own = env.iter().find(|(name, _)| name == NAME).and_then(|(_, n)| n.to_str()?.parse::<u64>().ok());
+    let own = env
+        .iter()
+        .find(|(name, _)| name == NAME)
+        .and_then(|(_, n)| n.to_str()?.parse::<u64>().ok());
     let output = own.map_or(output, |own| own.min(output));
     env.retain(|(name, _)| name != NAME);
     env.push((NAME.into(), output.to_string().into()));
 }
 
-/// Removes the private folder from the start of every string in an answer: the program uses absolute paths.
+/// Removes the private folder from the start of every string in an answer: the program uses
+/// absolute paths.
 fn inside(desk: &PrivateFolder, answer: &str) -> String {
-    let Some(folder) = desk.work().to_str() else { return answer.to_owned() };
+    let Some(folder) = desk.work().to_str() else {
+        return answer.to_owned();
+    };
     let folder = serde_json::Value::from(format!("{folder}/")).to_string();
     // Without the closing quotation mark, this is the start of a JSON string.
     answer.replace(folder.trim_end_matches('"'), "\"")
@@ -429,21 +544,34 @@ fn inside(desk: &PrivateFolder, answer: &str) -> String {
 
 /// Returns the size of a question in bytes.
 fn size(ask: &Ask<'_>) -> usize {
-    ask.prompt.parts().map(|p| p.len() + 2).sum::<usize>() + ask.repair.map_or(0, |r| r.reply.len().min(MAX_REPLY) * 6)
+    ask.prompt.parts().map(|p| p.len() + 2).sum::<usize>()
+        + ask.repair.map_or(0, |r| r.reply.len().min(MAX_REPLY) * 6)
 }
 
-/// Instruction on the format of the answer. It comes first, so that all questions have the same prefix.
+/// Instruction on the format of the answer. It comes first, so that all questions have the same
+/// prefix.
 const FORM: &str = "Answer with exactly one call of StructuredOutput. All other output is ignored.";
 
 /// Assembles a question. Its last line is that of the prompt.
 fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {
-    let Prompt { context, manifest, chunk, task, .. } = ask.prompt;
-    let around = snapshot.map(Snapshot::describe).map(|about| match ask.quota.share() {
-        share if share < TURNS_AROUND => {
-            format!("{about} Look around in at most {} messages, then answer.", share.saturating_sub(1).max(1))
-        }
-        _ => about,
-    });
+    let Prompt {
+        context,
+        manifest,
+        chunk,
+        task,
+        ..
+    } = ask.prompt;
+    let around = snapshot
+        .map(Snapshot::describe)
+        .map(|about| match ask.quota.share() {
+            share if share < TURNS_AROUND => {
+                format!(
+                    "{about} Look around in at most {} messages, then answer.",
+                    share.saturating_sub(1).max(1)
+                )
+            }
+            _ => about,
+        });
     let around = around.unwrap_or_default();
     let repair = ask.repair.map(|repair| {
         let reply = &repair.reply[..repair.reply.floor_char_boundary(MAX_REPLY)];
@@ -456,8 +584,13 @@ fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {
         )
     });
     let repair = repair.unwrap_or_default();
-    let parts = [FORM, &around, context, &manifest.text, chunk, &repair, task].map(|p| p.trim_end_matches('\n'));
-    let mut text = parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join("\n\n");
+    let parts = [FORM, &around, context, &manifest.text, chunk, &repair, task]
+        .map(|p| p.trim_end_matches('\n'));
+    let mut text = parts
+        .into_iter()
+        .filter(|p| !p.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n\n");
     text.push('\n');
     text
 }

@@ -1,7 +1,8 @@
 //! A backend with an HTTP API: sends requests and interprets the answers.
 //!
-//! A request returns a JSON document or a [`Failure`]. Headers of an answer are dropped. Of an error, only a short text
-//! is kept, escaped and without keys. [`crate::http`] handles connections, deadlines and retries.
+//! A request returns a JSON document or a [`Failure`]. Headers of an answer are dropped. Of an
+//! error, only a short text is kept, escaped and without keys. [`crate::http`] handles connections,
+//! deadlines and retries.
 
 use super::key;
 use super::sse::Events;
@@ -14,7 +15,8 @@ use crate::ai::tree::Tree;
 use crate::env::Env;
 use crate::http;
 use crate::http::{
-    Limits, Method, Pool, Protocol, Proxies, Refusal, Repeat, Reply, Request, Server, StatusCode, Trouble, Url,
+    Limits, Method, Pool, Protocol, Proxies, Refusal, Repeat, Reply, Request, Server, StatusCode,
+    Trouble, Url,
 };
 use crate::policy;
 use crate::policy::{BackendKind, Effort, KeyHeader};
@@ -46,7 +48,8 @@ pub(super) struct Http {
     effort: Option<Effort>,
     /// Tokens of an answer, at most.
     longest: u64,
-    /// Tokens of prompt and answer together, at most. `None` if only the provider's own limits apply.
+    /// Tokens of prompt and answer together, at most. `None` if only the provider's own limits
+    /// apply.
     context: Option<u64>,
     /// The value of `api-version` in every address (Azure).
     api_version: Option<String>,
@@ -72,7 +75,10 @@ impl Http {
     ) -> Result<Self, Failure> {
         let address = BackendAddress::of(policy.base_url.as_deref(), dialect)?;
         let key = key::source(policy, address.is_own(), env, top)?;
-        let usual = policy.kind.and_then(policy::BackendKind::key_variable).unwrap_or_default();
+        let usual = policy
+            .kind
+            .and_then(policy::BackendKind::key_variable)
+            .unwrap_or_default();
         let server = Server::new(http::Setup {
             address: address.url().clone(),
             setting: "base_url",
@@ -82,16 +88,25 @@ impl Http {
             max_retries: policy.max_retries,
             retry_delay: policy.retry_delay,
             is_patient: true,
-            proxies: if address.is_secure() { Proxies::of(env)? } else { Proxies::default() },
+            proxies: if address.is_secure() {
+                Proxies::of(env)?
+            } else {
+                Proxies::default()
+            },
             pool: pool.clone(),
         });
         Ok(Self {
             dialect,
             server,
-            key_name: policy.api_key_env.clone().unwrap_or_else(|| usual.to_owned()),
+            key_name: policy
+                .api_key_env
+                .clone()
+                .unwrap_or_else(|| usual.to_owned()),
             name: policy.name.clone(),
             model: OnceCell::new_with(policy.model.clone()),
-            capacity: policy.context_tokens.map_or_else(|| address.capacity(dialect), bytes_of),
+            capacity: policy
+                .context_tokens
+                .map_or_else(|| address.capacity(dialect), bytes_of),
             effort: policy.effort,
             longest: longest(policy.effort),
             context: context(policy, &address),
@@ -127,7 +142,11 @@ impl Http {
         self.dialect.drops && !self.is_own()
     }
 
-    pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<ModelAnswer, Failure> {
+    pub(super) async fn ask(
+        &self,
+        ask: &Ask<'_>,
+        around: Option<&Tree<'_>>,
+    ) -> Result<ModelAnswer, Failure> {
         talk::hold(self, ask, around).await
     }
 
@@ -135,23 +154,41 @@ impl Http {
     pub(super) async fn ready(&self, deadline: Instant, stop: &Stop) -> Result<&str, Failure> {
         let limits = Limits::new(deadline, stop);
         self.server.ready(&limits).await?;
-        self.model.get_or_try_init(|| self.choose(&limits)).await.map(String::as_str)
+        self.model
+            .get_or_try_init(|| self.choose(&limits))
+            .await
+            .map(String::as_str)
     }
 
-    /// Chooses a model if none is configured: the first of a list that starts with the newest, or the only one.
+    /// Chooses a model if none is configured: the first of a list that starts with the newest, or
+    /// the only one.
     async fn choose(&self, limits: &Limits<'_>) -> Result<String, Failure> {
         let mut offered = self.list(limits).await?;
         let key = format!("model in [backend.{}]", self.name);
         if offered.is_empty() {
-            let failure = Failure::new(Cause::Setup, "no model is configured, and the server lists none");
+            let failure = Failure::new(
+                Cause::Setup,
+                "no model is configured, and the server lists none",
+            );
             return Err(failure.hint(format!("set {key}")));
         }
         if self.dialect.newest_first || offered.len() == 1 {
             return Ok(offered.swap_remove(0));
         }
-        let shown: Vec<_> = offered.iter().take(MAX_NAMED).map(|m| self.shown(m)).collect();
-        let more = if offered.len() > MAX_NAMED { ", …" } else { "" };
-        let message = format!("no model is configured; the server offers {}{more}", shown.join(", "));
+        let shown: Vec<_> = offered
+            .iter()
+            .take(MAX_NAMED)
+            .map(|m| self.shown(m))
+            .collect();
+        let more = if offered.len() > MAX_NAMED {
+            ", …"
+        } else {
+            ""
+        };
+        let message = format!(
+            "no model is configured; the server offers {}{more}",
+            shown.join(", ")
+        );
         Err(Failure::new(Cause::Setup, message).hint(format!("set {key}")))
     }
 
@@ -164,9 +201,20 @@ impl Http {
 
     async fn list(&self, limits: &Limits<'_>) -> Result<Vec<String>, Failure> {
         let url = self.url(&["models"], self.dialect.models_query);
-        let request = Request { method: Method::GET, url, body: None, repeat: Repeat::Harmless };
-        let exchange = Exchange { http: self, begun: None };
-        let list = self.server.send(&request, &exchange, limits, &mut http::admit_all).await?;
+        let request = Request {
+            method: Method::GET,
+            url,
+            body: None,
+            repeat: Repeat::Harmless,
+        };
+        let exchange = Exchange {
+            http: self,
+            begun: None,
+        };
+        let list = self
+            .server
+            .send(&request, &exchange, limits, &mut http::admit_all)
+            .await?;
         Ok((self.dialect.models)(&list))
     }
 
@@ -193,23 +241,35 @@ impl Http {
             (self.dialect.effort)(&mut body, effort, talk.model);
         }
         let size = body.to_string().len();
-        let longest = self.context.map_or(self.longest, |context| room_for_answer(context, size).min(self.longest));
+        let longest = self.context.map_or(self.longest, |context| {
+            room_for_answer(context, size).min(self.longest)
+        });
         let grant = quota.reserve(size, longest, limits).await?;
         let tokens = grant.output().map_or(longest, |tokens| tokens.min(longest));
         (self.dialect.bound)(&mut body, tokens, self.is_own());
-        let is_streamed = !self.is_unstreamed.load(Ordering::Relaxed) || !(self.dialect.unstream)(&mut body);
-        let mut answer = self.post(talk, &body, http::Try::First, quota, limits, spent).await;
+        let is_streamed =
+            !self.is_unstreamed.load(Ordering::Relaxed) || !(self.dialect.unstream)(&mut body);
+        let mut answer = self
+            .post(talk, &body, http::Try::First, quota, limits, spent)
+            .await;
         if is_streamed && refuses_stream(&answer) && (self.dialect.unstream)(&mut body) {
             self.is_unstreamed.store(true, Ordering::Relaxed);
-            answer = self.post(talk, &body, http::Try::Retry, quota, limits, spent).await;
+            answer = self
+                .post(talk, &body, http::Try::Retry, quota, limits, spent)
+                .await;
         }
         let answer = answer?;
         let said = (self.dialect.read)(&answer);
-        let said = said.map_err(|failure| Failure { message: self.shown(&failure.message), ..failure });
+        let said = said.map_err(|failure| Failure {
+            message: self.shown(&failure.message),
+            ..failure
+        });
         grant.settle(&said.as_ref().map(|s| s.usage).unwrap_or_default());
         let mut said = said?;
         // This text also comes from the server.
-        said.stopped = said.stopped.map(|(cause, words)| (cause, self.shown(&words)));
+        said.stopped = said
+            .stopped
+            .map(|(cause, words)| (cause, self.shown(&words)));
         said.model = said.model.map(|model| self.shown(&model));
         Ok(said)
     }
@@ -236,14 +296,28 @@ impl Http {
         let mut tries = 0;
         let mut admit = |attempt: http::Try| {
             tries += 1;
-            let attempt = if attempt == http::Try::First { first } else { attempt };
-            // The grant covers the first attempt. An attempt that the server turned away was not processed and costs
-            // nothing.
-            let admitted = if attempt == http::Try::Retry { quota.take_retry() } else { Ok(()) };
+            let attempt = if attempt == http::Try::First {
+                first
+            } else {
+                attempt
+            };
+            // The grant covers the first attempt. An attempt that the server turned away was not
+            // processed and costs nothing.
+            let admitted = if attempt == http::Try::Retry {
+                quota.take_retry()
+            } else {
+                Ok(())
+            };
             admitted.map_err(|limit| http::Failure::new(http::Cause::Limit, limit.message))
         };
-        let exchange = Exchange { http: self, begun: talk.begun };
-        let answer = self.server.send(&request, &exchange, limits, &mut admit).await;
+        let exchange = Exchange {
+            http: self,
+            begun: talk.begun,
+        };
+        let answer = self
+            .server
+            .send(&request, &exchange, limits, &mut admit)
+            .await;
         // An attempt that was not admitted was not sent.
         let refused = matches!(&answer, Err(failure) if failure.cause == http::Cause::Limit);
         spent.requests += tries - u64::from(refused);
@@ -258,7 +332,10 @@ impl Http {
         while let Some(chunk) = reply.chunk(self.dialect.idle).await? {
             read += chunk.len();
             if read > MAX_BODY {
-                return Err(Trouble::malformed(format!("the answer has more than {} MiB", MAX_BODY >> 20)));
+                return Err(Trouble::malformed(format!(
+                    "the answer has more than {} MiB",
+                    MAX_BODY >> 20
+                )));
             }
             if let Some(begun) = begun {
                 begun.set();
@@ -278,7 +355,10 @@ impl Http {
         if (self.dialect.is_whole)(&answer) {
             return Ok(answer);
         }
-        Err(Trouble::passing(http::Failure::new(http::Cause::Unreachable, "the answer broke off")))
+        Err(Trouble::passing(http::Failure::new(
+            http::Cause::Unreachable,
+            "the answer broke off",
+        )))
     }
 
     /// Merges an event into an answer. Returns true if it is the last event.
@@ -289,7 +369,9 @@ impl Http {
                 return Ok(true);
             }
             let said = self.shown(&String::from_utf8_lossy(data));
-            return Err(Trouble::malformed(format!("an event of the answer is not JSON: {said}")));
+            return Err(Trouble::malformed(format!(
+                "an event of the answer is not JSON: {said}"
+            )));
         };
         if !event["error"].is_null() {
             return Err(self.complained(&event));
@@ -316,13 +398,25 @@ impl Http {
     /// Interprets an error in the body of an answer with a success status.
     fn complained(&self, body: &Value) -> Trouble {
         let complaint = (self.dialect.complaint)(body);
-        let said = if complaint.message.is_empty() { body["error"].to_string() } else { complaint.message.clone() };
+        let said = if complaint.message.is_empty() {
+            body["error"].to_string()
+        } else {
+            complaint.message.clone()
+        };
         let status = complaint.status.and_then(|s| StatusCode::from_u16(s).ok());
-        let status = status.filter(|s| s.as_u16() >= 400).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status = status
+            .filter(|s| s.as_u16() >= 400)
+            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         self.judged(status, None, &complaint, &said)
     }
 
-    fn judged(&self, status: StatusCode, after: Option<Duration>, complaint: &Complaint, said: &str) -> Trouble {
+    fn judged(
+        &self,
+        status: StatusCode,
+        after: Option<Duration>,
+        complaint: &Complaint,
+        said: &str,
+    ) -> Trouble {
         let code = status.as_u16();
         let after = after.max(complaint.retry_after);
         let cause = match code {
@@ -336,7 +430,10 @@ impl Http {
         if let Some(after) = after {
             message.push_str(&format!("; retry after {} s", http::ceil(after)));
         }
-        let said = [complaint.kind.as_str(), said].into_iter().filter(|s| !s.trim().is_empty()).collect::<Vec<_>>();
+        let said = [complaint.kind.as_str(), said]
+            .into_iter()
+            .filter(|s| !s.trim().is_empty())
+            .collect::<Vec<_>>();
         if !said.is_empty() {
             message.push_str(": ");
             message.push_str(&self.shown(&said.join(": ")));
@@ -346,15 +443,23 @@ impl Http {
         failure.status = Some(code);
         failure.hint = match code {
             401 | 403 => Some(format!("check the key in {}", self.key_name)),
-            402 | 429 if complaint.spent => Some("check the account's credit and limits".to_owned()),
+            402 | 429 if complaint.spent => {
+                Some("check the account's credit and limits".to_owned())
+            }
             404 => Some(format!(
                 "check model and base_url in [backend.{}]; `claude-reviewer doctor` lists the models",
                 self.name
             )),
             _ => None,
         };
-        let passing = http::retry::is_passing(code, after) && !complaint.spent && !complaint.too_large;
-        Trouble { failure, passing, floor: after.filter(|_| passing), maybe_done: true }
+        let passing =
+            http::retry::is_passing(code, after) && !complaint.spent && !complaint.too_large;
+        Trouble {
+            failure,
+            passing,
+            floor: after.filter(|_| passing),
+            maybe_done: true,
+        }
     }
 
     /// Prepares text from a server for display: without keys, on one line, escaped, truncated.
@@ -367,26 +472,42 @@ impl Http {
 ///
 /// Azure accepts its own keys in `api-key`, and tokens from a command in the usual header
 /// (<https://learn.microsoft.com/azure/ai-services/openai/reference>).
-fn carries(policy: &policy::Backend, dialect: &Dialect, address: &BackendAddress) -> (&'static str, &'static str) {
-    let is_azure = address.url().host_str().is_some_and(|host| host.ends_with(".azure.com"));
+fn carries(
+    policy: &policy::Backend,
+    dialect: &Dialect,
+    address: &BackendAddress,
+) -> (&'static str, &'static str) {
+    let is_azure = address
+        .url()
+        .host_str()
+        .is_some_and(|host| host.ends_with(".azure.com"));
     match policy.key_header {
-        Some(header) => (header.name(), if header == KeyHeader::Authorization { "Bearer " } else { "" }),
+        Some(header) => (
+            header.name(),
+            if header == KeyHeader::Authorization {
+                "Bearer "
+            } else {
+                ""
+            },
+        ),
         None if is_azure && policy.api_key_command.is_none() => (KeyHeader::ApiKey.name(), ""),
         None => dialect.key,
     }
 }
 
-/// Returns true if a server rejected a request because of a streaming field. Not every compatible server supports
-/// `stream_options`.
+/// Returns true if a server rejected a request because of a streaming field. Not every compatible
+/// server supports `stream_options`.
 fn refuses_stream(answer: &Result<Value, http::Failure>) -> bool {
     let Err(failure) = answer else { return false };
-    let mut words = failure.message.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let mut words = failure
+        .message
+        .split(|c: char| !c.is_alphanumeric() && c != '_');
     let names_it = words.any(|word| ["stream", "stream_options", "streaming"].contains(&word));
     matches!(failure.status, Some(400 | 422)) && names_it
 }
 
-/// Returns the maximum number of tokens of an answer. Higher effort needs more, because providers count thinking
-/// tokens.
+/// Returns the maximum number of tokens of an answer. Higher effort needs more, because providers
+/// count thinking tokens.
 fn longest(effort: Option<Effort>) -> u64 {
     match effort {
         None | Some(Effort::Low) => LONGEST,
@@ -395,11 +516,14 @@ fn longest(effort: Option<Effort>) -> u64 {
     }
 }
 
-/// Returns the token limit for prompt and answer together, if the server may reject a request that exceeds it: the
-/// configured limit, or the default for servers that are compatible with OpenAI's.
+/// Returns the token limit for prompt and answer together, if the server may reject a request that
+/// exceeds it: the configured limit, or the default for servers that are compatible with OpenAI's.
 fn context(policy: &policy::Backend, address: &BackendAddress) -> Option<u64> {
     let is_compatible = !address.is_own() && policy.kind == Some(BackendKind::OpenAi);
-    policy.context_tokens.or_else(|| is_compatible.then(|| address.context_tokens())).map(u64::from)
+    policy
+        .context_tokens
+        .or_else(|| is_compatible.then(|| address.context_tokens()))
+        .map(u64::from)
 }
 
 impl Protocol for Exchange<'_> {
@@ -415,7 +539,9 @@ impl Protocol for Exchange<'_> {
         let bytes = reply.body(MAX_BODY).await?;
         let Some(value) = http::json(&bytes) else {
             let said = self.http.shown(&String::from_utf8_lossy(&bytes));
-            return Err(Trouble::malformed(format!("the answer is not JSON: {said}")));
+            return Err(Trouble::malformed(format!(
+                "the answer is not JSON: {said}"
+            )));
         };
         // Google sends the events of a stream as one list if server-sent events are not requested.
         let value = match value {
@@ -429,16 +555,28 @@ impl Protocol for Exchange<'_> {
     }
 
     fn refused(&self, refusal: &Refusal) -> Trouble {
-        let insists = refusal.headers.get("x-should-retry").is_some_and(|v| v == "false");
+        let insists = refusal
+            .headers
+            .get("x-should-retry")
+            .is_some_and(|v| v == "false");
         let (complaint, said) = match http::json(&refusal.body) {
             Some(value) if value.is_object() || value.is_array() => {
                 let complaint = (self.http.dialect.complaint)(&value);
-                let said = if complaint.message.is_empty() { value.to_string() } else { complaint.message.clone() };
+                let said = if complaint.message.is_empty() {
+                    value.to_string()
+                } else {
+                    complaint.message.clone()
+                };
                 (complaint, said)
             }
-            _ => (Complaint::default(), String::from_utf8_lossy(&refusal.body).into_owned()),
+            _ => (
+                Complaint::default(),
+                String::from_utf8_lossy(&refusal.body).into_owned(),
+            ),
         };
-        let mut trouble = self.http.judged(refusal.status, refusal.after, &complaint, &said);
+        let mut trouble = self
+            .http
+            .judged(refusal.status, refusal.after, &complaint, &said);
         trouble.passing &= !insists;
         trouble
     }

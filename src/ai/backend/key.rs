@@ -6,8 +6,14 @@ use crate::http::key::{Key, KeySource};
 use crate::policy;
 use std::path::Path;
 
-/// Returns the source of a backend's key. `own` is true at the usual address of its kind, which requires a key.
-pub(super) fn source(policy: &policy::Backend, own: bool, env: &Env, top: Option<&Path>) -> Result<KeySource, Failure> {
+/// Returns the source of a backend's key. `own` is true at the usual address of its kind, which
+/// requires a key.
+pub(super) fn source(
+    policy: &policy::Backend,
+    own: bool,
+    env: &Env,
+    top: Option<&Path>,
+) -> Result<KeySource, Failure> {
     if policy.keyless {
         return Ok(KeySource::Keyless);
     }
@@ -24,10 +30,15 @@ pub(super) fn source(policy: &policy::Backend, own: bool, env: &Env, top: Option
             return Ok(KeySource::Keyless);
         }
         let hint = format!("set {name}, or api_key_command in the policy of this user");
-        return Err(Failure::new(Cause::Setup, format!("no credentials: {name} is not set")).hint(hint));
+        return Err(
+            Failure::new(Cause::Setup, format!("no credentials: {name} is not set")).hint(hint),
+        );
     };
     match value.to_str().and_then(Key::new) {
         Some(key) => Ok(KeySource::Known(key)),
-        None => Err(Failure::new(Cause::Setup, format!("the key in {name} has invalid characters"))),
+        None => Err(Failure::new(
+            Cause::Setup,
+            format!("the key in {name} has invalid characters"),
+        )),
     }
 }

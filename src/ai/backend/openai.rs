@@ -1,12 +1,14 @@
-//! Chat Completions of OpenAI (<https://platform.openai.com/docs/api-reference/chat>) and compatible servers:
-//! llama.cpp, Ollama, vLLM, LM Studio, OpenRouter.
+//! Chat Completions of OpenAI (<https://platform.openai.com/docs/api-reference/chat>) and
+//! compatible servers: llama.cpp, Ollama, vLLM, LM Studio, OpenRouter.
 //!
-//! Compatible servers omit and add different fields. An answer and its finish reason are required; usage, IDs and names
-//! are optional.
+//! Compatible servers omit and add different fields. An answer and its finish reason are required;
+//! usage, IDs and names are optional.
 
 use super::anthropic::{append, field, names};
 use super::schema;
-use super::talk::{Complaint, Dialect, ModelMessage, QUIET, Talk, TalkTurn, ToolCall, Tools, count};
+use super::talk::{
+    Complaint, Dialect, ModelMessage, QUIET, Talk, TalkTurn, ToolCall, Tools, count,
+};
 use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::{Spec, specs};
 use serde_json::{Value, json};
@@ -27,7 +29,13 @@ pub(super) static DIALECT: Dialect = Dialect {
     query: "",
     body,
     // Compatible servers support the older name.
-    bound: |body, tokens, own| body[if own { "max_completion_tokens" } else { "max_tokens" }] = tokens.into(),
+    bound: |body, tokens, own| {
+        body[if own {
+            "max_completion_tokens"
+        } else {
+            "max_tokens"
+        }] = tokens.into()
+    },
     effort: |body, effort, _| body["reasoning_effort"] = effort.name().into(),
     read,
     stream,
@@ -46,15 +54,22 @@ pub(super) static DIALECT: Dialect = Dialect {
 fn body(talk: &Talk<'_>) -> Value {
     let prompt = talk.prompt;
     let question = prompt.parts().collect::<Vec<_>>().join("\n\n");
-    let mut messages =
-        vec![json!({ "role": "system", "content": talk.instructions }), json!({ "role": "user", "content": question })];
+    let mut messages = vec![
+        json!({ "role": "system", "content": talk.instructions }),
+        json!({ "role": "user", "content": question }),
+    ];
     for turn in talk.turns {
         match turn {
             TalkTurn::Said(message) => messages.push(message.clone()),
-            TalkTurn::Replied(text) => messages.push(json!({ "role": "assistant", "content": text })),
+            TalkTurn::Replied(text) => {
+                messages.push(json!({ "role": "assistant", "content": text }))
+            }
             TalkTurn::Asked(text) => messages.push(json!({ "role": "user", "content": text })),
-            TalkTurn::Told(outcomes) => messages
-                .extend(outcomes.iter().map(|o| json!({ "role": "tool", "tool_call_id": o.id, "content": o.text }))),
+            TalkTurn::Told(outcomes) => messages.extend(
+                outcomes
+                    .iter()
+                    .map(|o| json!({ "role": "tool", "tool_call_id": o.id, "content": o.text })),
+            ),
         }
     }
     let mut body = json!({
@@ -75,20 +90,31 @@ fn body(talk: &Talk<'_>) -> Value {
     }
     if talk.tools != Tools::Absent {
         body["tools"] = specs(talk.is_editable).map(tool).collect();
-        body["tool_choice"] = json!(if talk.tools == Tools::Open { "auto" } else { "none" });
+        body["tool_choice"] = json!(if talk.tools == Tools::Open {
+            "auto"
+        } else {
+            "none"
+        });
     }
     body
 }
 
 /// Builds the definition of a tool.
 fn tool(spec: &Spec) -> Value {
-    let function = json!({ "name": spec.name, "description": spec.description, "parameters": spec.schema() });
+    let function =
+        json!({ "name": spec.name, "description": spec.description, "parameters": spec.schema() });
     json!({ "type": "function", "function": function })
 }
 
 fn read(body: &Value) -> Result<ModelMessage, Failure> {
-    if body["choices"].as_array().is_some_and(|choices| choices.len() > 1) {
-        return Err(Failure::new(Cause::Malformed, "the answer has more than one choice"));
+    if body["choices"]
+        .as_array()
+        .is_some_and(|choices| choices.len() > 1)
+    {
+        return Err(Failure::new(
+            Cause::Malformed,
+            "the answer has more than one choice",
+        ));
     }
     let choice = &body["choices"][0];
     let message = &choice["message"];
@@ -100,7 +126,9 @@ fn read(body: &Value) -> Result<ModelMessage, Failure> {
     if let Some(list) = message["tool_calls"].as_array().filter(|l| !l.is_empty()) {
         let mut list = list.clone();
         for (i, call) in list.iter_mut().enumerate() {
-            let Some(call) = call.as_object_mut() else { continue };
+            let Some(call) = call.as_object_mut() else {
+                continue;
+            };
             // Some servers omit the IDs of calls, but the results need an ID to refer to.
             call.remove("index");
             let id = call.entry("id").or_insert(Value::Null);
@@ -124,9 +152,18 @@ fn read(body: &Value) -> Result<ModelMessage, Failure> {
     let stopped = match choice["finish_reason"].as_str() {
         _ if refusal.is_some() => Some((Cause::Declined, "the model refused to answer".to_owned())),
         Some("stop" | "tool_calls" | "function_call" | "eos" | "") | None => None,
-        Some("length") => Some((Cause::CutOff, "the answer reached the limit of its length".to_owned())),
-        Some("content_filter") => Some((Cause::Declined, "a content filter of the provider stopped it".to_owned())),
-        Some(other) => Some((Cause::Malformed, format!("the answer stopped with {other:.40}"))),
+        Some("length") => Some((
+            Cause::CutOff,
+            "the answer reached the limit of its length".to_owned(),
+        )),
+        Some("content_filter") => Some((
+            Cause::Declined,
+            "a content filter of the provider stopped it".to_owned(),
+        )),
+        Some(other) => Some((
+            Cause::Malformed,
+            format!("the answer stopped with {other:.40}"),
+        )),
     };
     let usage = &body["usage"];
     let cached = count(&usage["prompt_tokens_details"]["cached_tokens"]);
@@ -137,30 +174,41 @@ fn read(body: &Value) -> Result<ModelMessage, Failure> {
         message: kept,
         stopped,
         usage: Spent {
-            // Cached tokens are normally a part of the prompt tokens. If there are more, the server counts them
-            // separately.
-            input_tokens: if cached > prompt { prompt.saturating_add(cached) } else { prompt },
+            // Cached tokens are normally a part of the prompt tokens. If there are more, the server
+            // counts them separately.
+            input_tokens: if cached > prompt {
+                prompt.saturating_add(cached)
+            } else {
+                prompt
+            },
             cached_tokens: cached,
             written_tokens: count(&usage["prompt_tokens_details"]["cache_write_tokens"]),
             output_tokens: count(&usage["completion_tokens"]),
             // Field of OpenRouter.
-            cost_usd: usage["cost"].as_f64().filter(|c| c.is_finite() && *c >= 0.0),
+            cost_usd: usage["cost"]
+                .as_f64()
+                .filter(|c| c.is_finite() && *c >= 0.0),
             ..Spent::default()
         },
-        model: body["model"].as_str().filter(|m| !m.is_empty()).map(str::to_owned),
+        model: body["model"]
+            .as_str()
+            .filter(|m| !m.is_empty())
+            .map(str::to_owned),
     })
 }
 
 /// Removes the fields that request a stream.
 pub(super) fn unstream(body: &mut Value) -> bool {
-    let Some(body) = body.as_object_mut() else { return false };
+    let Some(body) = body.as_object_mut() else {
+        return false;
+    };
     let was_streamed = body.remove("stream").is_some();
     body.remove("stream_options");
     was_streamed
 }
 
-/// Merges an event (<https://platform.openai.com/docs/api-reference/chat-streaming>). Its choices contain the next
-/// parts of the message; the last event contains the usage and no choices.
+/// Merges an event (<https://platform.openai.com/docs/api-reference/chat-streaming>). Its choices
+/// contain the next parts of the message; the last event contains the usage and no choices.
 fn stream(answer: &mut Value, event: &Value) {
     for name in ["model", "usage"] {
         if !event[name].is_null() {
@@ -176,7 +224,12 @@ fn stream(answer: &mut Value, event: &Value) {
         if !message.is_object() {
             *message = json!({ "role": "assistant", "content": null });
         }
-        for (name, value) in choice["delta"].as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+        for (name, value) in choice["delta"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(_, value)| !value.is_null())
+        {
             extend(field(message, name), name, value);
         }
     }
@@ -195,7 +248,12 @@ fn extend(kept: &mut Value, name: &str, value: &Value) {
         ("tool_calls", Value::Array(calls)) => {
             for call in calls {
                 let kept = element(kept, call);
-                for (name, value) in call.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+                for (name, value) in call
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .filter(|(_, value)| !value.is_null())
+                {
                     extend(field(kept, name), name, value);
                 }
             }
@@ -214,8 +272,9 @@ fn extend(kept: &mut Value, name: &str, value: &Value) {
     }
 }
 
-/// Returns the list element that a part of an event belongs to: the element with the same index, unless the IDs differ,
-/// since some servers give several calls the same index. At [`MAX_ELEMENTS`], returns the last element.
+/// Returns the list element that a part of an event belongs to: the element with the same index,
+/// unless the IDs differ, since some servers give several calls the same index. At
+/// [`MAX_ELEMENTS`], returns the last element.
 fn element<'v>(list: &'v mut Value, part: &Value) -> &'v mut Value {
     if !list.is_array() {
         *list = json!([]);
@@ -235,7 +294,10 @@ fn element<'v>(list: &'v mut Value, part: &Value) -> &'v mut Value {
 
 /// Returns true if an element and a part have the same index, and no different IDs.
 fn is_continued_by(kept: &Value, part: &Value) -> bool {
-    let (ours, theirs) = (kept["id"].as_str().unwrap_or_default(), part["id"].as_str().unwrap_or_default());
+    let (ours, theirs) = (
+        kept["id"].as_str().unwrap_or_default(),
+        part["id"].as_str().unwrap_or_default(),
+    );
     kept["index"] == part["index"] && (ours.is_empty() || theirs.is_empty() || ours == theirs)
 }
 
@@ -252,23 +314,53 @@ fn text(content: &Value) -> String {
     }
 }
 
-/// Parses an error. `code` is a string at OpenAI and a number elsewhere. Some servers put the fields of the error at
-/// the top level, or send a string.
+/// Parses an error. `code` is a string at OpenAI and a number elsewhere. Some servers put the
+/// fields of the error at the top level, or send a string.
 pub(super) fn complaint(body: &Value) -> Complaint {
-    const SPENT: [&str; 3] = ["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"];
-    const TOO_LARGE: [&str; 3] = ["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
-    let error = if body["error"].is_object() { &body["error"] } else { body };
+    const SPENT: [&str; 3] = [
+        "insufficient_quota",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+    ];
+    const TOO_LARGE: [&str; 3] = [
+        "context_length_exceeded",
+        "exceed_context_size_error",
+        "string_above_max_length",
+    ];
+    let error = if body["error"].is_object() {
+        &body["error"]
+    } else {
+        body
+    };
     let [code, kind] = ["code", "type"].map(|name| error[name].as_str().unwrap_or_default());
-    let message = [error["message"].as_str(), body["error"].as_str(), body["detail"].as_str()];
-    let message = message.into_iter().flatten().next().unwrap_or_default().to_owned();
+    let message = [
+        error["message"].as_str(),
+        body["error"].as_str(),
+        body["detail"].as_str(),
+    ];
+    let message = message
+        .into_iter()
+        .flatten()
+        .next()
+        .unwrap_or_default()
+        .to_owned();
     let lower = message.to_ascii_lowercase();
     Complaint {
-        status: error["code"].as_u64().and_then(|c| u16::try_from(c).ok()).filter(|c| (400..600).contains(c)),
-        spent: [code, kind].iter().any(|name| SPENT.contains(name)) || lower.contains("insufficient credits"),
+        status: error["code"]
+            .as_u64()
+            .and_then(|c| u16::try_from(c).ok())
+            .filter(|c| (400..600).contains(c)),
+        spent: [code, kind].iter().any(|name| SPENT.contains(name))
+            || lower.contains("insufficient credits"),
         too_large: [code, kind].iter().any(|name| TOO_LARGE.contains(name))
-            || ["maximum context length", "context window", "exceeds the available context size", "prompt too long"]
-                .iter()
-                .any(|words| lower.contains(words)),
+            || [
+                "maximum context length",
+                "context window",
+                "exceeds the available context size",
+                "prompt too long",
+            ]
+            .iter()
+            .any(|words| lower.contains(words)),
         kind: if code.is_empty() { kind } else { code }.to_owned(),
         retry_after: None,
         message,

@@ -1,7 +1,9 @@
-//! OpenAI's Responses API (<https://platform.openai.com/docs/api-reference/responses>), without stored state.
+//! OpenAI's Responses API (<https://platform.openai.com/docs/api-reference/responses>), without
+//! stored state.
 //!
-//! Every request contains the whole conversation. Items are sent back without their IDs, because the provider stores
-//! nothing that the IDs could refer to. Reasoning is sent back in encrypted form, if the provider returned it.
+//! Every request contains the whole conversation. Items are sent back without their IDs, because
+//! the provider stores nothing that the IDs could refer to. Reasoning is sent back in encrypted
+//! form, if the provider returned it.
 
 use super::anthropic::field;
 use super::openai::unstream;
@@ -40,9 +42,9 @@ fn body(talk: &Talk<'_>) -> Value {
             TalkTurn::Said(items) => input.extend(items.as_array().into_iter().flatten().cloned()),
             TalkTurn::Replied(text) => input.push(of_model(text)),
             TalkTurn::Asked(text) => input.push(of_user(text)),
-            TalkTurn::Told(outcomes) => input.extend(
-                outcomes.iter().map(|o| json!({ "type": "function_call_output", "call_id": o.id, "output": o.text })),
-            ),
+            TalkTurn::Told(outcomes) => input.extend(outcomes.iter().map(
+                |o| json!({ "type": "function_call_output", "call_id": o.id, "output": o.text }),
+            )),
         }
     }
     let mut body = json!({
@@ -59,14 +61,20 @@ fn body(talk: &Talk<'_>) -> Value {
     }
     if talk.tools != Tools::Absent {
         body["tools"] = specs(talk.is_editable).map(tool).collect();
-        body["tool_choice"] = json!(if talk.tools == Tools::Open { "auto" } else { "none" });
+        body["tool_choice"] = json!(if talk.tools == Tools::Open {
+            "auto"
+        } else {
+            "none"
+        });
     }
     body
 }
 
 /// Builds the definition of a tool.
 fn tool(spec: &Spec) -> Value {
-    let Spec { name, description, .. } = spec;
+    let Spec {
+        name, description, ..
+    } = spec;
     json!({ "type": "function", "name": name, "description": description, "parameters": spec.schema(), "strict": false })
 }
 
@@ -84,14 +92,20 @@ fn read(body: &Value) -> Result<ModelMessage, Failure> {
         return Err(Failure::new(Cause::Malformed, "the answer has no output"));
     };
     let mut said = ModelMessage {
-        model: body["model"].as_str().filter(|m| !m.is_empty()).map(str::to_owned),
+        model: body["model"]
+            .as_str()
+            .filter(|m| !m.is_empty())
+            .map(str::to_owned),
         ..ModelMessage::default()
     };
     let (mut kept, mut is_refused) = (Vec::new(), false);
     for item in output {
         match item["type"].as_str() {
             Some("message") => {
-                let parts = item["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+                let parts = item["content"]
+                    .as_array()
+                    .map(Vec::as_slice)
+                    .unwrap_or_default();
                 is_refused |= parts.iter().any(|p| p["type"] == "refusal");
                 let text: String = parts.iter().filter_map(|p| p["text"].as_str()).collect();
                 kept.push(of_model(&text));
@@ -102,7 +116,11 @@ fn read(body: &Value) -> Result<ModelMessage, Failure> {
                 kept.push(
                     json!({ "type": "function_call", "call_id": id, "name": name, "arguments": item["arguments"] }),
                 );
-                said.calls.push(ToolCall { id, name, arguments: item["arguments"].clone() });
+                said.calls.push(ToolCall {
+                    id,
+                    name,
+                    arguments: item["arguments"].clone(),
+                });
             }
             Some("reasoning") if item["encrypted_content"].is_string() => kept.push(item.clone()),
             _ => {}
@@ -113,11 +131,26 @@ fn read(body: &Value) -> Result<ModelMessage, Failure> {
         _ if is_refused => Some((Cause::Declined, "the model refused to answer".to_owned())),
         Some("completed") | None => None,
         Some("incomplete") => Some(match body["incomplete_details"]["reason"].as_str() {
-            Some("content_filter") => (Cause::Declined, "a content filter of the provider stopped it".to_owned()),
-            Some("max_output_tokens") => (Cause::CutOff, "the answer reached the limit of its length".to_owned()),
-            other => (Cause::Malformed, format!("the answer is incomplete: {:.40}", other.unwrap_or("no reason"))),
+            Some("content_filter") => (
+                Cause::Declined,
+                "a content filter of the provider stopped it".to_owned(),
+            ),
+            Some("max_output_tokens") => (
+                Cause::CutOff,
+                "the answer reached the limit of its length".to_owned(),
+            ),
+            other => (
+                Cause::Malformed,
+                format!(
+                    "the answer is incomplete: {:.40}",
+                    other.unwrap_or("no reason")
+                ),
+            ),
         }),
-        Some(other) => Some((Cause::Malformed, format!("the answer stopped with {other:.40}"))),
+        Some(other) => Some((
+            Cause::Malformed,
+            format!("the answer stopped with {other:.40}"),
+        )),
     };
     let usage = &body["usage"];
     said.usage = Spent {
@@ -135,8 +168,8 @@ fn word(item: &Value, name: &str) -> String {
     item[name].as_str().unwrap_or_default().to_owned()
 }
 
-/// Merges an event (<https://platform.openai.com/docs/api-reference/responses-streaming>). The last one contains the
-/// whole answer. A server that omits the items from it has sent each item before.
+/// Merges an event (<https://platform.openai.com/docs/api-reference/responses-streaming>). The last
+/// one contains the whole answer. A server that omits the items from it has sent each item before.
 fn stream(answer: &mut Value, event: &Value) {
     match event["type"].as_str() {
         Some("response.output_item.done") => {
@@ -159,5 +192,8 @@ fn stream(answer: &mut Value, event: &Value) {
 }
 
 fn is_over(answer: &Value) -> bool {
-    matches!(answer["status"].as_str(), Some("completed" | "incomplete" | "failed" | "cancelled"))
+    matches!(
+        answer["status"].as_str(),
+        Some("completed" | "incomplete" | "failed" | "cancelled")
+    )
 }

@@ -1,4 +1,5 @@
-//! Parses server-sent events incrementally (<https://html.spec.whatwg.org/multipage/server-sent-events.html>). Pure.
+//! Parses server-sent events incrementally
+//! (<https://html.spec.whatwg.org/multipage/server-sent-events.html>). Pure.
 
 /// The unfinished part of a stream.
 #[derive(Debug, Default)]
@@ -13,8 +14,8 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Parses the next bytes, and calls `event` with the data of each completed event. Names and IDs of events are
-    /// ignored. Bytes after the last empty line are kept for the next call.
+    /// Parses the next bytes, and calls `event` with the data of each completed event. Names and
+    /// IDs of events are ignored. Bytes after the last empty line are kept for the next call.
     pub(crate) fn push(&mut self, bytes: &[u8], mut event: impl FnMut(&[u8])) {
         for &b in bytes {
             let swallowed = self.after_return && b == b'\n';
@@ -39,7 +40,8 @@ impl Events {
             }
             self.data.clear();
         } else if let Some(rest) = line.strip_prefix(b"data") {
-            // `data:x`, `data: x`, and `data` alone for an empty line; `database: x` is another field.
+            // `data:x`, `data: x`, and `data` alone for an empty line; `database: x` is another
+            // field.
             let value = match rest {
                 [] => Some(rest),
                 [b':', b' ', value @ ..] | [b':', value @ ..] => Some(value),
@@ -62,7 +64,9 @@ mod tests {
         let mut events = Events::default();
         let mut out = Vec::new();
         for part in parts {
-            events.push(part, |data| out.push(String::from_utf8_lossy(data).into_owned()));
+            events.push(part, |data| {
+                out.push(String::from_utf8_lossy(data).into_owned())
+            });
         }
         out
     }
@@ -71,10 +75,18 @@ mod tests {
     fn events_are_the_same_however_the_bytes_are_cut() {
         let stream = "\u{feff}event: a\r\ndata: {\"x\":1}\r\n\r\n: a comment\n\ndata:two\ndata: \u{e9}lines\n\nid: 1\rdata\r\rdatabase: no\n\ndata: unfinished\n"
             .as_bytes();
-        let expected = vec!["{\"x\":1}".to_owned(), "two\n\u{e9}lines".to_owned(), String::new()];
+        let expected = vec![
+            "{\"x\":1}".to_owned(),
+            "two\n\u{e9}lines".to_owned(),
+            String::new(),
+        ];
         assert_eq!(read(&[stream]), expected);
         for at in 0..stream.len() {
-            assert_eq!(read(&[&stream[..at], &stream[at..]]), expected, "cut at {at}");
+            assert_eq!(
+                read(&[&stream[..at], &stream[at..]]),
+                expected,
+                "cut at {at}"
+            );
         }
         assert_eq!(read(&stream.chunks(1).collect::<Vec<_>>()), expected);
     }

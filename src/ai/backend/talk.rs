@@ -1,7 +1,7 @@
 //! One conversation with a model: the prompt, the tool calls, the answer.
 //!
-//! A [`Dialect`] only translates to and from the wire format of a provider. The tools, their limits and their log are
-//! the same for all dialects.
+//! A [`Dialect`] only translates to and from the wire format of a provider. The tools, their limits
+//! and their log are the same for all dialects.
 
 use super::http::Http;
 use crate::ai::ask::{Ask, Begun, Cause, Failure, ModelAnswer, Prompt, Repair, Schema, Spent};
@@ -15,11 +15,13 @@ use std::time::Duration;
 
 /// Rounds of tool calls, at most. The [`Session`] limits the number of calls and their bytes.
 const MAX_ROUNDS: usize = 12;
-/// Requests of one conversation, at most: its tool rounds, one more request after a prose answer, and the answer.
+/// Requests of one conversation, at most: its tool rounds, one more request after a prose answer,
+/// and the answer.
 pub(super) const MOST_REQUESTS: u32 = MAX_ROUNDS as u32 + 2;
 /// Bytes of prompt per token, at most. English and code have 3 to 5.
 const MOST_BYTES: u64 = 12;
-/// Longest silence in a stream without pings: the model thinks, or a slow server processes its prompt.
+/// Longest silence in a stream without pings: the model thinks, or a slow server processes its
+/// prompt.
 pub(super) const QUIET: Duration = Duration::from_secs(600);
 /// Bytes of a reply that are sent back to the model, at most.
 const MAX_TEXT: usize = 16 << 20;
@@ -38,7 +40,8 @@ pub(super) struct Dialect {
     pub(super) headers: &'static [(&'static str, &'static str)],
     /// Bytes of prompt that every model of the provider accepts.
     pub(super) capacity: usize,
-    /// True if the provider accepts a response schema together with tools. Never assumed for compatible servers.
+    /// True if the provider accepts a response schema together with tools. Never assumed for
+    /// compatible servers.
     pub(super) schema_beside_tools: bool,
     /// Path of requests below the version, for a model.
     pub(super) path: fn(&str) -> Vec<String>,
@@ -46,8 +49,8 @@ pub(super) struct Dialect {
     pub(super) query: &'static str,
     /// Builds the body of a request.
     pub(super) body: fn(&Talk<'_>) -> Value,
-    /// Sets the token limit of the answer in the body of a request. The flag is true if the provider itself receives
-    /// it.
+    /// Sets the token limit of the answer in the body of a request. The flag is true if the
+    /// provider itself receives it.
     pub(super) bound: fn(&mut Value, u64, bool),
     /// Sets the effort of a model in the body of a request.
     pub(super) effort: fn(&mut Value, Effort, &str),
@@ -59,7 +62,8 @@ pub(super) struct Dialect {
     pub(super) is_over: fn(&Value) -> bool,
     /// Returns true if a streamed answer is complete.
     pub(super) is_whole: fn(&Value) -> bool,
-    /// Removes the streaming fields from the body of a request. Returns false if the dialect only streams.
+    /// Removes the streaming fields from the body of a request. Returns false if the dialect only
+    /// streams.
     pub(super) unstream: fn(&mut Value) -> bool,
     /// Longest silence within a stream. Only Anthropic sends pings while a model thinks.
     pub(super) idle: Duration,
@@ -69,7 +73,8 @@ pub(super) struct Dialect {
     pub(super) models_query: &'static str,
     /// Returns the usable models of a list.
     pub(super) models: fn(&Value) -> Vec<String>,
-    /// True if compatible servers of this kind are known to silently drop input that exceeds their context.
+    /// True if compatible servers of this kind are known to silently drop input that exceeds their
+    /// context.
     pub(super) drops: bool,
     /// True if the first model of the list is the default.
     pub(super) newest_first: bool,
@@ -80,7 +85,8 @@ pub(super) struct Dialect {
 pub(super) struct Talk<'a> {
     pub(super) model: &'a str,
     pub(super) prompt: &'a Prompt,
-    /// Instructions of the prompt. They include the response schema if it cannot be set together with tools.
+    /// Instructions of the prompt. They include the response schema if it cannot be set together
+    /// with tools.
     pub(super) instructions: &'a str,
     /// Response schema; `None` if this request does not set it.
     pub(super) schema: Option<&'a Schema>,
@@ -184,7 +190,11 @@ impl Prompt {
 }
 
 /// Sends a question, runs the tool calls of the model, and returns its answer.
-pub(super) async fn hold(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<ModelAnswer, Failure> {
+pub(super) async fn hold(
+    http: &Http,
+    ask: &Ask<'_>,
+    around: Option<&Tree<'_>>,
+) -> Result<ModelAnswer, Failure> {
     let mut spent = Spent::default();
     let result = converse(http, ask, around, &mut spent).await;
     result.map_err(|mut failure| {
@@ -203,20 +213,33 @@ async fn converse(
     let model = http.ready(ask.deadline, ask.stop).await?;
     // A request that repairs a reply needs no tools: the earlier reply is in the conversation.
     let mut session = around.filter(|_| ask.repair.is_none()).map(Session::new);
-    let mut turns = ask.repair.map(|repair| repaired(repair, ask.prompt)).unwrap_or_default();
+    let mut turns = ask
+        .repair
+        .map(|repair| repaired(repair, ask.prompt))
+        .unwrap_or_default();
     let mut rounds = 0;
     let mut most = 0;
     let mut now_answer = false;
-    // The instructions are the same in every round, so that the prefix of the conversation stays in the provider's
-    // cache.
+    // The instructions are the same in every round, so that the prefix of the conversation stays in
+    // the provider's cache.
     let is_told = session.is_some() && !http.schema_beside_tools();
-    let instructions = if is_told { Cow::Owned(with_form(ask)) } else { Cow::Borrowed(ask.prompt.system) };
+    let instructions = if is_told {
+        Cow::Owned(with_form(ask))
+    } else {
+        Cow::Borrowed(ask.prompt.system)
+    };
     loop {
         let tools = match &session {
             None => Tools::Absent,
             Some(s) if now_answer || rounds >= MAX_ROUNDS || s.is_over() => Tools::Closed,
             // Keep the remaining quota for the answer.
-            Some(_) if !ask.quota.affords_tools(size(&instructions, ask.prompt, &turns)) => Tools::Closed,
+            Some(_)
+                if !ask
+                    .quota
+                    .affords_tools(size(&instructions, ask.prompt, &turns)) =>
+            {
+                Tools::Closed
+            }
             Some(_) => Tools::Open,
         };
         let constrained = tools != Tools::Open || http.schema_beside_tools();
@@ -238,10 +261,20 @@ async fn converse(
             return Err(Failure::new(cause, message));
         }
         if http.may_drop() && is_cut(ask.prompt, said.usage.input_tokens, &mut most) {
-            let failure = Failure::new(Cause::TooLarge, "the server cut the prompt to fit its context");
-            return Err(failure.hint("raise the server's context length (Ollama: OLLAMA_CONTEXT_LENGTH)"));
+            let failure = Failure::new(
+                Cause::TooLarge,
+                "the server cut the prompt to fit its context",
+            );
+            return Err(
+                failure.hint("raise the server's context length (Ollama: OLLAMA_CONTEXT_LENGTH)")
+            );
         }
-        check_tokens(http.may_drop(), ask.prompt, size(&instructions, ask.prompt, &turns), said.usage.input_tokens)?;
+        check_tokens(
+            http.may_drop(),
+            ask.prompt,
+            size(&instructions, ask.prompt, &turns),
+            said.usage.input_tokens,
+        )?;
         if said.calls.is_empty() {
             if said.text.trim().is_empty() {
                 return Err(Failure::new(Cause::Malformed, "the answer is empty"));
@@ -250,7 +283,10 @@ async fn converse(
                 // Without a response schema the model wrote prose: ask once more, with the schema.
                 now_answer = true;
                 turns.push(TalkTurn::Said(said.message));
-                turns.push(TalkTurn::Asked(last_line("Answer now, in the form that was asked for.", ask.prompt)));
+                turns.push(TalkTurn::Asked(last_line(
+                    "Answer now, in the form that was asked for.",
+                    ask.prompt,
+                )));
                 continue;
             }
             let (read, lookups) = session.map(Session::finish).unwrap_or_default();
@@ -271,21 +307,28 @@ async fn converse(
         turns.push(TalkTurn::Said(said.message));
         let mut outcomes = Vec::with_capacity(said.calls.len());
         for call in said.calls {
-            // A tool may read many files. Check for each call that the run was not stopped and is not past its
-            // deadline.
+            // A tool may read many files. Check for each call that the run was not stopped and is
+            // not past its deadline.
             limits.check()?;
             let text = session.call(&call.name, &call.arguments);
-            outcomes.push(ToolOutcome { id: call.id, name: call.name, text });
+            outcomes.push(ToolOutcome {
+                id: call.id,
+                name: call.name,
+                text,
+            });
         }
         turns.push(TalkTurn::Told(outcomes));
         rounds += 1;
     }
 }
 
-/// Returns the instructions with the response schema, for servers that do not accept it together with tools.
+/// Returns the instructions with the response schema, for servers that do not accept it together
+/// with tools.
 fn with_form(ask: &Ask<'_>) -> String {
     let (system, form) = (ask.prompt.system.trim_end(), &ask.schema.value);
-    format!("{system}\n\nThe schema that your answer follows, every member of it present:\n{form}\n")
+    format!(
+        "{system}\n\nThe schema that your answer follows, every member of it present:\n{form}\n"
+    )
 }
 
 /// Returns the turns that request a corrected reply.
@@ -299,19 +342,23 @@ fn repaired(repair: &Repair, prompt: &Prompt) -> Vec<TalkTurn> {
          was asked for, and nothing else.",
         repair.problem
     );
-    vec![TalkTurn::Replied(reply.to_owned()), TalkTurn::Asked(last_line(&problem, prompt))]
+    vec![
+        TalkTurn::Replied(reply.to_owned()),
+        TalkTurn::Asked(last_line(&problem, prompt)),
+    ]
 }
 
 fn last_line(text: &str, prompt: &Prompt) -> String {
     format!("{text}\nnonce: {}", prompt.nonce.as_str())
 }
 
-/// Returns true if a server truncated the prompt. Then its token count equals a common context size and is too small
-/// for the prompt, or it is smaller than before in the same conversation. Ollama does both silently, and the dropped
-/// text would pass as reviewed.
+/// Returns true if a server truncated the prompt. Then its token count equals a common context size
+/// and is too small for the prompt, or it is smaller than before in the same conversation. Ollama
+/// does both silently, and the dropped text would pass as reviewed.
 fn is_cut(prompt: &Prompt, tokens: u64, most: &mut u64) -> bool {
     let bytes = prompt.system.len() + prompt.parts().map(str::len).sum::<usize>();
-    let full = tokens >= 2048 && tokens.is_multiple_of(1024) && tokens.saturating_mul(3) < bytes as u64;
+    let full =
+        tokens >= 2048 && tokens.is_multiple_of(1024) && tokens.saturating_mul(3) < bytes as u64;
     let shrunk = tokens > 0 && tokens < *most;
     *most = tokens.max(*most);
     full || shrunk
@@ -324,21 +371,36 @@ pub(super) fn count(value: &Value) -> u64 {
 
 /// Returns the bytes of text in a request.
 fn size(instructions: &str, prompt: &Prompt, turns: &[TalkTurn]) -> usize {
-    instructions.len() + prompt.parts().map(str::len).sum::<usize>() + turns.iter().map(TalkTurn::size).sum::<usize>()
+    instructions.len()
+        + prompt.parts().map(str::len).sum::<usize>()
+        + turns.iter().map(TalkTurn::size).sum::<usize>()
 }
 
-/// Fails if the provider's token count, including cached tokens, is too small for the bytes of the prompt: then the
-/// model did not receive all of it. A count of 0 is ignored.
-pub(super) fn check_tokens(may_drop: bool, prompt: &Prompt, bytes: usize, tokens: u64) -> Result<(), Failure> {
+/// Fails if the provider's token count, including cached tokens, is too small for the bytes of the
+/// prompt: then the model did not receive all of it. A count of 0 is ignored.
+pub(super) fn check_tokens(
+    may_drop: bool,
+    prompt: &Prompt,
+    bytes: usize,
+    tokens: u64,
+) -> Result<(), Failure> {
     if tokens == 0 || bytes as u64 <= tokens.saturating_mul(MOST_BYTES) {
         return Ok(());
     }
-    let message =
-        format!("the provider counted {tokens} tokens for a prompt of {bytes} bytes: it did not read all of it");
+    let message = format!(
+        "the provider counted {tokens} tokens for a prompt of {bytes} bytes: it did not read all of it"
+    );
     // Smaller chunks help only if the rest of the prompt fits.
     let fixed = bytes.saturating_sub(prompt.chunk.len()) as u64;
     let is_smaller_enough = may_drop && fixed <= tokens.saturating_mul(MOST_BYTES);
-    Err(Failure::new(if is_smaller_enough { Cause::TooLarge } else { Cause::Malformed }, message))
+    Err(Failure::new(
+        if is_smaller_enough {
+            Cause::TooLarge
+        } else {
+            Cause::Malformed
+        },
+        message,
+    ))
 }
 
 /// Returns true if a text can be the answer, and not a message before it.
@@ -359,8 +421,13 @@ mod tests {
         fn paths(value: &Value, at: &str, out: &mut Vec<String>) {
             out.push(at.to_owned());
             match value {
-                Value::Object(o) => o.iter().for_each(|(k, v)| paths(v, &format!("{at}/{k}"), out)),
-                Value::Array(l) => l.iter().enumerate().for_each(|(i, v)| paths(v, &format!("{at}/{i}"), out)),
+                Value::Object(o) => o
+                    .iter()
+                    .for_each(|(k, v)| paths(v, &format!("{at}/{k}"), out)),
+                Value::Array(l) => l
+                    .iter()
+                    .enumerate()
+                    .for_each(|(i, v)| paths(v, &format!("{at}/{i}"), out)),
                 _ => {}
             }
         }
@@ -413,9 +480,16 @@ mod tests {
         ];
         let mut tried = 0;
         let responses = &super::super::responses::DIALECT;
-        for dialect in DIALECTS.iter().map(|(_, dialect)| *dialect).chain([responses]) {
+        for dialect in DIALECTS
+            .iter()
+            .map(|(_, dialect)| *dialect)
+            .chain([responses])
+        {
             let mut message = Value::Null;
-            for (document, odd) in documents.iter().flat_map(|d| odd.iter().map(move |o| (d, o))) {
+            for (document, odd) in documents
+                .iter()
+                .flat_map(|d| odd.iter().map(move |o| (d, o)))
+            {
                 each_place(document, odd, &mut |changed| {
                     let _ = (dialect.read)(changed);
                     (dialect.complaint)(changed);
@@ -453,10 +527,16 @@ mod tests {
             (30_000, 1024, false),
             (30_000, 9_000, false),
         ] {
-            assert_eq!(is_cut(&prompt(bytes), tokens, &mut 0), cut, "{bytes} {tokens}");
+            assert_eq!(
+                is_cut(&prompt(bytes), tokens, &mut 0),
+                cut,
+                "{bytes} {tokens}"
+            );
         }
         let mut most = 0;
-        assert!(!is_cut(&prompt(9_000), 3_000, &mut most) && !is_cut(&prompt(9_000), 3_500, &mut most));
+        assert!(
+            !is_cut(&prompt(9_000), 3_000, &mut most) && !is_cut(&prompt(9_000), 3_500, &mut most)
+        );
         assert!(is_cut(&prompt(9_000), 3_499, &mut most));
     }
 }

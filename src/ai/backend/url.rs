@@ -5,7 +5,8 @@ use crate::ai::ask::{Cause, Failure};
 use crate::http::{Url, is_local};
 use std::fmt;
 
-/// Context of a local server in tokens: the smallest size that such servers are commonly started with.
+/// Context of a local server in tokens: the smallest size that such servers are commonly started
+/// with.
 const LOCAL_TOKENS: u32 = 8_000;
 /// Context of a remote compatible server in tokens.
 const ELSEWHERE_TOKENS: u32 = 32_000;
@@ -34,7 +35,8 @@ pub(super) struct BackendAddress {
 }
 
 impl BackendAddress {
-    /// Parses the configured address, or the default of the dialect, and adds the version if it is missing.
+    /// Parses the configured address, or the default of the dialect, and adds the version if it is
+    /// missing.
     ///
     /// # Errors
     ///
@@ -46,12 +48,23 @@ impl BackendAddress {
         match base.scheme() {
             "https" => {}
             "http" if local => {}
-            "http" => return Err(wrong_url("must not send code and keys over plain http to another machine")),
+            "http" => {
+                return Err(wrong_url(
+                    "must not send code and keys over plain http to another machine",
+                ));
+            }
             _ => return Err(wrong_url("is not an HTTP URL")),
         }
         let own = Url::parse(dialect.home).is_ok_and(|home| home.origin() == base.origin());
-        let last = base.path().rsplit('/').find(|s| !s.is_empty()).unwrap_or_default().to_owned();
-        let versioned = last.strip_prefix('v').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
+        let last = base
+            .path()
+            .rsplit('/')
+            .find(|s| !s.is_empty())
+            .unwrap_or_default()
+            .to_owned();
+        let versioned = last
+            .strip_prefix('v')
+            .is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
         if let Ok(mut path) = base.path_segments_mut() {
             path.pop_if_empty();
             if last.is_empty() || !dialect.path_is_whole && !versioned {
@@ -61,7 +74,8 @@ impl BackendAddress {
         Ok(Self { base, own })
     }
 
-    /// Returns the URL of a resource below the base. Segments are escaped, so they cannot leave the base path.
+    /// Returns the URL of a resource below the base. Segments are escaped, so they cannot leave the
+    /// base path.
     pub(super) fn join(&self, segments: &[&str]) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -86,7 +100,11 @@ impl BackendAddress {
 
     /// Returns the context of a compatible server in tokens, for prompt and answer together.
     pub(super) fn context_tokens(&self) -> u32 {
-        if is_local(&self.base) { LOCAL_TOKENS } else { ELSEWHERE_TOKENS }
+        if is_local(&self.base) {
+            LOCAL_TOKENS
+        } else {
+            ELSEWHERE_TOKENS
+        }
     }
 
     /// Returns the maximum size of a prompt in bytes.
@@ -120,13 +138,33 @@ mod tests {
         for (dialect, given, expected) in [
             (0, None, "https://api.anthropic.com/v1/x"),
             (0, Some("http://127.0.0.1:1"), "http://127.0.0.1:1/v1/x"),
-            (0, Some("https://gateway.example/anthropic/v1"), "https://gateway.example/anthropic/v1/x"),
-            (0, Some("https://gateway.example/anthropic"), "https://gateway.example/anthropic/v1/x"),
+            (
+                0,
+                Some("https://gateway.example/anthropic/v1"),
+                "https://gateway.example/anthropic/v1/x",
+            ),
+            (
+                0,
+                Some("https://gateway.example/anthropic"),
+                "https://gateway.example/anthropic/v1/x",
+            ),
             (1, None, "https://api.openai.com/v1/x"),
-            (1, Some("http://localhost:11434/v1"), "http://localhost:11434/v1/x"),
+            (
+                1,
+                Some("http://localhost:11434/v1"),
+                "http://localhost:11434/v1/x",
+            ),
             (1, Some("http://[::1]:8080"), "http://[::1]:8080/v1/x"),
-            (1, Some("https://openrouter.example/api/v1"), "https://openrouter.example/api/v1/x"),
-            (1, Some("https://server.example/openai"), "https://server.example/openai/x"),
+            (
+                1,
+                Some("https://openrouter.example/api/v1"),
+                "https://openrouter.example/api/v1/x",
+            ),
+            (
+                1,
+                Some("https://server.example/openai"),
+                "https://server.example/openai/x",
+            ),
             (
                 1,
                 Some("https://r.openai.azure.com/openai/deployments/d"),
@@ -134,7 +172,9 @@ mod tests {
             ),
             (
                 1,
-                Some("https://l-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi"),
+                Some(
+                    "https://l-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi",
+                ),
                 "https://l-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi/x",
             ),
             (
@@ -142,8 +182,16 @@ mod tests {
                 Some("https://bedrock-runtime.r.amazonaws.com/openai/v1"),
                 "https://bedrock-runtime.r.amazonaws.com/openai/v1/x",
             ),
-            (2, None, "https://generativelanguage.googleapis.com/v1beta/x"),
-            (2, Some("https://gateway.example"), "https://gateway.example/v1beta/x"),
+            (
+                2,
+                None,
+                "https://generativelanguage.googleapis.com/v1beta/x",
+            ),
+            (
+                2,
+                Some("https://gateway.example"),
+                "https://gateway.example/v1beta/x",
+            ),
         ] {
             let address = BackendAddress::of(given, dialects[dialect]).unwrap();
             assert_eq!(address.join(&["x"]).as_str(), expected);
@@ -153,9 +201,17 @@ mod tests {
 
     #[test]
     fn net_19_plain_http_goes_to_this_machine_only() {
-        for bad in ["http://example.com/v1", "http://127.0.0.1.example.com", "http://10.0.0.1", "ftp://127.0.0.1", "x"]
-        {
-            assert!(BackendAddress::of(Some(bad), &openai::DIALECT).is_err(), "{bad}");
+        for bad in [
+            "http://example.com/v1",
+            "http://127.0.0.1.example.com",
+            "http://10.0.0.1",
+            "ftp://127.0.0.1",
+            "x",
+        ] {
+            assert!(
+                BackendAddress::of(Some(bad), &openai::DIALECT).is_err(),
+                "{bad}"
+            );
         }
     }
 
@@ -165,7 +221,10 @@ mod tests {
         let path = (google::DIALECT.path)("../../x?key=1#y");
         let path: Vec<_> = path.iter().map(String::as_str).collect();
         let url = address.join(&path);
-        assert_eq!((url.host_str(), url.query(), url.fragment()), (Some("127.0.0.1"), None, None));
+        assert_eq!(
+            (url.host_str(), url.query(), url.fragment()),
+            (Some("127.0.0.1"), None, None)
+        );
         assert!(url.path().starts_with("/v1beta/"), "{url}");
     }
 }

@@ -1,4 +1,5 @@
-//! Schemas of answers about documents: whether a proposal can be implemented, and who is right in a disagreement.
+//! Schemas of answers about documents: whether a proposal can be implemented, and who is right in a
+//! disagreement.
 
 use super::{severities, strict_schema_of};
 use crate::ai::ask;
@@ -52,15 +53,19 @@ pub struct Passage {
 
 /// Returns the schema of a [`Proposal`]. It never changes during a run.
 pub fn proposal_schema() -> &'static ask::Schema {
-    static SCHEMA: LazyLock<ask::Schema> =
-        LazyLock::new(|| ask::Schema { name: "proposal", value: strict_schema_of::<Proposal>() });
+    static SCHEMA: LazyLock<ask::Schema> = LazyLock::new(|| ask::Schema {
+        name: "proposal",
+        value: strict_schema_of::<Proposal>(),
+    });
     &SCHEMA
 }
 
 /// Returns the schema of a [`Decision`]. It never changes during a run.
 pub fn decision_schema() -> &'static ask::Schema {
-    static SCHEMA: LazyLock<ask::Schema> =
-        LazyLock::new(|| ask::Schema { name: "decision", value: strict_schema_of::<Decision>() });
+    static SCHEMA: LazyLock<ask::Schema> = LazyLock::new(|| ask::Schema {
+        name: "decision",
+        value: strict_schema_of::<Decision>(),
+    });
     &SCHEMA
 }
 

@@ -31,8 +31,10 @@ pub struct Stand {
 
 /// Returns the schema of [`Criteria`]. It never changes during a run.
 pub fn schema() -> &'static ask::Schema {
-    static SCHEMA: LazyLock<ask::Schema> =
-        LazyLock::new(|| ask::Schema { name: "criteria", value: strict_schema_of::<Criteria>() });
+    static SCHEMA: LazyLock<ask::Schema> = LazyLock::new(|| ask::Schema {
+        name: "criteria",
+        value: strict_schema_of::<Criteria>(),
+    });
     &SCHEMA
 }
 

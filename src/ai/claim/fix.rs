@@ -1,4 +1,5 @@
-//! Schemas of the answers during a fix: first a plan, then a report. The edits themselves are made through tools.
+//! Schemas of the answers during a fix: first a plan, then a report. The edits themselves are made
+//! through tools.
 
 use super::strict_schema_of;
 use crate::ai::ask;
@@ -38,14 +39,18 @@ pub struct FixReport {
 
 /// Returns the schema of a [`FixPlan`]. It never changes during a run.
 pub fn plan_schema() -> &'static ask::Schema {
-    static SCHEMA: LazyLock<ask::Schema> =
-        LazyLock::new(|| ask::Schema { name: "fix_plan", value: strict_schema_of::<FixPlan>() });
+    static SCHEMA: LazyLock<ask::Schema> = LazyLock::new(|| ask::Schema {
+        name: "fix_plan",
+        value: strict_schema_of::<FixPlan>(),
+    });
     &SCHEMA
 }
 
 /// Returns the schema of a [`FixReport`]. It never changes during a run.
 pub fn report_schema() -> &'static ask::Schema {
-    static SCHEMA: LazyLock<ask::Schema> =
-        LazyLock::new(|| ask::Schema { name: "fix_report", value: strict_schema_of::<FixReport>() });
+    static SCHEMA: LazyLock<ask::Schema> = LazyLock::new(|| ask::Schema {
+        name: "fix_report",
+        value: strict_schema_of::<FixReport>(),
+    });
     &SCHEMA
 }

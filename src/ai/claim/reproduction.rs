@@ -42,7 +42,9 @@ pub struct FixEdit {
 
 /// Returns the schema of a [`TestProposal`]. It never changes during a run.
 pub fn schema() -> &'static ask::Schema {
-    static SCHEMA: LazyLock<ask::Schema> =
-        LazyLock::new(|| ask::Schema { name: "reproduction", value: strict_schema_of::<TestProposal>() });
+    static SCHEMA: LazyLock<ask::Schema> = LazyLock::new(|| ask::Schema {
+        name: "reproduction",
+        value: strict_schema_of::<TestProposal>(),
+    });
     &SCHEMA
 }

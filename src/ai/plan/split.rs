@@ -1,4 +1,5 @@
-//! Splits files that are too large for one request: between hunks, then between the lines of a hunk.
+//! Splits files that are too large for one request: between hunks, then between the lines of a
+//! hunk.
 
 use super::{Chunk, ChunkWeight, FilePiece, HunkPart, Limits};
 use crate::ai::material::{Group, Shown, ShownHunk, ShownLine};
@@ -9,7 +10,8 @@ use std::ops::Range;
 /// Lines before a required cut that are searched for a better position.
 const LOOK_BACK: usize = 60;
 
-/// Splits a file into parts that fit, each as large as possible. A line that exceeds the limits is a part of its own.
+/// Splits a file into parts that fit, each as large as possible. A line that exceeds the limits is
+/// a part of its own.
 pub(super) fn parts(file: &Shown, limits: &Limits) -> Vec<Vec<HunkPart>> {
     let head = ChunkWeight::of_file(file);
     let mut out = Vec::new();
@@ -21,14 +23,21 @@ pub(super) fn parts(file: &Shown, limits: &Limits) -> Vec<Vec<HunkPart>> {
             weight = head;
         }
         if weight.add(all).fits(limits) {
-            open.push(HunkPart { hunk, lines: 0..shown.lines.len() });
+            open.push(HunkPart {
+                hunk,
+                lines: 0..shown.lines.len(),
+            });
             weight = weight.add(all);
             continue;
         }
         let mut ranges = ranges(shown, head, limits);
         // The rest of a hunk can share a request with the next one.
         if let Some(last) = ranges.pop() {
-            out.extend(ranges.into_iter().map(|lines| vec![HunkPart { hunk, lines }]));
+            out.extend(
+                ranges
+                    .into_iter()
+                    .map(|lines| vec![HunkPart { hunk, lines }]),
+            );
             weight = head.add(ChunkWeight::of_lines(shown, last.clone()));
             open.push(HunkPart { hunk, lines: last });
         }
@@ -47,7 +56,11 @@ fn ranges(hunk: &ShownHunk, head: ChunkWeight, limits: &Limits) -> Vec<Range<usi
     let mut weight = fixed;
     let mut end = 0;
     while end < hunk.lines.len() {
-        let line = ChunkWeight { files: 0, lines: 1, bytes: hunk.lines[end].text.len() + ChunkWeight::LINE };
+        let line = ChunkWeight {
+            files: 0,
+            lines: 1,
+            bytes: hunk.lines[end].text.len() + ChunkWeight::LINE,
+        };
         if weight.add(line).fits(limits) || end == start {
             weight = weight.add(line);
             end += 1;
@@ -61,13 +74,21 @@ fn ranges(hunk: &ShownHunk, head: ChunkWeight, limits: &Limits) -> Vec<Range<usi
     out
 }
 
-/// Finds a position to cut at or before `end`: preferably at a blank or unchanged line, or else at the start of an
-/// edit.
+/// Finds a position to cut at or before `end`: preferably at a blank or unchanged line, or else at
+/// the start of an edit.
 fn best_cut(hunk: &ShownHunk, start: usize, end: usize) -> usize {
-    let from = (start + 1).max(end.saturating_sub(LOOK_BACK)).max(start + (end - start) / 2);
+    let from = (start + 1)
+        .max(end.saturating_sub(LOOK_BACK))
+        .max(start + (end - start) / 2);
     let lines = &hunk.lines;
     (from..=end)
-        .max_by_key(|at| if *at < lines.len() { cut_quality(&lines[*at - 1], &lines[*at]) } else { 0 })
+        .max_by_key(|at| {
+            if *at < lines.len() {
+                cut_quality(&lines[*at - 1], &lines[*at])
+            } else {
+                0
+            }
+        })
         .unwrap_or(end)
 }
 
@@ -84,7 +105,8 @@ fn cut_quality(before: &ShownLine, after: &ShownLine) -> u8 {
     }
 }
 
-/// Splits a chunk that was too large for a model into two. Returns `None` if it cannot be split further.
+/// Splits a chunk that was too large for a model into two. Returns `None` if it cannot be split
+/// further.
 pub fn halve(chunk: &Chunk, groups: &[Group]) -> Option<(Chunk, Chunk)> {
     let files = &groups.get(chunk.group)?.files;
     let (first, second) = match &chunk.pieces[..] {
@@ -93,37 +115,76 @@ pub fn halve(chunk: &Chunk, groups: &[Group]) -> Option<(Chunk, Chunk)> {
             (vec![first], vec![second])
         }
         pieces => {
-            let weights: Vec<usize> = pieces.iter().map(|p| ChunkWeight::of_piece(&files[p.file], p).bytes).collect();
+            let weights: Vec<usize> = pieces
+                .iter()
+                .map(|p| ChunkWeight::of_piece(&files[p.file], p).bytes)
+                .collect();
             let (first, second) = pieces.split_at(middle(&weights)?);
             (first.to_vec(), second.to_vec())
         }
     };
     let (group, room) = (chunk.group, chunk.room / 2);
-    Some((Chunk { group, pieces: first, room }, Chunk { group, pieces: second, room }))
+    Some((
+        Chunk {
+            group,
+            pieces: first,
+            room,
+        },
+        Chunk {
+            group,
+            pieces: second,
+            room,
+        },
+    ))
 }
 
 fn halve_piece(file: &Shown, piece: &FilePiece) -> Option<(FilePiece, FilePiece)> {
     let (first, second) = match &piece.hunks[..] {
         [HunkPart { hunk, lines }] => {
             let shown = &file.hunks[*hunk];
-            let weights: Vec<usize> =
-                shown.lines[lines.clone()].iter().map(|l| l.text.len() + ChunkWeight::LINE).collect();
+            let weights: Vec<usize> = shown.lines[lines.clone()]
+                .iter()
+                .map(|l| l.text.len() + ChunkWeight::LINE)
+                .collect();
             let at = best_cut(shown, lines.start, lines.start + middle(&weights)?);
             let (above, below) = (lines.start..at, at..lines.end);
-            (vec![HunkPart { hunk: *hunk, lines: above }], vec![HunkPart { hunk: *hunk, lines: below }])
+            (
+                vec![HunkPart {
+                    hunk: *hunk,
+                    lines: above,
+                }],
+                vec![HunkPart {
+                    hunk: *hunk,
+                    lines: below,
+                }],
+            )
         }
         parts => {
-            let weights: Vec<usize> =
-                parts.iter().map(|p| ChunkWeight::of_lines(&file.hunks[p.hunk], p.lines.clone()).bytes).collect();
+            let weights: Vec<usize> = parts
+                .iter()
+                .map(|p| ChunkWeight::of_lines(&file.hunks[p.hunk], p.lines.clone()).bytes)
+                .collect();
             let (first, second) = parts.split_at(middle(&weights)?);
             (first.to_vec(), second.to_vec())
         }
     };
     let file = piece.file;
-    Some((FilePiece { file, hunks: first, split: true }, FilePiece { file, hunks: second, split: true }))
+    Some((
+        FilePiece {
+            file,
+            hunks: first,
+            split: true,
+        },
+        FilePiece {
+            file,
+            hunks: second,
+            split: true,
+        },
+    ))
 }
 
-/// Returns the position that splits a list into two parts of about the same weight, neither of them empty.
+/// Returns the position that splits a list into two parts of about the same weight, neither of them
+/// empty.
 fn middle(weights: &[usize]) -> Option<usize> {
     let total: usize = weights.iter().sum();
     let mut first = 0;

@@ -17,5 +17,12 @@ pub fn consult(system: &'static str, task: &str, exhibits: &[Exhibit], nonce: &N
         }
     }
     let task = format!("{}\nnonce: {}", task.trim_end(), nonce.as_str());
-    Prompt { system, context: String::new(), manifest: Manifest::default(), chunk, task, nonce: nonce.clone() }
+    Prompt {
+        system,
+        context: String::new(),
+        manifest: Manifest::default(),
+        chunk,
+        task,
+        nonce: nonce.clone(),
+    }
 }

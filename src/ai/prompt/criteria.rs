@@ -8,7 +8,8 @@ use crate::ai::plan::Chunk;
 use std::fmt::Write as _;
 
 const SYSTEM: &str = include_str!("criteria.md");
-const TASK: &str = "Decide each criterion of the task above from the change above, in the given order.\n";
+const TASK: &str =
+    "Decide each criterion of the task above from the change above, in the given order.\n";
 
 /// Renders the prompt that evaluates the criteria for a chunk.
 pub fn criteria(brief: &Brief, group: &Group, chunk: &Chunk, nonce: &Nonce) -> Prompt {

@@ -28,8 +28,9 @@ struct ChecklistLanguage {
 }
 
 fn languages() -> &'static [ChecklistLanguage] {
-    static LANGUAGES: LazyLock<Vec<ChecklistLanguage>> =
-        LazyLock::new(|| toml::from_str(LIST).map_or(Vec::new(), |list: LanguageList| list.language));
+    static LANGUAGES: LazyLock<Vec<ChecklistLanguage>> = LazyLock::new(|| {
+        toml::from_str(LIST).map_or(Vec::new(), |list: LanguageList| list.language)
+    });
     &LANGUAGES
 }
 
@@ -38,8 +39,13 @@ pub(super) fn checklist(group: &Group, chunk: &Chunk, out: &mut String) {
     let mut counts: Vec<(usize, usize)> = Vec::new();
     for piece in &chunk.pieces {
         let file = &group.files[piece.file];
-        let Some(language) = language_of(file) else { continue };
-        let lines = piece.hunks.iter().flat_map(|p| &file.hunks[p.hunk].lines[p.lines.clone()]);
+        let Some(language) = language_of(file) else {
+            continue;
+        };
+        let lines = piece
+            .hunks
+            .iter()
+            .flat_map(|p| &file.hunks[p.hunk].lines[p.lines.clone()]);
         let changed = lines.filter(|l| l.kind != LineKind::Context).count();
         match counts.iter_mut().find(|(known, _)| *known == language) {
             Some((_, sum)) => *sum += changed,
@@ -55,7 +61,11 @@ pub(super) fn checklist(group: &Group, chunk: &Chunk, out: &mut String) {
 
 /// Returns the maximum bytes of a [`checklist`].
 pub(super) fn longest() -> usize {
-    MOST * languages().iter().map(|l| l.name.len() + l.defects.len() + 24).max().unwrap_or_default()
+    MOST * languages()
+        .iter()
+        .map(|l| l.name.len() + l.defects.len() + 24)
+        .max()
+        .unwrap_or_default()
 }
 
 fn language_of(file: &Shown) -> Option<usize> {
@@ -63,7 +73,11 @@ fn language_of(file: &Shown) -> Option<usize> {
     let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
     let dot = memchr::memrchr(b'.', name)?;
     let extension = &name[dot + 1..];
-    languages().iter().position(|l| l.extensions.iter().any(|e| e.as_bytes().eq_ignore_ascii_case(extension)))
+    languages().iter().position(|l| {
+        l.extensions
+            .iter()
+            .any(|e| e.as_bytes().eq_ignore_ascii_case(extension))
+    })
 }
 
 #[cfg(test)]
@@ -78,7 +92,11 @@ mod tests {
         let all: Vec<&String> = list.language.iter().flat_map(|l| &l.extensions).collect();
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
         for l in &list.language {
-            assert!((100..400).contains(&l.defects.len()) && !l.defects.contains('\n'), "{}", l.name);
+            assert!(
+                (100..400).contains(&l.defects.len()) && !l.defects.contains('\n'),
+                "{}",
+                l.name
+            );
             assert!(!l.defects.ends_with('.'), "{}", l.name);
         }
     }

@@ -1,4 +1,5 @@
-//! Lists the files of the whole change, so that the review of one part can take the others into account.
+//! Lists the files of the whole change, so that the review of one part can take the others into
+//! account.
 
 use super::fence::fenced;
 use crate::ai::ask::Manifest;
@@ -14,13 +15,14 @@ const MOST: usize = 4 << 10;
 /// Changed definitions that are listed for one file, at most.
 const NAMES: usize = 8;
 
-/// Bytes of a line, at most. A longer line is only counted, and the following lines are still listed.
+/// Bytes of a line, at most. A longer line is only counted, and the following lines are still
+/// listed.
 const LONGEST: usize = MOST / 4;
 /// Bytes of the list that are reserved for its fence and for the counts of omitted files.
 const COUNTS: usize = 200;
 
-/// Lists the change: each path with its added and removed lines and its changed definitions, the paths nearest to the
-/// chunk first. Empty for a change of one file that is whole in the chunk.
+/// Lists the change: each path with its added and removed lines and its changed definitions, the
+/// paths nearest to the chunk first. Empty for a change of one file that is whole in the chunk.
 pub(super) fn manifest(group: &Group, kept: &[ExcludedFile], chunk: &Chunk) -> Manifest {
     if is_alone(group, kept) && chunk.pieces.iter().all(|p| !p.split) {
         return Manifest::default();
@@ -47,8 +49,8 @@ struct ManifestEntry<'g> {
     path: &'g RepoPath,
     /// Line with counts and definitions.
     line: String,
-    /// Line without counts and definitions, which change with every edit elsewhere. Questions with the same key are the
-    /// same.
+    /// Line without counts and definitions, which change with every edit elsewhere. Questions with
+    /// the same key are the same.
     key: String,
     is_shown: bool,
 }
@@ -78,24 +80,59 @@ fn list(group: &Group, kept: &[ExcludedFile], own: &[usize]) -> Manifest {
     Manifest { text: out, key }
 }
 
-/// Returns the entries of `own` files first, then the others by the number of folders between them and those.
-fn nearest<'g>(group: &'g Group, kept: &'g [ExcludedFile], own: &[usize]) -> Vec<ManifestEntry<'g>> {
+/// Returns the entries of `own` files first, then the others by the number of folders between them
+/// and those.
+fn nearest<'g>(
+    group: &'g Group,
+    kept: &'g [ExcludedFile],
+    own: &[usize],
+) -> Vec<ManifestEntry<'g>> {
     let mut entries: Vec<(bool, ManifestEntry<'g>)> = Vec::new();
     for (index, file) in group.files.iter().enumerate() {
-        let line = line(file, group.related.changed.get(index).map_or(&[], Vec::as_slice));
+        let line = line(
+            file,
+            group.related.changed.get(index).map_or(&[], Vec::as_slice),
+        );
         let key = format!("{}{}\n", file.name, renamed(file.old_name.as_deref()));
-        entries.push((!own.contains(&index), ManifestEntry { path: file.path(), line, key, is_shown: true }));
+        entries.push((
+            !own.contains(&index),
+            ManifestEntry {
+                path: file.path(),
+                line,
+                key,
+                is_shown: true,
+            },
+        ));
     }
     for file in &group.related.bare {
         let line = format!("{} +0 -0{}\n", file.name, renamed(file.old_name.as_deref()));
-        entries.push((true, ManifestEntry { path: &file.path, key: line.clone(), line, is_shown: true }));
+        entries.push((
+            true,
+            ManifestEntry {
+                path: &file.path,
+                key: line.clone(),
+                line,
+                is_shown: true,
+            },
+        ));
     }
     for file in kept {
         let line = format!("{} (not shown: {})\n", file.name, file.why.name());
-        entries.push((true, ManifestEntry { path: &file.path, key: line.clone(), line, is_shown: false }));
+        entries.push((
+            true,
+            ManifestEntry {
+                path: &file.path,
+                key: line.clone(),
+                line,
+                is_shown: false,
+            },
+        ));
     }
     entries.sort_by_cached_key(|(is_other, entry)| {
-        let away = own.iter().map(|o| distance(group.files[*o].path(), entry.path)).min();
+        let away = own
+            .iter()
+            .map(|o| distance(group.files[*o].path(), entry.path))
+            .min();
         (*is_other, away, !entry.is_shown)
     });
     entries.into_iter().map(|(_, entry)| entry).collect()
@@ -115,8 +152,21 @@ fn line(file: &Shown, changed: &[String]) -> String {
             LineKind::Context => {}
         }
     }
-    let names = changed.iter().take(NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let names = changed
+        .iter()
+        .take(NAMES)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
     let more = if changed.len() > NAMES { ", …" } else { "" };
-    let names = if names.is_empty() { names } else { format!(": {names}{more}") };
-    format!("{} +{added} -{removed}{}{names}\n", file.name, renamed(file.old_name.as_deref()))
+    let names = if names.is_empty() {
+        names
+    } else {
+        format!(": {names}{more}")
+    };
+    format!(
+        "{} +{added} -{removed}{}{names}\n",
+        file.name,
+        renamed(file.old_name.as_deref())
+    )
 }

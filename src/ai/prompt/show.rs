@@ -32,7 +32,9 @@ fn piece(file: &Shown, piece: &FilePiece, picked: &Picked<'_>, out: &mut String)
     let mut last = 0;
     for part in &piece.hunks {
         let hunk = &file.hunks[part.hunk];
-        let mut numbers = hunk.lines[part.lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
+        let mut numbers = hunk.lines[part.lines.clone()]
+            .iter()
+            .filter_map(|l| l.new.map(|n| n.get()));
         let first = numbers.clone().next();
         let before = first.map_or_else(Vec::new, |first| related::between(around, last, first));
         // Lines that directly follow the previous hunk belong to its section.
@@ -55,12 +57,16 @@ fn piece(file: &Shown, piece: &FilePiece, picked: &Picked<'_>, out: &mut String)
 fn continuing(lines: &[(u32, &str)], last: u32) -> usize {
     match last {
         0 => 0,
-        _ => lines.iter().zip(last + 1..).take_while(|((number, _), next)| number == next).count(),
+        _ => lines
+            .iter()
+            .zip(last + 1..)
+            .take_while(|((number, _), next)| number == next)
+            .count(),
     }
 }
 
-/// Appends the first line of a file, with only its name, and a second line if the file was added, deleted, renamed or
-/// similar.
+/// Appends the first line of a file, with only its name, and a second line if the file was added,
+/// deleted, renamed or similar.
 pub(super) fn heading(file: &Shown, split: bool, out: &mut String) {
     let entry = &file.change.entry;
     let _ = writeln!(out, "file: {}", file.name);
@@ -72,10 +78,17 @@ pub(super) fn heading(file: &Shown, split: bool, out: &mut String) {
         (ChangeKind::Copied { .. }, Some(old)) => about.push(format!("copied from {old}")),
         _ => {}
     }
-    match (entry.old.as_ref().map(|s| s.mode), entry.new.as_ref().map(|s| s.mode)) {
+    match (
+        entry.old.as_ref().map(|s| s.mode),
+        entry.new.as_ref().map(|s| s.mode),
+    ) {
         (_, Some(FileMode::Symlink)) => about.push("a symbolic link".to_owned()),
-        (Some(FileMode::Regular) | None, Some(FileMode::Executable)) => about.push("executable".to_owned()),
-        (Some(FileMode::Executable), Some(FileMode::Regular)) => about.push("no longer executable".to_owned()),
+        (Some(FileMode::Regular) | None, Some(FileMode::Executable)) => {
+            about.push("executable".to_owned())
+        }
+        (Some(FileMode::Executable), Some(FileMode::Regular)) => {
+            about.push("no longer executable".to_owned())
+        }
         _ => {}
     }
     if split {
@@ -86,15 +99,19 @@ pub(super) fn heading(file: &Shown, split: bool, out: &mut String) {
     }
 }
 
-/// Appends the section line for the lines from `start`. Inside a hunk, the section is the last one that starts above in
-/// it.
+/// Appends the section line for the lines from `start`. Inside a hunk, the section is the last one
+/// that starts above in it.
 pub(super) fn section(file: &Shown, hunk: &ShownHunk, start: usize, out: &mut String) {
     let language = Language::of(file.path());
     // If all lines of the hunk are removed, use the removed lines above.
     let is_gone = !hunk.lines.iter().any(|l| l.kind != LineKind::Removed);
     let above = hunk.lines[..start].iter().rev().take(LOOK_BACK);
     let mut above = above.filter(|l| is_gone || l.kind != LineKind::Removed);
-    let inside = above.find_map(|l| language.start(l.text.as_bytes()).and_then(|r| l.text.get(r)));
+    let inside = above.find_map(|l| {
+        language
+            .start(l.text.as_bytes())
+            .and_then(|r| l.text.get(r))
+    });
     match inside.unwrap_or(&hunk.section) {
         "" => out.push_str("@@\n"),
         section => {
@@ -128,11 +145,19 @@ mod tests {
     use std::time::{Duration, Instant};
 
     fn removed(text: &str) -> ShownLine {
-        ShownLine { kind: LineKind::Removed, old: None, new: None, text: text.to_owned() }
+        ShownLine {
+            kind: LineKind::Removed,
+            old: None,
+            new: None,
+            text: text.to_owned(),
+        }
     }
 
     fn hunk(lines: Vec<ShownLine>) -> ShownHunk {
-        ShownHunk { section: "def above():".to_owned(), lines }
+        ShownHunk {
+            section: "def above():".to_owned(),
+            lines,
+        }
     }
 
     #[test]
@@ -145,7 +170,11 @@ mod tests {
             change: FileChange {
                 entry: Entry {
                     kind: ChangeKind::Deleted,
-                    old: Some(Side { path: RepoPath::from("a.py"), mode: FileMode::Regular, id: None }),
+                    old: Some(Side {
+                        path: RepoPath::from("a.py"),
+                        mode: FileMode::Regular,
+                        id: None,
+                    }),
                     new: None,
                 },
                 body: Body::between(Some(b"x\n".to_vec()), None, Attribute::Unset),
@@ -158,9 +187,18 @@ mod tests {
         let (mut out, begun) = (String::new(), Instant::now());
         section(&file, &hunk(lines), 200_000, &mut out);
         assert_eq!(out, "@@ def above():\n");
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            begun.elapsed()
+        );
         out.clear();
-        section(&file, &hunk(vec![removed("def gone():"), removed("    x()")]), 2, &mut out);
+        section(
+            &file,
+            &hunk(vec![removed("def gone():"), removed("    x()")]),
+            2,
+            &mut out,
+        );
         assert_eq!(out, "@@ def gone():\n");
     }
 }

@@ -1,5 +1,5 @@
-//! Finds the definitions of constants in the text, because the grammars do not distinguish constants from other
-//! assignments. Pure.
+//! Finds the definitions of constants in the text, because the grammars do not distinguish
+//! constants from other assignments. Pure.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,9 @@ pub(super) fn is_constant(name: &str) -> bool {
     let letters = name.bytes().filter(u8::is_ascii_uppercase).count();
     name.len() >= 3
         && letters >= 2
-        && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
         && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
@@ -19,18 +21,24 @@ pub(super) fn is_constant(name: &str) -> bool {
 pub(super) fn find(text: &str, name: &str) -> Vec<RangeInclusive<u32>> {
     let lines: Vec<&str> = text.lines().collect();
     let defined = (0..lines.len()).filter(|i| defines(lines[*i], name));
-    defined.map(|first| number(first)..=number(last(&lines, first))).collect()
+    defined
+        .map(|first| number(first)..=number(last(&lines, first)))
+        .collect()
 }
 
 fn number(index: usize) -> u32 {
     u32::try_from(index + 1).unwrap_or(u32::MAX)
 }
 
-/// Returns the index of the last line of a definition: the line that closes the brackets that its first line opens.
+/// Returns the index of the last line of a definition: the line that closes the brackets that its
+/// first line opens.
 fn last(lines: &[&str], first: usize) -> usize {
     let mut depth = 0_i32;
     for (i, line) in lines[first..].iter().take(MAX_LINES).enumerate() {
-        depth += line.bytes().map(|b| i32::from(b"([{".contains(&b)) - i32::from(b")]}".contains(&b))).sum::<i32>();
+        depth += line
+            .bytes()
+            .map(|b| i32::from(b"([{".contains(&b)) - i32::from(b")]}".contains(&b)))
+            .sum::<i32>();
         if depth <= 0 {
             return first + i;
         }
@@ -38,14 +46,18 @@ fn last(lines: &[&str], first: usize) -> usize {
     (first + MAX_LINES - 1).min(lines.len() - 1)
 }
 
-/// Returns true if a line defines a name: an assignment with only modifiers and a type before the name, or a macro.
+/// Returns true if a line defines a name: an assignment with only modifiers and a type before the
+/// name, or a macro.
 fn defines(line: &str, name: &str) -> bool {
     for (at, _) in line.match_indices(name) {
         let (before, after) = (&line[..at], &line[at + name.len()..]);
         if before.ends_with(is_word) || after.starts_with(is_word) {
             continue;
         }
-        if !before.chars().all(|c| is_word(c) || c.is_whitespace() || "#<>[]*&:,?'".contains(c)) {
+        if !before
+            .chars()
+            .all(|c| is_word(c) || c.is_whitespace() || "#<>[]*&:,?'".contains(c))
+        {
             return false;
         }
         if before.trim_start().starts_with('#') {
@@ -53,7 +65,10 @@ fn defines(line: &str, name: &str) -> bool {
         }
         let rest = after.trim_start();
         let (head, value) = rest.split_once('=').unwrap_or((rest, ""));
-        let is_type = head.is_empty() || head.starts_with(':') || head.starts_with('[') || head.starts_with(is_word);
+        let is_type = head.is_empty()
+            || head.starts_with(':')
+            || head.starts_with('[')
+            || head.starts_with(is_word);
         let is_plain = head.starts_with(':') || !head.contains(['(', '"', '!', '<']);
         return rest.contains('=') && is_type && is_plain && !value.starts_with(['=', '>', '~']);
     }
@@ -117,7 +132,10 @@ mod tests {
     #[test]
     fn a_definition_ends_with_its_brackets_or_after_a_few_lines() {
         assert_eq!(find("a\nWIN = {\n  1,\n}\nb\n", "WIN"), [2..=4]);
-        assert_eq!(find(&format!("WIN = [\n{}", "  1,\n".repeat(20)), "WIN"), [1..=8]);
+        assert_eq!(
+            find(&format!("WIN = [\n{}", "  1,\n".repeat(20)), "WIN"),
+            [1..=8]
+        );
         assert_eq!(find("WIN = [", "WIN"), [1..=1]);
     }
 }

@@ -5,13 +5,20 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
 /// Names of constructors. Callers use the name of the type instead.
-pub(super) const CONSTRUCTORS: [&str; 5] = ["__init__", "constructor", "initialize", "__construct", "new"];
+pub(super) const CONSTRUCTORS: [&str; 5] = [
+    "__init__",
+    "constructor",
+    "initialize",
+    "__construct",
+    "new",
+];
 
 /// Lines of a function that is included in full, at most.
 const FUNCTION_LINES: u32 = 20;
 /// Lines of a type that is included in full, at most.
 const TYPE_LINES: u32 = 30;
-/// Lines from the start of a longer type, if it has neither a constructor nor a field that the change names.
+/// Lines from the start of a longer type, if it has neither a constructor nor a field that the
+/// change names.
 const TYPE_START: u32 = 15;
 /// Lines with fields that the change names, at most.
 const MAX_FIELDS: usize = 12;
@@ -103,10 +110,11 @@ pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
     parts.filter(|word| word.len() >= MIN_WORD && !word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Returns the lines of a definition to include: all if it is short, or else the signature. For a type, also the
-/// constructor and the fields that the change names.
+/// Returns the lines of a definition to include: all if it is short, or else the signature. For a
+/// type, also the constructor and the fields that the change names.
 ///
-/// `all` holds the definitions of the file, `text` its lines, and `named` the identifiers of the change.
+/// `all` holds the definitions of the file, `text` its lines, and `named` the identifiers of the
+/// change.
 pub(super) fn head(
     d: &Definition,
     all: &[Definition],
@@ -115,19 +123,27 @@ pub(super) fn head(
 ) -> Vec<RangeInclusive<u32>> {
     let (start, end) = (*d.lines.start(), *d.lines.end());
     if d.kind != Kind::Type {
-        return vec![if end - start < FUNCTION_LINES { start..=end } else { d.signature.clone() }];
+        return vec![if end - start < FUNCTION_LINES {
+            start..=end
+        } else {
+            d.signature.clone()
+        }];
     }
     if end - start < TYPE_LINES {
         return vec![start..=end];
     }
-    let inner = all.iter().filter(|other| *other.lines.start() > start && *other.lines.end() <= end);
+    let inner = all
+        .iter()
+        .filter(|other| *other.lines.start() > start && *other.lines.end() <= end);
     let inner: Vec<&Definition> = inner.collect();
     let constructor = inner.iter().find(|other| is_constructor(other, d));
     let mut shown: BTreeSet<u32> = d.signature.clone().collect();
     shown.extend(constructor.into_iter().flat_map(|c| c.signature.clone()));
     let without = shown.len();
     let fields = fields(start..=end, text, named, |line| {
-        let mut around = inner.iter().filter(|other| other.kind == Kind::Function && other.lines.contains(&line));
+        let mut around = inner
+            .iter()
+            .filter(|other| other.kind == Kind::Function && other.lines.contains(&line));
         around.all(|other| is_constructor(other, d))
     });
     shown.extend(fields.into_iter().take(MAX_FIELDS));
@@ -151,7 +167,9 @@ fn fields(
 ) -> BTreeSet<u32> {
     let mut places: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for line in lines.filter(|line| is_field(*line)) {
-        let Some(text) = text.get(line as usize - 1) else { break };
+        let Some(text) = text.get(line as usize - 1) else {
+            break;
+        };
         if is_comment(text) {
             continue;
         }
@@ -159,12 +177,20 @@ fn fields(
             places.entry(word).or_default().insert(line);
         }
     }
-    places.into_values().filter(|lines| lines.len() <= MAX_SAME).flatten().collect()
+    places
+        .into_values()
+        .filter(|lines| lines.len() <= MAX_SAME)
+        .flatten()
+        .collect()
 }
 
-/// Returns true for keywords and types that every program uses. Their lines are unrelated to the change.
+/// Returns true for keywords and types that every program uses. Their lines are unrelated to the
+/// change.
 fn is_basic(word: &str) -> bool {
-    BASIC.contains(&word) || SIZED.iter().any(|name| word.strip_prefix(name).is_some_and(is_size))
+    BASIC.contains(&word)
+        || SIZED
+            .iter()
+            .any(|name| word.strip_prefix(name).is_some_and(is_size))
 }
 
 fn is_size(rest: &str) -> bool {
@@ -173,7 +199,9 @@ fn is_size(rest: &str) -> bool {
 
 /// Returns true if a line is likely a comment or an attribute in one of the languages with symbols.
 fn is_comment(line: &str) -> bool {
-    ["//", "#", "*", "/*"].iter().any(|mark| line.trim_start().starts_with(mark))
+    ["//", "#", "*", "/*"]
+        .iter()
+        .any(|mark| line.trim_start().starts_with(mark))
 }
 
 /// Joins consecutive lines into ranges.
@@ -199,7 +227,12 @@ mod tests {
     fn shown(path: &str, text: &str, named: &[&str]) -> Vec<RangeInclusive<u32>> {
         let symbols = Symbols::read(&RepoPath::from(path), text.as_bytes()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        head(&symbols.definitions[0], &symbols.definitions, &lines, &named.iter().copied().collect::<HashSet<&str>>())
+        head(
+            &symbols.definitions[0],
+            &symbols.definitions,
+            &lines,
+            &named.iter().copied().collect::<HashSet<&str>>(),
+        )
     }
 
     #[test]
@@ -207,7 +240,10 @@ mod tests {
         let fields: String = (0..40).map(|i| format!("\tfield{i} int\n")).collect();
         let rest = "\tmu sync.RWMutex\n\t// keys are for one request\n\tkeys map[string]any\n";
         let text = format!("type Context struct {{\n{fields}{rest}}}\n");
-        assert_eq!(shown("a.go", &text, &["keys", "field3"]), [1..=1, 5..=5, 44..=44]);
+        assert_eq!(
+            shown("a.go", &text, &["keys", "field3"]),
+            [1..=1, 5..=5, 44..=44]
+        );
         assert_eq!(shown("a.go", &text, &[]), [1..=15], "its start");
         // A word that is frequent is not the name of a field.
         assert_eq!(shown("a.go", &text, &["int"]), [1..=15]);
@@ -215,7 +251,9 @@ mod tests {
 
     #[test]
     fn a_long_class_shows_its_constructor_and_what_that_sets() {
-        let methods: String = (0..20).map(|i| format!("    def get_{i}(self):\n        return self.limit\n")).collect();
+        let methods: String = (0..20)
+            .map(|i| format!("    def get_{i}(self):\n        return self.limit\n"))
+            .collect();
         let text = format!(
             "class Store:\n    limit = 3\n    def __init__(self, path):\n        self.path = path\n        self.lock = Lock()\n{methods}"
         );

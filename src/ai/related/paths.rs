@@ -4,8 +4,8 @@ use crate::diff::RepoPath;
 use crate::symbols::Symbols;
 use std::collections::BTreeSet;
 
-/// Returns true if a file with these symbols can import definitions of another file: its imports name that file, or one
-/// of its folders, which can re-export them.
+/// Returns true if a file with these symbols can import definitions of another file: its imports
+/// name that file, or one of its folders, which can re-export them.
 pub(in crate::ai) fn imports(symbols: &Symbols, path: &RepoPath) -> bool {
     names_file(&symbols.imports, path)
 }
@@ -13,17 +13,24 @@ pub(in crate::ai) fn imports(symbols: &Symbols, path: &RepoPath) -> bool {
 /// Returns true if the imports contain the name of a file or of one of its folders.
 pub(super) fn names_file(imports: &BTreeSet<String>, path: &RepoPath) -> bool {
     imports.contains(&stem(path))
-        || folders(path).into_iter().any(|folder| imports.contains(String::from_utf8_lossy(folder).as_ref()))
+        || folders(path)
+            .into_iter()
+            .any(|folder| imports.contains(String::from_utf8_lossy(folder).as_ref()))
 }
 
-/// Returns the name of a file in imports: its name without the extension, or the name of its folder.
+/// Returns the name of a file in imports: its name without the extension, or the name of its
+/// folder.
 pub(in crate::ai) fn stem(path: &RepoPath) -> String {
     let name = String::from_utf8_lossy(path.file_name()).into_owned();
     let stem = name.split('.').next().unwrap_or_default();
     if !["index", "mod", "lib", "__init__"].contains(&stem) && !path.as_bytes().ends_with(b".go") {
         return stem.to_owned();
     }
-    let folder = path.as_bytes().rsplit(|b| *b == b'/').nth(1).unwrap_or(stem.as_bytes());
+    let folder = path
+        .as_bytes()
+        .rsplit(|b| *b == b'/')
+        .nth(1)
+        .unwrap_or(stem.as_bytes());
     String::from_utf8_lossy(folder).into_owned()
 }
 

@@ -1,5 +1,5 @@
-//! Determines the parts of a file that a change touches: the functions around its hunks, and the names that it defines
-//! or uses.
+//! Determines the parts of a file that a change touches: the functions around its hunks, and the
+//! names that it defines or uses.
 
 use super::constants::is_constant;
 use super::head::{CONSTRUCTORS, words};
@@ -22,8 +22,8 @@ const MAX_USED: usize = 48;
 const MAX_SITES: usize = 50;
 /// Names that only unchanged lines near the changed ones call, at most.
 const MAX_NEARBY: usize = 24;
-/// Names that the containers, strings and streams of most languages have. A definition with such a name is likely
-/// unrelated.
+/// Names that the containers, strings and streams of most languages have. A definition with such a
+/// name is likely unrelated.
 const COMMON: &[&str] = &[
     "add",
     "all",
@@ -224,20 +224,43 @@ impl Used {
     /// Builds the use of a name in a file with these symbols.
     fn of(symbols: &Symbols, name: &str, hunk: usize, need: Need) -> Self {
         let original = symbols.original(name);
-        let alias = if original == name { String::new() } else { name.to_owned() };
-        Self { name: original.to_owned(), alias, hunks: hunk..=hunk, need, sites: Vec::new() }
+        let alias = if original == name {
+            String::new()
+        } else {
+            name.to_owned()
+        };
+        Self {
+            name: original.to_owned(),
+            alias,
+            hunks: hunk..=hunk,
+            need,
+            sites: Vec::new(),
+        }
     }
 
     /// Returns the name that the file uses for it.
     pub(super) fn in_file(&self) -> &str {
-        if self.alias.is_empty() { &self.name } else { &self.alias }
+        if self.alias.is_empty() {
+            &self.name
+        } else {
+            &self.alias
+        }
     }
 }
 
 impl TouchedLines {
     /// Returns the lines as an excerpt. Returns `None` if the range is outside the file.
-    pub(super) fn excerpt(&self, path: &str, lines: &[&str], signatures: &BTreeSet<u32>) -> Option<Excerpt> {
-        let first = signatures.iter().copied().filter(|line| self.lines.contains(line)).collect();
+    pub(super) fn excerpt(
+        &self,
+        path: &str,
+        lines: &[&str],
+        signatures: &BTreeSet<u32>,
+    ) -> Option<Excerpt> {
+        let first = signatures
+            .iter()
+            .copied()
+            .filter(|line| self.lines.contains(line))
+            .collect();
         let lines = lines_of(lines, &self.lines);
         (!lines.is_empty()).then(|| Excerpt {
             why: self.why,
@@ -254,32 +277,63 @@ impl TouchedLines {
 }
 
 impl Touched {
-    /// Analyzes both sides of a change. `file` is the position of the file in the group. Returns an empty result if the
-    /// file is not text or its content is incomplete. A new file has no spans, because its hunks contain everything.
+    /// Analyzes both sides of a change. `file` is the position of the file in the group. Returns an
+    /// empty result if the file is not text or its content is incomplete. A new file has no spans,
+    /// because its hunks contain everything.
     pub fn of(file: usize, shown: &Shown) -> Self {
         let change = &shown.change;
-        let Some(text) = change.text() else { return Self::default() };
-        let Some(new) = text.new.whole() else { return Self::default() };
+        let Some(text) = change.text() else {
+            return Self::default();
+        };
+        let Some(new) = text.new.whole() else {
+            return Self::default();
+        };
         let path = change.path();
         let none = Symbols::default();
         let symbols = shown.symbols.new.as_deref().unwrap_or(&none);
-        let edits: Vec<Edits> = text.hunks.iter().map(|hunk| Edits::of(text, hunk)).collect();
+        let edits: Vec<Edits> = text
+            .hunks
+            .iter()
+            .map(|hunk| Edits::of(text, hunk))
+            .collect();
         let is_new = change.entry.old.is_none();
-        let spans = if is_new { Vec::new() } else { spans(file, new, symbols, &edits) };
+        let spans = if is_new {
+            Vec::new()
+        } else {
+            spans(file, new, symbols, &edits)
+        };
         let old = shown.symbols.old.as_deref().unwrap_or(&none);
-        let changed = if is_new { added(path, symbols) } else { changed(path, symbols, old, &edits) };
+        let changed = if is_new {
+            added(path, symbols)
+        } else {
+            changed(path, symbols, old, &edits)
+        };
         let mut used = used(path, symbols, &edits);
         if !is_new {
             owners(symbols, &edits, &mut used);
         }
         let words = constants(text, symbols, &mut used);
-        let signatures = if is_new { BTreeSet::new() } else { signatures(symbols, &edits) };
+        let signatures = if is_new {
+            BTreeSet::new()
+        } else {
+            signatures(symbols, &edits)
+        };
         if !is_new {
             nearby(path, symbols, &edits, &mut used);
         }
-        let own = symbols.definitions.iter().filter(|d| !spans.iter().any(|s| s.lines.contains(d.lines.start())));
+        let own = symbols
+            .definitions
+            .iter()
+            .filter(|d| !spans.iter().any(|s| s.lines.contains(d.lines.start())));
         let own = own.filter(|_| !is_new).cloned().collect();
-        Self { spans, signatures, changed, used, words, own }
+        Self {
+            spans,
+            signatures,
+            changed,
+            used,
+            words,
+            own,
+        }
     }
 }
 
@@ -323,23 +377,35 @@ impl Edits {
 
     /// Returns the lines on the new side that the hunk affects.
     fn places(&self) -> &BTreeSet<u32> {
-        if self.added.is_empty() { &self.beside } else { &self.added }
+        if self.added.is_empty() {
+            &self.beside
+        } else {
+            &self.added
+        }
     }
 }
 
 /// Selects the lines around each hunk.
 fn spans(file: usize, new: &[u8], symbols: &Symbols, edits: &[Edits]) -> Vec<TouchedLines> {
-    let count = memchr::memchr_iter(b'\n', new).count() + usize::from(!new.is_empty() && !new.ends_with(b"\n"));
+    let count = memchr::memchr_iter(b'\n', new).count()
+        + usize::from(!new.is_empty() && !new.ends_with(b"\n"));
     if count > 0 && count <= WHOLE_FILE && !edits.is_empty() {
         let lines = 1..=u32::try_from(count).unwrap_or(u32::MAX);
-        return vec![TouchedLines { file, hunks: 0..=edits.len() - 1, why: Why::File, lines }];
+        return vec![TouchedLines {
+            file,
+            hunks: 0..=edits.len() - 1,
+            why: Why::File,
+            lines,
+        }];
     }
     // By line range: a hunk may be in several functions, and a function may contain several hunks.
     let mut wanted: BTreeMap<(u32, u32), RangeInclusive<usize>> = BTreeMap::new();
     for (hunk, edits) in edits.iter().enumerate() {
         for place in edits.places() {
             for lines in around(symbols, *place) {
-                let hunks = wanted.entry((*lines.start(), *lines.end())).or_insert(hunk..=hunk);
+                let hunks = wanted
+                    .entry((*lines.start(), *lines.end()))
+                    .or_insert(hunk..=hunk);
                 *hunks = *hunks.start()..=hunk;
             }
         }
@@ -349,46 +415,71 @@ fn spans(file: usize, new: &[u8], symbols: &Symbols, edits: &[Edits]) -> Vec<Tou
         match spans.last_mut().filter(|s| first <= s.lines.end() + 1) {
             Some(span) => {
                 span.lines = *span.lines.start()..=last.max(*span.lines.end());
-                span.hunks = *span.hunks.start().min(hunks.start())..=*span.hunks.end().max(hunks.end());
+                span.hunks =
+                    *span.hunks.start().min(hunks.start())..=*span.hunks.end().max(hunks.end());
             }
-            None => spans.push(TouchedLines { file, hunks, why: Why::Around, lines: first..=last }),
+            None => spans.push(TouchedLines {
+                file,
+                hunks,
+                why: Why::Around,
+                lines: first..=last,
+            }),
         }
     }
     spans
 }
 
-/// Returns the lines to include around a changed line: its function, statement or type, or if that is long, its first
-/// lines and those near the change. Also returns the signatures of outer functions and tests.
+/// Returns the lines to include around a changed line: its function, statement or type, or if that
+/// is long, its first lines and those near the change. Also returns the signatures of outer
+/// functions and tests.
 fn around(symbols: &Symbols, line: u32) -> Vec<RangeInclusive<u32>> {
-    let Some((lines, signature)) = scope(symbols, line) else { return Vec::new() };
+    let Some((lines, signature)) = scope(symbols, line) else {
+        return Vec::new();
+    };
     let (start, end) = (*lines.start(), *lines.end());
-    let outer = functions_around(symbols, line).filter(|d| *d.lines.start() < start && *d.lines.end() >= end);
+    let outer = functions_around(symbols, line)
+        .filter(|d| *d.lines.start() < start && *d.lines.end() >= end);
     let mut shown: Vec<RangeInclusive<u32>> = outer.map(|d| d.signature.clone()).collect();
     match end - start < WHOLE {
         true => shown.push(lines),
-        false => shown.extend([signature, line.saturating_sub(AROUND).max(start)..=(line + AROUND).min(end)]),
+        false => shown.extend([
+            signature,
+            line.saturating_sub(AROUND).max(start)..=(line + AROUND).min(end),
+        ]),
     }
     shown
 }
 
 /// Returns the functions and tests that contain a line, the innermost first.
 fn functions_around(symbols: &Symbols, line: u32) -> impl Iterator<Item = &Definition> {
-    symbols.enclosing(line).filter(|d| matches!(d.kind, Kind::Function | Kind::Test))
+    symbols
+        .enclosing(line)
+        .filter(|d| matches!(d.kind, Kind::Function | Kind::Test))
 }
 
 /// Returns the lines of the signatures of the functions and tests around changed lines.
 fn signatures(symbols: &Symbols, edits: &[Edits]) -> BTreeSet<u32> {
-    let around = edits.iter().flat_map(Edits::places).flat_map(|line| functions_around(symbols, *line));
+    let around = edits
+        .iter()
+        .flat_map(Edits::places)
+        .flat_map(|line| functions_around(symbols, *line));
     around.flat_map(|d| d.signature.clone()).collect()
 }
 
-/// Returns the lines and the signature of the function around a line, or else of the innermost statement or type.
+/// Returns the lines and the signature of the function around a line, or else of the innermost
+/// statement or type.
 fn scope(symbols: &Symbols, line: u32) -> Option<(RangeInclusive<u32>, RangeInclusive<u32>)> {
-    let container = symbols.enclosing(line).find(|d| matches!(d.kind, Kind::Type | Kind::Group));
-    let statement = symbols.block_at(line).map(|b| (b.lines.clone(), *b.lines.start()..=*b.lines.start()));
+    let container = symbols
+        .enclosing(line)
+        .find(|d| matches!(d.kind, Kind::Type | Kind::Group));
+    let statement = symbols
+        .block_at(line)
+        .map(|b| (b.lines.clone(), *b.lines.start()..=*b.lines.start()));
     let function = symbols.function_at(line).map(extent);
     function.or_else(|| match (statement, container.map(extent)) {
-        (Some(statement), Some(container)) if statement.0.start() > container.0.start() => Some(statement),
+        (Some(statement), Some(container)) if statement.0.start() > container.0.start() => {
+            Some(statement)
+        }
         (statement, container) => container.or(statement),
     })
 }
@@ -405,7 +496,16 @@ fn added(path: &RepoPath, new: &Symbols) -> Vec<ChangedDefinition> {
         if let Some(name) = called_as(new, definition) {
             let reach = reach(path, &name);
             let owner = owner(new, definition);
-            add_changed(ChangedDefinition { name, hunks: 0..=0, breaks: false, reach, owner }, &mut found);
+            add_changed(
+                ChangedDefinition {
+                    name,
+                    hunks: 0..=0,
+                    breaks: false,
+                    reach,
+                    owner,
+                },
+                &mut found,
+            );
         }
     }
     found.retain(|c| c.name.len() >= MIN_NAME);
@@ -413,29 +513,49 @@ fn added(path: &RepoPath, new: &Symbols) -> Vec<ChangedDefinition> {
 }
 
 /// Returns the definitions that the change edits, adds to or removes.
-fn changed(path: &RepoPath, new: &Symbols, old: &Symbols, edits: &[Edits]) -> Vec<ChangedDefinition> {
+fn changed(
+    path: &RepoPath,
+    new: &Symbols,
+    old: &Symbols,
+    edits: &[Edits],
+) -> Vec<ChangedDefinition> {
     let mut found: Vec<ChangedDefinition> = Vec::new();
     for (hunk, edits) in edits.iter().enumerate() {
-        for (symbols, lines, is_old) in [(new, edits.places(), false), (old, &edits.removed, true)] {
+        for (symbols, lines, is_old) in [(new, edits.places(), false), (old, &edits.removed, true)]
+        {
             for line in lines {
                 if let Some(value) = changed_value(path, symbols, *line, hunk) {
                     add_changed(value, &mut found);
                 }
-                let Some(definition) = symbols.enclosing(*line).find(|d| matters(d)) else { continue };
-                let Some(name) = called_as(symbols, definition) else { continue };
+                let Some(definition) = symbols.enclosing(*line).find(|d| matters(d)) else {
+                    continue;
+                };
+                let Some(name) = called_as(symbols, definition) else {
+                    continue;
+                };
                 let is_signature = definition.signature.contains(line);
                 let is_gone = is_old && !new.definitions.iter().any(|d| d.name == definition.name);
                 // A new definition has no callers that could break.
                 let is_known = old.definitions.iter().any(|d| d.name == definition.name);
                 let breaks = is_gone || is_signature && is_known;
                 let reach = match definition.is_local {
-                    // For a removed definition, the function around it is not known on the new side.
+                    // For a removed definition, the function around it is not known on the new
+                    // side.
                     true if is_old => continue,
                     true => function_around(symbols, definition),
                     false => reach(path, &name),
                 };
                 let owner = owner(symbols, definition);
-                add_changed(ChangedDefinition { name, hunks: hunk..=hunk, breaks, reach, owner }, &mut found);
+                add_changed(
+                    ChangedDefinition {
+                        name,
+                        hunks: hunk..=hunk,
+                        breaks,
+                        reach,
+                        owner,
+                    },
+                    &mut found,
+                );
             }
         }
     }
@@ -457,32 +577,63 @@ fn add_changed(changed: ChangedDefinition, found: &mut Vec<ChangedDefinition>) {
     }
 }
 
-/// Returns the constant, variable or field that a line outside functions initializes, or the field that a line of a
-/// method assigns.
-fn changed_value(path: &RepoPath, symbols: &Symbols, line: u32, hunk: usize) -> Option<ChangedDefinition> {
+/// Returns the constant, variable or field that a line outside functions initializes, or the field
+/// that a line of a method assigns.
+fn changed_value(
+    path: &RepoPath,
+    symbols: &Symbols,
+    line: u32,
+    hunk: usize,
+) -> Option<ChangedDefinition> {
     let at = symbols.values.partition_point(|v| v.line < line);
-    let mut on_line = symbols.values[at..].iter().take_while(|v| v.line == line).peekable();
+    let mut on_line = symbols.values[at..]
+        .iter()
+        .take_while(|v| v.line == line)
+        .peekable();
     let is_inside = on_line.peek().is_some() && symbols.function_at(line).is_some();
     let value = on_line.find(|v| v.is_member || !is_inside)?;
-    let owner = symbols.enclosing(line).find(|d| d.kind == Kind::Type).map_or(String::new(), |d| d.name.clone());
+    let owner = symbols
+        .enclosing(line)
+        .find(|d| d.kind == Kind::Type)
+        .map_or(String::new(), |d| d.name.clone());
     // Names of fields are often used for other things too.
-    let reach = if is_distinct(&value.name) { reach(path, &value.name) } else { Reach::Owner };
-    Some(ChangedDefinition { name: value.name.clone(), hunks: hunk..=hunk, breaks: false, reach, owner })
+    let reach = if is_distinct(&value.name) {
+        reach(path, &value.name)
+    } else {
+        Reach::Owner
+    };
+    Some(ChangedDefinition {
+        name: value.name.clone(),
+        hunks: hunk..=hunk,
+        breaks: false,
+        reach,
+        owner,
+    })
 }
 
 /// Returns true for a name of several words, which is unlikely to be used for something else.
 pub(super) fn is_distinct(name: &str) -> bool {
-    name.len() >= 6 && name.bytes().skip(1).any(|b| b == b'_' || b.is_ascii_uppercase())
+    name.len() >= 6
+        && name
+            .bytes()
+            .skip(1)
+            .any(|b| b == b'_' || b.is_ascii_uppercase())
 }
 
 fn reach(path: &RepoPath, name: &str) -> Reach {
-    if is_common(path, name) { Reach::Owner } else { Reach::Everywhere }
+    if is_common(path, name) {
+        Reach::Owner
+    } else {
+        Reach::Everywhere
+    }
 }
 
 /// Returns the lines of the outermost function around a definition.
 fn function_around(symbols: &Symbols, definition: &Definition) -> Reach {
     let functions = functions_around(symbols, *definition.lines.start());
-    let lines = functions.last().map_or(&definition.lines, |outer| &outer.lines);
+    let lines = functions
+        .last()
+        .map_or(&definition.lines, |outer| &outer.lines);
     Reach::Lines(*lines.start(), *lines.end())
 }
 
@@ -492,12 +643,16 @@ pub(super) fn owner(symbols: &Symbols, definition: &Definition) -> String {
         return definition.scope.clone();
     }
     let mut around = symbols.enclosing(*definition.lines.start());
-    let outer = around.find(|d| matches!(d.kind, Kind::Type | Kind::Group) && d.lines != definition.lines);
+    let outer =
+        around.find(|d| matches!(d.kind, Kind::Type | Kind::Group) && d.lines != definition.lines);
     outer.map_or(String::new(), |d| d.name.clone())
 }
 
 /// Returns the range from the first to the last hunk of both ranges.
-pub(super) fn joined(one: &RangeInclusive<usize>, other: &RangeInclusive<usize>) -> RangeInclusive<usize> {
+pub(super) fn joined(
+    one: &RangeInclusive<usize>,
+    other: &RangeInclusive<usize>,
+) -> RangeInclusive<usize> {
     *one.start().min(other.start())..=*one.end().max(other.end())
 }
 
@@ -508,15 +663,20 @@ fn matters(definition: &Definition) -> bool {
 /// Returns true for a common name. Methods in Go and C# start with a capital letter.
 fn is_common(path: &RepoPath, name: &str) -> bool {
     let has_capitals = path.as_bytes().ends_with(b".go") || path.as_bytes().ends_with(b".cs");
-    COMMON.iter().any(|common| *common == name || has_capitals && common.eq_ignore_ascii_case(name))
+    COMMON
+        .iter()
+        .any(|common| *common == name || has_capitals && common.eq_ignore_ascii_case(name))
 }
 
-/// Returns the name that callers use for a definition. For a constructor, this is the name of its type.
+/// Returns the name that callers use for a definition. For a constructor, this is the name of its
+/// type.
 fn called_as(symbols: &Symbols, definition: &Definition) -> Option<String> {
     if !CONSTRUCTORS.contains(&definition.name.as_str()) {
         return Some(definition.name.clone());
     }
-    let outer = symbols.enclosing(*definition.lines.start()).find(|d| matches!(d.kind, Kind::Type | Kind::Group))?;
+    let outer = symbols
+        .enclosing(*definition.lines.start())
+        .find(|d| matches!(d.kind, Kind::Type | Kind::Group))?;
     Some(outer.name.clone())
 }
 
@@ -524,21 +684,32 @@ fn called_as(symbols: &Symbols, definition: &Definition) -> Option<String> {
 fn used(path: &RepoPath, symbols: &Symbols, edits: &[Edits]) -> Vec<Used> {
     let mut out = Vec::new();
     for (hunk, edits) in edits.iter().enumerate() {
-        let uses = symbols.uses.iter().filter(|u| edits.added.contains(&u.line));
+        let uses = symbols
+            .uses
+            .iter()
+            .filter(|u| edits.added.contains(&u.line));
         for symbol in uses.filter(|u| is_looked_up(path, symbols, u)) {
-            add_used(symbols, &symbol.name, Some(symbol), hunk, Need::Use, &mut out);
+            add_used(
+                symbols,
+                &symbol.name,
+                Some(symbol),
+                hunk,
+                Need::Use,
+                &mut out,
+            );
         }
     }
     out
 }
 
-/// Returns true if the definition of a use is worth searching for. In a shell script each command is a call, so the
-/// script must define the function or read another script.
+/// Returns true if the definition of a use is worth searching for. In a shell script each command
+/// is a call, so the script must define the function or read another script.
 fn is_looked_up(path: &RepoPath, symbols: &Symbols, symbol: &Use) -> bool {
     let is_shell = path.as_bytes().ends_with(b"sh") || path.as_bytes().ends_with(b".bats");
     // A constructor that is called by its own name belongs to another type: `super().__init__()`.
     let is_constructor = CONSTRUCTORS.contains(&symbol.name.as_str());
-    let is_long = symbol.name.len() >= MIN_NAME && !is_common(path, &symbol.name) && !is_constructor;
+    let is_long =
+        symbol.name.len() >= MIN_NAME && !is_common(path, &symbol.name) && !is_constructor;
     is_long
         && (symbol.usage == Usage::Type
             || !is_shell
@@ -546,33 +717,55 @@ fn is_looked_up(path: &RepoPath, symbols: &Symbols, symbol: &Use) -> bool {
             || symbols.definitions.iter().any(|d| d.name == symbol.name))
 }
 
-/// Adds functions that only unchanged lines of hunks and of the functions around changed lines call, the nearest to a
-/// change first.
+/// Adds functions that only unchanged lines of hunks and of the functions around changed lines
+/// call, the nearest to a change first.
 fn nearby(path: &RepoPath, symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
     let known: HashSet<String> = used.iter().map(|u| u.in_file().to_owned()).collect();
     let mut found: Vec<(u32, usize, &Use)> = Vec::new();
     for (hunk, edits) in edits.iter().enumerate() {
         let mut lines = edits.context.clone();
-        let shown: HashSet<RangeInclusive<u32>> = edits.places().iter().flat_map(|p| around(symbols, *p)).collect();
+        let shown: HashSet<RangeInclusive<u32>> = edits
+            .places()
+            .iter()
+            .flat_map(|p| around(symbols, *p))
+            .collect();
         lines.extend(shown.into_iter().flatten());
         let calls = symbols.uses.iter().filter(|u| u.usage == Usage::Call);
         let calls = calls.filter(|u| lines.contains(&u.line) && !edits.added.contains(&u.line));
         let calls = calls.filter(|u| !known.contains(&u.name));
         for call in calls.filter(|u| is_looked_up(path, symbols, u)) {
-            let away = edits.places().iter().map(|place| place.abs_diff(call.line)).min().unwrap_or(u32::MAX);
+            let away = edits
+                .places()
+                .iter()
+                .map(|place| place.abs_diff(call.line))
+                .min()
+                .unwrap_or(u32::MAX);
             found.push((away, hunk, call));
         }
     }
     found.sort_unstable_by_key(|(away, hunk, call)| (*away, *hunk, call.name.as_str()));
     let mut nearby: Vec<Used> = Vec::new();
     for (_, hunk, call) in found {
-        add_to(symbols, (&call.name, Some(call)), hunk, Need::Nearby, (&mut nearby, MAX_NEARBY));
+        add_to(
+            symbols,
+            (&call.name, Some(call)),
+            hunk,
+            Need::Nearby,
+            (&mut nearby, MAX_NEARBY),
+        );
     }
     used.extend(nearby);
 }
 
 /// Adds a name, or another hunk that uses it. `site` is the use, if it can have a qualifier.
-fn add_used(symbols: &Symbols, name: &str, site: Option<&Use>, hunk: usize, need: Need, used: &mut Vec<Used>) {
+fn add_used(
+    symbols: &Symbols,
+    name: &str,
+    site: Option<&Use>,
+    hunk: usize,
+    need: Need,
+    used: &mut Vec<Used>,
+) {
     add_to(symbols, (name, site), hunk, need, (used, MAX_USED));
 }
 
@@ -592,7 +785,10 @@ fn add_to(
         }
     } else if used.len() < most {
         let sites = site.cloned().into_iter().collect();
-        used.push(Used { sites, ..Used::of(symbols, name, hunk, need) });
+        used.push(Used {
+            sites,
+            ..Used::of(symbols, name, hunk, need)
+        });
     }
 }
 
@@ -610,7 +806,10 @@ fn owners(symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
                 .enclosing(first)
                 .find(|d| matches!(d.kind, Kind::Type | Kind::Group) && *d.lines.start() < first)
                 .map(|d| (d.name.as_str(), None));
-            let types = symbols.uses.iter().filter(|u| u.usage == Usage::Type && (first..=last).contains(&u.line));
+            let types = symbols
+                .uses
+                .iter()
+                .filter(|u| u.usage == Usage::Type && (first..=last).contains(&u.line));
             let named = types.map(|u| (u.name.as_str(), Some(u)));
             for (name, site) in outer.into_iter().chain(named) {
                 if name.len() >= MIN_NAME && !COMMON.contains(&name) {
@@ -625,7 +824,10 @@ fn owners(symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
 fn constants(text: &TextChange, symbols: &Symbols, used: &mut Vec<Used>) -> HashSet<String> {
     let mut all = HashSet::new();
     for (hunk, lines) in text.hunks.iter().enumerate() {
-        for line in text.lines(lines).filter(|line| line.kind == LineKind::Added) {
+        for line in text
+            .lines(lines)
+            .filter(|line| line.kind == LineKind::Added)
+        {
             let line = String::from_utf8_lossy(line.text);
             for word in words(&line).collect::<BTreeSet<_>>() {
                 if !all.contains(word) {

@@ -1,7 +1,9 @@
-//! Detects replies that contradict themselves: they report problems or an incomplete review, but list none.
+//! Detects replies that contradict themselves: they report problems or an incomplete review, but
+//! list none.
 //!
-//! The summary is interpreted narrowly. "No critical issues found", "fixes a critical bug" and "adds a check for
-//! blocking errors" are not contradictions. Only a plain statement that a grave problem exists counts.
+//! The summary is interpreted narrowly. "No critical issues found", "fixes a critical bug" and
+//! "adds a check for blocking errors" are not contradictions. Only a plain statement that a grave
+//! problem exists counts.
 
 use super::extras::{ListedFindings, contradicts};
 use super::json::Json;
@@ -9,18 +11,29 @@ use super::read::short;
 use crate::ai::claim::Reply;
 use crate::finding::Severity;
 
-/// Returns a description of the contradiction in a reply, if there is one. `extras` holds its members outside the
-/// schema.
+/// Returns a description of the contradiction in a reply, if there is one. `extras` holds its
+/// members outside the schema.
 pub(super) fn contradiction(reply: &Reply, extras: &[(String, Json)]) -> Option<String> {
     let violations = reply.design_compliance.iter().flat_map(|c| &c.violations);
     let listed = reply.findings.iter().map(|f| &f.severity);
-    let mut listed =
-        listed.chain(violations.map(|v| &v.impact)).chain(reply.missing_requirements.iter().map(|m| &m.severity));
+    let mut listed = listed
+        .chain(violations.map(|v| &v.impact))
+        .chain(reply.missing_requirements.iter().map(|m| &m.severity));
     let all = listed.clone().count();
     let has_grave = listed.any(|s| Severity::parse(s).is_none_or(|s| s >= Severity::Major));
     let listed = ListedFindings { all, has_grave };
-    if let Some((key, _)) = extras.iter().find(|(key, value)| contradicts(key, value, listed)) {
-        let (key, count) = (short(key, 40), if all == 0 { "no finding".to_owned() } else { format!("{all} findings") });
+    if let Some((key, _)) = extras
+        .iter()
+        .find(|(key, value)| contradicts(key, value, listed))
+    {
+        let (key, count) = (
+            short(key, 40),
+            if all == 0 {
+                "no finding".to_owned()
+            } else {
+                format!("{all} findings")
+            },
+        );
         return Some(format!("its `{key}` contradicts its list of {count}"));
     }
     if has_grave {
@@ -28,10 +41,16 @@ pub(super) fn contradiction(reply: &Reply, extras: &[(String, Json)]) -> Option<
     }
     let nothing = all == 0;
     if speaks_of_grave_problems(&reply.summary) {
-        return Some("its summary speaks of critical or blocking problems, and none is listed".to_owned());
+        return Some(
+            "its summary speaks of critical or blocking problems, and none is listed".to_owned(),
+        );
     }
-    let leaves_design = reply.design_compliance.as_ref().is_some_and(|c| !c.follows_architecture);
-    (nothing && leaves_design).then(|| "reports that the design is not followed, but lists no violation".to_owned())
+    let leaves_design = reply
+        .design_compliance
+        .as_ref()
+        .is_some_and(|c| !c.follows_architecture);
+    (nothing && leaves_design)
+        .then(|| "reports that the design is not followed, but lists no violation".to_owned())
 }
 
 const GRAVE: [&str; 3] = ["critical", "blocking", "severe"];
@@ -68,13 +87,15 @@ const THERE: [&str; 14] = [
     "exists",
     "exist",
 ];
-const COUNTS: [&str; 11] =
-    ["one", "two", "three", "four", "five", "six", "several", "multiple", "many", "some", "numerous"];
-/// Words that can follow the problem. Any other word may make it part of a longer term, such as `critical issue
-/// tracker`.
+const COUNTS: [&str; 11] = [
+    "one", "two", "three", "four", "five", "six", "several", "multiple", "many", "some", "numerous",
+];
+/// Words that can follow the problem. Any other word may make it part of a longer term, such as
+/// `critical issue tracker`.
 const BEHIND: [&str; 24] = [
-    "exist", "exists", "remain", "remains", "in", "that", "which", "with", "where", "at", "on", "and", "of", "to",
-    "is", "are", "was", "were", "here", "because", "as", "below", "before", "by",
+    "exist", "exists", "remain", "remains", "in", "that", "which", "with", "where", "at", "on",
+    "and", "of", "to", "is", "are", "was", "were", "here", "because", "as", "below", "before",
+    "by",
 ];
 /// Words that negate a statement, or change its subject.
 const DENIES: [&str; 30] = [
@@ -110,31 +131,44 @@ const DENIES: [&str; 30] = [
     "pre",
 ];
 const MENDS: [&str; 25] = [
-    "fix", "resolv", "address", "remov", "prevent", "closes", "closed", "mitigat", "correct", "solv", "eliminat",
-    "patch", "handles", "handled", "handling", "avoid", "repair", "lack", "absen", "detect", "report", "logs", "check",
-    "test", "flag",
+    "fix", "resolv", "address", "remov", "prevent", "closes", "closed", "mitigat", "correct",
+    "solv", "eliminat", "patch", "handles", "handled", "handling", "avoid", "repair", "lack",
+    "absen", "detect", "report", "logs", "check", "test", "flag",
 ];
 
 fn speaks_of_grave_problems(summary: &str) -> bool {
     // Code is not a statement.
-    let words: String = summary.split('`').step_by(2).collect::<Vec<_>>().join("code");
+    let words: String = summary
+        .split('`')
+        .step_by(2)
+        .collect::<Vec<_>>()
+        .join("code");
     let clauses = words.split(['.', ';', '!', '?', '\n', ':', '—']);
-    clauses.flat_map(|c| c.split(" but ")).flat_map(|c| c.split(" however")).any(states_a_grave_problem)
+    clauses
+        .flat_map(|c| c.split(" but "))
+        .flat_map(|c| c.split(" however"))
+        .any(states_a_grave_problem)
 }
 
 fn states_a_grave_problem(clause: &str) -> bool {
     let clause = clause.to_lowercase();
-    let words: Vec<&str> =
-        clause.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’').filter(|w| !w.is_empty()).collect();
+    let words: Vec<&str> = clause
+        .split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’')
+        .filter(|w| !w.is_empty())
+        .collect();
     let denied = words.iter().any(|w| {
-        let taken_back = DENIES.contains(w) || *w == "0" || w.ends_with("n't") || w.ends_with("n’t");
+        let taken_back =
+            DENIES.contains(w) || *w == "0" || w.ends_with("n't") || w.ends_with("n’t");
         taken_back || MENDS.iter().any(|m| w.starts_with(m))
     });
     if denied {
         return false;
     }
     words.iter().enumerate().any(|(i, word)| {
-        let Some(noun) = (i + 1..words.len().min(i + 3)).find(|n| PROBLEM.contains(&words[*n])) else { return false };
+        let Some(noun) = (i + 1..words.len().min(i + 3)).find(|n| PROBLEM.contains(&words[*n]))
+        else {
+            return false;
+        };
         let counted = i.checked_sub(1).is_some_and(|b| {
             let before = words[b];
             COUNTS.contains(&before) || before.bytes().all(|b| b.is_ascii_digit())

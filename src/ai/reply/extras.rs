@@ -1,7 +1,9 @@
-//! Detects members outside the schema that contradict the reply: a verdict against the change, an error, a count of
-//! findings that are not listed, or a statement that the review is incomplete. Pure.
+//! Detects members outside the schema that contradict the reply: a verdict against the change, an
+//! error, a count of findings that are not listed, or a statement that the review is incomplete.
+//! Pure.
 //!
-//! Models spell such keys in many ways (`isApproved`, `num-findings`), so keys and values are compared word by word.
+//! Models spell such keys in many ways (`isApproved`, `num-findings`), so keys and values are
+//! compared word by word.
 
 use super::json::Json;
 
@@ -140,10 +142,28 @@ const PARTIAL: [&str; 24] = [
     "unseen",
 ];
 /// Keys of booleans that indicate an incomplete review if they are false.
-const WHOLE: [&str; 8] = ["complete", "completed", "completely", "done", "finished", "full", "fully", "reviewed"];
+const WHOLE: [&str; 8] = [
+    "complete",
+    "completed",
+    "completely",
+    "done",
+    "finished",
+    "full",
+    "fully",
+    "reviewed",
+];
 /// Keys that report an error.
-const ERRORS: [&str; 9] =
-    ["error", "errors", "errored", "exception", "exceptions", "fault", "refusal", "refused", "traceback"];
+const ERRORS: [&str; 9] = [
+    "error",
+    "errors",
+    "errored",
+    "exception",
+    "exceptions",
+    "fault",
+    "refusal",
+    "refused",
+    "traceback",
+];
 /// Keys of a verdict.
 const VERDICTS: [&str; 26] = [
     "action",
@@ -232,19 +252,27 @@ const COUNTING: [&str; 22] = [
     "total",
 ];
 /// Values that mean "none".
-const NOTHING: [&str; 10] = ["", "0", "na", "n", "nil", "no", "none", "null", "false", "nothing"];
+const NOTHING: [&str; 10] = [
+    "", "0", "na", "n", "nil", "no", "none", "null", "false", "nothing",
+];
 /// Words with which a value denies something.
 const DENIALS: [&str; 6] = ["no", "none", "nothing", "zero", "0", "without"];
 
 /// Returns true if a member of a reply contradicts the listed findings.
 pub(super) fn contradicts(key: &str, value: &Json, listed: ListedFindings) -> bool {
     let key = words(key);
-    let negated = key.iter().any(|w| matches!(w.as_str(), "no" | "not" | "non" | "never" | "un"));
+    let negated = key
+        .iter()
+        .any(|w| matches!(w.as_str(), "no" | "not" | "non" | "never" | "un"));
     let nothing = listed.all == 0;
     if has_any(&key, &PARTIAL) && !has_any(&key, &["tokens"]) {
         return says_yes(value) != negated && is_answer(value);
     }
-    if has_any(&key, &ERRORS) && !negated && !has_any(&key, &["handling", "handler", "handled"]) && !counts_only(&key) {
+    if has_any(&key, &ERRORS)
+        && !negated
+        && !has_any(&key, &["handling", "handler", "handled"])
+        && !counts_only(&key)
+    {
         return !is_denial(value);
     }
     if counts_only(&key) && has_any(&key, &PROBLEMS)
@@ -253,11 +281,14 @@ pub(super) fn contradicts(key: &str, value: &Json, listed: ListedFindings) -> bo
         return match number(value) {
             Some(n) => n > listed.all as f64,
             // A comment can be positive.
-            None => nothing && !is_denial(value) && !has_any(&key, &["comment", "comments", "claim"]),
+            None => {
+                nothing && !is_denial(value) && !has_any(&key, &["comment", "comments", "claim"])
+            }
         };
     }
     if has_any(&key, &["severity", "severest", "worst"]) && !has_any(&key, &VERDICTS) {
-        return !listed.has_grave && text_of(value).is_some_and(|t| words(&t).iter().any(|w| is_grave(w)));
+        return !listed.has_grave
+            && text_of(value).is_some_and(|t| words(&t).iter().any(|w| is_grave(w)));
     }
     if has_any(&key, &WHOLE)
         && !has_any(&key, &PROBLEMS)
@@ -272,7 +303,11 @@ pub(super) fn contradicts(key: &str, value: &Json, listed: ListedFindings) -> bo
     }
     let asks = has_any(&key, &NEEDS) && has_any(&key, &CHANGES);
     if has_any(&key, &BAD) || asks {
-        return if is_answer(value) { says_yes(value) != negated } else { !is_denial(value) && !negated };
+        return if is_answer(value) {
+            says_yes(value) != negated
+        } else {
+            !is_denial(value) && !negated
+        };
     }
     if has_any(&key, &GOOD) && is_answer(value) {
         return says_no(value) != negated;
@@ -305,7 +340,8 @@ fn words(text: &str) -> Vec<String> {
 
 /// Returns true if every word of a key can be part of a count, such as `num_findings`.
 fn counts_only(key: &[String]) -> bool {
-    key.iter().all(|w| COUNTING.contains(&w.as_str()) || PROBLEMS.contains(&w.as_str()))
+    key.iter()
+        .all(|w| COUNTING.contains(&w.as_str()) || PROBLEMS.contains(&w.as_str()))
 }
 
 fn text_of(value: &Json) -> Option<String> {
@@ -350,7 +386,10 @@ fn says_no(value: &Json) -> bool {
         Json::Float(n) => *n == 0.0,
         Json::Text(text) => {
             let words = words(text);
-            matches!(words.first().map(String::as_str), Some("false" | "no" | "n" | "f" | "not" | "off" | "0"))
+            matches!(
+                words.first().map(String::as_str),
+                Some("false" | "no" | "n" | "f" | "not" | "off" | "0")
+            )
         }
         _ => false,
     }
@@ -377,7 +416,9 @@ fn is_denial(value: &Json) -> bool {
 
 /// Returns true if the value of a verdict is negative or undecided.
 fn is_against(value: &Json) -> bool {
-    let Json::Text(text) = value else { return matches!(value, Json::Bool(false)) };
+    let Json::Text(text) = value else {
+        return matches!(value, Json::Bool(false));
+    };
     let words = words(text);
     // A sentence is an opinion; only a short value is a verdict.
     if words.is_empty() || words.len() > 5 {
@@ -388,8 +429,13 @@ fn is_against(value: &Json) -> bool {
         || has_any(&words, &ERRORS)
         || has_any(&words, &NEEDS) && has_any(&words, &CHANGES)
         || has_any(&words, &PROBLEMS)
-        || has_any(&words, &["pending", "unknown", "undecided", "unclear", "changes"]);
-    let good = has_any(&words, &GOOD) || has_any(&words, &WHOLE) || has_any(&words, &["go", "mergeable", "approval"]);
+        || has_any(
+            &words,
+            &["pending", "unknown", "undecided", "unclear", "changes"],
+        );
+    let good = has_any(&words, &GOOD)
+        || has_any(&words, &WHOLE)
+        || has_any(&words, &["go", "mergeable", "approval"]);
     match words.iter().any(|w| is_negation(w)) {
         // `no issues` and `not blocked` are positive; `not approved` and `no` are negative.
         true => !against && (good || words.len() == 1),
@@ -399,8 +445,10 @@ fn is_against(value: &Json) -> bool {
 
 /// Returns true if a word negates the others, such as `not` or `isnt`.
 fn is_negation(word: &str) -> bool {
-    matches!(word, "no" | "not" | "non" | "none" | "nothing" | "never" | "without" | "zero" | "cannot")
-        || word.ends_with("nt") && word.len() <= 6
+    matches!(
+        word,
+        "no" | "not" | "non" | "none" | "nothing" | "never" | "without" | "zero" | "cannot"
+    ) || word.ends_with("nt") && word.len() <= 6
 }
 
 fn is_grave(word: &str) -> bool {
@@ -411,11 +459,19 @@ fn is_grave(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    const EMPTY: ListedFindings = ListedFindings { all: 0, has_grave: false };
+    const EMPTY: ListedFindings = ListedFindings {
+        all: 0,
+        has_grave: false,
+    };
 
     fn check(members: &str, listed: ListedFindings) -> bool {
-        let Ok(Json::Object(object)) = super::super::json::read(&format!("{{{members}}}")) else { unreachable!() };
-        object.0.iter().any(|(key, value)| contradicts(key, value, listed))
+        let Ok(Json::Object(object)) = super::super::json::read(&format!("{{{members}}}")) else {
+            unreachable!()
+        };
+        object
+            .0
+            .iter()
+            .any(|(key, value)| contradicts(key, value, listed))
     }
 
     #[test]
@@ -572,8 +628,16 @@ mod tests {
 
     #[test]
     fn mod_04_a_verdict_beside_findings_is_an_opinion_but_a_missing_finding_is_not() {
-        let two = ListedFindings { all: 2, has_grave: false };
-        for members in ["\"verdict\": \"fail\"", "\"approved\": false", "\"num_findings\": 2", "\"blocked\": true"] {
+        let two = ListedFindings {
+            all: 2,
+            has_grave: false,
+        };
+        for members in [
+            "\"verdict\": \"fail\"",
+            "\"approved\": false",
+            "\"num_findings\": 2",
+            "\"blocked\": true",
+        ] {
             assert!(!check(members, two), "{members}");
         }
         for members in [

@@ -23,19 +23,32 @@ pub fn fix_plan(reply: &str, nonce: &Nonce) -> Result<FixPlan, ReplyProblem> {
         return Err(ReplyProblem::repairable("`steps` is empty"));
     }
     steps.truncate(MOST);
-    Ok(FixPlan { nonce: nonce.as_str().to_owned(), summary, steps })
+    Ok(FixPlan {
+        nonce: nonce.as_str().to_owned(),
+        summary,
+        steps,
+    })
 }
 
 fn files(o: &mut Object) -> Vec<String> {
-    let Some(Json::List(list)) = o.take("files") else { return Vec::new() };
-    list.into_iter().filter_map(Json::into_text).take(MOST).collect()
+    let Some(Json::List(list)) = o.take("files") else {
+        return Vec::new();
+    };
+    list.into_iter()
+        .filter_map(Json::into_text)
+        .take(MOST)
+        .collect()
 }
 
 /// Parses the report on a fix.
 pub fn fix_report(reply: &str, nonce: &Nonce) -> Result<FixReport, ReplyProblem> {
     let mut o = document(reply, nonce)?;
     let summary = text(&mut o, &["summary"]).unwrap_or_default();
-    Ok(FixReport { nonce: nonce.as_str().to_owned(), summary, problem: text(&mut o, &["problem"]) })
+    Ok(FixReport {
+        nonce: nonce.as_str().to_owned(),
+        summary,
+        problem: text(&mut o, &["problem"]),
+    })
 }
 
 #[cfg(test)]
@@ -44,15 +57,29 @@ mod tests {
 
     fn whole(members: &str) -> (String, Nonce) {
         let nonce = Nonce::new([7; 16]);
-        (format!("{{\"nonce\": \"{}\", {members}}}", nonce.as_str()), nonce)
+        (
+            format!("{{\"nonce\": \"{}\", {members}}}", nonce.as_str()),
+            nonce,
+        )
     }
 
     #[test]
     fn a_plan_has_steps() {
-        let (reply, nonce) = whole(r#""summary": "s", "steps": [{"text": "do", "files": ["a.py"]}, {"text": " "}]"#);
+        let (reply, nonce) =
+            whole(r#""summary": "s", "steps": [{"text": "do", "files": ["a.py"]}, {"text": " "}]"#);
         let plan = fix_plan(&reply, &nonce).unwrap();
-        assert_eq!(plan.steps, [PlanStep { text: "do".to_owned(), files: vec!["a.py".to_owned()] }]);
-        for wrong in [r#""summary": "s", "steps": []"#, r#""summary": "s""#, r#""steps": "do""#] {
+        assert_eq!(
+            plan.steps,
+            [PlanStep {
+                text: "do".to_owned(),
+                files: vec!["a.py".to_owned()]
+            }]
+        );
+        for wrong in [
+            r#""summary": "s", "steps": []"#,
+            r#""summary": "s""#,
+            r#""steps": "do""#,
+        ] {
             let (reply, nonce) = whole(wrong);
             assert!(fix_plan(&reply, &nonce).unwrap_err().repairable, "{wrong}");
         }

@@ -45,7 +45,8 @@ impl Object {
 }
 
 impl Json {
-    /// Returns the text of a string, or of another scalar. The texts of a list are joined with newlines.
+    /// Returns the text of a string, or of another scalar. The texts of a list are joined with
+    /// newlines.
     pub(super) fn into_text(self) -> Option<String> {
         match self {
             Self::Text(s) => Some(s),
@@ -83,10 +84,14 @@ pub(super) enum JsonFault {
 pub(super) fn read(text: &str) -> Result<Json, JsonFault> {
     let bounds = Bounds::default();
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Seed(&bounds).deserialize(&mut reader).and_then(|v| reader.end().map(|()| v));
+    let value = Seed(&bounds)
+        .deserialize(&mut reader)
+        .and_then(|v| reader.end().map(|()| v));
     value.map_err(|e| match bounds.hit.get() {
         Some(bound) => JsonFault::Bound(bound),
-        None if e.to_string().starts_with("recursion limit") => JsonFault::Bound("nesting deeper than 128 levels"),
+        None if e.to_string().starts_with("recursion limit") => {
+            JsonFault::Bound("nesting deeper than 128 levels")
+        }
         None => JsonFault::Syntax(e.to_string()),
     })
 }
@@ -127,7 +132,11 @@ impl Bounds {
     }
 
     fn text<E: serde::de::Error>(&self, text: String) -> Result<Json, E> {
-        if text.len() > MAX_STRING { self.stop("a string longer than 16 KiB") } else { Ok(Json::Text(text)) }
+        if text.len() > MAX_STRING {
+            self.stop("a string longer than 16 KiB")
+        } else {
+            Ok(Json::Text(text))
+        }
     }
 }
 
@@ -198,7 +207,9 @@ impl<'de> Visitor<'de> for Seed<'_> {
         let mut seen = HashSet::new();
         while let Some(key) = map.next_key::<String>()? {
             if members.len() == MAX_MEMBERS || key.len() > MAX_KEY {
-                return self.0.stop("an object of more than 10,000 members, or with a key longer than 256 bytes");
+                return self.0.stop(
+                    "an object of more than 10,000 members, or with a key longer than 256 bytes",
+                );
             }
             if !seen.insert(key.clone()) {
                 return Err(A::Error::custom("duplicate key in an object"));

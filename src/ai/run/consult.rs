@@ -1,4 +1,5 @@
-//! A question outside a review: documents, a schema, and the answer of the first backend that has one.
+//! A question outside a review: documents, a schema, and the answer of the first backend that has
+//! one.
 
 use super::question::{NoAnswer, ParsedAnswer, Query};
 use super::{ReviewJob, ReviewSession, RunOutcome, described, open};
@@ -54,16 +55,22 @@ pub struct Consulted<T> {
     pub stopped: bool,
 }
 
-/// Asks the backends in the order of the policy until one answers. `around` is the part of the worktree that a model
-/// may read. With `None` it sees only the documents.
-pub async fn consult<T>(job: &ReviewJob<'_>, question: &Question<T>, around: Option<&WorktreeAccess>) -> Consulted<T> {
+/// Asks the backends in the order of the policy until one answers. `around` is the part of the
+/// worktree that a model may read. With `None` it sees only the documents.
+pub async fn consult<T>(
+    job: &ReviewJob<'_>,
+    question: &Question<T>,
+    around: Option<&WorktreeAccess>,
+) -> Consulted<T> {
     let mut opened = RunOutcome::default();
     let teams = open(job, &mut opened);
     let setbacks = std::mem::take(&mut opened.models.setbacks);
     let failures = opened.failed.into_iter().map(|(_, why)| why);
     let mut out = Consulted {
         answer: None,
-        failed: failures.chain(opened.remarks.into_iter().map(|r| r.text)).collect(),
+        failed: failures
+            .chain(opened.remarks.into_iter().map(|r| r.text))
+            .collect(),
         setbacks,
         usage: Vec::new(),
         drafts: BTreeMap::new(),
@@ -74,13 +81,24 @@ pub async fn consult<T>(job: &ReviewJob<'_>, question: &Question<T>, around: Opt
     let brief = Brief::default();
     let tree = around.zip(job.repo).map(|(around, repo)| {
         let tree = Tree::new(repo, State::Worktree, job.rules).without_records_of(job.policy);
-        let tree = tree.with_new(around.new.iter().cloned()).with_symbols(job.symbols);
-        if around.is_editable { tree.with_drafts() } else { tree }
+        let tree = tree
+            .with_new(around.new.iter().cloned())
+            .with_symbols(job.symbols);
+        if around.is_editable {
+            tree.with_drafts()
+        } else {
+            tree
+        }
     });
     let session = ReviewSession::new(job, &[], &brief);
     session.expect(1);
     session.tell();
-    let prompt = prompt::consult(question.system, question.task, &question.exhibits, &session.nonce);
+    let prompt = prompt::consult(
+        question.system,
+        question.task,
+        &question.exhibits,
+        &session.nonce,
+    );
     let bytes = prompt.system.len() + prompt.chunk.len() + prompt.task.len();
     for member in teams.iter().flatten() {
         let name = member.name();
@@ -88,7 +106,14 @@ pub async fn consult<T>(job: &ReviewJob<'_>, question: &Question<T>, around: Opt
             out.failed.push(format!("{name}: the documents do not fit"));
             continue;
         }
-        match session.question(member, &Query::new(&prompt, question.schema, tree.as_ref()), question.parse).await {
+        match session
+            .question(
+                member,
+                &Query::new(&prompt, question.schema, tree.as_ref()),
+                question.parse,
+            )
+            .await
+        {
             Ok(ParsedAnswer { value, keep, .. }) => {
                 session.store(keep);
                 out.answer = Some((name.to_owned(), value));

@@ -1,5 +1,5 @@
-//! Evaluates the criteria of a contract in addition to the review: models give the state of each, and their quotes are
-//! checked.
+//! Evaluates the criteria of a contract in addition to the review: models give the state of each,
+//! and their quotes are checked.
 
 use super::member::Member;
 use super::question::{NoAnswer, ParsedAnswer, Query};
@@ -47,10 +47,13 @@ impl Votes {
         self.cut.extend(other.cut);
     }
 
-    /// Determines the state of each criterion. `whole` is true if no limit excluded a part of the change.
+    /// Determines the state of each criterion. `whole` is true if no limit excluded a part of the
+    /// change.
     pub(super) fn count(mut self, criteria: &[Criterion], whole: bool) -> Vec<JudgedCriterion> {
         // The order of the answers must not affect the result.
-        self.all.sort_by(|a, b| (a.criterion, &a.backend, &a.reason).cmp(&(b.criterion, &b.backend, &b.reason)));
+        self.all.sort_by(|a, b| {
+            (a.criterion, &a.backend, &a.reason).cmp(&(b.criterion, &b.backend, &b.reason))
+        });
         let whole = whole && self.failed.is_empty() && self.cut.is_empty();
         let criteria = criteria.iter().enumerate().map(|(i, criterion)| {
             let votes: Vec<&Vote> = self.all.iter().filter(|v| v.criterion == i).collect();
@@ -62,22 +65,33 @@ impl Votes {
 
 /// Determines the state of one criterion.
 fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> JudgedCriterion {
-    let shown = votes.iter().find(|v| v.met == Some(true) && v.spot.is_some());
+    let shown = votes
+        .iter()
+        .find(|v| v.met == Some(true) && v.spot.is_some());
     let unmet = votes.iter().find(|v| v.met == Some(false));
     let claimed = votes.iter().find(|v| v.met == Some(true));
     let unknown = votes.iter().find(|v| !v.reason.is_empty());
     let (met, vote, reason) = match (shown, unmet) {
         (Some(yes), Some(no)) => {
-            let both =
-                format!("answers differ: {}: met ({}); {}: unmet ({})", yes.backend, yes.reason, no.backend, no.reason);
+            let both = format!(
+                "answers differ: {}: met ({}); {}: unmet ({})",
+                yes.backend, yes.reason, no.backend, no.reason
+            );
             (None, Some(yes), both)
         }
         (Some(yes), None) => (Some(true), Some(yes), yes.reason.clone()),
         (None, Some(no)) if whole => (Some(false), Some(no), no.reason.clone()),
-        (None, Some(no)) => (None, Some(no), format!("not all of the change was asked about; {}", no.reason)),
+        (None, Some(no)) => (
+            None,
+            Some(no),
+            format!("not all of the change was asked about; {}", no.reason),
+        ),
         (None, None) => match (claimed, unknown) {
             (Some(claim), _) => {
-                let why = format!("reported as met, but without a quote of a changed line: {}", claim.reason);
+                let why = format!(
+                    "reported as met, but without a quote of a changed line: {}",
+                    claim.reason
+                );
                 (None, Some(claim), why)
             }
             (None, Some(vote)) => (None, Some(vote), vote.reason.clone()),
@@ -88,7 +102,9 @@ fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> JudgedCriterio
         id: criterion.id.clone(),
         met,
         reason,
-        evidence: vote.and_then(|v| v.spot.clone()).filter(|_| met != Some(false)),
+        evidence: vote
+            .and_then(|v| v.spot.clone())
+            .filter(|_| met != Some(false)),
         backend: vote.map(|v| v.backend.clone()),
     }
 }
@@ -119,12 +135,22 @@ impl<'a> ReviewSession<'a> {
                 match self.judge_with(member, &chunk).await {
                     Ok(all) => {
                         self.step();
-                        return Votes { all, ..Votes::default() };
+                        return Votes {
+                            all,
+                            ..Votes::default()
+                        };
                     }
                     Err(NoAnswer::Limit(limit)) => {
                         self.step();
-                        let cut = self.paths(&chunk).into_iter().map(|p| (p, limit.clone())).collect();
-                        return Votes { cut, ..Votes::default() };
+                        let cut = self
+                            .paths(&chunk)
+                            .into_iter()
+                            .map(|p| (p, limit.clone()))
+                            .collect();
+                        return Votes {
+                            cut,
+                            ..Votes::default()
+                        };
                     }
                     Err(NoAnswer::Failed(f)) => {
                         if f.cause == Cause::TooLarge
@@ -149,7 +175,10 @@ impl<'a> ReviewSession<'a> {
             self.step();
             self.setbacks.borrow_mut().extend(setbacks);
             let why = format!("the criteria were not judged: {}", said.join("; "));
-            Votes { failed: vec![(None, why)], ..Votes::default() }
+            Votes {
+                failed: vec![(None, why)],
+                ..Votes::default()
+            }
         })
     }
 
@@ -157,12 +186,20 @@ impl<'a> ReviewSession<'a> {
         let group = &self.groups[chunk.group];
         let prompt = prompt::criteria(self.brief, group, chunk, &self.nonce);
         let around = self.around(chunk.group);
-        let asked = self.question(member, &Query::new(&prompt, form::schema(), around), reply::criteria).await?;
+        let asked = self
+            .question(
+                member,
+                &Query::new(&prompt, form::schema(), around),
+                reply::criteria,
+            )
+            .await?;
         let ParsedAnswer { value, keep, .. } = asked;
         let criteria = &self.brief.criteria;
         let mut votes = Vec::new();
         for stand in &value.criteria {
-            let Some(criterion) = criteria.iter().position(|c| c.id == stand.id.trim()) else { continue };
+            let Some(criterion) = criteria.iter().position(|c| c.id == stand.id.trim()) else {
+                continue;
+            };
             let met = stand.met().flatten();
             let quote = stand.quote.as_deref().filter(|_| met == Some(true));
             let reason = foreign(stand.reason.trim(), self.job.rules);
@@ -186,7 +223,11 @@ mod tests {
     use super::*;
 
     fn spot() -> EvidenceSpot {
-        EvidenceSpot { file: RepoPath::from("a.rs"), line: None, quote: "x".to_owned() }
+        EvidenceSpot {
+            file: RepoPath::from("a.rs"),
+            line: None,
+            quote: "x".to_owned(),
+        }
     }
 
     /// Builds a vote: `+` met with a found quote, `~` met without one, `-` unmet, `?` unknown.
@@ -205,8 +246,14 @@ mod tests {
     }
 
     fn decided(signs: &str, whole: bool) -> JudgedCriterion {
-        let criterion = Criterion { id: "AC1".to_owned(), text: "it works".to_owned() };
-        let votes = Votes { all: signs.chars().map(vote).collect(), ..Votes::default() };
+        let criterion = Criterion {
+            id: "AC1".to_owned(),
+            text: "it works".to_owned(),
+        };
+        let votes = Votes {
+            all: signs.chars().map(vote).collect(),
+            ..Votes::default()
+        };
         votes.count(&[criterion], whole).remove(0)
     }
 

@@ -15,10 +15,11 @@ pub(super) struct Early {
 }
 
 impl Early {
-    /// Returns a line for each claim that was not shown before. Several lenses can report the same claim.
+    /// Returns a line for each claim that was not shown before. Several lenses can report the same
+    /// claim.
     ///
-    /// A claim is unconfirmed until all questions are answered: the second review can dispute it, and it can repeat a
-    /// finding of the rules.
+    /// A claim is unconfirmed until all questions are answered: the second review can dispute it,
+    /// and it can repeat a finding of the rules.
     pub(super) fn lines(&mut self, candidates: &[ClaimCandidate]) -> Vec<Inert> {
         let mut lines = Vec::new();
         for claim in candidates.iter().filter(|c| c.disputed.is_none()) {
@@ -26,7 +27,9 @@ impl Early {
             let title = &claim.draft.title;
             if self.shown.len() < MOST && self.shown.insert((place.clone(), title.clone())) {
                 let (severity, by) = (claim.severity(), &claim.backend);
-                lines.push(Inert::new(format!("{place}: {severity} {title} ({by}, unconfirmed)")));
+                lines.push(Inert::new(format!(
+                    "{place}: {severity} {title} ({by}, unconfirmed)"
+                )));
             }
         }
         lines

@@ -24,15 +24,32 @@ pub(super) struct FileLedger {
 impl LedgerEntry {
     /// Builds the entries of a question without an answer.
     pub(super) fn unanswered(chunk: &Chunk) -> Vec<Self> {
-        chunk.pieces.iter().map(|p| Self { file: (chunk.group, p.file), by: None }).collect()
+        chunk
+            .pieces
+            .iter()
+            .map(|p| Self {
+                file: (chunk.group, p.file),
+                by: None,
+            })
+            .collect()
     }
 }
 
 impl FileLedger {
     /// Creates a ledger with the files that the plan of each team leaves out.
     pub(super) fn new(teams: &[Team<'_>]) -> Self {
-        let teams = teams.iter().map(|t| t.left_out.iter().map(|file| LedgerEntry { file: *file, by: None }).collect());
-        Self { teams: teams.collect() }
+        let teams = teams.iter().map(|t| {
+            t.left_out
+                .iter()
+                .map(|file| LedgerEntry {
+                    file: *file,
+                    by: None,
+                })
+                .collect()
+        });
+        Self {
+            teams: teams.collect(),
+        }
     }
 
     pub(super) fn add(&mut self, team: usize, entries: Vec<LedgerEntry>) {
@@ -43,7 +60,12 @@ impl FileLedger {
 
     /// Returns the files that at least one team did not finish.
     pub(super) fn missed(&self) -> HashSet<FileKey> {
-        self.teams.iter().flatten().filter(|e| e.by.is_none()).map(|e| e.file).collect()
+        self.teams
+            .iter()
+            .flatten()
+            .filter(|e| e.by.is_none())
+            .map(|e| e.file)
+            .collect()
     }
 
     /// Returns the files that each backend finished by itself.
@@ -66,14 +88,22 @@ impl FileLedger {
 
 impl ReviewSession<'_> {
     /// Returns the files with these paths in all groups.
-    pub(super) fn keys_of<'p>(&self, paths: impl Iterator<Item = &'p crate::diff::RepoPath>) -> Vec<FileKey> {
+    pub(super) fn keys_of<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p crate::diff::RepoPath>,
+    ) -> Vec<FileKey> {
         let wanted: HashSet<_> = paths.collect();
-        let files = self
-            .groups
-            .iter()
-            .enumerate()
-            .flat_map(|(g, group)| group.files.iter().enumerate().map(move |(f, file)| ((g, f), file.path())));
-        files.filter(|(_, path)| wanted.contains(path)).map(|(key, _)| key).collect()
+        let files = self.groups.iter().enumerate().flat_map(|(g, group)| {
+            group
+                .files
+                .iter()
+                .enumerate()
+                .map(move |(f, file)| ((g, f), file.path()))
+        });
+        files
+            .filter(|(_, path)| wanted.contains(path))
+            .map(|(key, _)| key)
+            .collect()
     }
 }
 
@@ -82,7 +112,10 @@ mod tests {
     use super::*;
 
     fn entry(file: usize, by: &str) -> LedgerEntry {
-        LedgerEntry { file: (0, file), by: (!by.is_empty()).then(|| by.to_owned()) }
+        LedgerEntry {
+            file: (0, file),
+            by: (!by.is_empty()).then(|| by.to_owned()),
+        }
     }
 
     #[test]
@@ -90,7 +123,14 @@ mod tests {
         let ledger = FileLedger {
             teams: vec![
                 // Two lenses: file 1 was left out of one, and file 2 was answered by two backends.
-                vec![entry(0, "a"), entry(0, "a"), entry(1, "a"), entry(1, ""), entry(2, "a"), entry(2, "b")],
+                vec![
+                    entry(0, "a"),
+                    entry(0, "a"),
+                    entry(1, "a"),
+                    entry(1, ""),
+                    entry(2, "a"),
+                    entry(2, "b"),
+                ],
                 vec![entry(0, "c"), entry(1, "c"), entry(2, "")],
             ],
         };

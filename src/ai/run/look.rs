@@ -1,4 +1,5 @@
-//! Reviews one chunk under one lens: sends it, splits it if it is too large, and anchors the claims of the answer.
+//! Reviews one chunk under one lens: sends it, splits it if it is too large, and anchors the claims
+//! of the answer.
 
 use super::ledger::LedgerEntry;
 use super::member::Member;
@@ -20,13 +21,18 @@ use std::pin::Pin;
 /// A boxed future for recursion, not `Send`.
 type Boxed<'f, T> = Pin<Box<dyn Future<Output = T> + 'f>>;
 
-/// Number of lines from which a truncated answer justifies a split. If the answer on fewer lines is too long, the model
-/// is verbose, and would be so again on half of them.
+/// Number of lines from which a truncated answer justifies a split. If the answer on fewer lines is
+/// too long, the model is verbose, and would be so again on half of them.
 const MANY_LINES: usize = 100;
 
 /// Returns the number of lines of a chunk.
 fn lines(chunk: &Chunk) -> usize {
-    chunk.pieces.iter().flat_map(|p| &p.hunks).map(|h| h.lines.len()).sum()
+    chunk
+        .pieces
+        .iter()
+        .flat_map(|p| &p.hunks)
+        .map(|h| h.lines.len())
+        .sum()
 }
 
 /// The result of one chunk under one lens.
@@ -45,9 +51,15 @@ pub(super) struct ChunkReview {
 }
 
 impl<'a> ReviewSession<'a> {
-    /// Reviews one chunk under one lens. The first lens starts alone: when its answer begins, the provider has cached
-    /// the start of the prompt, which the other lenses share.
-    pub(super) async fn look_in_turn(&self, team: &Team<'a>, chunk: &Chunk, lens: Lens, begun: &Begun) -> ChunkReview {
+    /// Reviews one chunk under one lens. The first lens starts alone: when its answer begins, the
+    /// provider has cached the start of the prompt, which the other lenses share.
+    pub(super) async fn look_in_turn(
+        &self,
+        team: &Team<'a>,
+        chunk: &Chunk,
+        lens: Lens,
+        begun: &Begun,
+    ) -> ChunkReview {
         if self.job.lenses().first() != Some(&lens) {
             begun.wait().await;
         }
@@ -57,22 +69,37 @@ impl<'a> ReviewSession<'a> {
     }
 
     /// Reviews one chunk, and splits it if it is too large.
-    fn look<'f>(&'f self, team: &'f Team<'a>, chunk: Chunk, lens: Lens, begun: &'f Begun) -> Boxed<'f, ChunkReview> {
+    fn look<'f>(
+        &'f self,
+        team: &'f Team<'a>,
+        chunk: Chunk,
+        lens: Lens,
+        begun: &'f Begun,
+    ) -> Boxed<'f, ChunkReview> {
         Box::pin(async move {
             let (mut said, mut setbacks) = (Vec::new(), Vec::new());
             for member in &team.members {
                 match self.look_with(member, &chunk, lens, begun).await {
                     Ok(mut looked) => {
                         self.step();
-                        let passed =
-                            said.drain(..).map(|f| Remark::of_the_run(format!("the next backend was asked: {f}")));
+                        let passed = said.drain(..).map(|f| {
+                            Remark::of_the_run(format!("the next backend was asked: {f}"))
+                        });
                         looked.remarks.extend(passed);
                         return looked;
                     }
                     Err(NoAnswer::Limit(limit)) => {
                         self.step();
-                        let cut = self.paths(&chunk).into_iter().map(|p| (p, limit.clone())).collect();
-                        return ChunkReview { cut, entries: LedgerEntry::unanswered(&chunk), ..ChunkReview::default() };
+                        let cut = self
+                            .paths(&chunk)
+                            .into_iter()
+                            .map(|p| (p, limit.clone()))
+                            .collect();
+                        return ChunkReview {
+                            cut,
+                            entries: LedgerEntry::unanswered(&chunk),
+                            ..ChunkReview::default()
+                        };
                     }
                     Err(NoAnswer::Failed(f)) => {
                         let smaller = match f.cause {
@@ -80,7 +107,9 @@ impl<'a> ReviewSession<'a> {
                             Cause::CutOff => lines(&chunk) >= MANY_LINES,
                             _ => false,
                         };
-                        if let Some((one, other)) = plan::halve(&chunk, self.groups).filter(|_| smaller) {
+                        if let Some((one, other)) =
+                            plan::halve(&chunk, self.groups).filter(|_| smaller)
+                        {
                             // One question was replaced by two.
                             self.planned.set(self.planned.get() + 1);
                             self.ledger.plan(2);
@@ -100,8 +129,16 @@ impl<'a> ReviewSession<'a> {
             self.step();
             self.setbacks.borrow_mut().extend(setbacks);
             let why = said.join("; ");
-            let failed = self.paths(&chunk).into_iter().map(|p| (Some(p), why.clone())).collect();
-            ChunkReview { failed, entries: LedgerEntry::unanswered(&chunk), ..ChunkReview::default() }
+            let failed = self
+                .paths(&chunk)
+                .into_iter()
+                .map(|p| (Some(p), why.clone()))
+                .collect();
+            ChunkReview {
+                failed,
+                entries: LedgerEntry::unanswered(&chunk),
+                ..ChunkReview::default()
+            }
         })
     }
 
@@ -117,12 +154,24 @@ impl<'a> ReviewSession<'a> {
         let prompt = prompt::review(self.brief, group, chunk, lens, &self.nonce);
         let earlier = prompt::earlier(self.brief, group, chunk, lens, &self.nonce);
         let around = self.around(chunk.group);
-        let query = Query { prompt: &prompt, earlier: &earlier, schema: claim::schema(), around, begun: Some(begun) };
+        let query = Query {
+            prompt: &prompt,
+            earlier: &earlier,
+            schema: claim::schema(),
+            around,
+            begun: Some(begun),
+        };
         let asked = self.question(member, &query, reply::parse).await?;
-        let ParsedAnswer { value: reply, read, cached, keep } = asked;
+        let ParsedAnswer {
+            value: reply,
+            read,
+            cached,
+            keep,
+        } = asked;
         let name = member.name();
         let mut out = ChunkReview::default();
-        let unaccounted = reply::unaccounted(&reply, chunk.pieces.iter().map(|p| &group.files[p.file]));
+        let unaccounted =
+            reply::unaccounted(&reply, chunk.pieces.iter().map(|p| &group.files[p.file]));
         out.entries = chunk
             .pieces
             .iter()
@@ -131,13 +180,21 @@ impl<'a> ReviewSession<'a> {
                 by: (!unaccounted.contains(group.files[p.file].path())).then(|| name.to_owned()),
             })
             .collect();
-        out.failed
-            .extend(unaccounted.into_iter().map(|p| (Some(p), format!("{name}: the reply does not account for it"))));
+        out.failed.extend(unaccounted.into_iter().map(|p| {
+            (
+                Some(p),
+                format!("{name}: the reply does not account for it"),
+            )
+        }));
         self.leave_out(&reply.not_reviewed, member, chunk, &mut out);
         if out.failed.is_empty() {
             self.store(keep);
         }
-        out.cached = if cached { chunk.pieces.iter().map(|p| p.hunks.len()).sum() } else { 0 };
+        out.cached = if cached {
+            chunk.pieces.iter().map(|p| p.hunks.len()).sum()
+        } else {
+            0
+        };
         let context = anchor::Context {
             group,
             chunk,
@@ -151,16 +208,28 @@ impl<'a> ReviewSession<'a> {
         };
         let text = foreign(reply.summary.trim(), self.job.rules);
         if !text.is_empty() {
-            out.opinions.push(Opinion { backend: name.to_owned(), text });
+            out.opinions.push(Opinion {
+                backend: name.to_owned(),
+                text,
+            });
         }
         for anchored in anchor::claims(&reply, &context) {
             match anchored {
                 Anchored::Candidate(c) => out.candidates.push(*c),
                 Anchored::Remark { file, line, text } => {
-                    out.remarks.push(Remark { backend: name.to_owned(), file, line, text });
+                    out.remarks.push(Remark {
+                        backend: name.to_owned(),
+                        file,
+                        line,
+                        text,
+                    });
                 }
                 Anchored::Dropped { claim, why } => {
-                    out.dropped.push(Dropped { backend: name.to_owned(), claim, why });
+                    out.dropped.push(Dropped {
+                        backend: name.to_owned(),
+                        claim,
+                        why,
+                    });
                 }
             }
         }
@@ -170,23 +239,41 @@ impl<'a> ReviewSession<'a> {
 }
 
 impl ReviewSession<'_> {
-    /// Records files as failed that a reply lists as not reviewed. A name that matches no file of the change can mean
-    /// any file of the chunk, so all of them fail.
-    fn leave_out(&self, left: &[NotReviewed], member: &Member<'_>, chunk: &Chunk, out: &mut ChunkReview) {
+    /// Records files as failed that a reply lists as not reviewed. A name that matches no file of
+    /// the change can mean any file of the chunk, so all of them fail.
+    fn leave_out(
+        &self,
+        left: &[NotReviewed],
+        member: &Member<'_>,
+        chunk: &Chunk,
+        out: &mut ChunkReview,
+    ) {
         let group = &self.groups[chunk.group];
         let names = ChangedPaths::new(&group.files);
         for NotReviewed { file, why } in left {
             let why = foreign(why.trim(), self.job.rules);
-            let why = if why.is_empty() { String::new() } else { format!(": {}", Inert::new(why).as_str()) };
-            let reason = format!("{}: not reviewed according to the reply{why}", member.name());
+            let why = if why.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", Inert::new(why).as_str())
+            };
+            let reason = format!(
+                "{}: not reviewed according to the reply{why}",
+                member.name()
+            );
             match names.find(file) {
                 Some(found) if chunk.pieces.iter().any(|p| p.file == found) => {
-                    out.failed.push((Some(self.path(chunk.group, found)), reason));
+                    out.failed
+                        .push((Some(self.path(chunk.group, found)), reason));
                 }
                 // Another request reviews this file.
                 Some(_) => {}
                 None if self.brief.kept.iter().any(|k| k.name == file.trim()) => {}
-                None => out.failed.extend(self.paths(chunk).into_iter().map(|p| (Some(p), reason.clone()))),
+                None => out.failed.extend(
+                    self.paths(chunk)
+                        .into_iter()
+                        .map(|p| (Some(p), reason.clone())),
+                ),
             }
         }
         out.failed.dedup();
@@ -205,7 +292,10 @@ impl ChunkReview {
         self.missing.extend(other.missing);
         self.opinions.extend(other.opinions);
         if let Some(theirs) = other.compliance {
-            let ours = self.compliance.get_or_insert(Compliance { follows: true, violations: Vec::new() });
+            let ours = self.compliance.get_or_insert(Compliance {
+                follows: true,
+                violations: Vec::new(),
+            });
             ours.follows &= theirs.follows;
             ours.violations.extend(theirs.violations);
         }

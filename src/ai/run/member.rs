@@ -38,7 +38,10 @@ impl<'a> Member<'a> {
     /// Opens a backend of the policy.
     pub(super) fn open(name: &str, job: &ReviewJob<'a>, pool: &Pool) -> Result<Self, Failure> {
         if let Some(script) = job.script {
-            return Ok(Self::Script { name: name.to_owned(), script });
+            return Ok(Self::Script {
+                name: name.to_owned(),
+                script,
+            });
         }
         let Some(policy) = job.policy.backend(name) else {
             return Err(Failure::new(Cause::Setup, "no such backend"));
@@ -47,7 +50,13 @@ impl<'a> Member<'a> {
         let backend = Box::new(Backend::open(policy, job.env, top, pool)?);
         let model = backend.model().unwrap_or_default().to_owned();
         let effort = policy.effort.map_or("", Effort::name);
-        Ok(Self::Backend { backend, model, effort, listed: OnceCell::new(), followers: 0 })
+        Ok(Self::Backend {
+            backend,
+            model,
+            effort,
+            listed: OnceCell::new(),
+            followers: 0,
+        })
     }
 
     /// Sets the number of backends that are tried after this one.
@@ -57,11 +66,15 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Returns the time until which a rate-limited request is retried: the share of this backend in the remaining time.
+    /// Returns the time until which a rate-limited request is retried: the share of this backend in
+    /// the remaining time.
     pub(super) fn patience(&self, deadline: Instant) -> Instant {
-        let Self::Backend { followers, .. } = self else { return deadline };
+        let Self::Backend { followers, .. } = self else {
+            return deadline;
+        };
         let now = Instant::now();
-        let share = deadline.saturating_duration_since(now) / u32::try_from(followers + 1).unwrap_or(u32::MAX);
+        let share = deadline.saturating_duration_since(now)
+            / u32::try_from(followers + 1).unwrap_or(u32::MAX);
         now.checked_add(share).unwrap_or(deadline).min(deadline)
     }
 
@@ -91,7 +104,8 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Returns the maximum number of requests for one question. `looks_around` is true if it may use tools.
+    /// Returns the maximum number of requests for one question. `looks_around` is true if it may
+    /// use tools.
     pub(super) fn most_requests(&self, looks_around: bool) -> u32 {
         match self {
             Self::Backend { backend, .. } => backend.most_requests(looks_around),
@@ -99,19 +113,44 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Returns the price per token: from the policy, or from the list of known prices for the model.
+    /// Returns the price per token: from the policy, or from the list of known prices for the
+    /// model.
     pub(super) fn price<'m>(&'m self, policy: &'m Policy) -> Option<&'m Price> {
-        let Self::Backend { backend, listed, .. } = self else { return None };
-        if let Some(price) = policy.backend(backend.name()).and_then(|b| b.price.as_ref()) {
+        let Self::Backend {
+            backend, listed, ..
+        } = self
+        else {
+            return None;
+        };
+        if let Some(price) = policy
+            .backend(backend.name())
+            .and_then(|b| b.price.as_ref())
+        {
             return Some(price);
         }
         let model = backend.model().filter(|_| backend.is_own())?;
-        listed.get_or_init(|| price::listed(backend.kind(), model).map(|l| l.price)).as_ref()
+        listed
+            .get_or_init(|| price::listed(backend.kind(), model).map(|l| l.price))
+            .as_ref()
     }
 
     /// Returns the cache key of an answer.
-    pub(super) fn key(&self, prompt: &Prompt, schema: &Schema, depth: Depth, has_tools: bool) -> Option<ReplyKey> {
-        let Self::Backend { backend, model, effort, .. } = self else { return None };
+    pub(super) fn key(
+        &self,
+        prompt: &Prompt,
+        schema: &Schema,
+        depth: Depth,
+        has_tools: bool,
+    ) -> Option<ReplyKey> {
+        let Self::Backend {
+            backend,
+            model,
+            effort,
+            ..
+        } = self
+        else {
+            return None;
+        };
         Some(ReplyKey::of(&CachedQuestion {
             prompt,
             schema,
@@ -124,12 +163,20 @@ impl<'a> Member<'a> {
         }))
     }
 
-    pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<ModelAnswer, Failure> {
+    pub(super) async fn ask(
+        &self,
+        ask: &Ask<'_>,
+        around: Option<&Tree<'_>>,
+    ) -> Result<ModelAnswer, Failure> {
         match self {
             Self::Backend { backend, .. } => backend.ask(ask, around).await,
             Self::Agent(agent) => agent.answer(ask),
             Self::Script { script, .. } => {
-                let reply = if ask.schema.name == "review" { &script.review } else { &script.verdict };
+                let reply = if ask.schema.name == "review" {
+                    &script.review
+                } else {
+                    &script.verdict
+                };
                 let text = reply.replace("NONCE", ask.prompt.nonce.as_str());
                 Ok(ModelAnswer {
                     text,

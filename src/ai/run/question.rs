@@ -3,7 +3,9 @@
 use super::ReviewSession;
 use super::member::Member;
 use crate::ai::BackendUsage;
-use crate::ai::ask::{Ask, Begun, Cause, Failure, Lookups, ModelAnswer, Nonce, Prompt, Read, Repair, Schema, Spent};
+use crate::ai::ask::{
+    Ask, Begun, Cause, Failure, Lookups, ModelAnswer, Nonce, Prompt, Read, Repair, Schema, Spent,
+};
 use crate::ai::budget::cost;
 use crate::ai::cache::{KeptReply, ReplyKey};
 use crate::ai::quota::Quota;
@@ -29,8 +31,18 @@ pub(super) struct Query<'q, 'a> {
 
 impl<'q, 'a> Query<'q, 'a> {
     /// Builds a question without earlier prompts.
-    pub(super) fn new(prompt: &'q Prompt, schema: &'static Schema, around: Option<&'q Tree<'a>>) -> Self {
-        Self { prompt, earlier: &[], schema, around, begun: None }
+    pub(super) fn new(
+        prompt: &'q Prompt,
+        schema: &'static Schema,
+        around: Option<&'q Tree<'a>>,
+    ) -> Self {
+        Self {
+            prompt,
+            earlier: &[],
+            schema,
+            around,
+            begun: None,
+        }
     }
 }
 
@@ -51,16 +63,26 @@ pub(super) struct ParsedAnswer<T> {
 }
 
 impl<'a> ReviewSession<'a> {
-    /// Returns the parsed answer to a question: from the cache, from the backend, or after one repair request.
+    /// Returns the parsed answer to a question: from the cache, from the backend, or after one
+    /// repair request.
     pub(super) async fn question<T>(
         &self,
         member: &Member<'a>,
         query: &Query<'_, 'a>,
         parse: fn(&str, &Nonce) -> Result<T, ReplyProblem>,
     ) -> Result<ParsedAnswer<T>, NoAnswer> {
-        let Query { prompt, earlier, schema, around, .. } = *query;
+        let Query {
+            prompt,
+            earlier,
+            schema,
+            around,
+            ..
+        } = *query;
         // A cached reply does not include the files that the model edited.
-        let cache = self.cache.as_ref().filter(|_| !around.is_some_and(Tree::is_editable));
+        let cache = self
+            .cache
+            .as_ref()
+            .filter(|_| !around.is_some_and(Tree::is_editable));
         let depth = self.job.policy.review.depth;
         let key_of = |p| cache.and_then(|_| member.key(p, schema, depth, around.is_some()));
         let key = key_of(prompt);
@@ -73,7 +95,12 @@ impl<'a> ReviewSession<'a> {
                 {
                     self.ledger.skip();
                     self.used(member.name(), &kept.model, None);
-                    return Ok(ParsedAnswer { value, read: kept.read, cached: true, keep: None });
+                    return Ok(ParsedAnswer {
+                        value,
+                        read: kept.read,
+                        cached: true,
+                        keep: None,
+                    });
                 }
             }
         }
@@ -81,7 +108,9 @@ impl<'a> ReviewSession<'a> {
         // `acquire` cannot fail, because the semaphore is never closed.
         let _permit = permits.acquire().await;
         let price = member.price(self.job.policy);
-        let quota = self.ledger.open(member.name(), price, member.most_requests(around.is_some()));
+        let quota = self
+            .ledger
+            .open(member.name(), price, member.most_requests(around.is_some()));
         let quota = quota.map_err(NoAnswer::Limit)?;
         let mut repair: Option<Repair> = None;
         let mut read = Vec::new();
@@ -98,19 +127,36 @@ impl<'a> ReviewSession<'a> {
             lookups.append(answer.lookups);
             match parse(&answer.text, &prompt.nonce) {
                 Ok(value) => {
-                    // The model may have followed instructions in untrusted text. Do not cache the answer, so that the
-                    // next run asks again.
-                    let key = key.filter(|_| !lookups.is_unfit && !self.is_aimed_at_the_model(prompt));
-                    let tree = around.filter(|_| key.is_some() && !lookups.all.is_empty()).and_then(Tree::id);
+                    // The model may have followed instructions in untrusted text. Do not cache the
+                    // answer, so that the next run asks again.
+                    let key =
+                        key.filter(|_| !lookups.is_unfit && !self.is_aimed_at_the_model(prompt));
+                    let tree = around
+                        .filter(|_| key.is_some() && !lookups.all.is_empty())
+                        .and_then(Tree::id);
                     let tree = tree.map(str::to_owned);
                     let (text, model) = (answer.text, answer.model);
-                    let kept = KeptReply { text, read: read.clone(), lookups: lookups.all, tree, model };
+                    let kept = KeptReply {
+                        text,
+                        read: read.clone(),
+                        lookups: lookups.all,
+                        tree,
+                        model,
+                    };
                     let keep = key.map(|key| (key, kept));
-                    return Ok(ParsedAnswer { value, read, cached: false, keep });
+                    return Ok(ParsedAnswer {
+                        value,
+                        read,
+                        cached: false,
+                        keep,
+                    });
                 }
                 Err(problem) if problem.repairable && repair.is_none() => {
                     let reply = head(&answer.text, REPAIR).to_owned();
-                    repair = Some(Repair { reply, problem: problem.message });
+                    repair = Some(Repair {
+                        reply,
+                        problem: problem.message,
+                    });
                 }
                 Err(problem) => {
                     let why = NoAnswer::Failed(Failure::new(Cause::Malformed, problem.message));
@@ -124,8 +170,15 @@ impl<'a> ReviewSession<'a> {
     /// Returns true if data in a prompt matches a rule about prompt injection.
     fn is_aimed_at_the_model(&self, prompt: &Prompt) -> bool {
         let mut found = Vec::new();
-        for data in [&prompt.context, &prompt.manifest.text, &prompt.chunk, &prompt.task] {
-            self.job.rules.scan_beside("a prompt", None, data.as_bytes(), &mut found);
+        for data in [
+            &prompt.context,
+            &prompt.manifest.text,
+            &prompt.chunk,
+            &prompt.task,
+        ] {
+            self.job
+                .rules
+                .scan_beside("a prompt", None, data.as_bytes(), &mut found);
         }
         !found.is_empty()
     }
@@ -138,13 +191,25 @@ impl<'a> ReviewSession<'a> {
         repair: Option<&Repair>,
         quota: &Quota<'_>,
     ) -> Result<ModelAnswer, NoAnswer> {
-        let Query { prompt, schema, around, begun, .. } = *query;
+        let Query {
+            prompt,
+            schema,
+            around,
+            begun,
+            ..
+        } = *query;
         let job = self.job;
         if let Some(signal) = job.stop.signal() {
-            return Err(NoAnswer::Failed(Failure::new(Cause::Stopped, format!("stopped ({signal:?})").to_lowercase())));
+            return Err(NoAnswer::Failed(Failure::new(
+                Cause::Stopped,
+                format!("stopped ({signal:?})").to_lowercase(),
+            )));
         }
         if Instant::now() >= job.deadline {
-            return Err(NoAnswer::Limit(format!("timeout = {:?}", job.policy.review.timeout)));
+            return Err(NoAnswer::Limit(format!(
+                "timeout = {:?}",
+                job.policy.review.timeout
+            )));
         }
         let backend = job.policy.backend(member.name());
         let own = backend.and_then(|b| Instant::now().checked_add(b.timeout?));
@@ -155,7 +220,17 @@ impl<'a> ReviewSession<'a> {
         let together = open.clamp(1, most);
         let budget_usd = Some(self.ledger.usd_left() / together as f64);
         let patience = member.patience(deadline);
-        let ask = Ask { prompt, schema, repair, deadline, patience, budget_usd, quota, stop: job.stop, begun };
+        let ask = Ask {
+            prompt,
+            schema,
+            repair,
+            deadline,
+            patience,
+            budget_usd,
+            quota,
+            stop: job.stop,
+            begun,
+        };
         if let Some(prompts) = job.prompts {
             prompts.append(member.name(), &ask);
         }
@@ -180,10 +255,13 @@ impl<'a> ReviewSession<'a> {
         }
     }
 
-    /// Records that a question to a backend has no valid answer. A question that a limit prevents is not counted.
+    /// Records that a question to a backend has no valid answer. A question that a limit prevents
+    /// is not counted.
     fn unanswered(&self, backend: &str, why: &NoAnswer) {
         let mut all = self.usage.borrow_mut();
-        if let (NoAnswer::Failed(_), Some(usage)) = (why, all.iter_mut().find(|u| u.backend == backend)) {
+        if let (NoAnswer::Failed(_), Some(usage)) =
+            (why, all.iter_mut().find(|u| u.backend == backend))
+        {
             usage.failed += 1;
         }
     }
@@ -195,12 +273,16 @@ impl<'a> ReviewSession<'a> {
         let usage = match place {
             Some(i) => &mut all[i],
             None => {
-                all.push(BackendUsage { backend: backend.to_owned(), ..BackendUsage::default() });
+                all.push(BackendUsage {
+                    backend: backend.to_owned(),
+                    ..BackendUsage::default()
+                });
                 let last = all.len() - 1;
                 &mut all[last]
             }
         };
-        // A provider can change its newest model while older answers are still cached, so list all of them.
+        // A provider can change its newest model while older answers are still cached, so list all
+        // of them.
         let is_known = usage.model.split(", ").any(|known| known == model);
         if usage.model.is_empty() {
             model.clone_into(&mut usage.model);

@@ -1,5 +1,5 @@
-//! Decides whether a cached answer is still valid: the lookups of its model must have the same results in the tree
-//! under review.
+//! Decides whether a cached answer is still valid: the lookups of its model must have the same
+//! results in the tree under review.
 
 use super::ReviewSession;
 use crate::ai::ask::{Lookup, LookupSubject};
@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 /// Time that a run spends on repeated lookups, at most. After that, models are asked.
 const LONGEST: Duration = Duration::from_secs(120);
-/// Tools whose results depend on more than the tree: on the base of the change, and on earlier commits.
+/// Tools whose results depend on more than the tree: on the base of the change, and on earlier
+/// commits.
 const BESIDE_THE_TREE: [&str; 2] = ["diff_of", "history"];
 
 impl<'a> ReviewSession<'a> {
@@ -38,7 +39,9 @@ impl<'a> ReviewSession<'a> {
     /// Returns true if this run must not repeat further lookups.
     fn is_late(&self) -> bool {
         let job = self.job;
-        job.stop.signal().is_some() || Instant::now() >= job.deadline || self.repeated.get() >= LONGEST
+        job.stop.signal().is_some()
+            || Instant::now() >= job.deadline
+            || self.repeated.get() >= LONGEST
     }
 
     /// Runs some work and adds its duration to the time of all repeated lookups.

@@ -1,5 +1,5 @@
-//! The second review: each severe claim is sent alone, with the instruction to refute it. At depth quick, only claims
-//! that would block; at depth thorough, also others and findings of the rules.
+//! The second review: each severe claim is sent alone, with the instruction to refute it. At depth
+//! quick, only claims that would block; at depth thorough, also others and findings of the rules.
 
 use super::look::ChunkReview;
 use super::member::Member;
@@ -50,12 +50,16 @@ impl<'a> ReviewSession<'a> {
         if self.job.policy.review.depth == Depth::Thorough {
             return c.draft.severity >= Severity::Major;
         }
-        let t = self.job.policy.thresholds(c.draft.location.as_ref().map(|l| &l.file));
+        let t = self
+            .job
+            .policy
+            .thresholds(c.draft.location.as_ref().map(|l| &l.file));
         let is_believed = c.quoted >= Quoted::AsNumbered || t.min_confidence == Confidence::Low;
         is_believed && t.block_on.iter().any(|s| c.severity() >= *s)
     }
 
-    /// Requests a refutation of each severe claim, and at depth thorough also of findings of the rules.
+    /// Requests a refutation of each severe claim, and at depth thorough also of findings of the
+    /// rules.
     pub(super) async fn second_look(
         &self,
         teams: &[Team<'a>],
@@ -69,25 +73,45 @@ impl<'a> ReviewSession<'a> {
             .iter()
             .enumerate()
             .filter(|(_, f)| f.counts() && f.severity() >= Severity::Major && can_be_shown(f))
-            .take(if self.job.policy.review.depth == Depth::Thorough { DOUBTS } else { 0 })
+            .take(if self.job.policy.review.depth == Depth::Thorough {
+                DOUBTS
+            } else {
+                0
+            })
             .collect();
         let mut looks = FuturesUnordered::new();
         for same in claims {
-            let severe = same.iter().map(|i| &all.candidates[*i]).filter(|c| self.is_severe(c));
+            let severe = same
+                .iter()
+                .map(|i| &all.candidates[*i])
+                .filter(|c| self.is_severe(c));
             let mut shown = severe.filter_map(|c| {
                 let member = judge(teams, &c.backend)?;
-                Some((member, self.challenge(&c.draft, c.group, member.capacity())?))
+                Some((
+                    member,
+                    self.challenge(&c.draft, c.group, member.capacity())?,
+                ))
             });
-            let Some((member, challenge)) = shown.next() else { continue };
+            let Some((member, challenge)) = shown.next() else {
+                continue;
+            };
             drop(shown);
             looks.push(self.rebut(member, challenge, Doubted::Claim(same)));
         }
         for (i, f) in doubted {
-            let Some(member) = judge(teams, "") else { continue };
-            // A finding of a rule does not identify its group if several have no commit: take the first that contains
-            // the line.
-            let mut groups = self.groups.iter().enumerate().filter(|(_, g)| g.commit == f.commit);
-            let Some(challenge) = groups.find_map(|(g, _)| self.challenge(f.draft(), g, member.capacity())) else {
+            let Some(member) = judge(teams, "") else {
+                continue;
+            };
+            // A finding of a rule does not identify its group if several have no commit: take the
+            // first that contains the line.
+            let mut groups = self
+                .groups
+                .iter()
+                .enumerate()
+                .filter(|(_, g)| g.commit == f.commit);
+            let Some(challenge) =
+                groups.find_map(|(g, _)| self.challenge(f.draft(), g, member.capacity()))
+            else {
                 continue;
             };
             looks.push(self.rebut(member, challenge, Doubted::Rule(i)));
@@ -104,7 +128,10 @@ impl<'a> ReviewSession<'a> {
                 Ok(Refuted::Stands) => continue,
                 // The claim is kept.
                 Ok(Refuted::Unfounded(backend, why)) => {
-                    format!("a refutation by {backend} does not count: {}", why.describe())
+                    format!(
+                        "a refutation by {backend} does not count: {}",
+                        why.describe()
+                    )
                 }
                 Err(text) => text,
             };
@@ -122,19 +149,28 @@ impl<'a> ReviewSession<'a> {
                         all.candidates[i].disputed = Some(format!("{backend}: {reason}"));
                     }
                 }
-                Doubted::Rule(rule) => out.claims.disputes.push(Dispute { rule, backend, reason }),
+                Doubted::Rule(rule) => out.claims.disputes.push(Dispute {
+                    rule,
+                    backend,
+                    reason,
+                }),
             }
         }
         out.claims.disputes.sort_by_key(|d| d.rule);
     }
 
-    /// Builds the question to refute a claim of a group, with at most `capacity` bytes. Returns `None` if its code
-    /// cannot be shown.
+    /// Builds the question to refute a claim of a group, with at most `capacity` bytes. Returns
+    /// `None` if its code cannot be shown.
     fn challenge(&self, draft: &Draft, group: usize, capacity: usize) -> Option<Challenge<'_>> {
         let shown = self.groups.get(group)?;
         let prompt = prompt::refute(self.brief, draft, shown, capacity, &self.nonce)?;
         let code = prompt::refutable_lines(self.brief, draft, shown, capacity);
-        Some(Challenge { prompt, group, code, location: draft.location.clone() })
+        Some(Challenge {
+            prompt,
+            group,
+            code,
+            location: draft.location.clone(),
+        })
     }
 
     /// Requests a refutation of one claim, and checks its quote.
@@ -149,13 +185,19 @@ impl<'a> ReviewSession<'a> {
         let answer = self.question(member, &query, reply::rebuttal).await;
         self.step();
         let answer = match answer {
-            Ok(ParsedAnswer { value, keep, read, .. }) => {
+            Ok(ParsedAnswer {
+                value, keep, read, ..
+            }) => {
                 self.store(keep);
                 Ok(self.weigh(member.name(), &value, &challenge.code, around, &read))
             }
             // The agent can still answer; until then the claim is kept.
             Err(NoAnswer::Failed(_)) if member.is_agent() => Ok(Refuted::Stands),
-            Err(NoAnswer::Failed(f)) => Err(format!("a second look was not had: {}: {}", member.name(), described(&f))),
+            Err(NoAnswer::Failed(f)) => Err(format!(
+                "a second look was not had: {}: {}",
+                member.name(),
+                described(&f)
+            )),
             Err(NoAnswer::Limit(limit)) => Err(format!("a second look was not had: {limit}")),
         };
         (what, challenge.location, answer)
@@ -173,29 +215,48 @@ impl<'a> ReviewSession<'a> {
         if !rebuttal.refuted {
             return Refuted::Stands;
         }
-        let looked_up: Vec<String> = around.map(|tree| lines_read(tree, read)).unwrap_or_default();
-        let code = shown.iter().copied().chain(looked_up.iter().map(String::as_str));
+        let looked_up: Vec<String> = around
+            .map(|tree| lines_read(tree, read))
+            .unwrap_or_default();
+        let code = shown
+            .iter()
+            .copied()
+            .chain(looked_up.iter().map(String::as_str));
         match check_refutation(rebuttal, code) {
-            Ok(()) => Refuted::By(backend.to_owned(), foreign(&rebuttal.reason, self.job.rules)),
+            Ok(()) => Refuted::By(
+                backend.to_owned(),
+                foreign(&rebuttal.reason, self.job.rules),
+            ),
             Err(why) => Refuted::Unfounded(backend.to_owned(), why),
         }
     }
 }
 
-/// Returns the member for the second review of a claim: the one that made it, or else the first one.
+/// Returns the member for the second review of a claim: the one that made it, or else the first
+/// one.
 fn judge<'m, 'a>(teams: &'m [Team<'a>], backend: &str) -> Option<&'m Member<'a>> {
     let mut members = teams.iter().flat_map(|t| &t.members);
-    members.clone().find(|m| m.name() == backend).or_else(|| members.next())
+    members
+        .clone()
+        .find(|m| m.name() == backend)
+        .or_else(|| members.next())
 }
 
 /// Returns the lines that the model read through tools.
 fn lines_read(tree: &Tree<'_>, read: &[Read]) -> Vec<String> {
     let mut lines = Vec::new();
     for range in read {
-        let Ok(text) = tree.text(&range.path) else { continue };
+        let Ok(text) = tree.text(&range.path) else {
+            continue;
+        };
         let (first, last) = (range.first.get() as usize, range.last.get() as usize);
         let count = last.saturating_sub(first) + 1;
-        lines.extend(text.lines().skip(first.saturating_sub(1)).take(count).map(str::to_owned));
+        lines.extend(
+            text.lines()
+                .skip(first.saturating_sub(1))
+                .take(count)
+                .map(str::to_owned),
+        );
     }
     lines
 }

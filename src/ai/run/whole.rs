@@ -1,5 +1,6 @@
-//! Compares a whole change with its commit messages. Requests about a part omit the messages, so that a further commit
-//! does not repeat them. Only at depth thorough, where tools can read the files.
+//! Compares a whole change with its commit messages. Requests about a part omit the messages, so
+//! that a further commit does not repeat them. Only at depth thorough, where tools can read the
+//! files.
 
 use super::look::ChunkReview;
 use super::question::{NoAnswer, ParsedAnswer, Query};
@@ -11,8 +12,8 @@ use crate::ai::{Dropped, prompt, reply};
 use crate::request::Depth;
 
 impl<'a> ReviewSession<'a> {
-    /// Returns the groups whose whole change a team reviews: groups with commit messages, several parts, and a tree for
-    /// the tools.
+    /// Returns the groups whose whole change a team reviews: groups with commit messages, several
+    /// parts, and a tree for the tools.
     pub(super) fn wholes(&self, team: &Team<'a>) -> Vec<usize> {
         if self.job.policy.review.depth != Depth::Thorough || self.job.is_audit {
             return Vec::new();
@@ -25,7 +26,8 @@ impl<'a> ReviewSession<'a> {
         groups.filter(|_| has_backend).collect()
     }
 
-    /// Asks whether a whole change does what its messages say. The first answer of a member is used.
+    /// Asks whether a whole change does what its messages say. The first answer of a member is
+    /// used.
     pub(super) async fn look_at_the_whole(&self, team: &Team<'a>, group: usize) -> ChunkReview {
         let mut said = Vec::new();
         for member in &team.members {
@@ -43,14 +45,22 @@ impl<'a> ReviewSession<'a> {
                 }
             };
             self.step();
-            let ParsedAnswer { value, read, keep, .. } = asked;
+            let ParsedAnswer {
+                value, read, keep, ..
+            } = asked;
             self.store(keep);
             return self.claims_about_the_whole(&value, &read, member.name(), group);
         }
         self.step();
         // This is not a failure, because each line was reviewed with its part.
-        let text = format!("the commit messages were not compared with the change: {}", said.join("; "));
-        ChunkReview { remarks: vec![Remark::of_the_run(text)], ..ChunkReview::default() }
+        let text = format!(
+            "the commit messages were not compared with the change: {}",
+            said.join("; ")
+        );
+        ChunkReview {
+            remarks: vec![Remark::of_the_run(text)],
+            ..ChunkReview::default()
+        }
     }
 
     /// Anchors the claims of an answer in any file of the change.
@@ -78,10 +88,19 @@ impl<'a> ReviewSession<'a> {
             match anchored {
                 Anchored::Candidate(c) => out.candidates.push(*c),
                 Anchored::Remark { file, line, text } => {
-                    out.remarks.push(Remark { backend: backend.to_owned(), file, line, text });
+                    out.remarks.push(Remark {
+                        backend: backend.to_owned(),
+                        file,
+                        line,
+                        text,
+                    });
                 }
                 Anchored::Dropped { claim, why } => {
-                    out.dropped.push(Dropped { backend: backend.to_owned(), claim, why });
+                    out.dropped.push(Dropped {
+                        backend: backend.to_owned(),
+                        claim,
+                        why,
+                    });
                 }
             }
         }

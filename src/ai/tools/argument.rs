@@ -37,7 +37,9 @@ pub(super) fn line(arguments: &Value, name: &str) -> Result<Option<LineNo>, Stri
         Some(Value::String(s)) => s.trim().parse().ok(),
         Some(_) => None,
     };
-    let number = number.filter(|n| n.is_finite()).ok_or_else(|| format!("{name} must be a line number"))?;
+    let number = number
+        .filter(|n| n.is_finite())
+        .ok_or_else(|| format!("{name} must be a line number"))?;
     // The cast saturates.
     Ok(LineNo::new((number as u32).max(1)))
 }
@@ -52,14 +54,21 @@ pub(super) fn file<'t>(tree: &'t Tree<'_>, arguments: &Value) -> Result<&'t Repo
     let name = inside(given).map_err(|why| format!("{shown} {why}"))?;
     let wanted = RepoPath::from(name);
     if crate::ai::redact::is_sensitive(&wanted) {
-        return Err(format!("{shown} may contain credentials, so its content is not shown. Judge by its name."));
+        return Err(format!(
+            "{shown} may contain credentials, so its content is not shown. Judge by its name."
+        ));
     }
-    let paths = tree.paths().map_err(|e| format!("the tree cannot be listed: {}", Inert::new(&e.message)))?;
+    let paths = tree
+        .paths()
+        .map_err(|e| format!("the tree cannot be listed: {}", Inert::new(&e.message)))?;
     if let Ok(at) = paths.binary_search(&wanted) {
         return Ok(&paths[at]);
     }
     // A path that is not UTF-8 or that was redacted is accepted in the form in which it was shown.
-    if let Some(found) = paths.iter().find(|p| !is_simple(p) && (p.to_wire() == name || tree.name(p) == name)) {
+    if let Some(found) = paths
+        .iter()
+        .find(|p| !is_simple(p) && (p.to_wire() == name || tree.name(p) == name))
+    {
         return Ok(found);
     }
     // Accept the prefixes of a diff.
@@ -71,9 +80,17 @@ pub(super) fn file<'t>(tree: &'t Tree<'_>, arguments: &Value) -> Result<&'t Repo
     let near = nearest(paths, name);
     let hint = match near.is_empty() {
         true => "list_files lists the files".to_owned(),
-        false => format!("did you mean {}?", near.iter().map(|p| tree.name(p)).collect::<Vec<_>>().join(", ")),
+        false => format!(
+            "did you mean {}?",
+            near.iter()
+                .map(|p| tree.name(p))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
     };
-    Err(format!("text file {shown} not found in the tree under review; {hint}"))
+    Err(format!(
+        "text file {shown} not found in the tree under review; {hint}"
+    ))
 }
 
 /// Returns the given text in a form that is safe to repeat.
@@ -90,7 +107,10 @@ pub(super) fn inside(given: &str) -> Result<&str, &'static str> {
     }
     let out = "is outside of the tree under review: name a file from the top of the repository";
     let drive = name.as_bytes().get(1) == Some(&b':') && name.as_bytes()[0].is_ascii_alphabetic();
-    if name.starts_with(['/', '~', '\\']) || drive || name.split(['/', '\\']).any(|p| p == "..") || name.contains('\0')
+    if name.starts_with(['/', '~', '\\'])
+        || drive
+        || name.split(['/', '\\']).any(|p| p == "..")
+        || name.contains('\0')
     {
         return Err(out);
     }
@@ -107,14 +127,23 @@ fn is_simple(path: &RepoPath) -> bool {
 /// Returns the paths most similar to a wrong one, preferring the same file name.
 fn nearest<'t>(paths: &'t [RepoPath], name: &str) -> Vec<&'t RepoPath> {
     let last = name.rsplit('/').next().unwrap_or(name);
-    let same: Vec<_> = paths.iter().filter(|p| p.file_name() == last.as_bytes()).take(NEAR).collect();
+    let same: Vec<_> = paths
+        .iter()
+        .filter(|p| p.file_name() == last.as_bytes())
+        .take(NEAR)
+        .collect();
     if !same.is_empty() {
         return same;
     }
     let mut near: Vec<_> = paths
         .iter()
         .take(20_000)
-        .filter_map(|p| Some((strsim::jaro_winkler(std::str::from_utf8(p.as_bytes()).ok()?, name), p)))
+        .filter_map(|p| {
+            Some((
+                strsim::jaro_winkler(std::str::from_utf8(p.as_bytes()).ok()?, name),
+                p,
+            ))
+        })
         .filter(|(score, _)| *score > 0.85)
         .collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
@@ -133,9 +162,12 @@ mod tests {
 
     #[test]
     fn a_line_number_may_be_written_in_many_ways() {
-        for (given, read) in
-            [(json!(42), Some(42)), (json!("42"), Some(42)), (json!(42.0), Some(42)), (json!(null), None)]
-        {
+        for (given, read) in [
+            (json!(42), Some(42)),
+            (json!("42"), Some(42)),
+            (json!(42.0), Some(42)),
+            (json!(null), None),
+        ] {
             assert_eq!(first(&given), Ok(read), "{given}");
         }
         for given in [json!(0), json!(-7), json!("-1")] {
@@ -149,19 +181,36 @@ mod tests {
 
     #[test]
     fn a_path_that_leads_out_is_refused_by_its_name() {
-        for out in
-            ["/etc/passwd", "..", "../x", "a/../../x", "~/.ssh/id", "C:\\x", "\\\\x", "a\0b", ".git/config", "a/.GIT/x"]
-        {
+        for out in [
+            "/etc/passwd",
+            "..",
+            "../x",
+            "a/../../x",
+            "~/.ssh/id",
+            "C:\\x",
+            "\\\\x",
+            "a\0b",
+            ".git/config",
+            "a/.GIT/x",
+        ] {
             assert!(inside(out).is_err(), "{out}");
         }
-        for (given, name) in [("a/b.rs", "a/b.rs"), ("./a", "a"), (".//./a", "a"), ("..a/b..c", "..a/b..c")] {
+        for (given, name) in [
+            ("a/b.rs", "a/b.rs"),
+            ("./a", "a"),
+            (".//./a", "a"),
+            ("..a/b..c", "..a/b..c"),
+        ] {
             assert_eq!(inside(given), Ok(name));
         }
     }
 
     #[test]
     fn arguments_may_come_as_text() {
-        assert_eq!(object(&json!("{\"path\": \"a\"}")), Ok(json!({"path": "a"})));
+        assert_eq!(
+            object(&json!("{\"path\": \"a\"}")),
+            Ok(json!({"path": "a"}))
+        );
         for wrong in [json!("[1]"), json!("{"), json!(1), json!(null)] {
             assert!(object(&wrong).is_err());
         }

@@ -12,16 +12,27 @@ const MAX_LINE: usize = 1_000;
 /// Paths that a result lists, at most.
 const MAX_PATHS: usize = 40;
 
-pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> Result<ResultPage, String> {
+pub(super) fn call(
+    tree: &Tree<'_>,
+    arguments: &Value,
+    mut page: ResultPage,
+) -> Result<ResultPage, String> {
     let given = argument::string(arguments, "path")?.trim();
     let change = tree.change();
     if change.is_empty() {
         return Err("the change has no other files".to_owned());
     }
     let Some(file) = ChangedPaths::new(change).find(given).map(|i| &change[i]) else {
-        let names: Vec<&str> = change.iter().take(MAX_PATHS).map(|f| f.name.as_str()).collect();
+        let names: Vec<&str> = change
+            .iter()
+            .take(MAX_PATHS)
+            .map(|f| f.name.as_str())
+            .collect();
         let shown = argument::shown(tree, given);
-        return Err(format!("{shown} is not part of the change; its files: {}", names.join(", ")));
+        return Err(format!(
+            "{shown} is not part of the change; its files: {}",
+            names.join(", ")
+        ));
     };
     let mut left = file.hunks.iter().map(|h| h.lines.len()).sum::<usize>();
     let mut has_room = page.say(&format!("file: {}", file.name));
@@ -39,7 +50,9 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> 
         }
     }
     if left > 0 {
-        page.close(&format!("({left} more lines: read the file with read_lines)"));
+        page.close(&format!(
+            "({left} more lines: read the file with read_lines)"
+        ));
     }
     Ok(page)
 }

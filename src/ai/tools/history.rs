@@ -1,7 +1,7 @@
 //! `history`: the commits that last changed lines of a file.
 //!
-//! Lines are traced back through the versions of the file, as in `git log -L`, along the parents with the same version.
-//! A file is not traced to an earlier name.
+//! Lines are traced back through the versions of the file, as in `git log -L`, along the parents
+//! with the same version. A file is not traced to an earlier name.
 
 use super::argument;
 use super::page::{ResultPage, cut};
@@ -24,10 +24,16 @@ const MAX_SIDE: usize = 12;
 /// Bytes of a line, at most.
 const MAX_LINE: usize = 300;
 
-pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> Result<ResultPage, String> {
+pub(super) fn call(
+    tree: &Tree<'_>,
+    arguments: &Value,
+    mut page: ResultPage,
+) -> Result<ResultPage, String> {
     let path = argument::file(tree, arguments)?;
     let name = tree.name(path);
-    let now = tree.text(path).map_err(|why: Unread| format!("`{name}` is not shown: {why}"))?;
+    let now = tree
+        .text(path)
+        .map_err(|why: Unread| format!("`{name}` is not shown: {why}"))?;
     let count = u32::try_from(now.lines().count()).unwrap_or(u32::MAX);
     let first = argument::line(arguments, "first")?.unwrap_or(LineNo::FIRST);
     let last = argument::line(arguments, "last")?.unwrap_or(first);
@@ -40,15 +46,25 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> 
     let Some((newest, state)) = tip.and_then(|tip| Some((tip.commit()?, tip))) else {
         return Err("the repository has no commits".to_owned());
     };
-    if !page.say(&format!("{name}, lines {first} to {last}, newest commit first:")) {
+    if !page.say(&format!(
+        "{name}, lines {first} to {last}, newest commit first:"
+    )) {
         return Err("no room is left to show it: answer now".to_owned());
     }
-    let mut past = Past { tree, path, text: now.to_string(), lines: first - 1..last, most: MAX_COMMITS };
+    let mut past = Past {
+        tree,
+        path,
+        text: now.to_string(),
+        lines: first - 1..last,
+        most: MAX_COMMITS,
+    };
     // The worktree and the index can differ from the commit.
     let committed = tree.version(&state, path).map_err(|e| e.on_one_line())?;
     let end = match committed {
         None => Err("(no commit has the file)".to_owned()),
-        Some(text) => past.back_to(text).map_err(|()| "(no commit has these lines)".to_owned()),
+        Some(text) => past
+            .back_to(text)
+            .map_err(|()| "(no commit has these lines)".to_owned()),
     };
     let end = end.and_then(|()| past.walk(newest, &mut page));
     if let Err(end) = end {
@@ -75,13 +91,22 @@ impl Past<'_, '_> {
     /// # Errors
     ///
     /// Returns the line that explains why no more commits are listed.
-    fn walk(&mut self, mut from: crate::diff::ObjectId, page: &mut ResultPage) -> Result<(), String> {
+    fn walk(
+        &mut self,
+        mut from: crate::diff::ObjectId,
+        page: &mut ResultPage,
+    ) -> Result<(), String> {
         let mut shown = 0;
         loop {
             let edit = self.tree.last_edit(from, self.path, &mut self.most);
             let edit = edit.map_err(|e| format!("(the history ends here: {})", e.on_one_line()))?;
-            let Some(edit) = edit else { return Err("(no earlier commit was searched)".to_owned()) };
-            let before = self.tree.version(&edit.before, self.path).map_err(|e| format!("({})", e.on_one_line()))?;
+            let Some(edit) = edit else {
+                return Err("(no earlier commit was searched)".to_owned());
+            };
+            let before = self
+                .tree
+                .version(&edit.before, self.path)
+                .map_err(|e| format!("({})", e.on_one_line()))?;
             let Some(before) = before else {
                 let line = format!("{}: brought the file, or renamed it", self.heading(&edit));
                 let _ = page.say(&line);
@@ -94,25 +119,37 @@ impl Past<'_, '_> {
                     return Err("(earlier commits are not shown)".to_owned());
                 }
             }
-            self.back_to(before).map_err(|()| "(these lines have no earlier version)".to_owned())?;
-            let Some(parent) = edit.before.commit() else { return Ok(()) };
+            self.back_to(before)
+                .map_err(|()| "(these lines have no earlier version)".to_owned())?;
+            let Some(parent) = edit.before.commit() else {
+                return Ok(());
+            };
             from = parent;
         }
     }
 
     fn heading(&self, edit: &FileCommit) -> String {
-        let date = Timestamp::from_second(edit.seconds).map(|t| t.to_zoned(TimeZone::UTC).date().to_string());
+        let date = Timestamp::from_second(edit.seconds)
+            .map(|t| t.to_zoned(TimeZone::UTC).date().to_string());
         let subject = self.tree.subject(edit.commit);
-        format!("{} {} {}", edit.commit.short(), date.unwrap_or_default(), cut(&subject, MAX_LINE))
-            .trim_end()
-            .to_owned()
+        format!(
+            "{} {} {}",
+            edit.commit.short(),
+            date.unwrap_or_default(),
+            cut(&subject, MAX_LINE)
+        )
+        .trim_end()
+        .to_owned()
     }
 
-    /// Returns the edits since an older version that affect the lines: the ranges in the older and in the current
-    /// version.
+    /// Returns the edits since an older version that affect the lines: the ranges in the older and
+    /// in the current version.
     fn touched(&self, before: &str) -> Vec<(Range<u32>, Range<u32>)> {
         let edits = replaced(before.as_bytes(), self.text.as_bytes());
-        edits.into_iter().filter(|(_, new)| concerns(new, &self.lines)).collect()
+        edits
+            .into_iter()
+            .filter(|(_, new)| concerns(new, &self.lines))
+            .collect()
     }
 
     /// Traces the lines to an older version.
@@ -124,7 +161,11 @@ impl Past<'_, '_> {
         let edits = replaced(before.as_bytes(), self.text.as_bytes());
         self.lines = back(&edits, &self.lines);
         self.text = before;
-        if self.lines.is_empty() { Err(()) } else { Ok(()) }
+        if self.lines.is_empty() {
+            Err(())
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes a commit with the lines that it removed and added. Returns false if they do not fit.
@@ -160,8 +201,8 @@ fn concerns(new: &Range<u32>, lines: &Range<u32>) -> bool {
     }
 }
 
-/// Returns the range of the lines in the older version. For lines inside an edit, it covers all lines that the edit
-/// replaced.
+/// Returns the range of the lines in the older version. For lines inside an edit, it covers all
+/// lines that the edit replaced.
 fn back(edits: &[(Range<u32>, Range<u32>)], lines: &Range<u32>) -> Range<u32> {
     let last = lines.end.saturating_sub(1);
     let around_start = edits.iter().find(|(_, new)| new.contains(&lines.start));
@@ -171,7 +212,8 @@ fn back(edits: &[(Range<u32>, Range<u32>)], lines: &Range<u32>) -> Range<u32> {
     start..end.max(start)
 }
 
-/// Returns the number in the older version of a line outside all edits, which the edits before it moved.
+/// Returns the number in the older version of a line outside all edits, which the edits before it
+/// moved.
 fn moved_back(edits: &[(Range<u32>, Range<u32>)], line: u32) -> u32 {
     let before = edits.iter().rfind(|(_, new)| new.end <= line);
     before.map_or(line, |(old, new)| line - new.end + old.end)
@@ -202,8 +244,13 @@ mod tests {
 
     #[test]
     fn removed_lines_concern_a_range_that_they_were_within() {
-        let cases =
-            [(5..5, 5..8, false), (6..6, 5..8, true), (8..8, 5..8, false), (7..9, 5..8, true), (8..9, 5..8, false)];
+        let cases = [
+            (5..5, 5..8, false),
+            (6..6, 5..8, true),
+            (8..8, 5..8, false),
+            (7..9, 5..8, true),
+            (8..9, 5..8, false),
+        ];
         for (edit, lines, expected) in cases {
             assert_eq!(concerns(&edit, &lines), expected, "{edit:?} {lines:?}");
         }

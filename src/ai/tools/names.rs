@@ -1,7 +1,7 @@
 //! `definition`, `references` and `callers`: the definitions and uses of a name.
 //!
-//! Names are parsed with tree-sitter and compared as text. A definition or call with the same name can belong to
-//! something else.
+//! Names are parsed with tree-sitter and compared as text. A definition or call with the same name
+//! can belong to something else.
 
 use super::page::{ResultPage, cut};
 use super::{argument, list};
@@ -54,32 +54,62 @@ struct Searched {
     more: usize,
 }
 
-pub(super) fn definition(tree: &Tree<'_>, arguments: &Value, page: ResultPage) -> Result<ResultPage, String> {
+pub(super) fn definition(
+    tree: &Tree<'_>,
+    arguments: &Value,
+    page: ResultPage,
+) -> Result<ResultPage, String> {
     call(tree, arguments, page, NameSearch::Definitions)
 }
 
-pub(super) fn references(tree: &Tree<'_>, arguments: &Value, page: ResultPage) -> Result<ResultPage, String> {
+pub(super) fn references(
+    tree: &Tree<'_>,
+    arguments: &Value,
+    page: ResultPage,
+) -> Result<ResultPage, String> {
     call(tree, arguments, page, NameSearch::References)
 }
 
-pub(super) fn callers(tree: &Tree<'_>, arguments: &Value, page: ResultPage) -> Result<ResultPage, String> {
+pub(super) fn callers(
+    tree: &Tree<'_>,
+    arguments: &Value,
+    page: ResultPage,
+) -> Result<ResultPage, String> {
     call(tree, arguments, page, NameSearch::Calls)
 }
 
-fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage, wanted: NameSearch) -> Result<ResultPage, String> {
+fn call(
+    tree: &Tree<'_>,
+    arguments: &Value,
+    mut page: ResultPage,
+    wanted: NameSearch,
+) -> Result<ResultPage, String> {
     let given = argument::string(arguments, "name")?;
     let name = last_part(given).filter(|n| n.len() <= MAX_NAME);
     let name = name.ok_or("name must be one identifier, such as load or Store")?;
     let files = list::matching(tree, argument::string(arguments, "glob")?.trim())?;
-    let known: Vec<&RepoPath> = files.into_iter().filter(|path| symbols::is_supported(path)).collect();
+    let known: Vec<&RepoPath> = files
+        .into_iter()
+        .filter(|path| symbols::is_supported(path))
+        .collect();
     if known.is_empty() {
         return Err("no file of a known language matches: use search".to_owned());
     }
-    let mut searched =
-        Searched { end: Instant::now() + TIME, bytes: 0, parsed: 0, late: 0, unread: 0, shown: 0, more: 0 };
+    let mut searched = Searched {
+        end: Instant::now() + TIME,
+        bytes: 0,
+        parsed: 0,
+        late: 0,
+        unread: 0,
+        shown: 0,
+        more: 0,
+    };
     let finder = memmem::Finder::new(name);
     for (at, path) in known.iter().enumerate() {
-        if searched.bytes > MAX_BYTES || searched.parsed >= MAX_PARSED || Instant::now() > searched.end {
+        if searched.bytes > MAX_BYTES
+            || searched.parsed >= MAX_PARSED
+            || Instant::now() > searched.end
+        {
             searched.late = known.len() - at;
             break;
         }
@@ -100,12 +130,21 @@ fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage, wanted: NameSe
         }
         // Search only the redacted text, so that a name cannot match a part of a secret.
         let text = tree.show(path, &bytes);
-        let Some(symbols) = tree.symbols(path, text.as_bytes()) else { continue };
+        let Some(symbols) = tree.symbols(path, text.as_bytes()) else {
+            continue;
+        };
         searched.parsed += 1;
-        let file = FileWithName { path, name: tree.name(path), text: &text, symbols: &symbols };
+        let file = FileWithName {
+            path,
+            name: tree.name(path),
+            text: &text,
+            symbols: &symbols,
+        };
         match wanted {
             NameSearch::Definitions => file.definitions(name, &mut searched, &mut page),
-            NameSearch::References => file.lines(&whole_words(&text, name), &mut searched, &mut page),
+            NameSearch::References => {
+                file.lines(&whole_words(&text, name), &mut searched, &mut page)
+            }
             NameSearch::Calls => file.lines(&calls(&symbols, name), &mut searched, &mut page),
         }
     }
@@ -113,23 +152,29 @@ fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage, wanted: NameSe
     Ok(page)
 }
 
-/// Returns the identifier at the end of a qualified name: `load` in `Store::load()`. Returns `None` if it has none.
+/// Returns the identifier at the end of a qualified name: `load` in `Store::load()`. Returns `None`
+/// if it has none.
 fn last_part(given: &str) -> Option<&str> {
     let bare = given.trim().trim_matches('`').trim_end_matches("()");
-    let part = bare.rsplit(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '$' | '?' | '!')).next()?;
+    let part = bare
+        .rsplit(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '$' | '?' | '!'))
+        .next()?;
     (!part.is_empty()).then_some(part)
 }
 
 /// Returns the numbers of the lines that contain the name as a whole word.
 fn whole_words(text: &str, name: &str) -> Vec<u32> {
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| has_whole_word(line, name));
+    let lines = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| has_whole_word(line, name));
     lines.map(|(number, _)| number).collect()
 }
 
 /// Returns true if a line contains the name as a whole word.
 fn has_whole_word(line: &str, name: &str) -> bool {
-    line.match_indices(name)
-        .any(|(at, _)| !line[..at].ends_with(is_of_word) && !line[at + name.len()..].starts_with(is_of_word))
+    line.match_indices(name).any(|(at, _)| {
+        !line[..at].ends_with(is_of_word) && !line[at + name.len()..].starts_with(is_of_word)
+    })
 }
 
 /// Returns true if a character next to a name continues the name.
@@ -160,11 +205,20 @@ impl FileWithName<'_> {
     fn definitions(&self, name: &str, searched: &mut Searched, page: &mut ResultPage) {
         let definitions = self.symbols.definitions.iter();
         for d in definitions.filter(|d| d.name == name && !matches!(d.kind, Kind::Test)) {
-            let all = *d.lines.start()..=(*d.lines.end()).min(d.lines.start() + DEFINITION_LINES - 1);
-            let lines = if searched.shown < MAX_DEFINITIONS { all } else { d.signature.clone() };
+            let all =
+                *d.lines.start()..=(*d.lines.end()).min(d.lines.start() + DEFINITION_LINES - 1);
+            let lines = if searched.shown < MAX_DEFINITIONS {
+                all
+            } else {
+                d.signature.clone()
+            };
             let lines: Vec<u32> = lines.collect();
             let is_shown = page.say(&format!("{}:", self.name)) && self.show(&lines, page);
-            if is_shown { searched.shown += 1 } else { searched.more += 1 }
+            if is_shown {
+                searched.shown += 1
+            } else {
+                searched.more += 1
+            }
         }
     }
 
@@ -172,7 +226,11 @@ impl FileWithName<'_> {
     fn lines(&self, numbers: &[u32], searched: &mut Searched, page: &mut ResultPage) {
         let mut above: Option<String> = None;
         for number in numbers {
-            let inside = self.symbols.function_at(*number).map(|f| format!(" in {}", f.name)).unwrap_or_default();
+            let inside = self
+                .symbols
+                .function_at(*number)
+                .map(|f| format!(" in {}", f.name))
+                .unwrap_or_default();
             let heading = format!("{}{inside}:", self.name);
             let is_new = above.as_ref() != Some(&heading);
             let has_room = searched.shown < MAX_LINES && (!is_new || page.say(&heading));
@@ -187,10 +245,13 @@ impl FileWithName<'_> {
 
     /// Writes lines of the file. Returns false if not all of them fit.
     fn show(&self, numbers: &[u32], page: &mut ResultPage) -> bool {
-        let Some(first) = numbers.first() else { return true };
+        let Some(first) = numbers.first() else {
+            return true;
+        };
         let lines = self.text.lines().skip(*first as usize - 1);
         numbers.iter().zip(lines).all(|(number, line)| {
-            LineNo::new(*number).is_some_and(|number| page.show(self.path, number, &cut(line, MAX_LINE)))
+            LineNo::new(*number)
+                .is_some_and(|number| page.show(self.path, number, &cut(line, MAX_LINE)))
         })
     }
 }

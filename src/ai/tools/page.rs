@@ -19,7 +19,11 @@ pub(super) struct ResultPage {
 impl ResultPage {
     /// Creates a result of at most `room` bytes.
     pub(super) fn new(room: usize) -> Self {
-        Self { text: String::new(), room, read: Vec::new() }
+        Self {
+            text: String::new(),
+            room,
+            read: Vec::new(),
+        }
     }
 
     /// Adds a line that is not from a file. Returns false if it does not fit.
@@ -33,8 +37,8 @@ impl ResultPage {
         true
     }
 
-    /// Adds a line of a file, and records it. Returns false if it does not fit. The text must not contain a line end,
-    /// or a character that readers treat as one.
+    /// Adds a line of a file, and records it. Returns false if it does not fit. The text must not
+    /// contain a line end, or a character that readers treat as one.
     #[must_use]
     pub(super) fn show(&mut self, path: &RepoPath, line: LineNo, text: &str) -> bool {
         let shown = self.say(&format!("{line}: {text}"));
@@ -42,7 +46,11 @@ impl ResultPage {
             match self.read.last_mut() {
                 Some(r) if r.path == *path && r.last.get() + 1 == line.get() => r.last = line,
                 Some(r) if r.path == *path && (r.first..=r.last).contains(&line) => {}
-                _ => self.read.push(Read { path: path.clone(), first: line, last: line }),
+                _ => self.read.push(Read {
+                    path: path.clone(),
+                    first: line,
+                    last: line,
+                }),
             }
         }
         shown
@@ -86,7 +94,10 @@ mod tests {
         assert_eq!(cut("short", 5), "short");
         let long = "é".repeat(100);
         let shown = cut(&long, 61);
-        assert!(shown.len() <= 61 && shown.ends_with(" bytes more)"), "{shown}");
+        assert!(
+            shown.len() <= 61 && shown.ends_with(" bytes more)"),
+            "{shown}"
+        );
     }
 
     #[test]

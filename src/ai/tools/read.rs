@@ -10,13 +10,19 @@ use serde_json::Value;
 /// Lines of one result, at most.
 const MAX_LINES: u32 = 400;
 
-pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> Result<ResultPage, String> {
+pub(super) fn call(
+    tree: &Tree<'_>,
+    arguments: &Value,
+    mut page: ResultPage,
+) -> Result<ResultPage, String> {
     let path = argument::file(tree, arguments)?;
     let first = argument::line(arguments, "first")?.unwrap_or(LineNo::FIRST);
     let last = argument::line(arguments, "last")?.unwrap_or(LineNo::FIRST.plus(u32::MAX - 1));
     let (first, last) = (first.min(last), first.max(last));
     let name = tree.name(path);
-    let text = tree.text(path).map_err(|why| format!("`{name}` is not shown: {why}"))?;
+    let text = tree
+        .text(path)
+        .map_err(|why| format!("`{name}` is not shown: {why}"))?;
     let count = text.lines().count();
     if count == 0 {
         return Err(format!("`{name}` is empty"));
@@ -24,7 +30,10 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> 
     if first.get() as usize > count {
         return Err(format!("`{name}` has only {count} lines"));
     }
-    let end = last.get().min(first.get().saturating_add(MAX_LINES - 1)).min(u32::try_from(count).unwrap_or(u32::MAX));
+    let end = last
+        .get()
+        .min(first.get().saturating_add(MAX_LINES - 1))
+        .min(u32::try_from(count).unwrap_or(u32::MAX));
     if !page.say(&format!("{name}, lines {first} to {end} of {count}:")) {
         return Err("no room is left to show it: answer now".to_owned());
     }
@@ -37,9 +46,14 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> 
         next = next.plus(1);
     }
     if next.get() <= end {
-        page.close(&format!("(no room for lines {next} to {end}: ask again with first = {next}, or for less)"));
+        page.close(&format!(
+            "(no room for lines {next} to {end}: ask again with first = {next}, or for less)"
+        ));
     } else if end < last.get() && (end as usize) < count {
-        page.close(&format!("({} lines follow: ask again with first = {next})", count - end as usize));
+        page.close(&format!(
+            "({} lines follow: ask again with first = {next})",
+            count - end as usize
+        ));
     }
     Ok(page)
 }

@@ -16,7 +16,10 @@ pub struct Replay<'t, 'r> {
 impl<'t, 'r> Replay<'t, 'r> {
     /// Creates a replay with the default limits.
     pub fn new(tree: &'t Tree<'r>) -> Self {
-        Self { tree, session: Session::new(tree) }
+        Self {
+            tree,
+            session: Session::new(tree),
+        }
     }
 
     /// Repeats a lookup. Returns true if its result is the same.
@@ -26,7 +29,9 @@ impl<'t, 'r> Replay<'t, 'r> {
         }
         let Self { tree, session } = self;
         let digest = tree.apart(|| match &lookup.subject {
-            LookupSubject::Call { name, arguments } => Some(digest(session.call(name, arguments).as_bytes())),
+            LookupSubject::Call { name, arguments } => {
+                Some(digest(session.call(name, arguments).as_bytes()))
+            }
             LookupSubject::File(_) | LookupSubject::Tree => digest_in(tree, &lookup.subject),
         });
         digest == Some(lookup.digest)
@@ -36,8 +41,14 @@ impl<'t, 'r> Replay<'t, 'r> {
 impl Lookup {
     /// Records a tool call.
     pub(super) fn call(name: &str, arguments: &Value, result: &str) -> Self {
-        let subject = LookupSubject::Call { name: name.to_owned(), arguments: arguments.clone() };
-        Self { subject, digest: digest(result.as_bytes()) }
+        let subject = LookupSubject::Call {
+            name: name.to_owned(),
+            arguments: arguments.clone(),
+        };
+        Self {
+            subject,
+            digest: digest(result.as_bytes()),
+        }
     }
 
     /// Records a read of the tree by a program. Returns `None` if it cannot be repeated.
@@ -47,10 +58,14 @@ impl Lookup {
     }
 }
 
-/// Returns the digest of a part of the tree. Returns `None` if the tree has no ID, or the subject is a call.
+/// Returns the digest of a part of the tree. Returns `None` if the tree has no ID, or the subject
+/// is a call.
 fn digest_in(tree: &Tree<'_>, subject: &LookupSubject) -> Option<[u8; 32]> {
     match subject {
-        LookupSubject::File(path) => Some(tree.text(path).map_or([0; 32], |text| digest(text.as_bytes()))),
+        LookupSubject::File(path) => Some(
+            tree.text(path)
+                .map_or([0; 32], |text| digest(text.as_bytes())),
+        ),
         LookupSubject::Tree => tree.id().map(|id| digest(id.as_bytes())),
         LookupSubject::Call { .. } => None,
     }

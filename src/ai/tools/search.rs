@@ -1,7 +1,8 @@
 //! `search`: lines that match a pattern.
 //!
-//! Matches are evaluated on the redacted text, so that a pattern cannot probe for a secret. The raw bytes only
-//! determine whether a file is worth redacting. The `regex` crate guarantees linear time for any pattern.
+//! Matches are evaluated on the redacted text, so that a pattern cannot probe for a secret. The raw
+//! bytes only determine whether a file is worth redacting. The `regex` crate guarantees linear time
+//! for any pattern.
 
 use super::page::{ResultPage, cut};
 use super::{argument, list};
@@ -28,7 +29,8 @@ const MAX_LINE: usize = 300;
 /// A compiled pattern.
 struct Pattern {
     line: regex::Regex,
-    /// Pattern that matches a file if one of its lines may match; `None` if no such pattern can be derived.
+    /// Pattern that matches a file if one of its lines may match; `None` if no such pattern can be
+    /// derived.
     file: Option<bytes::Regex>,
     /// Reason why the pattern is searched for literally, if it is.
     literal: Option<String>,
@@ -52,27 +54,43 @@ impl Pattern {
             .build()
             .ok()
             .filter(|_| is_same_in_a_file(&source));
-        Ok(Self { line, file, literal })
+        Ok(Self {
+            line,
+            file,
+            literal,
+        })
     }
 }
 
 /// Compiles a pattern within the size limits.
 fn compiled(pattern: &str) -> Result<regex::Regex, regex::Error> {
-    RegexBuilder::new(pattern).size_limit(MAX_COMPILED).dfa_size_limit(MAX_COMPILED).build()
+    RegexBuilder::new(pattern)
+        .size_limit(MAX_COMPILED)
+        .dfa_size_limit(MAX_COMPILED)
+        .build()
 }
 
-/// Returns true if a pattern that matches a redacted line also matches the raw file. This does not hold for patterns
-/// that contain text anchors or flags, or that can match a placeholder or an escape.
+/// Returns true if a pattern that matches a redacted line also matches the raw file. This does not
+/// hold for patterns that contain text anchors or flags, or that can match a placeholder or an
+/// escape.
 fn is_same_in_a_file(source: &str) -> bool {
     let flags = source.replace("(?i)", "").replace("(?:", "");
-    !["\\A", "\\z", "(?", "<secret", "u{", "u\\{", "x{"].iter().any(|s| flags.contains(s))
+    !["\\A", "\\z", "(?", "<secret", "u{", "u\\{", "x{"]
+        .iter()
+        .any(|s| flags.contains(s))
 }
 
 /// Describes the error in a pattern in one line.
 fn reason(e: &regex::Error) -> String {
     match e {
         regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
-        other => other.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned(),
+        other => other
+            .to_string()
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .trim_start_matches("error: ")
+            .to_owned(),
     }
 }
 
@@ -92,13 +110,21 @@ struct SearchTally {
     late: usize,
 }
 
-pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> Result<ResultPage, String> {
+pub(super) fn call(
+    tree: &Tree<'_>,
+    arguments: &Value,
+    mut page: ResultPage,
+) -> Result<ResultPage, String> {
     let given = argument::string(arguments, "pattern")?;
     if given.trim().is_empty() {
-        return Err("pattern is missing: give a regular expression that one line matches".to_owned());
+        return Err(
+            "pattern is missing: give a regular expression that one line matches".to_owned(),
+        );
     }
     if given.len() > MAX_PATTERN {
-        return Err(format!("the pattern is longer than {MAX_PATTERN} bytes: search for less"));
+        return Err(format!(
+            "the pattern is longer than {MAX_PATTERN} bytes: search for less"
+        ));
     }
     let pattern = Pattern::new(given)?;
     let glob = argument::string(arguments, "glob")?.trim();
@@ -110,7 +136,9 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> 
         ));
     }
     if let Some(why) = &pattern.literal {
-        let _ = page.say(&format!("(not a valid regular expression, {why}: searched as plain text)"));
+        let _ = page.say(&format!(
+            "(not a valid regular expression, {why}: searched as plain text)"
+        ));
     }
     let mut seen = SearchTally::default();
     let mut room = true;
@@ -141,14 +169,20 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> 
         }
         seen.redacted += bytes.len();
         let text = tree.show(path, &bytes);
-        let mut hits = (1u32..).zip(text.lines()).filter(|(_, line)| pattern.line.is_match(line)).peekable();
+        let mut hits = (1u32..)
+            .zip(text.lines())
+            .filter(|(_, line)| pattern.line.is_match(line))
+            .peekable();
         if hits.peek().is_none() {
             continue;
         }
         room = page.say(&format!("{}:", tree.name(path)));
         for (shown, (n, line)) in hits.enumerate() {
             let full = shown >= MAX_LINES_OF_FILE || seen.lines >= MAX_LINES;
-            room = room && (full || LineNo::new(n).is_some_and(|n| page.show(path, n, &around(&pattern.line, line))));
+            room = room
+                && (full
+                    || LineNo::new(n)
+                        .is_some_and(|n| page.show(path, n, &around(&pattern.line, line))));
             if full || !room {
                 seen.cut += 1;
                 break;
@@ -175,7 +209,10 @@ fn around(pattern: &regex::Regex, line: &str) -> String {
 fn summary(seen: &SearchTally) -> String {
     let mut out = match (seen.lines, seen.late) {
         (0, 0) => format!("no line matches in {} files that were searched", seen.files),
-        (n, _) => format!("({n} lines shown of {} files that were searched", seen.files),
+        (n, _) => format!(
+            "({n} lines shown of {} files that were searched",
+            seen.files
+        ),
     };
     if seen.unread > 0 {
         out += &format!("; {} binary or too large files skipped", seen.unread);

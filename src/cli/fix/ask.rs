@@ -49,7 +49,9 @@ impl ApprovalSubject {
 pub(super) fn ask(choice: ApprovalSubject, stop: &Stop) -> ApprovalAnswer {
     loop {
         // If standard error is closed, the input ends too.
-        let _ = std::io::stderr().write_all(choice.text().as_bytes()).and_then(|()| std::io::stderr().flush());
+        let _ = std::io::stderr()
+            .write_all(choice.text().as_bytes())
+            .and_then(|()| std::io::stderr().flush());
         match line(stop) {
             None => {
                 // The cursor is after the question.
@@ -100,7 +102,10 @@ mod tests {
             ("yy", None, None),
         ] {
             assert_eq!(
-                (ApprovalSubject::Plan.answer(line), ApprovalSubject::Change.answer(line)),
+                (
+                    ApprovalSubject::Plan.answer(line),
+                    ApprovalSubject::Change.answer(line)
+                ),
                 (plan, change),
                 "{line:?}"
             );

@@ -31,7 +31,10 @@ impl Flags {
             backend: args.backend.clone(),
             model: args.model.clone(),
             allow: args.allow.clone(),
-            limits: limits.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
+            limits: limits
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, value?)))
+                .collect(),
             yes: args.yes,
             patch: args.patch.clone(),
         }
@@ -41,12 +44,24 @@ impl Flags {
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut put = |name: &str, value: String| words.extend([name.to_owned(), value]);
-        self.config.iter().for_each(|file| put("--config", file.display().to_string()));
-        self.backend.iter().for_each(|name| put("--backend", name.clone()));
-        self.model.iter().for_each(|name| put("--model", name.clone()));
-        self.allow.iter().for_each(|path| put("--allow", path.clone()));
-        self.limits.iter().for_each(|(name, value)| put(name, value.clone()));
-        self.patch.iter().for_each(|file| put("--patch", file.display().to_string()));
+        self.config
+            .iter()
+            .for_each(|file| put("--config", file.display().to_string()));
+        self.backend
+            .iter()
+            .for_each(|name| put("--backend", name.clone()));
+        self.model
+            .iter()
+            .for_each(|name| put("--model", name.clone()));
+        self.allow
+            .iter()
+            .for_each(|path| put("--allow", path.clone()));
+        self.limits
+            .iter()
+            .for_each(|(name, value)| put(name, value.clone()));
+        self.patch
+            .iter()
+            .for_each(|file| put("--patch", file.display().to_string()));
         if self.yes {
             words.push("--yes".to_owned());
         }

@@ -1,4 +1,5 @@
-//! Stored reviews for people. All text from files is untrusted, and printed with control characters escaped.
+//! Stored reviews for people. All text from files is untrusted, and printed with control characters
+//! escaped.
 
 use crate::history::Checked;
 use crate::report::{Style, changes};
@@ -10,7 +11,8 @@ use crate::wire::{Outcome, Verdict};
 use anstyle::{AnsiColor, Effects};
 use jiff::Timestamp;
 
-/// Columns that the author and the label need, at least. With less room, a review takes several lines of the list.
+/// Columns that the author and the label need, at least. With less room, a review takes several
+/// lines of the list.
 const ROOM: usize = 36;
 
 /// Returns `1 review`, `2 reviews`.
@@ -19,7 +21,11 @@ pub(super) fn reviews(n: usize) -> String {
 }
 
 pub(super) fn plural(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+    if n == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{n} {noun}s")
+    }
 }
 
 /// Lists sessions: as a table if the terminal is wide enough, else in a few lines each.
@@ -33,9 +39,16 @@ pub(super) fn list(history: &History, style: &Style, now: Timestamp) -> String {
         };
     }
     let rows: Vec<_> = sessions.iter().map(|s| cells(s, now)).collect();
-    let head = ["ID", "STATUS", "VERDICT", "FINDINGS", "AGE", "AUTHOR", "SOURCE"];
-    let mut widths: [usize; 6] =
-        std::array::from_fn(|i| rows.iter().map(|r| width(&r[i])).chain([head[i].len()]).max().unwrap_or(0));
+    let head = [
+        "ID", "STATUS", "VERDICT", "FINDINGS", "AGE", "AUTHOR", "SOURCE",
+    ];
+    let mut widths: [usize; 6] = std::array::from_fn(|i| {
+        rows.iter()
+            .map(|r| width(&r[i]))
+            .chain([head[i].len()])
+            .max()
+            .unwrap_or(0)
+    });
     let fixed: usize = widths[..5].iter().map(|w| w + 2).sum();
     let mut text = String::new();
     if fixed + ROOM > style.width {
@@ -43,27 +56,45 @@ pub(super) fn list(history: &History, style: &Style, now: Timestamp) -> String {
             let [id, status, verdict, counts, age, author, label] = row;
             let verdict = paint(color(s.outcome, s.verdict), verdict, style);
             text.push_str(&line(&format!("{}  {status}, {verdict}", bold(id, style))));
-            for words in [format!("{counts}, {age}"), format!("by {author}"), label.clone()] {
-                text.push_str(&line(&format!("  {}", cut(&words, style.width.saturating_sub(2), style))));
+            for words in [
+                format!("{counts}, {age}"),
+                format!("by {author}"),
+                label.clone(),
+            ] {
+                text.push_str(&line(&format!(
+                    "  {}",
+                    cut(&words, style.width.saturating_sub(2), style)
+                )));
             }
         }
         return text;
     }
     widths[5] = widths[5].min((style.width - fixed) / 2);
     let label = style.width - fixed - widths[5] - 2;
-    let table = SessionTable { widths, label, style };
+    let table = SessionTable {
+        widths,
+        label,
+        style,
+    };
     if !style.quiet {
         text.push_str(&table.row(head, None));
     }
     for (row, s) in rows.iter().zip(sessions) {
-        text.push_str(&table.row(row.each_ref().map(String::as_str), color(s.outcome, s.verdict)));
+        text.push_str(&table.row(
+            row.each_ref().map(String::as_str),
+            color(s.outcome, s.verdict),
+        ));
     }
     text
 }
 
 /// Returns the cells of a session.
 fn cells(s: &Overview, now: Timestamp) -> [String; 7] {
-    let rounds = if s.rounds > 1 { format!("{} ({} rounds)", s.label, s.rounds) } else { s.label.clone() };
+    let rounds = if s.rounds > 1 {
+        format!("{} ({} rounds)", s.label, s.rounds)
+    } else {
+        s.label.clone()
+    };
     [
         s.review_id.clone(),
         s.status.word().replace('_', " "),
@@ -91,7 +122,11 @@ impl SessionTable<'_> {
     fn row(&self, row: [&str; 7], ink: Option<AnsiColor>) -> String {
         let mut out = String::new();
         for (i, cell) in row.iter().enumerate().take(6) {
-            let cell = if i == 5 { cut(cell, self.widths[5], self.style) } else { (*cell).to_owned() };
+            let cell = if i == 5 {
+                cut(cell, self.widths[5], self.style)
+            } else {
+                (*cell).to_owned()
+            };
             let pad = " ".repeat(self.widths[i].saturating_sub(width(&cell)) + 2);
             let cell = match ink {
                 Some(_) if i == 2 => paint(ink, &cell, self.style),
@@ -106,12 +141,22 @@ impl SessionTable<'_> {
 /// Prints a session: the request, each round, and how it was closed.
 pub(super) fn session(session: &Session, style: &Style, now: Timestamp) -> String {
     let request = &session.request;
-    let mut page = SessionPage { text: String::new(), style };
+    let mut page = SessionPage {
+        text: String::new(),
+        style,
+    };
     let title = format!("review {}", session.review_id);
-    page.line(&format!("{}: {}", bold(&title, style), session.status.word().replace('_', " ")));
+    page.line(&format!(
+        "{}: {}",
+        bold(&title, style),
+        session.status.word().replace('_', " ")
+    ));
     page.field("source", &request.label);
     page.field("author", &format!("{} ({})", request.author, request.via));
-    page.field("began", &format!("{}, {}", request.timestamp, age(&request.timestamp, now)));
+    page.field(
+        "began",
+        &format!("{}, {}", request.timestamp, age(&request.timestamp, now)),
+    );
     if let Some(summary) = &request.summary {
         page.field("summary", summary);
     }
@@ -131,10 +176,24 @@ pub(super) fn session(session: &Session, style: &Style, now: Timestamp) -> Strin
         page.text.push('\n');
         let word = closing.status.word().replace('_', " ");
         page.line(&bold(&format!("closed: {word}"), style));
-        page.field("by", &format!("{} ({}), {}", closing.actor, closing.via, age(&closing.timestamp, now)));
+        page.field(
+            "by",
+            &format!(
+                "{} ({}), {}",
+                closing.actor,
+                closing.via,
+                age(&closing.timestamp, now)
+            ),
+        );
         if !closing.open.is_empty() || closing.forced {
             let forced = if closing.forced { "forced" } else { "closed" };
-            page.field("open", &format!("{forced} with {} that blocked", plural(closing.open.len(), "finding")));
+            page.field(
+                "open",
+                &format!(
+                    "{forced} with {} that blocked",
+                    plural(closing.open.len(), "finding")
+                ),
+            );
         }
         if let Some(notes) = &closing.notes {
             page.field("notes", notes);
@@ -158,34 +217,64 @@ pub(super) fn checked(checked: &[Checked], style: &Style) -> String {
             continue;
         }
         if let (true, Some(newer)) = (c.edits.is_empty(), &c.newer) {
-            text.push_str(&format!("{} {id}  head {head}\n", paint(Some(AnsiColor::Yellow), "NEWER", style)));
+            text.push_str(&format!(
+                "{} {id}  head {head}\n",
+                paint(Some(AnsiColor::Yellow), "NEWER", style)
+            ));
             text.push_str(&line(&format!("  {}", Inert::new(newer))));
             continue;
         }
         if c.edits.is_empty() {
             if !style.quiet {
-                text.push_str(&format!("{} {id}  head {head}\n", paint(Some(AnsiColor::Green), "ok", style)));
+                text.push_str(&format!(
+                    "{} {id}  head {head}\n",
+                    paint(Some(AnsiColor::Green), "ok", style)
+                ));
                 c.unsealed.iter().for_each(|f| text.push_str(&unsealed(f)));
             }
             continue;
         }
-        text.push_str(&format!("{} {id}  head {head}\n", paint(Some(AnsiColor::Red), "EDITED", style)));
+        text.push_str(&format!(
+            "{} {id}  head {head}\n",
+            paint(Some(AnsiColor::Red), "EDITED", style)
+        ));
         for edit in &c.edits {
-            let round = edit.round.map(|n| format!("round {n}: ")).unwrap_or_default();
-            let file = if edit.file.is_empty() { String::new() } else { format!("{}: ", edit.file) };
-            text.push_str(&line(&format!("  {}", Inert::new(format!("{round}{file}{}", edit.why)))));
+            let round = edit
+                .round
+                .map(|n| format!("round {n}: "))
+                .unwrap_or_default();
+            let file = if edit.file.is_empty() {
+                String::new()
+            } else {
+                format!("{}: ", edit.file)
+            };
+            text.push_str(&line(&format!(
+                "  {}",
+                Inert::new(format!("{round}{file}{}", edit.why))
+            )));
         }
         c.unsealed.iter().for_each(|f| text.push_str(&unsealed(f)));
     }
     if !style.quiet {
         let edited = checked.iter().filter(|c| !c.edits.is_empty()).count();
-        let newer = checked.iter().filter(|c| c.edits.is_empty() && c.newer.is_some()).count();
+        let newer = checked
+            .iter()
+            .filter(|c| c.edits.is_empty() && c.newer.is_some())
+            .count();
         if checked.is_empty() {
             text.push_str("no review is stored here yet\n");
             return text;
         }
-        let edits = if edited == 0 { "no modifications detected".to_owned() } else { format!("{edited} edited") };
-        let newer = if newer == 0 { String::new() } else { format!(", {newer} of a newer version not checked") };
+        let edits = if edited == 0 {
+            "no modifications detected".to_owned()
+        } else {
+            format!("{edited} edited")
+        };
+        let newer = if newer == 0 {
+            String::new()
+        } else {
+            format!(", {newer} of a newer version not checked")
+        };
         let there = checked.iter().filter(|c| c.removed.is_none()).count();
         text.push_str(&format!("{} checked, {edits}{newer}\n", reviews(there)));
         if edited == 0 {
@@ -199,7 +288,9 @@ pub(super) fn checked(checked: &[Checked], style: &Style) -> String {
 
 /// Returns the line about a file of a session that no seal covers.
 fn unsealed(file: &str) -> String {
-    line(&format!("  {file}: no seal covers it, and it does not count"))
+    line(&format!(
+        "  {file}: no seal covers it, and it does not count"
+    ))
 }
 
 /// A page that is being written.
@@ -218,7 +309,9 @@ impl SessionPage<'_> {
     fn field(&mut self, name: &str, text: &str) {
         const INDENT: usize = 13;
         let room = self.style.width.saturating_sub(INDENT);
-        let lines: Vec<_> = Inert::lines(text).flat_map(|l| super::super::doctor::wrap(l.as_str(), room)).collect();
+        let lines: Vec<_> = Inert::lines(text)
+            .flat_map(|l| super::super::doctor::wrap(l.as_str(), room))
+            .collect();
         for (i, words) in lines.iter().enumerate() {
             let name = if i == 0 { name } else { "" };
             self.line(format!("  {name:<11}{words}").trim_end());
@@ -230,33 +323,64 @@ impl SessionPage<'_> {
         let outcome = wire::name(&fix.outcome);
         self.line(&format!(
             "{}: {outcome}",
-            bold(&format!("fix {} of {}", fix.number, Inert::new(fix.findings.join(", "))), self.style)
+            bold(
+                &format!(
+                    "fix {} of {}",
+                    fix.number,
+                    Inert::new(fix.findings.join(", "))
+                ),
+                self.style
+            )
         ));
         self.field("when", &age(&fix.timestamp, now));
         if let Some(plan) = &fix.plan {
             let edited = if plan.edited { ", edited" } else { "" };
-            self.field("plan", &format!("{} ({}{edited})", plan.summary, plan.backend));
+            self.field(
+                "plan",
+                &format!("{} ({}{edited})", plan.summary, plan.backend),
+            );
             for (i, step) in plan.steps.iter().enumerate() {
                 self.field("", &format!("{}. {}", i + 1, step.text));
             }
         }
         for attempt in &fix.attempts {
             let verdict = wire::name(&attempt.verdict).replace('_', " ");
-            let files = if attempt.files.is_empty() { String::new() } else { format!(" {}", attempt.files.join(", ")) };
-            self.field(&format!("attempt {}", attempt.attempt_number), &format!("{verdict}{files}"));
+            let files = if attempt.files.is_empty() {
+                String::new()
+            } else {
+                format!(" {}", attempt.files.join(", "))
+            };
+            self.field(
+                &format!("attempt {}", attempt.attempt_number),
+                &format!("{verdict}{files}"),
+            );
             if !attempt.execution_output.is_empty() {
                 self.field("", &attempt.execution_output);
             }
             attempt.reasons.iter().for_each(|why| self.field("", why));
-            let cost = attempt.cost.map(|usd| format!(", ${usd:.4}")).unwrap_or_default();
-            self.field("", &format!("{}, {} tokens{cost}", plural(count(attempt.requests), "request"), attempt.tokens));
+            let cost = attempt
+                .cost
+                .map(|usd| format!(", ${usd:.4}"))
+                .unwrap_or_default();
+            self.field(
+                "",
+                &format!(
+                    "{}, {} tokens{cost}",
+                    plural(count(attempt.requests), "request"),
+                    attempt.tokens
+                ),
+            );
         }
     }
 
     fn round(&mut self, round: &StoredRound, now: Timestamp) {
         let review = &round.review;
         self.text.push('\n');
-        let verdict = paint(color(review.outcome, review.verdict), said(review.outcome, review.verdict), self.style);
+        let verdict = paint(
+            color(review.outcome, review.verdict),
+            said(review.outcome, review.verdict),
+            self.style,
+        );
         let title = bold(&format!("round {}", review.round), self.style);
         self.line(&format!("{title}: {verdict}, {}", counts(&review.summary)));
         self.field("when", &age(&review.timestamp, now));
@@ -266,7 +390,10 @@ impl SessionPage<'_> {
             self.field("summary", said);
         }
         if let Some(since) = &review.since {
-            self.field("since", &format!("round {}: {}", since.round, changes(since)));
+            self.field(
+                "since",
+                &format!("round {}: {}", since.round, changes(since)),
+            );
         }
         if !review.report.summary.text.is_empty() {
             self.field("result", &review.report.summary.text);
@@ -282,7 +409,11 @@ impl SessionPage<'_> {
             }
             self.field("answer", &words.join(", "));
             for explained in &response.explanations {
-                let finding = explained.finding.as_deref().map(|f| format!("{f}: ")).unwrap_or_default();
+                let finding = explained
+                    .finding
+                    .as_deref()
+                    .map(|f| format!("{f}: "))
+                    .unwrap_or_default();
                 self.field("", &format!("{finding}{}", explained.text));
             }
             for text in response.questions.iter().chain(&response.text) {
@@ -304,8 +435,16 @@ fn counts(counts: &RoundTotals) -> String {
         (counts.minor_issues, "minor"),
         (counts.suggestions, "suggestion"),
     ];
-    let some: Vec<_> = all.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    if some.is_empty() { "no findings".to_owned() } else { some.join(", ") }
+    let some: Vec<_> = all
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} {what}"))
+        .collect();
+    if some.is_empty() {
+        "no findings".to_owned()
+    } else {
+        some.join(", ")
+    }
 }
 
 /// Returns the word for a verdict, or for the reason why there is none.
@@ -329,16 +468,22 @@ fn color(outcome: Outcome, verdict: Verdict) -> Option<AnsiColor> {
     }
 }
 
-/// Returns the age of a timestamp. An invalid timestamp, or one in the future, is returned unchanged.
+/// Returns the age of a timestamp. An invalid timestamp, or one in the future, is returned
+/// unchanged.
 fn age(timestamp: &str, now: Timestamp) -> String {
-    let Ok(then) = timestamp.parse::<Timestamp>() else { return timestamp.to_owned() };
+    let Ok(then) = timestamp.parse::<Timestamp>() else {
+        return timestamp.to_owned();
+    };
     let seconds = now.as_second() - then.as_second();
     match seconds {
         ..=-60 => timestamp.to_owned(),
         -59..=59 => "just now".to_owned(),
         60..=3_599 => format!("{} min ago", seconds / 60),
         3_600..=86_399 => format!("{} h ago", seconds / 3_600),
-        86_400..=5_183_999 => format!("{} ago", plural(usize::try_from(seconds / 86_400).unwrap_or(0), "day")),
+        86_400..=5_183_999 => format!(
+            "{} ago",
+            plural(usize::try_from(seconds / 86_400).unwrap_or(0), "day")
+        ),
         _ => then.strftime("%Y-%m-%d").to_string(),
     }
 }
@@ -363,7 +508,11 @@ fn cut(text: &str, columns: usize, style: &Style) -> String {
 fn paint(color: Option<AnsiColor>, word: &str, style: &Style) -> String {
     match color {
         Some(color) if style.color => {
-            format!("{}{word}{}", color.on_default().bold().render(), anstyle::Reset.render())
+            format!(
+                "{}{word}{}",
+                color.on_default().bold().render(),
+                anstyle::Reset.render()
+            )
         }
         _ => word.to_owned(),
     }
@@ -371,7 +520,11 @@ fn paint(color: Option<AnsiColor>, word: &str, style: &Style) -> String {
 
 fn bold(word: &str, style: &Style) -> String {
     match style.color {
-        true => format!("{}{word}{}", Effects::BOLD.render(), anstyle::Reset.render()),
+        true => format!(
+            "{}{word}{}",
+            Effects::BOLD.render(),
+            anstyle::Reset.render()
+        ),
         false => word.to_owned(),
     }
 }
@@ -404,7 +557,10 @@ mod tests {
 
     #[test]
     fn text_is_cut_by_columns_and_not_by_bytes() {
-        let style = Style { unicode: true, ..Style::default() };
+        let style = Style {
+            unicode: true,
+            ..Style::default()
+        };
         assert_eq!(cut("日本語の変更", 7, &style), "日本語…");
         assert_eq!(cut("short", 5, &style), "short");
         assert_eq!(cut("a long label", 6, &Style::default()), "a lo..");

@@ -49,8 +49,16 @@ const MAX_FOREIGN: usize = 8;
 
 /// An example of a guideline, by language.
 const GUIDELINES: &[(&str, &str, &str)] = &[
-    ("go", "**/*.go", "Wrap errors with the operation that failed."),
-    ("java", "**/*.java", "Close resources with try-with-resources."),
+    (
+        "go",
+        "**/*.go",
+        "Wrap errors with the operation that failed.",
+    ),
+    (
+        "java",
+        "**/*.java",
+        "Close resources with try-with-resources.",
+    ),
     ("javascript", "**/*.js", "Do not build HTML from strings."),
     ("php", "**/*.php", "Use prepared statements for SQL."),
     ("python", "**/*.py", "Public functions have type hints."),
@@ -87,9 +95,13 @@ impl RepositoryFacts {
                 None => count(&languages, &mut counts),
             }
         }
-        let mut languages: Vec<(usize, &'static str)> = counts.into_iter().map(|(name, n)| (n, name)).collect();
+        let mut languages: Vec<(usize, &'static str)> =
+            counts.into_iter().map(|(name, n)| (n, name)).collect();
         languages.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
-        let tests = TESTS.iter().find(|(file, _)| at_top.contains(file)).map(|(_, command)| *command);
+        let tests = TESTS
+            .iter()
+            .find(|(file, _)| at_top.contains(file))
+            .map(|(_, command)| *command);
         Self {
             languages: languages.into_iter().map(|(_, l)| l).collect(),
             tests,
@@ -106,8 +118,14 @@ impl RepositoryFacts {
         );
         let ignore = self.ignore();
         let (about, example) = match ignore.is_empty() {
-            true => ("Files to leave out of the review, in the syntax of .gitignore.", "\"vendor/**\"".to_owned()),
-            false => ("Files to leave out of the review. These folders may contain code of others.", ignore.join(", ")),
+            true => (
+                "Files to leave out of the review, in the syntax of .gitignore.",
+                "\"vendor/**\"".to_owned(),
+            ),
+            false => (
+                "Files to leave out of the review. These folders may contain code of others.",
+                ignore.join(", "),
+            ),
         };
         // Writing to a string cannot fail.
         let _ = writeln!(out, "# {about}\n# ignore = [{example}]\n");
@@ -131,8 +149,13 @@ impl RepositoryFacts {
             "[tests]\n# The command that runs the tests of this project. Needs: claude-reviewer policy trust\n\
              # command = \"{tests}\"\n# true runs it in every review.\n# run = true\n"
         );
-        let guideline = GUIDELINES.iter().find(|(language, ..)| self.languages.contains(language));
-        let (glob, text) = guideline.map_or(("**", "Comments say why, not what."), |(_, glob, text)| (glob, text));
+        let guideline = GUIDELINES
+            .iter()
+            .find(|(language, ..)| self.languages.contains(language));
+        let (glob, text) = guideline
+            .map_or(("**", "Comments say why, not what."), |(_, glob, text)| {
+                (glob, text)
+            });
         let _ = writeln!(
             out,
             "# An instruction for models. They also get CLAUDE.md and AGENTS.md.\n\
@@ -146,7 +169,11 @@ impl RepositoryFacts {
         if self.foreign.len() <= MAX_FOREIGN {
             return self.foreign.iter().map(|f| format!("\"{f}/**\"")).collect();
         }
-        let used = FOREIGN.iter().filter(|name| self.foreign.iter().any(|f| f.rsplit('/').next() == Some(**name)));
+        let used = FOREIGN.iter().filter(|name| {
+            self.foreign
+                .iter()
+                .any(|f| f.rsplit('/').next() == Some(**name))
+        });
         used.map(|name| format!("\"**/{name}/**\"")).collect()
     }
 
@@ -155,7 +182,14 @@ impl RepositoryFacts {
         const NAMED: usize = 3;
         match self.languages.as_slice() {
             [] => String::new(),
-            all => format!(" (found: {})", all.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ")),
+            all => format!(
+                " (found: {})",
+                all.iter()
+                    .take(NAMED)
+                    .copied()
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
         }
     }
 }
@@ -166,11 +200,13 @@ fn count(languages: &[&'static str], counts: &mut BTreeMap<&'static str, usize>)
     }
 }
 
-/// Returns true if a path needs no escapes in the policy. A tracked path may contain any byte except NUL, and a line
-/// break in it would end the comment: the rest of the name would be keys of the policy, chosen by the author of a
-/// change.
+/// Returns true if a path needs no escapes in the policy. A tracked path may contain any byte
+/// except NUL, and a line break in it would end the comment: the rest of the name would be keys of
+/// the policy, chosen by the author of a change.
 fn is_plain(folder: &str) -> bool {
-    folder.chars().all(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@'))
+    folder
+        .chars()
+        .all(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@'))
 }
 
 /// Returns the path down to the first folder that usually contains third-party code.
@@ -203,20 +239,36 @@ mod tests {
         ];
         let found = RepositoryFacts::of(files.into_iter());
         assert_eq!(found.languages, ["go", "python"]);
-        assert_eq!((found.tests, found.foreign.as_slice()), (Some("go test ./..."), &["web/vendor".to_owned()][..]));
+        assert_eq!(
+            (found.tests, found.foreign.as_slice()),
+            (Some("go test ./..."), &["web/vendor".to_owned()][..])
+        );
         let text = found.policy();
-        for part in ["found: go, python", "# ignore = [\"web/vendor/**\"]", "# command = \"go test ./...\"", "**/*.go"]
-        {
+        for part in [
+            "found: go, python",
+            "# ignore = [\"web/vendor/**\"]",
+            "# command = \"go test ./...\"",
+            "**/*.go",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }
 
     #[test]
     fn names_that_need_escapes_are_left_out_and_many_folders_become_one_pattern_for_each_name() {
-        let hostile = ["x\ny = 1\n#/vendor/a", "a\"/vendor/a", "[a]/dist/a", "*/dist/a", "!a/dist/a", "a b\\/dist/a"];
+        let hostile = [
+            "x\ny = 1\n#/vendor/a",
+            "a\"/vendor/a",
+            "[a]/dist/a",
+            "*/dist/a",
+            "!a/dist/a",
+            "a b\\/dist/a",
+        ];
         let found = RepositoryFacts::of(hostile.into_iter().map(|path| (path, vec![])));
         assert!(found.foreign.is_empty(), "{:?}", found.foreign);
-        let many: Vec<String> = (0..20).map(|n| format!("p{n}/{}/a.js", ["dist", "vendor"][n % 2])).collect();
+        let many: Vec<String> = (0..20)
+            .map(|n| format!("p{n}/{}/a.js", ["dist", "vendor"][n % 2]))
+            .collect();
         let found = RepositoryFacts::of(many.iter().map(|path| (path.as_str(), vec![])));
         assert_eq!(found.ignore(), ["\"**/vendor/**\"", "\"**/dist/**\""]);
     }

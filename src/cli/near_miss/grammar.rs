@@ -3,7 +3,8 @@
 /// An option of a command.
 #[derive(Clone, Debug)]
 struct KnownOption {
-    /// The command's names, without the program: `review branch`; empty for an option of every command.
+    /// The command's names, without the program: `review branch`; empty for an option of every
+    /// command.
     command: String,
     /// Name with its dashes: `--base`, `-C`.
     name: String,
@@ -31,7 +32,8 @@ pub(in crate::cli) enum CliPiece {
     /// A command, or an argument that is neither an option nor the value of one.
     Word(String),
     Option {
-        /// Name with its dashes, without the value. A cluster of short options has the name of its last one.
+        /// Name with its dashes, without the value. A cluster of short options has the name of its
+        /// last one.
         name: String,
         value: Option<String>,
         /// The arguments as written.
@@ -56,33 +58,61 @@ impl Grammar {
                 Some(range) if range.max_values() > 1 => Values::Many,
                 _ => Values::One,
             };
-            let names = [arg.get_long().map(|l| format!("--{l}")), arg.get_short().map(|s| format!("-{s}"))];
+            let names = [
+                arg.get_long().map(|l| format!("--{l}")),
+                arg.get_short().map(|s| format!("-{s}")),
+            ];
             for written in names.into_iter().flatten() {
-                self.known.push(KnownOption { command: name.to_owned(), name: written, values });
+                self.known.push(KnownOption {
+                    command: name.to_owned(),
+                    name: written,
+                    values,
+                });
             }
         }
-        for child in command.get_subcommands().filter(|c| c.get_name() != "help" && !c.is_hide_set()) {
+        for child in command
+            .get_subcommands()
+            .filter(|c| c.get_name() != "help" && !c.is_hide_set())
+        {
             self.add(child, format!("{name} {}", child.get_name()).trim_start());
         }
     }
 
     /// Returns the commands that have the option, without the subcommands of these commands.
     pub(super) fn commands_with(&self, option: &str) -> Vec<&str> {
-        let all: Vec<_> = self.known.iter().filter(|k| k.name == option).map(|k| k.command.as_str()).collect();
-        all.iter().copied().filter(|name| !all.iter().any(|parent| is_below(name, parent))).collect()
+        let all: Vec<_> = self
+            .known
+            .iter()
+            .filter(|k| k.name == option)
+            .map(|k| k.command.as_str())
+            .collect();
+        all.iter()
+            .copied()
+            .filter(|name| !all.iter().any(|parent| is_below(name, parent)))
+            .collect()
     }
 
     /// Returns true if the command, such as `review branch`, has the option.
     pub(super) fn has(&self, command: &str, option: &str) -> bool {
-        self.known.iter().any(|k| k.command == command && k.name == option)
+        self.known
+            .iter()
+            .any(|k| k.command == command && k.name == option)
     }
 
     fn values(&self, option: &str) -> Option<Values> {
-        self.known.iter().find(|k| k.name == option).map(|k| k.values)
+        self.known
+            .iter()
+            .find(|k| k.name == option)
+            .map(|k| k.values)
     }
 
-    /// Splits arguments, without the program's name. `foreign` supplies the values of options that no command has.
-    pub(in crate::cli) fn pieces(&self, args: &[String], foreign: impl Fn(&str) -> Values) -> Vec<CliPiece> {
+    /// Splits arguments, without the program's name. `foreign` supplies the values of options that
+    /// no command has.
+    pub(in crate::cli) fn pieces(
+        &self,
+        args: &[String],
+        foreign: impl Fn(&str) -> Values,
+    ) -> Vec<CliPiece> {
         let mut pieces = Vec::new();
         let mut rest = args;
         while let [arg, behind @ ..] = rest {
@@ -104,8 +134,15 @@ impl Grammar {
                 Values::Many => free,
             };
             let value = joined.or_else(|| behind[..taken].first().cloned());
-            let written = std::iter::once(arg).chain(&behind[..taken]).cloned().collect();
-            pieces.push(CliPiece::Option { name, value, written });
+            let written = std::iter::once(arg)
+                .chain(&behind[..taken])
+                .cloned()
+                .collect();
+            pieces.push(CliPiece::Option {
+                name,
+                value,
+                written,
+            });
             rest = &behind[taken..];
         }
         pieces
@@ -114,7 +151,8 @@ impl Grammar {
 
 /// Returns true if a command is a subcommand of another one.
 fn is_below(name: &str, parent: &str) -> bool {
-    name.strip_prefix(parent).is_some_and(|rest| rest.starts_with(' '))
+    name.strip_prefix(parent)
+        .is_some_and(|rest| rest.starts_with(' '))
 }
 
 /// A single dash means standard input.
@@ -152,7 +190,13 @@ mod tests {
     fn pieces(line: &str) -> Vec<String> {
         let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let grammar = Grammar::of(&crate::cli::Cli::command());
-        let pieces = grammar.pieces(&args, |name| if name == "--against" { Values::One } else { Values::None });
+        let pieces = grammar.pieces(&args, |name| {
+            if name == "--against" {
+                Values::One
+            } else {
+                Values::None
+            }
+        });
         pieces.into_iter().map(shown).collect()
     }
 
@@ -160,18 +204,29 @@ mod tests {
     fn shown(piece: CliPiece) -> String {
         match piece {
             CliPiece::Word(word) => word,
-            CliPiece::Option { name, value, .. } => format!("[{name} {}]", value.unwrap_or_default()),
+            CliPiece::Option { name, value, .. } => {
+                format!("[{name} {}]", value.unwrap_or_default())
+            }
         }
     }
 
     #[test]
     fn options_take_their_values() {
         for (line, expected) in [
-            ("review staged --depth quick", &["review", "staged", "[--depth quick]"][..]),
+            (
+                "review staged --depth quick",
+                &["review", "staged", "[--depth quick]"][..],
+            ),
             ("-qC src review", &["[-C src]", "review"]),
-            ("-Csrc -C=src -vv x", &["[-C src]", "[-C src]", "[-v ]", "x"]),
+            (
+                "-Csrc -C=src -vv x",
+                &["[-C src]", "[-C src]", "[-v ]", "x"],
+            ),
             ("--files a b --gate c", &["[--files a]", "[--gate ]", "c"]),
-            ("--base=main x --against main y", &["[--base main]", "x", "[--against main]", "y"]),
+            (
+                "--base=main x --against main y",
+                &["[--base main]", "x", "[--against main]", "y"],
+            ),
             ("--base --gate", &["[--base ]", "[--gate ]"]),
             ("code - -- --base", &["code", "-", "--base"]),
             ("--unknown x", &["[--unknown ]", "x"]),

@@ -1,4 +1,5 @@
-//! `policy test`: judges stored reviews by the current policy or another file, with the decisions that apply now.
+//! `policy test`: judges stored reviews by the current policy or another file, with the decisions
+//! that apply now.
 
 use super::{Context, PolicyFiles, TestFormat, eprint, line, print};
 use crate::error::{Error, ExitStatus, Result};
@@ -30,7 +31,10 @@ pub(super) fn run(
     let files = match file {
         Some(path) => {
             let here = PolicyFiles::find(context, None)?;
-            PolicyFiles { project: Some(ProjectFile::from_flag(path, &context.dir)?), ..here }
+            PolicyFiles {
+                project: Some(ProjectFile::from_flag(path, &context.dir)?),
+                ..here
+            }
         }
         None => PolicyFiles::find(context, None)?,
     };
@@ -44,16 +48,28 @@ pub(super) fn run(
     // The policy that applies here names the store, not the policy under test.
     request.config.clone_from(&context.global.config);
     let (place, store) = rounds::open(&request, &context.env)?;
-    let store = store.ok_or_else(|| Error::usage("no stored reviews found").hint("claude-reviewer review"))?;
-    let (repo, rules) = (Repo::open(&context.dir, &context.env)?, RuleSet::new(&RulesPolicy::default(), &[])?);
+    let store = store
+        .ok_or_else(|| Error::usage("no stored reviews found").hint("claude-reviewer review"))?;
+    let (repo, rules) = (
+        Repo::open(&context.dir, &context.env)?,
+        RuleSet::new(&RulesPolicy::default(), &[])?,
+    );
     let now = jiff::Timestamp::now();
-    let here = Here { repo: &repo, place: &place, store: &store, rules: &rules, env: &context.env, now };
+    let here = Here {
+        repo: &repo,
+        place: &place,
+        store: &store,
+        rules: &rules,
+        env: &context.env,
+        now,
+    };
     let replay = judged(&here, &policy, limit, proposals)?;
     print(&match format {
         TestFormat::Human => human(&replay, &files.label()),
         TestFormat::Json => {
             let mut out = Vec::new();
-            wire::write(&replay, &mut out).map_err(|e| Error::incomplete("cannot write the result").caused_by(&e))?;
+            wire::write(&replay, &mut out)
+                .map_err(|e| Error::incomplete("cannot write the result").caused_by(&e))?;
             String::from_utf8_lossy(&out).into_owned()
         }
     })
@@ -63,25 +79,41 @@ fn judged(here: &Here<'_>, policy: &Policy, limit: usize, proposals: bool) -> Re
     let history = here.store.list(limit)?;
     let mut out = Replay {
         schema_version: REPLAY_VERSION,
-        policy: wire::Policy { origin: policy.origin_label().to_owned(), hash: policy.hash() },
+        policy: wire::Policy {
+            origin: policy.origin_label().to_owned(),
+            hash: policy.hash(),
+        },
         rounds: Vec::new(),
         flips: 0,
         damaged: history.damaged,
     };
     for overview in &history.sessions {
-        let Some(id) = SessionId::parse(&overview.review_id) else { continue };
+        let Some(id) = SessionId::parse(&overview.review_id) else {
+            continue;
+        };
         match here.store.session(&id) {
-            Ok(session) => out.rounds.extend(replayed(here, &session, policy, proposals)?),
-            Err(e) => out.damaged.push(Damaged { review_id: id.to_string(), why: e.on_one_line(), moved_to: None }),
+            Ok(session) => out
+                .rounds
+                .extend(replayed(here, &session, policy, proposals)?),
+            Err(e) => out.damaged.push(Damaged {
+                review_id: id.to_string(),
+                why: e.on_one_line(),
+                moved_to: None,
+            }),
         }
     }
     out.flips = out.rounds.iter().filter(|r| r.flips).count();
     Ok(out)
 }
 
-/// Judges the rounds of a session. Decisions apply only to the last round, because the lines of earlier ones are not
-/// available.
-fn replayed(here: &Here<'_>, session: &Session, policy: &Policy, proposals: bool) -> Result<Vec<Replayed>> {
+/// Judges the rounds of a session. Decisions apply only to the last round, because the lines of
+/// earlier ones are not available.
+fn replayed(
+    here: &Here<'_>,
+    session: &Session,
+    policy: &Policy,
+    proposals: bool,
+) -> Result<Vec<Replayed>> {
     let now = decisions(here, session, proposals)?;
     let before = Decisions::new();
     let last = session.rounds.len();
@@ -93,12 +125,22 @@ fn replayed(here: &Here<'_>, session: &Session, policy: &Policy, proposals: bool
     Ok(replayed.collect())
 }
 
-/// Returns the current decisions for the last round of a session, and the stored ones that have expired. If the lines
-/// have changed since, the stored decision applies. In gate mode only the stored decisions at the base count.
+/// Returns the current decisions for the last round of a session, and the stored ones that have
+/// expired. If the lines have changed since, the stored decision applies. In gate mode only the
+/// stored decisions at the base count.
 fn decisions(here: &Here<'_>, session: &Session, proposals: bool) -> Result<Decisions> {
     let today = today(here.now).to_string();
-    let stored = session.rounds.last().into_iter().flat_map(|r| &r.review.report.findings);
-    let expired = stored.filter(|f| f.decided.as_ref().and_then(|d| d.expires.as_ref()).is_some_and(|d| *d <= today));
+    let stored = session
+        .rounds
+        .last()
+        .into_iter()
+        .flat_map(|r| &r.review.report.findings);
+    let expired = stored.filter(|f| {
+        f.decided
+            .as_ref()
+            .and_then(|d| d.expires.as_ref())
+            .is_some_and(|d| *d <= today)
+    });
     let mut out: Decisions = expired.map(|f| (f.fingerprint.clone(), None)).collect();
     if session.request.asked.gate {
         return Ok(out);
@@ -141,11 +183,17 @@ fn human(replay: &Replay, label: &str) -> String {
     if !unknown.is_empty() {
         out.push_str("\nunknown without a new review:\n");
         for (what, count) in unknown {
-            out.push_str(&format!("  {}", line(&format!("{what} ({count} of {rounds})"))));
+            out.push_str(&format!(
+                "  {}",
+                line(&format!("{what} ({count} of {rounds})"))
+            ));
         }
     }
     for d in &replay.damaged {
-        out.push_str(&format!("damaged: {}", line(&format!("{}: {}", d.review_id, d.why))));
+        out.push_str(&format!(
+            "damaged: {}",
+            line(&format!("{}: {}", d.review_id, d.why))
+        ));
     }
     out
 }
@@ -173,7 +221,12 @@ fn reason(b: &Because) -> String {
         (Some(file), None) => format!("{} ", Inert::new(file)),
         (None, _) => String::new(),
     };
-    let id = b.id.as_ref().map_or_else(String::new, |id| format!("{id} "));
-    let rule = b.rule_id.as_ref().map_or_else(String::new, |r| format!("{r}: "));
+    let id =
+        b.id.as_ref()
+            .map_or_else(String::new, |id| format!("{id} "));
+    let rule = b
+        .rule_id
+        .as_ref()
+        .map_or_else(String::new, |r| format!("{r}: "));
     format!("{id}{place}{rule}{}", b.what)
 }

@@ -103,7 +103,8 @@ pub(super) struct Options {
     pub(super) files: Vec<String>,
     /// Fetch missing commits of the change
     ///
-    /// For `review branch` and in CI. Adds git objects only: no branch, tag or configuration changes.
+    /// For `review branch` and in CI. Adds git objects only: no branch, tag or configuration
+    /// changes.
     #[arg(long, global = true, help_heading = SOURCE, hide_short_help = true)]
     pub(super) fetch: bool,
     /// Ask this backend instead of the policy's; repeat for more
@@ -216,8 +217,8 @@ pub(super) struct Options {
     pub(super) on_incomplete: Option<OnIncompleteArg>,
     /// Ignore policy and suppressions of the change itself
     ///
-    /// Takes the policy from the merge base, or from the base branch if that has become stricter, and suppressions from
-    /// before the change. Default in CI and for pull requests.
+    /// Takes the policy from the merge base, or from the base branch if that has become stricter,
+    /// and suppressions from before the change. Default in CI and for pull requests.
     #[arg(long, global = true, overrides_with = "no_gate", help_heading = POLICY, hide_short_help = true)]
     pub(super) gate: bool,
     /// Use the policy of the worktree, also in CI
@@ -364,8 +365,10 @@ pub(in crate::cli) fn usd(s: &str) -> std::result::Result<f64, String> {
 }
 
 fn report_target(s: &str) -> std::result::Result<(ReportFormat, PathBuf), String> {
-    let (format, file) =
-        s.split_once('=').filter(|(_, f)| !f.is_empty()).ok_or("expected FORMAT=FILE, such as sarif=out.sarif")?;
+    let (format, file) = s
+        .split_once('=')
+        .filter(|(_, f)| !f.is_empty())
+        .ok_or("expected FORMAT=FILE, such as sarif=out.sarif")?;
     Ok((ReportFormat::parse(format)?, PathBuf::from(file)))
 }
 

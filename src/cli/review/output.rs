@@ -1,4 +1,5 @@
-//! The outputs of a review: files and standard output, and the errors about reports that cannot be written.
+//! The outputs of a review: files and standard output, and the errors about reports that cannot be
+//! written.
 
 use super::Options;
 use crate::cli::style::style;
@@ -12,14 +13,18 @@ use crate::verdict::Verdict;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Rejects two reports with the same file, because the second would replace the first, and `-` as a file.
+/// Rejects two reports with the same file, because the second would replace the first, and `-` as a
+/// file.
 pub(super) fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()> {
     let mut targets: Vec<PathBuf> = Vec::new();
     let further = o.report.iter().map(|(format, file)| (*format, file));
     for (format, file) in further.chain(o.output.iter().map(|file| (o.format, file))) {
         if file.as_os_str() == "-" {
             return Err(Error::usage("cannot write a report to -: not a file")
-                .hint(format!("for standard output: --format {} without --output", format.name()))
+                .hint(format!(
+                    "for standard output: --format {} without --output",
+                    format.name()
+                ))
                 .hint("for a file of that name: ./-"));
         }
         let path = context.dir.join(file);
@@ -29,8 +34,11 @@ pub(super) fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()
         }
         let target = real(&path);
         if targets.contains(&target) {
-            return Err(Error::usage(format!("two reports would be written to {}", file.display()))
-                .hint("name a file for each --report, and another one for --output"));
+            return Err(Error::usage(format!(
+                "two reports would be written to {}",
+                file.display()
+            ))
+            .hint("name a file for each --report, and another one for --output"));
         }
         targets.push(target);
     }
@@ -39,18 +47,27 @@ pub(super) fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()
 
 /// Returns the canonical path of a file that need not exist.
 fn real(path: &Path) -> PathBuf {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
-    let real = path.canonicalize().or_else(|_| folder.canonicalize().map(|folder| folder.join(name)));
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return path.to_owned();
+    };
+    let real = path
+        .canonicalize()
+        .or_else(|_| folder.canonicalize().map(|folder| folder.join(name)));
     real.unwrap_or_else(|_| path.to_owned())
 }
 
-/// Returns the exit code after a report was not written: that of the review, unless the review passed.
+/// Returns the exit code after a report was not written: that of the review, unless the review
+/// passed.
 pub(super) fn after(exit: ExitStatus, unwritten: Option<ExitStatus>) -> ExitStatus {
-    if exit == ExitStatus::Pass { unwritten.unwrap_or(exit) } else { exit }
+    if exit == ExitStatus::Pass {
+        unwritten.unwrap_or(exit)
+    } else {
+        exit
+    }
 }
 
-/// Writes all reports that can be written, and prints why the others cannot. Returns the exit code of the first
-/// that was not written.
+/// Writes all reports that can be written, and prints why the others cannot. Returns the exit code
+/// of the first that was not written.
 pub(super) fn write_reports(
     context: &Context,
     o: &Options,
@@ -61,12 +78,23 @@ pub(super) fn write_reports(
     // Suppression comments in the change do not count there.
     style.in_ci |= authority == Authority::Base;
     style.dispositioned = o.show_dispositioned;
-    let plain = Style { color: false, links: None, width: 100, ..style };
+    let plain = Style {
+        color: false,
+        links: None,
+        width: 100,
+        ..style
+    };
     let files = o.report.iter().map(|(format, file)| (*format, file));
     let files = files.chain(o.output.iter().map(|file| (o.format, file)));
     let mut failed = None;
     for (format, file) in files {
-        if let Err(e) = write_file(&context.env, &context.dir.join(file), review, format, &plain) {
+        if let Err(e) = write_file(
+            &context.env,
+            &context.dir.join(file),
+            review,
+            format,
+            &plain,
+        ) {
             print_error(&e);
             failed = failed.or(Some(e.status()));
         }
@@ -74,7 +102,10 @@ pub(super) fn write_reports(
     if o.output.is_none() {
         style.quiet |= is_terse(o, review);
         // `-q` prints nothing if the exit code is 0. A document for a program is always printed.
-        if context.global.quiet && o.format == ReportFormat::Human && review.exit == ExitStatus::Pass {
+        if context.global.quiet
+            && o.format == ReportFormat::Human
+            && review.exit == ExitStatus::Pass
+        {
             return failed;
         }
         if let Err(e) = print_report(review, o.format, &style) {
@@ -88,7 +119,8 @@ pub(super) fn write_reports(
     failed
 }
 
-/// Returns true for a hook's review that passed without notes: it prints one line instead of a report.
+/// Returns true for a hook's review that passed without notes: it prints one line instead of a
+/// report.
 pub(super) fn is_terse(o: &Options, review: &Review) -> bool {
     o.hook.is_some() && review.verdict == Verdict::Pass && review.notes.is_empty()
 }
@@ -100,7 +132,11 @@ struct Unprinted {
     is_broken_pipe: bool,
 }
 
-fn print_report(review: &Review, format: ReportFormat, style: &Style) -> std::result::Result<(), Unprinted> {
+fn print_report(
+    review: &Review,
+    format: ReportFormat,
+    style: &Style,
+) -> std::result::Result<(), Unprinted> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let written = report::render(review, format, style, &mut out).and_then(|()| out.flush());
     written.map_err(|e| Unprinted {
@@ -111,11 +147,17 @@ fn print_report(review: &Review, format: ReportFormat, style: &Style) -> std::re
 
 /// Writes a report to a temporary file and renames it, so that no reader gets a partial report.
 ///
-/// Follows a link; writes directly to a device or pipe. A new file gets the default mode of the umask, an existing
-/// one keeps its mode. Files that other programs hold are not replaced: the report is appended to a file that the
-/// runner collects, as all steps do, and an empty file, one with several links, and one of another user are written
-/// in place.
-fn write_file(env: &Env, path: &Path, review: &Review, format: ReportFormat, style: &Style) -> Result<()> {
+/// Follows a link; writes directly to a device or pipe. A new file gets the default mode of the
+/// umask, an existing one keeps its mode. Files that other programs hold are not replaced: the
+/// report is appended to a file that the runner collects, as all steps do, and an empty file, one
+/// with several links, and one of another user are written in place.
+fn write_file(
+    env: &Env,
+    path: &Path,
+    review: &Review,
+    format: ReportFormat,
+    style: &Style,
+) -> Result<()> {
     let mut bytes = Vec::new();
     report::render(review, format, style, &mut bytes).map_err(|e| unwritten(path, &e))?;
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -135,12 +177,17 @@ fn write_file(env: &Env, path: &Path, review: &Review, format: ReportFormat, sty
     let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666);
     #[cfg(unix)]
     file.permissions(mode);
-    let mut file = file.tempfile_in(target.parent().unwrap_or(Path::new("."))).map_err(|e| unwritten(path, &e))?;
+    let mut file = file
+        .tempfile_in(target.parent().unwrap_or(Path::new(".")))
+        .map_err(|e| unwritten(path, &e))?;
     file.write_all(&bytes).map_err(|e| unwritten(path, &e))?;
     if let Some(old) = old {
-        file.as_file().set_permissions(old.permissions()).map_err(|e| unwritten(path, &e))?;
+        file.as_file()
+            .set_permissions(old.permissions())
+            .map_err(|e| unwritten(path, &e))?;
     }
-    file.persist(&target).map_err(|e| unwritten(path, &e.error))?;
+    file.persist(&target)
+        .map_err(|e| unwritten(path, &e.error))?;
     Ok(())
 }
 
@@ -151,13 +198,20 @@ fn unwritten(path: &Path, e: &std::io::Error) -> Error {
 
 /// Returns true if GitHub's runner collects the output of steps in this file.
 fn is_collected(env: &Env, target: &Path) -> bool {
-    let files = ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"].into_iter().filter_map(|name| env.os(name));
-    files.filter_map(|f| Path::new(f).canonicalize().ok()).any(|f| f == target)
+    let files = ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"]
+        .into_iter()
+        .filter_map(|name| env.os(name));
+    files
+        .filter_map(|f| Path::new(f).canonicalize().ok())
+        .any(|f| f == target)
 }
 
 /// Appends to a file, starting on a new line.
 fn add_to(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = std::fs::OpenOptions::new().read(true).append(true).open(target)?;
+    let mut file = std::fs::OpenOptions::new()
+        .read(true)
+        .append(true)
+        .open(target)?;
     let mut last = [b'\n'];
     if file.metadata()?.len() > 0 {
         file.seek(std::io::SeekFrom::End(-1))?;
@@ -167,7 +221,8 @@ fn add_to(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.write_all(&[gap, bytes].concat())
 }
 
-/// Returns true if a file has several links or belongs to another user: replacing it would leave theirs unchanged.
+/// Returns true if a file has several links or belongs to another user: replacing it would leave
+/// theirs unchanged.
 #[cfg(unix)]
 fn is_held(file: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;

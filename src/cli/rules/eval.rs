@@ -58,7 +58,10 @@ fn read(path: &Path, given: &Path) -> Result<Vec<Case>> {
     }
     let mut cases = Vec::new();
     for file in files {
-        let inner = file.strip_prefix(path).ok().filter(|n| !n.as_os_str().is_empty());
+        let inner = file
+            .strip_prefix(path)
+            .ok()
+            .filter(|n| !n.as_os_str().is_empty());
         let name = inner.map_or_else(|| given.to_owned(), |n| given.join(n));
         let text = std::fs::read_to_string(&file).map_err(|e| unreadable(&name, &e))?;
         cases.extend(eval::read(&name.display().to_string(), &text)?);
@@ -72,8 +75,12 @@ fn read(path: &Path, given: &Path) -> Result<Vec<Case>> {
 
 fn as_json(cases: &[Case], evaluation: &Evaluation) -> Value {
     let by_rule = evaluation.by_rule();
-    let rules =
-        by_rule.iter().map(|(id, (found, flagged))| ((*id).to_owned(), json!({ "found": found, "flagged": flagged })));
+    let rules = by_rule.iter().map(|(id, (found, flagged))| {
+        (
+            (*id).to_owned(),
+            json!({ "found": found, "flagged": flagged }),
+        )
+    });
     json!({
         "schema_version": 1,
         "cases": cases.iter().zip(&evaluation.hits).map(|(case, hits)| json!({
@@ -92,7 +99,10 @@ fn as_json(cases: &[Case], evaluation: &Evaluation) -> Value {
 
 /// Returns the tallies of groups as JSON, by the names of the groups.
 fn tallies(groups: &BTreeMap<&str, Tally>) -> Value {
-    groups.iter().map(|(name, sum)| ((*name).to_owned(), tally(sum))).collect()
+    groups
+        .iter()
+        .map(|(name, sum)| ((*name).to_owned(), tally(sum)))
+        .collect()
 }
 
 fn tally(t: &Tally) -> Value {
@@ -116,12 +126,18 @@ fn labels<'e>(cases: &[Case], labels: impl Iterator<Item = &'e Label>) -> Value 
 
 /// Returns the expected lines that no rule finds.
 fn misses(evaluation: &Evaluation) -> impl Iterator<Item = &Label> {
-    evaluation.labels.iter().filter(|l| l.is_expected && l.rules.is_empty())
+    evaluation
+        .labels
+        .iter()
+        .filter(|l| l.is_expected && l.rules.is_empty())
 }
 
 /// Returns the safe lines that a rule flags.
 fn false_alarms(evaluation: &Evaluation) -> impl Iterator<Item = &Label> {
-    evaluation.labels.iter().filter(|l| !l.is_expected && !l.rules.is_empty())
+    evaluation
+        .labels
+        .iter()
+        .filter(|l| !l.is_expected && !l.rules.is_empty())
 }
 
 fn human(cases: &[Case], evaluation: &Evaluation, args: &EvalArgs) -> String {
@@ -154,25 +170,43 @@ fn human(cases: &[Case], evaluation: &Evaluation, args: &EvalArgs) -> String {
 }
 
 /// Writes one line for each label: its position, the case and the code.
-fn listing<'e>(out: &mut String, title: &str, cases: &[Case], labels: impl Iterator<Item = &'e Label>) {
+fn listing<'e>(
+    out: &mut String,
+    title: &str,
+    cases: &[Case],
+    labels: impl Iterator<Item = &'e Label>,
+) {
     let _ = writeln!(out, "{title}:");
     for label in labels {
         let case = &cases[label.case];
-        let code = case.code.lines().nth(label.line as usize - 1).unwrap_or_default().trim();
+        let code = case
+            .code
+            .lines()
+            .nth(label.line as usize - 1)
+            .unwrap_or_default()
+            .trim();
         let code: String = code.chars().take(120).collect();
         let why = match (label.is_expected, label.is_seen) {
             (true, true) => " (suggestion or low confidence)".to_owned(),
             (true, false) => String::new(),
             (false, _) => format!(" ({})", label.rules.join(", ")),
         };
-        let text = format!("  {} {} line {}{why}: {code}", case.place, case.id, label.line);
+        let text = format!(
+            "  {} {} line {}{why}: {code}",
+            case.place, case.id, label.line
+        );
         let _ = writeln!(out, "{}", Inert::new(text));
     }
     out.push('\n');
 }
 
 fn table(out: &mut String, name: &str, sums: &BTreeMap<&str, Tally>) {
-    let width = sums.keys().map(|k| k.len()).chain([name.len()]).max().unwrap_or(0);
+    let width = sums
+        .keys()
+        .map(|k| k.len())
+        .chain([name.len()])
+        .max()
+        .unwrap_or(0);
     let _ = writeln!(
         out,
         "{name:width$}  {:>8}  {:>6} {:>6}  {:>6} {:>6}  {:>6}  {:>7} {:>6}",
@@ -199,7 +233,12 @@ fn table(out: &mut String, name: &str, sums: &BTreeMap<&str, Tally>) {
 
 fn rules(out: &mut String, evaluation: &Evaluation) {
     let by_rule = evaluation.by_rule();
-    let width = by_rule.keys().map(|k| k.len()).max().unwrap_or(0).max("rule".len());
+    let width = by_rule
+        .keys()
+        .map(|k| k.len())
+        .max()
+        .unwrap_or(0)
+        .max("rule".len());
     let _ = writeln!(out, "{:width$}  {:>6}  {:>7}", "rule", "found", "flagged");
     for (id, (found, flagged)) in by_rule {
         let _ = writeln!(out, "{id:width$}  {found:>6}  {flagged:>7}");
@@ -209,5 +248,9 @@ fn rules(out: &mut String, evaluation: &Evaluation) {
 
 /// Returns a share in percent with one decimal; `-` if the whole is 0.
 fn share(part: usize, whole: usize) -> String {
-    if whole == 0 { "-".to_owned() } else { format!("{:.1}%", part as f64 * 100.0 / whole as f64) }
+    if whole == 0 {
+        "-".to_owned()
+    } else {
+        format!("{:.1}%", part as f64 * 100.0 / whole as f64)
+    }
 }

@@ -39,18 +39,28 @@ impl Template {
 ///
 /// # Errors
 ///
-/// Usage: the ID is malformed or belongs to a built-in rule, the file exists, or it cannot be written.
-pub(super) fn write(context: &Context, id: &str, dir: Option<&Path>, template: Template) -> Result<String> {
+/// Usage: the ID is malformed or belongs to a built-in rule, the file exists, or it cannot be
+/// written.
+pub(super) fn write(
+    context: &Context,
+    id: &str,
+    dir: Option<&Path>,
+    template: Template,
+) -> Result<String> {
     if !rules::is_id(id) {
-        let error = Error::usage(format!("invalid rule ID {id:?}: expected lower-case words joined by `-`"));
+        let error = Error::usage(format!(
+            "invalid rule ID {id:?}: expected lower-case words joined by `-`"
+        ));
         return Err(match suggested(id) {
             Some(better) => error.hint(format!("claude-reviewer rules new {better}")),
             None => error.hint("claude-reviewer rules new no-direct-sql"),
         });
     }
     if !rules::is_free_id(id) {
-        return Err(Error::usage(format!("rule ID {id:?} belongs to a built-in rule"))
-            .hint(format!("claude-reviewer rules new team-{id}")));
+        return Err(
+            Error::usage(format!("rule ID {id:?} belongs to a built-in rule"))
+                .hint(format!("claude-reviewer rules new team-{id}")),
+        );
     }
     let (folder, shown) = folder(context, dir)?;
     let file_name = format!("{id}.{}", template.extension());
@@ -59,17 +69,25 @@ pub(super) fn write(context: &Context, id: &str, dir: Option<&Path>, template: T
         refuse_links(&folder, &name)?;
     }
     std::fs::create_dir_all(&folder).map_err(|e| unwritten(&name, &e))?;
-    let mut out = match std::fs::OpenOptions::new().write(true).create_new(true).open(&file) {
+    let mut out = match std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&file)
+    {
         Ok(out) => out,
         Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-            return Err(Error::usage(format!("{} already exists", name.display())).hint("choose another ID"));
+            return Err(Error::usage(format!("{} already exists", name.display()))
+                .hint("choose another ID"));
         }
         Err(e) => return Err(unwritten(&name, &e)),
     };
-    out.write_all(template.text().replace("RULE_ID", id).as_bytes()).map_err(|e| unwritten(&name, &e))?;
+    out.write_all(template.text().replace("RULE_ID", id).as_bytes())
+        .map_err(|e| unwritten(&name, &e))?;
     let path = Inert::new(name.to_string_lossy().as_bytes()).to_string();
     let word = shell::quoted(&path);
-    Ok(format!("wrote {path}\nnext: edit the rule, then run: claude-reviewer rules test {word}\n"))
+    Ok(format!(
+        "wrote {path}\nnext: edit the rule, then run: claude-reviewer rules test {word}\n"
+    ))
 }
 
 /// Returns the error about a rule file that cannot be written.
@@ -77,14 +95,19 @@ fn unwritten(name: &Path, e: &std::io::Error) -> Error {
     Error::usage(format!("cannot write {}", name.display())).caused_by(e)
 }
 
-/// Rejects a folder that is, or is below, a symbolic link: reviews do not read rules there, and the link may lead out
-/// of the repository.
+/// Rejects a folder that is, or is below, a symbolic link: reviews do not read rules there, and the
+/// link may lead out of the repository.
 fn refuse_links(folder: &Path, name: &Path) -> Result<()> {
-    let mut folders = folder.ancestors().take(name.components().count().saturating_sub(1));
+    let mut folders = folder
+        .ancestors()
+        .take(name.components().count().saturating_sub(1));
     match folders.find(|p| p.symlink_metadata().is_ok_and(|m| m.is_symlink())) {
         None => Ok(()),
-        Some(link) => Err(Error::usage(format!("{} is a symbolic link, which reviews do not follow", link.display()))
-            .hint("choose another folder: --dir DIR")),
+        Some(link) => Err(Error::usage(format!(
+            "{} is a symbolic link, which reviews do not follow",
+            link.display()
+        ))
+        .hint("choose another folder: --dir DIR")),
     }
 }
 
@@ -96,11 +119,15 @@ fn folder(context: &Context, dir: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
     let repo = Repo::open(&context.dir, &context.env)
         .map_err(|e| e.hint("outside a repository, choose the folder: --dir DIR"))?;
     let Some(top) = repo.worktree() else {
-        return Err(Error::usage("a bare repository has no worktree").hint("choose a folder: --dir DIR"));
+        return Err(
+            Error::usage("a bare repository has no worktree").hint("choose a folder: --dir DIR")
+        );
     };
     let policy = PolicyFiles::find(context, None)?.load(context)?.policy;
     let Some(first) = policy.rules.paths.first() else {
-        return Err(Error::usage("rules.paths is empty in the policy").hint("choose a folder: --dir DIR"));
+        return Err(
+            Error::usage("rules.paths is empty in the policy").hint("choose a folder: --dir DIR")
+        );
     };
     let folder = top.join(first);
     // From a folder below the top, the command of the hint needs a path that works there.
@@ -113,8 +140,11 @@ fn folder(context: &Context, dir: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
 
 /// Returns a valid ID that is close to the given one, if it has letters or digits.
 fn suggested(id: &str) -> Option<String> {
-    let words: Vec<String> =
-        id.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_ascii_lowercase).collect();
+    let words: Vec<String> = id
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|w| !w.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect();
     let better: String = words.join("-").chars().take(64).collect();
     rules::is_id(&better).then_some(better)
 }

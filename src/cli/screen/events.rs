@@ -16,8 +16,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::time::sleep;
 
-/// Time that a single Escape waits for the rest of a sequence: longer than the usual delay of a packet on a slow
-/// connection.
+/// Time that a single Escape waits for the rest of a sequence: longer than the usual delay of a
+/// packet on a slow connection.
 const ESCAPE: Duration = Duration::from_millis(60);
 
 /// An action of the user or of the system.
@@ -42,7 +42,8 @@ pub(in crate::cli) struct Events {
     typed: VecDeque<Typed>,
 }
 
-/// Handled signals. Created again with the terminal: earlier signals were meant for the program that had it.
+/// Handled signals. Created again with the terminal: earlier signals were meant for the program
+/// that had it.
 struct Signals {
     interrupt: unix::Signal,
     terminate: unix::Signal,
@@ -84,7 +85,13 @@ impl Events {
         let entered = runtime.enter();
         let stdin = AsyncFd::with_interest(io::stdin(), Interest::READABLE)?;
         drop(entered);
-        Ok(Self { runtime, stdin, signals: None, decoder: Decoder::default(), typed: VecDeque::new() })
+        Ok(Self {
+            runtime,
+            stdin,
+            signals: None,
+            decoder: Decoder::default(),
+            typed: VecDeque::new(),
+        })
     }
 
     /// Starts to handle signals.
@@ -117,14 +124,16 @@ impl Events {
             match part {
                 InputPart::Event(event) => return event,
                 InputPart::Escape => self.typed.extend(self.decoder.end()),
-                InputPart::Bytes(Ok(bytes)) if !bytes.is_empty() => self.typed.extend(self.decoder.take(&bytes)),
+                InputPart::Bytes(Ok(bytes)) if !bytes.is_empty() => {
+                    self.typed.extend(self.decoder.take(&bytes))
+                }
                 InputPart::Bytes(_) => return Event::Ended(Ended::Closed),
             }
         }
     }
 
-    /// Runs a program in the foreground. It gets the signals of the keyboard, and is stopped together with this
-    /// program.
+    /// Runs a program in the foreground. It gets the signals of the keyboard, and is stopped
+    /// together with this program.
     pub(super) fn run(&mut self, program: &Foreground<'_>) -> io::Result<End> {
         self.listen()?;
         let stop = Stop::default();
@@ -139,8 +148,8 @@ impl Events {
         })
     }
 
-    /// Waits until the user presses Enter, or Ctrl-C, which has the same effect here. The terminal is not in raw
-    /// mode.
+    /// Waits until the user presses Enter, or Ctrl-C, which has the same effect here. The terminal
+    /// is not in raw mode.
     pub(super) fn wait_for_line(&mut self) -> Result<(), Ended> {
         if self.listen().is_err() {
             return Err(Ended::Closed);
@@ -156,7 +165,9 @@ impl Events {
             match part {
                 InputPart::Bytes(Ok(bytes)) if bytes.contains(&b'\n') => return Ok(()),
                 InputPart::Bytes(Ok(bytes)) if !bytes.is_empty() => {}
-                InputPart::Event(Event::Ended(Ended::Signal(stop::Signal::Interrupt))) => return Ok(()),
+                InputPart::Event(Event::Ended(Ended::Signal(stop::Signal::Interrupt))) => {
+                    return Ok(());
+                }
                 InputPart::Event(Event::Ended(ended)) => return Err(ended),
                 InputPart::Event(Event::Suspend) => stop_group(),
                 InputPart::Event(_) | InputPart::Escape => {}
@@ -168,7 +179,9 @@ impl Events {
 
 /// Returns the next signal as an event.
 async fn heard(signals: Option<&mut Signals>) -> Event {
-    let Some(signals) = signals else { return pending().await };
+    let Some(signals) = signals else {
+        return pending().await;
+    };
     tokio::select! {
         biased;
         _ = signals.terminate.recv() => Event::Ended(Ended::Signal(stop::Signal::Terminate)),
@@ -214,9 +227,9 @@ async fn read(stdin: &AsyncFd<Stdin>) -> io::Result<Vec<u8>> {
 
 /// Stops the process group, as Ctrl-Z does, until a shell continues it.
 ///
-/// A group that no shell controls would never be continued, so it is not stopped. POSIX calls such a group orphaned;
-/// the kernel does not send `SIGTSTP` to it. `SIGTSTP` has a handler here, so `SIGSTOP` is sent, which every group
-/// gets.
+/// A group that no shell controls would never be continued, so it is not stopped. POSIX calls such
+/// a group orphaned; the kernel does not send `SIGTSTP` to it. `SIGTSTP` has a handler here, so
+/// `SIGSTOP` is sent, which every group gets.
 pub(super) fn stop_group() {
     if has_job_control() {
         // It fails only for a missing group.
@@ -226,8 +239,8 @@ pub(super) fn stop_group() {
 
 /// Returns true if the parent is in the same session and this process does not lead that session.
 ///
-/// An ID is 0 if its process is outside of the PID namespace, as the session of a command of `docker exec` is, whose
-/// parent is outside too.
+/// An ID is 0 if its process is outside of the PID namespace, as the session of a command of
+/// `docker exec` is, whose parent is outside too.
 fn has_job_control() -> bool {
     let (own, parent) = (getsid(None), getppid());
     own != Ok(getpgrp()) && parent.as_raw() != 0 && own == getsid(Some(parent))

@@ -34,8 +34,15 @@ impl Contents {
         let old = self.old.unwrap_or_default();
         // Git had a reason to treat it as binary: a NUL, or else the attribute.
         let seen = has_early_nul(&old) || has_early_nul(&new);
-        let attribute = if seen { Attribute::Unset } else { Attribute::Binary };
-        let (old, new) = (entry.old.is_some().then_some(old), entry.new.is_some().then_some(new));
+        let attribute = if seen {
+            Attribute::Unset
+        } else {
+            Attribute::Binary
+        };
+        let (old, new) = (
+            entry.old.is_some().then_some(old),
+            entry.new.is_some().then_some(new),
+        );
         Body::of_file(entry.path(), old, new, attribute)
     }
 }
@@ -44,30 +51,47 @@ impl Contents {
 pub(super) fn read(reader: &mut PatchReader<'_>) -> Result<Contents> {
     let number = reader.number;
     reader.next();
-    let forward = BinaryBlock::read(reader)?.ok_or_else(|| reader.wrong("binary patch without data"))?;
+    let forward =
+        BinaryBlock::read(reader)?.ok_or_else(|| reader.wrong("binary patch without data"))?;
     let backward = BinaryBlock::read(reader)?;
     let mut contents = Contents {
         new_size: forward.literal.then_some(forward.size as u64),
-        old_size: backward.as_ref().filter(|b| b.literal).map(|b| b.size as u64),
+        old_size: backward
+            .as_ref()
+            .filter(|b| b.literal)
+            .map(|b| b.size as u64),
         ..Contents::default()
     };
-    let needed = forward.size.saturating_add(backward.as_ref().map_or(0, |b| b.size));
+    let needed = forward
+        .size
+        .saturating_add(backward.as_ref().map_or(0, |b| b.size));
     if needed > reader.budget {
         return Ok(contents);
     }
     reader.budget -= needed;
     let forward_data = forward.inflate().ok_or_else(|| undecodable(number))?;
-    let backward =
-        backward.map(|b| b.inflate().map(|data| (b.literal, data)).ok_or_else(|| undecodable(number))).transpose()?;
+    let backward = backward
+        .map(|b| {
+            b.inflate()
+                .map(|data| (b.literal, data))
+                .ok_or_else(|| undecodable(number))
+        })
+        .transpose()?;
     match (forward.literal, backward) {
         (true, Some((true, old))) => (contents.new, contents.old) = (Some(forward_data), Some(old)),
         (true, Some((false, delta))) => {
-            contents.old = Some(apply(&delta, &forward_data, &mut reader.budget).ok_or_else(|| undecodable(number))?);
+            contents.old = Some(
+                apply(&delta, &forward_data, &mut reader.budget)
+                    .ok_or_else(|| undecodable(number))?,
+            );
             contents.new = Some(forward_data);
         }
         (true, None) => contents.new = Some(forward_data),
         (false, Some((true, old))) => {
-            contents.new = Some(apply(&forward_data, &old, &mut reader.budget).ok_or_else(|| undecodable(number))?);
+            contents.new = Some(
+                apply(&forward_data, &old, &mut reader.budget)
+                    .ok_or_else(|| undecodable(number))?,
+            );
             contents.old = Some(old);
         }
         // Two deltas are useless without the file.
@@ -91,12 +115,15 @@ struct BinaryBlock {
 impl BinaryBlock {
     fn read(reader: &mut PatchReader<'_>) -> Result<Option<Self>> {
         let head = trim(reader.peek().unwrap_or_default());
-        let (literal, digits) = match (head.strip_prefix(b"literal "), head.strip_prefix(b"delta ")) {
+        let (literal, digits) = match (head.strip_prefix(b"literal "), head.strip_prefix(b"delta "))
+        {
             (Some(digits), _) => (true, digits),
             (_, Some(digits)) => (false, digits),
             _ => return Ok(None),
         };
-        let size = std::str::from_utf8(digits).ok().and_then(|d| d.parse().ok());
+        let size = std::str::from_utf8(digits)
+            .ok()
+            .and_then(|d| d.parse().ok());
         let size = size.ok_or_else(|| reader.wrong("binary patch without a size"))?;
         reader.next();
         let mut data = Vec::new();
@@ -106,10 +133,15 @@ impl BinaryBlock {
                 reader.next();
                 break;
             }
-            decode_line(line, &mut data).ok_or_else(|| reader.wrong("invalid data line of a binary patch"))?;
+            decode_line(line, &mut data)
+                .ok_or_else(|| reader.wrong("invalid data line of a binary patch"))?;
             reader.next();
         }
-        Ok(Some(Self { literal, size, data }))
+        Ok(Some(Self {
+            literal,
+            size,
+            data,
+        }))
     }
 
     fn inflate(&self) -> Option<Vec<u8>> {
@@ -122,7 +154,8 @@ impl BinaryBlock {
 
 /// Decodes a line: its length as a letter, then five characters for every four bytes.
 fn decode_line(line: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    const DIGITS: &[u8; 85] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
+    const DIGITS: &[u8; 85] =
+        b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
     let (letter, text) = line.split_first()?;
     let mut left = match letter {
         b'A'..=b'Z' => usize::from(letter - b'A') + 1,
@@ -165,7 +198,9 @@ fn apply(delta: &[u8], base: &[u8], budget: &mut usize) -> Option<Vec<u8>> {
             continue;
         }
         let start = number(op, 0..4, &mut delta)?;
-        let len = Some(number(op, 4..7, &mut delta)?).filter(|n| *n > 0).unwrap_or(0x10000);
+        let len = Some(number(op, 4..7, &mut delta)?)
+            .filter(|n| *n > 0)
+            .unwrap_or(0x10000);
         out.extend_from_slice(base.get(start..start.checked_add(len)?)?);
         if out.len() > wanted {
             return None;
@@ -174,11 +209,18 @@ fn apply(delta: &[u8], base: &[u8], budget: &mut usize) -> Option<Vec<u8>> {
     (out.len() == wanted).then_some(out)
 }
 
-/// Reads a number from the operands of a copy: each of these bits of the operation adds one byte, the lowest first.
-fn number(op: u8, bits: std::ops::Range<u32>, operands: &mut impl Iterator<Item = u8>) -> Option<usize> {
+/// Reads a number from the operands of a copy: each of these bits of the operation adds one byte,
+/// the lowest first.
+fn number(
+    op: u8,
+    bits: std::ops::Range<u32>,
+    operands: &mut impl Iterator<Item = u8>,
+) -> Option<usize> {
     bits.clone()
         .filter(|bit| op >> bit & 1 == 1)
-        .try_fold(0usize, |n, bit| Some(n | usize::from(operands.next()?) << (8 * (bit - bits.start))))
+        .try_fold(0usize, |n, bit| {
+            Some(n | usize::from(operands.next()?) << (8 * (bit - bits.start)))
+        })
 }
 
 /// Reads a number, seven bits a byte, the lowest first.
@@ -202,7 +244,10 @@ mod tests {
     fn a_delta_copies_and_inserts() {
         // From 6 bytes to 9: two of the base from 1 on, three new ones, the first four of the base.
         let delta = [6, 9, 0x91, 1, 2, 3, b'x', b'y', b'z', 0x90, 4];
-        assert_eq!(apply(&delta, b"abcdef", &mut 100).as_deref(), Some(&b"bcxyzabcd"[..]));
+        assert_eq!(
+            apply(&delta, b"abcdef", &mut 100).as_deref(),
+            Some(&b"bcxyzabcd"[..])
+        );
         for (bad, base, budget, what) in [
             (&delta[..], &b"abcde"[..], 100, "another base"),
             (&delta, b"abcdef", 8, "no room"),

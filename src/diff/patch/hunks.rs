@@ -22,7 +22,11 @@ impl<'a> Header<'a> {
         let (new, rest) = range(rest.strip_prefix(b" +")?)?;
         let section = rest.strip_prefix(b" @@")?;
         let section = section.strip_prefix(b" ").unwrap_or(section);
-        Some(Self { old, new, section: trim(section) })
+        Some(Self {
+            old,
+            new,
+            section: trim(section),
+        })
     }
 }
 
@@ -78,11 +82,18 @@ impl SideText {
         if count > 0 {
             match self.runs.last_mut() {
                 Some(run) if start == self.next => run.bytes.end = at,
-                _ => self.runs.push(TextRun { first: start, bytes: at..at }),
+                _ => self.runs.push(TextRun {
+                    first: start,
+                    bytes: at..at,
+                }),
             }
         }
         self.next = start + count;
-        Ok(LineRange { start, count, bytes: at..at })
+        Ok(LineRange {
+            start,
+            count,
+            bytes: at..at,
+        })
     }
 
     /// Returns true if the known lines begin with the first one of the file, or if there are none.
@@ -92,7 +103,11 @@ impl SideText {
 
     /// Returns an empty range of lines at the end of the text.
     fn no_lines(&self, start: u32) -> LineRange {
-        LineRange { start, count: 0, bytes: self.bytes.len()..self.bytes.len() }
+        LineRange {
+            start,
+            count: 0,
+            bytes: self.bytes.len()..self.bytes.len(),
+        }
     }
 
     fn push(&mut self, line: &[u8]) -> Result<(), &'static str> {
@@ -107,7 +122,11 @@ impl SideText {
     /// Removes the line end of the last line.
     fn end(&mut self) -> Result<(), &'static str> {
         self.bytes.pop();
-        if std::mem::replace(&mut self.ended, true) { Err("second end of file") } else { Ok(()) }
+        if std::mem::replace(&mut self.ended, true) {
+            Err("second end of file")
+        } else {
+            Ok(())
+        }
     }
 
     /// Ends a hunk; sets the bytes of its range `lines`.
@@ -119,7 +138,12 @@ impl SideText {
     }
 
     fn into_text(self, complete: bool) -> Text {
-        Text { bytes: self.bytes, runs: self.runs, complete, ..Text::default() }
+        Text {
+            bytes: self.bytes,
+            runs: self.runs,
+            complete,
+            ..Text::default()
+        }
     }
 }
 
@@ -135,8 +159,8 @@ enum LineMark {
 impl Hunks {
     /// Parses all hunks that follow.
     ///
-    /// `crlf` is true if a conversion of line ends added a carriage return before each line end of the patch. These
-    /// are not part of the file.
+    /// `crlf` is true if a conversion of line ends added a carriage return before each line end of
+    /// the patch. These are not part of the file.
     pub(super) fn read(reader: &mut PatchReader<'_>, crlf: bool) -> crate::error::Result<Self> {
         let mut hunks = Self::default();
         let first = reader.number;
@@ -192,7 +216,8 @@ impl Hunks {
                     self.new.push(text).map_err(|e| reader.wrong(e))?;
                     left.1 -= 1;
                 }
-                if let (Some(edit), LineMark::Removed | LineMark::Added) = (edits.last_mut(), mark) {
+                if let (Some(edit), LineMark::Removed | LineMark::Added) = (edits.last_mut(), mark)
+                {
                     edit.old.count += u32::from(mark == LineMark::Removed);
                     edit.new.count += u32::from(mark == LineMark::Added);
                     edit.old.bytes.end = self.old.bytes.len();
@@ -213,7 +238,12 @@ impl Hunks {
             }
         }
         if !edits.is_empty() {
-            self.hunks.push(Hunk { old, new, edits, section: header.section.to_vec() });
+            self.hunks.push(Hunk {
+                old,
+                new,
+                edits,
+                section: header.section.to_vec(),
+            });
         }
         Ok(())
     }
@@ -278,10 +308,15 @@ fn content(line: &[u8], crlf: bool) -> &[u8] {
         Some(b' ' | b'-' | b'+') => &line[1..],
         _ => line,
     };
-    if crlf { trim(line) } else { line.strip_suffix(b"\n").unwrap_or(line) }
+    if crlf {
+        trim(line)
+    } else {
+        line.strip_suffix(b"\n").unwrap_or(line)
+    }
 }
 
-/// Rejects a line after the last one that looks like part of the hunk, because the counts are wrong then.
+/// Rejects a line after the last one that looks like part of the hunk, because the counts are wrong
+/// then.
 fn refuse_more(reader: &PatchReader<'_>, number: usize) -> crate::error::Result<()> {
     let line = reader.peek().unwrap_or_default();
     let more = match line.first() {
@@ -289,13 +324,16 @@ fn refuse_more(reader: &PatchReader<'_>, number: usize) -> crate::error::Result<
         Some(b' ') => !line.trim_ascii().is_empty(),
         Some(b'-') => {
             let signature = matches!(trim(line), b"-- " | b"--");
-            let next_file = line.starts_with(b"--- ") && reader.peek_at(1).is_some_and(|l| l.starts_with(b"+++ "));
+            let next_file = line.starts_with(b"--- ")
+                && reader.peek_at(1).is_some_and(|l| l.starts_with(b"+++ "));
             !signature && !next_file
         }
         _ => false,
     };
     if more {
-        return Err(reader.wrong(format!("hunk of line {number} has more lines than its header declares")));
+        return Err(reader.wrong(format!(
+            "hunk of line {number} has more lines than its header declares"
+        )));
     }
     Ok(())
 }

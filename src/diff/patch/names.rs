@@ -13,12 +13,15 @@ pub(super) struct NamePair {
 
 impl NamePair {
     fn same(name: &[u8]) -> Self {
-        Self { old: name.to_vec(), new: name.to_vec() }
+        Self {
+            old: name.to_vec(),
+            new: name.to_vec(),
+        }
     }
 }
 
-/// Git's prefixes of names: `a/` and `b/`; with `diff.mnemonicPrefix` those of commit, index, worktree, object, and
-/// of `--no-index`.
+/// Git's prefixes of names: `a/` and `b/`; with `diff.mnemonicPrefix` those of commit, index,
+/// worktree, object, and of `--no-index`.
 const PREFIXES: &[u8] = b"abciwo12";
 
 /// Splits a `diff --git` line into its two names, which are the same except for the prefix.
@@ -36,14 +39,19 @@ pub(super) fn pair_of_git_line(names: &[u8]) -> Option<NamePair> {
     }
     if let Some(at) = memchr::memmem::find(names, b" \"") {
         let (new, used) = unquote(&names[at + 1..])?;
-        return if at + 1 + used == names.len() { without_prefix(&names[..at], &new) } else { None };
+        return if at + 1 + used == names.len() {
+            without_prefix(&names[..at], &new)
+        } else {
+            None
+        };
     }
     let middle = names.len() / 2;
     if names.get(middle) == Some(&b' ') && names[..middle] == names[middle + 1..] {
         return Some(NamePair::same(&names[..middle]));
     }
-    // The parts after the first slash on both sides of a blank must be equal. As the blank moves right, the first
-    // name grows and the second shrinks, so they have the same length at most once.
+    // The parts after the first slash on both sides of a blank must be equal. As the blank moves
+    // right, the first name grows and the second shrinks, so they have the same length at most
+    // once.
     let first = memchr::memchr(b'/', names)?;
     let mut next = first;
     for at in memchr::memchr_iter(b' ', names).filter(|at| *at > first) {
@@ -88,7 +96,12 @@ pub(super) fn pair_of_names(old: &[u8], new: &[u8]) -> NamePair {
         return NamePair::same(&new[2..]);
     }
     // Two trees, `old/src/a.c` and `new/src/a.c`: use the common end of the names.
-    let common = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+    let common = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
     let tail = &new[new.len() - common..];
     let whole = [&old, &new].iter().any(|n| n.len() == common);
     match split_first(tail) {
@@ -103,12 +116,16 @@ fn has_prefix(name: &[u8]) -> bool {
     name.get(1) == Some(&b'/') && PREFIXES.contains(&name[0]) && name.len() > 2
 }
 
-/// Parses a name of a `---` or `+++` line: quoted, or up to the tab before the timestamp. Removes the `./` that `diff
-/// -r . OTHER` adds.
+/// Parses a name of a `---` or `+++` line: quoted, or up to the tab before the timestamp. Removes
+/// the `./` that `diff -r . OTHER` adds.
 fn name(label: &[u8]) -> Vec<u8> {
     let name = match unquote(label) {
         Some((name, _)) => name,
-        None => label.split(|b| *b == b'\t').next().unwrap_or_default().to_vec(),
+        None => label
+            .split(|b| *b == b'\t')
+            .next()
+            .unwrap_or_default()
+            .to_vec(),
     };
     let mut rest = &name[..];
     while let Some(below) = rest.strip_prefix(b"./") {
@@ -122,10 +139,12 @@ pub(super) fn is_null(label: &[u8]) -> bool {
     label.split(|b| *b == b'\t').next() == Some(b"/dev/null")
 }
 
-/// Returns true if a `---` or `+++` line means that its side does not exist: `/dev/null`, the epoch of GNU diff, or
-/// the text of Subversion.
+/// Returns true if a `---` or `+++` line means that its side does not exist: `/dev/null`, the epoch
+/// of GNU diff, or the text of Subversion.
 pub(super) fn is_nothing(line: &[u8]) -> bool {
-    let Some(label) = line.get(4..) else { return false };
+    let Some(label) = line.get(4..) else {
+        return false;
+    };
     let stamp = label.splitn(2, |b| *b == b'\t').nth(1).unwrap_or_default();
     is_null(label)
         || stamp.starts_with(b"1970-01-01 ")
@@ -150,8 +169,8 @@ pub(super) fn path(name: &[u8]) -> Result<RepoPath, HeaderFault> {
     Ok(RepoPath::new(name))
 }
 
-/// Validates a name of a `---` or `+++` line. Ignores a leading `..`, as in `../old/x`, because it may not be part of
-/// the common name of both lines; [`path`] rejects one that is.
+/// Validates a name of a `---` or `+++` line. Ignores a leading `..`, as in `../old/x`, because it
+/// may not be part of the common name of both lines; [`path`] rejects one that is.
 pub(super) fn refuse_label(label: &[u8]) -> Result<(), HeaderFault> {
     let name = name(label);
     if is_null(label) {
@@ -171,10 +190,16 @@ pub(super) fn refuse_label(label: &[u8]) -> Result<(), HeaderFault> {
 fn stays(name: &[u8]) -> Result<(), HeaderFault> {
     for part in name.split(|b| *b == b'/') {
         match part {
-            b".." => return Err(HeaderFault::Name("file name with .. may lead out of the repository")),
+            b".." => {
+                return Err(HeaderFault::Name(
+                    "file name with .. may lead out of the repository",
+                ));
+            }
             b"" | b"." => return Err(HeaderFault::Name("file name has an empty component or .")),
             part if is_dot_git(part) => {
-                return Err(HeaderFault::Name("file name in .git, which contains git's own data"));
+                return Err(HeaderFault::Name(
+                    "file name in .git, which contains git's own data",
+                ));
             }
             _ => {}
         }
@@ -182,11 +207,17 @@ fn stays(name: &[u8]) -> Result<(), HeaderFault> {
     Ok(())
 }
 
-/// Returns true if a component is `.git`, or a name that some file systems treat as `.git`: as in git, on every system.
+/// Returns true if a component is `.git`, or a name that some file systems treat as `.git`: as in
+/// git, on every system.
 fn is_dot_git(part: &[u8]) -> bool {
     let end = part.iter().position(|b| *b == b':').unwrap_or(part.len());
-    let end = part[..end].iter().rposition(|b| !matches!(b, b'.' | b' ')).map_or(0, |i| i + 1);
-    [&b".git"[..], b"git~1"].iter().any(|git| part[..end].eq_ignore_ascii_case(git))
+    let end = part[..end]
+        .iter()
+        .rposition(|b| !matches!(b, b'.' | b' '))
+        .map_or(0, |i| i + 1);
+    [&b".git"[..], b"git~1"]
+        .iter()
+        .any(|git| part[..end].eq_ignore_ascii_case(git))
 }
 
 #[cfg(test)]
@@ -204,7 +235,10 @@ mod tests {
             (b"i/x w/x", Some(b"x")),
             (b"old/x new/x", Some(b"x")),
             (b"\"a/t\\tb\" \"b/t\\tb\"", Some(b"t\tb")),
-            (b"\"a/caf\\303\\251\" \"b/caf\\303\\251\"", Some("café".as_bytes())),
+            (
+                b"\"a/caf\\303\\251\" \"b/caf\\303\\251\"",
+                Some("café".as_bytes()),
+            ),
             (b"a/x b/y", None),
             (b"a/x", None),
             (b"", None),
@@ -222,7 +256,11 @@ mod tests {
             ("x.c", "x.c", "x.c"),
             ("/dev/null", "b/x.c", "x.c"),
             ("a/x.c", "/dev/null", "x.c"),
-            ("old/src/x.c\t2024-01-01 00:00:00", "new/src/x.c\t2024-01-02 00:00:00", "src/x.c"),
+            (
+                "old/src/x.c\t2024-01-01 00:00:00",
+                "new/src/x.c\t2024-01-02 00:00:00",
+                "src/x.c",
+            ),
             ("../old/x.c", "x.c", "x.c"),
             ("./x.c.orig", "./x.c", "x.c"),
             ("./src/x.c", "../new/src/x.c", "src/x.c"),
@@ -231,14 +269,27 @@ mod tests {
             ("a/dir/x", "b/other/x", "other/x"),
             ("i/with space", "w/with space\t", "with space"),
         ] {
-            assert_eq!(String::from_utf8_lossy(&pair_of_names(old.as_bytes(), new.as_bytes()).new), want);
+            assert_eq!(
+                String::from_utf8_lossy(&pair_of_names(old.as_bytes(), new.as_bytes()).new),
+                want
+            );
         }
     }
 
     #[test]
     fn a_name_stays_inside_the_tree() {
-        for name in ["x", "a/x", "...", "..x/y..", ".github/x", ".gitignore", "a/.gitmodules", "git", "a b/.x", "git~2"]
-        {
+        for name in [
+            "x",
+            "a/x",
+            "...",
+            "..x/y..",
+            ".github/x",
+            ".gitignore",
+            "a/.gitmodules",
+            "git",
+            "a b/.x",
+            "git~2",
+        ] {
             assert_eq!(path(name.as_bytes()), Ok(RepoPath::from(name)));
             assert_eq!(refuse_label(name.as_bytes()), Ok(()), "{name}");
         }
@@ -268,12 +319,26 @@ mod tests {
         ] {
             assert!(path(name.as_bytes()).is_err(), "{name:?}");
         }
-        for label in
-            ["/etc/passwd", "b/../x", "../a/../x", "b//x", "b/./x", "b/.git/config", "\"b/../\\303\"", "/dev/null/x"]
-        {
+        for label in [
+            "/etc/passwd",
+            "b/../x",
+            "../a/../x",
+            "b//x",
+            "b/./x",
+            "b/.git/config",
+            "\"b/../\\303\"",
+            "/dev/null/x",
+        ] {
             assert!(refuse_label(label.as_bytes()).is_err(), "{label:?}");
         }
-        for label in ["/dev/null", "/dev/null\t1970", "../old/x", "./x", "././x\t2024", "b/x\t/etc/../x"] {
+        for label in [
+            "/dev/null",
+            "/dev/null\t1970",
+            "../old/x",
+            "./x",
+            "././x\t2024",
+            "b/x\t/etc/../x",
+        ] {
             assert_eq!(refuse_label(label.as_bytes()), Ok(()), "{label:?}");
         }
     }

@@ -20,10 +20,17 @@ fn show(change: &FileChange) -> String {
     match &change.body {
         Body::Same => out.push_str(" same"),
         Body::Binary(b) => out.push_str(&format!(" binary {:?}..{:?}", b.old_size, b.new_size)),
-        Body::Submodule { dirty } => out.push_str(if *dirty { " submodule dirty" } else { " submodule" }),
+        Body::Submodule { dirty } => out.push_str(if *dirty {
+            " submodule dirty"
+        } else {
+            " submodule"
+        }),
         Body::Text(t) => {
             for h in &t.hunks {
-                out.push_str(&format!("\n@ -{},{} +{},{}", h.old.start, h.old.count, h.new.start, h.new.count));
+                out.push_str(&format!(
+                    "\n@ -{},{} +{},{}",
+                    h.old.start, h.old.count, h.new.start, h.new.count
+                ));
                 for line in t.lines(h) {
                     let (mark, n) = match line.kind {
                         LineKind::Context => (' ', line.new),
@@ -31,7 +38,10 @@ fn show(change: &FileChange) -> String {
                         LineKind::Added => ('+', line.new),
                     };
                     let n = n.map_or(0, LineNo::get);
-                    out.push_str(&format!("\n{mark}{n}:{:?}", String::from_utf8_lossy(line.text)));
+                    out.push_str(&format!(
+                        "\n{mark}{n}:{:?}",
+                        String::from_utf8_lossy(line.text)
+                    ));
                 }
             }
         }
@@ -52,7 +62,11 @@ fn refuse(patch: &str, what: &str) {
         Ok(changes) => panic!("read {changes:?} from\n{patch}"),
         Err(e) => {
             assert_eq!(e.kind, Kind::Usage);
-            assert!(e.message.contains(what), "{:?} does not say {what:?} of\n{patch}", e.message);
+            assert!(
+                e.message.contains(what),
+                "{:?} does not say {what:?} of\n{patch}",
+                e.message
+            );
         }
     }
 }
@@ -140,8 +154,28 @@ index 5555555..6666666 160000
     ];
     assert_eq!(read(patch), want);
     let changes = parse(patch.as_bytes()).unwrap();
-    assert_eq!(changes[0].entry.old.as_ref().unwrap().id.unwrap().to_string(), "1".repeat(40));
-    assert_eq!(changes[8].entry.new.as_ref().unwrap().id.unwrap().to_string(), "6".repeat(40));
+    assert_eq!(
+        changes[0]
+            .entry
+            .old
+            .as_ref()
+            .unwrap()
+            .id
+            .unwrap()
+            .to_string(),
+        "1".repeat(40)
+    );
+    assert_eq!(
+        changes[8]
+            .entry
+            .new
+            .as_ref()
+            .unwrap()
+            .id
+            .unwrap()
+            .to_string(),
+        "6".repeat(40)
+    );
     assert_eq!(changes[0].text().unwrap().hunks[0].section, b"section");
     assert_eq!(changes[7].text().unwrap().new.whole(), Some(&b"target"[..]));
     assert_eq!(changes[0].text().unwrap().new.whole(), None);
@@ -153,16 +187,34 @@ fn reads_patches_of_other_tools() {
     let lines = "\n@ -1,1 +1,1\n-1:\"a\\n\"\n+1:\"b\\n\"";
     for (head, want) in [
         // GNU diff, with and without -r.
-        ("--- x.c.orig\t2024-01-01 10:00:00.000000000 +0100\n+++ x.c\t2024-01-01 10:00:01.000000000 +0100\n", "x.c"),
-        ("diff -ru old/src/x.c new/src/x.c\n--- old/src/x.c\t2024-01-01\n+++ new/src/x.c\t2024-01-01\n", "src/x.c"),
+        (
+            "--- x.c.orig\t2024-01-01 10:00:00.000000000 +0100\n+++ x.c\t2024-01-01 10:00:01.000000000 +0100\n",
+            "x.c",
+        ),
+        (
+            "diff -ru old/src/x.c new/src/x.c\n--- old/src/x.c\t2024-01-01\n+++ new/src/x.c\t2024-01-01\n",
+            "src/x.c",
+        ),
         // Subversion.
-        ("Index: trunk/x.c\n=====\n--- trunk/x.c\t(revision 3)\n+++ trunk/x.c\t(working copy)\n", "trunk/x.c"),
+        (
+            "Index: trunk/x.c\n=====\n--- trunk/x.c\t(revision 3)\n+++ trunk/x.c\t(working copy)\n",
+            "trunk/x.c",
+        ),
         // Mercurial, both styles.
-        ("diff -r 0123456789ab x.c\n--- a/x.c\tThu Jan 01 10:00:00 2024 +0000\n+++ b/x.c\tThu Jan\n", "x.c"),
+        (
+            "diff -r 0123456789ab x.c\n--- a/x.c\tThu Jan 01 10:00:00 2024 +0000\n+++ b/x.c\tThu Jan\n",
+            "x.c",
+        ),
         ("diff --git a/x.c b/x.c\n--- a/x.c\n+++ b/x.c\n", "x.c"),
         // Git with other prefixes.
-        ("diff --git src/x.c src/x.c\nindex 1234567..89abcde 100644\n--- src/x.c\n+++ src/x.c\n", "src/x.c"),
-        ("diff --git i/x.c w/x.c\nindex 1234567..89abcde 100644\n--- i/x.c\n+++ w/x.c\n", "x.c"),
+        (
+            "diff --git src/x.c src/x.c\nindex 1234567..89abcde 100644\n--- src/x.c\n+++ src/x.c\n",
+            "src/x.c",
+        ),
+        (
+            "diff --git i/x.c w/x.c\nindex 1234567..89abcde 100644\n--- i/x.c\n+++ w/x.c\n",
+            "x.c",
+        ),
         ("diff --git c/x.c i/x.c\n--- c/x.c\n+++ i/x.c\n", "x.c"),
         ("diff --git o/x.c w/x.c\n--- o/x.c\n+++ w/x.c\n", "x.c"),
         ("--- \"a/t\\tb\"\n+++ \"b/t\\tb\"\n", "t\tb"),
@@ -173,13 +225,18 @@ fn reads_patches_of_other_tools() {
         ),
     ] {
         let patch = format!("{head}{hunk}-- \n2.40.0\n");
-        assert_eq!(read(&patch), [format!("M {want}:0644 {want}:0644{lines}")], "{head}");
+        assert_eq!(
+            read(&patch),
+            [format!("M {want}:0644 {want}:0644{lines}")],
+            "{head}"
+        );
     }
 }
 
 #[test]
 fn reads_files_that_other_tools_add_and_delete() {
-    let added = "--- a/x\t1970-01-01 01:00:00.000000000 +0100\n+++ b/x\t2024-01-01\n@@ -0,0 +1 @@\n+a\n";
+    let added =
+        "--- a/x\t1970-01-01 01:00:00.000000000 +0100\n+++ b/x\t2024-01-01\n@@ -0,0 +1 @@\n+a\n";
     assert_eq!(read(added), ["A x:0644\n@ -1,0 +1,1\n+1:\"a\\n\""]);
     let svn = "Index: x\n====\n--- x\t(nonexistent)\n+++ x\t(working copy)\n@@ -0,0 +1 @@\n+a\n";
     assert_eq!(read(svn), ["A x:0644\n@ -1,0 +1,1\n+1:\"a\\n\""]);
@@ -193,29 +250,56 @@ fn reads_files_that_other_tools_add_and_delete() {
 #[test]
 fn lists_binary_files_of_every_tool() {
     let both_deltas = "diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\ndelta 3\nKcmZQzWMT#Y01f~L\n\ndelta 3\nKcmZQzWMT#Y01f~L\n\n";
-    refuse(both_deltas, "line 3 of the patch: cannot decode the data of the binary patch");
+    refuse(
+        both_deltas,
+        "line 3 of the patch: cannot decode the data of the binary patch",
+    );
     // Above the size limit of decoding: listed with its size.
     let huge = "diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\nliteral 999999999999\nKcmZQzWMT#Y01f~L\n\n";
-    assert_eq!(read(huge), ["M x:0644 x:0644 binary None..Some(999999999999)"]);
-    assert_eq!(read("Binary files old/x.png and new/x.png differ\n"), ["M x.png:0644 x.png:0644 binary None..None"]);
+    assert_eq!(
+        read(huge),
+        ["M x:0644 x:0644 binary None..Some(999999999999)"]
+    );
+    assert_eq!(
+        read("Binary files old/x.png and new/x.png differ\n"),
+        ["M x.png:0644 x.png:0644 binary None..None"]
+    );
     let svn = "Index: x.png\n=====\nCannot display: file marked as a binary type.\nsvn:mime-type = image/png\n";
     assert_eq!(read(svn), ["M x.png:0644 x.png:0644 binary None..None"]);
-    refuse("diff --git a/x b/x\nGIT binary patch\nliteral 3\nnot data\n", "line 4 of the patch");
-    refuse("diff --git a/x b/x\nGIT binary patch\ngarbage\n", "line 3 of the patch");
+    refuse(
+        "diff --git a/x b/x\nGIT binary patch\nliteral 3\nnot data\n",
+        "line 4 of the patch",
+    );
+    refuse(
+        "diff --git a/x b/x\nGIT binary patch\ngarbage\n",
+        "line 3 of the patch",
+    );
 }
 
 #[test]
 fn dif_02_text_in_a_binary_patch_is_decoded() {
     // The output of `git diff --binary` for "one\n\0\n" that becomes "two\n\0\nthree\n".
     let head = "diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\n";
-    let (new, old) = ("literal 12\nTcmXRZ&*x&`D#<8HP2~ar7#ahS\n\n", "literal 6\nNcmd1LOXXtV0ssbr0apM3\n\n");
+    let (new, old) = (
+        "literal 12\nTcmXRZ&*x&`D#<8HP2~ar7#ahS\n\n",
+        "literal 6\nNcmd1LOXXtV0ssbr0apM3\n\n",
+    );
     let want = "\n@ -1,2 +1,3\n-1:\"one\\n\"\n+1:\"two\\n\"\n 2:\"\\0\\n\"\n+3:\"three\\n\"";
-    assert_eq!(read(&format!("{head}{new}{old}")), [format!("M x:0644 x:0644{want}")]);
+    assert_eq!(
+        read(&format!("{head}{new}{old}")),
+        [format!("M x:0644 x:0644{want}")]
+    );
     let changes = parse(format!("{head}{new}{old}").as_bytes()).unwrap();
-    assert_eq!(changes[0].text().unwrap().hidden, Some(crate::diff::Hidden::Nul));
+    assert_eq!(
+        changes[0].text().unwrap().hidden,
+        Some(crate::diff::Hidden::Nul)
+    );
     // Without the reverse part, every line counts as new.
     let whole = "\n@ -1,0 +1,3\n+1:\"two\\n\"\n+2:\"\\0\\n\"\n+3:\"three\\n\"";
-    assert_eq!(read(&format!("{head}{new}")), [format!("M x:0644 x:0644{whole}")]);
+    assert_eq!(
+        read(&format!("{head}{new}")),
+        [format!("M x:0644 x:0644{whole}")]
+    );
 }
 
 #[test]
@@ -236,8 +320,16 @@ index 1111111..2222222 100644
 ";
     let got = read(patch);
     assert_eq!(got.len(), 1, "{got:?}");
-    assert!(got[0].contains("-1:\"-- a/old\\n\"\n+1:\"++ b/evil\\n\"\n+2:\"@@ -1 +1 @@\\n\""), "{}", got[0]);
-    assert!(got[0].ends_with("+6:\"GIT binary patch\\n\"\n 7:\"last\\n\""), "{}", got[0]);
+    assert!(
+        got[0].contains("-1:\"-- a/old\\n\"\n+1:\"++ b/evil\\n\"\n+2:\"@@ -1 +1 @@\\n\""),
+        "{}",
+        got[0]
+    );
+    assert!(
+        got[0].ends_with("+6:\"GIT binary patch\\n\"\n 7:\"last\\n\""),
+        "{}",
+        got[0]
+    );
 }
 
 #[test]
@@ -256,9 +348,15 @@ fn dif_08_line_ends_stay_as_they_are() {
     assert!(read(odd)[0].ends_with("\n+2:\"f\\n\""));
     // Neither side ends with a line end, then only one.
     let both = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n";
-    assert_eq!(read(both), ["M x:0644 x:0644\n@ -1,1 +1,1\n-1:\"a\"\n+1:\"b\""]);
+    assert_eq!(
+        read(both),
+        ["M x:0644 x:0644\n@ -1,1 +1,1\n-1:\"a\"\n+1:\"b\""]
+    );
     let context = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n\\ No newline at end of file\n";
-    assert_eq!(read(context), ["M x:0644 x:0644\n@ -1,2 +1,2\n-1:\"a\\n\"\n+1:\"b\\n\"\n 2:\"c\""]);
+    assert_eq!(
+        read(context),
+        ["M x:0644 x:0644\n@ -1,2 +1,2\n-1:\"a\\n\"\n+1:\"b\\n\"\n 2:\"c\""]
+    );
 }
 
 #[test]
@@ -268,8 +366,14 @@ fn reads_mangled_but_whole_patches() {
         read("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n\n-a\n+b"),
         ["M x:0644 x:0644\n@ -1,2 +1,2\n 1:\"\\n\"\n-2:\"a\\n\"\n+2:\"b\\n\""]
     );
-    let utf16: Vec<u8> = std::iter::once(0xfeff).chain(SMALL.encode_utf16()).flat_map(u16::to_le_bytes).collect();
-    assert_eq!(parse(&utf16).unwrap().iter().map(show).collect::<Vec<_>>(), read(SMALL));
+    let utf16: Vec<u8> = std::iter::once(0xfeff)
+        .chain(SMALL.encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    assert_eq!(
+        parse(&utf16).unwrap().iter().map(show).collect::<Vec<_>>(),
+        read(SMALL)
+    );
     assert_eq!(read(&format!("\u{feff}{SMALL}")), read(SMALL));
 }
 
@@ -283,10 +387,19 @@ fn added_before_removed_is_one_edit() {
 
 #[test]
 fn an_empty_patch_is_no_change_and_other_text_is_none() {
-    for empty in ["", "\n\n", "commit 0123456789012345678901234567890123456789\nAuthor: x\n\n    nothing\n"] {
+    for empty in [
+        "",
+        "\n\n",
+        "commit 0123456789012345678901234567890123456789\nAuthor: x\n\n    nothing\n",
+    ] {
         assert!(read(empty).is_empty());
     }
-    for text in ["hello\n", "1c1\n< a\n---\n> b\n", "--- a/x\n+++ b/x\n", "{\"json\": 1}"] {
+    for text in [
+        "hello\n",
+        "1c1\n< a\n---\n> b\n",
+        "--- a/x\n+++ b/x\n",
+        "{\"json\": 1}",
+    ] {
         refuse(text, "not a patch");
     }
 }
@@ -294,53 +407,148 @@ fn an_empty_patch_is_no_change_and_other_text_is_none() {
 #[test]
 fn dif_12_refuses_what_does_not_fit_together() {
     for (hunks, what) in [
-        ("@@ -1,2 +1 @@\n-a\n+b\n", "line 6 of the patch: hunk of line 3 is too short"),
-        ("@@ -1 +1 @@\n-a\n+b\n+c\n", "line 6 of the patch: hunk of line 3 has more lines than its header declares"),
-        ("@@ -1 +1 @@\n-a\n+b\n c\n", "line 6 of the patch: hunk of line 3 has more lines"),
-        ("@@ -1 +1 @@\n-a\n+b\n-c\n", "line 6 of the patch: hunk of line 3 has more lines"),
-        ("@@ -1,2 +1,2 @@\n-a\ngarbage\n", "line 5 of the patch: hunk of line 3"),
-        ("@@ -1 +1 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+b\n", "line 6 of the patch: hunk overlaps"),
-        ("@@ -9 +9 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+b\n", "line 6 of the patch: hunk overlaps"),
-        ("@@ -9223372036854775808 +1 @@\n-a\n+b\n", "line 3 of the patch: invalid hunk header"),
-        ("@@ -4294967295 +1 @@\n-a\n+b\n", "line 3 of the patch: line number out of range"),
-        ("@@ -2147483647,9 +1 @@\n-a\n+b\n", "line 3 of the patch: line number out of range"),
-        ("@@ -1,4294967295 +1 @@\n-a\n+b\n", "line 3 of the patch: line number out of range"),
-        ("@@ -0 +1 @@\n-a\n+b\n", "line 3 of the patch: invalid line number 0"),
-        ("@@ -1 +1 @@\n-a\n\\ No newline at end of file\n\\ No newline at end of file\n+b\n", "line 6 of the patch"),
-        ("@@ -1 +1,2 @@\n-a\n+b\n\\ No newline at end of file\n+c\n", "line 7 of the patch: line after the end"),
-        ("@@ -1 +1 @@\n\\ No newline at end of file\n-a\n+b\n", "line 4 of the patch: end of file"),
-        ("@@ -1,2 +1,2 @@\n a\n-b\n", "line 6 of the patch: hunk of line 3 is too short: 0 old and 1 new"),
+        (
+            "@@ -1,2 +1 @@\n-a\n+b\n",
+            "line 6 of the patch: hunk of line 3 is too short",
+        ),
+        (
+            "@@ -1 +1 @@\n-a\n+b\n+c\n",
+            "line 6 of the patch: hunk of line 3 has more lines than its header declares",
+        ),
+        (
+            "@@ -1 +1 @@\n-a\n+b\n c\n",
+            "line 6 of the patch: hunk of line 3 has more lines",
+        ),
+        (
+            "@@ -1 +1 @@\n-a\n+b\n-c\n",
+            "line 6 of the patch: hunk of line 3 has more lines",
+        ),
+        (
+            "@@ -1,2 +1,2 @@\n-a\ngarbage\n",
+            "line 5 of the patch: hunk of line 3",
+        ),
+        (
+            "@@ -1 +1 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+b\n",
+            "line 6 of the patch: hunk overlaps",
+        ),
+        (
+            "@@ -9 +9 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+b\n",
+            "line 6 of the patch: hunk overlaps",
+        ),
+        (
+            "@@ -9223372036854775808 +1 @@\n-a\n+b\n",
+            "line 3 of the patch: invalid hunk header",
+        ),
+        (
+            "@@ -4294967295 +1 @@\n-a\n+b\n",
+            "line 3 of the patch: line number out of range",
+        ),
+        (
+            "@@ -2147483647,9 +1 @@\n-a\n+b\n",
+            "line 3 of the patch: line number out of range",
+        ),
+        (
+            "@@ -1,4294967295 +1 @@\n-a\n+b\n",
+            "line 3 of the patch: line number out of range",
+        ),
+        (
+            "@@ -0 +1 @@\n-a\n+b\n",
+            "line 3 of the patch: invalid line number 0",
+        ),
+        (
+            "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n\\ No newline at end of file\n+b\n",
+            "line 6 of the patch",
+        ),
+        (
+            "@@ -1 +1,2 @@\n-a\n+b\n\\ No newline at end of file\n+c\n",
+            "line 7 of the patch: line after the end",
+        ),
+        (
+            "@@ -1 +1 @@\n\\ No newline at end of file\n-a\n+b\n",
+            "line 4 of the patch: end of file",
+        ),
+        (
+            "@@ -1,2 +1,2 @@\n a\n-b\n",
+            "line 6 of the patch: hunk of line 3 is too short: 0 old and 1 new",
+        ),
         ("@@ -a +1 @@\n", "line 3 of the patch: invalid hunk header"),
     ] {
         refuse(&format!("--- a/x\n+++ b/x\n{hunks}"), what);
     }
-    refuse("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch: hunk without file names");
-    refuse("diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "old lines");
-    refuse("diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "new lines");
-    refuse("diff --git a/x b/y\nindex 1111111..2222222 100644\n", "cannot separate");
-    refuse("diff --git a/x b/x\nindex 1111111..2222222 100644\n", "lacks the content");
-    refuse("diff --git a/x b/x\nnew file mode 100644\nindex 0000000..2222222\n", "lacks the content");
+    refuse(
+        "@@ -1 +1 @@\n-a\n+b\n",
+        "line 1 of the patch: hunk without file names",
+    );
+    refuse(
+        "diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+        "old lines",
+    );
+    refuse(
+        "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n",
+        "new lines",
+    );
+    refuse(
+        "diff --git a/x b/y\nindex 1111111..2222222 100644\n",
+        "cannot separate",
+    );
+    refuse(
+        "diff --git a/x b/x\nindex 1111111..2222222 100644\n",
+        "lacks the content",
+    );
+    refuse(
+        "diff --git a/x b/x\nnew file mode 100644\nindex 0000000..2222222\n",
+        "lacks the content",
+    );
     refuse("diff --git a/x b/x\nold mode 190000\n", "file mode");
     refuse("diff --git a/x b/x\nsimilarity index 101%\n", "percentage");
     refuse("diff --git a/x b/x\nrename from x\n", "only one file name");
-    refuse("diff --git a/.. b/..\nold mode 100644\nnew mode 100755\n", "name");
+    refuse(
+        "diff --git a/.. b/..\nold mode 100644\nnew mode 100755\n",
+        "name",
+    );
     refuse("diff --git a/x b/x\n--- a/x\n+++ b/x\n", "expected a hunk");
 }
 
 #[test]
 fn refuses_kinds_of_patches_that_cannot_be_reviewed() {
-    refuse("diff --cc x\nindex 1,2..3\n--- a/x\n+++ b/x\n@@@ -1,1 -1,1 +1,1 @@@\n- a\n", "combined");
-    refuse("*** a/x\t2024\n--- b/x\t2024\n***************\n*** 1 ****\n! a\n--- 1 ----\n! b\n", "context diff");
+    refuse(
+        "diff --cc x\nindex 1,2..3\n--- a/x\n+++ b/x\n@@@ -1,1 -1,1 +1,1 @@@\n- a\n",
+        "combined",
+    );
+    refuse(
+        "*** a/x\t2024\n--- b/x\t2024\n***************\n*** 1 ****\n! a\n--- 1 ----\n! b\n",
+        "context diff",
+    );
     refuse("\x1b[1mdiff --git a/x b/x\x1b[m\n", "colour codes");
-    refuse("Subject: x\nContent-Transfer-Encoding: quoted-printable\n\ndiff --git a/x b/x\n", "encoded");
+    refuse(
+        "Subject: x\nContent-Transfer-Encoding: quoted-printable\n\ndiff --git a/x b/x\n",
+        "encoded",
+    );
 }
 
 #[test]
 fn long_lines_of_blanks_and_slashes_take_no_long_time() {
     let start = std::time::Instant::now();
-    for piece in [" ", "/", " /", "a/ ", "/dev/null ", " and ", "\"", "\\0", "\t"] {
+    for piece in [
+        " ",
+        "/",
+        " /",
+        "a/ ",
+        "/dev/null ",
+        " and ",
+        "\"",
+        "\\0",
+        "\t",
+    ] {
         let line = piece.repeat((256 << 10) / piece.len());
-        for head in ["diff --git ", "diff --git a/", "Binary files ", "Submodule ", "Index: ", "--- "] {
+        for head in [
+            "diff --git ",
+            "diff --git a/",
+            "Binary files ",
+            "Submodule ",
+            "Index: ",
+            "--- ",
+        ] {
             let _ = parse(format!("{head}{line}\n{head}x\n").as_bytes());
         }
         let _ = parse(format!("--- {line}\n+++ {line}\n@@ -1 +1 @@\n-a\n+b\n").as_bytes());
@@ -388,7 +596,10 @@ fn what_is_written_reads_back_the_same() {
         let (kind, sides) = match round % 4 {
             0 => (ChangeKind::Added, (None, side("dir/new file"))),
             1 => (ChangeKind::Deleted, (side("gone\t\u{e9}"), None)),
-            2 => (ChangeKind::Renamed { similarity: 60 }, (side("from"), side("to b/x"))),
+            2 => (
+                ChangeKind::Renamed { similarity: 60 },
+                (side("from"), side("to b/x")),
+            ),
             _ => (ChangeKind::Modified, (side("a/x"), side("a/x"))),
         };
         let body = Body::between(
@@ -396,18 +607,34 @@ fn what_is_written_reads_back_the_same() {
             sides.1.is_some().then(|| new.clone()),
             Attribute::Text,
         );
-        let change = FileChange { entry: Entry { kind, old: sides.0, new: sides.1 }, body };
+        let change = FileChange {
+            entry: Entry {
+                kind,
+                old: sides.0,
+                new: sides.1,
+            },
+            body,
+        };
         let mut text = Vec::new();
         unified::write(&change, &mut text);
         if change.text().is_none() && kind == ChangeKind::Modified {
             continue;
         }
-        let again = parse(&text).unwrap_or_else(|e| panic!("{e}\n{}", String::from_utf8_lossy(&text)));
+        let again =
+            parse(&text).unwrap_or_else(|e| panic!("{e}\n{}", String::from_utf8_lossy(&text)));
         assert_eq!(again.len(), 1);
-        assert_eq!(show(&again[0]), show(&change), "{}", String::from_utf8_lossy(&text));
+        assert_eq!(
+            show(&again[0]),
+            show(&change),
+            "{}",
+            String::from_utf8_lossy(&text)
+        );
         let mut twice = Vec::new();
         unified::write(&again[0], &mut twice);
-        assert_eq!(String::from_utf8_lossy(&twice), String::from_utf8_lossy(&text));
+        assert_eq!(
+            String::from_utf8_lossy(&twice),
+            String::from_utf8_lossy(&text)
+        );
         if let (Some(a), Some(b)) = (change.text(), again[0].text()) {
             for hunk in &a.hunks {
                 for line in a.lines(hunk) {
@@ -421,7 +648,11 @@ fn what_is_written_reads_back_the_same() {
 }
 
 fn side(path: &str) -> Option<Side> {
-    Some(Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None })
+    Some(Side {
+        path: RepoPath::from(path),
+        mode: FileMode::Regular,
+        id: None,
+    })
 }
 
 #[test]
@@ -440,7 +671,10 @@ fn refuses_names_outside_the_tree_and_in_gits_own_data() {
         ("a/./x", "b/./x", 1),
         ("\"a/\\056\\056/x\"", "\"b/\\056\\056/x\"", 1),
     ] {
-        refuse(&plain(old, new), &format!("line {line} of the patch: file name"));
+        refuse(
+            &plain(old, new),
+            &format!("line {line} of the patch: file name"),
+        );
         let git = format!("diff --git {old} {new}\n{}", plain(old, new));
         refuse(&git, &format!("line {} of the patch: file name", line + 1));
         // A valid `diff --git` line does not excuse the other two.
@@ -449,7 +683,10 @@ fn refuses_names_outside_the_tree_and_in_gits_own_data() {
             &format!("line {} of the patch: file name", line + 1),
         );
     }
-    refuse(&plain("../../x", "../../x"), "line 1 of the patch: file name with ..");
+    refuse(
+        &plain("../../x", "../../x"),
+        "line 1 of the patch: file name with ..",
+    );
     for (old, new) in [("a/../x", "b/../x"), ("/x", "/x"), ("a/.git/x", "b/.git/x")] {
         refuse(
             &format!("diff --git {old} {new}\nold mode 100644\nnew mode 100755\n"),
@@ -464,17 +701,32 @@ fn refuses_names_outside_the_tree_and_in_gits_own_data() {
         "diff --git a/x b/y\nsimilarity index 100%\ncopy from /x\ncopy to y\n",
         "line 1 of the patch: file name is absolute",
     );
-    refuse("\nBinary files /tmp/a/x.png and /tmp/b/x.png differ\n", "line 2 of the patch: file name is absolute");
-    refuse("Binary files a/../x.png and b/../x.png differ\n", "line 1 of the patch: file name with ..");
+    refuse(
+        "\nBinary files /tmp/a/x.png and /tmp/b/x.png differ\n",
+        "line 2 of the patch: file name is absolute",
+    );
+    refuse(
+        "Binary files a/../x.png and b/../x.png differ\n",
+        "line 1 of the patch: file name with ..",
+    );
     refuse(
         "Index: ../x\n=====\nCannot display: file marked as a binary type.\n",
         "line 1 of the patch: file name with ..",
     );
-    refuse("Submodule ../x 1234567..89abcde:\n", "line 1 of the patch: file name with ..");
-    let hint = parse(plain("/tmp/old/x", "/tmp/new/x").as_bytes()).unwrap_err().hints.concat();
+    refuse(
+        "Submodule ../x 1234567..89abcde:\n",
+        "line 1 of the patch: file name with ..",
+    );
+    let hint = parse(plain("/tmp/old/x", "/tmp/new/x").as_bytes())
+        .unwrap_err()
+        .hints
+        .concat();
     assert!(hint.contains("diff -ru -x .git OLD NEW"), "{hint}");
     // A valid file before it does not excuse the rest.
-    refuse(&format!("{SMALL}{}", plain("/etc/x", "/etc/x")), "line 7 of the patch");
+    refuse(
+        &format!("{SMALL}{}", plain("/etc/x", "/etc/x")),
+        "line 7 of the patch",
+    );
 }
 
 /// Returns a patch without git's header, with these names.

@@ -14,8 +14,8 @@ use crate::forge::client::{Pages, is_too_large, smaller};
 use crate::forge::publish::{Comment, CommentPlace, Inline};
 use crate::forge::ticket::ticket;
 use crate::forge::{
-    Account, Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS,
-    PullRequest, PullState, PullTip, Reads, lacks,
+    Account, Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT,
+    MOST_PULLS, PullRequest, PullState, PullTip, Reads, lacks,
 };
 use crate::http::{Failure, Limits, Method};
 use serde_json::{Value, json};
@@ -23,13 +23,21 @@ use serde_json::{Value, json};
 /// Returns the path of a resource of a project.
 fn path(project: &ForgeProject, rest: &[&str]) -> Vec<String> {
     let (workspace, slug) = (project.owner(), project.name().to_owned());
-    ["repositories", &workspace, &slug].iter().chain(rest).map(|part| (*part).to_owned()).collect()
+    ["repositories", &workspace, &slug]
+        .iter()
+        .chain(rest)
+        .map(|part| (*part).to_owned())
+        .collect()
 }
 
 /// Returns the path of a resource of a pull request.
 fn below(forge: &Forge, pull: &PullRequest, rest: &[&str]) -> Vec<String> {
     let number = pull.number.to_string();
-    let rest: Vec<&str> = ["pullrequests", &number].iter().chain(rest).copied().collect();
+    let rest: Vec<&str> = ["pullrequests", &number]
+        .iter()
+        .chain(rest)
+        .copied()
+        .collect();
     path(&forge.site.project, &rest)
 }
 
@@ -42,7 +50,9 @@ async fn pages(
     limits: &Limits<'_>,
 ) -> Result<Pages, Failure> {
     match pages_by(forge, path, query, most, limits).await {
-        Err(failure) if is_too_large(&failure) => pages_by(forge, path, &smaller(query), most, limits).await,
+        Err(failure) if is_too_large(&failure) => {
+            pages_by(forge, path, &smaller(query), most, limits).await
+        }
         done => done,
     }
 }
@@ -74,9 +84,23 @@ async fn pages_by(
     }
 }
 
-pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<ListedPull>, bool), Failure> {
-    let query = [("state", "OPEN"), ("sort", "-created_on"), ("pagelen", "50")];
-    let pages = pages(forge, &path(&forge.site.project, &["pullrequests"]), &query, MOST_PULLS, limits).await?;
+pub(super) async fn list(
+    forge: &Forge,
+    limits: &Limits<'_>,
+) -> Result<(Vec<ListedPull>, bool), Failure> {
+    let query = [
+        ("state", "OPEN"),
+        ("sort", "-created_on"),
+        ("pagelen", "50"),
+    ];
+    let pages = pages(
+        forge,
+        &path(&forge.site.project, &["pullrequests"]),
+        &query,
+        MOST_PULLS,
+        limits,
+    )
+    .await?;
     let listed = pages.items.iter().map(|pull| {
         Ok(ListedPull {
             number: pull.number_at("/id")?,
@@ -92,23 +116,48 @@ pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<List
     Ok((listed.collect::<Result<_, Failure>>()?, pages.more))
 }
 
-pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<PullRequest, Failure> {
+pub(super) async fn read(
+    forge: &Forge,
+    number: u64,
+    limits: &Limits<'_>,
+) -> Result<PullRequest, Failure> {
     let own = &forge.site.project;
     let asked = number.to_string();
-    let pull = forge.client.get(&parts(&path(own, &["pullrequests", &asked])), &[], limits).await?;
+    let pull = forge
+        .client
+        .get(&parts(&path(own, &["pullrequests", &asked])), &[], limits)
+        .await?;
     let commits = path(own, &["pullrequests", &asked, "commits"]);
     let commits = pages(forge, &commits, &[("pagelen", "100")], MOST_COMMITS, limits).await?;
     // The newest commit comes first.
     let listed = commits.items.iter().rev().map(|commit| {
-        Ok(Commit { id: commit.id_at("/hash")?, message: commit.text_at("/message", MOST_OF_A_MESSAGE) })
+        Ok(Commit {
+            id: commit.id_at("/hash")?,
+            message: commit.text_at("/message", MOST_OF_A_MESSAGE),
+        })
     });
     let listed = listed.collect::<Result<Vec<_>, Failure>>()?;
-    let from = ForgeProject::parse(ForgeKind::BitbucketCloud, &pull.name_at("/source/repository/full_name"));
-    let to = ForgeProject::parse(ForgeKind::BitbucketCloud, &pull.name_at("/destination/repository/full_name"));
+    let from = ForgeProject::parse(
+        ForgeKind::BitbucketCloud,
+        &pull.name_at("/source/repository/full_name"),
+    );
+    let to = ForgeProject::parse(
+        ForgeKind::BitbucketCloud,
+        &pull.name_at("/destination/repository/full_name"),
+    );
     let head = pull.name_at("/source/commit/hash");
     let head = match listed.iter().find(|c| is_short_for(&head, c.id)) {
         Some(commit) => commit.id,
-        None => full(forge, from.as_ref().unwrap_or(own), &head, "/source/commit/hash", limits).await?,
+        None => {
+            full(
+                forge,
+                from.as_ref().unwrap_or(own),
+                &head,
+                "/source/commit/hash",
+                limits,
+            )
+            .await?
+        }
     };
     let base = pull.name_at("/destination/commit/hash");
     let base = full(forge, own, &base, "/destination/commit/hash", limits).await?;
@@ -126,8 +175,16 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
         is_draft: pull["draft"] == true,
         // The project of a deleted fork is unknown, so it differs from the base's project.
         is_fork: from != to,
-        base: PullTip { name: pull.name_at("/destination/branch/name"), id: base, project: to },
-        head: PullTip { name: pull.name_at("/source/branch/name"), id: head, project: from },
+        base: PullTip {
+            name: pull.name_at("/destination/branch/name"),
+            id: base,
+            project: to,
+        },
+        head: PullTip {
+            name: pull.name_at("/source/branch/name"),
+            id: head,
+            project: from,
+        },
         // Bitbucket Cloud has no such references: the head is fetched from its branch.
         head_refs: Vec::new(),
         commits: listed,
@@ -135,7 +192,11 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
     })
 }
 
-pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<Ticket, Failure> {
+pub(super) async fn issue(
+    forge: &Forge,
+    number: u64,
+    limits: &Limits<'_>,
+) -> Result<Ticket, Failure> {
     let number = number.to_string();
     let path = path(&forge.site.project, &["issues", &number]);
     let issue = forge.client.get(&parts(&path), &[], limits).await?;
@@ -163,21 +224,37 @@ async fn full(
     if short.is_empty() || !short.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(lacks(pointer));
     }
-    let commit = forge.client.get(&parts(&path(project, &["commit", short])), &[], limits).await?;
+    let commit = forge
+        .client
+        .get(&parts(&path(project, &["commit", short])), &[], limits)
+        .await?;
     let id = commit.id_at("/hash")?;
-    if is_short_for(short, id) { Ok(id) } else { Err(lacks(pointer)) }
+    if is_short_for(short, id) {
+        Ok(id)
+    } else {
+        Err(lacks(pointer))
+    }
 }
 
 /// Returns the display name of an account.
 fn name(account: &Value) -> String {
     let nickname = account.name_at("/nickname");
-    if nickname.is_empty() { account.name_at("/display_name") } else { nickname }
+    if nickname.is_empty() {
+        account.name_at("/display_name")
+    } else {
+        nickname
+    }
 }
 
-/// Reads an account. Users choose their names, so a name without a key does not identify an account.
+/// Reads an account. Users choose their names, so a name without a key does not identify an
+/// account.
 fn account(value: &Value) -> Account {
     let id = value.name_at("/uuid");
-    let name = if id.is_empty() { String::new() } else { name(value) };
+    let name = if id.is_empty() {
+        String::new()
+    } else {
+        name(value)
+    };
     Account { id, name }
 }
 
@@ -195,7 +272,11 @@ pub(super) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Fa
         _ => failure,
     })?;
     let me = account(&me);
-    if me.id.is_empty() { Err(lacks("/uuid")) } else { Ok(me) }
+    if me.id.is_empty() {
+        Err(lacks("/uuid"))
+    } else {
+        Ok(me)
+    }
 }
 
 pub(super) async fn comments(
@@ -204,8 +285,18 @@ pub(super) async fn comments(
     limits: &Limits<'_>,
 ) -> Result<(Vec<Comment>, bool), Failure> {
     let query = [("sort", "created_on"), ("pagelen", "100")];
-    let pages = pages(forge, &below(forge, pull, &["comments"]), &query, MOST, limits).await?;
-    let shown = pages.items.iter().filter(|c| c["deleted"] != true && c["pending"] != true && c["parent"].is_null());
+    let pages = pages(
+        forge,
+        &below(forge, pull, &["comments"]),
+        &query,
+        MOST,
+        limits,
+    )
+    .await?;
+    let shown = pages
+        .items
+        .iter()
+        .filter(|c| c["deleted"] != true && c["pending"] != true && c["parent"].is_null());
     let comments = shown.map(|comment| {
         Ok(Comment {
             id: comment.number_at("/id")?.to_string(),
@@ -223,13 +314,21 @@ pub(super) async fn comments(
 
 /// Returns the text of a comment as its author wrote it.
 fn text_of(comment: &Value) -> String {
-    comment.pointer("/content/raw").and_then(Value::as_str).unwrap_or_default().to_owned()
+    comment
+        .pointer("/content/raw")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
 }
 
-/// Reads whether a comment is outdated. The API does not say to which commit the line `to` belongs, nor updates it when
-/// lines are added or removed above.
+/// Reads whether a comment is outdated. The API does not say to which commit the line `to` belongs,
+/// nor updates it when lines are added or removed above.
 fn place(inline: &Value) -> CommentPlace {
-    if inline["outdated"] == true { CommentPlace::Gone } else { CommentPlace::Untold }
+    if inline["outdated"] == true {
+        CommentPlace::Gone
+    } else {
+        CommentPlace::Untold
+    }
 }
 
 /// Writes a comment on all lines of a spot, or on its last line.
@@ -246,7 +345,11 @@ pub(super) async fn comment_on(
         place["start_to"] = json!(spot.first.new);
     }
     let body = json!({ "content": { "raw": inline.body }, "inline": place });
-    forge.client.make(&parts(&below(forge, pull, &["comments"])), &body, limits).await.map(drop)
+    forge
+        .client
+        .make(&parts(&below(forge, pull, &["comments"])), &body, limits)
+        .await
+        .map(drop)
 }
 
 pub(super) async fn summarize(
@@ -256,7 +359,11 @@ pub(super) async fn summarize(
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
     let body = json!({ "content": { "raw": body } });
-    forge.client.make(&parts(&below(forge, pull, &["comments"])), &body, limits).await.map(drop)
+    forge
+        .client
+        .make(&parts(&below(forge, pull, &["comments"])), &body, limits)
+        .await
+        .map(drop)
 }
 
 pub(super) async fn edit(
@@ -268,7 +375,11 @@ pub(super) async fn edit(
 ) -> Result<(), Failure> {
     let body = json!({ "content": { "raw": body } });
     let path = below(forge, pull, &["comments", &comment.id]);
-    forge.client.change(Method::PUT, &parts(&path), &body, limits).await.map(drop)
+    forge
+        .client
+        .change(Method::PUT, &parts(&path), &body, limits)
+        .await
+        .map(drop)
 }
 
 pub(super) async fn resolve(
@@ -279,7 +390,11 @@ pub(super) async fn resolve(
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
     let path = below(forge, pull, &["comments", &comment.id, "resolve"]);
-    let method = if resolved { Method::POST } else { Method::DELETE };
+    let method = if resolved {
+        Method::POST
+    } else {
+        Method::DELETE
+    };
     match forge.client.order(method, &parts(&path), limits).await {
         // The conversation is in that state already.
         Err(failure) if failure.status == Some(409) => Ok(()),
@@ -290,7 +405,12 @@ pub(super) async fn resolve(
 /// Returns the projects that may have the head: the base's project need not have a fork's commits.
 fn homes<'a>(forge: &'a Forge, pull: &'a PullRequest) -> impl Iterator<Item = &'a ForgeProject> {
     let own = &forge.site.project;
-    [own].into_iter().chain(pull.head.project.as_ref().filter(move |project| *project != own))
+    [own].into_iter().chain(
+        pull.head
+            .project
+            .as_ref()
+            .filter(move |project| *project != own),
+    )
 }
 
 pub(super) async fn build(
@@ -323,7 +443,11 @@ pub(super) async fn set_build(
     for project in homes(forge, pull) {
         let path = path(project, &["commit", &id, "statuses", "build"]);
         // Setting it twice updates the same build.
-        match forge.client.change(Method::POST, &parts(&path), &body, limits).await {
+        match forge
+            .client
+            .change(Method::POST, &parts(&path), &body, limits)
+            .await
+        {
             Err(failure) if is_absent(&failure) => absent = absent.or(Some(failure)),
             done => return done.map(drop),
         }

@@ -26,7 +26,8 @@ const COMMITS: &str = "query($owner: String!, $name: String!, $number: Int!, $af
     nodes { commit { oid authors(first: 50) { pageInfo { hasNextPage } nodes { user { login databaseId } } } \
     committer { email user { login databaseId } } } } } } } }";
 
-/// Runs a query about the pull request page by page: `take` handles each page and returns its `pageInfo`.
+/// Runs a query about the pull request page by page: `take` handles each page and returns its
+/// `pageInfo`.
 async fn pages(
     forge: &Forge,
     pull: &PullRequest,
@@ -37,8 +38,7 @@ async fn pages(
     let project = &forge.site().project;
     let mut after = Value::Null;
     loop {
-        let variables =
-            json!({ "owner": project.owner(), "name": project.name(), "number": pull.number, "after": after });
+        let variables = json!({ "owner": project.owner(), "name": project.name(), "number": pull.number, "after": after });
         let data = graphql(forge, query, &variables, limits).await?;
         let info = take(&data["repository"]["pullRequest"]);
         after = info["endCursor"].clone();
@@ -67,7 +67,11 @@ pub(in crate::forge) async fn replies(
         }
         let is_over = count >= MOST || list(&threads["nodes"]).is_empty();
         is_all &= !is_over || threads["pageInfo"]["hasNextPage"] != true;
-        if is_over { Value::Null } else { threads["pageInfo"].clone() }
+        if is_over {
+            Value::Null
+        } else {
+            threads["pageInfo"].clone()
+        }
     })
     .await?;
     Ok((out, is_all))
@@ -76,7 +80,8 @@ pub(in crate::forge) async fn replies(
 fn reply(comment: &Value, root: &Value) -> CommentReply {
     CommentReply {
         author: account(&comment["author"]).unwrap_or_default(),
-        is_person: comment["author"]["__typename"] == "User" && !comment.name_at("/author/login").ends_with("[bot]"),
+        is_person: comment["author"]["__typename"] == "User"
+            && !comment.name_at("/author/login").ends_with("[bot]"),
         body: comment["body"].as_str().unwrap_or_default().to_owned(),
         link: comment.name_at("/url"),
         written: moment(&comment["createdAt"]),
@@ -89,16 +94,22 @@ fn reply(comment: &Value, root: &Value) -> CommentReply {
     }
 }
 
-/// Returns the time when the head was pushed to its branch: that of the branch's newest activity, if its result is the
-/// head.
+/// Returns the time when the head was pushed to its branch: that of the branch's newest activity,
+/// if its result is the head.
 pub(in crate::forge) async fn pushed(
     forge: &Forge,
     pull: &PullRequest,
     limits: &Limits<'_>,
 ) -> Result<Option<Timestamp>, Failure> {
-    let Some(project) = &pull.head.project else { return Ok(None) };
+    let Some(project) = &pull.head.project else {
+        return Ok(None);
+    };
     let name = format!("refs/heads/{}", pull.head.name);
-    let query = [("ref", name.as_str()), ("per_page", "1"), ("direction", "desc")];
+    let query = [
+        ("ref", name.as_str()),
+        ("per_page", "1"),
+        ("direction", "desc"),
+    ];
     let path = path_in(forge, project, &["activity"]);
     let newest = match forge.client.get(&parts(&path), &query, limits).await {
         // A server without activities, or a token that cannot read them.
@@ -120,7 +131,9 @@ pub(in crate::forge) async fn authors(
     let (mut count, mut total, mut has_head) = (0, None, false);
     pages(forge, pull, COMMITS, limits, |pulled| {
         if count == 0 {
-            out.add(account(&pulled["author"]), || "GitHub does not name who opened it".to_owned());
+            out.add(account(&pulled["author"]), || {
+                "GitHub does not name who opened it".to_owned()
+            });
         }
         let commits = &pulled["commits"];
         total = commits["totalCount"].as_u64();
@@ -130,11 +143,16 @@ pub(in crate::forge) async fn authors(
             add(&mut out, &node["commit"]);
         }
         let is_over = count >= MOST_COMMITS || list(&commits["nodes"]).is_empty();
-        if is_over { Value::Null } else { commits["pageInfo"].clone() }
+        if is_over {
+            Value::Null
+        } else {
+            commits["pageInfo"].clone()
+        }
     })
     .await?;
     if total != Some(count as u64) || !has_head {
-        out.unknown.get_or_insert_with(|| "GitHub does not list all commits".to_owned());
+        out.unknown
+            .get_or_insert_with(|| "GitHub does not list all commits".to_owned());
     }
     Ok(out)
 }
@@ -143,26 +161,40 @@ fn add(out: &mut Authors, commit: &Value) {
     let id: String = commit.name_at("/oid").chars().take(12).collect();
     let authors = list(&commit["authors"]["nodes"]);
     for author in authors {
-        out.add(account(&author["user"]), || format!("an author of commit {id} has no account"));
+        out.add(account(&author["user"]), || {
+            format!("an author of commit {id} has no account")
+        });
     }
     if authors.is_empty() || commit["authors"]["pageInfo"]["hasNextPage"] != false {
-        out.unknown.get_or_insert_with(|| format!("GitHub does not list all authors of commit {id}"));
+        out.unknown
+            .get_or_insert_with(|| format!("GitHub does not list all authors of commit {id}"));
     }
     if commit["committer"]["email"] != WEB {
-        out.add(account(&commit["committer"]["user"]), || format!("the committer of commit {id} has no account"));
+        out.add(account(&commit["committer"]["user"]), || {
+            format!("the committer of commit {id} has no account")
+        });
     }
 }
 
-/// Returns the rights of an account: the role that GitHub computes from teams, the organization and the repository.
-pub(in crate::forge) async fn rights(forge: &Forge, account: &Account, limits: &Limits<'_>) -> Result<Rights, Failure> {
+/// Returns the rights of an account: the role that GitHub computes from teams, the organization and
+/// the repository.
+pub(in crate::forge) async fn rights(
+    forge: &Forge,
+    account: &Account,
+    limits: &Limits<'_>,
+) -> Result<Rights, Failure> {
     let path = path(forge, &["collaborators", &account.name, "permission"]);
     let answer = match forge.client.get(&parts(&path), &[], limits).await {
         Err(failure) if failure.status == Some(404) => {
-            return Ok(Rights::Lacks("GitHub does not name the rights of its author".to_owned()));
+            return Ok(Rights::Lacks(
+                "GitHub does not name the rights of its author".to_owned(),
+            ));
         }
         answer => answer?,
     };
-    let is_it = answer.number_at("/user/id").is_ok_and(|id| id.to_string() == account.id);
+    let is_it = answer
+        .number_at("/user/id")
+        .is_ok_and(|id| id.to_string() == account.id);
     let role = answer.name_at("/role_name");
     Ok(match role.as_str() {
         "maintain" | "admin" if is_it => Rights::Maintains,
@@ -173,7 +205,10 @@ pub(in crate::forge) async fn rights(forge: &Forge, account: &Account, limits: &
 
 fn account(actor: &Value) -> Option<Account> {
     let id = actor.number_at("/databaseId").ok()?.to_string();
-    Some(Account { id, name: actor.name_at("/login") })
+    Some(Account {
+        id,
+        name: actor.name_at("/login"),
+    })
 }
 
 fn moment(value: &Value) -> Option<Timestamp> {

@@ -2,7 +2,9 @@
 
 use super::write::{MOST, account, below, discussions};
 use super::{pages, parts, path};
-use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights, address_in, changed_since, co_authors};
+use crate::forge::commands::{
+    Authors, CommentReply, FirstComment, Rights, address_in, changed_since, co_authors,
+};
 use crate::forge::{Account, Forge, MOST_COMMITS, MOST_OF_A_TEXT, PullRequest, Reads};
 use crate::http::{Failure, Limits};
 use jiff::Timestamp;
@@ -23,9 +25,16 @@ pub(in crate::forge) async fn replies(
     let pages = pages(forge, &discussions(forge, pull, &[]), &[], MOST, limits).await?;
     let mut out = Vec::new();
     for discussion in &pages.items {
-        let Some([root, notes @ ..]) = discussion["notes"].as_array().map(Vec::as_slice) else { continue };
+        let Some([root, notes @ ..]) = discussion["notes"].as_array().map(Vec::as_slice) else {
+            continue;
+        };
         if root["type"] == "DiffNote" && root["system"] != true {
-            out.extend(notes.iter().filter(|note| note["system"] != true).map(|note| reply(pull, note, root)));
+            out.extend(
+                notes
+                    .iter()
+                    .filter(|note| note["system"] != true)
+                    .map(|note| reply(pull, note, root)),
+            );
         }
     }
     Ok((out, !pages.more))
@@ -34,7 +43,10 @@ pub(in crate::forge) async fn replies(
 fn reply(pull: &PullRequest, note: &Value, root: &Value) -> CommentReply {
     let (written, changed) = (moment(&note["created_at"]), moment(&note["updated_at"]));
     let (begun, root_changed) = (moment(&root["created_at"]), moment(&root["updated_at"]));
-    let id = note.number_at("/id").map(|id| format!("#note_{id}")).unwrap_or_default();
+    let id = note
+        .number_at("/id")
+        .map(|id| format!("#note_{id}"))
+        .unwrap_or_default();
     CommentReply {
         author: account(note, "/author"),
         // Whether the account is a bot, only the account itself shows.
@@ -51,7 +63,8 @@ fn reply(pull: &PullRequest, note: &Value, root: &Value) -> CommentReply {
     }
 }
 
-/// Returns the time when the head was pushed: GitLab has a version of the merge request for each push.
+/// Returns the time when the head was pushed: GitLab has a version of the merge request for each
+/// push.
 pub(in crate::forge) async fn pushed(
     forge: &Forge,
     pull: &PullRequest,
@@ -59,12 +72,16 @@ pub(in crate::forge) async fn pushed(
 ) -> Result<Option<Timestamp>, Failure> {
     let versions = pages(forge, &below(forge, pull, "versions", &[]), &[], 1, limits).await?;
     let newest = versions.items.first();
-    let newest = newest.filter(|v| v.id_at("/head_commit_sha").is_ok_and(|id| id == pull.head.id));
+    let newest = newest.filter(|v| {
+        v.id_at("/head_commit_sha")
+            .is_ok_and(|id| id == pull.head.id)
+    });
     Ok(newest.and_then(|v| moment(&v["created_at"])))
 }
 
-/// Finds the authors of the change. GitLab's commits have email addresses and no accounts. An address is known if
-/// GitLab created it for an account, or if exactly one account has it as its public address.
+/// Finds the authors of the change. GitLab's commits have email addresses and no accounts. An
+/// address is known if GitLab created it for an account, or if exactly one account has it as its
+/// public address.
 pub(in crate::forge) async fn authors(
     forge: &Forge,
     pull: &PullRequest,
@@ -73,11 +90,24 @@ pub(in crate::forge) async fn authors(
     let mut out = Authors::default();
     let opened = path(forge, &["merge_requests", &pull.number.to_string()]);
     let opened = forge.client.get(&parts(&opened), &[], limits).await?;
-    out.add(Some(account(&opened, "/author")), || "GitLab does not name who opened it".to_owned());
-    let commits = pages(forge, &below(forge, pull, "commits", &[]), &[], MOST_COMMITS, limits).await?;
-    let has_head = commits.items.iter().any(|c| c.id_at("/id").is_ok_and(|id| id == pull.head.id));
+    out.add(Some(account(&opened, "/author")), || {
+        "GitLab does not name who opened it".to_owned()
+    });
+    let commits = pages(
+        forge,
+        &below(forge, pull, "commits", &[]),
+        &[],
+        MOST_COMMITS,
+        limits,
+    )
+    .await?;
+    let has_head = commits
+        .items
+        .iter()
+        .any(|c| c.id_at("/id").is_ok_and(|id| id == pull.head.id));
     if commits.more || !has_head {
-        out.unknown.get_or_insert_with(|| "GitLab does not list all commits".to_owned());
+        out.unknown
+            .get_or_insert_with(|| "GitLab does not list all commits".to_owned());
     }
     let mut addresses = BTreeSet::new();
     for commit in &commits.items {
@@ -85,24 +115,31 @@ pub(in crate::forge) async fn authors(
             Some(of_commit) => addresses.extend(of_commit),
             None => {
                 let id: String = commit.name_at("/id").chars().take(12).collect();
-                out.unknown.get_or_insert_with(|| format!("the addresses of commit {id} cannot be read"));
+                out.unknown
+                    .get_or_insert_with(|| format!("the addresses of commit {id} cannot be read"));
             }
         }
     }
     for (i, address) in addresses.into_iter().enumerate() {
         if i >= MOST_ADDRESSES {
-            out.unknown.get_or_insert_with(|| "its commits have too many authors".to_owned());
+            out.unknown
+                .get_or_insert_with(|| "its commits have too many authors".to_owned());
             break;
         }
         let account = account_of(forge, &address, limits).await?;
-        out.add(account, || "the address of an author or committer belongs to no public account".to_owned());
+        out.add(account, || {
+            "the address of an author or committer belongs to no public account".to_owned()
+        });
     }
     Ok(out)
 }
 
-/// Returns the addresses of author, committer and co-authors of a commit, or `None` if one of them is invalid.
+/// Returns the addresses of author, committer and co-authors of a commit, or `None` if one of them
+/// is invalid.
 fn written_by(commit: &Value) -> Option<Vec<String>> {
-    let message = commit["message"].as_str().filter(|m| m.len() < MOST_OF_A_TEXT)?;
+    let message = commit["message"]
+        .as_str()
+        .filter(|m| m.len() < MOST_OF_A_TEXT)?;
     let mut out = co_authors(message)?;
     for pointer in ["/author_email", "/committer_email"] {
         // In angle brackets, as in a trailer.
@@ -112,37 +149,86 @@ fn written_by(commit: &Value) -> Option<Vec<String>> {
 }
 
 /// Finds the account of an address, or `None` if it is unknown.
-async fn account_of(forge: &Forge, address: &str, limits: &Limits<'_>) -> Result<Option<Account>, Failure> {
+async fn account_of(
+    forge: &Forge,
+    address: &str,
+    limits: &Limits<'_>,
+) -> Result<Option<Account>, Failure> {
     let host = forge.site.host.name();
-    let private = address.strip_suffix(&format!("@users.noreply.{}", host.split(':').next().unwrap_or_default()));
+    let private = address.strip_suffix(&format!(
+        "@users.noreply.{}",
+        host.split(':').next().unwrap_or_default()
+    ));
     if let Some((id, name)) = private.and_then(|local| local.split_once('-')) {
         let is_number = !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit());
-        return Ok(is_number.then(|| Account { id: id.to_owned(), name: name.to_owned() }));
+        return Ok(is_number.then(|| Account {
+            id: id.to_owned(),
+            name: name.to_owned(),
+        }));
     }
-    let found = forge.client.get(&["users"], &[("search", address), ("per_page", "5")], limits).await?;
-    let [one] = found.as_array().map(Vec::as_slice).unwrap_or_default() else { return Ok(None) };
+    let found = forge
+        .client
+        .get(
+            &["users"],
+            &[("search", address), ("per_page", "5")],
+            limits,
+        )
+        .await?;
+    let [one] = found.as_array().map(Vec::as_slice).unwrap_or_default() else {
+        return Ok(None);
+    };
     let id = one.number_at("/id")?.to_string();
     let user = forge.client.get(&["users", &id], &[], limits).await?;
     let is_its = user.name_at("/public_email").eq_ignore_ascii_case(address);
-    Ok(is_its.then(|| Account { id, name: user.name_at("/username") }))
+    Ok(is_its.then(|| Account {
+        id,
+        name: user.name_at("/username"),
+    }))
 }
 
 /// Returns the rights of an account: its effective access level in the project, including groups.
-pub(in crate::forge) async fn rights(forge: &Forge, account: &Account, limits: &Limits<'_>) -> Result<Rights, Failure> {
-    let member = match forge.client.get(&parts(&path(forge, &["members", "all", &account.id])), &[], limits).await {
+pub(in crate::forge) async fn rights(
+    forge: &Forge,
+    account: &Account,
+    limits: &Limits<'_>,
+) -> Result<Rights, Failure> {
+    let member = match forge
+        .client
+        .get(
+            &parts(&path(forge, &["members", "all", &account.id])),
+            &[],
+            limits,
+        )
+        .await
+    {
         Err(failure) if failure.status == Some(404) => {
-            return Ok(Rights::Lacks("its author is not a member of the project".to_owned()));
+            return Ok(Rights::Lacks(
+                "its author is not a member of the project".to_owned(),
+            ));
         }
         member => member?,
     };
-    let is_it = member.number_at("/id").is_ok_and(|id| id.to_string() == account.id);
+    let is_it = member
+        .number_at("/id")
+        .is_ok_and(|id| id.to_string() == account.id);
     let is_active = is_it && member["state"] == "active";
-    if !is_active || member["access_level"].as_u64().is_none_or(|level| level < MAINTAINER) {
-        return Ok(Rights::Lacks("its author does not have the role Maintainer or Owner".to_owned()));
+    if !is_active
+        || member["access_level"]
+            .as_u64()
+            .is_none_or(|level| level < MAINTAINER)
+    {
+        return Ok(Rights::Lacks(
+            "its author does not have the role Maintainer or Owner".to_owned(),
+        ));
     }
-    let user = forge.client.get(&["users", &account.id], &[], limits).await?;
+    let user = forge
+        .client
+        .get(&["users", &account.id], &[], limits)
+        .await?;
     if user["bot"] != false {
-        return Ok(Rights::Lacks("it was not written by a person, or GitLab does not say so".to_owned()));
+        return Ok(Rights::Lacks(
+            "it was not written by a person, or GitLab does not say so".to_owned(),
+        ));
     }
     Ok(Rights::Maintains)
 }

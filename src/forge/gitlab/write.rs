@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 pub(super) const MOST: usize = 3000;
 /// Characters of a status description, at most.
 const MOST_OF_A_STATUS: usize = 255;
-/// Prefix of the description of an incomplete review's status: GitLab has the same state for incomplete and blocked.
+/// Prefix of the description of an incomplete review's status: GitLab has the same state for
+/// incomplete and blocked.
 const INCOMPLETE: &str = "incomplete";
 
 /// Rejects a token that has no write access.
@@ -22,7 +23,8 @@ pub(in crate::forge) fn may_write(forge: &Forge) -> Result<(), Failure> {
     if !is_of_job(forge) {
         return Ok(());
     }
-    let message = format!("the token of a job ({JOB_VARIABLE}) can read a merge request but not write to it");
+    let message =
+        format!("the token of a job ({JOB_VARIABLE}) can read a merge request but not write to it");
     let hint = "set GITLAB_TOKEN to an access token of the project, with the scope api and the role Developer";
     Err(Failure::new(Cause::Setup, message).hint(hint))
 }
@@ -30,16 +32,26 @@ pub(in crate::forge) fn may_write(forge: &Forge) -> Result<(), Failure> {
 /// Returns the account of the token. The token of a project or group has an account of its own.
 pub(in crate::forge) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Failure> {
     let user = forge.client.get(&["user"], &[], limits).await?;
-    Ok(Account { id: user.number_at("/id")?.to_string(), name: user.name_at("/username") })
+    Ok(Account {
+        id: user.number_at("/id")?.to_string(),
+        name: user.name_at("/username"),
+    })
 }
 
 /// Reads an account; empty if there is none.
 pub(super) fn account(of: &Value, pointer: &str) -> Account {
-    let id = of.number_at(&format!("{pointer}/id")).map(|id| id.to_string()).unwrap_or_default();
-    Account { id, name: of.name_at(&format!("{pointer}/username")) }
+    let id = of
+        .number_at(&format!("{pointer}/id"))
+        .map(|id| id.to_string())
+        .unwrap_or_default();
+    Account {
+        id,
+        name: of.name_at(&format!("{pointer}/username")),
+    }
 }
 
-/// Lists the first notes of discussions, on lines and below the merge request. The flag is false if there are more.
+/// Lists the first notes of discussions, on lines and below the merge request. The flag is false if
+/// there are more.
 pub(in crate::forge) async fn comments(
     forge: &Forge,
     pull: &PullRequest,
@@ -49,7 +61,12 @@ pub(in crate::forge) async fn comments(
     let mut out = Vec::new();
     for discussion in &pages.items {
         // System notes name the account that did something, and are not written by it.
-        let Some(note) = discussion["notes"].get(0).filter(|note| note["system"] != true) else { continue };
+        let Some(note) = discussion["notes"]
+            .get(0)
+            .filter(|note| note["system"] != true)
+        else {
+            continue;
+        };
         out.push(Comment {
             id: note.number_at("/id")?.to_string(),
             author: account(note, "/author"),
@@ -64,14 +81,21 @@ pub(in crate::forge) async fn comments(
     Ok((out, !pages.more))
 }
 
-/// Reads the position of a note. GitLab tracks its line across pushes. Once the line is changed, the position stays in
-/// the diff of an older head. Suggestions count from the last line, so the first line is unknown.
+/// Reads the position of a note. GitLab tracks its line across pushes. Once the line is changed,
+/// the position stays in the diff of an older head. Suggestions count from the last line, so the
+/// first line is unknown.
 fn place(note: &Value, head: ObjectId) -> CommentPlace {
-    let Some(position) = note.get("position").filter(|p| p.is_object()) else { return CommentPlace::Untold };
+    let Some(position) = note.get("position").filter(|p| p.is_object()) else {
+        return CommentPlace::Untold;
+    };
     if !position.id_at("/head_sha").is_ok_and(|id| id == head) {
         return CommentPlace::Gone;
     }
-    CommentPlace::of(position["new_path"].as_str().unwrap_or_default().to_owned(), None, position["new_line"].as_u64())
+    CommentPlace::of(
+        position["new_path"].as_str().unwrap_or_default().to_owned(),
+        None,
+        position["new_line"].as_u64(),
+    )
 }
 
 /// Returns the path of the discussions, or of one of them.
@@ -92,15 +116,25 @@ pub(super) fn below(forge: &Forge, pull: &PullRequest, kind: &str, rest: &[&str]
 async fn current(forge: &Forge, pull: &PullRequest, limits: &Limits<'_>) -> Result<Value, Failure> {
     let path = path(forge, &["merge_requests", &pull.number.to_string()]);
     let current = forge.client.get(&parts(&path), &[], limits).await?;
-    if current.id_at("/sha")? != pull.head.id || current.id_at("/diff_refs/head_sha")? != pull.head.id {
-        let failure = Failure::new(Cause::Malformed, "its head, or GitLab's diff of it, is not what was reviewed");
+    if current.id_at("/sha")? != pull.head.id
+        || current.id_at("/diff_refs/head_sha")? != pull.head.id
+    {
+        let failure = Failure::new(
+            Cause::Malformed,
+            "its head, or GitLab's diff of it, is not what was reviewed",
+        );
         return Err(failure.hint("review it again"));
     }
     Ok(current)
 }
 
 /// Writes new discussions on lines.
-pub(in crate::forge) async fn add(forge: &Forge, pull: &PullRequest, inline: &[Inline], limits: &Limits<'_>) -> Added {
+pub(in crate::forge) async fn add(
+    forge: &Forge,
+    pull: &PullRequest,
+    inline: &[Inline],
+    limits: &Limits<'_>,
+) -> Added {
     let mut added = Added::default();
     let refs = match current(forge, pull, limits).await {
         Ok(mut current) => current["diff_refs"].take(),
@@ -118,14 +152,18 @@ pub(in crate::forge) async fn add(forge: &Forge, pull: &PullRequest, inline: &[I
     added
 }
 
-/// Returns true if GitLab does not know the line of a note: `Note {:line_code=>["can't be blank", …]}`,
-/// `position[new_line] is invalid`.
+/// Returns true if GitLab does not know the line of a note:
+/// `Note {:line_code=>["can't be blank", …]}`, `position[new_line] is invalid`.
 fn has_no_place(failure: &Failure) -> bool {
     let said = failure.message.as_str();
-    matches!(failure.status, Some(400 | 422)) && ["line_code", "position"].iter().any(|word| said.contains(word))
+    matches!(failure.status, Some(400 | 422))
+        && ["line_code", "position"]
+            .iter()
+            .any(|word| said.contains(word))
 }
 
-/// Returns the position of a discussion in the diff: its last line, and its range if it has several lines.
+/// Returns the position of a discussion in the diff: its last line, and its range if it has several
+/// lines.
 fn position(spot: &CommentSpot, refs: &Value) -> Value {
     let mut position = json!({
         "position_type": "text",
@@ -143,7 +181,8 @@ fn position(spot: &CommentSpot, refs: &Value) -> Value {
     if spot.first.new < spot.last.new
         && let Some(file) = git::sha1_hex(spot.path.as_bytes())
     {
-        position["line_range"] = json!({ "start": end(spot, spot.first, &file), "end": end(spot, spot.last, &file) });
+        position["line_range"] =
+            json!({ "start": end(spot, spot.first, &file), "end": end(spot, spot.last, &file) });
     }
     position
 }
@@ -177,10 +216,15 @@ pub(in crate::forge) async fn edit(
     } else {
         below(forge, pull, "notes", &[&comment.id])
     };
-    forge.client.change(Method::PUT, &parts(&path), &json!({ "body": body }), limits).await.map(drop)
+    forge
+        .client
+        .change(Method::PUT, &parts(&path), &json!({ "body": body }), limits)
+        .await
+        .map(drop)
 }
 
-/// Resolves a discussion, or reopens it. GitLab requires the role Developer, or the author of the change.
+/// Resolves a discussion, or reopens it. GitLab requires the role Developer, or the author of the
+/// change.
 pub(in crate::forge) async fn resolve(
     forge: &Forge,
     pull: &PullRequest,
@@ -189,7 +233,16 @@ pub(in crate::forge) async fn resolve(
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
     let path = discussions(forge, pull, &[&comment.thread]);
-    forge.client.change(Method::PUT, &parts(&path), &json!({ "resolved": resolved }), limits).await.map(drop)
+    forge
+        .client
+        .change(
+            Method::PUT,
+            &parts(&path),
+            &json!({ "resolved": resolved }),
+            limits,
+        )
+        .await
+        .map(drop)
 }
 
 /// Writes the summary below the merge request, as a note, which does not need to be resolved.
@@ -200,7 +253,11 @@ pub(in crate::forge) async fn summarize(
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
     let path = below(forge, pull, "notes", &[]);
-    forge.client.make(&parts(&path), &json!({ "body": body }), limits).await.map(drop)
+    forge
+        .client
+        .make(&parts(&path), &json!({ "body": body }), limits)
+        .await
+        .map(drop)
 }
 
 /// The project and pipeline of a head's status.
@@ -213,15 +270,23 @@ struct Home {
 }
 
 impl Home {
-    /// Reads it from a merge request: the commit must be in the project of the source branch, which may be a fork.
+    /// Reads it from a merge request: the commit must be in the project of the source branch, which
+    /// may be a fork.
     fn of(current: &Value, head: ObjectId) -> Result<Self, Failure> {
         let pipeline = &current["head_pipeline"];
         if pipeline.id_at("/sha").is_ok_and(|id| id == head)
-            && let (Ok(id), Ok(project)) = (pipeline.number_at("/id"), pipeline.number_at("/project_id"))
+            && let (Ok(id), Ok(project)) =
+                (pipeline.number_at("/id"), pipeline.number_at("/project_id"))
         {
-            return Ok(Self { project: project.to_string(), pipeline: Some(id) });
+            return Ok(Self {
+                project: project.to_string(),
+                pipeline: Some(id),
+            });
         }
-        Ok(Self { project: current.number_at("/source_project_id")?.to_string(), pipeline: None })
+        Ok(Self {
+            project: current.number_at("/source_project_id")?.to_string(),
+            pipeline: None,
+        })
     }
 
     /// Returns false for a status of another pipeline: each pipeline has a status of its own.
@@ -241,9 +306,20 @@ pub(in crate::forge) async fn newest_status(
     limits: &Limits<'_>,
 ) -> Result<Option<Set>, Failure> {
     let place = Home::of(&current(forge, pull, limits).await?, pull.head.id)?;
-    let path = path_of(&place.project, &["repository", "commits", &pull.head.id.to_string(), "statuses"]);
+    let path = path_of(
+        &place.project,
+        &[
+            "repository",
+            "commits",
+            &pull.head.id.to_string(),
+            "statuses",
+        ],
+    );
     let pages = pages(forge, &path, &[("name", context)], MOST, limits).await?;
-    let own = pages.items.iter().filter(|s| s["name"] == context && place.may_have(s));
+    let own = pages
+        .items
+        .iter()
+        .filter(|s| s["name"] == context && place.may_have(s));
     let newest = own.max_by_key(|s| s["id"].as_u64());
     Ok(newest.map(|s| {
         let description = s.name_at("/description");
@@ -252,7 +328,10 @@ pub(in crate::forge) async fn newest_status(
             Some("failed") if !description.starts_with(INCOMPLETE) => Light::Failure,
             _ => Light::Error,
         };
-        Set { by: Some(account(s, "/author")), status: CommitStatus { light, description } }
+        Set {
+            by: Some(account(s, "/author")),
+            status: CommitStatus { light, description },
+        }
     }))
 }
 
@@ -278,11 +357,17 @@ pub(in crate::forge) async fn set_status(
     let path = path_of(&place.project, &["statuses", &pull.head.id.to_string()]);
     // Setting it twice updates the same status.
     let path = parts(&path);
-    match forge.client.change(Method::POST, &path, &body, limits).await {
+    match forge
+        .client
+        .change(Method::POST, &path, &body, limits)
+        .await
+    {
         // GitLab waited for a concurrent request to set a status, and asks to retry.
-        Err(failure) if failure.status == Some(409) => {
-            forge.client.change(Method::POST, &path, &body, limits).await.map(drop)
-        }
+        Err(failure) if failure.status == Some(409) => forge
+            .client
+            .change(Method::POST, &path, &body, limits)
+            .await
+            .map(drop),
         done => done.map(drop),
     }
 }
@@ -301,7 +386,13 @@ mod tests {
 
     fn spot(old_path: Option<&str>, first: NewSideLine, last: NewSideLine) -> CommentSpot {
         let old_path = old_path.map(str::to_owned);
-        CommentSpot { path: "a/new.rs".to_owned(), old_path, first, last, whole: true }
+        CommentSpot {
+            path: "a/new.rs".to_owned(),
+            old_path,
+            first,
+            last,
+            whole: true,
+        }
     }
 
     /// Hash of `a/new.rs`.
@@ -312,7 +403,10 @@ mod tests {
         let refs = json!({ "base_sha": "b", "start_sha": "s", "head_sha": "h" });
         // An added line has no old number.
         let added = at(11, None, 11);
-        assert_eq!(position(&spot(Some("old.rs"), added, added), &refs), common("old.rs", 11));
+        assert_eq!(
+            position(&spot(Some("old.rs"), added, added), &refs),
+            common("old.rs", 11)
+        );
         // An unchanged line has both numbers.
         let kept = at(13, Some(12), 12);
         let mut expected = common("old.rs", 13);
@@ -323,14 +417,20 @@ mod tests {
             "start": { "line_code": format!("{FILE}_12_11"), "type": "new", "new_line": 11 },
             "end": { "line_code": format!("{FILE}_12_13"), "new_line": 13, "old_line": 12 },
         });
-        assert_eq!(position(&spot(Some("old.rs"), added, kept), &refs), expected);
+        assert_eq!(
+            position(&spot(Some("old.rs"), added, kept), &refs),
+            expected
+        );
         // A new file.
         let mut expected = common("a/new.rs", 2);
         expected["line_range"] = json!({
             "start": { "line_code": format!("{FILE}_0_1"), "type": "new", "new_line": 1 },
             "end": { "line_code": format!("{FILE}_0_2"), "type": "new", "new_line": 2 },
         });
-        assert_eq!(position(&spot(None, at(1, None, 0), at(2, None, 0)), &refs), expected);
+        assert_eq!(
+            position(&spot(None, at(1, None, 0), at(2, None, 0)), &refs),
+            expected
+        );
     }
 
     /// Returns the position of an added line.
@@ -348,10 +448,17 @@ mod tests {
             failure.status = Some(status);
             failure
         }
-        for said in ["400 Bad request - Note {:line_code=>[\"can't be blank\"]}", "position[new_line] is invalid"] {
+        for said in [
+            "400 Bad request - Note {:line_code=>[\"can't be blank\"]}",
+            "position[new_line] is invalid",
+        ] {
             assert!(has_no_place(&failure(400, said)), "{said}");
         }
-        for (status, said) in [(400, "body is missing"), (403, "line_code"), (500, "position")] {
+        for (status, said) in [
+            (400, "body is missing"),
+            (403, "line_code"),
+            (500, "position"),
+        ] {
             assert!(!has_no_place(&failure(status, said)), "{said}");
         }
     }
@@ -362,8 +469,16 @@ mod tests {
         let own = json!({ "id": 9, "project_id": 4, "sha": "1".repeat(40) });
         // The pipeline of a merge result is about another commit.
         let other = json!({ "id": 9, "project_id": 4, "sha": "2".repeat(40) });
-        for (pipeline, project, id) in [(json!(null), "5", None), (own, "4", Some(9)), (other, "5", None)] {
-            let place = Home::of(&json!({ "source_project_id": 5, "head_pipeline": pipeline }), head).unwrap();
+        for (pipeline, project, id) in [
+            (json!(null), "5", None),
+            (own, "4", Some(9)),
+            (other, "5", None),
+        ] {
+            let place = Home::of(
+                &json!({ "source_project_id": 5, "head_pipeline": pipeline }),
+                head,
+            )
+            .unwrap();
             assert_eq!((place.project, place.pipeline), (project.to_owned(), id));
         }
         assert!(Home::of(&json!({ "source_project_id": null }), head).is_err());

@@ -28,8 +28,8 @@ pub(super) enum Scheme {
 }
 
 impl Scheme {
-    /// Returns the protocols that git may use, for `GIT_ALLOW_PROTOCOL`. The user's `url.….insteadOf` may replace one
-    /// of the first two with the other.
+    /// Returns the protocols that git may use, for `GIT_ALLOW_PROTOCOL`. The user's
+    /// `url.….insteadOf` may replace one of the first two with the other.
     pub(super) fn allowed(self) -> &'static str {
         match self {
             Self::Https | Self::Ssh => "https:ssh",
@@ -41,7 +41,10 @@ impl Scheme {
 
 impl std::fmt::Debug for FetchAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FetchAddress").field("scheme", &self.scheme).field("url", &self.url).finish_non_exhaustive()
+        f.debug_struct("FetchAddress")
+            .field("scheme", &self.scheme)
+            .field("url", &self.url)
+            .finish_non_exhaustive()
     }
 }
 
@@ -49,9 +52,14 @@ impl FetchAddress {
     /// Parses an address; a relative path starts at `top`.
     ///
     /// # Errors
-    /// Usage: the protocol could run a program that the address names, or does not authenticate the server.
+    /// Usage: the protocol could run a program that the address names, or does not authenticate the
+    /// server.
     pub(super) fn parse(text: &str, top: &Path) -> Result<Self> {
-        if text.is_empty() || text.len() > MAX_ADDRESS || text.starts_with('-') || text.chars().any(char::is_control) {
+        if text.is_empty()
+            || text.len() > MAX_ADDRESS
+            || text.starts_with('-')
+            || text.chars().any(char::is_control)
+        {
             return Err(unsupported(text, "not an address"));
         }
         if let Some((helper, _)) = text.split_once("::")
@@ -68,7 +76,12 @@ impl FetchAddress {
                 "ssh" | "git+ssh" | "ssh+git" => Scheme::Ssh,
                 "file" => Scheme::File,
                 "git" => return Err(unsupported(text, "git:// does not authenticate the server")),
-                _ => return Err(unsupported(text, "unsupported protocol; supported are https, ssh and file")),
+                _ => {
+                    return Err(unsupported(
+                        text,
+                        "unsupported protocol; supported are https, ssh and file",
+                    ));
+                }
             };
             let (url, basic) = match scheme {
                 Scheme::Https | Scheme::Http => split_password(text, rest),
@@ -76,17 +89,28 @@ impl FetchAddress {
             };
             return Ok(Self { scheme, url, basic });
         }
-        let host = text.split_once(':').map(|(host, _)| host).filter(|h| !h.contains('/'));
+        let host = text
+            .split_once(':')
+            .map(|(host, _)| host)
+            .filter(|h| !h.contains('/'));
         if let Some(host) = host.or_else(|| text.starts_with('[').then_some("[")) {
             return match host.rsplit('@').next().unwrap_or(host) {
                 "" => Err(unsupported(text, "not an address")),
                 h if h.starts_with('-') => Err(unsupported(text, "not an address")),
-                _ => Ok(Self { scheme: Scheme::Ssh, url: text.to_owned(), basic: None }),
+                _ => Ok(Self {
+                    scheme: Scheme::Ssh,
+                    url: text.to_owned(),
+                    basic: None,
+                }),
             };
         }
         let path = top.join(text);
         match path.to_str() {
-            Some(path) => Ok(Self { scheme: Scheme::File, url: path.to_owned(), basic: None }),
+            Some(path) => Ok(Self {
+                scheme: Scheme::File,
+                url: path.to_owned(),
+                basic: None,
+            }),
             None => Err(unsupported(text, "the path of the repository is not UTF-8")),
         }
     }
@@ -101,13 +125,17 @@ fn unsupported(address: &str, why: &str) -> Error {
 
 /// Returns true if a text can be the scheme of a URL, or the name of a remote helper.
 fn is_scheme(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+.-_".contains(&b))
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"+.-_".contains(&b))
 }
 
 impl FetchAddress {
-    /// Returns true if a setting for `url` applies to this address, as git matches `http.<address>.…`: same scheme,
-    /// host and port, and a path that begins with the same components. For ssh, the operator's `url.….insteadOf` may
-    /// rewrite the address, so git has to match.
+    /// Returns true if a setting for `url` applies to this address, as git matches
+    /// `http.<address>.…`: same scheme, host and port, and a path that begins with the same
+    /// components. For ssh, the operator's `url.….insteadOf` may rewrite the address, so git has to
+    /// match.
     pub(super) fn is_below(&self, url: &str) -> bool {
         match self.scheme {
             Scheme::Ssh => true,
@@ -115,7 +143,10 @@ impl FetchAddress {
             Scheme::Https | Scheme::Http => match (parts(&self.url), parts(url)) {
                 (Some((own, path)), Some((other, top))) => {
                     let top = top.trim_end_matches('/');
-                    own == other && path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                    own == other
+                        && path
+                            .strip_prefix(top)
+                            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
                 }
                 _ => false,
             },
@@ -139,7 +170,9 @@ fn parts(url: &str) -> Option<((String, String, u16), &str)> {
 /// Removes a password from a web address, which would otherwise be visible on a command line.
 fn split_password(text: &str, rest: &str) -> (String, Option<String>) {
     let host = rest.split('/').next().unwrap_or(rest);
-    let Some((user, _)) = host.rsplit_once('@') else { return (text.to_owned(), None) };
+    let Some((user, _)) = host.rsplit_once('@') else {
+        return (text.to_owned(), None);
+    };
     if !user.contains(':') {
         return (text.to_owned(), None);
     }
@@ -155,8 +188,13 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut i = 0;
     while i < bytes.len() {
-        let hex = bytes.get(i + 1..i + 3).and_then(|h| std::str::from_utf8(h).ok());
-        match hex.and_then(|h| u8::from_str_radix(h, 16).ok()).filter(|_| bytes[i] == b'%') {
+        let hex = bytes
+            .get(i + 1..i + 3)
+            .and_then(|h| std::str::from_utf8(h).ok());
+        match hex
+            .and_then(|h| u8::from_str_radix(h, 16).ok())
+            .filter(|_| bytes[i] == b'%')
+        {
             Some(byte) => {
                 out.push(byte);
                 i += 3;
@@ -177,7 +215,9 @@ pub(super) fn without_password(text: &str) -> String {
     while let Some(at) = rest.find("://") {
         let (before, after) = rest.split_at(at + 3);
         out.push_str(before);
-        let host = after.find(|c: char| c == '/' || c.is_whitespace() || c == '\'' || c == '"').unwrap_or(after.len());
+        let host = after
+            .find(|c: char| c == '/' || c.is_whitespace() || c == '\'' || c == '"')
+            .unwrap_or(after.len());
         rest = match after[..host].rfind('@') {
             Some(at) => &after[at + 1..],
             None => after,
@@ -198,12 +238,15 @@ pub(super) fn is_on_this_machine(url: &str) -> bool {
     matches!(name, "localhost" | "127.0.0.1" | "[::1]") && port.parse::<u16>().is_ok()
 }
 
-/// Returns the folders of `PATH` that may contain programs: absolute folders outside the repository.
+/// Returns the folders of `PATH` that may contain programs: absolute folders outside the
+/// repository.
 pub(super) fn clean_path(path: &[std::path::PathBuf], inside: &[std::path::PathBuf]) -> OsString {
     let mut out = OsString::new();
     for dir in path.iter().filter(|d| d.is_absolute()) {
         let real = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.clone());
-        if inside.iter().any(|top| real.starts_with(top)) || dir.as_os_str().as_encoded_bytes().contains(&b':') {
+        if inside.iter().any(|top| real.starts_with(top))
+            || dir.as_os_str().as_encoded_bytes().contains(&b':')
+        {
             continue;
         }
         if !out.is_empty() {
@@ -225,10 +268,22 @@ mod tests {
     #[test]
     fn addresses_that_git_speaks_to_itself_are_taken() {
         for (text, scheme, url) in [
-            ("https://h.example/a/b.git", Scheme::Https, "https://h.example/a/b.git"),
+            (
+                "https://h.example/a/b.git",
+                Scheme::Https,
+                "https://h.example/a/b.git",
+            ),
             ("HTTP://h.example/a", Scheme::Http, "HTTP://h.example/a"),
-            ("ssh://git@h.example:22/a", Scheme::Ssh, "ssh://git@h.example:22/a"),
-            ("git@h.example:a/b.git", Scheme::Ssh, "git@h.example:a/b.git"),
+            (
+                "ssh://git@h.example:22/a",
+                Scheme::Ssh,
+                "ssh://git@h.example:22/a",
+            ),
+            (
+                "git@h.example:a/b.git",
+                Scheme::Ssh,
+                "git@h.example:a/b.git",
+            ),
             ("[::1]:a", Scheme::Ssh, "[::1]:a"),
             ("file:///srv/a", Scheme::File, "file:///srv/a"),
             ("../a", Scheme::File, "/top/../a"),
@@ -288,10 +343,21 @@ mod tests {
 
     #[test]
     fn a_proxy_is_on_this_machine_by_its_whole_name() {
-        for url in ["http://localhost:29418/", "127.0.0.1:80", "http://[::1]:1", "http://[::1]/"] {
+        for url in [
+            "http://localhost:29418/",
+            "127.0.0.1:80",
+            "http://[::1]:1",
+            "http://[::1]/",
+        ] {
             assert!(is_on_this_machine(url), "{url}");
         }
-        for url in ["http://localhost.example:1/", "http://127.0.0.1@h/", "http://h/", "", "http://127.0.0.1:x@h/"] {
+        for url in [
+            "http://localhost.example:1/",
+            "http://127.0.0.1@h/",
+            "http://h/",
+            "",
+            "http://127.0.0.1:x@h/",
+        ] {
             assert!(!is_on_this_machine(url), "{url}");
         }
     }
@@ -303,9 +369,14 @@ mod tests {
         assert_eq!(a.url, "https://h.example/a");
         let plain = base64::engine::general_purpose::STANDARD.encode("me:s3cr:t");
         assert_eq!(a.basic.unwrap(), format!("Authorization: Basic {plain}"));
-        let said = without_password(&format!("fatal: 'https://me:{word}@h.example/a' and http://x@y/ fail"));
+        let said = without_password(&format!(
+            "fatal: 'https://me:{word}@h.example/a' and http://x@y/ fail"
+        ));
         assert_eq!(said, "fatal: 'https://h.example/a' and http://y/ fail");
         // A user name without a password is for a credential helper.
-        assert_eq!(parse("https://me@h.example/a").unwrap().url, "https://me@h.example/a");
+        assert_eq!(
+            parse("https://me@h.example/a").unwrap().url,
+            "https://me@h.example/a"
+        );
     }
 }

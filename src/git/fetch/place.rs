@@ -29,22 +29,37 @@ impl FetchFolder {
     pub(super) fn make(common_dir: &Path) -> Result<Self> {
         let root = common_dir.join(ROOT);
         match make_dir(&root) {
-            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(not_writable(&root, &e)),
+            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
+                return Err(not_writable(&root, &e));
+            }
             _ => {}
         }
         // A link would let the repository choose where this program writes and removes files.
-        if !fs::symlink_metadata(&root).map_err(|e| not_writable(&root, &e))?.is_dir() {
-            return Err(Error::usage(format!("cannot fetch: {} is not a directory", root.display()))
-                .hint(format!("remove it: rm {}", shell::quoted(&root.to_string_lossy()))));
+        if !fs::symlink_metadata(&root)
+            .map_err(|e| not_writable(&root, &e))?
+            .is_dir()
+        {
+            return Err(Error::usage(format!(
+                "cannot fetch: {} is not a directory",
+                root.display()
+            ))
+            .hint(format!(
+                "remove it: rm {}",
+                shell::quoted(&root.to_string_lossy())
+            )));
         }
         sweep(&root);
         for _ in 0..TRIES {
-            let name: String = (0..16).map(|_| fastrand::alphanumeric().to_ascii_lowercase()).collect();
+            let name: String = (0..16)
+                .map(|_| fastrand::alphanumeric().to_ascii_lowercase())
+                .collect();
             let (dir, lock) = (root.join(&name), root.join(format!("{name}.lock")));
             let held = match File::options().write(true).create_new(true).open(&lock) {
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => continue,
                 // Another process removed the empty folder in between.
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound && make_dir(&root).is_ok() => continue,
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound && make_dir(&root).is_ok() => {
+                    continue;
+                }
                 held => held.map_err(|e| not_writable(&root, &e))?,
             };
             // Another process may have swept between the two calls and removed the file as stale.
@@ -52,9 +67,17 @@ impl FetchFolder {
                 continue;
             }
             make_dir(&dir).map_err(|e| not_writable(&root, &e))?;
-            return Ok(Self { root, dir, lock, _held: held });
+            return Ok(Self {
+                root,
+                dir,
+                lock,
+                _held: held,
+            });
         }
-        Err(Error::incomplete(format!("cannot create a folder in {}", root.display())))
+        Err(Error::incomplete(format!(
+            "cannot create a folder in {}",
+            root.display()
+        )))
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -64,8 +87,9 @@ impl FetchFolder {
     /// Writes a file.
     pub(super) fn write(&self, name: &str, content: &[u8]) -> Result<()> {
         let path = self.dir.join(name);
-        write_with_folders(&path, content)
-            .map_err(|e| Error::incomplete(format!("cannot write {}", path.display())).caused_by(&e))
+        write_with_folders(&path, content).map_err(|e| {
+            Error::incomplete(format!("cannot write {}", path.display())).caused_by(&e)
+        })
     }
 }
 
@@ -92,12 +116,20 @@ impl Drop for FetchFolder {
 
 /// Removes the folders of dead processes.
 fn sweep(root: &Path) {
-    let Ok(entries) = fs::read_dir(root) else { return };
-    for lock in entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "lock")) {
+    let Ok(entries) = fs::read_dir(root) else {
+        return;
+    };
+    for lock in entries
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "lock"))
+    {
         if !fs::symlink_metadata(&lock).is_ok_and(|m| m.is_file()) {
             continue;
         }
-        let Ok(file) = File::options().write(true).open(&lock) else { continue };
+        let Ok(file) = File::options().write(true).open(&lock) else {
+            continue;
+        };
         if file.try_lock().is_ok() {
             remove(&lock.with_extension(""), &lock);
         }

@@ -27,7 +27,15 @@ fn says(said: &[String], words: &[&str]) -> bool {
 
 /// Returns true if the remote answered that it does not have the requested object.
 pub(super) fn not_there(said: &[String]) -> bool {
-    says(said, &["couldn't find remote ref", "not our ref", "unadvertised object", "no such remote ref"])
+    says(
+        said,
+        &[
+            "couldn't find remote ref",
+            "not our ref",
+            "unadvertised object",
+            "no such remote ref",
+        ],
+    )
 }
 
 /// Returns hints for the messages.

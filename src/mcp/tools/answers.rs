@@ -1,5 +1,6 @@
-//! JSON schemas of the answers, generated from the wire types in a form that all clients can read: draft 2020-12
-//! without `$schema`, which the protocol assumes, and without `format`, because validators reject unknown formats.
+//! JSON schemas of the answers, generated from the wire types in a form that all clients can read:
+//! draft 2020-12 without `$schema`, which the protocol assumes, and without `format`, because
+//! validators reject unknown formats.
 
 use crate::wire::answer::CallFailure;
 use schemars::generate::SchemaSettings;
@@ -16,11 +17,18 @@ pub(super) fn kind<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
 
 /// Returns the schema of a tool that answers with one of these types, or with an error.
 ///
-/// All members are at the top level, for clients that read only that. `anyOf` states which of them belong together.
+/// All members are at the top level, for clients that read only that. `anyOf` states which of them
+/// belong together.
 pub(super) fn schema(kinds: &[AnswerSchema]) -> Value {
-    let mut generator = SchemaSettings::draft2020_12().with(|s| s.meta_schema = None).into_generator();
+    let mut generator = SchemaSettings::draft2020_12()
+        .with(|s| s.meta_schema = None)
+        .into_generator();
     let (mut properties, mut ways) = (Map::new(), Vec::new());
-    for one in kinds.iter().copied().chain([kind::<CallFailure> as AnswerSchema]) {
+    for one in kinds
+        .iter()
+        .copied()
+        .chain([kind::<CallFailure> as AnswerSchema])
+    {
         let described = one(&mut generator);
         for (name, property) in described["properties"].as_object().into_iter().flatten() {
             let both = match properties.get(name) {
@@ -29,12 +37,16 @@ pub(super) fn schema(kinds: &[AnswerSchema]) -> Value {
             };
             properties.insert(name.clone(), both);
         }
-        // The schema says nothing about members that a type lacks; it does not require them to be null.
-        let kept = ["title", "required"].into_iter().filter_map(|k| Some((k.to_owned(), described.get(k)?.clone())));
+        // The schema says nothing about members that a type lacks; it does not require them to be
+        // null.
+        let kept = ["title", "required"]
+            .into_iter()
+            .filter_map(|k| Some((k.to_owned(), described.get(k)?.clone())));
         ways.push(Value::Object(kept.collect()));
     }
     let definitions = generator.take_definitions(true);
-    let mut schema = json!({"type": "object", "properties": properties, "anyOf": ways, "$defs": definitions});
+    let mut schema =
+        json!({"type": "object", "properties": properties, "anyOf": ways, "$defs": definitions});
     plain(&mut schema);
     schema
 }
@@ -51,7 +63,11 @@ fn either(one: &Value, other: &Value) -> Value {
         true => one.clone(),
         false => {
             let mut both = json!({"anyOf": [first, second]});
-            for description in [one, other].into_iter().filter_map(|v| v.get("description")).take(1) {
+            for description in [one, other]
+                .into_iter()
+                .filter_map(|v| v.get("description"))
+                .take(1)
+            {
                 both["description"] = description.clone();
             }
             both
@@ -65,7 +81,8 @@ fn plain(schema: &mut Value) {
         Value::Array(all) => all.iter_mut().for_each(plain),
         Value::Object(members) => {
             // A member of an answer can have this name too. Its schema is an object, so it is kept.
-            members.retain(|name, value| value.is_object() || name != "format" && name != "default");
+            members
+                .retain(|name, value| value.is_object() || name != "format" && name != "default");
             members.values_mut().for_each(plain);
         }
         _ => {}
@@ -78,9 +95,16 @@ mod tests {
     use serde_json::{Map, Value};
 
     /// Collects the members of objects that have no description.
-    fn unexplained(at: &str, schema: &Value, definitions: &Map<String, Value>, out: &mut Vec<String>) {
+    fn unexplained(
+        at: &str,
+        schema: &Value,
+        definitions: &Map<String, Value>,
+        out: &mut Vec<String>,
+    ) {
         match schema {
-            Value::Array(all) => all.iter().for_each(|s| unexplained(at, s, definitions, out)),
+            Value::Array(all) => all
+                .iter()
+                .for_each(|s| unexplained(at, s, definitions, out)),
             Value::Object(members) => {
                 for (name, member) in members {
                     let at = format!("{at}.{name}");
@@ -98,12 +122,16 @@ mod tests {
 
     /// Returns true if a member or its definition has a description.
     fn is_explained(member: &Value, definitions: &Map<String, Value>) -> bool {
-        let name = member["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/"));
+        let name = member["$ref"]
+            .as_str()
+            .and_then(|r| r.strip_prefix("#/$defs/"));
         has_description(member) || name.is_some_and(|n| has_description(&definitions[n]))
     }
 
     fn has_description(schema: &Value) -> bool {
-        schema["description"].as_str().is_some_and(|d| !d.is_empty())
+        schema["description"]
+            .as_str()
+            .is_some_and(|d| !d.is_empty())
     }
 
     #[test]
@@ -114,7 +142,11 @@ mod tests {
             let mut out = Vec::new();
             unexplained(tool.name, &schema, &definitions, &mut out);
             assert!(out.is_empty(), "{out:#?}");
-            assert!(schema["properties"].as_object().unwrap().len() > 5, "{}", tool.name);
+            assert!(
+                schema["properties"].as_object().unwrap().len() > 5,
+                "{}",
+                tool.name
+            );
         }
     }
 

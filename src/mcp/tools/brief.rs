@@ -1,4 +1,5 @@
-//! The schema of an answer in `tools/list`: small, because clients send the list to a model with every request.
+//! The schema of an answer in `tools/list`: small, because clients send the list to a model with
+//! every request.
 //!
 //! It has the type of each member. Nested values are plain objects and arrays. Which
 //! members are required is left out: only how many every answer has, errors included.
@@ -8,22 +9,38 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// Members whose descriptions stay, because they decide what a client does next.
-const EXPLAINED: &[&str] = &["advice", "comments", "findings", "outcome", "retryable", "status", "verdict"];
+const EXPLAINED: &[&str] = &[
+    "advice",
+    "comments",
+    "findings",
+    "outcome",
+    "retryable",
+    "status",
+    "verdict",
+];
 
-/// Returns the brief form of a complete schema. Every answer that fits the complete schema fits the brief one.
+/// Returns the brief form of a complete schema. Every answer that fits the complete schema fits the
+/// brief one.
 pub(super) fn brief(full: &Value) -> Value {
-    let schema = Full { definitions: full["$defs"].as_object() };
+    let schema = Full {
+        definitions: full["$defs"].as_object(),
+    };
     let mut properties = Map::new();
     for (name, member) in full["properties"].as_object().into_iter().flatten() {
         let mut shown = schema.member(member);
-        let description = member.get("description").filter(|_| EXPLAINED.contains(&name.as_str()));
+        let description = member
+            .get("description")
+            .filter(|_| EXPLAINED.contains(&name.as_str()));
         if let (Some(shown), Some(text)) = (shown.as_object_mut(), description) {
             shown.insert("description".to_owned(), text.clone());
         }
         properties.insert(name.clone(), shown);
     }
     let ways = full["anyOf"].as_array().into_iter().flatten();
-    let least = ways.map(|way| way["required"].as_array().map_or(0, Vec::len)).min().unwrap_or_default();
+    let least = ways
+        .map(|way| way["required"].as_array().map_or(0, Vec::len))
+        .min()
+        .unwrap_or_default();
     json!({"type": "object", "properties": properties, "minProperties": least})
 }
 
@@ -50,7 +67,12 @@ impl<'a> Full<'a> {
         let mut out = typed(&shape);
         if !shape.choices.is_empty() && !shape.any_string {
             let null = shape.types.contains("null").then_some(Value::Null);
-            out["enum"] = shape.choices.iter().map(|c| Value::from(*c)).chain(null).collect();
+            out["enum"] = shape
+                .choices
+                .iter()
+                .map(|c| Value::from(*c))
+                .chain(null)
+                .collect();
         }
         if let [items] = shape.items.as_slice() {
             out["items"] = typed(&self.shape(items));
@@ -65,13 +87,18 @@ impl<'a> Full<'a> {
     }
 
     fn add(&self, schema: &'a Value, shape: &mut SchemaShape<'a>) {
-        if let Some(name) = schema["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")) {
+        if let Some(name) = schema["$ref"]
+            .as_str()
+            .and_then(|r| r.strip_prefix("#/$defs/"))
+        {
             if let Some(definition) = self.definitions.and_then(|d| d.get(name)) {
                 self.add(definition, shape);
             }
             return;
         }
-        let ways = ["anyOf", "oneOf"].iter().filter_map(|k| schema[*k].as_array());
+        let ways = ["anyOf", "oneOf"]
+            .iter()
+            .filter_map(|k| schema[*k].as_array());
         for way in ways.flatten() {
             self.add(way, shape);
         }
@@ -80,7 +107,11 @@ impl<'a> Full<'a> {
             Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
             _ => Vec::new(),
         };
-        let choices = schema["enum"].as_array().into_iter().flatten().chain(schema.get("const"));
+        let choices = schema["enum"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .chain(schema.get("const"));
         let choices: Vec<&str> = choices.filter_map(Value::as_str).collect();
         shape.any_string |= types.contains(&"string") && choices.is_empty();
         shape.choices.extend(choices);
@@ -150,8 +181,14 @@ mod tests {
         for tool in ALL.iter().copied().flatten() {
             let full = (tool.answers)();
             let brief = brief(&full);
-            let [of_brief, of_full] = [&brief, &full].map(|schema| schema["properties"].as_object().unwrap().keys());
-            assert_eq!(of_brief.collect::<Vec<_>>(), of_full.collect::<Vec<_>>(), "{}", tool.name);
+            let [of_brief, of_full] =
+                [&brief, &full].map(|schema| schema["properties"].as_object().unwrap().keys());
+            assert_eq!(
+                of_brief.collect::<Vec<_>>(),
+                of_full.collect::<Vec<_>>(),
+                "{}",
+                tool.name
+            );
             for (name, member) in brief["properties"].as_object().unwrap() {
                 assert!(member.get("type").is_some(), "{}: {name}", tool.name);
             }

@@ -1,7 +1,9 @@
-//! A review by the agent that calls: it gets the questions that a backend would get, and submits its answers.
+//! A review by the agent that calls: it gets the questions that a backend would get, and submits
+//! its answers.
 //!
-//! No state is stored between the calls. The ID of a plan is the nonce of its questions, and the ID of a question is
-//! a digest of its text, so an answer about another state of the change matches no question.
+//! No state is stored between the calls. The ID of a plan is the nonce of its questions, and the ID
+//! of a question is a digest of its text, so an answer about another state of the change matches no
+//! question.
 
 use super::answers::{kind, schema};
 use super::session::source;
@@ -107,30 +109,46 @@ fn reviewed(call: &ToolCall<'_>, agent: &Agent) -> Result<Review> {
     if let Some(value) = call.given.value("source") {
         (request.source, request.files) = source(value)?;
     }
-    let summary = call.given.text("summary").map(str::trim).filter(|summary| !summary.is_empty());
+    let summary = call
+        .given
+        .text("summary")
+        .map(str::trim)
+        .filter(|summary| !summary.is_empty());
     request.brief.summary = summary.map(str::to_owned);
     // The agent reads other files with its own tools.
     request.overrides.depth = Some(Depth::Quick);
     request.cache = CacheUse::Refused;
-    let world = review::World { agent: Some(agent), ..call.world() };
+    let world = review::World {
+        agent: Some(agent),
+        ..call.world()
+    };
     review::run(&request, &world)
 }
 
 fn plan_id(text: &str) -> Result<Nonce> {
     Nonce::parse(text.trim()).ok_or_else(|| {
-        let error = Error::usage(format!("plan_id {} is not the ID of a plan", super::args::shown(text)));
+        let error = Error::usage(format!(
+            "plan_id {} is not the ID of a plan",
+            super::args::shown(text)
+        ));
         error.hint("call review_plan and pass its plan_id")
     })
 }
 
 fn plan(call: &ToolCall<'_>) -> Result<ToolAnswer> {
-    let nonce = call.given.text("plan_id").map_or_else(|| Ok(Nonce::random()), plan_id)?;
+    let nonce = call
+        .given
+        .text("plan_id")
+        .map_or_else(|| Ok(Nonce::random()), plan_id)?;
     let agent = Agent::new(nonce.clone(), BTreeMap::new());
     let review = reviewed(call, &agent)?;
     let questions = agent.questions();
     let wanted = call.given.text("question").map(str::trim);
     if let Some(id) = wanted.filter(|id| questions.iter().all(|q| q.id != *id)) {
-        let error = Error::usage(format!("question {} is not part of the plan", super::args::shown(id)));
+        let error = Error::usage(format!(
+            "question {} is not part of the plan",
+            super::args::shown(id)
+        ));
         return Err(
             error.hint("the change, the summary or the plan_id is another one: call review_plan without question")
         );
@@ -141,10 +159,17 @@ fn plan(call: &ToolCall<'_>) -> Result<ToolAnswer> {
         let is_wanted = wanted.is_none_or(|id| id == question.id);
         let fits = is_wanted && question.text.len() <= left;
         left -= if fits { question.text.len() } else { 0 };
-        all.push(listed(question, fits || wanted == Some(question.id.as_str())));
+        all.push(listed(
+            question,
+            fits || wanted == Some(question.id.as_str()),
+        ));
     }
     let shown = all.iter().filter(|q| q.text.is_some()).count();
-    let mut text = format!("plan {}: {} questions, {shown} of them shown\n", nonce.as_str(), all.len());
+    let mut text = format!(
+        "plan {}: {} questions, {shown} of them shown\n",
+        nonce.as_str(),
+        all.len()
+    );
     if all.is_empty() {
         text.push_str("The change has nothing for a reviewer: the rules have read all of it.\n");
     }
@@ -157,7 +182,11 @@ fn plan(call: &ToolCall<'_>) -> Result<ToolAnswer> {
         ));
     }
     let source = SecretNames::of(&review).masked(&review.source.label);
-    let plan = QuestionPlan { plan_id: nonce.as_str().to_owned(), source, questions: all };
+    let plan = QuestionPlan {
+        plan_id: nonce.as_str().to_owned(),
+        source,
+        questions: all,
+    };
     Ok(ToolAnswer::new(object(wire::value(&plan)), text))
 }
 
@@ -176,10 +205,14 @@ fn listed(question: &AgentQuestion, is_shown: bool) -> PlannedQuestion {
 /// Reads the submitted answers, by the IDs of their questions.
 fn answers(value: &Value) -> Result<BTreeMap<String, String>> {
     let parsed = match value {
-        Value::String(text) => serde_json::from_str(text).map_err(|_| bad_answers("is not JSON"))?,
+        Value::String(text) => {
+            serde_json::from_str(text).map_err(|_| bad_answers("is not JSON"))?
+        }
         other => other.clone(),
     };
-    let Value::Object(all) = parsed else { return Err(bad_answers("is not an object")) };
+    let Value::Object(all) = parsed else {
+        return Err(bad_answers("is not an object"));
+    };
     if all.is_empty() {
         return Err(bad_answers("is empty: nothing would be reviewed"));
     }
@@ -189,14 +222,18 @@ fn answers(value: &Value) -> Result<BTreeMap<String, String>> {
     });
     let all: BTreeMap<String, String> = texts.collect();
     match all.iter().find(|(_, answer)| answer.len() > MAX_ANSWER) {
-        Some((id, _)) => Err(bad_answers(&format!("has more than {MAX_ANSWER} bytes for {}", super::args::shown(id)))),
+        Some((id, _)) => Err(bad_answers(&format!(
+            "has more than {MAX_ANSWER} bytes for {}",
+            super::args::shown(id)
+        ))),
         None => Ok(all),
     }
 }
 
 /// Returns the error for invalid answers.
 fn bad_answers(what: &str) -> Error {
-    Error::usage(format!("answers {what}")).hint("pass an object: for the ID of each question a JSON object")
+    Error::usage(format!("answers {what}"))
+        .hint("pass an object: for the ID of each question a JSON object")
 }
 
 fn submit(call: &ToolCall<'_>) -> Result<ToolAnswer> {
@@ -206,12 +243,28 @@ fn submit(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let agent = Agent::new(nonce, answers.clone());
     let review = reviewed(call, &agent)?;
     let questions = agent.questions();
-    if let Some(unknown) = answers.keys().find(|id| questions.iter().all(|q| q.id != **id)) {
-        let error = Error::usage(format!("answers: {} is no question of this plan", super::args::shown(unknown)));
-        return Err(error.hint("the change, the source or the summary differs from the plan's: call review_plan again"));
+    if let Some(unknown) = answers
+        .keys()
+        .find(|id| questions.iter().all(|q| q.id != **id))
+    {
+        let error = Error::usage(format!(
+            "answers: {} is no question of this plan",
+            super::args::shown(unknown)
+        ));
+        return Err(error.hint(
+            "the change, the source or the summary differs from the plan's: call review_plan again",
+        ));
     }
-    let open: Vec<PlannedQuestion> = questions.iter().filter(|q| !q.is_answered).map(|q| listed(q, true)).collect();
-    let ToolAnswer { content: report, mut text, is_error } = told(&review);
+    let open: Vec<PlannedQuestion> = questions
+        .iter()
+        .filter(|q| !q.is_answered)
+        .map(|q| listed(q, true))
+        .collect();
+    let ToolAnswer {
+        content: report,
+        mut text,
+        is_error,
+    } = told(&review);
     if !open.is_empty() {
         let count = open.len();
         text.push_str(&format!(
@@ -219,8 +272,17 @@ fn submit(call: &ToolCall<'_>) -> Result<ToolAnswer> {
         ));
     }
     let verdict = report::json::report(&review).verdict;
-    let submitted = Submitted { plan_id, verdict, report, open_questions: open };
-    Ok(ToolAnswer { content: object(wire::value(&submitted)), text, is_error })
+    let submitted = Submitted {
+        plan_id,
+        verdict,
+        report,
+        open_questions: open,
+    };
+    Ok(ToolAnswer {
+        content: object(wire::value(&submitted)),
+        text,
+        is_error,
+    })
 }
 
 #[cfg(test)]
@@ -230,10 +292,20 @@ mod tests {
     #[test]
     fn answers_are_an_object_in_any_form() {
         let expected = BTreeMap::from([("a".to_owned(), "{\"x\":1}".to_owned())]);
-        for value in [json!({"a": {"x": 1}}), json!({"a": "{\"x\":1}"}), json!("{\"a\": {\"x\": 1}}")] {
+        for value in [
+            json!({"a": {"x": 1}}),
+            json!({"a": "{\"x\":1}"}),
+            json!("{\"a\": {\"x\": 1}}"),
+        ] {
             assert_eq!(answers(&value).unwrap(), expected, "{value}");
         }
-        for bad in [json!({}), json!("{}"), json!("x"), json!([1]), json!({"a": "x".repeat(MAX_ANSWER + 1)})] {
+        for bad in [
+            json!({}),
+            json!("{}"),
+            json!("x"),
+            json!([1]),
+            json!({"a": "x".repeat(MAX_ANSWER + 1)}),
+        ] {
             assert!(answers(&bad).is_err());
         }
     }

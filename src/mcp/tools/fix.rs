@@ -1,4 +1,5 @@
-//! From finding to fix: an agent proposes decisions, applies replacements, and checks whether a finding is gone.
+//! From finding to fix: an agent proposes decisions, applies replacements, and checks whether a
+//! finding is gone.
 
 use super::answers::{kind, schema};
 use super::{McpTool, ToolCall, ToolEffect};
@@ -18,7 +19,9 @@ use crate::rounds::fix::{FixAsk, Fixing};
 use crate::rounds::worktree::{self, FindingsToVerify, WorktreeCheck};
 use crate::rules::RuleSet;
 use crate::wire;
-use crate::wire::answer::{Applied, ForbiddenFile, OpenFinding, PlannedFix, Proposed, ToFix, VerifiedFix};
+use crate::wire::answer::{
+    Applied, ForbiddenFile, OpenFinding, PlannedFix, Proposed, ToFix, VerifiedFix,
+};
 use crate::wire::stored::Session;
 use jiff::civil::Date;
 
@@ -28,11 +31,18 @@ const AGENT: &str = "agent (MCP)";
 const FINDINGS: Arg = Arg {
     name: "findings",
     about: "IDs such as F3, or fingerprints.",
-    kind: ArgType::Texts { most: 100, bytes: 64 },
+    kind: ArgType::Texts {
+        most: 100,
+        bytes: 64,
+    },
     required: true,
 };
-const REVIEW: Arg =
-    Arg { name: "review_id", about: "The stored review. Default: latest.", kind: ArgType::Text(64), required: false };
+const REVIEW: Arg = Arg {
+    name: "review_id",
+    about: "The stored review. Default: latest.",
+    kind: ArgType::Text(64),
+    required: false,
+};
 
 pub(super) const TOOLS: &[McpTool] = &[
     McpTool {
@@ -45,7 +55,10 @@ pub(super) const TOOLS: &[McpTool] = &[
             Arg {
                 name: "decision",
                 about: "accept: it is right. reject: it is wrong. defer: it is right and fixed later.",
-                kind: ArgType::Choice { of: &["accept", "reject", "defer"], default: None },
+                kind: ArgType::Choice {
+                    of: &["accept", "reject", "defer"],
+                    default: None,
+                },
                 required: true,
             },
             Arg {
@@ -107,13 +120,19 @@ pub(super) const TOOLS: &[McpTool] = &[
 
 /// Parses the first day on which a rejected or deferred finding is pending again.
 fn until(text: &str) -> Result<Date> {
-    text.parse::<Date>().map_err(|_| Error::usage(format!("until: {} is not a date such as 2026-01-31", shown(text))))
+    text.parse::<Date>().map_err(|_| {
+        Error::usage(format!(
+            "until: {} is not a date such as 2026-01-31",
+            shown(text)
+        ))
+    })
 }
 
 fn propose_disposition(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let reason = call.given.text("reason").unwrap_or_default().trim();
     if reason.is_empty() {
-        return Err(Error::usage("reason is empty").hint("say why, for the person who confirms the decision"));
+        return Err(Error::usage("reason is empty")
+            .hint("say why, for the person who confirms the decision"));
     }
     let choice = ChosenDecision {
         findings: named(call)?,
@@ -128,26 +147,50 @@ fn propose_disposition(call: &ToolCall<'_>) -> Result<ToolAnswer> {
         share: false,
     };
     if choice.decision == Decision::Accepted && choice.until.is_some() {
-        let error = Error::usage("until does not fit accept: an accepted finding stays accepted until it is fixed");
+        let error = Error::usage(
+            "until does not fit accept: an accepted finding stays accepted until it is fixed",
+        );
         return Err(error.hint("leave out until, or propose to defer the finding"));
     }
-    let OpenedReview { place, store, id, session } = OpenedReview::of(call)?;
+    let OpenedReview {
+        place,
+        store,
+        id,
+        session,
+    } = OpenedReview::of(call)?;
     let served = call.fence.repository(None, call.env)?.whole();
     let repo = Repo::open(served.dir(), call.env)?;
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
-    let here = Here { repo: &repo, place: &place, store: &store, rules: &rules, env: call.env, now: call.now };
+    let here = Here {
+        repo: &repo,
+        place: &place,
+        store: &store,
+        rules: &rules,
+        env: call.env,
+        now: call.now,
+    };
     let proposed = propose(&here, &session, &choice)?;
-    let ids: Vec<&str> = proposed.iter().map(|(finding, _)| finding.id.as_str()).collect();
+    let ids: Vec<&str> = proposed
+        .iter()
+        .map(|(finding, _)| finding.id.as_str())
+        .collect();
     let confirm = format!("claude-reviewer confirm {} --session {id}", ids.join(" "));
     let name = choice.decision.name();
-    let words = format!("proposed as {name}: {}\nNo verdict changes until the user runs: {confirm}\n", ids.join(", "));
+    let words = format!(
+        "proposed as {name}: {}\nNo verdict changes until the user runs: {confirm}\n",
+        ids.join(", ")
+    );
     let proposals = proposed.iter().map(|(finding, entry)| wire::Proposal {
         id: finding.id.clone(),
         fingerprint: finding.fingerprint.clone(),
         disposition: crate::report::json::decision(entry.decision),
         decided: decision(entry),
     });
-    let content = Proposed { review_id: id.to_string(), proposals: proposals.collect(), confirm };
+    let content = Proposed {
+        review_id: id.to_string(),
+        proposals: proposals.collect(),
+        confirm,
+    };
     Ok(ToolAnswer::new(object(wire::value(&content)), words))
 }
 
@@ -163,31 +206,53 @@ impl OpenedReview {
     fn of(call: &ToolCall<'_>) -> Result<Self> {
         let (place, store, id) = call.session(call.given.text("review_id").unwrap_or("latest"))?;
         let session = store.session(&id)?;
-        Ok(Self { place, store, id, session })
+        Ok(Self {
+            place,
+            store,
+            id,
+            session,
+        })
     }
 
     /// Returns the findings of the last round.
     fn findings(&self) -> &[wire::Finding] {
-        self.session.rounds.last().map_or(&[], |r| &r.review.report.findings)
+        self.session
+            .rounds
+            .last()
+            .map_or(&[], |r| &r.review.report.findings)
     }
 }
 
 /// Returns the IDs of the findings in the call.
 fn named(call: &ToolCall<'_>) -> Result<Vec<String>> {
-    let names: Vec<String> = call.given.texts("findings").into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = call
+        .given
+        .texts("findings")
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
     match names.is_empty() {
-        true => Err(Error::usage("findings is empty").hint("name findings of the review by their id")),
+        true => {
+            Err(Error::usage("findings is empty").hint("name findings of the review by their id"))
+        }
         false => Ok(names),
     }
 }
 
 fn apply_finding(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let opened = OpenedReview::of(call)?;
-    let change = opened.store.change(&opened.id, u32::try_from(opened.session.rounds.len()).unwrap_or(u32::MAX))?;
+    let change = opened.store.change(
+        &opened.id,
+        u32::try_from(opened.session.rounds.len()).unwrap_or(u32::MAX),
+    )?;
     let review = opened.id.to_string();
     let served = call.fence.repository(None, call.env)?.whole();
     let target = Target::of(&Repo::open(served.dir(), call.env)?, &opened.place.top)?;
-    let last = opened.session.rounds.last().map(|r| &r.review.report.source);
+    let last = opened
+        .session
+        .rounds
+        .last()
+        .map(|r| &r.review.report.source);
     let reviewed = Reviewed {
         id: &review,
         findings: opened.findings(),
@@ -195,11 +260,19 @@ fn apply_finding(call: &ToolCall<'_>) -> Result<ToolAnswer> {
         head: last.and_then(|source| source.head.as_deref()),
         checked_out: opened.place.head.as_deref(),
     };
-    let edits = plan(&target, &reviewed, &apply::FindingsToApply::Named(named(call)?))?;
+    let edits = plan(
+        &target,
+        &reviewed,
+        &apply::FindingsToApply::Named(named(call)?),
+    )?;
     edits.write()?;
     let mut request = call.stored()?;
     (request.source, request.offline) = (Source::Changes { base: None }, true);
-    let effect = effect(&edits, opened.findings(), &review::run(&request, &call.world())?);
+    let effect = effect(
+        &edits,
+        opened.findings(),
+        &review::run(&request, &call.world())?,
+    );
     let content = Applied {
         review_id: review,
         applied: edits.applied.clone(),
@@ -227,18 +300,47 @@ fn apply_finding(call: &ToolCall<'_>) -> Result<ToolAnswer> {
 fn verify_fix(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let (_, _, session) = call.session(call.given.text("review_id").unwrap_or("latest"))?;
     let review = session.to_string();
-    let wanted = FindingsToVerify { request: call.stored()?, session, findings: named(call)?, via: "mcp" };
-    let WorktreeCheck { verified, reviewed, next } = worktree::look(wanted, &call.world())?;
+    let wanted = FindingsToVerify {
+        request: call.stored()?,
+        session,
+        findings: named(call)?,
+        via: "mcp",
+    };
+    let WorktreeCheck {
+        verified,
+        reviewed,
+        next,
+    } = worktree::look(wanted, &call.world())?;
     let is_fixed = verified.is_fixed();
-    let mut words = format!("{}\nreviewed: {reviewed}\n", if is_fixed { "FIXED" } else { "NOT FIXED" });
-    let open = verified.open.iter().map(|(id, state)| format!("{id} is {}\n", wire::name(state)));
-    words.extend(verified.fixed.iter().map(|id| format!("{id} is gone\n")).chain(open));
+    let mut words = format!(
+        "{}\nreviewed: {reviewed}\n",
+        if is_fixed { "FIXED" } else { "NOT FIXED" }
+    );
+    let open = verified
+        .open
+        .iter()
+        .map(|(id, state)| format!("{id} is {}\n", wire::name(state)));
+    words.extend(
+        verified
+            .fixed
+            .iter()
+            .map(|id| format!("{id} is gone\n"))
+            .chain(open),
+    );
     words.extend(verified.new.iter().map(|f| {
         let at = f.file.as_deref().unwrap_or("the change");
         let line = f.line.map(|line| format!(":{line}")).unwrap_or_default();
-        format!("new and blocking: {} at {at}{line}: {}\n", f.rule_id, f.title)
+        format!(
+            "new and blocking: {} at {at}{line}: {}\n",
+            f.rule_id, f.title
+        )
     }));
-    words.extend(verified.unreviewed.iter().map(|what| format!("not reviewed: {what}\n")));
+    words.extend(
+        verified
+            .unreviewed
+            .iter()
+            .map(|what| format!("not reviewed: {what}\n")),
+    );
     if is_fixed {
         words.push_str(&format!("{next}\n"));
     }
@@ -247,7 +349,11 @@ fn verify_fix(call: &ToolCall<'_>) -> Result<ToolAnswer> {
         reviewed,
         is_fixed,
         fixed: verified.fixed,
-        open: verified.open.into_iter().map(|(id, state)| OpenFinding { id, state }).collect(),
+        open: verified
+            .open
+            .into_iter()
+            .map(|(id, state)| OpenFinding { id, state })
+            .collect(),
         new: verified.new,
         unreviewed: verified.unreviewed,
     };
@@ -274,12 +380,26 @@ fn plan_fix(call: &ToolCall<'_>) -> Result<ToolAnswer> {
         false => Some("the policy names no backend".to_owned()),
     };
     let plan = fixing.stored().plan.clone();
-    let files = plan.iter().flat_map(|p| &p.steps).flat_map(|s| &s.files).map(String::as_str);
+    let files = plan
+        .iter()
+        .flat_map(|p| &p.steps)
+        .flat_map(|s| &s.files)
+        .map(String::as_str);
     let forbidden = fixing.forbidden(files).into_iter();
     let content = PlannedFix {
         review_id: session.to_string(),
-        findings: fixing.findings().0.iter().map(|f| to_fix(f, &fixing)).collect(),
-        forbidden: forbidden.map(|(file, why)| ForbiddenFile { file, why: why.to_owned() }).collect(),
+        findings: fixing
+            .findings()
+            .0
+            .iter()
+            .map(|f| to_fix(f, &fixing))
+            .collect(),
+        forbidden: forbidden
+            .map(|(file, why)| ForbiddenFile {
+                file,
+                why: why.to_owned(),
+            })
+            .collect(),
         plan,
         no_plan,
         rules: RULES.to_owned(),
@@ -290,14 +410,26 @@ fn plan_fix(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     };
     for f in &content.findings {
         let place = f.file.as_deref().unwrap_or("the whole change");
-        words.push_str(&format!("{} {} at {place}:{}\n{}\n{}", f.id, f.rule_id, f.line.unwrap_or(0), f.text, f.code));
+        words.push_str(&format!(
+            "{} {} at {place}:{}\n{}\n{}",
+            f.id,
+            f.rule_id,
+            f.line.unwrap_or(0),
+            f.text,
+            f.code
+        ));
     }
     words.push_str(&format!("{RULES}\nEdit the files, then call verify_fix.\n"));
     Ok(ToolAnswer::new(object(wire::value(&content)), words))
 }
 
 fn to_fix(f: &wire::Finding, fixing: &Fixing) -> ToFix {
-    let parts = [Some(&f.title), Some(&f.message), f.failure.as_ref(), f.suggestion.as_ref()];
+    let parts = [
+        Some(&f.title),
+        Some(&f.message),
+        f.failure.as_ref(),
+        f.suggestion.as_ref(),
+    ];
     let text: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
     ToFix {
         id: f.id.clone(),

@@ -1,5 +1,5 @@
-//! The tools of the judge: a change against its contract, a proposal, files, a disagreement, and the health of the
-//! backends.
+//! The tools of the judge: a change against its contract, a proposal, files, a disagreement, and
+//! the health of the backends.
 //!
 //! Clients can only name files. The questions to models are fixed.
 
@@ -28,7 +28,12 @@ pub(super) const TOOLS: &[McpTool] = &[
             files) and answers PASS, CONDITIONAL, FAIL or CRITICAL_HALT. Writes JUDGE_REPORT.md and JUDGE_REPORT.json \
             into report_dir.",
         args: &[
-            Arg { name: "contract_path", about: "Path to TASK_CONTRACT.json.", kind: PATH, required: true },
+            Arg {
+                name: "contract_path",
+                about: "Path to TASK_CONTRACT.json.",
+                kind: PATH,
+                required: true,
+            },
             Arg {
                 name: "report_dir",
                 about: "Folder for both reports. Default: _handoff.",
@@ -38,7 +43,11 @@ pub(super) const TOOLS: &[McpTool] = &[
             Arg {
                 name: "timeout_seconds",
                 about: "Time limit in seconds.",
-                kind: ArgType::Number { from: 1, to: MAX_TIMEOUT.as_secs() as i64, default: TIMEOUT.as_secs() as i64 },
+                kind: ArgType::Number {
+                    from: 1,
+                    to: MAX_TIMEOUT.as_secs() as i64,
+                    default: TIMEOUT.as_secs() as i64,
+                },
                 required: false,
             },
         ],
@@ -52,7 +61,12 @@ pub(super) const TOOLS: &[McpTool] = &[
         name: "claude_validate_proposal",
         title: "Check a proposal",
         about: "Checks whether a proposal (PROPOSAL_FINAL.md) is complete and ready for work. Reads only the proposal.",
-        args: &[Arg { name: "proposal_path", about: "Path to the proposal.", kind: PATH, required: true }],
+        args: &[Arg {
+            name: "proposal_path",
+            about: "Path to the proposal.",
+            kind: PATH,
+            required: true,
+        }],
         answers: || schema(&[kind::<ProposalCheck>]),
         effect: ToolEffect::Reads,
         asks: true,
@@ -67,7 +81,10 @@ pub(super) const TOOLS: &[McpTool] = &[
             Arg {
                 name: "files",
                 about: "Paths of the files, relative to working_directory.",
-                kind: ArgType::Texts { most: MAX_AUDITED, bytes: 4096 },
+                kind: ArgType::Texts {
+                    most: MAX_AUDITED,
+                    bytes: 4096,
+                },
                 required: true,
             },
             Arg {
@@ -88,9 +105,24 @@ pub(super) const TOOLS: &[McpTool] = &[
         title: "Settle a disagreement",
         about: "Decides whether the judge or the floor manager, who disputes the judge's report, is right. Uses only the three documents.",
         args: &[
-            Arg { name: "contract_path", about: "Path to TASK_CONTRACT.json.", kind: PATH, required: true },
-            Arg { name: "rebuttal_path", about: "Path to the rebuttal.", kind: PATH, required: true },
-            Arg { name: "judge_report_path", about: "Path to the judge's report.", kind: PATH, required: true },
+            Arg {
+                name: "contract_path",
+                about: "Path to TASK_CONTRACT.json.",
+                kind: PATH,
+                required: true,
+            },
+            Arg {
+                name: "rebuttal_path",
+                about: "Path to the rebuttal.",
+                kind: PATH,
+                required: true,
+            },
+            Arg {
+                name: "judge_report_path",
+                about: "Path to the judge's report.",
+                kind: PATH,
+                required: true,
+            },
         ],
         answers: || schema(&[kind::<Resolution>]),
         effect: ToolEffect::Reads,
@@ -116,7 +148,8 @@ fn asked(call: &ToolCall<'_>) -> Result<JudgeAsk> {
     let root = call.fence.home(call.env)?.dir().to_owned();
     let folder = call.given.text("report_dir").unwrap_or(REPORT_DIR);
     if folder.is_empty() || folder.chars().any(char::is_control) || folder.starts_with('~') {
-        return Err(Error::usage("report_dir is not a path").hint("name a folder inside the root: _handoff"));
+        return Err(Error::usage("report_dir is not a path")
+            .hint("name a folder inside the root: _handoff"));
     }
     let mut ask = JudgeAsk::new(root, PathBuf::new());
     ask.report_dir = PathBuf::from(folder);
@@ -128,8 +161,8 @@ fn asked(call: &ToolCall<'_>) -> Result<JudgeAsk> {
     Ok(ask)
 }
 
-/// Handles a call that was rejected for its arguments: replaces an earlier report, so that it is not taken for this
-/// call's.
+/// Handles a call that was rejected for its arguments: replaces an earlier report, so that it is
+/// not taken for this call's.
 fn refused(call: &ToolCall<'_>, why: &Error) -> Result<()> {
     // The report folder is unknown.
     if call.given.is_spoilt("report_dir") {
@@ -140,13 +173,19 @@ fn refused(call: &ToolCall<'_>, why: &Error) -> Result<()> {
 
 fn judge(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let mut ask = asked(call)?;
-    let judged = match call.fence.document(call.given.text("contract_path").unwrap_or_default(), &ask.root) {
+    let judged = match call.fence.document(
+        call.given.text("contract_path").unwrap_or_default(),
+        &ask.root,
+    ) {
         Ok(contract) => {
             ask.contract = contract;
             judge::judge(&ask, &call.world())?
         }
         Err(why) => {
-            let why = Error { message: format!("contract_path: {}", why.message), ..why };
+            let why = Error {
+                message: format!("contract_path: {}", why.message),
+                ..why
+            };
             judge::refuse(&ask, &why, &call.world())?
         }
     };
@@ -170,7 +209,10 @@ impl ToolCall<'_> {
     /// Returns the path of the document in an argument.
     fn named(&self, argument: &str, root: &Path) -> Result<PathBuf> {
         let named = self.given.text(argument).unwrap_or_default();
-        self.fence.document(named, root).map_err(|e| Error { message: format!("{argument}: {}", e.message), ..e })
+        self.fence.document(named, root).map_err(|e| Error {
+            message: format!("{argument}: {}", e.message),
+            ..e
+        })
     }
 }
 
@@ -180,10 +222,21 @@ fn proposal(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let checked = counsel::validate_proposal(&ask, &file, &call.world())?;
     let mut text = format!("{}\n", checked.summary);
     for issue in &checked.issues {
-        let line = issue.line.map(|l| format!("line {l}: ")).unwrap_or_default();
-        text.push_str(&format!("{} {line}{}\n", wire::name(&issue.severity), issue.issue.replace('\n', " ")));
+        let line = issue
+            .line
+            .map(|l| format!("line {l}: "))
+            .unwrap_or_default();
+        text.push_str(&format!(
+            "{} {line}{}\n",
+            wire::name(&issue.severity),
+            issue.issue.replace('\n', " ")
+        ));
     }
-    Ok(conducted(object(wire::value(&checked)), text, &checked.conduct))
+    Ok(conducted(
+        object(wire::value(&checked)),
+        text,
+        &checked.conduct,
+    ))
 }
 
 fn conflict(call: &ToolCall<'_>) -> Result<ToolAnswer> {
@@ -195,7 +248,11 @@ fn conflict(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     };
     let resolved = counsel::resolve_conflict(&ask, &dispute, &call.world())?;
     let text = format!("{}\n{}\n", resolved.summary, resolved.reasoning);
-    Ok(conducted(object(wire::value(&resolved)), text, &resolved.conduct))
+    Ok(conducted(
+        object(wire::value(&resolved)),
+        text,
+        &resolved.conduct,
+    ))
 }
 
 fn audit(call: &ToolCall<'_>) -> Result<ToolAnswer> {
@@ -205,7 +262,10 @@ fn audit(call: &ToolCall<'_>) -> Result<ToolAnswer> {
         None => ask.root.clone(),
     };
     let named = call.given.texts("files");
-    let files = named.into_iter().map(|f| call.fence.path(f, &dir)).collect::<Result<Vec<_>>>()?;
+    let files = named
+        .into_iter()
+        .map(|f| call.fence.path(f, &dir))
+        .collect::<Result<Vec<_>>>()?;
     let review = counsel::security_audit(&ask, &files, Some(&dir), &call.world())?;
     Ok(stateless::told(&review))
 }
@@ -214,10 +274,18 @@ fn health(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let health = doctor::health(&call.counsel()?, &call.world())?;
     let mut text = format!("{}\n", health.summary);
     for backend in &health.backends {
-        let can = if backend.available { "can be asked" } else { "cannot be asked" };
+        let can = if backend.available {
+            "can be asked"
+        } else {
+            "cannot be asked"
+        };
         text.push_str(&format!("{} {can}\n", backend.name));
         for check in backend.checks.iter().filter(|c| c.state != "ok") {
-            text.push_str(&format!("- {}: {}\n", check.name, check.text.replace('\n', " ")));
+            text.push_str(&format!(
+                "- {}: {}\n",
+                check.name,
+                check.text.replace('\n', " ")
+            ));
         }
     }
     Ok(ToolAnswer::new(object(wire::value(&health)), text))
@@ -238,8 +306,16 @@ fn ended(content: Map<String, Value>, mut text: String, outcome: QuestionOutcome
     }
     if outcome == QuestionOutcome::Incomplete {
         // The summary says whether a retry can help.
-        text = format!("INCOMPLETE: this is not an approval. Do not call this tool in a loop.\n{text}");
+        text = format!(
+            "INCOMPLETE: this is not an approval. Do not call this tool in a loop.\n{text}"
+        );
     }
     let is_error = outcome == QuestionOutcome::Error;
-    ToolAnswer { is_error, ..ToolAnswer::new(content, format!("outcome: {}\n{text}", wire::name(&outcome))) }
+    ToolAnswer {
+        is_error,
+        ..ToolAnswer::new(
+            content,
+            format!("outcome: {}\n{text}", wire::name(&outcome)),
+        )
+    }
 }

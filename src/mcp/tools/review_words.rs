@@ -39,7 +39,13 @@ pub(in crate::mcp) fn report(report: &wire::Report) -> String {
             _ => "the change".to_owned(),
         };
         let blocks = if f.blocking { " (blocks)" } else { "" };
-        let what = format!("{} {} {place}: {}{blocks}. {}", f.id, wire::name(&f.severity), f.title, f.message);
+        let what = format!(
+            "{} {} {place}: {}{blocks}. {}",
+            f.id,
+            wire::name(&f.severity),
+            f.title,
+            f.message
+        );
         text.push_str(&what.replace('\n', " "));
         if let Some(fix) = &f.suggestion {
             text.push_str(&format!(" Fix: {}", fix.replace('\n', " ")));
@@ -52,7 +58,10 @@ pub(in crate::mcp) fn report(report: &wire::Report) -> String {
     }
     for f in &report.coverage.failed {
         let what = f.file.as_deref().unwrap_or("the change");
-        text.push_str(&format!("not reviewed: {what}: {}\n", f.reason.replace('\n', " ")));
+        text.push_str(&format!(
+            "not reviewed: {what}: {}\n",
+            f.reason.replace('\n', " ")
+        ));
     }
     text.push_str(&skipped(report));
     text
@@ -63,7 +72,11 @@ fn skipped(report: &wire::Report) -> String {
     let all = &report.coverage.skipped;
     let mut text = String::new();
     for s in all.iter().take(NAMED_SKIPPED) {
-        text.push_str(&format!("not reviewed: {} ({})\n", s.file.replace('\n', " "), s.reason.replace('\n', " ")));
+        text.push_str(&format!(
+            "not reviewed: {} ({})\n",
+            s.file.replace('\n', " "),
+            s.reason.replace('\n', " ")
+        ));
     }
     let more = all.len().saturating_sub(NAMED_SKIPPED);
     if more > 0 {

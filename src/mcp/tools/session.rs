@@ -48,14 +48,20 @@ pub(super) const TOOLS: &[McpTool] = &[
             Arg {
                 name: "relevant_docs",
                 about: "Design documents that the change should follow: paths in the repository.",
-                kind: ArgType::Texts { most: 50, bytes: 4096 },
+                kind: ArgType::Texts {
+                    most: 50,
+                    bytes: 4096,
+                },
                 required: false,
             },
             Arg {
                 name: "focus_areas",
                 about: "Focus of the review: categories (bugs, security, performance, style, architecture, design, \
                         missing-requirements, best-practices, tests) or your own words.",
-                kind: ArgType::Texts { most: 30, bytes: 1000 },
+                kind: ArgType::Texts {
+                    most: 30,
+                    bytes: 1000,
+                },
                 required: false,
             },
             Arg {
@@ -93,10 +99,19 @@ pub(super) const TOOLS: &[McpTool] = &[
             Arg {
                 name: "limit",
                 about: "Number of reviews to list.",
-                kind: ArgType::Number { from: 1, to: MOST_LISTED, default: 5 },
+                kind: ArgType::Number {
+                    from: 1,
+                    to: MOST_LISTED,
+                    default: 5,
+                },
                 required: false,
             },
-            Arg { name: "review_id", about: "ID of the review to show, or latest.", kind: ID, required: false },
+            Arg {
+                name: "review_id",
+                about: "ID of the review to show, or latest.",
+                kind: ID,
+                required: false,
+            },
         ],
         answers: || schema(&[kind::<stored::History>, kind::<stored::Session>]),
         // Damaged sessions are moved aside.
@@ -110,11 +125,19 @@ pub(super) const TOOLS: &[McpTool] = &[
         title: "Close a review",
         about: "Closes a stored review. Refuses an approval if findings block or the last round is incomplete.",
         args: &[
-            Arg { name: "review_id", about: "ID of the review to close.", kind: ID, required: true },
+            Arg {
+                name: "review_id",
+                about: "ID of the review to close.",
+                kind: ID,
+                required: true,
+            },
             Arg {
                 name: "final_status",
                 about: "Final status.",
-                kind: ArgType::Choice { of: &["approved", "abandoned", "merged"], default: None },
+                kind: ArgType::Choice {
+                    of: &["approved", "abandoned", "merged"],
+                    default: None,
+                },
                 required: true,
             },
             Arg {
@@ -165,30 +188,54 @@ fn unknown_review(name: &str) -> Error {
 fn request_review(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let summary = call.given.text("summary").unwrap_or_default().trim();
     if summary.is_empty() {
-        return Err(Error::usage("summary is empty").hint("say what was asked for and what you did"));
+        return Err(
+            Error::usage("summary is empty").hint("say what was asked for and what you did")
+        );
     }
     let mut request = call.stored()?;
-    let follow_up = call.given.text("previous_review_id").map(|id| call.session(id).map(|(.., id)| id)).transpose()?;
+    let follow_up = call
+        .given
+        .text("previous_review_id")
+        .map(|id| call.session(id).map(|(.., id)| id))
+        .transpose()?;
     let response = call.given.value("response").map(answered).transpose()?;
     if response.is_some() && follow_up.is_none() {
-        return Err(Error::usage("response answers an earlier round, and none is named")
-            .hint("give previous_review_id, or leave response out"));
+        return Err(
+            Error::usage("response answers an earlier round, and none is named")
+                .hint("give previous_review_id, or leave response out"),
+        );
     }
     let (documents, refused) = documents(call, &request.dir);
-    let (areas, words): (Vec<_>, Vec<_>) =
-        call.given.texts("focus_areas").into_iter().partition(|f| Category::parse(f).is_some());
+    let (areas, words): (Vec<_>, Vec<_>) = call
+        .given
+        .texts("focus_areas")
+        .into_iter()
+        .partition(|f| Category::parse(f).is_some());
     let areas: Vec<_> = areas.into_iter().filter_map(Category::parse).collect();
     request.overrides.focus = (!areas.is_empty()).then_some(areas);
     request.brief.summary = Some(summary.to_owned());
     request.brief.documents = documents;
-    request.brief.focus = words.into_iter().filter(|w| !w.trim().is_empty()).map(str::to_owned).collect();
+    request.brief.focus = words
+        .into_iter()
+        .filter(|w| !w.trim().is_empty())
+        .map(str::to_owned)
+        .collect();
     match call.given.value("source") {
         Some(value) => (request.source, request.files) = source(value)?,
         None if follow_up.is_none() => request.source = Source::Changes { base: None },
         None => {}
     }
-    let done =
-        rounds::review(&Ask { request, follow_up, response, save: Save::Yes, pull: None, via: "mcp" }, &call.world())?;
+    let done = rounds::review(
+        &Ask {
+            request,
+            follow_up,
+            response,
+            save: Save::Yes,
+            pull: None,
+            via: "mcp",
+        },
+        &call.world(),
+    )?;
     Ok(reviewed(&done, &refused))
 }
 
@@ -200,19 +247,25 @@ fn answered(value: &Value) -> Result<Response> {
     }
 }
 
-/// Returns the documents that a backend may get, relative to the top, and the rejected ones with the reason.
+/// Returns the documents that a backend may get, relative to the top, and the rejected ones with
+/// the reason.
 fn documents(call: &ToolCall<'_>, top: &Path) -> (Vec<PathBuf>, Vec<RefusedDocument>) {
     let (mut fine, mut refused) = (Vec::new(), Vec::new());
     for name in call.given.texts("relevant_docs") {
         let inside = call.fence.document(name, top).and_then(|full| {
             let inside = full.strip_prefix(top).map(Path::to_owned);
-            inside.map_err(|_| Error::usage(format!("{} lies outside of the repository", shown(name))))
+            inside.map_err(|_| {
+                Error::usage(format!("{} lies outside of the repository", shown(name)))
+            })
         });
         match inside {
             Ok(path) => fine.push(path),
             Err(e) => {
                 let path = shown(name).trim_matches('"').to_owned();
-                refused.push(RefusedDocument { path, reason: e.message });
+                refused.push(RefusedDocument {
+                    path,
+                    reason: e.message,
+                });
             }
         }
     }
@@ -231,7 +284,9 @@ fn bad_source(what: &str) -> Error {
 fn revision_of(members: &Map<String, Value>, name: &str) -> Result<Option<String>> {
     match members.get(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::String(s)) => revision(&format!("source.{name}"), s).map(|s| Some(s.to_owned())),
+        Some(Value::String(s)) => {
+            revision(&format!("source.{name}"), s).map(|s| Some(s.to_owned()))
+        }
         Some(_) => Err(bad_source(&format!("{name} is not a string"))),
     }
 }
@@ -241,7 +296,12 @@ pub(super) fn source(value: &Value) -> Result<(Source, Vec<String>)> {
     let empty = Map::new();
     let (kind, members) = match value {
         Value::String(kind) => (kind.as_str(), &empty),
-        Value::Object(o) => (o.get("kind").and_then(Value::as_str).ok_or_else(|| bad_source("kind is missing"))?, o),
+        Value::Object(o) => (
+            o.get("kind")
+                .and_then(Value::as_str)
+                .ok_or_else(|| bad_source("kind is missing"))?,
+            o,
+        ),
         _ => return Err(bad_source("it is neither a string nor an object")),
     };
     let takes: &[&str] = match kind {
@@ -253,16 +313,25 @@ pub(super) fn source(value: &Value) -> Result<(Source, Vec<String>)> {
         other => return Err(bad_source(&format!("{} not found", shown(other)))),
     };
     if let Some(unknown) = members.keys().find(|k| !takes.contains(&k.as_str())) {
-        return Err(bad_source(&format!("{kind} does not take {}", shown(unknown))));
+        return Err(bad_source(&format!(
+            "{kind} does not take {}",
+            shown(unknown)
+        )));
     }
     let files = match members.get("files") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(list)) if list.len() <= 1000 => list
             .iter()
-            .map(|f| f.as_str().filter(|f| super::is_pattern(f)).map(str::to_owned))
+            .map(|f| {
+                f.as_str()
+                    .filter(|f| super::is_pattern(f))
+                    .map(str::to_owned)
+            })
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| {
-                bad_source("files contains an entry that is not a path relative to the repository's root")
+                bad_source(
+                    "files contains an entry that is not a path relative to the repository's root",
+                )
             })?,
         Some(_) => return Err(bad_source("files is not a list of at most 1000 paths")),
     };
@@ -277,11 +346,17 @@ pub(super) fn source(value: &Value) -> Result<(Source, Vec<String>)> {
             Source::Unstaged { untracked }
         }
         "commit" => {
-            let rev = revision_of(members, "commit")?.ok_or_else(|| bad_source("commit is missing"))?;
+            let rev =
+                revision_of(members, "commit")?.ok_or_else(|| bad_source("commit is missing"))?;
             Source::Commit { rev, parent: None }
         }
-        "branch" => Source::Branch { head: revision_of(members, "head")?, base: revision_of(members, "base")? },
-        _ => Source::Changes { base: revision_of(members, "base")? },
+        "branch" => Source::Branch {
+            head: revision_of(members, "head")?,
+            base: revision_of(members, "base")?,
+        },
+        _ => Source::Changes {
+            base: revision_of(members, "base")?,
+        },
     };
     Ok((source, files))
 }
@@ -291,28 +366,50 @@ fn reviewed(done: &Done, refused: &[RefusedDocument]) -> ToolAnswer {
     let stored = &done.stored;
     let unsaved = done.unsaved.clone();
     let (review, refused_docs) = (stored.clone(), refused.to_vec());
-    let whole = Reviewed { review, refused_docs, unsaved, retryable: None, retry_after_s: None };
+    let whole = Reviewed {
+        review,
+        refused_docs,
+        unsaved,
+        retryable: None,
+        retry_after_s: None,
+    };
     let mut content = object(wire::value(&whole));
     let mut text = words::report(&stored.report);
     if stored.review_id.is_empty() {
         content.insert("review_id".to_owned(), Value::Null);
     } else {
-        text = format!("review_id {}, round {}\n{text}", stored.review_id, stored.round);
+        text = format!(
+            "review_id {}, round {}\n{text}",
+            stored.review_id, stored.round
+        );
     }
     if stored.outcome == Outcome::Incomplete || stored.verdict == Verdict::Incomplete {
         let retry = Retry::of(&done.review.models.setbacks);
         text = answer::partly(retry, stored.verdict == Verdict::Block, &mut content, &text);
     }
     if let Some(since) = &stored.since {
-        text.push_str(&format!("since round {}: {}\n", since.round, report::changes(since)));
+        text.push_str(&format!(
+            "since round {}: {}\n",
+            since.round,
+            report::changes(since)
+        ));
     }
     for doc in refused {
-        text.push_str(&format!("document not given to the reviewer: {}\n", doc.reason));
+        text.push_str(&format!(
+            "document not given to the reviewer: {}\n",
+            doc.reason
+        ));
     }
     if let Some(why) = &done.unsaved {
-        text.push_str(&format!("the review is not stored, so it cannot be followed up: {why}\n"));
+        text.push_str(&format!(
+            "the review is not stored, so it cannot be followed up: {why}\n"
+        ));
     }
-    text.push_str(&format!("advice ({}): {}\n", wire::name(&stored.advice.action), stored.advice.text));
+    text.push_str(&format!(
+        "advice ({}): {}\n",
+        wire::name(&stored.advice.action),
+        stored.advice.text
+    ));
     for why in &stored.advice.circling {
         text.push_str(&format!("- {why}\n"));
     }
@@ -330,7 +427,11 @@ fn history(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let (_, store) = call.store()?;
     let history = match store {
         Some(store) => store.list(limit)?,
-        None => stored::History { schema_version: stored::STORED_VERSION, sessions: Vec::new(), damaged: Vec::new() },
+        None => stored::History {
+            schema_version: stored::STORED_VERSION,
+            sessions: Vec::new(),
+            damaged: Vec::new(),
+        },
     };
     let mut text = String::new();
     for s in &history.sessions {
@@ -355,7 +456,12 @@ fn history(call: &ToolCall<'_>) -> Result<ToolAnswer> {
 
 /// Describes the state of a session.
 fn session_words(session: &stored::Session) -> String {
-    let mut text = format!("{}  {}  rounds {}\n", session.review_id, wire::name(&session.status), session.rounds.len());
+    let mut text = format!(
+        "{}  {}  rounds {}\n",
+        session.review_id,
+        wire::name(&session.status),
+        session.rounds.len()
+    );
     if let Some(last) = session.rounds.last() {
         text.push_str(&words::report(&last.review.report));
         text.push_str(&format!("advice: {}\n", last.review.advice.text));
@@ -372,13 +478,40 @@ fn complete(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     };
     // Redact the notes, as all stored text of an agent.
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
-    let notes = call.given.text("notes").map(|n| context::summary(n, &rules)).filter(|n| !n.is_empty());
+    let notes = call
+        .given
+        .text("notes")
+        .map(|n| context::summary(n, &rules))
+        .filter(|n| !n.is_empty());
     let actor = context::summary(&place.actor, &rules);
-    let closing = Closing { status, notes, actor, via: "mcp", now: call.now };
+    let closing = Closing {
+        status,
+        notes,
+        actor,
+        via: "mcp",
+        now: call.now,
+    };
     let session = store.complete(&id, closing, false)?;
-    let text = format!("review {} is {}", session.review_id, wire::name(&session.status));
-    let stored::Session { review_id, status, rounds, completion, head, .. } = session;
-    let done = Completed { review_id, status, rounds: rounds.len(), completion, head };
+    let text = format!(
+        "review {} is {}",
+        session.review_id,
+        wire::name(&session.status)
+    );
+    let stored::Session {
+        review_id,
+        status,
+        rounds,
+        completion,
+        head,
+        ..
+    } = session;
+    let done = Completed {
+        review_id,
+        status,
+        rounds: rounds.len(),
+        completion,
+        head,
+    };
     Ok(ToolAnswer::new(object(wire::value(&done)), text))
 }
 
@@ -410,14 +543,36 @@ mod tests {
         for (value, meant) in [
             (json!("changes"), Source::Changes { base: None }),
             (json!("staged"), Source::Staged),
-            (json!({"kind": "unstaged", "untracked": true}), Source::Unstaged { untracked: true }),
-            (json!({"kind": "changes", "base": "main"}), Source::Changes { base: Some("main".to_owned()) }),
-            (json!({"kind": "commit", "commit": "HEAD"}), Source::Commit { rev: "HEAD".to_owned(), parent: None }),
-            (json!({"kind": "branch", "head": null}), Source::Branch { head: None, base: None }),
+            (
+                json!({"kind": "unstaged", "untracked": true}),
+                Source::Unstaged { untracked: true },
+            ),
+            (
+                json!({"kind": "changes", "base": "main"}),
+                Source::Changes {
+                    base: Some("main".to_owned()),
+                },
+            ),
+            (
+                json!({"kind": "commit", "commit": "HEAD"}),
+                Source::Commit {
+                    rev: "HEAD".to_owned(),
+                    parent: None,
+                },
+            ),
+            (
+                json!({"kind": "branch", "head": null}),
+                Source::Branch {
+                    head: None,
+                    base: None,
+                },
+            ),
         ] {
             assert_eq!(source(&value).unwrap().0, meant, "{value}");
         }
-        let files = source(&json!({"kind": "staged", "files": ["src/*.rs"]})).unwrap().1;
+        let files = source(&json!({"kind": "staged", "files": ["src/*.rs"]}))
+            .unwrap()
+            .1;
         assert_eq!(files, ["src/*.rs"]);
         for bad in [
             json!("patch"),
@@ -430,7 +585,10 @@ mod tests {
             json!({"kind": "staged", "files": ["../x"]}),
             json!({"kind": "staged", "files": [1]}),
         ] {
-            assert!(source(&bad).unwrap_err().message.starts_with("source"), "{bad}");
+            assert!(
+                source(&bad).unwrap_err().message.starts_with("source"),
+                "{bad}"
+            );
         }
     }
 }

@@ -20,7 +20,10 @@ use serde_json::Value;
 /// Bytes of submitted code, at most.
 const CODE: usize = 8 << 20;
 
-pub(in crate::mcp) const FOCUS: ArgType = ArgType::Choices { of: AREAS, also: |s| Category::parse(s).is_some() };
+pub(in crate::mcp) const FOCUS: ArgType = ArgType::Choices {
+    of: AREAS,
+    also: |s| Category::parse(s).is_some(),
+};
 const AREAS: &[&str] = &[
     "bugs",
     "security",
@@ -42,11 +45,18 @@ const PROVIDER: Arg = Arg {
 const DEPTH: Arg = Arg {
     name: "review_depth",
     about: "quick: one pass. thorough: several, with tools that read the repository. Default: the policy's.",
-    kind: ArgType::Choice { of: &["quick", "thorough"], default: None },
+    kind: ArgType::Choice {
+        of: &["quick", "thorough"],
+        default: None,
+    },
     required: false,
 };
-const AREAS_ARG: Arg =
-    Arg { name: "focus_areas", about: "Categories to focus on. Default: all.", kind: FOCUS, required: false };
+const AREAS_ARG: Arg = Arg {
+    name: "focus_areas",
+    about: "Categories to focus on. Default: all.",
+    kind: FOCUS,
+    required: false,
+};
 const PATH: Arg = Arg {
     name: "repository_path",
     about: "Folder of the git repository, at or below the served folder. Default: the served folder.",
@@ -73,7 +83,12 @@ pub(super) const TOOLS: &[McpTool] = &[
         title: "Review code",
         about: "Reviews the code in the argument, every line. Stores nothing.",
         args: &[
-            Arg { name: "code", about: "The code.", kind: ArgType::Text(CODE), required: true },
+            Arg {
+                name: "code",
+                about: "The code.",
+                kind: ArgType::Text(CODE),
+                required: true,
+            },
             Arg {
                 name: "language",
                 about: "The language, such as python, go or rust.",
@@ -142,7 +157,10 @@ pub(super) const TOOLS: &[McpTool] = &[
             Arg {
                 name: "file_list",
                 about: "Only these files (paths from repository_path, or globs).",
-                kind: ArgType::Texts { most: 1000, bytes: 4096 },
+                kind: ArgType::Texts {
+                    most: 1000,
+                    bytes: 4096,
+                },
                 required: false,
             },
             PATH,
@@ -158,10 +176,17 @@ pub(super) const TOOLS: &[McpTool] = &[
 fn code(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let text = call.given.text("code").unwrap_or_default();
     if text.trim().is_empty() {
-        return Err(Error::usage("code is empty").hint("hand over the code, or use review_staged for what is staged"));
+        return Err(Error::usage("code is empty")
+            .hint("hand over the code, or use review_staged for what is staged"));
     }
-    let name = format!("code.{}", extension(call.given.text("language").unwrap_or_default()));
-    let source = Source::Code(vec![Input::Text { name, text: text.to_owned() }]);
+    let name = format!(
+        "code.{}",
+        extension(call.given.text("language").unwrap_or_default())
+    );
+    let source = Source::Code(vec![Input::Text {
+        name,
+        text: text.to_owned(),
+    }]);
     let home = call.fence.home(call.env)?;
     answer(call, &asked(call, source, &home)?)
 }
@@ -170,18 +195,32 @@ fn in_repository(call: &ToolCall<'_>, source: Source, files: Vec<String>) -> Res
     let named = call.given.text("repository_path");
     let served = call.fence.repository(named, call.env)?;
     // Globs are relative to the named folder.
-    let served = if named.is_some() { served } else { served.whole() };
-    let request = ReviewRequest { files, ..asked(call, source, &served)? };
+    let served = if named.is_some() {
+        served
+    } else {
+        served.whole()
+    };
+    let request = ReviewRequest {
+        files,
+        ..asked(call, source, &served)?
+    };
     answer(call, &request)
 }
 
 fn commit(call: &ToolCall<'_>) -> Result<ToolAnswer> {
-    let rev = revision("commit_sha", call.given.text("commit_sha").unwrap_or_default())?.to_owned();
+    let rev = revision(
+        "commit_sha",
+        call.given.text("commit_sha").unwrap_or_default(),
+    )?
+    .to_owned();
     in_repository(call, Source::Commit { rev, parent: None }, Vec::new())
 }
 
 fn branch(call: &ToolCall<'_>) -> Result<ToolAnswer> {
-    let (head, base) = (named_revision(call, "branch")?, named_revision(call, "base_branch")?);
+    let (head, base) = (
+        named_revision(call, "branch")?,
+        named_revision(call, "base_branch")?,
+    );
     let files = call.given.texts("file_list");
     if let Some(bad) = files.iter().find(|f| !is_pattern(f)) {
         return Err(Error::usage(format!(
@@ -195,7 +234,10 @@ fn branch(call: &ToolCall<'_>) -> Result<ToolAnswer> {
 
 /// Returns an argument that names a revision.
 fn named_revision(call: &ToolCall<'_>, name: &str) -> Result<Option<String>> {
-    call.given.text(name).map(|r| revision(name, r).map(str::to_owned)).transpose()
+    call.given
+        .text(name)
+        .map(|r| revision(name, r).map(str::to_owned))
+        .transpose()
 }
 
 /// Builds the request from the arguments that all these tools share.
@@ -208,12 +250,23 @@ fn asked(call: &ToolCall<'_>, source: Source, served: &Served) -> Result<ReviewR
 }
 
 pub(super) fn depth(call: &ToolCall<'_>) -> Option<Depth> {
-    call.given.text("review_depth").map(|d| if d == "thorough" { Depth::Thorough } else { Depth::Quick })
+    call.given.text("review_depth").map(|d| {
+        if d == "thorough" {
+            Depth::Thorough
+        } else {
+            Depth::Quick
+        }
+    })
 }
 
 /// Returns the selected categories; `None` if the call selects none.
 fn focus(call: &ToolCall<'_>) -> Option<Vec<Category>> {
-    let areas: Vec<_> = call.given.texts("focus_areas").into_iter().filter_map(Category::parse).collect();
+    let areas: Vec<_> = call
+        .given
+        .texts("focus_areas")
+        .into_iter()
+        .filter_map(Category::parse)
+        .collect();
     (!areas.is_empty()).then_some(areas)
 }
 
@@ -225,13 +278,25 @@ fn answer(call: &ToolCall<'_>, request: &ReviewRequest) -> Result<ToolAnswer> {
 pub(super) fn told(review: &Review) -> ToolAnswer {
     let report = report::json::report(review);
     let (provider, metadata) = (provider(review), metadata(review));
-    let whole = Reported { report, provider, metadata, status: None, retryable: None, retry_after_s: None };
+    let whole = Reported {
+        report,
+        provider,
+        metadata,
+        status: None,
+        retryable: None,
+        retry_after_s: None,
+    };
     let mut content = object(wire::value(&whole));
     let report = whole.report;
     let mut text = words::report(&report);
     if report.outcome == wire::Outcome::Incomplete || report.verdict == wire::Verdict::Incomplete {
         let retry = Retry::of(&review.models.setbacks);
-        text = answer::partly(retry, report.verdict == wire::Verdict::Block, &mut content, &text);
+        text = answer::partly(
+            retry,
+            report.verdict == wire::Verdict::Block,
+            &mut content,
+            &text,
+        );
     }
     let names = SecretNames::of(review);
     content.values_mut().for_each(|member| names.mask(member));
@@ -240,12 +305,27 @@ pub(super) fn told(review: &Review) -> ToolAnswer {
 
 /// Returns the backends that were asked, or `rules` if none was.
 fn provider(review: &Review) -> String {
-    let asked: Vec<&str> = review.models.usage.iter().map(|u| u.backend.as_str()).collect();
-    if asked.is_empty() { "rules".to_owned() } else { asked.join(", ") }
+    let asked: Vec<&str> = review
+        .models
+        .usage
+        .iter()
+        .map(|u| u.backend.as_str())
+        .collect();
+    if asked.is_empty() {
+        "rules".to_owned()
+    } else {
+        asked.join(", ")
+    }
 }
 
 fn metadata(review: &Review) -> Metadata {
-    let models: Vec<_> = review.models.usage.iter().map(|u| u.model.as_str()).filter(|m| !m.is_empty()).collect();
+    let models: Vec<_> = review
+        .models
+        .usage
+        .iter()
+        .map(|u| u.model.as_str())
+        .filter(|m| !m.is_empty())
+        .collect();
     Metadata {
         source_type: match review.source.kind {
             SourceKind::Code => "arbitrary",
@@ -302,7 +382,10 @@ fn extension(language: &str) -> &'static str {
         ("yml", &["yaml", "yml"]),
     ];
     let language = language.trim().to_ascii_lowercase();
-    KNOWN.iter().find(|(_, names)| names.contains(&language.as_str())).map_or("txt", |(end, _)| end)
+    KNOWN
+        .iter()
+        .find(|(_, names)| names.contains(&language.as_str()))
+        .map_or("txt", |(end, _)| end)
 }
 
 /// Returns the schema of the answers: the JSON report with the name of the reviewer.
@@ -316,6 +399,9 @@ mod tests {
 
     #[test]
     fn a_language_becomes_the_end_of_a_name_and_nothing_else() {
-        assert_eq!(["Python", "c++", "../../x", "rs\n", ""].map(extension), ["py", "cc", "txt", "rs", "txt"]);
+        assert_eq!(
+            ["Python", "c++", "../../x", "rs\n", ""].map(extension),
+            ["py", "cc", "txt", "rs", "txt"]
+        );
     }
 }

@@ -13,7 +13,11 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Choice(KINDS),
         trust: Trust::Open,
         weaker: Weaker::Changes,
-        get: |b| b.kind.map_or(PolicyValue::Unset, |k| PolicyValue::Text(k.name().to_owned())),
+        get: |b| {
+            b.kind.map_or(PolicyValue::Unset, |k| {
+                PolicyValue::Text(k.name().to_owned())
+            })
+        },
         set: |b, v| b.kind = BackendKind::parse(v.text()),
     },
     PolicyKey {
@@ -67,7 +71,11 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Choice(KEY_HEADERS),
         trust: Trust::Operator,
         weaker: Weaker::Changes,
-        get: |b| b.key_header.map_or(PolicyValue::Unset, |h| PolicyValue::Text(h.name().to_owned())),
+        get: |b| {
+            b.key_header.map_or(PolicyValue::Unset, |h| {
+                PolicyValue::Text(h.name().to_owned())
+            })
+        },
         set: |b, v| b.key_header = KeyHeader::parse(v.text()),
     },
     PolicyKey {
@@ -76,7 +84,11 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Choice(APIS),
         trust: Trust::Open,
         weaker: Weaker::Never,
-        get: |b| b.api.map_or(PolicyValue::Unset, |a| PolicyValue::Text(a.name().to_owned())),
+        get: |b| {
+            b.api.map_or(PolicyValue::Unset, |a| {
+                PolicyValue::Text(a.name().to_owned())
+            })
+        },
         set: |b, v| b.api = Api::parse(v.text()),
     },
     PolicyKey {
@@ -121,7 +133,11 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Choice(EFFORTS),
         trust: Trust::Open,
         weaker: Weaker::Never,
-        get: |b| b.effort.map_or(PolicyValue::Unset, |e| PolicyValue::Text(e.name().to_owned())),
+        get: |b| {
+            b.effort.map_or(PolicyValue::Unset, |e| {
+                PolicyValue::Text(e.name().to_owned())
+            })
+        },
         set: |b, v| b.effort = Effort::parse(v.text()),
     },
     PolicyKey {
@@ -130,7 +146,10 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Count(2_000, 4_000_000),
         trust: Trust::Open,
         weaker: Weaker::Never,
-        get: |b| b.context_tokens.map_or(PolicyValue::Unset, PolicyValue::Count),
+        get: |b| {
+            b.context_tokens
+                .map_or(PolicyValue::Unset, PolicyValue::Count)
+        },
         set: |b, v| b.context_tokens = Some(v.count()),
     },
     PolicyKey {
@@ -146,13 +165,24 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
 
 /// Returns a price as a table.
 fn table_of_price(price: Price) -> PolicyValue {
-    let rows = [("input", price.input), ("cached", price.cached), ("output", price.output)];
-    PolicyValue::Table(rows.map(|(name, usd)| (name.to_owned(), PolicyValue::Number(usd))).into())
+    let rows = [
+        ("input", price.input),
+        ("cached", price.cached),
+        ("output", price.output),
+    ];
+    PolicyValue::Table(
+        rows.map(|(name, usd)| (name.to_owned(), PolicyValue::Number(usd)))
+            .into(),
+    )
 }
 
 /// Returns the price of a table, in which missing rows are 0.
 fn price_of(table: &PolicyValue) -> Price {
     let [input, cached, output] =
         ["input", "cached", "output"].map(|name| table.row(name).map_or(0.0, PolicyValue::number));
-    Price { input, cached, output }
+    Price {
+        input,
+        cached,
+        output,
+    }
 }

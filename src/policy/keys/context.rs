@@ -6,7 +6,8 @@ use crate::policy::context::{ContextPolicy, MAX_CALLS};
 use crate::policy::kind::ValueKind;
 use crate::policy::value::PolicyValue;
 
-/// `[context]`. A key that has its default is unset, so that the hash of such a policy does not change.
+/// `[context]`. A key that has its default is unset, so that the hash of such a policy does not
+/// change.
 pub(in crate::policy) static CONTEXT: &[PolicyKey<Policy>] = &[
     PolicyKey {
         name: "projects",
@@ -32,7 +33,13 @@ pub(in crate::policy) static CONTEXT: &[PolicyKey<Policy>] = &[
         kind: ValueKind::Flag,
         trust: Trust::Operator,
         weaker: Weaker::Never,
-        get: |p| if p.context.issues { PolicyValue::Unset } else { PolicyValue::Flag(false) },
+        get: |p| {
+            if p.context.issues {
+                PolicyValue::Unset
+            } else {
+                PolicyValue::Flag(false)
+            }
+        },
         set: |p, v| p.context.issues = v.flag(),
     },
     PolicyKey {
@@ -42,7 +49,11 @@ pub(in crate::policy) static CONTEXT: &[PolicyKey<Policy>] = &[
         trust: Trust::Operator,
         weaker: Weaker::Never,
         get: |p| {
-            if p.context.max_calls == MAX_CALLS { PolicyValue::Unset } else { PolicyValue::Count(p.context.max_calls) }
+            if p.context.max_calls == MAX_CALLS {
+                PolicyValue::Unset
+            } else {
+                PolicyValue::Count(p.context.max_calls)
+            }
         },
         set: |p, v| p.context.max_calls = v.count(),
     },
@@ -64,7 +75,13 @@ pub(in crate::policy) static CONTEXT: &[PolicyKey<Policy>] = &[
         kind: ValueKind::Flag,
         trust: Trust::Open,
         weaker: Weaker::Steps(&["true", "false"]),
-        get: |p| if p.context.required { PolicyValue::Flag(true) } else { PolicyValue::Unset },
+        get: |p| {
+            if p.context.required {
+                PolicyValue::Flag(true)
+            } else {
+                PolicyValue::Unset
+            }
+        },
         set: |p, v| p.context.required = v.flag(),
     },
     PolicyKey {

@@ -22,19 +22,27 @@ pub(in crate::policy) const KEYS: [(&str, ValueKind); 7] = [
 /// Validates `[context.servers]`.
 pub(super) fn servers(table: &DeTable<'_>) -> ReadValue {
     if table.len() > MAX_SERVERS {
-        return Err(complaint(format!("has {} entries; the limit is {MAX_SERVERS}", table.len())));
+        return Err(complaint(format!(
+            "has {} entries; the limit is {MAX_SERVERS}",
+            table.len()
+        )));
     }
     let mut rows = Vec::new();
     for (name, value) in table {
         let typed = name.get_ref();
         if typed.is_empty() || typed.len() > 64 || !typed.bytes().all(is_name_byte) {
-            let text = format!("has {typed:?}, which is not a server name (lowercase letters, digits, - and _)");
+            let text = format!(
+                "has {typed:?}, which is not a server name (lowercase letters, digits, - and _)"
+            );
             return Err(complaint(text).at(name.span()));
         }
         let DeValue::Table(keys) = value.get_ref() else {
-            return Err(complaint(format!("must have a table {typed:?}, not {}", article(value.get_ref())))
-                .hinted(format!("write [context.servers.{typed}]"))
-                .at(name.span()));
+            return Err(complaint(format!(
+                "must have a table {typed:?}, not {}",
+                article(value.get_ref())
+            ))
+            .hinted(format!("write [context.servers.{typed}]"))
+            .at(name.span()));
         };
         let row = server(typed, keys).map_err(|c| c.at(name.span()))?;
         rows.push((typed.to_string(), row));
@@ -58,7 +66,9 @@ fn server(server: &str, table: &DeTable<'_>) -> ReadValue {
             };
             return Err(unknown.hinted(hint).at(name.span()));
         };
-        let value = kind.read(value).map_err(|c| named(c, &format!("{server}.{typed}")).at(value.span()))?;
+        let value = kind
+            .read(value)
+            .map_err(|c| named(c, &format!("{server}.{typed}")).at(value.span()))?;
         rows.push((typed.to_owned(), value));
     }
     check(server, &rows)?;
@@ -69,15 +79,24 @@ fn server(server: &str, table: &DeTable<'_>) -> ReadValue {
 fn check(server: &str, rows: &[(String, PolicyValue)]) -> Result<(), Complaint> {
     let (why, hint) = match (has(rows, "command"), has(rows, "url")) {
         (true, true) => ("has a command and a url", "set only one of them"),
-        (false, false) => ("has neither a command nor a url", "write command = [\"PROGRAM\"]"),
-        (false, true) if has(rows, "env") => ("has a url and env", "env is for command; set token_env"),
-        (true, false) if has(rows, "token_env") => ("has a command and token_env", "add the name to env"),
-        _ if has(rows, "tool") != has(rows, "argument") => {
-            ("has a tool without argument, or the reverse", "set both: tool = \"get_ticket\", argument = \"key\"")
+        (false, false) => (
+            "has neither a command nor a url",
+            "write command = [\"PROGRAM\"]",
+        ),
+        (false, true) if has(rows, "env") => {
+            ("has a url and env", "env is for command; set token_env")
         }
-        _ if has(rows, "reads") && !has(rows, "tool") => {
-            ("has reads without tool", "set tool and argument, or remove reads")
+        (true, false) if has(rows, "token_env") => {
+            ("has a command and token_env", "add the name to env")
         }
+        _ if has(rows, "tool") != has(rows, "argument") => (
+            "has a tool without argument, or the reverse",
+            "set both: tool = \"get_ticket\", argument = \"key\"",
+        ),
+        _ if has(rows, "reads") && !has(rows, "tool") => (
+            "has reads without tool",
+            "set tool and argument, or remove reads",
+        ),
         _ => return check_tool(server, rows),
     };
     Err(complaint(format!("has {server:?}, which {why}")).hinted(hint))
@@ -85,10 +104,16 @@ fn check(server: &str, rows: &[(String, PolicyValue)]) -> Result<(), Complaint> 
 
 /// Checks that the tool of a server only reads.
 fn check_tool(server: &str, rows: &[(String, PolicyValue)]) -> Result<(), Complaint> {
-    match rows.iter().find(|(key, _)| key == "tool").map(|(_, value)| value.text()) {
+    match rows
+        .iter()
+        .find(|(key, _)| key == "tool")
+        .map(|(_, value)| value.text())
+    {
         Some(tool) if !is_read_only(tool) => {
-            let why = format!("names the tool {tool:?}, whose name does not say that it only reads");
-            Err(complaint(format!("has {server:?}, which {why}")).hinted("name a tool such as get_ticket or read-page"))
+            let why =
+                format!("names the tool {tool:?}, whose name does not say that it only reads");
+            Err(complaint(format!("has {server:?}, which {why}"))
+                .hinted("name a tool such as get_ticket or read-page"))
         }
         _ => Ok(()),
     }
@@ -101,7 +126,10 @@ fn has(rows: &[(String, PolicyValue)], key: &str) -> bool {
 
 /// Adds the name of the key to a complaint.
 fn named(complaint: Complaint, key: &str) -> Complaint {
-    Complaint { text: format!("has {key:?}, which {}", complaint.text), ..complaint }
+    Complaint {
+        text: format!("has {key:?}, which {}", complaint.text),
+        ..complaint
+    }
 }
 
 /// Validates a program and its arguments.
@@ -132,18 +160,24 @@ pub(super) fn project(s: &str) -> Result<String, Complaint> {
 /// Returns true for a part of the path of a forge's project.
 fn is_part_of_path(part: &str) -> bool {
     let mut bytes = part.bytes();
-    !part.is_empty() && !part.starts_with('.') && bytes.all(|b| b.is_ascii_alphanumeric() || b"-_.~".contains(&b))
+    !part.is_empty()
+        && !part.starts_with('.')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b"-_.~".contains(&b))
 }
 
 /// Validates a regular expression of ticket keys.
 pub(super) fn pattern(s: &str) -> ReadValue {
     const MAX: usize = 512;
     if s.is_empty() || s.len() > MAX {
-        return Err(complaint(format!("must be {}", ValueKind::Pattern.expects())));
+        return Err(complaint(format!(
+            "must be {}",
+            ValueKind::Pattern.expects()
+        )));
     }
     match compiled(s) {
         Ok(regex) if regex.is_match("") => {
-            Err(complaint("matches an empty text").hinted("write a pattern such as \"PROJ-[0-9]+\""))
+            Err(complaint("matches an empty text")
+                .hinted("write a pattern such as \"PROJ-[0-9]+\""))
         }
         Ok(_) => Ok(PolicyValue::Text(s.to_owned())),
         Err(e) => Err(complaint(format!("is not a regular expression: {e}"))),
@@ -151,8 +185,17 @@ pub(super) fn pattern(s: &str) -> ReadValue {
 }
 
 fn compiled(pattern: &str) -> Result<regex::Regex, String> {
-    let built = regex::RegexBuilder::new(pattern).size_limit(1 << 20).build();
-    built.map_err(|e| e.to_string().lines().last().unwrap_or_default().trim().to_owned())
+    let built = regex::RegexBuilder::new(pattern)
+        .size_limit(1 << 20)
+        .build();
+    built.map_err(|e| {
+        e.to_string()
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    })
 }
 
 /// Returns true if a command or an environment variable can contain the text.

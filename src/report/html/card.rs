@@ -30,7 +30,8 @@ pub(super) enum Stand {
 /// The messages that a part of the page has shown, with the finding that showed each first.
 pub(super) type ShownMessages<'r> = HashMap<(&'r str, Option<&'r str>), usize>;
 
-/// Writes finding number `index` of the review. `origin` is the number of the reviewer that found it.
+/// Writes finding number `index` of the review. `origin` is the number of the reviewer that found
+/// it.
 pub(super) fn write<'r>(
     f: &'r Finding,
     (index, origin): (usize, usize),
@@ -40,8 +41,12 @@ pub(super) fn write<'r>(
 ) {
     let id = index as u64 + 1;
     out.raw("<article class=\"f ").raw(f.severity().name());
-    out.raw(if f.counts() { "" } else { " aside" }).raw(if f.blocking { " blocks" } else { "" });
-    out.raw("\" id=F").digits(id).raw(" tabindex=-1 data-o=").digits(origin as u64);
+    out.raw(if f.counts() { "" } else { " aside" })
+        .raw(if f.blocking { " blocks" } else { "" });
+    out.raw("\" id=F")
+        .digits(id)
+        .raw(" tabindex=-1 data-o=")
+        .digits(origin as u64);
     // A level below the heading of the section or of the file.
     let heading = if stand == Stand::OfChange {
         (">\n<h3>", "</h3>\n<p class=meta>")
@@ -49,12 +54,23 @@ pub(super) fn write<'r>(
         (">\n<h4>", "</h4>\n<p class=meta>")
     };
     out.raw(heading.0);
-    out.raw("<span class=sev>").raw(f.severity().name()).raw("</span> ").text(f.title());
+    out.raw("<span class=sev>")
+        .raw(f.severity().name())
+        .raw("</span> ")
+        .text(f.title());
     out.raw(heading.1);
     meta(f, stand, out);
-    out.raw(" <a href=#F").digits(id).raw(">F").digits(id).raw("</a></p>\n");
+    out.raw(" <a href=#F")
+        .digits(id)
+        .raw(">F")
+        .digits(id)
+        .raw("</a></p>\n");
     if let Some(aside) = words::aside(f) {
-        out.raw("<p class=note><b>").text(&aside.label).raw("</b>: ").text(aside.reason).raw("</p>\n");
+        out.raw("<p class=note><b>")
+            .text(&aside.label)
+            .raw("</b>: ")
+            .text(aside.reason)
+            .raw("</p>\n");
     }
     if let Some(text) = words::accepted(f) {
         out.raw("<p class=note>").text(&text).raw("</p>\n");
@@ -71,13 +87,21 @@ pub(super) fn write<'r>(
         prose("", words::body(f), out);
     } else {
         let first = first as u64 + 1;
-        out.raw("<p class=again>Same as <a href=#F").digits(first).raw(">F").digits(first).raw("</a>.\n");
+        out.raw("<p class=again>Same as <a href=#F")
+            .digits(first)
+            .raw(">F")
+            .digits(first)
+            .raw("</a>.\n");
     }
     if let Some(path) = words::flow(f, words::ARROW) {
-        out.raw("<p><b>Data flow</b> <code>").text(&path).raw("</code></p>\n");
+        out.raw("<p><b>Data flow</b> <code>")
+            .text(&path)
+            .raw("</code></p>\n");
     }
     for also in words::also(f) {
-        out.raw("<p><b>Also</b> <code>").text(&also).raw("</code></p>\n");
+        out.raw("<p><b>Also</b> <code>")
+            .text(&also)
+            .raw("</code></p>\n");
     }
     if let Some(failure) = f.failure() {
         prose("<b>Fails when</b> ", failure, out);
@@ -106,23 +130,40 @@ pub(super) fn write<'r>(
         way_out(f, out);
     }
     // A paragraph ends where the next one begins. A repeated message continues its paragraph.
-    let is_plain = !is_news && f.failure().is_none() && f.convention().is_none() && f.disputed.is_none();
-    let is_plain = is_plain && f.also().is_empty() && f.flow().is_empty() && f.replacement().is_none() && !f.blocking;
+    let is_plain =
+        !is_news && f.failure().is_none() && f.convention().is_none() && f.disputed.is_none();
+    let is_plain = is_plain
+        && f.also().is_empty()
+        && f.flow().is_empty()
+        && f.replacement().is_none()
+        && !f.blocking;
     out.raw(if is_plain { " " } else { "<p class=fp>" });
-    out.raw("Fingerprint <code>").text(f.fingerprint().as_str()).raw("</code>");
+    out.raw("Fingerprint <code>")
+        .text(f.fingerprint().as_str())
+        .raw("</code>");
     if f.blocking {
         out.copy("Copy the fingerprint", f.fingerprint().as_str());
     }
     out.raw("</p>\n</article>\n");
 }
 
-/// Writes how to dismiss a false positive: with a comment, or with a waiver if no comment can suppress the finding.
+/// Writes how to dismiss a false positive: with a comment, or with a waiver if no comment can
+/// suppress the finding.
 fn way_out(f: &Finding, out: &mut Markup) {
     let (label, what, text) = match remedy::comment(f) {
-        Some(comment) => ("False positive? Add above the line: ", "Copy the comment", comment),
+        Some(comment) => (
+            "False positive? Add above the line: ",
+            "Copy the comment",
+            comment,
+        ),
         None => ("False positive? Pass ", "Copy the flag", remedy::waiver(f)),
     };
-    out.raw("<p class=fp>").raw(label).raw("<code>").text(&text).raw("</code>").copy(what, &text);
+    out.raw("<p class=fp>")
+        .raw(label)
+        .raw("<code>")
+        .text(&text)
+        .raw("</code>")
+        .copy(what, &text);
     out.raw("</p>\n");
 }
 
@@ -132,7 +173,8 @@ fn meta(f: &Finding, stand: Stand, out: &mut Markup) {
     }
     if let Some(span) = f.lines() {
         let (first, last) = (span.first.get(), span.last.get());
-        out.raw(if first == last { "line " } else { "lines " }).digits(first);
+        out.raw(if first == last { "line " } else { "lines " })
+            .digits(first);
         if last > first {
             out.raw("–").digits(last);
         }
@@ -140,13 +182,18 @@ fn meta(f: &Finding, stand: Stand, out: &mut Markup) {
     } else if stand == Stand::OfFile {
         out.raw("the file as a whole · ");
     }
-    out.raw("<code>").text(f.rule_id()).raw("</code> · ").raw(f.category().name());
+    out.raw("<code>")
+        .text(f.rule_id())
+        .raw("</code> · ")
+        .raw(f.category().name());
     if let Some(cwe) = f.cwe() {
         out.raw(" · CWE-").digits(cwe);
     }
     out.raw(" · found by ").text(f.origin().name());
     if let Some(round) = f.carried_from() {
-        out.raw(" in round ").digits(round).raw("; its lines have not changed since");
+        out.raw(" in round ")
+            .digits(round)
+            .raw("; its lines have not changed since");
     }
     let supports: Vec<String> = f.evidence().iter().filter_map(support).collect();
     if !supports.is_empty() {
@@ -163,7 +210,9 @@ fn support(e: &Evidence) -> Option<String> {
         Evidence::Rule(_) | Evidence::Carried { .. } => None,
         Evidence::Reproduced => Some("a failing test".to_owned()),
         Evidence::Quote => Some("its quote".to_owned()),
-        Evidence::Read { path, first, last } => Some(format!("a reading of {} {first}–{last}", path.to_wire())),
+        Evidence::Read { path, first, last } => {
+            Some(format!("a reading of {} {first}–{last}", path.to_wire()))
+        }
         Evidence::Backend(name) => Some(name.clone()),
     }
 }
@@ -176,17 +225,26 @@ fn prose(label: &'static str, text: &str, out: &mut Markup) {
 
 /// Writes a reference; as a link if it is a web address of characters that need no escaping.
 pub(super) fn link(reference: &str, out: &mut Markup) {
-    let on_the_web = reference.strip_prefix("https://").or_else(|| reference.strip_prefix("http://"));
+    let on_the_web = reference
+        .strip_prefix("https://")
+        .or_else(|| reference.strip_prefix("http://"));
     if on_the_web.is_some_and(is_linkable) {
-        out.raw("<a rel=\"noreferrer noopener\" href=\"").text(reference).raw("\">").text(reference).raw("</a>");
+        out.raw("<a rel=\"noreferrer noopener\" href=\"")
+            .text(reference)
+            .raw("\">")
+            .text(reference)
+            .raw("</a>");
     } else {
         out.text(reference);
     }
 }
 
-/// Returns true if a web address without its scheme starts with a host, and all its characters need no escaping.
+/// Returns true if a web address without its scheme starts with a host, and all its characters need
+/// no escaping.
 fn is_linkable(address: &str) -> bool {
-    let is_harmless = address.bytes().all(|c| c.is_ascii_alphanumeric() || b"-._~:/?#@!$&()*+,;=%".contains(&c));
+    let is_harmless = address
+        .bytes()
+        .all(|c| c.is_ascii_alphanumeric() || b"-._~:/?#@!$&()*+,;=%".contains(&c));
     is_harmless && address.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
@@ -206,12 +264,20 @@ fn replacement(f: &Finding, text: &str, out: &mut Markup) {
     let mut lines = text.lines();
     for (line, paint) in lines.by_ref().take(REPLACED).zip(&painted) {
         out.raw("<ins>");
-        HighlightedLine { text: line.as_bytes(), paint, most: MOST_OF_A_LINE, ..HighlightedLine::default() }.write(out);
+        HighlightedLine {
+            text: line.as_bytes(),
+            paint,
+            most: MOST_OF_A_LINE,
+            ..HighlightedLine::default()
+        }
+        .write(out);
         out.raw("\n</ins>");
     }
     let more = lines.count();
     if more > 0 {
-        out.raw("<div class=gap>").number(more).raw(" more lines</div>");
+        out.raw("<div class=gap>")
+            .number(more)
+            .raw(" more lines</div>");
     }
     out.raw("</div>\n");
 }
@@ -227,26 +293,47 @@ fn frame(f: &Finding, frame: &Frame, out: &mut Markup) {
         let paint = painted.get(i).map_or(&[][..], Vec::as_slice);
         let number = frame.first.plus(u32::try_from(i).unwrap_or(u32::MAX));
         let is_marked = span.first <= number && number <= span.last;
-        let tag = if line.added { ("<ins", "\n</ins>") } else { ("<div", "\n</div>") };
+        let tag = if line.added {
+            ("<ins", "\n</ins>")
+        } else {
+            ("<div", "\n</div>")
+        };
         out.raw(tag.0).raw(if is_marked { " class=m" } else { "" });
-        out.raw(" data-n=\"").inert(&format!("{:>width$}", number.get())).raw("\">");
-        let mark = span.columns.filter(|_| number == span.first).and_then(|(start, end)| {
-            let start = (start as usize).checked_sub(line.skipped as usize)?;
-            Some((start, (end as usize).saturating_sub(line.skipped as usize)))
-        });
+        out.raw(" data-n=\"")
+            .inert(&format!("{:>width$}", number.get()))
+            .raw("\">");
+        let mark = span
+            .columns
+            .filter(|_| number == span.first)
+            .and_then(|(start, end)| {
+                let start = (start as usize).checked_sub(line.skipped as usize)?;
+                Some((start, (end as usize).saturating_sub(line.skipped as usize)))
+            });
         let skipped = line.skipped as usize;
-        HighlightedLine { text: &line.text, skipped, mark, words: &[], paint, most: MOST_OF_A_LINE }.write(out);
+        HighlightedLine {
+            text: &line.text,
+            skipped,
+            mark,
+            words: &[],
+            paint,
+            most: MOST_OF_A_LINE,
+        }
+        .write(out);
         out.raw(tag.1);
     }
     if end <= span.last.get() as usize {
-        out.raw("<div class=gap>to line ").digits(span.last.get()).raw("</div>");
+        out.raw("<div class=gap>to line ")
+            .digits(span.last.get())
+            .raw("</div>");
     }
     out.raw("</div>\n");
 }
 
 /// Opens a block of code with a number column of this width.
 pub(super) fn open(width: usize, out: &mut Markup) {
-    out.raw("<div class=\"d w").digits(width as u64).raw("\" translate=no>");
+    out.raw("<div class=\"d w")
+        .digits(width as u64)
+        .raw("\" translate=no>");
 }
 
 fn quote(f: &Finding, out: &mut Markup) {
@@ -256,8 +343,12 @@ fn quote(f: &Finding, out: &mut Markup) {
     out.raw("<div class=\"d w0\" translate=no>");
     for line in Inert::lines(f.quote()).take(QUOTED) {
         out.raw("<div>");
-        HighlightedLine { text: line.as_str().as_bytes(), most: MOST_OF_A_LINE, ..HighlightedLine::default() }
-            .write(out);
+        HighlightedLine {
+            text: line.as_str().as_bytes(),
+            most: MOST_OF_A_LINE,
+            ..HighlightedLine::default()
+        }
+        .write(out);
         out.raw("\n</div>");
     }
     out.raw("</div>\n");

@@ -1,7 +1,8 @@
 //! Selects the part of the change on the page: files, lines, and the position of each finding.
 //!
-//! The number of lines is bounded. Lines around findings are selected first, starting with the worst findings; then
-//! the rest of their files, then other files. Gaps state the number of omitted lines.
+//! The number of lines is bounded. Lines around findings are selected first, starting with the
+//! worst findings; then the rest of their files, then other files. Gaps state the number of omitted
+//! lines.
 
 use crate::diff::{Body, FileChange, Hunk, ObjectId, RepoPath, TextChange};
 use crate::finding::{Finding, LineSpan};
@@ -70,10 +71,16 @@ impl<'r> HtmlPage<'r> {
     /// Selects the content of the page.
     pub(super) fn of(review: &'r Review) -> Self {
         let (changes, without_lines) = match &review.record {
-            None => (Vec::new(), Some("The lines of this change were not stored. Each finding shows its own.")),
+            None => (
+                Vec::new(),
+                Some("The lines of this change were not stored. Each finding shows its own."),
+            ),
             Some(r) => match Record::read(&r.text) {
                 Some(changes) => (changes, None),
-                None => (Vec::new(), Some("Cannot read the stored change. Each finding shows its own lines.")),
+                None => (
+                    Vec::new(),
+                    Some("Cannot read the stored change. Each finding shows its own lines."),
+                ),
             },
         };
         let left_out: &[String] = review.record.as_ref().map_or(&[], |r| &r.left_out);
@@ -119,7 +126,8 @@ impl<'r> HtmlPage<'r> {
             let most = file.rows_of(hunk);
             // For a finding over many lines, its first and last lines are enough.
             let end = (rows.end.min(rows.start + 2 * AROUND) + AROUND).min(most);
-            let last = rows.end.saturating_sub(AROUND).max(rows.start)..(rows.end + AROUND).min(most);
+            let last =
+                rows.end.saturating_sub(AROUND).max(rows.start)..(rows.end + AROUND).min(most);
             for window in [rows.start.saturating_sub(AROUND)..end, last] {
                 file.show(hunk, window, &mut room);
             }
@@ -148,7 +156,9 @@ impl<'r> HtmlPage<'r> {
     /// Returns true if a finding is on the page, so that links to it work.
     pub(super) fn shows(&self, finding: usize) -> bool {
         self.whole.contains(&finding)
-            || self.files.iter().any(|f| f.loose.contains(&finding) || f.placed.iter().any(|p| p.finding == finding))
+            || self.files.iter().any(|f| {
+                f.loose.contains(&finding) || f.placed.iter().any(|p| p.finding == finding)
+            })
     }
 }
 
@@ -177,7 +187,11 @@ impl<'r> FileSection<'r> {
     /// Returns the findings of the file, in the order of the page.
     pub(super) fn findings(&self) -> impl Iterator<Item = &'r Finding> {
         let all = self.findings;
-        self.loose.iter().copied().chain(self.placed.iter().map(|p| p.finding)).map(move |i| &all[i])
+        self.loose
+            .iter()
+            .copied()
+            .chain(self.placed.iter().map(|p| p.finding))
+            .map(move |i| &all[i])
     }
 
     /// Returns a finding of the review.
@@ -200,7 +214,9 @@ impl<'r> FileSection<'r> {
 
     /// Selects rows of a hunk, from the first one on, within the remaining room.
     fn show(&mut self, hunk: usize, rows: Range<usize>, room: &mut usize) {
-        let Some(shown) = self.shown.get_mut(hunk) else { return };
+        let Some(shown) = self.shown.get_mut(hunk) else {
+            return;
+        };
         let mut at = rows.start;
         while at < rows.end && *room > 0 {
             // The first range that ends after `at`.
@@ -208,7 +224,9 @@ impl<'r> FileSection<'r> {
             match shown.get(next) {
                 Some(r) if r.start <= at => at = r.end,
                 after => {
-                    let end = after.map_or(rows.end, |r| r.start.min(rows.end)).min(at + *room);
+                    let end = after
+                        .map_or(rows.end, |r| r.start.min(rows.end))
+                        .min(at + *room);
                     *room -= end - at;
                     shown.insert(next, at..end);
                     at = end;
@@ -230,19 +248,27 @@ impl<'r> FileSection<'r> {
         let all = std::mem::take(&mut self.placed).into_iter();
         let (placed, hidden): (Vec<_>, Vec<_>) = all.partition(|p| {
             let last = p.rows.end.saturating_sub(1);
-            shown.get(p.hunk).is_some_and(|ranges| ranges.iter().any(|r| r.contains(&last)))
+            shown
+                .get(p.hunk)
+                .is_some_and(|ranges| ranges.iter().any(|r| r.contains(&last)))
         });
         self.loose.extend(hidden.iter().map(|p| p.finding));
         self.loose.sort_unstable();
         self.placed = placed;
-        self.placed.sort_by_key(|p| (p.hunk, p.rows.end, p.rows.start, p.finding));
+        self.placed
+            .sort_by_key(|p| (p.hunk, p.rows.end, p.rows.start, p.finding));
         self.shown = shown;
     }
 }
 
 /// Returns the number of rows of a hunk.
 pub(super) fn rows(hunk: &Hunk) -> usize {
-    hunk.old.count as usize + hunk.edits.iter().map(|e| e.new.count as usize).sum::<usize>()
+    hunk.old.count as usize
+        + hunk
+            .edits
+            .iter()
+            .map(|e| e.new.count as usize)
+            .sum::<usize>()
 }
 
 /// Returns the indices of the findings on the page, in order: all, or the worst of very many.
@@ -256,12 +282,19 @@ fn chosen(findings: &[Finding]) -> Vec<usize> {
     all
 }
 
-/// Assigns findings to their files, and adds files that the change does not have. Returns the findings without a
-/// file.
-fn place<'r>(findings: &'r [Finding], chosen: &[usize], files: &mut Vec<FileSection<'r>>) -> Vec<usize> {
+/// Assigns findings to their files, and adds files that the change does not have. Returns the
+/// findings without a file.
+fn place<'r>(
+    findings: &'r [Finding],
+    chosen: &[usize],
+    files: &mut Vec<FileSection<'r>>,
+) -> Vec<usize> {
     let mut by_path: HashMap<(Option<ObjectId>, RepoPath), Vec<usize>> = HashMap::new();
     for (i, file) in files.iter().enumerate() {
-        by_path.entry((file.commit, file.path.clone())).or_default().push(i);
+        by_path
+            .entry((file.commit, file.path.clone()))
+            .or_default()
+            .push(i);
     }
     let mut whole = Vec::new();
     for &index in chosen {
@@ -276,10 +309,16 @@ fn place<'r>(findings: &'r [Finding], chosen: &[usize], files: &mut Vec<FileSect
         });
         let on_lines = f.lines().and_then(|span| {
             // If two branches of a push change the file, select the one that has the line.
-            known.iter().find_map(|i| Some((*i, locate(files[*i].text()?, span)?)))
+            known
+                .iter()
+                .find_map(|i| Some((*i, locate(files[*i].text()?, span)?)))
         });
         match on_lines {
-            Some((file, (hunk, rows))) => files[file].placed.push(Placed { finding: index, hunk, rows }),
+            Some((file, (hunk, rows))) => files[file].placed.push(Placed {
+                finding: index,
+                hunk,
+                rows,
+            }),
             None => {
                 if let Some(first) = known.first() {
                     files[*first].loose.push(index);
@@ -309,9 +348,15 @@ fn thin_out(files: &mut Vec<FileSection<'_>>) -> Vec<RepoPath> {
 /// Returns the hunk that contains the first line, and the rows of those lines that it contains.
 fn locate(text: &TextChange, span: LineSpan) -> Option<(usize, Range<usize>)> {
     let first = span.first.get();
-    let at = text.hunks.partition_point(|h| h.new.start.saturating_add(h.new.count) <= first);
+    let at = text
+        .hunks
+        .partition_point(|h| h.new.start.saturating_add(h.new.count) <= first);
     let hunk = text.hunks.get(at).filter(|h| h.new.start <= first)?;
-    let last = span.last.get().max(first).min(hunk.new.start + hunk.new.count - 1);
+    let last = span
+        .last
+        .get()
+        .max(first)
+        .min(hunk.new.start + hunk.new.count - 1);
     Some((at, row(hunk, first)..row(hunk, last) + 1))
 }
 

@@ -21,7 +21,12 @@ pub(super) fn changed(old: &[u8], new: &[u8]) -> Option<ChangedWords> {
     let old: Vec<&[u8]> = a.iter().map(|r| &old[r.clone()]).collect();
     let new: Vec<&[u8]> = b.iter().map(|r| &new[r.clone()]).collect();
     let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let tail = old[head..]
+        .iter()
+        .rev()
+        .zip(new[head..].iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
     let (rows, columns) = (a.len() - head - tail, b.len() - head - tail);
     let mut kept = [vec![false; a.len()], vec![false; b.len()]];
     for side in &mut kept {
@@ -68,7 +73,9 @@ fn words(text: &[u8]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for (i, b) in text.iter().enumerate() {
         match out.last_mut() {
-            Some(last) if class(*b) != 0 && class(text[last.start]) == class(*b) => last.end = i + 1,
+            Some(last) if class(*b) != 0 && class(text[last.start]) == class(*b) => {
+                last.end = i + 1
+            }
             _ => out.push(i..i + 1),
         }
     }
@@ -119,7 +126,8 @@ mod tests {
     use super::*;
 
     fn marked(old: &str, new: &str) -> Option<(String, String)> {
-        changed(old.as_bytes(), new.as_bytes()).map(|(a, b)| (bracketed(old, &a), bracketed(new, &b)))
+        changed(old.as_bytes(), new.as_bytes())
+            .map(|(a, b)| (bracketed(old, &a), bracketed(new, &b)))
     }
 
     /// Puts brackets around ranges of a text.
@@ -144,11 +152,19 @@ mod tests {
             ),
             ("f(a, b)", "f(a, c, b)", "f(a, b)", "f(a, [c, ]b)"),
             ("größe = 1", "größen = 1", "[größe] = 1", "[größen] = 1"),
-            ("a = old.name", "a = new.title", "a = [old].[name]", "a = [new].[title]"),
+            (
+                "a = old.name",
+                "a = new.title",
+                "a = [old].[name]",
+                "a = [new].[title]",
+            ),
         ] {
             let (x, y) = marked(old, new).unwrap();
             // Ranges with one character between them are merged.
-            assert_eq!((x.replace("].[", "."), y.replace("].[", ".")), (a.replace("].[", "."), b.replace("].[", ".")));
+            assert_eq!(
+                (x.replace("].[", "."), y.replace("].[", ".")),
+                (a.replace("].[", "."), b.replace("].[", "."))
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! A line of code as markup: marks, syntax colours, escapes of hidden characters, and a window onto long lines.
+//! A line of code as markup: marks, syntax colours, escapes of hidden characters, and a window onto
+//! long lines.
 
 use super::markup::{Markup, cut};
 use crate::report::paint::{Painted, SyntaxKind};
@@ -34,8 +35,9 @@ impl HighlightedLine<'_> {
             self.left_out(left, "before", out);
         }
         let text = &self.text[shown.clone()];
-        let is_plain =
-            |t: &[u8]| t.iter().all(|b| matches!(b, b' '..=b'~')) && memchr::memmem::find(t, b"##").is_none();
+        let is_plain = |t: &[u8]| {
+            t.iter().all(|b| matches!(b, b' '..=b'~')) && memchr::memmem::find(t, b"##").is_none()
+        };
         if is_plain(text) {
             self.plain(shown.clone(), out);
         } else {
@@ -48,7 +50,9 @@ impl HighlightedLine<'_> {
     }
 
     fn left_out(&self, bytes: usize, which: &'static str, out: &mut Markup) {
-        out.raw("<i class=x>").inert(&format!("… {} bytes {which} …", grouped(bytes as u64))).raw("</i>");
+        out.raw("<i class=x>")
+            .inert(&format!("… {} bytes {which} …", grouped(bytes as u64)))
+            .raw("</i>");
     }
 
     /// Returns the shown part: the start of the line, or the part around the mark.
@@ -57,9 +61,10 @@ impl HighlightedLine<'_> {
             return 0..self.text.len();
         }
         let start = match self.mark {
-            Some((start, end)) if end.min(start + self.most / 2) > self.most => {
-                cut(self.text, start.saturating_sub(LEAD).min(self.text.len() - self.most))
-            }
+            Some((start, end)) if end.min(start + self.most / 2) > self.most => cut(
+                self.text,
+                start.saturating_sub(LEAD).min(self.text.len() - self.most),
+            ),
             _ => 0,
         };
         start..start + cut(&self.text[start..], self.most)
@@ -70,18 +75,36 @@ impl HighlightedLine<'_> {
         let word = self.words.partition_point(|w| w.end <= at);
         let is_word = self.words.get(word).is_some_and(|w| w.start <= at);
         let part = self.paint.partition_point(|p| p.range.end <= at);
-        let kind = self.paint.get(part).filter(|p| p.range.start <= at).map(|p| p.kind);
-        let mark = self.mark.is_some_and(|(start, end)| start <= at && at < end);
-        CodeStyle { mark, word: is_word, kind, escaped: false }
+        let kind = self
+            .paint
+            .get(part)
+            .filter(|p| p.range.start <= at)
+            .map(|p| p.kind);
+        let mark = self
+            .mark
+            .is_some_and(|(start, end)| start <= at && at < end);
+        CodeStyle {
+            mark,
+            word: is_word,
+            kind,
+            escaped: false,
+        }
     }
 
     /// Writes text without bytes that need an escape.
     fn plain(&self, shown: Range<usize>, out: &mut Markup) {
-        let mark = self.mark.map(|(start, end)| [start, end]).into_iter().flatten();
+        let mark = self
+            .mark
+            .map(|(start, end)| [start, end])
+            .into_iter()
+            .flatten();
         let words = self.words.iter().flat_map(|w| [w.start, w.end]);
         let parts = self.paint.iter().flat_map(|p| [p.range.start, p.range.end]);
-        let mut cuts: Vec<usize> =
-            mark.chain(words).chain(parts).filter(|c| shown.contains(c) && *c > shown.start).collect();
+        let mut cuts: Vec<usize> = mark
+            .chain(words)
+            .chain(parts)
+            .filter(|c| shown.contains(c) && *c > shown.start)
+            .collect();
         cuts.sort_unstable();
         cuts.dedup();
         cuts.push(shown.end);
@@ -98,7 +121,10 @@ impl HighlightedLine<'_> {
         let mut at = shown.start;
         let mut open: Option<(CodeStyle, Vec<_>)> = None;
         for piece in pieces(&self.text[shown]) {
-            let look = CodeStyle { escaped: piece.is_escaped(), ..self.look(at) };
+            let look = CodeStyle {
+                escaped: piece.is_escaped(),
+                ..self.look(at)
+            };
             at += piece.bytes();
             match &mut open {
                 Some((before, run)) if *before == look => run.push(piece),
@@ -164,46 +190,109 @@ mod tests {
 
     #[test]
     fn marks_and_changed_words_are_elements_and_the_rest_is_text() {
-        let code = HighlightedLine { text: b"a <b> && \"c\"", most: 100, ..HighlightedLine::default() };
+        let code = HighlightedLine {
+            text: b"a <b> && \"c\"",
+            most: 100,
+            ..HighlightedLine::default()
+        };
         assert_eq!(shown(code), "a &lt;b&gt; &amp;&amp; &quot;c&quot;");
         assert_eq!(
-            shown(HighlightedLine { mark: Some((2, 5)), words: &[0..1, 3..4], ..code }),
+            shown(HighlightedLine {
+                mark: Some((2, 5)),
+                words: &[0..1, 3..4],
+                ..code
+            }),
             "<b>a</b> <mark>&lt;</mark><mark><b>b</b></mark><mark>&gt;</mark> &amp;&amp; &quot;c&quot;"
         );
     }
 
     #[test]
     fn syntax_is_coloured_within_marks_and_not_in_escapes() {
-        let paint =
-            [Painted { range: 0..2, kind: SyntaxKind::Keyword }, Painted { range: 5..8, kind: SyntaxKind::Comment }];
-        let code = HighlightedLine { text: b"if x # a", most: 100, paint: &paint, ..HighlightedLine::default() };
-        assert_eq!(shown(code), "<span class=k>if</span> x <span class=c># a</span>");
-        let marked = HighlightedLine { mark: Some((3, 6)), ..code };
+        let paint = [
+            Painted {
+                range: 0..2,
+                kind: SyntaxKind::Keyword,
+            },
+            Painted {
+                range: 5..8,
+                kind: SyntaxKind::Comment,
+            },
+        ];
+        let code = HighlightedLine {
+            text: b"if x # a",
+            most: 100,
+            paint: &paint,
+            ..HighlightedLine::default()
+        };
+        assert_eq!(
+            shown(code),
+            "<span class=k>if</span> x <span class=c># a</span>"
+        );
+        let marked = HighlightedLine {
+            mark: Some((3, 6)),
+            ..code
+        };
         assert_eq!(
             shown(marked),
             "<span class=k>if</span> <mark>x </mark><mark><span class=c>#</span></mark><span class=c> a</span>"
         );
-        let hidden = HighlightedLine { text: "if x #\u{202e}".as_bytes(), ..code };
-        assert_eq!(shown(hidden), "<span class=k>if</span> x <span class=c>#</span><i>\\u{202e}</i>");
+        let hidden = HighlightedLine {
+            text: "if x #\u{202e}".as_bytes(),
+            ..code
+        };
+        assert_eq!(
+            shown(hidden),
+            "<span class=k>if</span> x <span class=c>#</span><i>\\u{202e}</i>"
+        );
     }
 
     #[test]
     fn inj_10_what_hides_is_shown_and_told_apart() {
-        let code = HighlightedLine { text: "a\u{202e}<\x1b[2Ké".as_bytes(), most: 100, ..HighlightedLine::default() };
+        let code = HighlightedLine {
+            text: "a\u{202e}<\x1b[2Ké".as_bytes(),
+            most: 100,
+            ..HighlightedLine::default()
+        };
         assert_eq!(shown(code), "a<i>\\u{202e}</i>&lt;<i>\\x1b</i>[2Ké");
-        let mark = HighlightedLine { mark: Some((1, 4)), ..code };
-        assert_eq!(shown(mark), "a<mark><i>\\u{202e}</i></mark>&lt;<i>\\x1b</i>[2Ké");
-        assert_eq!(shown(HighlightedLine { text: b"\tx\xff", ..code }), "    x<i>\\xff</i>");
+        let mark = HighlightedLine {
+            mark: Some((1, 4)),
+            ..code
+        };
+        assert_eq!(
+            shown(mark),
+            "a<mark><i>\\u{202e}</i></mark>&lt;<i>\\x1b</i>[2Ké"
+        );
+        assert_eq!(
+            shown(HighlightedLine {
+                text: b"\tx\xff",
+                ..code
+            }),
+            "    x<i>\\xff</i>"
+        );
     }
 
     #[test]
     fn a_long_line_is_shown_where_its_mark_is() {
         let text = [&[b'x'; 5_000][..], b"eval(y)", &[b'x'; 5_000]].concat();
-        let code = HighlightedLine { text: &text, most: 400, ..HighlightedLine::default() };
+        let code = HighlightedLine {
+            text: &text,
+            most: 400,
+            ..HighlightedLine::default()
+        };
         let out = shown(code);
-        assert!(out.starts_with("xxx") && out.ends_with("<i class=x>… 9,607 bytes more …</i>"), "{out}");
-        let out = shown(HighlightedLine { mark: Some((5_000, 5_007)), skipped: 7, ..code });
-        assert!(out.starts_with("<i class=x>… 4,887 bytes before …</i>xxx"), "{out}");
+        assert!(
+            out.starts_with("xxx") && out.ends_with("<i class=x>… 9,607 bytes more …</i>"),
+            "{out}"
+        );
+        let out = shown(HighlightedLine {
+            mark: Some((5_000, 5_007)),
+            skipped: 7,
+            ..code
+        });
+        assert!(
+            out.starts_with("<i class=x>… 4,887 bytes before …</i>xxx"),
+            "{out}"
+        );
         assert!(out.contains("<mark>eval(y)</mark>"), "{out}");
     }
 }

@@ -5,7 +5,9 @@ use super::change::{FileSection, HtmlPage, rows};
 use super::changed;
 use super::code::HighlightedLine;
 use super::markup::Markup;
-use crate::diff::{Body, ChangeKind, FileMode, Hunk, HunkLine, LineKind, LineNo, TextChange, trim_line_end};
+use crate::diff::{
+    Body, ChangeKind, FileMode, Hunk, HunkLine, LineKind, LineNo, TextChange, trim_line_end,
+};
 use crate::finding::{Finding, Origin};
 use crate::report::paint::{self, Painted};
 use crate::report::plural;
@@ -32,8 +34,11 @@ pub(super) struct HtmlFiles<'r> {
 impl<'r> HtmlFiles<'r> {
     /// Writes file number `number` of the page.
     pub(super) fn write(&self, number: usize, out: &mut Markup) {
-        let Some(file) = self.page.files.get(number) else { return };
-        out.raw("<section class=file id=file").digits(number as u64 + 1);
+        let Some(file) = self.page.files.get(number) else {
+            return;
+        };
+        out.raw("<section class=file id=file")
+            .digits(number as u64 + 1);
         out.raw("><details open>\n<summary><h3>");
         head(file, out);
         if file.change.is_none() && self.page.without_lines.is_none() {
@@ -49,9 +54,21 @@ impl<'r> HtmlFiles<'r> {
     }
 
     /// Writes a finding.
-    pub(super) fn card(&self, index: usize, stand: Stand, said: &mut ShownMessages<'r>, out: &mut Markup) {
-        let Some(f) = self.review.findings.get(index) else { return };
-        let origin = self.origins.iter().position(|o| *o == f.origin()).unwrap_or_default();
+    pub(super) fn card(
+        &self,
+        index: usize,
+        stand: Stand,
+        said: &mut ShownMessages<'r>,
+        out: &mut Markup,
+    ) {
+        let Some(f) = self.review.findings.get(index) else {
+            return;
+        };
+        let origin = self
+            .origins
+            .iter()
+            .position(|o| *o == f.origin())
+            .unwrap_or_default();
         card::write(f, (index, origin), stand, said, out);
     }
 
@@ -76,7 +93,9 @@ impl<'r> HtmlFiles<'r> {
                 return;
             }
         };
-        let last = text.hunks.last().map_or(1, |h| (h.old.start + h.old.count).max(h.new.start + h.new.count));
+        let last = text.hunks.last().map_or(1, |h| {
+            (h.old.start + h.old.count).max(h.new.start + h.new.count)
+        });
         let digits = last.to_string().len();
         card::open(2 * digits + 1, out);
         let mut left_out = 0;
@@ -87,21 +106,40 @@ impl<'r> HtmlFiles<'r> {
                 continue;
             }
             gap(std::mem::take(&mut left_out), out);
-            self.hunk(&Window { file, text, at, hunk, shown, digits }, said, out);
+            self.hunk(
+                &Window {
+                    file,
+                    text,
+                    at,
+                    hunk,
+                    shown,
+                    digits,
+                },
+                said,
+                out,
+            );
         }
         gap(left_out, out);
         out.raw("</div>\n");
     }
 
     fn hunk(&self, w: &Window<'_, 'r>, said: &mut ShownMessages<'r>, out: &mut Markup) {
-        let most = if self.page.is_large { LINE_OF_MANY } else { LINE };
+        let most = if self.page.is_large {
+            LINE_OF_MANY
+        } else {
+            LINE
+        };
         out.raw("<div class=h>@@ −");
         range(w.hunk.old.start, w.hunk.old.count, out);
         out.raw(" +");
         range(w.hunk.new.start, w.hunk.new.count, out);
         out.raw(" @@ ").text(w.text.section(w.hunk)).raw("</div>");
         let words = changed_words(w);
-        let paint = if self.page.is_large { Vec::new() } else { paint(w) };
+        let paint = if self.page.is_large {
+            Vec::new()
+        } else {
+            paint(w)
+        };
         let mut placed = w.file.placed.iter().filter(|p| p.hunk == w.at).peekable();
         let marked = marked(w);
         let shows_ends = has_both_ends(w);
@@ -113,9 +151,15 @@ impl<'r> HtmlFiles<'r> {
             for (i, line) in lines.by_ref().skip(skipped).take(range.len()).enumerate() {
                 row = range.start + i;
                 if block == 0 {
-                    let until = placed.peek().map_or(range.end, |p| p.rows.end.clamp(row + 1, range.end));
+                    let until = placed
+                        .peek()
+                        .map_or(range.end, |p| p.rows.end.clamp(row + 1, range.end));
                     // A few lines are laid out faster than they are deferred.
-                    out.raw(if until - row < BLOCK / 4 { "<div class=\"b few\">" } else { "<div class=b>" });
+                    out.raw(if until - row < BLOCK / 4 {
+                        "<div class=\"b few\">"
+                    } else {
+                        "<div class=b>"
+                    });
                 }
                 let look = RowStyle {
                     mark: marked.get(&row).copied(),
@@ -182,12 +226,26 @@ fn row(line: &HunkLine<'_>, look: &RowStyle<'_>, out: &mut Markup) {
         LineKind::Removed => ("<del", "\n</del>"),
         LineKind::Context => ("<div", "\n</div>"),
     };
-    out.raw(open).raw(if look.mark.is_some() { " class=m" } else { "" }).raw(" data-n=\"");
+    out.raw(open)
+        .raw(if look.mark.is_some() { " class=m" } else { "" })
+        .raw(" data-n=\"");
     let (old, new, digits) = (number(line.old), number(line.new), look.digits);
-    out.inert(&format!("{old:>digits$} {new:>digits$}")).raw("\">");
-    let mark = look.mark.flatten().map(|(start, end)| (start as usize, end as usize));
+    out.inert(&format!("{old:>digits$} {new:>digits$}"))
+        .raw("\">");
+    let mark = look
+        .mark
+        .flatten()
+        .map(|(start, end)| (start as usize, end as usize));
     let text = trim_line_end(line.text);
-    HighlightedLine { text, skipped: 0, mark, words: look.words, paint: look.paint, most: look.most }.write(out);
+    HighlightedLine {
+        text,
+        skipped: 0,
+        mark,
+        words: look.words,
+        paint: look.paint,
+        most: look.most,
+    }
+    .write(out);
     if look.shows_ends && line.text.ends_with(b"\r\n") {
         out.raw("<i>\\r</i>");
     }
@@ -212,7 +270,9 @@ fn range(start: u32, count: u32, out: &mut Markup) {
 
 fn gap(rows: usize, out: &mut Markup) {
     if rows > 0 {
-        out.raw("<div class=gap>").number(rows).raw(if rows == 1 { " line" } else { " lines" });
+        out.raw("<div class=gap>")
+            .number(rows)
+            .raw(if rows == 1 { " line" } else { " lines" });
         out.raw(" not shown</div>\n");
     }
 }
@@ -233,22 +293,44 @@ fn marked(w: &Window<'_, '_>) -> HashMap<usize, Option<(u32, u32)>> {
 
 /// Returns true if a hunk has both kinds of line ends, which look the same without a mark.
 fn has_both_ends(w: &Window<'_, '_>) -> bool {
-    let mut ends = w.text.lines(w.hunk).filter(|l| l.text.ends_with(b"\n")).map(|l| l.text.ends_with(b"\r\n"));
-    ends.next().is_some_and(|first| ends.any(|end| end != first))
+    let mut ends = w
+        .text
+        .lines(w.hunk)
+        .filter(|l| l.text.ends_with(b"\n"))
+        .map(|l| l.text.ends_with(b"\r\n"));
+    ends.next()
+        .is_some_and(|first| ends.any(|end| end != first))
 }
 
-/// Returns the syntax colours of the rows of a hunk. Each side is coloured as a separate text; unchanged lines are
-/// part of the new side.
+/// Returns the syntax colours of the rows of a hunk. Each side is coloured as a separate text;
+/// unchanged lines are part of the new side.
 fn paint(w: &Window<'_, '_>) -> Vec<Vec<Painted>> {
     let all: Vec<HunkLine<'_>> = w.text.lines(w.hunk).collect();
     let path = w.file.path.as_bytes();
-    let old = all.iter().filter(|l| l.kind != LineKind::Added).map(|l| trim_line_end(l.text));
-    let new = all.iter().filter(|l| l.kind != LineKind::Removed).map(|l| trim_line_end(l.text));
-    let (mut old, mut new) = (paint::lines(path, old).into_iter(), paint::lines(path, new).into_iter());
+    let old = all
+        .iter()
+        .filter(|l| l.kind != LineKind::Added)
+        .map(|l| trim_line_end(l.text));
+    let new = all
+        .iter()
+        .filter(|l| l.kind != LineKind::Removed)
+        .map(|l| trim_line_end(l.text));
+    let (mut old, mut new) = (
+        paint::lines(path, old).into_iter(),
+        paint::lines(path, new).into_iter(),
+    );
     let mut out = Vec::with_capacity(all.len());
     for line in &all {
-        let of_old = if line.kind == LineKind::Added { None } else { old.next() };
-        let of_new = if line.kind == LineKind::Removed { None } else { new.next() };
+        let of_old = if line.kind == LineKind::Added {
+            None
+        } else {
+            old.next()
+        };
+        let of_new = if line.kind == LineKind::Removed {
+            None
+        } else {
+            new.next()
+        };
         out.push(of_new.or(of_old).unwrap_or_default());
     }
     out
@@ -317,21 +399,33 @@ fn head(file: &FileSection<'_>, out: &mut Markup) {
         if let (Some(old), Some(new)) = (&change.entry.old, &change.entry.new)
             && old.mode != new.mode
         {
-            out.raw(" <span class=tag>").raw(mode(old.mode)).raw(" → ").raw(mode(new.mode)).raw("</span>");
+            out.raw(" <span class=tag>")
+                .raw(mode(old.mode))
+                .raw(" → ")
+                .raw(mode(new.mode))
+                .raw("</span>");
         }
         if let Some(text) = change.text() {
             let (added, removed) = text.stat();
-            out.raw(" <span class=st><span class=add>+").number(added as usize);
-            out.raw("</span> <span class=rem>−").number(removed as usize).raw("</span></span>");
+            out.raw(" <span class=st><span class=add>+")
+                .number(added as usize);
+            out.raw("</span> <span class=rem>−")
+                .number(removed as usize)
+                .raw("</span></span>");
         }
     }
     if let Some(commit) = file.commit {
-        out.raw(" <span class=tag>commit ").text(commit.short()).raw("</span>");
+        out.raw(" <span class=tag>commit ")
+            .text(commit.short())
+            .raw("</span>");
     }
     let n = file.findings().count();
     if n > 0 {
         let blocking = file.findings().filter(|f| f.blocking).count();
-        out.raw(" <span class=\"n ").raw(worst(file).unwrap_or("aside")).raw("\">").text(plural(n, "finding"));
+        out.raw(" <span class=\"n ")
+            .raw(worst(file).unwrap_or("aside"))
+            .raw("\">")
+            .text(plural(n, "finding"));
         if blocking > 0 {
             out.raw(if blocking == n { "" } else { ", " });
             if blocking < n {
@@ -345,7 +439,11 @@ fn head(file: &FileSection<'_>, out: &mut Markup) {
 
 /// Returns the severity of the worst finding of a file that counts.
 pub(super) fn worst(file: &FileSection<'_>) -> Option<&'static str> {
-    file.findings().filter(|f| f.counts()).map(Finding::severity).max().map(|s| s.name())
+    file.findings()
+        .filter(|f| f.counts())
+        .map(Finding::severity)
+        .max()
+        .map(|s| s.name())
 }
 
 fn mode(mode: FileMode) -> &'static str {

@@ -23,13 +23,14 @@ impl Markup {
         let most = cut(text, MOST_OF_A_TEXT);
         escape(Inert::new(&text[..most]).as_str(), &mut self.0);
         if most < text.len() {
-            self.0.push_str(&format!(" … and {} more bytes", text.len() - most));
+            self.0
+                .push_str(&format!(" … and {} more bytes", text.len() - most));
         }
         self
     }
 
-    /// Appends untrusted text that may have several lines, as the content of a paragraph. Text between backticks
-    /// becomes code.
+    /// Appends untrusted text that may have several lines, as the content of a paragraph. Text
+    /// between backticks becomes code.
     pub(super) fn lines(&mut self, text: &str) -> &mut Self {
         let most = cut(text.as_bytes(), MOST_OF_A_TEXT);
         for (i, line) in text[..most].trim_end().lines().enumerate() {
@@ -39,7 +40,8 @@ impl Markup {
             self.line(Inert::new(line).as_str());
         }
         if most < text.len() {
-            self.0.push_str(&format!("<br>… and {} more bytes", text.len() - most));
+            self.0
+                .push_str(&format!("<br>… and {} more bytes", text.len() - most));
         }
         self
     }
@@ -47,7 +49,12 @@ impl Markup {
     fn line(&mut self, line: &str) {
         let mut rest = line;
         while let Some((before, after)) = rest.split_once('`') {
-            let Some((code, after)) = after.split_once('`').filter(|(code, _)| !code.trim().is_empty()) else { break };
+            let Some((code, after)) = after
+                .split_once('`')
+                .filter(|(code, _)| !code.trim().is_empty())
+            else {
+                break;
+            };
             escape(before, &mut self.0);
             self.0.push_str("<code>");
             escape(code, &mut self.0);
@@ -77,12 +84,19 @@ impl Markup {
 
     /// Appends a button that copies a text. It is hidden until the script of the page enables it.
     pub(super) fn copy(&mut self, label: &'static str, text: &str) -> &mut Self {
-        self.raw(" <button type=button class=copy hidden aria-label=\"").raw(label).raw("\" data-copy=\"");
+        self.raw(" <button type=button class=copy hidden aria-label=\"")
+            .raw(label)
+            .raw("\" data-copy=\"");
         let mut escaped = String::with_capacity(text.len());
         escape(text, &mut escaped);
-        // HTML parsers keep line ends and tabs of attributes; tools that reformat a page may not. Two number signs
-        // start a command in logs of Azure Pipelines and TeamCity.
-        self.0.push_str(&escaped.replace('\n', "&#10;").replace('\t', "&#9;").replace("##", "#&#35;"));
+        // HTML parsers keep line ends and tabs of attributes; tools that reformat a page may not.
+        // Two number signs start a command in logs of Azure Pipelines and TeamCity.
+        self.0.push_str(
+            &escaped
+                .replace('\n', "&#10;")
+                .replace('\t', "&#9;")
+                .replace("##", "#&#35;"),
+        );
         self.raw("\">Copy</button>")
     }
 
@@ -96,7 +110,8 @@ impl Markup {
     }
 }
 
-/// Returns the position at which to truncate a text to at most `most` bytes without splitting a character.
+/// Returns the position at which to truncate a text to at most `most` bytes without splitting a
+/// character.
 pub(super) fn cut(text: &[u8], most: usize) -> usize {
     if text.len() <= most {
         return text.len();
@@ -140,7 +155,10 @@ mod tests {
     #[test]
     fn inj_16_foreign_text_is_text_and_nothing_else() {
         for (text, shown) in [
-            ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+            (
+                "<script>alert(1)</script>",
+                "&lt;script&gt;alert(1)&lt;/script&gt;",
+            ),
             ("\" onload=\"x", "&quot; onload=&quot;x"),
             ("' x='", "&#39; x=&#39;"),
             ("&lt;", "&amp;lt;"),
@@ -154,10 +172,19 @@ mod tests {
 
     #[test]
     fn inj_10_control_characters_are_shown() {
-        assert_eq!(written(|m| m.text("a\x1b[2J\u{202e}b\nc")), "a\\x1b[2J\\u{202e}b\\nc");
-        assert_eq!(written(|m| m.lines("a\u{7}\n<b>\n\n")), "a\\x07<br>&lt;b&gt;");
+        assert_eq!(
+            written(|m| m.text("a\x1b[2J\u{202e}b\nc")),
+            "a\\x1b[2J\\u{202e}b\\nc"
+        );
+        assert_eq!(
+            written(|m| m.lines("a\u{7}\n<b>\n\n")),
+            "a\\x07<br>&lt;b&gt;"
+        );
         for (text, shown) in [
-            ("use `<b>`, not `c`", "use <code>&lt;b&gt;</code>, not <code>c</code>"),
+            (
+                "use `<b>`, not `c`",
+                "use <code>&lt;b&gt;</code>, not <code>c</code>",
+            ),
             ("a ` b", "a ` b"),
             ("``` <x>", "``` &lt;x&gt;"),
         ] {
@@ -169,13 +196,20 @@ mod tests {
     fn a_long_text_is_cut_between_characters_and_counted() {
         let text = "ä".repeat(MOST_OF_A_TEXT);
         let out = written(|m| m.text(&text));
-        assert!(out.ends_with("ä … and 20000 more bytes"), "{}", &out[out.len() - 40..]);
+        assert!(
+            out.ends_with("ä … and 20000 more bytes"),
+            "{}",
+            &out[out.len() - 40..]
+        );
         assert_eq!(cut("日本".as_bytes(), 4), 3);
         assert_eq!(cut("日本".as_bytes(), 6), 6);
     }
 
     #[test]
     fn numbers_are_grouped() {
-        assert_eq!(written(|m| m.number(1_234_567).raw(" ").digits(1_234_u32)), "1,234,567 1234");
+        assert_eq!(
+            written(|m| m.number(1_234_567).raw(" ").digits(1_234_u32)),
+            "1,234,567 1234"
+        );
     }
 }

@@ -8,7 +8,8 @@ use crate::diff::RepoPath;
 use crate::finding::{Finding, Severity};
 use crate::report::words;
 use crate::report::words::{
-    conventions, elapsed, grouped, is_inside, let_through, missing, other_missing, tests_word, zero_because,
+    conventions, elapsed, grouped, is_inside, let_through, missing, other_missing, tests_word,
+    zero_because,
 };
 use crate::report::{backends, plural};
 use crate::review::Review;
@@ -26,7 +27,9 @@ const PLACES: usize = 6;
 /// Writes the facts of the review: the change, coverage, reviewers, policy, time, exit code.
 pub(super) fn facts(review: &Review, out: &mut Markup) {
     let (s, c) = (&review.source, &review.coverage);
-    out.raw("<section class=facts aria-labelledby=facts><h2 id=facts>What was reviewed</h2>\n<dl>\n");
+    out.raw(
+        "<section class=facts aria-labelledby=facts><h2 id=facts>What was reviewed</h2>\n<dl>\n",
+    );
     if let Some(name) = super::repository(review) {
         fact(out, "Repository", |o| {
             o.text(name);
@@ -56,7 +59,9 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
         fact(out, "By reviewer", |o| {
             for (i, (name, share)) in c.by_reviewer.iter().enumerate() {
                 o.raw(if i > 0 { ", " } else { "" }).text(name).raw(" ");
-                o.number(share.files_reviewed).raw(" of ").number(share.files_total);
+                o.number(share.files_reviewed)
+                    .raw(" of ")
+                    .number(share.files_total);
             }
         });
     }
@@ -69,7 +74,10 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
     let stat = review.stat;
     if stat.added + stat.removed > 0 {
         fact(out, "Lines", |o| {
-            o.raw("<span class=add>+").number(stat.added).raw("</span> <span class=rem>−").number(stat.removed);
+            o.raw("<span class=add>+")
+                .number(stat.added)
+                .raw("</span> <span class=rem>−")
+                .number(stat.removed);
             o.raw("</span>");
         });
     }
@@ -77,7 +85,10 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
         o.text(backends(review).join(", "));
     });
     fact(out, "Policy", |o| {
-        o.text(&review.policy.origin).raw(" <code>").text(&review.policy.hash).raw("</code>");
+        o.text(&review.policy.origin)
+            .raw(" <code>")
+            .text(&review.policy.hash)
+            .raw("</code>");
     });
     fact(out, "Rule set", |o| {
         o.raw("<code>").text(&review.rules_hash).raw("</code>");
@@ -87,15 +98,23 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
             o.text(&session.id).raw(", round ").digits(session.round);
         });
     }
-    let time = review.timestamp.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
+    let time = review
+        .timestamp
+        .strftime("%Y-%m-%d %H:%M:%S UTC")
+        .to_string();
     fact(out, "When", |o| {
-        o.raw("<time datetime=\"").text(review.timestamp.to_string()).raw("\">").text(&time);
+        o.raw("<time datetime=\"")
+            .text(review.timestamp.to_string())
+            .raw("\">")
+            .text(&time);
         o.raw("</time>, took ").text(elapsed(review.duration));
     });
     fact(out, "Exit code", |o| {
         // The general meaning of code 0 is wrong if a flag or the policy made it 0.
         let why = zero_because(review).map(|cause| format!("because of {cause}"));
-        o.digits(review.exit.code()).raw(": ").inert(why.as_deref().unwrap_or_else(|| review.exit.meaning()));
+        o.digits(review.exit.code())
+            .raw(": ")
+            .inert(why.as_deref().unwrap_or_else(|| review.exit.meaning()));
     });
     out.raw("</dl>\n</section>\n");
 }
@@ -113,8 +132,14 @@ pub(super) fn coverage(review: &Review, out: &mut Markup) {
     if c.failed.is_empty() && c.skipped.is_empty() {
         return;
     }
-    let kind = if c.failed.is_empty() { "quiet" } else { "lacking" };
-    out.raw("<section class=\"list ").raw(kind).raw("\" aria-labelledby=unreviewed>");
+    let kind = if c.failed.is_empty() {
+        "quiet"
+    } else {
+        "lacking"
+    };
+    out.raw("<section class=\"list ")
+        .raw(kind)
+        .raw("\" aria-labelledby=unreviewed>");
     out.raw("<h2 id=unreviewed>Not reviewed</h2>\n<ul>\n");
     let mut failed: Vec<(&str, Vec<Option<&RepoPath>>)> = Vec::new();
     let mut at: BTreeMap<&str, usize> = BTreeMap::new();
@@ -159,13 +184,22 @@ fn names<'a>(paths: impl ExactSizeIterator<Item = Option<&'a RepoPath>>, out: &m
 
 fn more(all: usize, most: usize, what: &'static str, out: &mut Markup) {
     if all > most {
-        out.raw("<li>and ").number(all - most).raw(" more ").raw(what).raw("</li>\n");
+        out.raw("<li>and ")
+            .number(all - most)
+            .raw(" more ")
+            .raw(what)
+            .raw("</li>\n");
     }
 }
 
 /// Lists the blocking findings with links to their positions.
 pub(super) fn blocking(review: &Review, page: &HtmlPage<'_>, out: &mut Markup) {
-    let mut all: Vec<(usize, &Finding)> = review.findings.iter().enumerate().filter(|(_, f)| f.blocking).collect();
+    let mut all: Vec<(usize, &Finding)> = review
+        .findings
+        .iter()
+        .enumerate()
+        .filter(|(_, f)| f.blocking)
+        .collect();
     if all.is_empty() {
         return;
     }
@@ -174,7 +208,9 @@ pub(super) fn blocking(review: &Review, page: &HtmlPage<'_>, out: &mut Markup) {
     let mut kinds: Vec<Vec<(usize, &Finding)>> = Vec::new();
     let mut at: HashMap<(Severity, &str, &str), usize> = HashMap::new();
     for (i, f) in all {
-        let kind = *at.entry((f.severity(), f.rule_id(), f.title())).or_insert(kinds.len());
+        let kind = *at
+            .entry((f.severity(), f.rule_id(), f.title()))
+            .or_insert(kinds.len());
         match kinds.get_mut(kind) {
             Some(known) => known.push((i, f)),
             None => kinds.push(vec![(i, f)]),
@@ -182,9 +218,16 @@ pub(super) fn blocking(review: &Review, page: &HtmlPage<'_>, out: &mut Markup) {
     }
     out.raw("<section class=\"list index\" aria-labelledby=blocking><h2 id=blocking>Blocking findings</h2>\n<ol>\n");
     for kind in kinds.iter().take(LISTED) {
-        let Some((_, first)) = kind.first() else { continue };
-        out.raw("<li class=").raw(first.severity().name()).raw("><span class=sev>").raw(first.severity().name());
-        out.raw("</span> ").text(first.title()).raw(" <span class=at>");
+        let Some((_, first)) = kind.first() else {
+            continue;
+        };
+        out.raw("<li class=")
+            .raw(first.severity().name())
+            .raw("><span class=sev>")
+            .raw(first.severity().name());
+        out.raw("</span> ")
+            .text(first.title())
+            .raw(" <span class=at>");
         for (n, (i, f)) in kind.iter().take(PLACES).enumerate() {
             out.raw(if n > 0 { ", " } else { "" });
             place(*i, f, review, page, out);
@@ -232,18 +275,31 @@ pub(super) fn whole<'r>(files: &HtmlFiles<'r>, page: &'r HtmlPage<'r>, out: &mut
 
 /// Lists the findings that do not count, with the reasons.
 pub(super) fn set_aside(review: &Review, page: &HtmlPage<'_>, out: &mut Markup) {
-    let all: Vec<(usize, &Finding)> = review.findings.iter().enumerate().filter(|(_, f)| !f.counts()).collect();
+    let all: Vec<(usize, &Finding)> = review
+        .findings
+        .iter()
+        .enumerate()
+        .filter(|(_, f)| !f.counts())
+        .collect();
     if all.is_empty() {
         return;
     }
-    out.raw("<section class=\"list index\" aria-labelledby=aside><h2 id=aside>Not counted</h2>\n<ul>\n");
+    out.raw(
+        "<section class=\"list index\" aria-labelledby=aside><h2 id=aside>Not counted</h2>\n<ul>\n",
+    );
     for (i, f) in all.iter().take(NAMES) {
-        out.raw("<li class=").raw(f.severity().name()).raw("><span class=sev>").raw(f.severity().name());
+        out.raw("<li class=")
+            .raw(f.severity().name())
+            .raw("><span class=sev>")
+            .raw(f.severity().name());
         out.raw("</span> ").text(f.title()).raw(" <span class=at>");
         place(*i, f, review, page, out);
         out.raw("</span>");
         if let Some(aside) = words::aside(f) {
-            out.raw("<br><b>").text(&aside.label).raw("</b>: ").text(aside.reason);
+            out.raw("<br><b>")
+                .text(&aside.label)
+                .raw("</b>: ")
+                .text(aside.reason);
         }
         out.raw("</li>\n");
     }
@@ -254,9 +310,17 @@ pub(super) fn set_aside(review: &Review, page: &HtmlPage<'_>, out: &mut Markup) 
 /// Writes the result of the project's tests.
 pub(super) fn tests(review: &Review, out: &mut Markup) {
     let Some(t) = &review.tests else { return };
-    let kind = if t.outcome == TestOutcome::Passed { "quiet" } else { "lacking" };
-    out.raw("<section class=\"list ").raw(kind).raw("\" aria-labelledby=tests><h2 id=tests>");
-    out.raw(tests_word(t.outcome)).raw("</h2>\n<p>").text(&t.summary);
+    let kind = if t.outcome == TestOutcome::Passed {
+        "quiet"
+    } else {
+        "lacking"
+    };
+    out.raw("<section class=\"list ")
+        .raw(kind)
+        .raw("\" aria-labelledby=tests><h2 id=tests>");
+    out.raw(tests_word(t.outcome))
+        .raw("</h2>\n<p>")
+        .text(&t.summary);
     if let Some(coverage) = &t.coverage {
         out.raw(", coverage ").text(coverage);
     }
@@ -287,7 +351,10 @@ pub(super) fn design(review: &Review, out: &mut Markup) {
             out.raw("<ul>\n");
             for v in c.violations.iter().take(NAMES) {
                 graded(v.impact, &v.issue, v.reference.as_deref(), out);
-                for text in [Some(&v.description), v.recommendation.as_ref()].into_iter().flatten() {
+                for text in [Some(&v.description), v.recommendation.as_ref()]
+                    .into_iter()
+                    .flatten()
+                {
                     out.raw("<br>").lines(text);
                 }
                 out.raw("</li>\n");
@@ -332,7 +399,11 @@ pub(super) fn design(review: &Review, out: &mut Markup) {
 }
 
 fn graded(severity: Severity, text: &str, reference: Option<&str>, out: &mut Markup) {
-    out.raw("<li class=").raw(severity.name()).raw("><span class=sev>").raw(severity.name()).raw("</span> ");
+    out.raw("<li class=")
+        .raw(severity.name())
+        .raw("><span class=sev>")
+        .raw(severity.name())
+        .raw("</span> ");
     out.raw("<b>").text(text).raw("</b>");
     if let Some(r) = reference {
         out.raw(" <span class=at>").text(r).raw("</span>");
@@ -344,7 +415,9 @@ pub(super) fn context(review: &Review, out: &mut Markup) {
     if review.context.is_empty() {
         return;
     }
-    out.raw("<section class=\"list quiet\" aria-labelledby=context><h2 id=context>Context</h2>\n<ul>\n");
+    out.raw(
+        "<section class=\"list quiet\" aria-labelledby=context><h2 id=context>Context</h2>\n<ul>\n",
+    );
     for text in words::context(review) {
         out.raw("<li>").text(&text).raw("</li>\n");
     }
@@ -366,7 +439,10 @@ pub(super) fn notes(review: &Review, out: &mut Markup) {
             }
             out.raw("</code> ");
         }
-        out.lines(&n.text).raw(" <span class=at>").text(&n.origin).raw("</span></li>\n");
+        out.lines(&n.text)
+            .raw(" <span class=at>")
+            .text(&n.origin)
+            .raw("</span></li>\n");
     }
     more(review.notes.len(), NAMES, "notes", out);
     out.raw("</ul>\n</section>\n");
@@ -379,7 +455,11 @@ pub(super) fn models(review: &Review, out: &mut Markup) {
         out.raw("<section class=list aria-labelledby=opinions><h2 id=opinions>Opinions of the models</h2>\n");
         out.raw("<p class=hint>Opinions do not change the verdict.</p>\n<ul>\n");
         for o in models.opinions.iter().take(NAMES) {
-            out.raw("<li><b>").text(&o.backend).raw("</b> ").lines(&o.text).raw("</li>\n");
+            out.raw("<li><b>")
+                .text(&o.backend)
+                .raw("</b> ")
+                .lines(&o.text)
+                .raw("</li>\n");
         }
         more(models.opinions.len(), NAMES, "opinions", out);
         out.raw("</ul>\n</section>\n");
@@ -389,10 +469,15 @@ pub(super) fn models(review: &Review, out: &mut Markup) {
         out.raw(
             "<section class=\"list quiet\" aria-labelledby=dropped><h2 id=dropped>Dropped claims</h2>\n<p class=hint>",
         );
-        out.text(plural(n, "claim")).raw(" could not be anchored to a line of the change and ");
-        out.raw(if n == 1 { "does" } else { "do" }).raw(" not count.</p>\n<ul>\n");
+        out.text(plural(n, "claim"))
+            .raw(" could not be anchored to a line of the change and ");
+        out.raw(if n == 1 { "does" } else { "do" })
+            .raw(" not count.</p>\n<ul>\n");
         for d in models.dropped.iter().take(NAMES) {
-            out.raw("<li>").lines(&d.claim).raw(" <span class=at>").text(d.why);
+            out.raw("<li>")
+                .lines(&d.claim)
+                .raw(" <span class=at>")
+                .text(d.why);
             if !d.backend.is_empty() {
                 out.raw(" (").text(&d.backend).raw(")");
             }
@@ -415,21 +500,34 @@ fn usage(models: &Models, out: &mut Markup) {
     for u in &models.usage {
         spent(u, out);
     }
-    for name in models.asked.iter().filter(|name| models.usage.iter().all(|u| u.backend != **name)) {
-        out.raw("<tr><th scope=row>").text(name).raw("<td colspan=7>not asked, or no reply\n");
+    for name in models
+        .asked
+        .iter()
+        .filter(|name| models.usage.iter().all(|u| u.backend != **name))
+    {
+        out.raw("<tr><th scope=row>")
+            .text(name)
+            .raw("<td colspan=7>not asked, or no reply\n");
     }
     out.raw("</tbody></table></div>\n</section>\n");
 }
 
 fn spent(u: &BackendUsage, out: &mut Markup) {
     let s = &u.spent;
-    out.raw("<tr><th scope=row>").text(&u.backend).raw("<td>").text(&u.model);
+    out.raw("<tr><th scope=row>")
+        .text(&u.backend)
+        .raw("<td>")
+        .text(&u.model);
     for n in [s.requests, s.input_tokens, s.cached_tokens, s.output_tokens] {
         out.raw("<td>").inert(&grouped(n));
     }
     out.raw("<td>");
     if let Some(usd) = s.cost_usd {
-        out.inert(&if usd < 0.01 && usd > 0.0 { format!("${usd:.4}") } else { format!("${usd:.2}") });
+        out.inert(&if usd < 0.01 && usd > 0.0 {
+            format!("${usd:.4}")
+        } else {
+            format!("${usd:.2}")
+        });
     }
     out.raw("<td>").text(elapsed(u.duration)).raw("\n");
 }
@@ -447,10 +545,14 @@ pub(super) fn left_out(page: &HtmlPage<'_>, out: &mut Markup) {
     }
     if page.lines_left_out > 0 {
         out.raw("<li>").number(page.lines_left_out);
-        out.raw(" lines. Lines around findings are shown first, then the rest of their files.</li>\n");
+        out.raw(
+            " lines. Lines around findings are shown first, then the rest of their files.</li>\n",
+        );
     }
     if !page.files_left_out.is_empty() {
-        out.raw("<li>").number(page.files_left_out.len()).raw(" files without findings: ");
+        out.raw("<li>")
+            .number(page.files_left_out.len())
+            .raw(" files without findings: ");
         names(page.files_left_out.iter().map(Some), out);
         out.raw("</li>\n");
     }
@@ -467,7 +569,9 @@ pub(super) fn besides(review: &Review) -> Option<String> {
         incomplete.then(|| format!("and incomplete: {}", missing(review))),
         let_through(review),
         conventions(review),
-        review.rules_only.then(|| "rules only: no model was asked".to_owned()),
+        review
+            .rules_only
+            .then(|| "rules only: no model was asked".to_owned()),
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
     (!text.is_empty()).then_some(text)

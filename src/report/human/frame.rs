@@ -19,7 +19,10 @@ struct Cells {
 
 impl Cells {
     fn of(line: &FrameLine) -> Self {
-        Self { pieces: untrusted::pieces(&line.text).collect(), skipped: line.skipped as usize }
+        Self {
+            pieces: untrusted::pieces(&line.text).collect(),
+            skipped: line.skipped as usize,
+        }
     }
 
     fn width(&self) -> usize {
@@ -40,8 +43,8 @@ impl Cells {
         column
     }
 
-    /// Returns the columns from the first to the last character between two columns that is not white space; `None`
-    /// if there are only blanks.
+    /// Returns the columns from the first to the last character between two columns that is not
+    /// white space; `None` if there are only blanks.
     fn ink(&self, from: usize, to: usize) -> Option<(usize, usize)> {
         let mut column = 0;
         let mut ink = None;
@@ -55,17 +58,20 @@ impl Cells {
         ink
     }
 
-    /// Returns the columns that carets mark for these bytes of the line, without white space at either end.
+    /// Returns the columns that carets mark for these bytes of the line, without white space at
+    /// either end.
     fn marked(&self, columns: Option<(u32, u32)>) -> (usize, usize) {
-        let Some((start, end)) = columns else { return self.ink(0, usize::MAX).unwrap_or((0, 0)) };
+        let Some((start, end)) = columns else {
+            return self.ink(0, usize::MAX).unwrap_or((0, 0));
+        };
         let start = self.column(start as usize);
         let end = self.column(end as usize).max(start + 1);
         self.ink(start, end).unwrap_or((start, end))
     }
 }
 
-/// Returns the 1-based column at which the carets of a finding start, in characters, as editors count it. `None`
-/// without columns.
+/// Returns the 1-based column at which the carets of a finding start, in characters, as editors
+/// count it. `None` without columns.
 pub(super) fn column(f: &Finding) -> Option<usize> {
     let span = f.lines()?;
     let (start, end) = span.columns?;
@@ -90,7 +96,9 @@ pub(super) fn column(f: &Finding) -> Option<usize> {
 
 /// Writes the frame of a finding, if it has one.
 pub(super) fn write(page: &mut HumanPage<'_>, f: &Finding, accent: Style) -> io::Result<()> {
-    let (Some(frame), Some(span)) = (&f.frame, f.lines()) else { return Ok(()) };
+    let (Some(frame), Some(span)) = (&f.frame, f.lines()) else {
+        return Ok(());
+    };
     let last = frame.first.get() as usize + frame.lines.len().saturating_sub(1);
     let digits = last.to_string().len().max(3);
     // `> 123 | code`
@@ -107,11 +115,18 @@ pub(super) fn write(page: &mut HumanPage<'_>, f: &Finding, accent: Style) -> io:
         let number = frame.first.get() + i as u32;
         let marked = (span.first.get()..=span.last.get()).contains(&number);
         let cells = Cells::of(line);
-        let offset = if cells.skipped == focus_skipped { offset } else { 0 };
+        let offset = if cells.skipped == focus_skipped {
+            offset
+        } else {
+            0
+        };
         let bar = if line.added { "+" } else { page.glyphs.bar };
         let row = StyledLine::new()
             .put(accent, if marked { "> " } else { "  " })
-            .put(if marked { accent } else { DIM }, Inert::new(format!("{number:>digits$} ")))
+            .put(
+                if marked { accent } else { DIM },
+                Inert::new(format!("{number:>digits$} ")),
+            )
             .put(if line.added { ADDED } else { DIM }, bar)
             .put(PLAIN, " ");
         let code = if marked || line.added { PLAIN } else { DIM };
@@ -131,9 +146,10 @@ pub(super) fn write(page: &mut HumanPage<'_>, f: &Finding, accent: Style) -> io:
         }
     }
     if last < span.last.get() as usize {
-        page.line(
-            &StyledLine::new().put(accent, "> ").put(DIM, Inert::new(format!("{:>digits$}", page.glyphs.ellipsis))),
-        )?;
+        page.line(&StyledLine::new().put(accent, "> ").put(
+            DIM,
+            Inert::new(format!("{:>digits$}", page.glyphs.ellipsis)),
+        ))?;
     }
     Ok(())
 }
@@ -165,7 +181,11 @@ fn cut(
     let left = offset > 0 && total > 0 || cells.skipped > 0;
     let right = total.saturating_sub(offset) > room;
     let from = if left { offset + sign } else { offset };
-    let to = if right { offset + room - sign } else { offset + room };
+    let to = if right {
+        offset + room - sign
+    } else {
+        offset + room
+    };
     if left {
         row = row.put(DIM, ellipsis);
     }
@@ -184,7 +204,11 @@ fn cut(
         }
     }
     for alike in seen.chunk_by(|a, b| a.is_escaped() == b.is_escaped()) {
-        let style = if alike.first().is_some_and(Piece::is_escaped) { ESCAPED } else { style };
+        let style = if alike.first().is_some_and(Piece::is_escaped) {
+            ESCAPED
+        } else {
+            style
+        };
         row = row.put(style, alike.iter().collect::<Inert>());
     }
     if right { row.put(DIM, ellipsis) } else { row }

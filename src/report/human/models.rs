@@ -1,4 +1,5 @@
-//! Results of models and tests that are not findings: the design, missing requirements, dropped claims, cost.
+//! Results of models and tests that are not findings: the design, missing requirements, dropped
+//! claims, cost.
 
 use super::accent;
 use super::page::{BOLD, CYAN, DIM, GREEN, HumanPage, PLAIN, RED, StyledLine, YELLOW};
@@ -32,12 +33,19 @@ fn tests(page: &mut HumanPage<'_>, t: &TestResults) -> io::Result<()> {
         TestOutcome::NotStarted | TestOutcome::TimedOut | TestOutcome::Stopped => YELLOW,
     };
     let word = Inert::new(tests_word(t.outcome).to_ascii_lowercase());
-    let mut line = StyledLine::new().put(style, word).put(PLAIN, ": ").put(PLAIN, Inert::new(&t.summary));
+    let mut line = StyledLine::new()
+        .put(style, word)
+        .put(PLAIN, ": ")
+        .put(PLAIN, Inert::new(&t.summary));
     if let Some(coverage) = &t.coverage {
         line = line.put(DIM, Inert::new(format!("  coverage {coverage}")));
     }
     page.wrapped(&line, 4)?;
-    let most = if page.style.verbose { usize::MAX } else { NAMES };
+    let most = if page.style.verbose {
+        usize::MAX
+    } else {
+        NAMES
+    };
     for name in t.failing.iter().take(most) {
         page.wrapped(&StyledLine::new().space(4).put(PLAIN, Inert::new(name)), 6)?;
     }
@@ -54,7 +62,12 @@ fn opinions(page: &mut HumanPage<'_>, models: &Models) -> io::Result<()> {
     }
     for o in &models.opinions {
         let label = Inert::new(format!("opinion of {}: ", o.backend));
-        page.wrapped(&StyledLine::new().put(CYAN, label).put(PLAIN, Inert::new(&o.text)), 4)?;
+        page.wrapped(
+            &StyledLine::new()
+                .put(CYAN, label)
+                .put(PLAIN, Inert::new(&o.text)),
+            4,
+        )?;
     }
     Ok(())
 }
@@ -69,7 +82,15 @@ fn compliance(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
         let line = StyledLine::new()
             .put(accent(v.impact), "design: ")
             .put(BOLD, Inert::new(&v.issue))
-            .put(DIM, Inert::new(v.reference.as_ref().map(|r| format!("  {r}")).unwrap_or_default()));
+            .put(
+                DIM,
+                Inert::new(
+                    v.reference
+                        .as_ref()
+                        .map(|r| format!("  {r}"))
+                        .unwrap_or_default(),
+                ),
+            );
         page.wrapped(&line, 4)?;
     }
     for m in other_missing(review) {
@@ -79,7 +100,15 @@ fn compliance(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
         let line = StyledLine::new()
             .put(accent(m.severity), "missing: ")
             .put(BOLD, Inert::new(&m.requirement))
-            .put(DIM, Inert::new(m.reference.as_ref().map(|r| format!("  {r}")).unwrap_or_default()));
+            .put(
+                DIM,
+                Inert::new(
+                    m.reference
+                        .as_ref()
+                        .map(|r| format!("  {r}"))
+                        .unwrap_or_default(),
+                ),
+            );
         page.wrapped(&line, 4)?;
     }
     Ok(())
@@ -107,7 +136,10 @@ fn dropped(page: &mut HumanPage<'_>, models: &Models) -> io::Result<()> {
 /// Writes one line for each backend: requests, tokens, cost, time.
 pub(super) fn usage(page: &mut HumanPage<'_>, models: &Models) -> io::Result<()> {
     for u in &models.usage {
-        page.wrapped(&StyledLine::new().space(2).put(DIM, Inert::new(spent(u))), 4)?;
+        page.wrapped(
+            &StyledLine::new().space(2).put(DIM, Inert::new(spent(u))),
+            4,
+        )?;
     }
     if models.usage.is_empty() && !models.asked.is_empty() {
         let text = format!("{}: not asked", models.asked.join(", "));

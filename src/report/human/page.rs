@@ -100,13 +100,15 @@ impl Link {
     /// Terminals ignore longer targets, or show the sequence as text.
     const LONGEST: usize = 2_000;
 
-    /// Validates a target; `None` if it is too long or has a byte that could end the escape sequence or start
-    /// another.
+    /// Validates a target; `None` if it is too long or has a byte that could end the escape
+    /// sequence or start another.
     pub(super) fn new(target: &str) -> Option<Self> {
         if target.len() > Self::LONGEST {
             return None;
         }
-        let is_safe = target.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~/:?#&=%+@".contains(&b));
+        let is_safe = target
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-._~/:?#&=%+@".contains(&b));
         is_safe.then(|| Self(target.into()))
     }
 }
@@ -124,8 +126,17 @@ impl StyledLine {
 
     /// Appends text that a terminal may show as a link.
     #[must_use]
-    pub(super) fn linked(mut self, style: Style, text: impl Into<Inert>, link: Option<Link>) -> Self {
-        self.0.push(StyledSpan { style, text: text.into(), link });
+    pub(super) fn linked(
+        mut self,
+        style: Style,
+        text: impl Into<Inert>,
+        link: Option<Link>,
+    ) -> Self {
+        self.0.push(StyledSpan {
+            style,
+            text: text.into(),
+            link,
+        });
         self
     }
 
@@ -136,7 +147,10 @@ impl StyledLine {
     }
 
     pub(super) fn width(&self) -> usize {
-        self.0.iter().map(|span| untrusted::width(span.text.as_str())).sum()
+        self.0
+            .iter()
+            .map(|span| untrusted::width(span.text.as_str()))
+            .sum()
     }
 }
 
@@ -153,10 +167,19 @@ impl Glyphs {
 
 impl<'a> HumanPage<'a> {
     pub(super) fn new(review: &'a Review, style: &report::Style, out: &'a mut dyn Write) -> Self {
-        let style = report::Style { width: style.width.max(20), ..style.clone() };
+        let style = report::Style {
+            width: style.width.max(20),
+            ..style.clone()
+        };
         let glyphs = if style.unicode { &UNICODE } else { &ASCII };
         let top = review.place.as_ref().map(|p| p.top.as_path());
-        Self { out, style, top, glyphs, blank: true }
+        Self {
+            out,
+            style,
+            top,
+            glyphs,
+            blank: true,
+        }
     }
 
     /// Returns the link to a file of the worktree.
@@ -164,8 +187,14 @@ impl<'a> HumanPage<'a> {
         let links = self.style.links.as_ref()?;
         // Only absolute paths with `/` make a file URL.
         let top = self.top?.to_str().filter(|top| top.starts_with('/'))?;
-        let (host, top) = (untrusted::uri(links.host.as_bytes()), untrusted::uri(top.as_bytes()));
-        Link::new(&format!("file://{host}/{top}/{}", untrusted::uri(path.as_bytes())))
+        let (host, top) = (
+            untrusted::uri(links.host.as_bytes()),
+            untrusted::uri(top.as_bytes()),
+        );
+        Link::new(&format!(
+            "file://{host}/{top}/{}",
+            untrusted::uri(path.as_bytes())
+        ))
     }
 
     /// Returns the link to the page about a rule.
@@ -191,12 +220,23 @@ impl<'a> HumanPage<'a> {
     /// Writes a line without wrapping.
     pub(super) fn line(&mut self, line: &StyledLine) -> io::Result<()> {
         let mut text = String::new();
-        let last = line.0.iter().rposition(|span| !span.text.as_str().trim_end_matches(' ').is_empty());
+        let last = line
+            .0
+            .iter()
+            .rposition(|span| !span.text.as_str().trim_end_matches(' ').is_empty());
         let ink = last.map_or(0, |i| i + 1);
         for (i, span) in line.0[..ink].iter().enumerate() {
             // A space in the last column makes some terminals start a new line.
             let shown = span.text.as_str();
-            self.paint(span, if i + 1 == ink { shown.trim_end_matches(' ') } else { shown }, &mut text);
+            self.paint(
+                span,
+                if i + 1 == ink {
+                    shown.trim_end_matches(' ')
+                } else {
+                    shown
+                },
+                &mut text,
+            );
         }
         self.blank = false;
         writeln!(self.out, "{}", untrusted::guard_line(&text))
@@ -204,12 +244,19 @@ impl<'a> HumanPage<'a> {
 
     /// Appends a part of a line with its colour and its link.
     fn paint(&self, span: &StyledSpan, shown: &str, out: &mut String) {
-        let link = span.link.as_ref().filter(|_| self.style.links.is_some() && !shown.is_empty());
+        let link = span
+            .link
+            .as_ref()
+            .filter(|_| self.style.links.is_some() && !shown.is_empty());
         if let Some(Link(target)) = link {
             out.push_str(&format!("\x1b]8;;{target}\x1b\\"));
         }
         if self.style.color && span.style != PLAIN && !shown.is_empty() {
-            out.push_str(&format!("{}{shown}{}", span.style.render(), span.style.render_reset()));
+            out.push_str(&format!(
+                "{}{shown}{}",
+                span.style.render(),
+                span.style.render_reset()
+            ));
         } else {
             out.push_str(shown);
         }
@@ -234,14 +281,18 @@ impl<'a> HumanPage<'a> {
         let mut row = StyledLine::new();
         let mut column = 0;
         for word in line.words() {
-            let solid = word.iter().map(|part| untrusted::width(part.text.as_str().trim_end())).sum::<usize>();
+            let solid = word
+                .iter()
+                .map(|part| untrusted::width(part.text.as_str().trim_end()))
+                .sum::<usize>();
             if column + solid > width && column > indent && solid <= width - indent {
                 self.line(&std::mem::take(&mut row))?;
                 row = row.space(indent);
                 column = indent;
             }
             for StyledSpan { style, text, link } in word {
-                // Escaping at the start of a row takes columns, so it is done before the width is measured.
+                // Escaping at the start of a row takes columns, so it is done before the width is
+                // measured.
                 let mut rest = if row.is_blank() { text.guarded() } else { text };
                 // A word that is wider than the page is split at its end.
                 while column + untrusted::width(rest.as_str().trim_end()) > width {
@@ -263,7 +314,12 @@ impl<'a> HumanPage<'a> {
     }
 
     /// Writes untrusted prose: each line wrapped and indented, the first one after a label.
-    pub(super) fn prose_block(&mut self, label: StyledLine, text: &str, indent: usize) -> io::Result<()> {
+    pub(super) fn prose_block(
+        &mut self,
+        label: StyledLine,
+        text: &str,
+        indent: usize,
+    ) -> io::Result<()> {
         let mut head = Some(label);
         let plain = (!self.style.unicode && !text.is_ascii()).then(|| ascii(text));
         for line in Inert::lines(plain.as_deref().unwrap_or(text).trim_end()) {
@@ -279,7 +335,9 @@ impl<'a> HumanPage<'a> {
 
 impl StyledLine {
     fn is_blank(&self) -> bool {
-        self.0.iter().all(|span| span.text.as_str().trim().is_empty())
+        self.0
+            .iter()
+            .all(|span| span.text.as_str().trim().is_empty())
     }
 
     /// Returns the words with the space after them; a word may have parts of different colours.
@@ -290,7 +348,10 @@ impl StyledLine {
             for part in span.text.as_str().split_inclusive(' ') {
                 let to = from + part.len();
                 if let Some(word) = words.last_mut() {
-                    word.push(StyledSpan { text: span.text.part(from..to), ..span.clone() });
+                    word.push(StyledSpan {
+                        text: span.text.part(from..to),
+                        ..span.clone()
+                    });
                 }
                 if part.ends_with(' ') {
                     words.push(Vec::new());
@@ -325,7 +386,10 @@ impl StyledLine {
 
 /// Replaces typographic signs with their ASCII equivalents; letters stay.
 fn ascii(text: &str) -> String {
-    text.replace('…', "...").replace(['‘', '’'], "'").replace(['“', '”'], "\"").replace(['–', '—'], "-")
+    text.replace('…', "...")
+        .replace(['‘', '’'], "'")
+        .replace(['“', '”'], "\"")
+        .replace(['–', '—'], "-")
 }
 
 /// Returns the number of bytes of `text` that fit into `width` columns.

@@ -21,7 +21,8 @@ pub(super) struct BlockOptions {
     prose: usize,
     /// No earlier finding of the file has the same message.
     pub(super) news: bool,
-    /// The comment is on the lines of the finding: the code is not repeated, and a suggestion can be applied.
+    /// The comment is on the lines of the finding: the code is not repeated, and a suggestion can
+    /// be applied.
     beside: bool,
     /// Everything except the title is folded.
     folded: bool,
@@ -30,12 +31,24 @@ pub(super) struct BlockOptions {
 impl BlockOptions {
     /// Returns the options for a comment on the finding's lines.
     pub(super) fn inline(flavor: Flavor) -> Self {
-        Self { flavor, prose: 4_000, news: true, beside: true, folded: false }
+        Self {
+            flavor,
+            prose: 4_000,
+            news: true,
+            beside: true,
+            folded: false,
+        }
     }
 
     /// Returns the options for a page with other findings. Bitbucket cannot fold.
     pub(super) fn listed(flavor: Flavor, prose: usize, folded: bool) -> Self {
-        Self { flavor, prose, news: true, beside: false, folded: folded && flavor != Flavor::Bitbucket }
+        Self {
+            flavor,
+            prose,
+            news: true,
+            beside: false,
+            folded: folded && flavor != Flavor::Bitbucket,
+        }
     }
 }
 
@@ -51,7 +64,11 @@ pub(super) fn icon(severity: Severity) -> &'static str {
 
 /// Returns the line that names a finding, without a line end.
 pub(super) fn brief(f: &Finding, with_lines: bool) -> String {
-    let title = if f.title().trim().is_empty() { f.rule_id() } else { f.title() };
+    let title = if f.title().trim().is_empty() {
+        f.rule_id()
+    } else {
+        f.title()
+    };
     let title = prose(&one_line(title, TITLE));
     let mut facts = Vec::new();
     match f.lines().filter(|_| with_lines).map(|l| (l.first, l.last)) {
@@ -64,7 +81,10 @@ pub(super) fn brief(f: &Finding, with_lines: bool) -> String {
         facts.push(format!("in commit {}", code(commit.short())));
     }
     if f.origin().name() != "rules" {
-        facts.push(format!("found by {}", code(clipped(f.origin().name(), 100).as_bytes())));
+        facts.push(format!(
+            "found by {}",
+            code(clipped(f.origin().name(), 100).as_bytes())
+        ));
     }
     if f.confidence() == Confidence::Low {
         facts.push("confidence low".to_owned());
@@ -73,7 +93,12 @@ pub(super) fn brief(f: &Finding, with_lines: bool) -> String {
         facts.push("blocks".to_owned());
     }
     facts.retain(|f| !f.is_empty());
-    format!("{} **{}: {title}** ({})", icon(f.severity()), f.severity(), facts.join(", "))
+    format!(
+        "{} **{}: {title}** ({})",
+        icon(f.severity()),
+        f.severity(),
+        facts.join(", ")
+    )
 }
 
 /// Returns a finding in paragraphs, with a line end.
@@ -85,7 +110,10 @@ pub(super) fn block(f: &Finding, look: &BlockOptions) -> String {
     if look.news && !words::body(f).trim().is_empty() {
         parts.push(clipped_prose(words::body(f), look.prose));
     }
-    parts.extend(words::flow(f, words::ARROW).map(|path| format!("**Data flow:** {}", code(path.as_bytes()))));
+    parts.extend(
+        words::flow(f, words::ARROW)
+            .map(|path| format!("**Data flow:** {}", code(path.as_bytes()))),
+    );
     parts.extend(words::also(f).map(|place| format!("**Also:** {}", code(place.as_bytes()))));
     let reproduced = words::reproduction(f);
     let labelled = [
@@ -105,7 +133,9 @@ pub(super) fn block(f: &Finding, look: &BlockOptions) -> String {
     }
     let mut last = Vec::new();
     if let Some(cwe) = f.cwe() {
-        last.push(format!("[CWE-{cwe}](https://cwe.mitre.org/data/definitions/{cwe}.html)"));
+        last.push(format!(
+            "[CWE-{cwe}](https://cwe.mitre.org/data/definitions/{cwe}.html)"
+        ));
     }
     if f.blocking {
         last.push(format!("fingerprint `{}`", f.fingerprint()));
@@ -113,7 +143,11 @@ pub(super) fn block(f: &Finding, look: &BlockOptions) -> String {
     parts.push(last.join(", "));
     parts.retain(|p| !p.is_empty());
     let title = brief(f, !look.beside);
-    let body = parts.iter().map(|p| p.trim_end()).collect::<Vec<_>>().join("\n\n");
+    let body = parts
+        .iter()
+        .map(|p| p.trim_end())
+        .collect::<Vec<_>>()
+        .join("\n\n");
     match body.is_empty() {
         true => format!("{title}\n"),
         false if look.folded => {
@@ -147,8 +181,11 @@ fn suggestion(f: &Finding, look: &BlockOptions) -> Option<String> {
     let above = last.get() - first.get();
     let info = match look.flavor {
         Flavor::Github => "suggestion".to_owned(),
-        // Parsers that support only fences of three backticks would run quick actions in a longer fence.
-        Flavor::Gitlab if above <= MAX_ABOVE && !text.lines().any(is_quick_action) => format!("suggestion:-{above}+0"),
+        // Parsers that support only fences of three backticks would run quick actions in a longer
+        // fence.
+        Flavor::Gitlab if above <= MAX_ABOVE && !text.lines().any(is_quick_action) => {
+            format!("suggestion:-{above}+0")
+        }
         Flavor::Bitbucket if above == 0 => "suggestion".to_owned(),
         Flavor::Gitlab | Flavor::Bitbucket => return None,
     };
@@ -156,7 +193,9 @@ fn suggestion(f: &Finding, look: &BlockOptions) -> Option<String> {
 }
 
 fn is_quick_action(line: &str) -> bool {
-    line.trim_start().strip_prefix('/').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+    line.trim_start()
+        .strip_prefix('/')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
 /// Returns code with a sign before each line, so that no line is at the start of a Markdown line.
@@ -169,20 +208,36 @@ pub(in crate::report) fn added(text: &str) -> String {
 fn frame(f: &Finding) -> Option<String> {
     let (Some(frame), Some(span)) = (&f.frame, f.lines()) else {
         let lines = f.quote().lines().take(4).map(|l| {
-            let line = FrameLine { text: l.as_bytes().to_vec(), skipped: 0, added: false };
+            let line = FrameLine {
+                text: l.as_bytes().to_vec(),
+                skipped: 0,
+                added: false,
+            };
             format!("| {}", cut(&line, 0))
         });
         let lines: Vec<_> = lines.collect();
         return (!lines.is_empty()).then(|| fenced("", &lines.join("\n")));
     };
-    let digits = (frame.first.get() as usize + frame.lines.len()).to_string().len();
+    let digits = (frame.first.get() as usize + frame.lines.len())
+        .to_string()
+        .len();
     let mut rows = Vec::new();
     for (number, line) in (frame.first.get()..).zip(&frame.lines) {
         let marked = (span.first.get()..=span.last.get()).contains(&number);
-        let start = span.columns.filter(|_| number == span.first.get()).map_or(0, |(start, _)| start);
+        let start = span
+            .columns
+            .filter(|_| number == span.first.get())
+            .map_or(0, |(start, _)| start);
         let text = cut(line, start);
-        let (mark, sign) = (if marked { '>' } else { ' ' }, if line.added { '+' } else { ' ' });
-        rows.push(format!("{mark} {number:>digits$} {sign} {text}").trim_end().to_owned());
+        let (mark, sign) = (
+            if marked { '>' } else { ' ' },
+            if line.added { '+' } else { ' ' },
+        );
+        rows.push(
+            format!("{mark} {number:>digits$} {sign} {text}")
+                .trim_end()
+                .to_owned(),
+        );
     }
     if line_of(frame, span.last.get()).is_none() {
         rows.push(format!("> {:>digits$}", "..."));
@@ -201,13 +256,18 @@ fn cut(line: &FrameLine, at: u32) -> String {
     let from = boundary(line, at.saturating_sub(LEAD).min(line.len()));
     let from = if from <= LEAD { 0 } else { from };
     let to = boundary(line, (from + CODE).min(line.len()));
-    let (before, after) = (if from > 0 { "..." } else { start }, if to < line.len() { "..." } else { "" });
+    let (before, after) = (
+        if from > 0 { "..." } else { start },
+        if to < line.len() { "..." } else { "" },
+    );
     format!("{before}{}{after}", Inert::new(&line[from..to]))
 }
 
 /// Returns the position of the first character of a line at or after a byte.
 fn boundary(line: &[u8], at: usize) -> usize {
-    (at..line.len()).find(|i| line[*i] & 0xc0 != 0x80).unwrap_or(line.len())
+    (at..line.len())
+        .find(|i| line[*i] & 0xc0 != 0x80)
+        .unwrap_or(line.len())
 }
 
 /// Returns an untrusted line as the text of a list item.

@@ -1,5 +1,5 @@
-//! A review as a Markdown page of bounded size: the verdict, then the files that were not reviewed, the findings, and
-//! the rest.
+//! A review as a Markdown page of bounded size: the verdict, then the files that were not reviewed,
+//! the findings, and the rest.
 
 use super::Flavor;
 use super::block::{BlockOptions, block, brief, icon, item, one_line};
@@ -42,7 +42,10 @@ pub struct Withheld {
 }
 
 impl Withheld {
-    const NONE: &'static Self = &Self { fingerprints: BTreeSet::new(), note: String::new() };
+    const NONE: &'static Self = &Self {
+        fingerprints: BTreeSet::new(),
+        note: String::new(),
+    };
 
     fn shows(&self, f: &Finding) -> bool {
         !self.fingerprints.contains(f.fingerprint().as_str())
@@ -52,7 +55,15 @@ impl Withheld {
 impl<'h> Detail<'h> {
     /// Returns the detail of a pull request comment.
     pub(in crate::report) fn comment(flavor: Flavor, bound: usize) -> Self {
-        Self { flavor, bound, most: 10, prose: 1_500, all: false, folded: true, hidden: Withheld::NONE }
+        Self {
+            flavor,
+            bound,
+            most: 10,
+            prose: 1_500,
+            all: false,
+            folded: true,
+            hidden: Withheld::NONE,
+        }
     }
 
     /// Returns the detail of a page that does not list some findings.
@@ -63,7 +74,15 @@ impl<'h> Detail<'h> {
     /// Returns the detail of a job summary.
     pub(in crate::report) fn summary(bound: usize) -> Self {
         let hidden = Withheld::NONE;
-        Self { flavor: Flavor::Github, bound, most: 200, prose: 4_000, all: true, folded: false, hidden }
+        Self {
+            flavor: Flavor::Github,
+            bound,
+            most: 200,
+            prose: 4_000,
+            all: true,
+            folded: false,
+            hidden,
+        }
     }
 }
 
@@ -77,16 +96,28 @@ pub(in crate::report) fn page(review: &Review, detail: &Detail<'_>) -> String {
     let tail = tail(review, detail, room / 3);
     let findings = findings(review, detail, room - missing.len() - tail.len());
     let parts = [head, missing, findings, tail];
-    let mut out = parts.iter().filter(|p| !p.is_empty()).map(|p| p.trim_end()).collect::<Vec<_>>().join("\n\n");
+    let mut out = parts
+        .iter()
+        .filter(|p| !p.is_empty())
+        .map(|p| p.trim_end())
+        .collect::<Vec<_>>()
+        .join("\n\n");
     out.push('\n');
     out
 }
 
 fn head(review: &Review) -> String {
     let (word, text) = words::verdict(review);
-    let mut out = format!("## {}: {word}\n\n{}.", crate::NAME, markdown(&capital(&text)));
+    let mut out = format!(
+        "## {}: {word}\n\n{}.",
+        crate::NAME,
+        markdown(&capital(&text))
+    );
     if review.verdict == Verdict::Block && !review.coverage.is_complete() {
-        out.push_str(&format!(" The review is incomplete: {}.", words::missing(review)));
+        out.push_str(&format!(
+            " The review is incomplete: {}.",
+            words::missing(review)
+        ));
     }
     if let Some(why) = words::let_through(review) {
         out.push_str(&format!("\n\n{}.", capital(&markdown(&why))));
@@ -94,8 +125,14 @@ fn head(review: &Review) -> String {
     let found = totals(review);
     if found.iter().any(|(_, n)| *n > 0) {
         let blocking = report::blocking(review);
-        let names: Vec<_> = found.iter().map(|(s, _)| format!("{} {}", icon(*s), s.name())).collect();
-        out.push_str(&format!("\n\n| | {} |\n|---|---:|---:|---:|---:|\n", names.join(" | ")));
+        let names: Vec<_> = found
+            .iter()
+            .map(|(s, _)| format!("{} {}", icon(*s), s.name()))
+            .collect();
+        out.push_str(&format!(
+            "\n\n| | {} |\n|---|---:|---:|---:|---:|\n",
+            names.join(" | ")
+        ));
         out.push_str(&row("found", &found));
         out.push_str(&row("blocking", &blocking));
     }
@@ -110,16 +147,23 @@ fn row(name: &str, of: &[(crate::finding::Severity, usize)]) -> String {
 
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |c| c.to_ascii_uppercase().to_string() + chars.as_str())
+    chars.next().map_or_else(String::new, |c| {
+        c.to_ascii_uppercase().to_string() + chars.as_str()
+    })
 }
 
-/// Returns the entries that fit into `room` bytes as a list, at most `most`, and the number of the others.
+/// Returns the entries that fit into `room` bytes as a list, at most `most`, and the number of the
+/// others.
 fn list(items: impl ExactSizeIterator<Item = String>, most: usize, room: usize) -> String {
     let total = items.len();
     let mut out = String::new();
     let mut shown = 0;
     for item in items.take(most) {
-        let item = if item.trim().is_empty() { "(no text)".to_owned() } else { item };
+        let item = if item.trim().is_empty() {
+            "(no text)".to_owned()
+        } else {
+            item
+        };
         if out.len() + item.len() + 40 > room {
             break;
         }
@@ -141,7 +185,10 @@ fn unreviewed(review: &Review, detail: &Detail<'_>, room: usize) -> String {
         Some(path) => format!("{}: {}", name(path), item(reason)),
         None => item(reason),
     });
-    format!("**Not reviewed**\n\n{}", list(items, detail.most, room.saturating_sub(60)))
+    format!(
+        "**Not reviewed**\n\n{}",
+        list(items, detail.most, room.saturating_sub(60))
+    )
 }
 
 fn name(path: &RepoPath) -> String {
@@ -155,7 +202,10 @@ fn fold(flavor: Flavor, open: bool, line: &Title<'_>, body: &str) -> String {
         Flavor::Bitbucket => format!("### {}\n\n{body}\n", line.markdown()),
         Flavor::Github | Flavor::Gitlab => {
             let open = if open { " open" } else { "" };
-            format!("<details{open}><summary>{}</summary>\n\n{body}\n\n</details>\n", line.html())
+            format!(
+                "<details{open}><summary>{}</summary>\n\n{body}\n\n</details>\n",
+                line.html()
+            )
         }
     }
 }
@@ -168,12 +218,19 @@ struct Title<'a> {
 
 impl Title<'_> {
     fn html(&self) -> String {
-        let path = self.path.map(|p| markup(&clipped(Inert::new(p.as_bytes()).as_str(), PATH)));
-        path.map(|p| format!("<code>{p}</code>: ")).unwrap_or_default() + &self.words
+        let path = self
+            .path
+            .map(|p| markup(&clipped(Inert::new(p.as_bytes()).as_str(), PATH)));
+        path.map(|p| format!("<code>{p}</code>: "))
+            .unwrap_or_default()
+            + &self.words
     }
 
     fn markdown(&self) -> String {
-        self.path.map(|p| format!("{}: ", name(p))).unwrap_or_default() + &self.words
+        self.path
+            .map(|p| format!("{}: ", name(p)))
+            .unwrap_or_default()
+            + &self.words
     }
 }
 
@@ -183,7 +240,10 @@ fn section(flavor: Flavor, words: String, body: &str) -> String {
 
 /// Returns the findings that fit, worst first, grouped by file.
 fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
-    let all: Vec<&Finding> = worst_first(review).into_iter().filter(|f| detail.hidden.shows(f)).collect();
+    let all: Vec<&Finding> = worst_first(review)
+        .into_iter()
+        .filter(|f| detail.hidden.shows(f))
+        .collect();
     let mut of_file: HashMap<Option<&RepoPath>, usize> = HashMap::new();
     for f in &all {
         *of_file.entry(f.file()).or_default() += 1;
@@ -199,7 +259,16 @@ fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
         } else {
             let total = of_file.get(&f.file()).copied().unwrap_or_default();
             let words = title(f.file(), 0, total) + " and some digits more";
-            fold(detail.flavor, true, &Title { path: f.file(), words }, "").len()
+            fold(
+                detail.flavor,
+                true,
+                &Title {
+                    path: f.file(),
+                    words,
+                },
+                "",
+            )
+            .len()
         };
         let says = (f.file(), f.message(), f.suggestion());
         look.news = !said.contains(&says);
@@ -228,9 +297,18 @@ fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let mut out = String::new();
     for (listed, body) in &files {
         let file = listed.first().and_then(|f| f.file());
-        let words = title(file, listed.len(), of_file.get(&file).copied().unwrap_or_default());
+        let words = title(
+            file,
+            listed.len(),
+            of_file.get(&file).copied().unwrap_or_default(),
+        );
         let open = listed.iter().any(|f| f.blocking);
-        out.push_str(&fold(detail.flavor, open, &Title { path: file, words }, body));
+        out.push_str(&fold(
+            detail.flavor,
+            open,
+            &Title { path: file, words },
+            body,
+        ));
         out.push('\n');
     }
     if shown < all.len() {
@@ -245,8 +323,16 @@ fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
 
 /// Returns the title of a file with findings, to which [`Title`] adds the path.
 fn title(file: Option<&RepoPath>, shown: usize, total: usize) -> String {
-    let what = if file.is_none() { "The change as a whole: " } else { "" };
-    let count = if shown == total { plural(total, "finding") } else { format!("{shown} of {total} findings") };
+    let what = if file.is_none() {
+        "The change as a whole: "
+    } else {
+        ""
+    };
+    let count = if shown == total {
+        plural(total, "finding")
+    } else {
+        format!("{shown} of {total} findings")
+    };
     format!("{what}{count}")
 }
 
@@ -268,7 +354,11 @@ fn tail(review: &Review, detail: &Detail<'_>, room: usize) -> String {
             usage(review),
         ]);
     }
-    parts.push(if detail.hidden.note.is_empty() { String::new() } else { format!("{}\n", detail.hidden.note) });
+    parts.push(if detail.hidden.note.is_empty() {
+        String::new()
+    } else {
+        format!("{}\n", detail.hidden.note)
+    });
     parts.push(footer(review));
     let mut out = String::new();
     for part in parts.iter().filter(|p| !p.is_empty()) {
@@ -281,10 +371,20 @@ fn tail(review: &Review, detail: &Detail<'_>, room: usize) -> String {
 }
 
 fn tests(review: &Review, detail: &Detail<'_>, room: usize) -> String {
-    let Some(t) = &review.tests else { return String::new() };
+    let Some(t) = &review.tests else {
+        return String::new();
+    };
     let word = words::tests_word(t.outcome);
-    let coverage = t.coverage.as_ref().map(|c| format!(", coverage {}", item(c))).unwrap_or_default();
-    let failing = list(t.failing.iter().map(|n| code(one_line(n, PATH))), detail.most, room);
+    let coverage = t
+        .coverage
+        .as_ref()
+        .map(|c| format!(", coverage {}", item(c)))
+        .unwrap_or_default();
+    let failing = list(
+        t.failing.iter().map(|n| code(one_line(n, PATH))),
+        detail.most,
+        room,
+    );
     format!("**{word}**: {}{coverage}\n\n{failing}", item(&t.summary))
 }
 
@@ -293,42 +393,88 @@ fn design(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let violations = violations.map(|v| ("design", v.impact, &v.issue, v.reference.as_ref()));
     let missing = words::other_missing(review).into_iter();
     let missing = missing.map(|m| ("missing", m.severity, &m.requirement, m.reference.as_ref()));
-    let items = violations.chain(missing).map(|(what, severity, text, reference)| {
-        let reference = reference.map(|r| format!(" ({})", code(one_line(r, PATH)))).unwrap_or_default();
-        format!("{what} ({severity}): {}{reference}", prose(&one_line(text, 600)))
-    });
+    let items = violations
+        .chain(missing)
+        .map(|(what, severity, text, reference)| {
+            let reference = reference
+                .map(|r| format!(" ({})", code(one_line(r, PATH))))
+                .unwrap_or_default();
+            format!(
+                "{what} ({severity}): {}{reference}",
+                prose(&one_line(text, 600))
+            )
+        });
     let items: Vec<_> = items.collect();
     if items.is_empty() {
         return String::new();
     }
-    format!("**Design and requirements**\n\n{}", list(items.into_iter(), detail.most, room))
+    format!(
+        "**Design and requirements**\n\n{}",
+        list(items.into_iter(), detail.most, room)
+    )
 }
 
 fn set_aside(review: &Review, detail: &Detail<'_>, room: usize) -> String {
-    let all: Vec<&Finding> = review.findings.iter().filter(|f| !f.counts() && detail.hidden.shows(f)).collect();
+    let all: Vec<&Finding> = review
+        .findings
+        .iter()
+        .filter(|f| !f.counts() && detail.hidden.shows(f))
+        .collect();
     if all.is_empty() {
         return String::new();
     }
     let items = all.iter().map(|f| {
-        let (label, why) = words::aside(f).map_or_else(Default::default, |a| (item(&a.label), a.reason));
-        let place = f.file().map(|p| format!(" in {}", name(p))).unwrap_or_default();
-        let line = f.lines().map(|l| format!(" line {}", l.first)).unwrap_or_default();
-        let commit = f.commit.map(|c| format!(" of commit {}", code(c.short()))).unwrap_or_default();
+        let (label, why) =
+            words::aside(f).map_or_else(Default::default, |a| (item(&a.label), a.reason));
+        let place = f
+            .file()
+            .map(|p| format!(" in {}", name(p)))
+            .unwrap_or_default();
+        let line = f
+            .lines()
+            .map(|l| format!(" line {}", l.first))
+            .unwrap_or_default();
+        let commit = f
+            .commit
+            .map(|c| format!(" of commit {}", code(c.short())))
+            .unwrap_or_default();
         let rule = code(one_line(f.rule_id(), 100));
-        format!("{} {rule}{place}{line}{commit}, {label}: {}", f.severity(), item(why))
+        format!(
+            "{} {rule}{place}{line}{commit}, {label}: {}",
+            f.severity(),
+            item(why)
+        )
     });
     let waived = all.iter().filter(|f| f.waived.is_some()).count();
-    let suppressed = all.iter().filter(|f| f.waived.is_none() && f.suppressed.is_some()).count();
-    let counts = [(waived, "waived"), (suppressed, "suppressed"), (all.len() - waived - suppressed, "dispositioned")];
-    let words: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let suppressed = all
+        .iter()
+        .filter(|f| f.waived.is_none() && f.suppressed.is_some())
+        .count();
+    let counts = [
+        (waived, "waived"),
+        (suppressed, "suppressed"),
+        (all.len() - waived - suppressed, "dispositioned"),
+    ];
+    let words: Vec<String> = counts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} {what}"))
+        .collect();
     let words = words.join(", ");
     section(detail.flavor, words, &list(items, detail.most, room))
 }
 
 /// Lists the tickets and pages that models saw.
 fn context(review: &Review) -> String {
-    let items: Vec<String> = words::context(review).iter().map(|text| item(text)).collect();
-    if items.is_empty() { String::new() } else { format!("Context: {}.\n", items.join(", ")) }
+    let items: Vec<String> = words::context(review)
+        .iter()
+        .map(|text| item(text))
+        .collect();
+    if items.is_empty() {
+        String::new()
+    } else {
+        format!("Context: {}.\n", items.join(", "))
+    }
 }
 
 fn opinions(review: &Review, detail: &Detail<'_>, room: usize) -> String {
@@ -336,9 +482,18 @@ fn opinions(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let items =
-        all.iter().map(|o| format!("{}: {}", code(one_line(&o.backend, 100)), prose(&one_line(&o.text, 4_000))));
-    section(detail.flavor, "Opinions of the models".to_owned(), &list(items, detail.most, room))
+    let items = all.iter().map(|o| {
+        format!(
+            "{}: {}",
+            code(one_line(&o.backend, 100)),
+            prose(&one_line(&o.text, 4_000))
+        )
+    });
+    section(
+        detail.flavor,
+        "Opinions of the models".to_owned(),
+        &list(items, detail.most, room),
+    )
 }
 
 fn notes(review: &Review, detail: &Detail<'_>, room: usize) -> String {
@@ -347,10 +502,18 @@ fn notes(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     }
     let items = review.notes.iter().map(|n| {
         let line = n.line.map(|l| format!(" line {l}")).unwrap_or_default();
-        let place = n.file.as_ref().map(|p| format!("{}{line}: ", name(p))).unwrap_or_default();
+        let place = n
+            .file
+            .as_ref()
+            .map(|p| format!("{}{line}: ", name(p)))
+            .unwrap_or_default();
         format!("{place}{}", prose(&one_line(&n.text, 600)))
     });
-    section(detail.flavor, plural(review.notes.len(), "note"), &list(items, detail.most, room))
+    section(
+        detail.flavor,
+        plural(review.notes.len(), "note"),
+        &list(items, detail.most, room),
+    )
 }
 
 fn skipped(review: &Review, detail: &Detail<'_>, room: usize) -> String {
@@ -362,10 +525,16 @@ fn skipped(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     for (path, skip) in all {
         reasons.entry(skip.name()).or_default().push(path);
     }
-    let items: Vec<_> =
-        reasons.iter().flat_map(|(why, paths)| paths.iter().map(move |p| format!("{why}: {}", name(p)))).collect();
+    let items: Vec<_> = reasons
+        .iter()
+        .flat_map(|(why, paths)| paths.iter().map(move |p| format!("{why}: {}", name(p))))
+        .collect();
     let words = format!("{} skipped by policy", plural(all.len(), "file"));
-    section(detail.flavor, words, &list(items.into_iter(), detail.most, room))
+    section(
+        detail.flavor,
+        words,
+        &list(items.into_iter(), detail.most, room),
+    )
 }
 
 fn dropped(review: &Review) -> String {

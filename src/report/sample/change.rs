@@ -2,7 +2,8 @@
 
 use crate::review::Record;
 
-/// Returns the lines of most files of the sample, a binary file, a rename, a deletion, and a file without its lines.
+/// Returns the lines of most files of the sample, a binary file, a rename, a deletion, and a file
+/// without its lines.
 pub(crate) fn record() -> Record {
     let parts: [&[u8]; 12] = [
         b"diff --git a/.gitattributes b/.gitattributes\nnew file mode 100644\n--- /dev/null\n+++ b/.gitattributes\n\
@@ -38,5 +39,8 @@ rename from tests/probe.py\nrename to tools/probe.py\n",
         b"diff --git a/web/cart.ts b/web/cart.ts\n--- a/web/cart.ts\n+++ b/web/cart.ts\n\
 @@ -6,3 +6,4 @@\n \n export function total(cart: Cart) {\n+  debugger;\n   return sum(cart);\n",
     ];
-    Record { text: parts.concat(), left_out: vec!["config/production.env".to_owned()] }
+    Record {
+        text: parts.concat(),
+        left_out: vec!["config/production.env".to_owned()],
+    }
 }

@@ -26,21 +26,32 @@ const CLAIM: &str = "A model reported this finding. Its claim was anchored to th
 confidence and the evidence of the finding show how well that worked and what else supports it.";
 
 fn descriptor(f: &Finding) -> sarif::ReportingDescriptor {
-    let mut d = sarif::ReportingDescriptor::builder().id(f.rule_id()).build();
+    let mut d = sarif::ReportingDescriptor::builder()
+        .id(f.rule_id())
+        .build();
     d.name = Some(pascal(f.rule_id()));
     if *f.origin() == Origin::Rules {
         d.short_description = Some(text(sentence(f.title())));
-        d.full_description = Some(text(sentence(if f.message().is_empty() { f.title() } else { f.message() })));
+        d.full_description = Some(text(sentence(if f.message().is_empty() {
+            f.title()
+        } else {
+            f.message()
+        })));
         d.help = Some(help(f));
     } else {
         // The claims of a category have different texts.
-        d.short_description = Some(text(format!("A model reports: {}.", f.category().name().replace('-', " "))));
+        d.short_description = Some(text(format!(
+            "A model reports: {}.",
+            f.category().name().replace('-', " ")
+        )));
         d.full_description = Some(text(CLAIM.to_owned()));
         d.help = Some(text(CLAIM.to_owned()));
     }
     d.help_uri = help_uri(f);
-    d.default_configuration =
-        Some(sarif::ReportingConfiguration { level: Some(json!(super::level(f.severity()))), ..Default::default() });
+    d.default_configuration = Some(sarif::ReportingConfiguration {
+        level: Some(json!(super::level(f.severity()))),
+        ..Default::default()
+    });
     let mut tags = vec![f.category().name().to_owned()];
     if let Some(cwe) = f.cwe() {
         tags.push(format!("external/cwe/cwe-{cwe:03}"));
@@ -55,7 +66,10 @@ fn descriptor(f: &Finding) -> sarif::ReportingDescriptor {
         Severity::Minor => "warning",
         Severity::Suggestion => "recommendation",
     };
-    let mut facts = vec![("precision", json!(precision)), ("problem.severity", json!(problem))];
+    let mut facts = vec![
+        ("precision", json!(precision)),
+        ("problem.severity", json!(problem)),
+    ];
     if f.category() == Category::Security {
         facts.push(("security-severity", json!(score(f.severity()))));
     }
@@ -66,7 +80,12 @@ fn descriptor(f: &Finding) -> sarif::ReportingDescriptor {
 /// Returns the address of the rule in the documentation, or its first reference.
 fn help_uri(f: &Finding) -> Option<String> {
     let documented = doc_url(f.rule_id()).filter(|_| *f.origin() == Origin::Rules);
-    documented.or_else(|| f.references().iter().find(|r| r.starts_with("https://")).map(|r| untrusted::plain(r)))
+    documented.or_else(|| {
+        f.references()
+            .iter()
+            .find(|r| r.starts_with("https://"))
+            .map(|r| untrusted::plain(r))
+    })
 }
 
 /// Returns the score that GitHub maps to critical (from 9), high (7), medium (4), low.
@@ -81,31 +100,57 @@ fn score(severity: Severity) -> &'static str {
 
 fn help(f: &Finding) -> sarif::MultiformatMessageString {
     let about = about(f.rule_id());
-    let message = if f.message().is_empty() { f.title() } else { f.message() };
+    let message = if f.message().is_empty() {
+        f.title()
+    } else {
+        f.message()
+    };
     let mut plain = sentence(message);
-    let mut rich = if about.is_some() { sentence(message) } else { markdown(message) };
+    let mut rich = if about.is_some() {
+        sentence(message)
+    } else {
+        markdown(message)
+    };
     if let Some(why) = about.and_then(|a| a.why) {
         plain.push_str(&format!("\n\n{}", untrusted::plain(why)));
         rich.push_str(&format!("\n\n{why}"));
     }
     if let Some(suggestion) = f.suggestion() {
         plain.push_str(&format!("\n\nHelp: {}", sentence(suggestion)));
-        let shown = if about.is_some() { sentence(suggestion) } else { markdown(suggestion) };
+        let shown = if about.is_some() {
+            sentence(suggestion)
+        } else {
+            markdown(suggestion)
+        };
         rich.push_str(&format!("\n\n**Help:** {shown}"));
     }
-    let code = [("Instead of", about.and_then(|a| a.bad)), ("write", about.and_then(|a| a.good))];
-    for (label, code) in code.iter().filter_map(|(label, code)| Some((label, (*code)?))) {
+    let code = [
+        ("Instead of", about.and_then(|a| a.bad)),
+        ("write", about.and_then(|a| a.good)),
+    ];
+    for (label, code) in code
+        .iter()
+        .filter_map(|(label, code)| Some((label, (*code)?)))
+    {
         plain.push_str(&format!("\n\n{label}:\n{}", untrusted::plain(code)));
         rich.push_str(&format!("\n\n{label}\n\n{}", fenced(code)));
     }
     if let Some(cwe) = f.cwe() {
         plain.push_str(&format!("\n\nCWE-{cwe}"));
-        rich.push_str(&format!("\n\n[CWE-{cwe}](https://cwe.mitre.org/data/definitions/{cwe}.html)"));
+        rich.push_str(&format!(
+            "\n\n[CWE-{cwe}](https://cwe.mitre.org/data/definitions/{cwe}.html)"
+        ));
     }
     for r in f.references() {
         plain.push_str(&format!("\n{}", untrusted::plain(r)));
-        let address = r.starts_with("https://") && r.bytes().all(|b| b.is_ascii_graphic() && !b"<>".contains(&b));
-        rich.push_str(&if address { format!("\n\n<{r}>") } else { format!("\n\n{}", markdown(r)) });
+        let address = r.starts_with("https://")
+            && r.bytes()
+                .all(|b| b.is_ascii_graphic() && !b"<>".contains(&b));
+        rich.push_str(&if address {
+            format!("\n\n<{r}>")
+        } else {
+            format!("\n\n{}", markdown(r))
+        });
     }
     let mut help = text(plain);
     help.markdown = Some(rich);
@@ -135,7 +180,9 @@ pub(super) fn sentence(fragment: &str) -> String {
 }
 
 fn text(text: String) -> sarif::MultiformatMessageString {
-    sarif::MultiformatMessageString::builder().text(text).build()
+    sarif::MultiformatMessageString::builder()
+        .text(text)
+        .build()
 }
 
 /// Returns `AwsAccessKeyId` for `aws-access-key-id`, the form of rule names in SARIF.
@@ -143,7 +190,11 @@ fn pascal(id: &str) -> String {
     id.split(|c: char| !c.is_ascii_alphanumeric())
         .flat_map(|word| {
             let mut chars = word.chars();
-            chars.next().map(|c| c.to_ascii_uppercase()).into_iter().chain(chars)
+            chars
+                .next()
+                .map(|c| c.to_ascii_uppercase())
+                .into_iter()
+                .chain(chars)
         })
         .collect()
 }

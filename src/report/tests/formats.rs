@@ -7,8 +7,8 @@ use crate::diff::{LineNo, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Also, Category, Disposition, Finding, FlowRole, FlowStep, LineSpan, Location, Reproduction, Severity, Suppression,
-    Waiver, arrange,
+    Also, Category, Disposition, Finding, FlowRole, FlowStep, LineSpan, Location, Reproduction,
+    Severity, Suppression, Waiver, arrange,
 };
 use crate::review::{Note, Review};
 use crate::untrusted;
@@ -26,12 +26,15 @@ pub(super) struct WorkflowCommand {
 
 impl WorkflowCommand {
     fn property(&self, key: &str) -> Option<&str> {
-        self.properties.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
+        self.properties
+            .iter()
+            .find(|(k, _)| k == key)
+            .map(|(_, v)| v.as_str())
     }
 }
 
-/// Parses a line as the runner does: white space first, `::`, a name, a space, properties between commas, `::`, the
-/// data. Percent-encoding is decoded last.
+/// Parses a line as the runner does: white space first, `::`, a name, a space, properties between
+/// commas, `::`, the data. Percent-encoding is decoded last.
 fn command(line: &str) -> Option<WorkflowCommand> {
     let (head, data) = line.trim_start().strip_prefix("::")?.split_once("::")?;
     let (name, properties) = head.split_once(' ').unwrap_or((head, ""));
@@ -40,14 +43,21 @@ fn command(line: &str) -> Option<WorkflowCommand> {
     let properties = properties.split(',').filter_map(|p| p.split_once('='));
     Some(WorkflowCommand {
         name: name.to_owned(),
-        properties: properties.map(|(k, v)| (k.trim().to_owned(), decoded(v, &within))).collect(),
+        properties: properties
+            .map(|(k, v)| (k.trim().to_owned(), decoded(v, &within)))
+            .collect(),
         data: decoded(data, &lines),
     })
 }
 
 /// Replaces codes by their signs, and `%25` last.
 fn decoded(text: &str, signs: &[(&str, &str)]) -> String {
-    signs.iter().fold(text.to_owned(), |text, (code, sign)| text.replace(code, sign)).replace("%25", "%")
+    signs
+        .iter()
+        .fold(text.to_owned(), |text, (code, sign)| {
+            text.replace(code, sign)
+        })
+        .replace("%25", "%")
 }
 
 /// Returns true if a line is a workflow command that our log uses.
@@ -57,7 +67,10 @@ pub(super) fn is_ours(line: &str) -> bool {
 }
 
 fn commands(review: &Review) -> Vec<WorkflowCommand> {
-    text(review, ReportFormat::Github, &Style::default()).lines().filter_map(command).collect()
+    text(review, ReportFormat::Github, &Style::default())
+        .lines()
+        .filter_map(command)
+        .collect()
 }
 
 fn json(review: &Review, format: ReportFormat) -> Value {
@@ -74,26 +87,48 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
     let mut review = full();
     let findings = review.findings.iter().enumerate().map(|(n, f)| {
         let mut draft = f.draft().clone();
-        for field in [&mut draft.rule_id, &mut draft.title, &mut draft.message, &mut draft.quote] {
+        for field in [
+            &mut draft.rule_id,
+            &mut draft.title,
+            &mut draft.message,
+            &mut draft.quote,
+        ] {
             *field = with.to_owned();
         }
-        for field in [&mut draft.failure, &mut draft.suggestion, &mut draft.replacement, &mut draft.convention] {
+        for field in [
+            &mut draft.failure,
+            &mut draft.suggestion,
+            &mut draft.replacement,
+            &mut draft.convention,
+        ] {
             *field = Some(with.to_owned());
         }
         draft.references = vec![with.to_owned(), format!("https://{with}")];
         if let Some(at) = &mut draft.location {
             at.file = numbered_path(n, bytes);
         }
-        draft.also =
-            vec![Also { file: numbered_path(50, bytes), line: LineNo::new(1).unwrap(), quote: with.to_owned() }];
-        draft.flow = FlowRole::ALL.map(|role| FlowStep { line: LineNo::FIRST, role, quote: with.to_owned() }).to_vec();
+        draft.also = vec![Also {
+            file: numbered_path(50, bytes),
+            line: LineNo::new(1).unwrap(),
+            quote: with.to_owned(),
+        }];
+        draft.flow = FlowRole::ALL
+            .map(|role| FlowStep {
+                line: LineNo::FIRST,
+                role,
+                quote: with.to_owned(),
+            })
+            .to_vec();
         let mut made = Finding::sample(draft, f.confidence());
         made.frame = f.frame.clone();
         for line in made.frame.iter_mut().flat_map(|f| &mut f.lines) {
             line.text = bytes.to_vec();
         }
         made.commit = f.commit;
-        made.suppressed = f.suppressed.as_ref().map(|_| Suppression { by: "inline", reason: with.to_owned() });
+        made.suppressed = f.suppressed.as_ref().map(|_| Suppression {
+            by: "inline",
+            reason: with.to_owned(),
+        });
         made.waived = f.waived.as_ref().map(|_| Waiver {
             reason: with.to_owned(),
             actor: with.to_owned(),
@@ -105,8 +140,10 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
             owner: with.to_owned(),
             ..d.clone()
         });
-        made.reproduction =
-            Some(Reproduction { command: with.to_owned(), files: vec![(with.to_owned(), with.to_owned())] });
+        made.reproduction = Some(Reproduction {
+            command: with.to_owned(),
+            files: vec![(with.to_owned(), with.to_owned())],
+        });
         made.blocking = f.blocking;
         made
     });
@@ -124,8 +161,15 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
     for (n, (file, _)) in review.coverage.skipped.iter_mut().enumerate() {
         *file = numbered_path(80 + n, bytes);
     }
-    let first = LineSpan { first: LineNo::new(3).unwrap(), last: LineNo::new(3).unwrap(), columns: None };
-    review.first_change = Some(Location { file: numbered_path(60, bytes), lines: Some(first) });
+    let first = LineSpan {
+        first: LineNo::new(3).unwrap(),
+        last: LineNo::new(3).unwrap(),
+        columns: None,
+    };
+    review.first_change = Some(Location {
+        file: numbered_path(60, bytes),
+        lines: Some(first),
+    });
     review.source.label = with.to_owned();
     review.policy.origin = with.to_owned();
     let models = &mut review.models;
@@ -136,7 +180,8 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
         (d.backend, d.claim) = (with.to_owned(), with.to_owned());
     }
     for v in models.compliance.iter_mut().flat_map(|c| &mut c.violations) {
-        (v.issue, v.description, v.reference) = (with.to_owned(), with.to_owned(), Some(with.to_owned()));
+        (v.issue, v.description, v.reference) =
+            (with.to_owned(), with.to_owned(), Some(with.to_owned()));
         v.recommendation = Some(with.to_owned());
     }
     for m in &mut models.missing {
@@ -147,8 +192,11 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
     }
     models.asked = vec![with.to_owned()];
     if let Some(tests) = &mut review.tests {
-        (tests.summary, tests.failing, tests.coverage) =
-            (with.to_owned(), vec![with.to_owned()], Some(with.to_owned()));
+        (tests.summary, tests.failing, tests.coverage) = (
+            with.to_owned(),
+            vec![with.to_owned()],
+            Some(with.to_owned()),
+        );
     }
     review
 }
@@ -181,10 +229,18 @@ const HOSTILE: [&str; 22] = [
 
 /// Returns every hostile text, all of them together, and a long one.
 pub(super) fn hostile() -> Vec<(String, Vec<u8>)> {
-    let mut all: Vec<(String, Vec<u8>)> =
-        HOSTILE.iter().map(|t| ((*t).to_owned(), t.replace(['\n', '\0'], "_").into_bytes())).collect();
-    all.push((HOSTILE.join("\n"), [HOSTILE.concat().as_bytes(), b"\xff\xfe\xc3("].concat()));
-    all.push((HOSTILE.concat().repeat(12), [b"\xe9/", HOSTILE.concat().repeat(3).as_bytes()].concat()));
+    let mut all: Vec<(String, Vec<u8>)> = HOSTILE
+        .iter()
+        .map(|t| ((*t).to_owned(), t.replace(['\n', '\0'], "_").into_bytes()))
+        .collect();
+    all.push((
+        HOSTILE.join("\n"),
+        [HOSTILE.concat().as_bytes(), b"\xff\xfe\xc3("].concat(),
+    ));
+    all.push((
+        HOSTILE.concat().repeat(12),
+        [b"\xe9/", HOSTILE.concat().repeat(3).as_bytes()].concat(),
+    ));
     all
 }
 
@@ -200,14 +256,29 @@ fn inj_10_to_16_no_text_acts_in_any_format() {
                 &[false]
             };
             for &color in colors {
-                let out = text(&review, format, &Style { color, ..Style::default() });
+                let out = text(
+                    &review,
+                    format,
+                    &Style {
+                        color,
+                        ..Style::default()
+                    },
+                );
                 let out = if color { super::strip(&out) } else { out };
-                let active = out.chars().find(|c| *c != '\n' && untrusted::is_active(*c) && !super::honest(*c));
+                let active = out
+                    .chars()
+                    .find(|c| *c != '\n' && untrusted::is_active(*c) && !super::honest(*c));
                 assert_eq!(active, None, "{format:?} {with:?}");
                 for line in out.lines() {
-                    assert!(!line.contains("##[") && !line.contains("##vso["), "{format:?}: {line:?}");
+                    assert!(
+                        !line.contains("##[") && !line.contains("##vso["),
+                        "{format:?}: {line:?}"
+                    );
                     let ours = format == ReportFormat::Github && is_ours(line);
-                    assert!(ours || !line.trim_start().starts_with("::"), "{format:?}: {line:?}");
+                    assert!(
+                        ours || !line.trim_start().starts_with("::"),
+                        "{format:?}: {line:?}"
+                    );
                 }
             }
         }
@@ -223,23 +294,39 @@ fn inj_11_and_12_the_log_for_github_holds_its_own_commands_and_no_other() {
     }
     let told = commands(&filled("x\n::stop-commands::t", b"a,line=7::b%0A"));
     let error = told.iter().find(|c| c.property("file").is_some()).unwrap();
-    assert!(error.data.contains("x\n::stop-commands::t"), "whoever reads the command has the text: {error:?}");
-    assert!(error.property("file").unwrap().ends_with("a,line=7::b%0A"), "{error:?}");
+    assert!(
+        error.data.contains("x\n::stop-commands::t"),
+        "whoever reads the command has the text: {error:?}"
+    );
+    assert!(
+        error.property("file").unwrap().ends_with("a,line=7::b%0A"),
+        "{error:?}"
+    );
 }
 
 /// Returns the names of the commands, and of their properties except columns.
 fn shape_of_commands(review: &Review) -> Vec<(String, Vec<String>)> {
     let shapes = commands(review).into_iter().map(|c| {
         let keys = c.properties.into_iter().map(|(k, _)| k);
-        (c.name, keys.filter(|k| !k.starts_with("col") && k != "endColumn").collect())
+        (
+            c.name,
+            keys.filter(|k| !k.starts_with("col") && k != "endColumn")
+                .collect(),
+        )
     });
     shapes.collect()
 }
 
 /// Returns the keys of each entry, except the suggestions.
 fn keys(entries: &Value) -> Vec<Vec<String>> {
-    let objects = entries.as_array().unwrap().iter().map(|e| e.as_object().unwrap());
-    objects.map(|e| e.keys().filter(|k| *k != "suggestions").cloned().collect()).collect()
+    let objects = entries
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| e.as_object().unwrap());
+    objects
+        .map(|e| e.keys().filter(|k| *k != "suggestions").cloned().collect())
+        .collect()
 }
 
 #[test]
@@ -247,17 +334,35 @@ fn json_formats_hold_what_they_were_given() {
     let calm = filled("calm", b"calm");
     for (with, bytes) in hostile() {
         let review = filled(&with, &bytes);
-        assert_eq!(keys(&json(&review, ReportFormat::Gitlab)).len(), keys(&json(&calm, ReportFormat::Gitlab)).len());
-        let (theirs, ours) = (json(&review, ReportFormat::Rdjson), json(&calm, ReportFormat::Rdjson));
-        assert_eq!(keys(&theirs["diagnostics"]).len(), keys(&ours["diagnostics"]).len());
+        assert_eq!(
+            keys(&json(&review, ReportFormat::Gitlab)).len(),
+            keys(&json(&calm, ReportFormat::Gitlab)).len()
+        );
+        let (theirs, ours) = (
+            json(&review, ReportFormat::Rdjson),
+            json(&calm, ReportFormat::Rdjson),
+        );
+        assert_eq!(
+            keys(&theirs["diagnostics"]).len(),
+            keys(&ours["diagnostics"]).len()
+        );
         for entry in json(&review, ReportFormat::Gitlab).as_array().unwrap() {
-            assert!(!entry["description"].as_str().unwrap().contains('\n'), "{entry}");
+            assert!(
+                !entry["description"].as_str().unwrap().contains('\n'),
+                "{entry}"
+            );
             let path = entry["location"]["path"].as_str().unwrap();
-            assert!(!path.starts_with(['/', '.']) && !path.split('/').any(|s| s == ".."), "{path:?}");
+            assert!(
+                !path.starts_with(['/', '.']) && !path.split('/').any(|s| s == ".."),
+                "{path:?}"
+            );
         }
         for diagnostic in theirs["diagnostics"].as_array().unwrap() {
             let path = diagnostic["location"]["path"].as_str().unwrap();
-            assert!(!path.starts_with('/') && !path.split('/').any(|s| s == ".."), "{path:?}");
+            assert!(
+                !path.starts_with('/') && !path.split('/').any(|s| s == ".."),
+                "{path:?}"
+            );
         }
     }
 }
@@ -268,43 +373,95 @@ fn inj_16_junit_stays_xml_and_keeps_its_shape() {
     for (with, bytes) in hostile() {
         assert_eq!(elements(&filled(&with, &bytes)), calm, "{with:?}");
     }
-    let xml = text(&filled("]]><a b='c'>\u{1b}", b"x"), ReportFormat::Junit, &Style::default());
+    let xml = text(
+        &filled("]]><a b='c'>\u{1b}", b"x"),
+        ReportFormat::Junit,
+        &Style::default(),
+    );
     let document = roxmltree::Document::parse(&xml).unwrap();
-    let failure = document.descendants().find(|n| n.has_tag_name("failure")).unwrap();
-    assert!(failure.text().unwrap().contains("]]><a b='c'>\\x1b"), "{:?}", failure.text());
+    let failure = document
+        .descendants()
+        .find(|n| n.has_tag_name("failure"))
+        .unwrap();
+    assert!(
+        failure.text().unwrap().contains("]]><a b='c'>\\x1b"),
+        "{:?}",
+        failure.text()
+    );
 }
 
 /// Returns the names of the elements of the report for JUnit.
 fn elements(review: &Review) -> Vec<String> {
     let xml = text(review, ReportFormat::Junit, &Style::default());
     let document = roxmltree::Document::parse(&xml).unwrap_or_else(|e| panic!("{e}\n{xml}"));
-    document.descendants().filter(roxmltree::Node::is_element).map(|n| n.tag_name().name().to_owned()).collect()
+    document
+        .descendants()
+        .filter(roxmltree::Node::is_element)
+        .map(|n| n.tag_name().name().to_owned())
+        .collect()
 }
 
 /// Returns the number of descendants with a name, as an attribute states it.
 fn count_of(node: roxmltree::Node<'_, '_>, name: &str) -> String {
-    node.descendants().filter(|n| n.has_tag_name(name)).count().to_string()
+    node.descendants()
+        .filter(|n| n.has_tag_name(name))
+        .count()
+        .to_string()
 }
 
 #[test]
 fn junit_counts_what_it_holds() {
-    for review in [full(), warned(), clean(), empty(), incomplete(ExitStatus::Incomplete)] {
+    for review in [
+        full(),
+        warned(),
+        clean(),
+        empty(),
+        incomplete(ExitStatus::Incomplete),
+    ] {
         let xml = text(&review, ReportFormat::Junit, &Style::default());
         let document = roxmltree::Document::parse(&xml).unwrap();
-        for suite in document.descendants().filter(|n| n.tag_name().name().starts_with("testsuite")) {
-            for (attribute, element) in [("tests", "testcase"), ("failures", "failure"), ("errors", "error")] {
-                assert_eq!(suite.attribute(attribute), Some(count_of(suite, element).as_str()), "{attribute}");
+        for suite in document
+            .descendants()
+            .filter(|n| n.tag_name().name().starts_with("testsuite"))
+        {
+            for (attribute, element) in [
+                ("tests", "testcase"),
+                ("failures", "failure"),
+                ("errors", "error"),
+            ] {
+                assert_eq!(
+                    suite.attribute(attribute),
+                    Some(count_of(suite, element).as_str()),
+                    "{attribute}"
+                );
             }
-            let skipped = suite.has_tag_name("testsuite").then(|| count_of(suite, "skipped"));
+            let skipped = suite
+                .has_tag_name("testsuite")
+                .then(|| count_of(suite, "skipped"));
             assert_eq!(suite.attribute("skipped"), skipped.as_deref());
         }
-        let cases: Vec<_> = document.descendants().filter(|n| n.has_tag_name("testcase")).collect();
-        assert!(!cases.is_empty(), "a report without a case is a broken one to Jenkins");
-        let failures = document.descendants().filter(|n| n.has_tag_name("failure")).count();
+        let cases: Vec<_> = document
+            .descendants()
+            .filter(|n| n.has_tag_name("testcase"))
+            .collect();
+        assert!(
+            !cases.is_empty(),
+            "a report without a case is a broken one to Jenkins"
+        );
+        let failures = document
+            .descendants()
+            .filter(|n| n.has_tag_name("failure"))
+            .count();
         // One for all tests, and one for each listed test.
         let tests = review.tests.as_ref().map_or(0, |t| 1 + t.failing.len());
-        assert_eq!(failures, review.findings.iter().filter(|f| f.blocking).count() + tests);
-        let errors = document.descendants().filter(|n| n.has_tag_name("error")).count();
+        assert_eq!(
+            failures,
+            review.findings.iter().filter(|f| f.blocking).count() + tests
+        );
+        let errors = document
+            .descendants()
+            .filter(|n| n.has_tag_name("error"))
+            .count();
         assert_eq!(errors, review.coverage.failed.len());
     }
 }
@@ -312,18 +469,34 @@ fn junit_counts_what_it_holds() {
 #[test]
 fn dotenv_holds_words_and_numbers() {
     for (with, bytes) in hostile() {
-        let out = text(&filled(&with, &bytes), ReportFormat::Dotenv, &Style::default());
+        let out = text(
+            &filled(&with, &bytes),
+            ReportFormat::Dotenv,
+            &Style::default(),
+        );
         assert_eq!(out, text(&full(), ReportFormat::Dotenv, &Style::default()));
     }
     let out = text(&full(), ReportFormat::Dotenv, &Style::default());
     for line in out.lines() {
         let (key, value) = line.split_once('=').unwrap();
-        assert!(key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{line}");
-        assert!(!value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'), "{line}");
+        assert!(
+            key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
+            "{line}"
+        );
+        assert!(
+            !value.is_empty()
+                && value
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'_'),
+            "{line}"
+        );
     }
     // The limits of GitLab for one file.
     assert!(out.lines().count() <= 20 && out.len() < 5_120);
-    assert!(out.starts_with("verdict=block\noutcome=incomplete\nfindings=16\nblocking=8\n"), "{out}");
+    assert!(
+        out.starts_with("verdict=block\noutcome=incomplete\nfindings=16\nblocking=8\n"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -331,9 +504,17 @@ fn what_a_person_let_through_is_not_annotated() {
     let review = full();
     for f in review.findings.iter().filter(|f| !f.counts()) {
         let github = text(&review, ReportFormat::Github, &Style::default());
-        assert!(!github.lines().any(|l| is_ours(l) && l.contains(f.rule_id())), "{github}");
+        assert!(
+            !github
+                .lines()
+                .any(|l| is_ours(l) && l.contains(f.rule_id())),
+            "{github}"
+        );
         for format in [ReportFormat::Gitlab, ReportFormat::Rdjson] {
-            assert!(!json(&review, format).to_string().contains(f.rule_id()), "{format:?}");
+            assert!(
+                !json(&review, format).to_string().contains(f.rule_id()),
+                "{format:?}"
+            );
         }
     }
 }
@@ -343,16 +524,32 @@ fn an_incomplete_review_says_so_in_every_format() {
     let review = incomplete(ExitStatus::Incomplete);
     let told = commands(&review);
     let error = told.iter().find(|c| c.name == "error").unwrap();
-    assert!(error.data.contains("data/dump.sql: the object is damaged"), "{error:?}");
-    assert!(!commands(&incomplete(ExitStatus::Pass)).iter().any(|c| c.name == "error"), "the step is green");
+    assert!(
+        error.data.contains("data/dump.sql: the object is damaged"),
+        "{error:?}"
+    );
+    assert!(
+        !commands(&incomplete(ExitStatus::Pass))
+            .iter()
+            .any(|c| c.name == "error"),
+        "the step is green"
+    );
     let entries = json(&review, ReportFormat::Gitlab);
     assert_eq!(entries[0]["severity"], "blocker");
     assert_eq!(entries[0]["location"]["path"], "data/dump.sql");
     let result = json(&review, ReportFormat::Rdjson);
-    assert_eq!((&result["severity"], &result["diagnostics"][0]["severity"]), (&"ERROR".into(), &"ERROR".into()));
+    assert_eq!(
+        (&result["severity"], &result["diagnostics"][0]["severity"]),
+        (&"ERROR".into(), &"ERROR".into())
+    );
     let xml = text(&review, ReportFormat::Junit, &Style::default());
-    assert!(xml.contains("<error message=\"Not reviewed: the object is damaged\""), "{xml}");
-    assert!(text(&review, ReportFormat::Dotenv, &Style::default()).contains("verdict=incomplete\n"));
+    assert!(
+        xml.contains("<error message=\"Not reviewed: the object is damaged\""),
+        "{xml}"
+    );
+    assert!(
+        text(&review, ReportFormat::Dotenv, &Style::default()).contains("verdict=incomplete\n")
+    );
     // Without any position, this format cannot report the failure.
     let mut nowhere = review;
     nowhere.coverage.failed = vec![(None, "backend claude did not answer".to_owned())];
@@ -362,8 +559,14 @@ fn an_incomplete_review_says_so_in_every_format() {
 #[test]
 fn a_clean_review_is_empty_where_that_means_clean() {
     for review in [clean(), empty()] {
-        assert_eq!(text(&review, ReportFormat::Gitlab, &Style::default()), "[]\n");
-        assert_eq!(json(&review, ReportFormat::Rdjson)["diagnostics"], serde_json::json!([]));
+        assert_eq!(
+            text(&review, ReportFormat::Gitlab, &Style::default()),
+            "[]\n"
+        );
+        assert_eq!(
+            json(&review, ReportFormat::Rdjson)["diagnostics"],
+            serde_json::json!([])
+        );
         assert!(commands(&review).is_empty());
     }
 }
@@ -372,24 +575,47 @@ fn a_clean_review_is_empty_where_that_means_clean() {
 fn code_quality_fingerprints_are_unique_and_stable() {
     let mut review = full();
     // The same finding in two branches of a push.
-    let twin = sketch("twin", Severity::Major, Category::Bug, "twin", "Twice.").file("a.rs").done();
-    let mut other = sketch("twin", Severity::Major, Category::Bug, "twin", "Twice.").file("a.rs").done();
+    let twin = sketch("twin", Severity::Major, Category::Bug, "twin", "Twice.")
+        .file("a.rs")
+        .done();
+    let mut other = sketch("twin", Severity::Major, Category::Bug, "twin", "Twice.")
+        .file("a.rs")
+        .done();
     other.commit = crate::diff::ObjectId::from_hex("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d");
     review.findings.extend([twin, other]);
     review.findings = arrange(review.findings);
     let entries = json(&review, ReportFormat::Gitlab);
-    let prints: Vec<&str> = entries.as_array().unwrap().iter().map(|e| e["fingerprint"].as_str().unwrap()).collect();
-    assert_eq!(prints.iter().collect::<HashSet<_>>().len(), prints.len(), "{prints:?}");
+    let prints: Vec<&str> = entries
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| e["fingerprint"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        prints.iter().collect::<HashSet<_>>().len(),
+        prints.len(),
+        "{prints:?}"
+    );
     assert!(prints.iter().any(|p| p.ends_with("-1")), "{prints:?}");
     assert_eq!(entries, json(&review, ReportFormat::Gitlab));
-    let whole = entries.as_array().unwrap().iter().find(|e| e["check_name"] == "sample-lockfile-drift").unwrap();
-    assert_eq!(whole["location"], serde_json::json!({ "path": "cmd/serve/main.go", "lines": { "begin": 42 } }));
+    let whole = entries
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|e| e["check_name"] == "sample-lockfile-drift")
+        .unwrap();
+    assert_eq!(
+        whole["location"],
+        serde_json::json!({ "path": "cmd/serve/main.go", "lines": { "begin": 42 } })
+    );
 }
 
 /// Returns the diagnostic of a rule.
 fn diagnostic<'v>(result: &'v Value, rule: &str) -> &'v Value {
     let all = result["diagnostics"].as_array().unwrap();
-    all.iter().find(|d| d["code"]["value"] == rule).unwrap_or_else(|| panic!("{rule}: {result}"))
+    all.iter()
+        .find(|d| d["code"]["value"] == rule)
+        .unwrap_or_else(|| panic!("{rule}: {result}"))
 }
 
 #[test]
@@ -397,18 +623,30 @@ fn rdjson_counts_columns_in_bytes_from_one() {
     let result = json(&full(), ReportFormat::Rdjson);
     // A tab, `label := "`, six bytes of Japanese, and the text after them.
     let range = &diagnostic(&result, "sample-go-exec-shell")["location"]["range"];
-    assert_eq!(range["start"], serde_json::json!({ "line": 42, "column": 28 }));
+    assert_eq!(
+        range["start"],
+        serde_json::json!({ "line": 42, "column": 28 })
+    );
     assert_eq!(
         range["end"],
         serde_json::json!({ "line": 42, "column": 28 + "exec.Command(\"sh\", \"-c\", \"ls \"+dir)".len() })
     );
     // A range over several lines has no columns and includes the last line.
     let range = &diagnostic(&result, "sample-conflict-marker")["location"]["range"];
-    assert_eq!(range, &serde_json::json!({ "start": { "line": 9 }, "end": { "line": 13 } }));
+    assert_eq!(
+        range,
+        &serde_json::json!({ "start": { "line": 9 }, "end": { "line": 13 } })
+    );
     let whole = diagnostic(&result, "sample-attributes-hide-files");
-    assert!(whole["location"].get("range").is_none(), "a file as a whole");
+    assert!(
+        whole["location"].get("range").is_none(),
+        "a file as a whole"
+    );
     let eval = diagnostic(&result, "sample-js-eval");
-    assert_eq!(eval["code"]["url"], "https://cwe.mitre.org/data/definitions/95.html");
+    assert_eq!(
+        eval["code"]["url"],
+        "https://cwe.mitre.org/data/definitions/95.html"
+    );
 }
 
 #[test]
@@ -417,10 +655,19 @@ fn lines_of_an_earlier_commit_are_not_taken_for_lines_of_the_head() {
     review.source.head = Some("f".repeat(40));
     let result = json(&review, ReportFormat::Rdjson);
     let all = result["diagnostics"].as_array().unwrap();
-    let earlier = all.iter().find(|d| d["code"]["value"] == "sample-generic-password").unwrap();
-    assert_eq!(earlier["location"], serde_json::json!({ "path": "deploy.sh" }));
+    let earlier = all
+        .iter()
+        .find(|d| d["code"]["value"] == "sample-generic-password")
+        .unwrap();
+    assert_eq!(
+        earlier["location"],
+        serde_json::json!({ "path": "deploy.sh" })
+    );
     let told = commands(&review);
-    let earlier = told.iter().find(|c| c.property("file") == Some("deploy.sh")).unwrap();
+    let earlier = told
+        .iter()
+        .find(|c| c.property("file") == Some("deploy.sh"))
+        .unwrap();
     assert_eq!(earlier.property("line"), None);
 }
 
@@ -435,37 +682,73 @@ fn sarif_holds_no_result_that_was_let_through_and_tells_of_it() {
     let log = json(&review, ReportFormat::Sarif);
     let run = &log["runs"][0];
     let results = run["results"].as_array().unwrap();
-    assert_eq!(results.len(), review.findings.iter().filter(|f| is_result(f)).count());
+    assert_eq!(
+        results.len(),
+        review.findings.iter().filter(|f| is_result(f)).count()
+    );
     let deferred = "deferred by a.thor until 2026-04-01: after the migration";
     let suppression = serde_json::json!([{ "kind": "external", "status": "accepted", "justification": deferred }]);
     for r in results {
         let is_deferred = r["ruleId"] == "sample-weak-digest";
-        assert_eq!(r["suppressions"], if is_deferred { suppression.clone() } else { serde_json::json!([]) });
+        assert_eq!(
+            r["suppressions"],
+            if is_deferred {
+                suppression.clone()
+            } else {
+                serde_json::json!([])
+            }
+        );
     }
     for f in review.findings.iter().filter(|f| !is_result(f)) {
         // There is no result or rule: GitHub does not read suppressions and would open an alert.
         assert!(results.iter().all(|r| r["ruleId"] != f.rule_id()));
-        assert!(run["tool"]["driver"]["rules"].as_array().unwrap().iter().all(|r| r["id"] != f.rule_id()));
+        assert!(
+            run["tool"]["driver"]["rules"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|r| r["id"] != f.rule_id())
+        );
     }
-    assert_eq!((&run["properties"]["suppressed"], &run["properties"]["waived"]), (&1.into(), &1.into()));
-    let told = run["invocations"][0]["toolExecutionNotifications"].as_array().unwrap();
+    assert_eq!(
+        (
+            &run["properties"]["suppressed"],
+            &run["properties"]["waived"]
+        ),
+        (&1.into(), &1.into())
+    );
+    let told = run["invocations"][0]["toolExecutionNotifications"]
+        .as_array()
+        .unwrap();
     let waived = "Waived by a.thor: loopback only, INC-7 (sample-tls-verify-off: Certificate verification disabled)";
-    let told = told.iter().find(|n| n["message"]["text"] == waived).unwrap_or_else(|| panic!("{told:?}"));
+    let told = told
+        .iter()
+        .find(|n| n["message"]["text"] == waived)
+        .unwrap_or_else(|| panic!("{told:?}"));
     assert_eq!(told["level"], "note");
 }
 
 /// Returns the replacement in SARIF of a finding on lines 2 and 3 of `a.py`.
 fn sarif_replacement(code: &str) -> Value {
     let mut review = clean();
-    let finding = sketch("loader", Severity::Critical, Category::Security, "Unsafe loader", "It runs code.")
-        .code("a.py", 2, 2, "", &[b"+load(", b"+    text)"])
-        .until(3)
-        .replace(code);
+    let finding = sketch(
+        "loader",
+        Severity::Critical,
+        Category::Security,
+        "Unsafe loader",
+        "It runs code.",
+    )
+    .code("a.py", 2, 2, "", &[b"+load(", b"+    text)"])
+    .until(3)
+    .replace(code);
     review.findings.push(finding.done());
     let log = json(&review, ReportFormat::Sarif);
     let result = &log["runs"][0]["results"][0];
     let change = &result["fixes"][0]["artifactChanges"][0];
-    assert_eq!(change["artifactLocation"], result["locations"][0]["physicalLocation"]["artifactLocation"]);
+    assert_eq!(
+        change["artifactLocation"],
+        result["locations"][0]["physicalLocation"]["artifactLocation"]
+    );
     change["replacements"][0].clone()
 }
 
@@ -475,7 +758,8 @@ fn a_replacement_is_a_fix_in_sarif_and_deleted_lines_include_their_line_ends() {
         sarif_replacement("x = 1"),
         serde_json::json!({ "deletedRegion": { "startLine": 2, "endLine": 3 }, "insertedContent": { "text": "x = 1" } })
     );
-    let whole_lines = serde_json::json!({ "startLine": 2, "startColumn": 1, "endLine": 4, "endColumn": 1 });
+    let whole_lines =
+        serde_json::json!({ "startLine": 2, "startColumn": 1, "endLine": 4, "endColumn": 1 });
     assert_eq!(
         sarif_replacement(""),
         serde_json::json!({ "deletedRegion": whole_lines, "insertedContent": { "text": "" } })
@@ -486,9 +770,15 @@ fn a_replacement_is_a_fix_in_sarif_and_deleted_lines_include_their_line_ends() {
 fn sarif_has_at_most_a_thousand_replacements() {
     let mut review = clean();
     for n in 0..1_200 {
-        let finding = sketch("loader", Severity::Critical, Category::Security, "Unsafe loader", "It runs code.")
-            .code(format!("a{n:04}.py"), 1, 1, "", &[b"+load(text)"])
-            .replace("safe_load(text)");
+        let finding = sketch(
+            "loader",
+            Severity::Critical,
+            Category::Security,
+            "Unsafe loader",
+            "It runs code.",
+        )
+        .code(format!("a{n:04}.py"), 1, 1, "", &[b"+load(text)"])
+        .replace("safe_load(text)");
         review.findings.push(finding.done());
     }
     let log = json(&review, ReportFormat::Sarif);
@@ -499,9 +789,15 @@ fn sarif_has_at_most_a_thousand_replacements() {
 
 /// Returns a finding of a key on a line.
 fn key(n: u32, commit: Option<&str>) -> Finding {
-    let mut f = sketch("key", Severity::Critical, Category::Security, "a key", "Revoke it.")
-        .code("k.py", n, n, "AKIA****", &[b"+AKIA****"])
-        .done();
+    let mut f = sketch(
+        "key",
+        Severity::Critical,
+        Category::Security,
+        "a key",
+        "Revoke it.",
+    )
+    .code("k.py", n, n, "AKIA****", &[b"+AKIA****"])
+    .done();
     f.commit = commit.and_then(crate::diff::ObjectId::from_hex);
     f
 }
@@ -510,33 +806,64 @@ fn key(n: u32, commit: Option<&str>) -> Finding {
 fn hashes(review: &Review) -> Vec<String> {
     let log = json(review, ReportFormat::Sarif);
     let all = log["runs"][0]["results"].as_array().unwrap();
-    all.iter().map(|r| r["partialFingerprints"]["primaryLocationLineHash"].as_str().unwrap().to_owned()).collect()
+    all.iter()
+        .map(|r| {
+            r["partialFingerprints"]["primaryLocationLineHash"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect()
 }
 
 #[test]
 fn what_has_one_fingerprint_stays_apart_in_sarif_and_junit() {
     let mut review = warned();
     let (one, two) = ("1a".repeat(20), "2b".repeat(20));
-    review.findings = arrange(vec![key(1, None), key(1, Some(&one)), key(1, Some(&two)), key(2, Some(&two))]);
+    review.findings = arrange(vec![
+        key(1, None),
+        key(1, Some(&one)),
+        key(1, Some(&two)),
+        key(2, Some(&two)),
+    ]);
     let all = hashes(&review);
     assert_eq!(all.iter().collect::<HashSet<_>>().len(), 4, "{all:?}");
     assert_eq!(all[0], format!("{}:1", review.findings[0].fingerprint()));
     assert_eq!(all[1], format!("{}:2", review.findings[0].fingerprint()));
-    review.findings[0].waived = Some(Waiver { reason: "old".to_owned(), actor: "a".to_owned(), link: None });
+    review.findings[0].waived = Some(Waiver {
+        reason: "old".to_owned(),
+        actor: "a".to_owned(),
+        link: None,
+    });
     assert_eq!(hashes(&review), all[1..], "the others keep theirs");
 
     // The name of the last twin equals a numbered name.
     let long = "x".repeat(450);
     review.findings = ["a", "a", "a (2)", "a", &long, &format!("{long}y")]
-        .map(|title| sketch("t", Severity::Minor, Category::Bug, title, title).file("a.py").done())
+        .map(|title| {
+            sketch("t", Severity::Minor, Category::Bug, title, title)
+                .file("a.py")
+                .done()
+        })
         .to_vec();
-    review.coverage.failed = ["one", "two"].map(|why| (Some(RepoPath::from("a.py")), why.to_owned())).to_vec();
+    review.coverage.failed = ["one", "two"]
+        .map(|why| (Some(RepoPath::from("a.py")), why.to_owned()))
+        .to_vec();
     let xml = text(&review, ReportFormat::Junit, &Style::default());
     let document = roxmltree::Document::parse(&xml).unwrap();
-    let cases: Vec<_> = document.descendants().filter(|n| n.has_tag_name("testcase")).collect();
-    let names: HashSet<_> = cases.iter().map(|n| (n.attribute("classname"), n.attribute("name"))).collect();
+    let cases: Vec<_> = document
+        .descendants()
+        .filter(|n| n.has_tag_name("testcase"))
+        .collect();
+    let names: HashSet<_> = cases
+        .iter()
+        .map(|n| (n.attribute("classname"), n.attribute("name")))
+        .collect();
     assert_eq!((names.len(), cases.len()), (8, 8), "{xml}");
-    assert!(names.contains(&(Some("a.py"), Some("sample-t: a"))), "the first keeps its name: {names:?}");
+    assert!(
+        names.contains(&(Some("a.py"), Some("sample-t: a"))),
+        "the first keeps its name: {names:?}"
+    );
 }
 
 #[test]
@@ -544,11 +871,22 @@ fn inj_16_no_output_of_a_test_attaches_a_file() {
     let evil = "x\n[[ATTACHMENT|/etc/passwd]]\n[[[ATTACHMENT|a]]";
     let mut review = filled(evil, b"[[ATTACHMENT|b]]");
     for blocking in [true, false] {
-        review.findings.iter_mut().for_each(|f| f.blocking = blocking);
+        review
+            .findings
+            .iter_mut()
+            .for_each(|f| f.blocking = blocking);
         let xml = text(&review, ReportFormat::Junit, &Style::default());
         let document = roxmltree::Document::parse(&xml).unwrap();
-        let mut said: Vec<String> = document.descendants().filter_map(|n| n.text().map(str::to_owned)).collect();
-        said.extend(document.descendants().flat_map(|n| n.attributes()).map(|a| a.value().to_owned()));
+        let mut said: Vec<String> = document
+            .descendants()
+            .filter_map(|n| n.text().map(str::to_owned))
+            .collect();
+        said.extend(
+            document
+                .descendants()
+                .flat_map(|n| n.attributes())
+                .map(|a| a.value().to_owned()),
+        );
         assert!(said.iter().any(|s| s.contains("ATTACHMENT|/etc/passwd")));
         assert!(!said.iter().any(|s| s.contains("[[")), "{xml}");
     }
@@ -557,23 +895,56 @@ fn inj_16_no_output_of_a_test_attaches_a_file() {
 #[test]
 fn a_file_on_which_two_backends_failed_is_one_file() {
     let mut review = incomplete(ExitStatus::Incomplete);
-    let again = (review.coverage.failed[0].0.clone(), "backend local did not answer".to_owned());
+    let again = (
+        review.coverage.failed[0].0.clone(),
+        "backend local did not answer".to_owned(),
+    );
     review.coverage.failed.push(again);
-    for format in [ReportFormat::Human, ReportFormat::Summary, ReportFormat::Html, ReportFormat::Github] {
-        let out = text(&review, format, &Style { width: 200, ..Style::default() });
-        assert!(out.contains("1 file was not reviewed") && !out.contains("2 files were not"), "{format:?}: {out}");
+    for format in [
+        ReportFormat::Human,
+        ReportFormat::Summary,
+        ReportFormat::Html,
+        ReportFormat::Github,
+    ] {
+        let out = text(
+            &review,
+            format,
+            &Style {
+                width: 200,
+                ..Style::default()
+            },
+        );
+        assert!(
+            out.contains("1 file was not reviewed") && !out.contains("2 files were not"),
+            "{format:?}: {out}"
+        );
     }
 }
 
-/// Returns the sample with a frame for the finding of a commit that is not the head, and a finding in the head's file
-/// of the same name.
+/// Returns the sample with a frame for the finding of a commit that is not the head, and a finding
+/// in the head's file of the same name.
 fn with_an_inner_commit() -> Review {
     let mut review = full();
     review.source.head = Some("f".repeat(40));
-    for commit in [crate::diff::ObjectId::from_hex(&"1a2b3c4d5e".repeat(4)), None] {
-        let mut f = sketch("inner", Severity::Critical, Category::Security, "password", "Readable for good.")
-            .code("conf.py", 2, 3, "********", &[b" a = 1", b"+P = '********'", b" b = 2"])
-            .done();
+    for commit in [
+        crate::diff::ObjectId::from_hex(&"1a2b3c4d5e".repeat(4)),
+        None,
+    ] {
+        let mut f = sketch(
+            "inner",
+            Severity::Critical,
+            Category::Security,
+            "password",
+            "Readable for good.",
+        )
+        .code(
+            "conf.py",
+            2,
+            3,
+            "********",
+            &[b" a = 1", b"+P = '********'", b" b = 2"],
+        )
+        .done();
         f.commit = commit;
         f.blocking = true;
         review.findings.push(f);
@@ -587,20 +958,31 @@ fn sarif_names_no_line_of_the_head_for_what_an_earlier_commit_holds() {
     let log = json(&with_an_inner_commit(), ReportFormat::Sarif);
     let all = log["runs"][0]["results"].as_array().unwrap();
     let own = all.iter().filter(|r| r["ruleId"] == "sample-inner");
-    let (inner, of_head): (Vec<&Value>, Vec<&Value>) = own.partition(|r| r["properties"].get("commit").is_some());
+    let (inner, of_head): (Vec<&Value>, Vec<&Value>) =
+        own.partition(|r| r["properties"].get("commit").is_some());
     let place = &inner[0]["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "conf.py");
     // GitHub rejects a result without a line.
     assert_eq!(place["region"], serde_json::json!({ "startLine": 1 }));
     assert!(place.get("contextRegion").is_none(), "{place}");
     let place = &of_head[0]["locations"][0]["physicalLocation"];
-    assert_eq!((&place["region"]["startLine"], &place["contextRegion"]["startLine"]), (&3.into(), &2.into()));
+    assert_eq!(
+        (
+            &place["region"]["startLine"],
+            &place["contextRegion"]["startLine"]
+        ),
+        (&3.into(), &2.into())
+    );
     assert_eq!(place["region"]["snippet"]["text"], "********");
 }
 
 /// Returns the number of entries about `conf.py` with a text in a field.
 fn count_saying(entries: &Value, field: &str, said: &str) -> usize {
-    let own = entries.as_array().unwrap().iter().filter(|e| e.to_string().contains("conf.py"));
+    let own = entries
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|e| e.to_string().contains("conf.py"));
     own.filter(|e| e[field].to_string().contains(said)).count()
 }
 
@@ -609,25 +991,72 @@ fn every_format_names_the_commit_of_what_is_not_in_the_head() {
     let review = with_an_inner_commit();
     let said = "In commit 1a2b3c4d5e1a, not in the head.";
     let told = commands(&review);
-    let annotations: Vec<_> = told.iter().filter(|c| c.property("file") == Some("conf.py")).collect();
-    assert_eq!(annotations.iter().filter(|c| c.data.contains(said)).count(), 1, "{annotations:?}");
-    assert_eq!(count_saying(&json(&review, ReportFormat::Gitlab), "description", said), 1);
-    assert_eq!(count_saying(&json(&review, ReportFormat::Rdjson)["diagnostics"], "message", said), 1);
-    assert_eq!(count_saying(&json(&review, ReportFormat::Sarif)["runs"][0]["results"], "message", said), 1);
+    let annotations: Vec<_> = told
+        .iter()
+        .filter(|c| c.property("file") == Some("conf.py"))
+        .collect();
+    assert_eq!(
+        annotations.iter().filter(|c| c.data.contains(said)).count(),
+        1,
+        "{annotations:?}"
+    );
+    assert_eq!(
+        count_saying(&json(&review, ReportFormat::Gitlab), "description", said),
+        1
+    );
+    assert_eq!(
+        count_saying(
+            &json(&review, ReportFormat::Rdjson)["diagnostics"],
+            "message",
+            said
+        ),
+        1
+    );
+    assert_eq!(
+        count_saying(
+            &json(&review, ReportFormat::Sarif)["runs"][0]["results"],
+            "message",
+            said
+        ),
+        1
+    );
     let xml = text(&review, ReportFormat::Junit, &Style::default());
     let document = roxmltree::Document::parse(&xml).unwrap();
-    let cases: Vec<_> = document.descendants().filter(|n| n.attribute("classname") == Some("conf.py")).collect();
+    let cases: Vec<_> = document
+        .descendants()
+        .filter(|n| n.attribute("classname") == Some("conf.py"))
+        .collect();
     let names: Vec<_> = cases.iter().filter_map(|n| n.attribute("name")).collect();
-    assert!(names.contains(&"sample-inner: password (line 3)"), "{names:?}");
-    assert!(names.contains(&"sample-inner: password (commit 1a2b3c4d5e1a)"), "{names:?}");
-    let bodies: Vec<_> = cases.iter().filter_map(|n| n.first_element_child()?.text()).collect();
-    assert_eq!(bodies.iter().filter(|b| b.contains(said)).count(), 1, "{xml}");
+    assert!(
+        names.contains(&"sample-inner: password (line 3)"),
+        "{names:?}"
+    );
+    assert!(
+        names.contains(&"sample-inner: password (commit 1a2b3c4d5e1a)"),
+        "{names:?}"
+    );
+    let bodies: Vec<_> = cases
+        .iter()
+        .filter_map(|n| n.first_element_child()?.text())
+        .collect();
+    assert_eq!(
+        bodies.iter().filter(|b| b.contains(said)).count(),
+        1,
+        "{xml}"
+    );
     // The findings are in the head, or in a commit that need not be mentioned.
     let own = full();
-    for format in
-        [ReportFormat::Github, ReportFormat::Gitlab, ReportFormat::Rdjson, ReportFormat::Junit, ReportFormat::Sarif]
-    {
-        assert!(!text(&own, format, &Style::default()).contains("not in the head"), "{format:?}");
+    for format in [
+        ReportFormat::Github,
+        ReportFormat::Gitlab,
+        ReportFormat::Rdjson,
+        ReportFormat::Junit,
+        ReportFormat::Sarif,
+    ] {
+        assert!(
+            !text(&own, format, &Style::default()).contains("not in the head"),
+            "{format:?}"
+        );
     }
 }
 
@@ -638,9 +1067,15 @@ pub(super) fn flood(n: usize) -> Review {
             1 => Severity::Minor,
             _ => Severity::Suggestion,
         };
-        sketch("noise", severity, Category::Style, &format!("noise {n}"), "Too much of it.")
-            .code(format!("src/{:04}.rs", n / 10), 1, 1, "x", &[b"+x"])
-            .done()
+        sketch(
+            "noise",
+            severity,
+            Category::Style,
+            &format!("noise {n}"),
+            "Too much of it.",
+        )
+        .code(format!("src/{:04}.rs", n / 10), 1, 1, "x", &[b"+x"])
+        .done()
     });
     let mut review = warned();
     review.findings = arrange(findings.collect());
@@ -657,46 +1092,104 @@ fn ci_09_six_thousand_findings_fit_into_every_format() {
     let mut review = flood(6_000);
     for incomplete in [false, true] {
         if incomplete {
-            review.coverage.failed =
-                (0..6_000).map(|n| (Some(RepoPath::new(format!("f{n}"))), "gone".to_owned())).collect();
+            review.coverage.failed = (0..6_000)
+                .map(|n| (Some(RepoPath::new(format!("f{n}"))), "gone".to_owned()))
+                .collect();
         }
         let told = commands(&review);
         for kind in ["error", "warning", "notice"] {
             assert_eq!(
                 told.iter().filter(|c| c.name == kind).count(),
-                if kind == "warning" && incomplete { 9 } else { 10 }
+                if kind == "warning" && incomplete {
+                    9
+                } else {
+                    10
+                }
             );
         }
-        let count = told.iter().find(|c| c.property("title") == Some("More findings")).unwrap();
-        assert!(count.data.contains("of 6000 findings are annotated"), "{count:?}");
+        let count = told
+            .iter()
+            .find(|c| c.property("title") == Some("More findings"))
+            .unwrap();
+        assert!(
+            count.data.contains("of 6000 findings are annotated"),
+            "{count:?}"
+        );
         let log = text(&review, ReportFormat::Github, &Style::default());
         assert!(log.len() < 200_000, "{}", log.len());
-        assert!(log.contains("2000 of 6000 findings block this change"), "{}", &log[log.len() - 900..]);
+        assert!(
+            log.contains("2000 of 6000 findings block this change"),
+            "{}",
+            &log[log.len() - 900..]
+        );
         let xml = text(&review, ReportFormat::Junit, &Style::default());
-        assert!(xml.len() < 30_000_000 && xml.contains("5000 of 6000 findings are listed"), "{}", xml.len());
+        assert!(
+            xml.len() < 30_000_000 && xml.contains("5000 of 6000 findings are listed"),
+            "{}",
+            xml.len()
+        );
     }
-    assert_eq!(json(&review, ReportFormat::Gitlab).as_array().unwrap().len(), 6_001);
-    assert_eq!(json(&review, ReportFormat::Rdjson)["diagnostics"].as_array().unwrap().len(), 6_001);
-    assert!(text(&review, ReportFormat::Dotenv, &Style::default()).contains("findings=6000\nblocking=2000\n"));
+    assert_eq!(
+        json(&review, ReportFormat::Gitlab)
+            .as_array()
+            .unwrap()
+            .len(),
+        6_001
+    );
+    assert_eq!(
+        json(&review, ReportFormat::Rdjson)["diagnostics"]
+            .as_array()
+            .unwrap()
+            .len(),
+        6_001
+    );
+    assert!(
+        text(&review, ReportFormat::Dotenv, &Style::default())
+            .contains("findings=6000\nblocking=2000\n")
+    );
 }
 
 #[test]
 fn slo_02_every_format_that_lists_findings_says_how_many_it_does_not_list() {
     let mut review = flood(300);
-    review.unlisted =
-        Unlisted { counting: [190_000, 0, 9_700, 0], blocking: [190_000, 0, 0, 0], warning: 9_700, suppressed: 7 };
-    let style = Style { width: 400, ..Style::default() };
+    review.unlisted = Unlisted {
+        counting: [190_000, 0, 9_700, 0],
+        blocking: [190_000, 0, 0, 0],
+        warning: 9_700,
+        suppressed: 7,
+    };
+    let style = Style {
+        width: 400,
+        ..Style::default()
+    };
     for format in ReportFormat::ALL {
         let text = text(&review, format, &style).replace("\\_", "_");
         // JUnit counts suppressed findings too: they are skipped cases.
-        let total = ["200,000 findings", "200000 findings", "200007 findings", "findings=200000"];
-        assert!(total.iter().any(|t| text.contains(t)), "{format:?}: {}", &text[text.len().saturating_sub(900)..]);
+        let total = [
+            "200,000 findings",
+            "200000 findings",
+            "200007 findings",
+            "findings=200000",
+        ];
+        assert!(
+            total.iter().any(|t| text.contains(t)),
+            "{format:?}: {}",
+            &text[text.len().saturating_sub(900)..]
+        );
     }
     let report = json(&review, ReportFormat::Json);
     let summary = &report["summary"];
-    assert_eq!((&summary["critical"], &summary["minor"]), (&190_100.into(), &9_800.into()));
-    assert_eq!((&summary["unlisted"]["blocking"], &summary["suppressed"]), (&190_000.into(), &7.into()));
-    assert!(text(&review, ReportFormat::Dotenv, &style).contains("findings=200000\nblocking=190100\n"));
+    assert_eq!(
+        (&summary["critical"], &summary["minor"]),
+        (&190_100.into(), &9_800.into())
+    );
+    assert_eq!(
+        (&summary["unlisted"]["blocking"], &summary["suppressed"]),
+        (&190_000.into(), &7.into())
+    );
+    assert!(
+        text(&review, ReportFormat::Dotenv, &style).contains("findings=200000\nblocking=190100\n")
+    );
     assert!(super::super::summary_line(&review).contains("findings=200000"));
 }
 
@@ -704,5 +1197,10 @@ fn slo_02_every_format_that_lists_findings_says_how_many_it_does_not_list() {
 fn ten_annotations_of_a_kind_need_no_count() {
     let told = commands(&flood(30));
     assert_eq!(told.iter().filter(|c| c.name == "notice").count(), 10);
-    assert!(!told.iter().any(|c| c.property("title") == Some("More findings")), "{told:?}");
+    assert!(
+        !told
+            .iter()
+            .any(|c| c.property("title") == Some("More findings")),
+        "{told:?}"
+    );
 }

@@ -1,5 +1,6 @@
-//! Checks whether the policy at the tip of the target branch is stricter than the one at the merge base. The author
-//! of a change chooses the merge base, but cannot choose the tip of the target branch.
+//! Checks whether the policy at the tip of the target branch is stricter than the one at the merge
+//! base. The author of a change chooses the merge base, but cannot choose the tip of the target
+//! branch.
 
 use super::super::source::Resolved;
 use super::{at, project_file, team};
@@ -17,7 +18,8 @@ pub(super) struct TargetTip {
     pub(super) state: State,
     /// Display name: `main (1a2b3c4d5e6f)`.
     name: String,
-    /// The policy at the tip. `None` if its file equals that of the merge base, or if no project file counts.
+    /// The policy at the tip. `None` if its file equals that of the merge base, or if no project
+    /// file counts.
     other: Option<Other>,
 }
 
@@ -46,31 +48,49 @@ impl TargetTip {
         reader: &mut Reader<'_>,
         sources: &Sources<'_>,
     ) -> Result<Option<Self>> {
-        let tip = resolved.tip.as_ref().filter(|tip| resolved.base.commit() != Some(tip.id));
-        let (Authority::Base, Some(tip), []) = (request.authority, tip, &resolved.other_bases[..]) else {
+        let tip = resolved
+            .tip
+            .as_ref()
+            .filter(|tip| resolved.base.commit() != Some(tip.id));
+        let (Authority::Base, Some(tip), []) = (request.authority, tip, &resolved.other_bases[..])
+        else {
             return Ok(None);
         };
         let short = tip.id.short();
-        let name = if tip.name.contains(&short) { tip.name.clone() } else { format!("{} ({short})", tip.name) };
+        let name = if tip.name.contains(&short) {
+            tip.name.clone()
+        } else {
+            format!("{} ({short})", tip.name)
+        };
         let state = repo.state_of(tip.id)?;
         let path = RepoPath::from(policy::FILE_NAME);
         let mut other = None;
         if request.config.is_none() && !reader.is_same(&resolved.base, &state, &path)? {
             let read = project_file(request, &state, repo, reader, sources.env);
             let project = read.map_err(|e| at(&name, e))?;
-            let policy = policy::load(&Sources { project: project.as_ref(), ..*sources })?.policy;
+            let policy = policy::load(&Sources {
+                project: project.as_ref(),
+                ..*sources
+            })?
+            .policy;
             other = Some(Other { project, policy });
         }
-        Ok(Some(Self { id: tip.id, state, name, other }))
+        Ok(Some(Self {
+            id: tip.id,
+            state,
+            name,
+            other,
+        }))
     }
 
-    /// Returns true if the tip and the merge base have the same policy file, or if no project file counts.
+    /// Returns true if the tip and the merge base have the same policy file, or if no project file
+    /// counts.
     pub(super) fn has_the_same_file(&self) -> bool {
         self.other.is_none()
     }
 
-    /// Returns the text of the note if the policy of the tip applies. `base` and `project` are the merge base and its
-    /// file; `rules` is the `rules` section if it is the same at both.
+    /// Returns the text of the note if the policy of the tip applies. `base` and `project` are the
+    /// merge base and its file; `rules` is the `rules` section if it is the same at both.
     ///
     /// # Errors
     ///
@@ -84,12 +104,14 @@ impl TargetTip {
     ) -> Result<Option<String>> {
         let why = match (&self.other, rules) {
             (Some(other), _) => self.compared(other, base, project, reader)?,
-            (None, Some(rules)) => {
-                self.has_stricter_rules((rules, base), rules, reader)?.then_some(TipReason::Stricter)
-            }
+            (None, Some(rules)) => self
+                .has_stricter_rules((rules, base), rules, reader)?
+                .then_some(TipReason::Stricter),
             (None, None) => None,
         };
-        let from = base.commit().map_or_else(String::new, |id| format!(" ({})", id.short()));
+        let from = base
+            .commit()
+            .map_or_else(String::new, |id| format!(" ({})", id.short()));
         Ok(why.map(|why| match why {
             TipReason::Stricter => {
                 format!("{} is stricter than where this change branched off{from}, and decides", self.name)
@@ -112,7 +134,8 @@ impl TargetTip {
     ) -> Result<Option<TipReason>> {
         let now = other.project.as_ref().map(|p| p.file.bytes.clone());
         let before = project.map(|p| p.file.bytes.clone());
-        let team = team::rules(&other.policy, &self.state, reader).map_err(|e| at(&self.name, e))?;
+        let team =
+            team::rules(&other.policy, &self.state, reader).map_err(|e| at(&self.name, e))?;
         let rules = RuleSet::new(&RulesPolicy::default(), &team).map_err(|e| at(&self.name, e))?;
         let weaker = policy::weakened(now.as_deref(), before.as_deref(), |id| rules.severity(id));
         // A missing file at the merge base alone does not make the tip stricter.
@@ -124,7 +147,8 @@ impl TargetTip {
         if self.has_stricter_rules((&old, base), &other.policy.rules, reader)? {
             return Ok(Some(TipReason::Stricter));
         }
-        Ok(policy::asks_otherwise(now.as_deref(), before.as_deref()).then_some(TipReason::Elsewhere))
+        Ok(policy::asks_otherwise(now.as_deref(), before.as_deref())
+            .then_some(TipReason::Elsewhere))
     }
 
     /// Returns true if the team rules at the tip report more.
@@ -143,9 +167,21 @@ impl TargetTip {
         }
         let now = team::files(&new.paths, &self.state, reader).map_err(|e| at(&self.name, e))?;
         let before = team::files(&old.paths, base, reader)?;
-        let moved = now.iter().filter(|f| !before.contains(f)).chain(before.iter().filter(|f| !now.contains(f)));
+        let moved = now
+            .iter()
+            .filter(|f| !before.contains(f))
+            .chain(before.iter().filter(|f| !now.contains(f)));
         let changed: Vec<RepoPath> = moved.map(|f| f.path.clone()).collect();
-        let (now, before) = (RulesVersion { files: &now, policy: new }, RulesVersion { files: &before, policy: old });
+        let (now, before) = (
+            RulesVersion {
+                files: &now,
+                policy: new,
+            },
+            RulesVersion {
+                files: &before,
+                policy: old,
+            },
+        );
         Ok(!crate::rules::weakened(now, before, &changed).is_empty())
     }
 

@@ -1,7 +1,7 @@
 //! Parses the output of test programs: totals, names of failing tests, coverage. Pure.
 //!
-//! Supported are the plain output of cargo, nextest, pytest, unittest, go, node, jest, vitest, mocha, deno, RSpec,
-//! PHPUnit, Maven, Gradle and .NET, TAP, and JUnit's XML.
+//! Supported are the plain output of cargo, nextest, pytest, unittest, go, node, jest, vitest,
+//! mocha, deno, RSpec, PHPUnit, Maven, Gradle and .NET, TAP, and JUnit's XML.
 
 use regex::Regex;
 use std::sync::LazyLock;
@@ -39,7 +39,9 @@ fn expression(text: &str) -> Option<Regex> {
 static STYLING: LazyLock<Option<Regex>> = LazyLock::new(|| expression(r"\x1b\[[0-9;]*[A-Za-z]"));
 /// `41 passed`, `1 failed`, `2 skipped` of cargo, pytest, jest and vitest; `41 passing` of mocha.
 static COUNT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    expression(r"(?i)\b(\d+) (passed|passing|failed|failing|failures?|errors?|ignored|skipped|pending|todo)\b")
+    expression(
+        r"(?i)\b(\d+) (passed|passing|failed|failing|failures?|errors?|ignored|skipped|pending|todo)\b",
+    )
 });
 /// `# pass 41` and `ℹ fail 1` of node's test runner; `Failures: 1`, `Failed: 1` of Maven and .NET.
 static LABELLED: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -85,16 +87,19 @@ static FAILING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
 });
 /// A failed test in the tree of node's and jest's output, which has its name without the parents.
-static CROSSED: LazyLock<Option<Regex>> =
-    LazyLock::new(|| expression(r"(?m)^\s*[✖✕✗] (?P<name>[^\n]+?)(?: \((?:\d+(?:\.\d+)?) ?m?s\))?$"));
+static CROSSED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    expression(r"(?m)^\s*[✖✕✗] (?P<name>[^\n]+?)(?: \((?:\d+(?:\.\d+)?) ?m?s\))?$")
+});
 /// The list of failures at the end of mocha's output.
-static MOCHA: LazyLock<Option<Regex>> =
-    LazyLock::new(|| expression(r"(?m)^  \d+\) (?P<first>[^\n]+)\n(?P<rest>(?:       +[^\n]+\n)*)"));
+static MOCHA: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    expression(r"(?m)^  \d+\) (?P<first>[^\n]+)\n(?P<rest>(?:       +[^\n]+\n)*)")
+});
 /// A failed case in JUnit's XML.
 static JUNIT: LazyLock<Option<Regex>> =
     LazyLock::new(|| expression(r"<testcase\b(?P<attributes>[^>]*[^/])>\s*<(?:failure|error)\b"));
 /// An attribute of a JUnit case.
-static ATTRIBUTE: LazyLock<Option<Regex>> = LazyLock::new(|| expression(r#"\b(name|classname)="([^"]*)""#));
+static ATTRIBUTE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| expression(r#"\b(name|classname)="([^"]*)""#));
 /// Coverage as pytest-cov, go, istanbul, tarpaulin, llvm-cov and SimpleCov print it.
 static COVERAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     expression(
@@ -105,14 +110,27 @@ static COVERAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 impl TestOutput {
     /// Parses the output of a test program.
     pub(super) fn read(text: &str) -> Self {
-        let Some(styling) = &*STYLING else { return Self::default() };
+        let Some(styling) = &*STYLING else {
+            return Self::default();
+        };
         let text = styling.replace_all(text, "").replace('\r', "");
-        Self { totals: totals(&text), failing: failing(&text), coverage: coverage(&text) }
+        Self {
+            totals: totals(&text),
+            failing: failing(&text),
+            coverage: coverage(&text),
+        }
     }
 
     /// Returns `41 passed, 1 failed, 2 skipped`; empty without a summary line.
     pub(super) fn counts(&self) -> String {
-        let Some(Totals { passed, failed, skipped }) = self.totals else { return String::new() };
+        let Some(Totals {
+            passed,
+            failed,
+            skipped,
+        }) = self.totals
+        else {
+            return String::new();
+        };
         format!("{passed} passed, {failed} failed, {skipped} skipped")
     }
 }
@@ -145,7 +163,8 @@ fn totals(text: &str) -> Option<Totals> {
             sum.passed += all.map_or(0, |all| all.saturating_sub(others));
         } else if plain.is_match(line) {
             for c in count.captures_iter(line) {
-                out.get_or_insert_default().add(&c[2], c[1].parse().unwrap_or(0));
+                out.get_or_insert_default()
+                    .add(&c[2], c[1].parse().unwrap_or(0));
             }
             if let Some(examples) = examples(line) {
                 let sum = out.get_or_insert_default();
@@ -156,7 +175,8 @@ fn totals(text: &str) -> Option<Totals> {
     out
 }
 
-/// Parses the number of tests that RSpec or Gradle ran: `12 examples, 1 failure`, `12 tests completed, 1 failed`.
+/// Parses the number of tests that RSpec or Gradle ran: `12 examples, 1 failure`,
+/// `12 tests completed, 1 failed`.
 fn examples(line: &str) -> Option<u64> {
     let (n, rest) = line.trim_start().split_once(' ')?;
     let counts_all = rest.starts_with("example") || rest.contains("completed, ");
@@ -166,7 +186,11 @@ fn examples(line: &str) -> Option<u64> {
 fn failing(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for c in FAILING.iter().flat_map(|r| r.captures_iter(text)) {
-        c.iter().skip(1).flatten().take(1).for_each(|m| add_name(&mut out, m.as_str()));
+        c.iter()
+            .skip(1)
+            .flatten()
+            .take(1)
+            .for_each(|m| add_name(&mut out, m.as_str()));
     }
     junit(text).iter().for_each(|name| add_name(&mut out, name));
     if text.lines().any(|l| l.trim_end().ends_with(" failing")) {
@@ -195,20 +219,30 @@ fn add_name(names: &mut Vec<String>, name: &str) {
 
 /// Returns the failed cases of JUnit's XML, as `class name`.
 fn junit(text: &str) -> Vec<String> {
-    let (Some(case), Some(attribute)) = (&*JUNIT, &*ATTRIBUTE) else { return Vec::new() };
+    let (Some(case), Some(attribute)) = (&*JUNIT, &*ATTRIBUTE) else {
+        return Vec::new();
+    };
     let names = case.captures_iter(text).map(|c| {
         let parts = ["classname", "name"].map(|key| {
             let mut all = attribute.captures_iter(&c["attributes"]);
             all.find(|a| &a[1] == key).map(|a| a[2].to_owned())
         });
-        parts.into_iter().flatten().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(" ")
+        parts
+            .into_iter()
+            .flatten()
+            .filter(|p| !p.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
     });
     names.collect()
 }
 
-/// Parses mocha's list of failures: a number, the title and the titles below it, the last one with a colon.
+/// Parses mocha's list of failures: a number, the title and the titles below it, the last one with
+/// a colon.
 fn mocha(text: &str) -> Vec<String> {
-    let Some(entry) = &*MOCHA else { return Vec::new() };
+    let Some(entry) = &*MOCHA else {
+        return Vec::new();
+    };
     let mut out = Vec::new();
     for c in entry.captures_iter(text) {
         let mut title = vec![c["first"].trim()];
@@ -258,8 +292,7 @@ mod tests {
     fn ver_01_the_output_of_test_programs_names_counts_failures_and_coverage() {
         let cargo = "test a::ok ... ok\ntest a::b ... FAILED\n\ntest result: FAILED. 41 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.1s\ntest result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
         let pytest = "FAILED tests/test_x.py::test_y - assert 1 == 2\nERROR tests/test_z.py::test_w - boom\nTOTAL     120   9   92%\n=== 1 failed, 41 passed, 3 skipped in 1.20s ===\n";
-        let unittest =
-            "FAIL: test_x (tests.Pool)\n----\nERROR: test_y (tests.Pool.test_y)\nFAILED (failures=1, errors=1)\n";
+        let unittest = "FAIL: test_x (tests.Pool)\n----\nERROR: test_y (tests.Pool.test_y)\nFAILED (failures=1, errors=1)\n";
         let jest = "  ✕ have names (5 ms)\n\n  ● pools › have names\n\nAll files |   92.1 |   80 |\nTests:       1 failed, 41 passed, 42 total\n";
         let go = "--- FAIL: TestPool (0.00s)\n    --- FAIL: TestPool/empty (0.00s)\nFAIL\nok  \texample.com/a\t0.01s\tcoverage: 92.0% of statements\nFAIL\texample.com/b [build failed]\n";
         let mocha = "\u{1b}[32m  41 passing\u{1b}[0m (1s)\n  1 failing\n\n  1) Pool\n       #close\n         ends once:\n\n      AssertionError: 1 == 2\n";
@@ -268,11 +301,11 @@ mod tests {
         let node_spec = "✔ one (0.5ms)\n✖ two (1.2ms)\nℹ tests 2\nℹ pass 1\nℹ fail 1\n\n✖ failing tests:\n\ntest at a.mjs:3:1\n✖ two (1.2ms)\n";
         let vitest = " FAIL  src/a.test.ts > pool > closes\n Tests  1 failed | 4 passed (5)\n";
         let nextest = "        FAIL [   0.005s] my-crate pool::tests::closes\n     Summary [   0.010s] 2 tests run: 1 passed, 1 failed, 0 skipped\n";
-        let rspec = "12 examples, 1 failure, 2 pending\n\nrspec ./spec/pool_spec.rb:4 # Pool closes\n";
+        let rspec =
+            "12 examples, 1 failure, 2 pending\n\nrspec ./spec/pool_spec.rb:4 # Pool closes\n";
         let phpunit = "There was 1 failure:\n\n1) Tests\\PoolTest::testClose\nFailed asserting\n";
         let maven = "[ERROR] Tests run: 4, Failures: 1, Errors: 0, Skipped: 1, Time elapsed: 0.1 s <<< FAILURE!\n[ERROR] com.example.PoolTest.closes -- Time elapsed: 0.01 s <<< FAILURE!\n[ERROR] Tests run: 4, Failures: 1, Errors: 0, Skipped: 1\n";
-        let gradle =
-            "com.example.PoolTest > closes() FAILED\n    java.lang.AssertionError\n4 tests completed, 1 failed\n";
+        let gradle = "com.example.PoolTest > closes() FAILED\n    java.lang.AssertionError\n4 tests completed, 1 failed\n";
         let dotnet = "  Failed Example.PoolTests.Closes [12 ms]\nFailed!  - Failed:     1, Passed:     3, Skipped:     0, Total:     4\n";
         let xml = "<testsuite tests=\"2\" failures=\"1\"><testcase classname=\"a.B\" name=\"ok\"/>\n<testcase classname=\"a.B\" name=\"bad\" time=\"0\">\n<failure message=\"x\">y</failure></testcase></testsuite>\n";
         let deno = "closes ... FAILED (3ms)\n\nFAILED | 4 passed | 1 failed (10ms)\n";
@@ -284,20 +317,70 @@ mod tests {
                 &["tests/test_x.py::test_y", "tests/test_z.py::test_w"],
                 Some("92%"),
             ),
-            (unittest, "", &["test_x (tests.Pool)", "test_y (tests.Pool.test_y)"], None),
-            (jest, "41 passed, 1 failed, 0 skipped", &["pools › have names"], Some("92.1%")),
-            (go, "", &["TestPool", "TestPool/empty", "example.com/b"], Some("92.0%")),
-            (mocha, "41 passed, 1 failed, 0 skipped", &["Pool › #close › ends once"], None),
+            (
+                unittest,
+                "",
+                &["test_x (tests.Pool)", "test_y (tests.Pool.test_y)"],
+                None,
+            ),
+            (
+                jest,
+                "41 passed, 1 failed, 0 skipped",
+                &["pools › have names"],
+                Some("92.1%"),
+            ),
+            (
+                go,
+                "",
+                &["TestPool", "TestPool/empty", "example.com/b"],
+                Some("92.0%"),
+            ),
+            (
+                mocha,
+                "41 passed, 1 failed, 0 skipped",
+                &["Pool › #close › ends once"],
+                None,
+            ),
             (tap, "", &["b c"], None),
             (node_tap, "1 passed, 1 failed, 0 skipped", &["a"], None),
             (node_spec, "1 passed, 1 failed, 0 skipped", &["two"], None),
-            (vitest, "4 passed, 1 failed, 0 skipped", &["src/a.test.ts > pool > closes"], None),
-            (nextest, "1 passed, 1 failed, 0 skipped", &["my-crate pool::tests::closes"], None),
-            (rspec, "9 passed, 1 failed, 2 skipped", &["./spec/pool_spec.rb:4 # Pool closes"], None),
+            (
+                vitest,
+                "4 passed, 1 failed, 0 skipped",
+                &["src/a.test.ts > pool > closes"],
+                None,
+            ),
+            (
+                nextest,
+                "1 passed, 1 failed, 0 skipped",
+                &["my-crate pool::tests::closes"],
+                None,
+            ),
+            (
+                rspec,
+                "9 passed, 1 failed, 2 skipped",
+                &["./spec/pool_spec.rb:4 # Pool closes"],
+                None,
+            ),
             (phpunit, "", &["Tests\\PoolTest::testClose"], None),
-            (maven, "2 passed, 1 failed, 1 skipped", &["com.example.PoolTest.closes"], None),
-            (gradle, "3 passed, 1 failed, 0 skipped", &["com.example.PoolTest > closes()"], None),
-            (dotnet, "3 passed, 1 failed, 0 skipped", &["Example.PoolTests.Closes"], None),
+            (
+                maven,
+                "2 passed, 1 failed, 1 skipped",
+                &["com.example.PoolTest.closes"],
+                None,
+            ),
+            (
+                gradle,
+                "3 passed, 1 failed, 0 skipped",
+                &["com.example.PoolTest > closes()"],
+                None,
+            ),
+            (
+                dotnet,
+                "3 passed, 1 failed, 0 skipped",
+                &["Example.PoolTests.Closes"],
+                None,
+            ),
             (xml, "", &["a.B bad"], None),
             (deno, "4 passed, 1 failed, 0 skipped", &["closes"], None),
             ("nothing of the kind: 3 failed attempts\n", "", &[], None),
@@ -311,7 +394,9 @@ mod tests {
 
     #[test]
     fn names_are_bounded_in_number_and_length() {
-        let many: String = (0..500).map(|i| format!("test t{i}{} ... FAILED\n", "x".repeat(1_000))).collect();
+        let many: String = (0..500)
+            .map(|i| format!("test t{i}{} ... FAILED\n", "x".repeat(1_000)))
+            .collect();
         let read = TestOutput::read(&many);
         assert_eq!(read.failing.len(), MAX_NAMES);
         assert!(read.failing.iter().all(|n| n.len() <= MAX_NAME));

@@ -32,7 +32,8 @@ pub(super) fn overlap(a: &Range<u32>, b: &Range<u32>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Returns true if two findings have the same quote and rule: the input of a fingerprint except the position.
+/// Returns true if two findings have the same quote and rule: the input of a fingerprint except the
+/// position.
 pub(super) fn has_same_text(a: &Finding, b: &Finding) -> bool {
     let same = a.quote == b.quote || a.quote.split_whitespace().eq(b.quote.split_whitespace());
     a.rule_id == b.rule_id && is_rule(a) == is_rule(b) && same
@@ -44,8 +45,8 @@ pub(super) fn text_key(f: &Finding) -> String {
     format!("{} {} {}", is_rule(f), f.rule_id, words.join(" "))
 }
 
-/// Returns true if two findings are about the same issue, even in other words. `like` is the percentage of common words
-/// in their titles.
+/// Returns true if two findings are about the same issue, even in other words. `like` is the
+/// percentage of common words in their titles.
 pub(super) fn is_same_trouble(a: &Finding, b: &Finding, like: usize) -> bool {
     if is_rule(a) != is_rule(b) || a.rule_id != b.rule_id {
         return false;
@@ -58,7 +59,10 @@ pub(super) fn is_same_trouble(a: &Finding, b: &Finding, like: usize) -> bool {
 /// Returns the significant words of a title.
 pub(super) fn title_words(f: &Finding) -> BTreeSet<String> {
     let words = f.title.split(|c: char| !c.is_alphanumeric() && c != '_');
-    words.filter(|w| w.chars().count() > 2).map(str::to_lowercase).collect()
+    words
+        .filter(|w| w.chars().count() > 2)
+        .map(str::to_lowercase)
+        .collect()
 }
 
 /// Returns the percentage of common words in two titles.
@@ -76,25 +80,54 @@ pub(super) struct EarlierFindings {
 
 impl EarlierFindings {
     pub(super) fn of(all: &[Finding], alignment: &Alignment) -> Self {
-        let (mut print, mut text): (HashMap<_, Vec<usize>>, HashMap<_, Vec<usize>>) = Default::default();
+        let (mut print, mut text): (HashMap<_, Vec<usize>>, HashMap<_, Vec<usize>>) =
+            Default::default();
         let mut places: HashMap<String, Vec<(u32, u32, usize)>> = HashMap::new();
         for (i, f) in all.iter().enumerate() {
             print.entry(f.fingerprint.clone()).or_default().push(i);
-            text.entry((path(f, alignment), text_key(f))).or_default().push(i);
+            text.entry((path(f, alignment), text_key(f)))
+                .or_default()
+                .push(i);
             if let Some(LinePosition::At(spot)) = place(f, alignment) {
                 let end = spot.lines.end.max(spot.lines.start.saturating_add(1));
-                places.entry(spot.file).or_default().push((spot.lines.start, end, i));
+                places
+                    .entry(spot.file)
+                    .or_default()
+                    .push((spot.lines.start, end, i));
             }
         }
-        Self { print, text, places: places.into_iter().map(|(file, all)| (file, Spans::new(all))).collect() }
+        Self {
+            print,
+            text,
+            places: places
+                .into_iter()
+                .map(|(file, all)| (file, Spans::new(all)))
+                .collect(),
+        }
     }
 
     /// Returns the candidates for a finding of the new round, in order: see [`is_same`].
     pub(super) fn like(&self, now: &Finding) -> Vec<usize> {
-        let mut out: Vec<usize> = self.print.get(&now.fingerprint).into_iter().flatten().copied().collect();
-        out.extend(self.text.get(&(now.file.clone(), text_key(now))).into_iter().flatten());
+        let mut out: Vec<usize> = self
+            .print
+            .get(&now.fingerprint)
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect();
+        out.extend(
+            self.text
+                .get(&(now.file.clone(), text_key(now)))
+                .into_iter()
+                .flatten(),
+        );
         let places = now.file.as_deref().and_then(|file| self.places.get(file));
-        out.extend(places.zip(lines(now)).into_iter().flat_map(|(s, l)| s.touching(&l).collect::<Vec<_>>()));
+        out.extend(
+            places
+                .zip(lines(now))
+                .into_iter()
+                .flat_map(|(s, l)| s.touching(&l).collect::<Vec<_>>()),
+        );
         out.sort_unstable();
         out.dedup();
         out
@@ -103,21 +136,30 @@ impl EarlierFindings {
 
 /// Returns the current path of an earlier finding's file.
 fn path(f: &Finding, alignment: &Alignment) -> Option<String> {
-    f.file.as_deref().and_then(|p| alignment.path(f.commit.as_deref(), p)).map(str::to_owned)
+    f.file
+        .as_deref()
+        .and_then(|p| alignment.path(f.commit.as_deref(), p))
+        .map(str::to_owned)
 }
 
-/// Returns true if a finding of the new round is the same as one of an earlier round, at any position.
+/// Returns true if a finding of the new round is the same as one of an earlier round, at any
+/// position.
 pub(super) fn is_same(now: &Finding, before: &Finding, alignment: &Alignment) -> bool {
     if now.fingerprint == before.fingerprint {
         return true;
     }
-    if has_same_text(now, before) && !before.quote.is_empty() && path(before, alignment) == now.file {
+    if has_same_text(now, before) && !before.quote.is_empty() && path(before, alignment) == now.file
+    {
         return true;
     }
     match place(before, alignment) {
         Some(LinePosition::At(spot)) if Some(spot.file.as_str()) == now.file.as_deref() => {
-            let near =
-                lines(now).is_some_and(|l| overlap(&l, &(spot.lines.start..spot.lines.end.max(spot.lines.start + 1))));
+            let near = lines(now).is_some_and(|l| {
+                overlap(
+                    &l,
+                    &(spot.lines.start..spot.lines.end.max(spot.lines.start + 1)),
+                )
+            });
             near && is_same_trouble(now, before, shared(&title_words(now), &title_words(before)))
         }
         _ => false,

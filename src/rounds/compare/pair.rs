@@ -1,13 +1,16 @@
 //! Matches findings of the new round with open ones: most certain pairs first, each finding once.
 
-use super::alike::{has_same_text, is_rule, is_same_trouble, lines, place, shared, text_key, title_words};
+use super::alike::{
+    has_same_text, is_rule, is_same_trouble, lines, place, shared, text_key, title_words,
+};
 use super::spans::Spans;
 use super::{LinePosition, Open, Preserved};
 use crate::wire::Finding;
 use crate::wire::stored::State;
 use std::collections::{BTreeSet, HashMap};
 
-/// Findings of the new round that are compared with one open finding in one step, at most; the nearest take precedence.
+/// Findings of the new round that are compared with one open finding in one step, at most; the
+/// nearest take precedence.
 const MOST: usize = 64;
 
 /// The matched findings.
@@ -71,7 +74,9 @@ impl<'n> Index<'n> {
             let (file, text) = (n.file.as_deref(), fresh.text[i].as_str());
             let key = match (reach, file, lines(n)) {
                 (Reach::Over, Some(file), Some(lines)) => {
-                    over.entry(file).or_default().push((lines.start, lines.end, i));
+                    over.entry(file)
+                        .or_default()
+                        .push((lines.start, lines.end, i));
                     continue;
                 }
                 (Reach::Over, ..) => continue,
@@ -86,17 +91,30 @@ impl<'n> Index<'n> {
             };
             out.group.entry(key).or_default().push(i);
         }
-        out.over = over.into_iter().map(|(file, all)| (file, Spans::new(all))).collect();
-        out.group.values_mut().for_each(|group| group.sort_by_key(|i| (fresh.all[*i].line, *i)));
+        out.over = over
+            .into_iter()
+            .map(|(file, all)| (file, Spans::new(all)))
+            .collect();
+        out.group
+            .values_mut()
+            .for_each(|group| group.sort_by_key(|i| (fresh.all[*i].line, *i)));
         out
     }
 
     /// Returns the candidates for an open finding, the `nth` with its text.
-    fn reached(&self, fresh: &Fresh<'_>, k: &PlacedFinding<'_>, reach: Reach, nth: usize) -> Vec<usize> {
+    fn reached(
+        &self,
+        fresh: &Fresh<'_>,
+        k: &PlacedFinding<'_>,
+        reach: Reach,
+        nth: usize,
+    ) -> Vec<usize> {
         match reach {
             Reach::Line => self.in_group((k.file, k.f.line.map(|_| k.line()), &k.text), nth),
             Reach::Over => {
-                let Some(LinePosition::At(spot)) = &k.place else { return Vec::new() };
+                let Some(LinePosition::At(spot)) = &k.place else {
+                    return Vec::new();
+                };
                 let all = self.over.get(spot.file.as_str());
                 let mut all: Vec<usize> = all
                     .into_iter()
@@ -125,7 +143,9 @@ impl<'n> Index<'n> {
 
     /// Returns the candidates with a key.
     fn in_group(&self, key: IndexKey<'_>, nth: usize) -> Vec<usize> {
-        self.group.get(&key).map_or_else(Vec::new, |all| round(all, nth))
+        self.group
+            .get(&key)
+            .map_or_else(Vec::new, |all| round(all, nth))
     }
 }
 
@@ -134,25 +154,45 @@ fn has_same_source(before: &Finding, now: &Finding) -> bool {
     is_rule(before) == is_rule(now) && (!is_rule(now) || before.rule_id == now.rule_id)
 }
 
-/// Returns at most [`MOST`] candidates from the `nth` on, wrapping around, so that equal findings get different
-/// candidates.
+/// Returns at most [`MOST`] candidates from the `nth` on, wrapping around, so that equal findings
+/// get different candidates.
 fn round(all: &[usize], nth: usize) -> Vec<usize> {
     if all.len() <= MOST {
         return all.to_vec();
     }
     let from = nth % all.len();
-    all[from..].iter().chain(&all[..from]).take(MOST).copied().collect()
+    all[from..]
+        .iter()
+        .chain(&all[..from])
+        .take(MOST)
+        .copied()
+        .collect()
 }
 
 impl PlacedFinding<'_> {
     fn of<'c>(open: &'c Open<'c>) -> PlacedFinding<'c> {
         let f = open.finding;
         let alignment = &open.round.alignment;
-        let path = f.file.as_deref().map(|p| alignment.path(f.commit.as_deref(), p).unwrap_or(p));
+        let path = f
+            .file
+            .as_deref()
+            .map(|p| alignment.path(f.commit.as_deref(), p).unwrap_or(p));
         // A deleted file has no current position.
         let is_deleted = path.is_some_and(|p| alignment.is_deleted(p));
-        let place = place(f, alignment).map(|place| if is_deleted { LinePosition::Gone } else { place });
-        PlacedFinding { f, file: path, place, text: text_key(f), words: title_words(f) }
+        let place = place(f, alignment).map(|place| {
+            if is_deleted {
+                LinePosition::Gone
+            } else {
+                place
+            }
+        });
+        PlacedFinding {
+            f,
+            file: path,
+            place,
+            text: text_key(f),
+            words: title_words(f),
+        }
     }
 
     /// Returns its current first line, or else the old one.
@@ -169,21 +209,32 @@ impl PlacedFinding<'_> {
 
     /// Returns true if a finding is on the current lines of this one.
     fn is_at(&self, now: &Finding, exactly: bool) -> bool {
-        let (Some(LinePosition::At(spot)), Some(lines)) = (&self.place, lines(now)) else { return false };
-        let is_line =
-            if exactly { lines.start == spot.lines.start } else { super::alike::overlap(&lines, &spot.lines) };
+        let (Some(LinePosition::At(spot)), Some(lines)) = (&self.place, lines(now)) else {
+            return false;
+        };
+        let is_line = if exactly {
+            lines.start == spot.lines.start
+        } else {
+            super::alike::overlap(&lines, &spot.lines)
+        };
         now.file.as_deref() == Some(spot.file.as_str()) && is_line
     }
 
-    /// Returns true if a finding is on the old lines of this one, in a file that the change does not show.
+    /// Returns true if a finding is on the old lines of this one, in a file that the change does
+    /// not show.
     fn is_beside(&self, now: &Finding) -> bool {
-        let is_unknown = matches!(&self.place, Some(LinePosition::Gone | LinePosition::Unknown));
+        let is_unknown = matches!(
+            &self.place,
+            Some(LinePosition::Gone | LinePosition::Unknown)
+        );
         is_unknown && self.f.file == now.file && self.f.line == now.line
     }
 
-    /// Returns true if a finding on other lines has the same fingerprint, or the same text in the same file.
+    /// Returns true if a finding on other lines has the same fingerprint, or the same text in the
+    /// same file.
     fn may_have_moved_to(&self, now: &Finding) -> bool {
-        let same = self.f.fingerprint == now.fingerprint || self.is_in_file_of(now) && has_same_text(self.f, now);
+        let same = self.f.fingerprint == now.fingerprint
+            || self.is_in_file_of(now) && has_same_text(self.f, now);
         same && is_as_grave(self.f, now) && self.f.line.is_some() && now.line.is_some()
     }
 
@@ -196,9 +247,15 @@ impl Pairs {
     /// Computes the pairs.
     pub(super) fn of(open: &[Open<'_>], now: &[Finding]) -> Self {
         let known: Vec<PlacedFinding<'_>> = open.iter().map(PlacedFinding::of).collect();
-        let fresh =
-            Fresh { all: now, words: now.iter().map(title_words).collect(), text: now.iter().map(text_key).collect() };
-        let mut out = Self { now: vec![None; open.len()], before: vec![None; now.len()] };
+        let fresh = Fresh {
+            all: now,
+            words: now.iter().map(title_words).collect(),
+            text: now.iter().map(text_key).collect(),
+        };
+        let mut out = Self {
+            now: vec![None; open.len()],
+            before: vec![None; now.len()],
+        };
         use State::{Moved, StillThere};
         // The same text on the same lines; or on the old lines, if the change does not show them.
         out.take(&known, &fresh, StillThere, Reach::Line, |k, n, like| {
@@ -221,22 +278,30 @@ impl Pairs {
         });
         // Changed lines with the same issue.
         out.take(&known, &fresh, StillThere, Reach::Over, |k, n, like| {
-            (k.is_at(n, false) && is_same_trouble(k.f, n, like) && is_as_grave(k.f, n)).then_some(like)
+            (k.is_at(n, false) && is_same_trouble(k.f, n, like) && is_as_grave(k.f, n))
+                .then_some(like)
         });
         // The same fingerprint or text further away: the nearest first, and equal ones in order.
-        out.take(&known, &fresh, Moved, Reach::Text, |k, n, _| k.may_have_moved_to(n).then(|| near(k, n)));
+        out.take(&known, &fresh, Moved, Reach::Text, |k, n, _| {
+            k.may_have_moved_to(n).then(|| near(k, n))
+        });
         if now.len() > MOST / 2 {
-            out.take(&known, &fresh, Moved, Reach::Anywhere, |k, n, _| k.may_have_moved_to(n).then(|| near(k, n)));
+            out.take(&known, &fresh, Moved, Reach::Anywhere, |k, n, _| {
+                k.may_have_moved_to(n).then(|| near(k, n))
+            });
         }
         out.take(&known, &fresh, Moved, Reach::Anywhere, |k, n, like| {
-            let moved = !k.kept() && k.f.file.is_some() && n.file.is_some() && n.line.is_some() == k.f.line.is_some();
+            let moved = !k.kept()
+                && k.f.file.is_some()
+                && n.file.is_some()
+                && n.line.is_some() == k.f.line.is_some();
             (moved && !k.f.quote.trim().is_empty() && stands_for(k.f, n)).then_some(like)
         });
         out
     }
 
-    /// Matches unmatched findings, highest score first, and in order for equal scores. `score` gets the percentage of
-    /// common words in the titles.
+    /// Matches unmatched findings, highest score first, and in order for equal scores. `score` gets
+    /// the percentage of common words in the titles.
     fn take(
         &mut self,
         known: &[PlacedFinding<'_>],
@@ -249,11 +314,17 @@ impl Pairs {
         let index = Index::of(fresh, reach, |i| self.before[i].is_none());
         let mut all = Vec::new();
         let mut seen: HashMap<&str, usize> = HashMap::new();
-        for (o, k) in known.iter().enumerate().filter(|(o, _)| self.now[*o].is_none()) {
+        for (o, k) in known
+            .iter()
+            .enumerate()
+            .filter(|(o, _)| self.now[*o].is_none())
+        {
             let nth = seen.entry(&k.text).or_default();
             for i in index.reached(fresh, k, reach, *nth) {
                 let like = shared(&k.words, &fresh.words[i]);
-                all.extend(score(k, &fresh.all[i], like).map(|score| (std::cmp::Reverse(score), o, i)));
+                all.extend(
+                    score(k, &fresh.all[i], like).map(|score| (std::cmp::Reverse(score), o, i)),
+                );
             }
             *nth += 1;
         }
@@ -273,12 +344,20 @@ impl Pairs {
 
     /// Returns the state of the open finding that matches a new one, or `None` if none matches.
     pub(super) fn state(&self, now: usize) -> Option<State> {
-        self.before.get(now).copied().flatten().map(|(_, state)| state)
+        self.before
+            .get(now)
+            .copied()
+            .flatten()
+            .map(|(_, state)| state)
     }
 
     /// Returns the open findings without a match.
     pub(super) fn left(&self) -> impl Iterator<Item = usize> {
-        self.now.iter().enumerate().filter(|(_, n)| n.is_none()).map(|(o, _)| o)
+        self.now
+            .iter()
+            .enumerate()
+            .filter(|(_, n)| n.is_none())
+            .map(|(o, _)| o)
     }
 }
 
@@ -287,9 +366,10 @@ fn stands_for(before: &Finding, now: &Finding) -> bool {
     has_same_text(before, now) && is_as_grave(before, now)
 }
 
-/// Returns true if a new finding can replace an earlier one. A model's minor finding cannot replace one that blocked,
-/// even with the same quote. A finding that no longer blocks because it was explained or waived has its earlier
-/// severity. A rule's finding on the same lines is always the same.
+/// Returns true if a new finding can replace an earlier one. A model's minor finding cannot replace
+/// one that blocked, even with the same quote. A finding that no longer blocks because it was
+/// explained or waived has its earlier severity. A rule's finding on the same lines is always the
+/// same.
 fn is_as_grave(before: &Finding, now: &Finding) -> bool {
     is_rule(now) || now.blocking || !before.blocking || now.severity as u8 <= before.severity as u8
 }

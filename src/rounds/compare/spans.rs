@@ -27,7 +27,11 @@ impl Spans {
     pub(super) fn touching(&self, lines: &Range<u32>) -> impl Iterator<Item = usize> {
         let from = lines.start;
         let near = self.all.partition_point(|(start, ..)| *start < lines.end);
-        let back = (0..near).rev().take_while(move |i| self.reach[*i] > from).map(|i| self.all[i]);
-        back.filter(move |(_, end, _)| *end > from).map(|(.., whose)| whose)
+        let back = (0..near)
+            .rev()
+            .take_while(move |i| self.reach[*i] > from)
+            .map(|i| self.all[i]);
+        back.filter(move |(_, end, _)| *end > from)
+            .map(|(.., whose)| whose)
     }
 }

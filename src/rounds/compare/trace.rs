@@ -1,16 +1,19 @@
 //! Searches for the text of a finding that is not reported again. Pure.
 //!
-//! Lines are compared with white space normalized, and blank lines are ignored. An equal text is recognized in three
-//! ways:
+//! Lines are compared with white space normalized, and blank lines are ignored. An equal text is
+//! recognized in three ways:
 //!
-//! - *In its place.* The finding's lines are at their old position, and the lines within [`NEAR`] of them are
-//!   unmodified: only indentation or blank lines changed. If a whole block was reindented with them, the block and the
-//!   lines directly above and below it are compared too, because a guard around the block can be a fix. In languages
-//!   with significant indentation (Python, YAML), lines that are reindented relative to their neighbors are other code.
-//! - *Elsewhere.* The same lines are new at another position, in this file or in another one of the change. This counts
-//!   if an adjacent line moved along, with nothing inserted or removed between; or if none did but the text is
-//!   distinctive. An equal line that existed before is another line: of two equal lines, deleting one fixes that one.
-//! - *Beside the change.* The file has more copies of these lines than the change accounts for: see [`super::look`].
+//! - *In its place.* The finding's lines are at their old position, and the lines within [`NEAR`]
+//!   of them are unmodified: only indentation or blank lines changed. If a whole block was
+//!   reindented with them, the block and the lines directly above and below it are compared too,
+//!   because a guard around the block can be a fix. In languages with significant indentation
+//!   (Python, YAML), lines that are reindented relative to their neighbors are other code.
+//! - *Elsewhere.* The same lines are new at another position, in this file or in another one of the
+//!   change. This counts if an adjacent line moved along, with nothing inserted or removed between;
+//!   or if none did but the text is distinctive. An equal line that existed before is another line:
+//!   of two equal lines, deleting one fixes that one.
+//! - *Beside the change.* The file has more copies of these lines than the change accounts for: see
+//!   [`super::look`].
 
 use crate::rounds::region::{FileText, FoldedLine, folded};
 use std::collections::{BTreeSet, HashMap};
@@ -67,18 +70,25 @@ enum NeighborMatch {
 }
 
 impl<'t> Passage<'t> {
-    /// Returns the passage of these lines, `last` included. Returns `None` if they are unknown or blank.
+    /// Returns the passage of these lines, `last` included. Returns `None` if they are unknown or
+    /// blank.
     pub(super) fn of(lines: &'t [FoldedLine], first: u32, last: u32) -> Option<Self> {
         let from = lines.partition_point(|l| l.number < first);
         let to = lines.partition_point(|l| l.number <= last);
         let is_known = from < to && lines[from + 1..to].iter().all(|l| l.joined);
-        is_known.then_some(Self { lines, core: from..to })
+        is_known.then_some(Self {
+            lines,
+            core: from..to,
+        })
     }
 
-    /// Returns the passage of a finding's quote, used if its lines are unknown. A quote with a masked secret or a
-    /// truncated line has no passage.
+    /// Returns the passage of a finding's quote, used if its lines are unknown. A quote with a
+    /// masked secret or a truncated line has no passage.
     pub(super) fn quoted(lines: &'t [FoldedLine]) -> Option<Self> {
-        (!lines.is_empty()).then_some(Self { lines, core: 0..lines.len() })
+        (!lines.is_empty()).then_some(Self {
+            lines,
+            core: 0..lines.len(),
+        })
     }
 
     fn core(&self) -> &'t [FoldedLine] {
@@ -88,13 +98,21 @@ impl<'t> Passage<'t> {
     /// Returns true if these lines are at a position of others.
     fn stands_at(&self, lines: &[FoldedLine], at: usize) -> bool {
         let core = self.core();
-        let Some(there) = lines.get(at..at.saturating_add(core.len())) else { return false };
-        there[1..].iter().all(|l| l.joined) && core.iter().zip(there).all(|(a, b)| is_same(&a.folded, &b.folded))
+        let Some(there) = lines.get(at..at.saturating_add(core.len())) else {
+            return false;
+        };
+        there[1..].iter().all(|l| l.joined)
+            && core
+                .iter()
+                .zip(there)
+                .all(|(a, b)| is_same(&a.folded, &b.folded))
     }
 
     /// Returns the positions of these lines in others.
     pub(super) fn places(&self, lines: &[FoldedLine]) -> Vec<usize> {
-        (0..lines.len()).filter(|at| self.stands_at(lines, *at)).collect()
+        (0..lines.len())
+            .filter(|at| self.stands_at(lines, *at))
+            .collect()
     }
 
     /// Returns the line numbers of this passage at a position of others, end excluded.
@@ -108,9 +126,15 @@ impl<'t> Passage<'t> {
         if core.iter().filter(|l| has_words(&l.folded)).count() >= 3 {
             return true;
         }
-        let text = core.iter().map(|l| &l.folded[..]).collect::<Vec<_>>().join(&b' ');
+        let text = core
+            .iter()
+            .map(|l| &l.folded[..])
+            .collect::<Vec<_>>()
+            .join(&b' ');
         // Every file begins with such lines.
-        let imports: &[&[u8]] = &[b"import", b"from", b"use", b"using", b"include", b"require", b"package"];
+        let imports: &[&[u8]] = &[
+            b"import", b"from", b"use", b"using", b"include", b"require", b"package",
+        ];
         if words(&text).next().is_none_or(|w| imports.contains(&w)) {
             return false;
         }
@@ -118,7 +142,8 @@ impl<'t> Passage<'t> {
         letters >= LETTERS && words(&text).collect::<BTreeSet<_>>().len() >= WORDS
     }
 
-    /// Returns true if only white space changed in and around these lines at their current position.
+    /// Returns true if only white space changed in and around these lines at their current
+    /// position.
     fn is_untouched(&self, now: &FileText, at: usize, is_layout: bool) -> bool {
         let end = at + self.core.len();
         self.is_untouched_above(now, at)
@@ -127,7 +152,10 @@ impl<'t> Passage<'t> {
     }
 
     fn is_untouched_above(&self, now: &FileText, at: usize) -> bool {
-        let first = (self.core().first().map_or(0, |l| l.number), now.now[at].number);
+        let first = (
+            self.core().first().map_or(0, |l| l.number),
+            now.now[at].number,
+        );
         for step in 1..=BLOCK {
             let old = above(self.lines, self.core.start, step);
             let new = above(&now.now, at, step);
@@ -137,7 +165,9 @@ impl<'t> Passage<'t> {
             let is_block = step > 1 && now.fresh[at + 1 - step];
             match (old, new) {
                 (None, None) => return true,
-                (Some(_), None) => return !(is_near && (now.exact || ends_at_top(&now.now, at, step))),
+                (Some(_), None) => {
+                    return !(is_near && (now.exact || ends_at_top(&now.now, at, step)));
+                }
                 (None, Some(n)) => {
                     let is_known = now.exact || ends_at_top(self.lines, self.core.start, step);
                     return !(is_known && now.fresh[n] && (is_new_near || is_block));
@@ -156,7 +186,10 @@ impl<'t> Passage<'t> {
     }
 
     fn is_untouched_below(&self, now: &FileText, end: usize) -> bool {
-        let last = (self.core().last().map_or(0, |l| l.number), now.now[end - 1].number);
+        let last = (
+            self.core().last().map_or(0, |l| l.number),
+            now.now[end - 1].number,
+        );
         for step in 1..=BLOCK {
             let old = below(self.lines, self.core.end, step);
             let new = below(&now.now, end, step);
@@ -166,7 +199,9 @@ impl<'t> Passage<'t> {
             match (old, new) {
                 (None, None) => return true,
                 (Some(_), None) => return !(is_near && now.exact),
-                (None, Some(n)) => return !(now.exact && now.fresh[n] && (is_new_near || is_block)),
+                (None, Some(n)) => {
+                    return !(now.exact && now.fresh[n] && (is_new_near || is_block));
+                }
                 (Some(o), Some(n)) => {
                     if !is_near && !is_block {
                         return true;
@@ -184,13 +219,18 @@ impl<'t> Passage<'t> {
     fn is_laid_out_anew(&self, now: &[FoldedLine], at: usize) -> bool {
         let around = self.core.start.saturating_sub(1)..(self.core.end + 1).min(self.lines.len());
         around.clone().zip(around.skip(1)).any(|(a, b)| {
-            let (Some(x), Some(y)) = (self.moved(a, now, at), self.moved(b, now, at)) else { return false };
+            let (Some(x), Some(y)) = (self.moved(a, now, at), self.moved(b, now, at)) else {
+                return false;
+            };
             let (a, b) = (&self.lines[a], &self.lines[b]);
-            x.folded == a.folded && y.folded == b.folded && a.indent.cmp(&b.indent) != x.indent.cmp(&y.indent)
+            x.folded == a.folded
+                && y.folded == b.folded
+                && a.indent.cmp(&b.indent) != x.indent.cmp(&y.indent)
         })
     }
 
-    /// Returns the line that has the position of the `i`th line here if this passage is at a position of others.
+    /// Returns the line that has the position of the `i`th line here if this passage is at a
+    /// position of others.
     fn moved<'l>(&self, i: usize, now: &'l [FoldedLine], at: usize) -> Option<&'l FoldedLine> {
         now.get((at + i).checked_sub(self.core.start)?)
     }
@@ -199,18 +239,30 @@ impl<'t> Passage<'t> {
     fn beside(&self, now: &[FoldedLine], at: usize, is_above: bool) -> NeighborMatch {
         let end = at + self.core.len();
         let (old, new) = if is_above {
-            (Adjacent::Above(self.lines, self.core.start), Adjacent::Above(now, at))
+            (
+                Adjacent::Above(self.lines, self.core.start),
+                Adjacent::Above(now, at),
+            )
         } else {
-            (Adjacent::Below(self.lines, self.core.end), Adjacent::Below(now, end))
+            (
+                Adjacent::Below(self.lines, self.core.end),
+                Adjacent::Below(now, end),
+            )
         };
         for far in 1..=BESIDE {
-            let Some(line) = old.text(far) else { return NeighborMatch::End };
+            let Some(line) = old.text(far) else {
+                return NeighborMatch::End;
+            };
             if !has_words(line) {
                 continue;
             }
             if let Some(found) = (1..=WITHIN).find(|step| new.text(*step) == Some(line)) {
                 let is_same = found == far && (1..far).all(|step| old.text(step) == new.text(step));
-                return if is_same { NeighborMatch::Same } else { NeighborMatch::Other };
+                return if is_same {
+                    NeighborMatch::Same
+                } else {
+                    NeighborMatch::Other
+                };
             }
         }
         NeighborMatch::End
@@ -237,7 +289,11 @@ impl<'l> Adjacent<'l> {
 impl ComparedTexts {
     pub(super) fn new(files: Vec<FileText>) -> Self {
         let mut fresh: HashMap<Vec<u8>, Vec<(usize, usize)>> = HashMap::new();
-        for (f, file) in files.iter().enumerate().filter(|(_, file)| file.path.is_some()) {
+        for (f, file) in files
+            .iter()
+            .enumerate()
+            .filter(|(_, file)| file.path.is_some())
+        {
             for (i, line) in file.now.iter().enumerate().filter(|(i, _)| file.fresh[*i]) {
                 fresh.entry(line.folded.clone()).or_default().push((f, i));
             }
@@ -249,8 +305,8 @@ impl ComparedTexts {
         self.files.get(at)
     }
 
-    /// Searches for a text at its current position: in `spot` of the file `own`. With `alone`, ignores surrounding
-    /// lines.
+    /// Searches for a text at its current position: in `spot` of the file `own`. With `alone`,
+    /// ignores surrounding lines.
     pub(super) fn in_place(
         &self,
         text: &Passage<'_>,
@@ -262,13 +318,19 @@ impl ComparedTexts {
         let is_layout = file.path.as_deref().is_some_and(is_layout);
         let from = file.now.partition_point(|l| l.number < spot.start);
         let to = file.now.partition_point(|l| l.number < spot.end);
-        let mut places = (from..to).filter(|at| at + text.core.len() <= to && text.stands_at(&file.now, *at));
+        let mut places =
+            (from..to).filter(|at| at + text.core.len() <= to && text.stands_at(&file.now, *at));
         let at = places.find(|at| alone || text.is_untouched(file, *at, is_layout))?;
         Some(text.numbers(&file.now, at))
     }
 
     /// Searches for a text among all new lines except those in `spot` of the file `own`.
-    pub(super) fn elsewhere(&self, text: &Passage<'_>, own: Option<usize>, spot: &Range<u32>) -> Option<FoundText> {
+    pub(super) fn elsewhere(
+        &self,
+        text: &Passage<'_>,
+        own: Option<usize>,
+        spot: &Range<u32>,
+    ) -> Option<FoundText> {
         let core = text.core();
         let anchor = core.iter().position(|l| has_words(&l.folded))?;
         let all = self.fresh.get(&core[anchor].folded)?;
@@ -282,28 +344,39 @@ impl ComparedTexts {
             })
             .collect();
         // Its own file first.
-        let mut ordered = places.iter().filter(|(f, _)| Some(*f) == own).chain(&places);
+        let mut ordered = places
+            .iter()
+            .filter(|(f, _)| Some(*f) == own)
+            .chain(&places);
         let found = ordered.find(|(f, at)| {
             let now = &self.files[*f].now;
             match (text.beside(now, *at, true), text.beside(now, *at, false)) {
                 (NeighborMatch::Other, _) | (_, NeighborMatch::Other) => false,
-                (NeighborMatch::End, NeighborMatch::End) => places.len() == 1 && self.is_unique(text, own),
+                (NeighborMatch::End, NeighborMatch::End) => {
+                    places.len() == 1 && self.is_unique(text, own)
+                }
                 _ => true,
             }
         });
-        found.map(|(f, at)| FoundText { file: *f, lines: text.numbers(&self.files[*f].now, *at) })
+        found.map(|(f, at)| FoundText {
+            file: *f,
+            lines: text.numbers(&self.files[*f].now, *at),
+        })
     }
 
     /// Returns true if a text is distinctive, and its own file had it only once.
     fn is_unique(&self, text: &Passage<'_>, own: Option<usize>) -> bool {
-        let before = own.and_then(|own| self.files.get(own)).map_or(1, |f| text.places(&f.before).len());
+        let before = own
+            .and_then(|own| self.files.get(own))
+            .map_or(1, |f| text.places(&f.before).len());
         before <= 1 && text.is_distinctive()
     }
 }
 
 /// Returns the words of a text: letters, digits, underscores, and all bytes beyond ASCII.
 fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|b| !b.is_ascii_alphanumeric() && *b != b'_' && b.is_ascii()).filter(|w| !w.is_empty())
+    text.split(|b| !b.is_ascii_alphanumeric() && *b != b'_' && b.is_ascii())
+        .filter(|w| !w.is_empty())
 }
 
 /// Returns true if a line belongs to the surroundings of another one.
@@ -341,28 +414,41 @@ pub(super) fn is_as_introduced(before: Option<&FileText>, now: &FileText) -> boo
     fn first(lines: &[FoldedLine]) -> Option<&FoldedLine> {
         lines.first().filter(|l| l.number == 1)
     }
-    let was = before.and_then(|b| first(&b.before)).filter(|l| l.folded.starts_with(b"#!"));
+    let was = before
+        .and_then(|b| first(&b.before))
+        .filter(|l| l.folded.starts_with(b"#!"));
     was.is_none_or(|was| first(&now.now).is_none_or(|l| l.folded == was.folded))
 }
 
 fn has_words(line: &[u8]) -> bool {
-    line.iter().any(|b| b.is_ascii_alphanumeric() || !b.is_ascii())
+    line.iter()
+        .any(|b| b.is_ascii_alphanumeric() || !b.is_ascii())
 }
 
-/// Returns true if two lines are equal, ignoring parts that only one of them has masked: different policies may detect
-/// different secrets.
+/// Returns true if two lines are equal, ignoring parts that only one of them has masked: different
+/// policies may detect different secrets.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     if a == b {
         return true;
     }
-    let may_be = a.len() == b.len() && [a, b].iter().any(|l| l.windows(MASK.len()).any(|w| w == MASK));
-    may_be && (0..a.len()).zip(masked(a).iter().zip(masked(b))).all(|(i, (x, y))| *x || y || a[i] == b[i])
+    let may_be = a.len() == b.len()
+        && [a, b]
+            .iter()
+            .any(|l| l.windows(MASK.len()).any(|w| w == MASK));
+    may_be
+        && (0..a.len())
+            .zip(masked(a).iter().zip(masked(b)))
+            .all(|(i, (x, y))| *x || y || a[i] == b[i])
 }
 
 /// Returns, by byte of a line, whether it is masked.
 fn masked(line: &[u8]) -> Vec<bool> {
     let mut out = vec![false; line.len()];
-    for (at, _) in line.windows(MASK.len()).enumerate().filter(|(_, w)| *w == MASK) {
+    for (at, _) in line
+        .windows(MASK.len())
+        .enumerate()
+        .filter(|(_, w)| *w == MASK)
+    {
         out[at..at + MASK.len()].fill(true);
     }
     out
@@ -371,19 +457,30 @@ fn masked(line: &[u8]) -> Vec<bool> {
 /// Returns true if indentation is significant in files of this type.
 fn is_layout(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let Some((_, extension)) = name.rsplit_once('.') else { return false };
-    let all = ["py", "pyi", "pyx", "yaml", "yml", "nim", "coffee", "sass", "haml", "pug", "hs", "fs", "elm"];
+    let Some((_, extension)) = name.rsplit_once('.') else {
+        return false;
+    };
+    let all = [
+        "py", "pyi", "pyx", "yaml", "yml", "nim", "coffee", "sass", "haml", "pug", "hs", "fs",
+        "elm",
+    ];
     all.iter().any(|e| extension.eq_ignore_ascii_case(e))
 }
 
-/// Returns the normalized lines of a quote. Returns none if a secret in it was masked, or part of it is missing.
+/// Returns the normalized lines of a quote. Returns none if a secret in it was masked, or part of
+/// it is missing.
 pub(super) fn quote(text: &str) -> Vec<FoldedLine> {
     if text.contains("<secret:") || text.contains("\\u{") || text.ends_with('…') {
         return Vec::new();
     }
     (1..)
         .zip(text.lines())
-        .map(|(number, line)| FoldedLine { number, indent: 0, folded: folded(line.as_bytes()), joined: true })
+        .map(|(number, line)| FoldedLine {
+            number,
+            indent: 0,
+            folded: folded(line.as_bytes()),
+            joined: true,
+        })
         .filter(|l| has_words(&l.folded))
         .collect()
 }

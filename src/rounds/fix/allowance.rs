@@ -1,4 +1,5 @@
-//! The limits of a fix: requests, tokens, cost and time of planning, all attempts and their verification.
+//! The limits of a fix: requests, tokens, cost and time of planning, all attempts and their
+//! verification.
 
 use crate::ai::ask::Spent;
 use crate::policy::{Layer, Policy};
@@ -75,22 +76,34 @@ impl Allowance {
         if let Some(most) = self.tokens.filter(|most| self.spent.tokens() >= *most) {
             return Some(format!("--max-tokens {most}"));
         }
-        if self.spent.usd.is_some_and(|usd| usd >= self.usd && usd > 0.0) {
+        if self
+            .spent
+            .usd
+            .is_some_and(|usd| usd >= self.usd && usd > 0.0)
+        {
             return Some(format!("max_cost_usd = {}", self.usd));
         }
-        self.end.is_some_and(|end| Instant::now() >= end).then(|| "--timeout".to_owned())
+        self.end
+            .is_some_and(|end| Instant::now() >= end)
+            .then(|| "--timeout".to_owned())
     }
 
     /// Sets the flags of the next question or review to the remaining limits.
     pub(super) fn bound(&self, flags: &mut Overrides) {
-        let left = u64::from(self.requests).saturating_sub(self.spent.requests).max(1);
+        let left = u64::from(self.requests)
+            .saturating_sub(self.spent.requests)
+            .max(1);
         flags.max_requests = Some(u32::try_from(left).unwrap_or(self.requests));
-        flags.max_tokens = self.tokens.map(|most| most.saturating_sub(self.spent.tokens()).max(1));
+        flags.max_tokens = self
+            .tokens
+            .map(|most| most.saturating_sub(self.spent.tokens()).max(1));
         if self.is_usd_set || self.spent.usd.is_some() {
             flags.max_cost_usd = Some((self.usd - self.spent.usd.unwrap_or(0.0)).max(0.0));
         }
         if let Some(end) = self.end {
-            let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            let left = end
+                .saturating_duration_since(Instant::now())
+                .max(Duration::from_millis(1));
             flags.timeout = Some(left.min(self.timeout));
         }
     }

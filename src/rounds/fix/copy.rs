@@ -1,7 +1,8 @@
 //! A private copy of the worktree, in which a fix is verified. The user's worktree is only read.
 //!
-//! The copy has the tracked files and the untracked files that are not ignored, with all bytes and modes. It has no
-//! repository of its own: programs with [`Copy::env`] use it as the worktree of the user's repository.
+//! The copy has the tracked files and the untracked files that are not ignored, with all bytes and
+//! modes. It has no repository of its own: programs with [`Copy::env`] use it as the worktree of
+//! the user's repository.
 
 use crate::ai::desk::{PrivateFolder, temporary};
 use crate::diff::RepoPath;
@@ -34,15 +35,25 @@ impl Copy {
     /// Copies the worktree of a repository.
     ///
     /// # Errors
-    /// Usage: no worktree, unmerged paths, too many files. Incomplete: a file cannot be copied, or the run was
-    /// interrupted.
+    /// Usage: no worktree, unmerged paths, too many files. Incomplete: a file cannot be copied, or
+    /// the run was interrupted.
     pub(super) fn of_worktree(repo: &Repo, env: &Env, stop: &Stop) -> Result<Self> {
-        let top = repo.worktree().ok_or_else(|| Error::usage("the repository has no worktree"))?;
+        let top = repo
+            .worktree()
+            .ok_or_else(|| Error::usage("the repository has no worktree"))?;
         let (tracked, is_cut) = repo.reader().files(&State::Worktree, MOST_FILES)?;
-        let untracked = repo.unstaged(true)?.entries.into_iter().filter(|e| e.old.is_none());
-        let new: Vec<RepoPath> = untracked.filter_map(|e| e.new.map(|side| side.path)).collect();
+        let untracked = repo
+            .unstaged(true)?
+            .entries
+            .into_iter()
+            .filter(|e| e.old.is_none());
+        let new: Vec<RepoPath> = untracked
+            .filter_map(|e| e.new.map(|side| side.path))
+            .collect();
         if is_cut || tracked.len() + new.len() > MOST_FILES {
-            let error = Error::usage(format!("the worktree has more than {MOST_FILES} files, too many for a fix"));
+            let error = Error::usage(format!(
+                "the worktree has more than {MOST_FILES} files, too many for a fix"
+            ));
             return Err(error
                 .hint_person("fix the finding by hand: claude-reviewer findings")
                 .hint_agent("edit the files, then call verify_fix"));
@@ -62,7 +73,9 @@ impl Copy {
     /// Incomplete: a file cannot be copied, or the run was interrupted.
     pub(super) fn again(&self, stop: &Stop) -> Result<Self> {
         let mut copy = Self::fill(self.top(), &self.parent, &self.files, stop)?;
-        copy.env = self.env.with([("GIT_WORK_TREE", copy.top().as_os_str().to_owned())]);
+        copy.env = self
+            .env
+            .with([("GIT_WORK_TREE", copy.top().as_os_str().to_owned())]);
         copy.new.clone_from(&self.new);
         Ok(copy)
     }
@@ -76,10 +89,14 @@ impl Copy {
             if stop.signal().is_some() {
                 return Err(Error::incomplete("the run was ended"));
             }
-            let Some(relative) = native(path) else { continue };
+            let Some(relative) = native(path) else {
+                continue;
+            };
             let (source, target) = (from.join(&relative), desk.work().join(&relative));
             // A file that was deleted meanwhile, or replaced by a link or a folder.
-            let Some(meta) = plain(from, &relative) else { continue };
+            let Some(meta) = plain(from, &relative) else {
+                continue;
+            };
             bytes += meta.len();
             if bytes > MOST_BYTES {
                 return Err(Error::usage(format!(
@@ -95,9 +112,16 @@ impl Copy {
             folders.extend(relative.ancestors().skip(1).map(Path::to_owned));
         }
         for folder in &folders {
-            copy_links(&from.join(folder), &desk.work().join(folder)).map_err(|e| not_copied(&e))?;
+            copy_links(&from.join(folder), &desk.work().join(folder))
+                .map_err(|e| not_copied(&e))?;
         }
-        Ok(Self { desk, files: copied, new: Vec::new(), env: Env::default(), parent: parent.to_owned() })
+        Ok(Self {
+            desk,
+            files: copied,
+            new: Vec::new(),
+            env: Env::default(),
+            parent: parent.to_owned(),
+        })
     }
 
     /// Returns the top of the copy.
@@ -130,9 +154,12 @@ impl Copy {
     /// # Errors
     /// Incomplete: it cannot be read.
     pub(super) fn read(&self, path: &RepoPath) -> Result<Option<Vec<u8>>> {
-        let Some(relative) = native(path).filter(|_| self.files.contains(path)) else { return Ok(None) };
-        let bytes = std::fs::read(self.top().join(relative))
-            .map_err(|e| Error::incomplete(format!("{} cannot be read", path.to_wire())).caused_by(&e))?;
+        let Some(relative) = native(path).filter(|_| self.files.contains(path)) else {
+            return Ok(None);
+        };
+        let bytes = std::fs::read(self.top().join(relative)).map_err(|e| {
+            Error::incomplete(format!("{} cannot be read", path.to_wire())).caused_by(&e)
+        })?;
         Ok(Some(bytes))
     }
 
@@ -173,17 +200,25 @@ fn not_of_copy(path: &RepoPath) -> Error {
     Error::incomplete(format!("{} is not a path of the copy", path.to_wire()))
 }
 
-/// Returns the environment in which a folder is the worktree of a repository. Programs in the user's worktree are
-/// removed from PATH.
+/// Returns the environment in which a folder is the worktree of a repository. Programs in the
+/// user's worktree are removed from PATH.
 fn environment(env: &Env, repo: &Repo, copy: &Path, top: &Path) -> Env {
     let top = top.canonicalize().unwrap_or_else(|_| top.to_owned());
     let path: Vec<PathBuf> = env
         .path()
         .into_iter()
-        .filter(|dir| !dir.canonicalize().unwrap_or_else(|_| dir.clone()).starts_with(&top))
+        .filter(|dir| {
+            !dir.canonicalize()
+                .unwrap_or_else(|_| dir.clone())
+                .starts_with(&top)
+        })
         .collect();
-    let git_dir = repo.git_dir().canonicalize().unwrap_or_else(|_| repo.git_dir().to_owned());
-    let values: [(&'static str, OsString); 2] = [("GIT_DIR", git_dir.into()), ("GIT_WORK_TREE", copy.into())];
+    let git_dir = repo
+        .git_dir()
+        .canonicalize()
+        .unwrap_or_else(|_| repo.git_dir().to_owned());
+    let values: [(&'static str, OsString); 2] =
+        [("GIT_DIR", git_dir.into()), ("GIT_WORK_TREE", copy.into())];
     env.with_path(&path).with(values)
 }
 
@@ -196,7 +231,10 @@ fn copy_links(from: &Path, to: &Path) -> io::Result<()> {
         if target.symlink_metadata().is_ok() {
             continue;
         }
-        if kind.is_dir() && entry.file_name() != ".git" && entry.path().join(".git").symlink_metadata().is_ok() {
+        if kind.is_dir()
+            && entry.file_name() != ".git"
+            && entry.path().join(".git").symlink_metadata().is_ok()
+        {
             std::fs::create_dir(&target)?;
         }
         #[cfg(unix)]

@@ -1,8 +1,8 @@
-//! Decides what a fix may not change: files that check the code. Pure; it examines the resulting files, not a model's
-//! claims.
+//! Decides what a fix may not change: files that check the code. Pure; it examines the resulting
+//! files, not a model's claims.
 //!
-//! A person can allow a path by name. Deleting or weakening a check is not a fix, so lines may be added to tests, but
-//! no line with a check may be removed.
+//! A person can allow a path by name. Deleting or weakening a check is not a fix, so lines may be
+//! added to tests, but no line with a check may be removed.
 
 mod classes;
 mod ends;
@@ -58,7 +58,11 @@ pub struct GuardContext {
 impl GuardContext {
     /// Finds the files that checks run. `command` is the policy's test command.
     #[must_use]
-    pub fn with_scripts(mut self, read: &dyn Fn(&RepoPath) -> Option<Vec<u8>>, command: Option<&str>) -> Self {
+    pub fn with_scripts(
+        mut self,
+        read: &dyn Fn(&RepoPath) -> Option<Vec<u8>>,
+        command: Option<&str>,
+    ) -> Self {
         self.run_by_checks = named::run_by_checks(&self.tree, read, command);
         self
     }
@@ -132,13 +136,19 @@ pub fn violations(changes: &[ChangedFile], bounds: &Bounds<'_>) -> Vec<GuardViol
     let mut out: Vec<GuardViolation> = changes
         .iter()
         .filter(|c| !bounds.allowed.matches(&c.path))
-        .filter_map(|c| Some(GuardViolation { path: c.path.clone(), why: violation(c, bounds)? }))
+        .filter_map(|c| {
+            Some(GuardViolation {
+                path: c.path.clone(),
+                why: violation(c, bounds)?,
+            })
+        })
         .collect();
     out.sort();
     out
 }
 
-/// Returns the reason why a model may change a path only with a person's consent, or `None` if it may change it.
+/// Returns the reason why a model may change a path only with a person's consent, or `None` if it
+/// may change it.
 pub fn class_of(path: &RepoPath, around: &GuardContext) -> Option<&'static str> {
     if let Some(class) = paths::class(path, &around.of_policy) {
         Some(class)
@@ -158,7 +168,10 @@ fn violation(change: &ChangedFile, bounds: &Bounds<'_>) -> Option<String> {
         return Some(format!("is {class}"));
     }
     let before = change.before.as_deref().unwrap_or_default();
-    if change.before.is_some() && change.after.trim_ascii().is_empty() && !before.trim_ascii().is_empty() {
+    if change.before.is_some()
+        && change.after.trim_ascii().is_empty()
+        && !before.trim_ascii().is_empty()
+    {
         return Some("loses all of its lines".to_owned());
     }
     if let Some(what) = manifest::changed(&change.path, before, &change.after) {
@@ -168,16 +181,25 @@ fn violation(change: &ChangedFile, bounds: &Bounds<'_>) -> Option<String> {
         return Some(format!("gains a comment that turns off a check: {comment}"));
     }
     if let Some(line) = ends::ends(&change.path, before, &change.after) {
-        let line: String = String::from_utf8_lossy(line.trim_ascii()).chars().take(80).collect();
-        return Some(format!("gains a line that can end a test run with success, or skip tests: {line}"));
+        let line: String = String::from_utf8_lossy(line.trim_ascii())
+            .chars()
+            .take(80)
+            .collect();
+        return Some(format!(
+            "gains a line that can end a test run with success, or skip tests: {line}"
+        ));
     }
     tests_of::weakened(change, bounds.of_findings.contains(&change.path))
 }
 
-/// Returns the first comment that disables a check and that the new text has more often than the old one.
+/// Returns the first comment that disables a check and that the new text has more often than the
+/// old one.
 fn suppression(before: &[u8], after: &[u8]) -> Option<&'static str> {
     let (before, after) = (lower(before), lower(after));
-    SUPPRESSIONS.iter().copied().find(|s| after.matches(s).count() > before.matches(s).count())
+    SUPPRESSIONS
+        .iter()
+        .copied()
+        .find(|s| after.matches(s).count() > before.matches(s).count())
 }
 
 fn lower(text: &[u8]) -> String {
@@ -187,15 +209,23 @@ fn lower(text: &[u8]) -> String {
 /// Returns the lines that only the new text has, by position.
 fn added<'t>(before: &[u8], after: &'t [u8]) -> Vec<&'t [u8]> {
     let lines: Vec<&[u8]> = after.split(|b| *b == b'\n').collect();
-    let ranges = diff::replaced(before, after).into_iter().map(|(_, to)| to.start as usize..to.end as usize);
-    ranges.flat_map(|range| lines.get(range).unwrap_or_default().to_vec()).collect()
+    let ranges = diff::replaced(before, after)
+        .into_iter()
+        .map(|(_, to)| to.start as usize..to.end as usize);
+    ranges
+        .flat_map(|range| lines.get(range).unwrap_or_default().to_vec())
+        .collect()
 }
 
 /// Returns the lines that only the old text has, by position.
 fn removed<'t>(before: &'t [u8], after: &[u8]) -> Vec<&'t [u8]> {
     let lines: Vec<&[u8]> = before.split(|b| *b == b'\n').collect();
-    let ranges = diff::replaced(before, after).into_iter().map(|(from, _)| from.start as usize..from.end as usize);
-    ranges.flat_map(|range| lines.get(range).unwrap_or_default().to_vec()).collect()
+    let ranges = diff::replaced(before, after)
+        .into_iter()
+        .map(|(from, _)| from.start as usize..from.end as usize);
+    ranges
+        .flat_map(|range| lines.get(range).unwrap_or_default().to_vec())
+        .collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ struct ReplacedLines<'t> {
     new: Vec<&'t [u8]>,
 }
 
-/// Returns the text with the edits of both sides, or `None` if both edit the same or adjacent lines.
+/// Returns the text with the edits of both sides, or `None` if both edit the same or adjacent
+/// lines.
 pub(in crate::rounds) fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     if ours == base || ours == theirs {
         return Some(theirs.to_vec());
@@ -68,17 +69,31 @@ mod tests {
     use super::*;
 
     fn of(base: &str, ours: &str, theirs: &str) -> Option<String> {
-        merged(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()).map(|t| String::from_utf8(t).unwrap())
+        merged(base.as_bytes(), ours.as_bytes(), theirs.as_bytes())
+            .map(|t| String::from_utf8(t).unwrap())
     }
 
     #[test]
     fn edits_of_other_lines_survive() {
         let base = "a\nb\nc\nd\ne\n";
-        assert_eq!(of(base, "a\nb\nc\nd\nE\n", "A\nb\nc\nd\ne\n").unwrap(), "A\nb\nc\nd\nE\n");
-        assert_eq!(of(base, "0\na\nb\nc\nd\ne\n", "a\nb\nc\ne\n").unwrap(), "0\na\nb\nc\ne\n");
+        assert_eq!(
+            of(base, "a\nb\nc\nd\nE\n", "A\nb\nc\nd\ne\n").unwrap(),
+            "A\nb\nc\nd\nE\n"
+        );
+        assert_eq!(
+            of(base, "0\na\nb\nc\nd\ne\n", "a\nb\nc\ne\n").unwrap(),
+            "0\na\nb\nc\ne\n"
+        );
         assert_eq!(of(base, base, "x\n").unwrap(), "x\n");
-        assert_eq!(of(base, "a\nB\nc\nd\ne\n", "a\nB\nc\nd\nE\n").unwrap(), "a\nB\nc\nd\nE\n", "the same edit twice");
-        assert_eq!(of("a\r\nb\r\nc\r\n", "a\r\nb\r\nC\r\n", "A\r\nb\r\nc\r\n").unwrap(), "A\r\nb\r\nC\r\n");
+        assert_eq!(
+            of(base, "a\nB\nc\nd\ne\n", "a\nB\nc\nd\nE\n").unwrap(),
+            "a\nB\nc\nd\nE\n",
+            "the same edit twice"
+        );
+        assert_eq!(
+            of("a\r\nb\r\nc\r\n", "a\r\nb\r\nC\r\n", "A\r\nb\r\nc\r\n").unwrap(),
+            "A\r\nb\r\nC\r\n"
+        );
     }
 
     #[test]

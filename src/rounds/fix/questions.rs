@@ -1,4 +1,5 @@
-//! The two questions of a fix: to plan it, and to execute the plan. Findings, plan and failures are data for the model.
+//! The two questions of a fix: to plan it, and to execute the plan. Findings, plan and failures are
+//! data for the model.
 
 use super::FailedAttempt;
 use crate::ai::claim::fix::{FixPlan, FixReport, plan_schema, report_schema};
@@ -15,17 +16,25 @@ use crate::wire::fixing::StoredPlan;
 const MOST_FAILURE: usize = 16 << 10;
 
 /// Returns the question for a plan.
-pub(super) fn plan(findings: &[wire::Finding], allowed: &[String], rules: &RuleSet) -> Question<FixPlan> {
+pub(super) fn plan(
+    findings: &[wire::Finding],
+    allowed: &[String],
+    rules: &RuleSet,
+) -> Question<FixPlan> {
     Question {
         system: include_str!("plan.md"),
         task: "Plan how to fix the findings above.",
-        exhibits: vec![exhibit("findings", &told(findings), rules), exhibit("allowed", &allowed.join("\n"), rules)],
+        exhibits: vec![
+            exhibit("findings", &told(findings), rules),
+            exhibit("allowed", &allowed.join("\n"), rules),
+        ],
         schema: plan_schema(),
         parse: reply::fix_plan,
     }
 }
 
-/// Returns the question that executes a plan. `failure` has the reasons why the previous attempt failed.
+/// Returns the question that executes a plan. `failure` has the reasons why the previous attempt
+/// failed.
 pub(super) fn execute(
     findings: &[wire::Finding],
     plan: &StoredPlan,
@@ -39,7 +48,11 @@ pub(super) fn execute(
         exhibit("plan", &plan_text(plan), rules),
     ];
     if let Some(failure) = failure {
-        exhibits.push(exhibit("failure", &head(&failure.reasons.join("\n")), rules));
+        exhibits.push(exhibit(
+            "failure",
+            &head(&failure.reasons.join("\n")),
+            rules,
+        ));
         exhibits.push(exhibit("failed_change", &head(&failure.patch), rules));
     }
     Question {
@@ -62,7 +75,9 @@ pub(super) fn plan_text(plan: &StoredPlan) -> String {
     let mut text = format!("{}\n", plan.summary);
     for (i, step) in plan.steps.iter().enumerate() {
         text.push_str(&format!("\n{}. {}\n", i + 1, step.text));
-        step.files.iter().for_each(|file| text.push_str(&format!("   file: {file}\n")));
+        step.files
+            .iter()
+            .for_each(|file| text.push_str(&format!("   file: {file}\n")));
     }
     text
 }
@@ -76,7 +91,12 @@ fn told(findings: &[wire::Finding]) -> String {
             (Some(file), None) => file.clone(),
             (None, _) => "the whole change".to_owned(),
         };
-        text.push_str(&format!("{} {} {} at {place}\n", f.id, wire::name(&f.severity), f.rule_id));
+        text.push_str(&format!(
+            "{} {} {} at {place}\n",
+            f.id,
+            wire::name(&f.severity),
+            f.rule_id
+        ));
         let parts = [
             ("title", Some(&f.title)),
             ("message", Some(&f.message)),
@@ -87,7 +107,10 @@ fn told(findings: &[wire::Finding]) -> String {
         ];
         for (name, value) in parts {
             if let Some(value) = value.filter(|v| !v.trim().is_empty()) {
-                text.push_str(&format!("  {name}: {}\n", value.trim_end().replace('\n', "\n    ")));
+                text.push_str(&format!(
+                    "  {name}: {}\n",
+                    value.trim_end().replace('\n', "\n    ")
+                ));
             }
         }
     }
@@ -96,7 +119,14 @@ fn told(findings: &[wire::Finding]) -> String {
 
 fn exhibit(kind: &'static str, text: &str, rules: &RuleSet) -> Exhibit {
     let text = redact::text(rules, text.as_bytes()).text;
-    (kind, Document { name: String::new(), text, folder: Vec::new() })
+    (
+        kind,
+        Document {
+            name: String::new(),
+            text,
+            folder: Vec::new(),
+        },
+    )
 }
 
 fn head(text: &str) -> String {

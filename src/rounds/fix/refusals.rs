@@ -15,7 +15,12 @@ pub(super) struct Refusals(Vec<String>);
 
 impl Refusals {
     pub(super) fn new(rules: &RuleSet, refused: &[String]) -> Self {
-        Self(refused.iter().map(|why| on_one_line(&rules.masked(why))).collect())
+        Self(
+            refused
+                .iter()
+                .map(|why| on_one_line(&rules.masked(why)))
+                .collect(),
+        )
     }
 
     /// Returns the reasons for an attempt without a change. `words` is the model's masked message.
@@ -40,7 +45,12 @@ impl Refusals {
 
     /// Adds the rejected edits to the reasons why an attempt failed.
     pub(super) fn added_to(&self, mut reasons: Vec<String>) -> Vec<String> {
-        reasons.extend(self.0.iter().take(MOST).map(|why| format!("refused: {why}")));
+        reasons.extend(
+            self.0
+                .iter()
+                .take(MOST)
+                .map(|why| format!("refused: {why}")),
+        );
         reasons
     }
 }
@@ -52,8 +62,8 @@ pub(super) fn told(mut reasons: Vec<String>, problem: Option<&str>) -> Vec<Strin
     reasons
 }
 
-/// Returns true if every backend failed permanently: a missing key, program or model. A rate limit and a connection
-/// failure are temporary.
+/// Returns true if every backend failed permanently: a missing key, program or model. A rate limit
+/// and a connection failure are temporary.
 pub(super) fn is_for_good(setbacks: &[Setback]) -> bool {
     !setbacks.is_empty() && setbacks.iter().all(is_permanent)
 }
@@ -92,10 +102,19 @@ mod tests {
     fn a_refusal_names_what_was_refused_before_the_words_of_the_model() {
         let none = Refusals::default();
         assert_eq!(none.without_change(" "), ["the model changed no file"]);
-        assert_eq!(none.without_change("It is\nright."), ["the model changed no file; it reports: It is right."]);
-        let two = Refusals(vec!["edit of `a`: x".to_owned(), "edit of `b`: y".to_owned()]);
-        let expected =
-            ["the model changed no file; refused: edit of `a`: x", "refused: edit of `b`: y", "the model reports: z"];
+        assert_eq!(
+            none.without_change("It is\nright."),
+            ["the model changed no file; it reports: It is right."]
+        );
+        let two = Refusals(vec![
+            "edit of `a`: x".to_owned(),
+            "edit of `b`: y".to_owned(),
+        ]);
+        let expected = [
+            "the model changed no file; refused: edit of `a`: x",
+            "refused: edit of `b`: y",
+            "the model reports: z",
+        ];
         assert_eq!(two.without_change("z"), expected);
         assert_eq!(two.added_to(vec!["F1 is still there".to_owned()]).len(), 3);
     }
@@ -103,11 +122,26 @@ mod tests {
     #[test]
     fn a_key_is_refused_for_good_and_a_rate_limit_is_not() {
         fn of(cause: Cause, retry_after: Option<Duration>) -> Setback {
-            Setback { backend: "a".to_owned(), cause, retry_after }
+            Setback {
+                backend: "a".to_owned(),
+                cause,
+                retry_after,
+            }
         }
-        let (key, limit) = (of(Cause::Refused, None), of(Cause::Refused, Some(Duration::from_secs(1))));
-        assert!(is_for_good(std::slice::from_ref(&key)) && is_for_good(&[of(Cause::Setup, None), key.clone()]));
-        for all in [vec![], vec![limit.clone()], vec![key, limit], vec![of(Cause::Unreachable, None)]] {
+        let (key, limit) = (
+            of(Cause::Refused, None),
+            of(Cause::Refused, Some(Duration::from_secs(1))),
+        );
+        assert!(
+            is_for_good(std::slice::from_ref(&key))
+                && is_for_good(&[of(Cause::Setup, None), key.clone()])
+        );
+        for all in [
+            vec![],
+            vec![limit.clone()],
+            vec![key, limit],
+            vec![of(Cause::Unreachable, None)],
+        ] {
             assert!(!is_for_good(&all), "{all:?}");
         }
     }

@@ -34,31 +34,48 @@ impl Verification {
         self.done.review.models.usage.iter().map(|u| u.spent)
     }
 
-    /// Decides on the fix: its findings must be gone, and no new finding may block. `known` has the fingerprints of
-    /// findings in the worktree before the fix.
+    /// Decides on the fix: its findings must be gone, and no new finding may block. `known` has the
+    /// fingerprints of findings in the worktree before the fix.
     pub(super) fn verdict(
         &self,
         findings: &[wire::Finding],
         known: &BTreeSet<String>,
     ) -> (AttemptVerdict, Vec<String>) {
         let verified = verified(findings, &self.done.stored);
-        let (unchecked, open): (Vec<_>, Vec<_>) =
-            verified.open.iter().partition(|(_, state)| *state == State::Unchecked);
+        let (unchecked, open): (Vec<_>, Vec<_>) = verified
+            .open
+            .iter()
+            .partition(|(_, state)| *state == State::Unchecked);
         let mut reasons: Vec<String> = open.into_iter().map(told).collect();
-        reasons.extend(verified.new.iter().filter(|f| !known.contains(&f.fingerprint)).map(|f| {
-            let file = f.file.as_deref().unwrap_or("the whole change");
-            let line = f.line.map(|line| format!(":{line}")).unwrap_or_default();
-            format!("new and blocking: {} at {file}{line}: {}: {}", f.rule_id, f.title, f.message)
-        }));
+        reasons.extend(
+            verified
+                .new
+                .iter()
+                .filter(|f| !known.contains(&f.fingerprint))
+                .map(|f| {
+                    let file = f.file.as_deref().unwrap_or("the whole change");
+                    let line = f.line.map(|line| format!(":{line}")).unwrap_or_default();
+                    format!(
+                        "new and blocking: {} at {file}{line}: {}: {}",
+                        f.rule_id, f.title, f.message
+                    )
+                }),
+        );
         if !reasons.is_empty() {
             return (AttemptVerdict::Rejected, reasons);
         }
         // A fix may revert the whole change.
         let is_empty = self.done.stored.outcome == wire::Outcome::NothingToReview;
         let unreviewed = verified.unreviewed.iter().filter(|_| !is_empty);
-        let mut missing: Vec<String> = unreviewed.map(|what| format!("not reviewed: {what}")).collect();
+        let mut missing: Vec<String> = unreviewed
+            .map(|what| format!("not reviewed: {what}"))
+            .collect();
         missing.extend(unchecked.into_iter().map(told));
-        if missing.is_empty() { (AttemptVerdict::Verified, missing) } else { (AttemptVerdict::Unverified, missing) }
+        if missing.is_empty() {
+            (AttemptVerdict::Verified, missing)
+        } else {
+            (AttemptVerdict::Unverified, missing)
+        }
     }
 }
 

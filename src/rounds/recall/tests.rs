@@ -6,7 +6,10 @@ use crate::report::{ReportFormat, Style, json, render, sample};
 
 fn written(review: &Review, format: ReportFormat) -> String {
     let mut out = Vec::new();
-    let style = Style { verbose: true, ..Style::default() };
+    let style = Style {
+        verbose: true,
+        ..Style::default()
+    };
     render(review, format, &style, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
@@ -22,11 +25,17 @@ fn a_recalled_review_says_the_same_again() {
         sample::incomplete(ExitStatus::Incomplete),
     ];
     for mut known in samples {
-        known.session = Some(SessionRef { id: "2026-01-31-001".to_owned(), round: 3 });
+        known.session = Some(SessionRef {
+            id: "2026-01-31-001".to_owned(),
+            round: 3,
+        });
         let report = json::report(&known);
         let recalled = review(&report, b"");
         assert_eq!(json::report(&recalled), report);
-        assert_eq!(written(&recalled, ReportFormat::Json), written(&known, ReportFormat::Json));
+        assert_eq!(
+            written(&recalled, ReportFormat::Json),
+            written(&known, ReportFormat::Json)
+        );
         for (a, b) in recalled.findings.iter().zip(&known.findings) {
             assert_eq!(
                 (a.fingerprint(), a.evidence(), a.lines().map(|l| l.last)),
@@ -63,7 +72,11 @@ fn the_code_of_a_finding_is_that_of_the_stored_change() {
                    @@ -6,3 +6,4 @@\n }\n export function total(cart: Cart) {\n+  debugger;\n   return sum(cart);\n";
     let recalled = review(&report, change);
     let frame = recalled.findings[0].frame.as_ref().unwrap();
-    let lines: Vec<_> = frame.lines.iter().map(|l| (l.added, String::from_utf8_lossy(&l.text).into_owned())).collect();
+    let lines: Vec<_> = frame
+        .lines
+        .iter()
+        .map(|l| (l.added, String::from_utf8_lossy(&l.text).into_owned()))
+        .collect();
     assert_eq!(frame.first.get(), 7);
     assert_eq!(
         lines,
@@ -74,30 +87,48 @@ fn the_code_of_a_finding_is_that_of_the_stored_change() {
         ]
     );
     let human = written(&recalled, ReportFormat::Human);
-    assert!(human.contains("debugger;") && human.contains("web/cart.ts:8"), "{human}");
+    assert!(
+        human.contains("debugger;") && human.contains("web/cart.ts:8"),
+        "{human}"
+    );
     assert_eq!(recalled.first_change.unwrap().lines.unwrap().first.get(), 8);
     // Without a readable change there is no code, and everything else is restored.
     for damaged in [&b""[..], b"@@ -1 +1 @@\n"] {
         let recalled = review(&report, damaged);
         assert!(
-            recalled.findings[0].frame.is_none() && written(&recalled, ReportFormat::Human).contains("web/cart.ts:8")
+            recalled.findings[0].frame.is_none()
+                && written(&recalled, ReportFormat::Human).contains("web/cart.ts:8")
         );
     }
 }
 
 #[test]
 fn names_come_back_as_they_were() {
-    for name in [&b"a.rs"[..], b"\"quoted\".rs", b"caf\xe9/x y.py", "日本語".as_bytes(), b"tab\there"] {
+    for name in [
+        &b"a.rs"[..],
+        b"\"quoted\".rs",
+        b"caf\xe9/x y.py",
+        "日本語".as_bytes(),
+        b"tab\there",
+    ] {
         let known = RepoPath::new(name);
         assert_eq!(path(&known.to_wire()), known);
     }
-    for text in ["rule:x", "quote", "reproduced", "read:a:b.rs:3-7", "backend:m"] {
+    for text in [
+        "rule:x",
+        "quote",
+        "reproduced",
+        "read:a:b.rs:3-7",
+        "backend:m",
+    ] {
         let e = evidence(text).unwrap();
         let again = match &e {
             Evidence::Rule(id) => format!("rule:{id}"),
             Evidence::Quote => "quote".to_owned(),
             Evidence::Reproduced => "reproduced".to_owned(),
-            Evidence::Read { path, first, last } => format!("read:{}:{first}-{last}", path.to_wire()),
+            Evidence::Read { path, first, last } => {
+                format!("read:{}:{first}-{last}", path.to_wire())
+            }
             Evidence::Backend(name) => format!("backend:{name}"),
             Evidence::Carried { round } => format!("carried:round-{round}"),
         };

@@ -1,4 +1,5 @@
-//! Maps the lines of one file. Every lookup is a binary search: a file may have as many hunks as lines.
+//! Maps the lines of one file. Every lookup is a binary search: a file may have as many hunks as
+//! lines.
 
 use super::read::{Hunk, RecordedFile};
 use super::{NEAR, Preserved};
@@ -13,10 +14,15 @@ pub(super) enum Map {
     /// Every line is in a run, or changed.
     Whole(Vec<EqualRun>),
     /// The same for the shown lines only; ranges of lines of both sides, from 1.
-    Shown { runs: Vec<EqualRun>, before: Vec<Range<u32>>, now: Vec<Range<u32>> },
+    Shown {
+        runs: Vec<EqualRun>,
+        before: Vec<Range<u32>>,
+        now: Vec<Range<u32>>,
+    },
 }
 
-/// Consecutive equal lines in both versions, from 1. The last run of a file has no end: `u32::MAX` lines.
+/// Consecutive equal lines in both versions, from 1. The last run of a file has no end: `u32::MAX`
+/// lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EqualRun {
     pub(super) before: u32,
@@ -41,7 +47,10 @@ pub(super) fn kinship(b: &RecordedFile, n: &RecordedFile, same_base: bool) -> Ki
     if b.new_id.is_some() && b.new_id == n.new_id {
         return Kinship::Same;
     }
-    if b.new_id.is_some() && n.hunks.is_some() && n.old.as_ref().is_some_and(|(_, id)| *id == b.new_id) {
+    if b.new_id.is_some()
+        && n.hunks.is_some()
+        && n.old.as_ref().is_some_and(|(_, id)| *id == b.new_id)
+    {
         return Kinship::Follows;
     }
     let is_same_file = match (&b.old, &n.old) {
@@ -50,23 +59,39 @@ pub(super) fn kinship(b: &RecordedFile, n: &RecordedFile, same_base: bool) -> Ki
         (Some((one, _)), Some((other, _))) => same_base && one == other,
         _ => false,
     };
-    if is_same_file { Kinship::Siblings } else { Kinship::Strangers }
+    if is_same_file {
+        Kinship::Siblings
+    } else {
+        Kinship::Strangers
+    }
 }
 
 /// Maps the lines of a file.
-pub(super) fn map(before: Option<&RecordedFile>, now: Option<&RecordedFile>, same_base: bool) -> Map {
+pub(super) fn map(
+    before: Option<&RecordedFile>,
+    now: Option<&RecordedFile>,
+    same_base: bool,
+) -> Map {
     let (b, n) = match (before, now) {
         (Some(b), Some(n)) => (b, n),
         // In one change only: the other version is the base.
         (Some(one), None) | (None, Some(one)) if same_base => {
             let base = one.as_base();
-            let (b, n) = if before.is_some() { (one, &base) } else { (&base, one) };
+            let (b, n) = if before.is_some() {
+                (one, &base)
+            } else {
+                (&base, one)
+            };
             return whole(b, n).unwrap_or(Map::Unknown);
         }
         _ => return Map::Unknown,
     };
     match kinship(b, n, same_base) {
-        Kinship::Same => Map::Whole(vec![EqualRun { before: 1, now: 1, count: u32::MAX }]),
+        Kinship::Same => Map::Whole(vec![EqualRun {
+            before: 1,
+            now: 1,
+            count: u32::MAX,
+        }]),
         Kinship::Follows => Map::Whole(runs_of(n.hunks.iter().flatten().flat_map(Hunk::edits))),
         Kinship::Siblings => whole(b, n).unwrap_or(Map::Unknown),
         Kinship::Strangers => shown(b, n).unwrap_or(Map::Unknown),
@@ -101,8 +126,12 @@ pub(super) fn windows(before: &RecordedFile, now: &RecordedFile) -> Option<Vec<W
     let (b, n) = (before.hunks.as_deref()?, now.hunks.as_deref()?);
     let (before, now) = (FileVersion::of(b)?, FileVersion::of(n)?);
     let windows = joined(b.iter().chain(n).map(|h| h.old.clone()));
-    let both =
-        windows.into_iter().map(|w| Some(Window { before: before.part(&now, &w)?, now: now.part(&before, &w)? }));
+    let both = windows.into_iter().map(|w| {
+        Some(Window {
+            before: before.part(&now, &w)?,
+            now: now.part(&before, &w)?,
+        })
+    });
     both.collect()
 }
 
@@ -111,7 +140,11 @@ fn whole(before: &RecordedFile, now: &RecordedFile) -> Option<Map> {
     let mut edits = Vec::new();
     for Window { before, now } in windows(before, now)? {
         let replaced = diff::replaced(&before.text, &now.text);
-        edits.extend(replaced.into_iter().map(|(o, n)| (before.numbers(&o), now.numbers(&n))));
+        edits.extend(
+            replaced
+                .into_iter()
+                .map(|(o, n)| (before.numbers(&o), now.numbers(&n))),
+        );
     }
     Some(Map::Whole(runs_of(edits.into_iter())))
 }
@@ -152,13 +185,16 @@ impl<'h> FileVersion<'h> {
         Some(Self { hunks, shifts })
     }
 
-    /// Returns the content of this version for a range of the base. `other` has the base lines that this version has no
-    /// hunk for.
+    /// Returns the content of this version for a range of the base. `other` has the base lines that
+    /// this version has no hunk for.
     fn part(&self, other: &Self, window: &Range<u32>) -> Option<WindowText> {
         let from = self.hunks.partition_point(|h| h.old.start < window.start);
         let first = u32::try_from(i64::from(window.start) + self.shifts.get(from)?).ok()?;
         let (mut text, mut at) = (Vec::new(), window.start);
-        let mut own = self.hunks[from..].iter().take_while(|h| h.old.start <= window.end).peekable();
+        let mut own = self.hunks[from..]
+            .iter()
+            .take_while(|h| h.old.start <= window.end)
+            .peekable();
         let mut theirs = other.hunks.partition_point(|h| h.old.end <= at);
         loop {
             if let Some(h) = own.next_if(|h| h.old.start == at) {
@@ -192,16 +228,34 @@ fn push(line: &[u8], text: &mut Vec<u8>) {
 
 /// Maps the shown lines of two versions of different base files.
 fn shown(before: &RecordedFile, now: &RecordedFile) -> Option<Map> {
-    let NewSide { text: old, numbers: old_numbers, ranges: before } = NewSide::of(before)?;
-    let NewSide { text: new, numbers: new_numbers, ranges: now } = NewSide::of(now)?;
+    let NewSide {
+        text: old,
+        numbers: old_numbers,
+        ranges: before,
+    } = NewSide::of(before)?;
+    let NewSide {
+        text: new,
+        numbers: new_numbers,
+        ranges: now,
+    } = NewSide::of(now)?;
     let (mut runs, mut at): (Vec<EqualRun>, (usize, usize)) = (Vec::new(), (0, 0));
     let ends = (old_numbers.len() as u32, new_numbers.len() as u32);
-    let edits = diff::replaced(&old, &new).into_iter().chain([(ends.0..ends.0, ends.1..ends.1)]);
+    let edits = diff::replaced(&old, &new)
+        .into_iter()
+        .chain([(ends.0..ends.0, ends.1..ends.1)]);
     for (o, n) in edits {
-        for (b, n) in old_numbers.get(at.0..o.start as usize)?.iter().zip(new_numbers.get(at.1..n.start as usize)?) {
+        for (b, n) in old_numbers
+            .get(at.0..o.start as usize)?
+            .iter()
+            .zip(new_numbers.get(at.1..n.start as usize)?)
+        {
             match runs.last_mut() {
                 Some(r) if r.before + r.count == *b && r.now + r.count == *n => r.count += 1,
-                _ => runs.push(EqualRun { before: *b, now: *n, count: 1 }),
+                _ => runs.push(EqualRun {
+                    before: *b,
+                    now: *n,
+                    count: 1,
+                }),
             }
         }
         at = (o.end as usize, n.end as usize);
@@ -237,11 +291,19 @@ fn runs_of(edits: impl Iterator<Item = (Range<u32>, Range<u32>)>) -> Vec<EqualRu
     for (b, n) in edits {
         let count = b.start.saturating_sub(at.0);
         if count > 0 {
-            runs.push(EqualRun { before: at.0, now: at.1, count });
+            runs.push(EqualRun {
+                before: at.0,
+                now: at.1,
+                count,
+            });
         }
         at = (b.end, n.end);
     }
-    runs.push(EqualRun { before: at.0, now: at.1, count: u32::MAX });
+    runs.push(EqualRun {
+        before: at.0,
+        now: at.1,
+        count: u32::MAX,
+    });
     runs
 }
 
@@ -272,13 +334,17 @@ impl Map {
     /// Returns the run with a line of the earlier version.
     fn run(&self, n: u32) -> Option<&EqualRun> {
         let runs = self.runs();
-        runs[..runs.partition_point(|r| r.before <= n)].last().filter(|r| n < r.end())
+        runs[..runs.partition_point(|r| r.before <= n)]
+            .last()
+            .filter(|r| n < r.end())
     }
 
     /// Returns the run with a line of the current version.
     pub(super) fn run_now(&self, n: u32) -> Option<&EqualRun> {
         let runs = self.runs();
-        runs[..runs.partition_point(|r| r.now <= n)].last().filter(|r| n < r.now_end())
+        runs[..runs.partition_point(|r| r.now <= n)]
+            .last()
+            .filter(|r| n < r.now_end())
     }
 
     /// Returns the current position of earlier lines, `last` included, or `None` if it is unknown.
@@ -289,15 +355,34 @@ impl Map {
         if let Some(r) = self.run(first).filter(|r| last < r.end()) {
             let start = first - r.before + r.now;
             let whole = self.is_whole_around(r, first, last);
-            let kept = if whole { Preserved::Whole } else { Preserved::Lines };
-            return Some((start..start.saturating_add(last - first).saturating_add(1), kept));
+            let kept = if whole {
+                Preserved::Whole
+            } else {
+                Preserved::Lines
+            };
+            return Some((
+                start..start.saturating_add(last - first).saturating_add(1),
+                kept,
+            ));
         }
         // The lines between the remaining neighbors.
         let runs = self.runs();
         let above = runs[..runs.partition_point(|r| r.before < first)].last();
         let below = runs.get(runs.partition_point(|r| r.end() <= last));
-        let start = above.map(|r| if first < r.end() { r.now + (first - r.before) } else { r.now_end() });
-        let end = below.map(|r| if last >= r.before { r.now + (last - r.before) + 1 } else { r.now });
+        let start = above.map(|r| {
+            if first < r.end() {
+                r.now + (first - r.before)
+            } else {
+                r.now_end()
+            }
+        });
+        let end = below.map(|r| {
+            if last >= r.before {
+                r.now + (last - r.before) + 1
+            } else {
+                r.now
+            }
+        });
         match self {
             Self::Shown { now, .. } => {
                 // Lines are known to be missing only between two that are shown next to each other.
@@ -337,7 +422,9 @@ impl Map {
                 // At the start of a file, lines above are missing only if the first run says so.
                 Some(!run.is_some_and(|r| first > 1 || r.before == 1 && r.now == 1))
             }
-            Self::Shown { now, .. } => Some((first..=last).any(|n| holds(now, n) && self.run_now(n).is_none())),
+            Self::Shown { now, .. } => {
+                Some((first..=last).any(|n| holds(now, n) && self.run_now(n).is_none()))
+            }
         }
     }
 }

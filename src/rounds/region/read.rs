@@ -34,13 +34,21 @@ pub(super) struct Hunk {
 /// Parses a change, or returns `None` if it is invalid.
 pub(super) fn files(side: RoundChange<'_>) -> Option<Vec<RecordedFile>> {
     let read = Record::read(side.text)?.into_iter();
-    Some(read.map(|(commit, change)| RecordedFile::of(&change, commit.map(|c| c.to_string()), side.left_out)).collect())
+    Some(
+        read.map(|(commit, change)| {
+            RecordedFile::of(&change, commit.map(|c| c.to_string()), side.left_out)
+        })
+        .collect(),
+    )
 }
 
 /// Returns the files of a change with their commits, or `None` if it is invalid.
 pub(in crate::rounds) fn changes(text: &[u8]) -> Option<Vec<(Option<String>, FileChange)>> {
     let read = Record::read(text)?.into_iter();
-    Some(read.map(|(commit, change)| (commit.map(|c| c.to_string()), change)).collect())
+    Some(
+        read.map(|(commit, change)| (commit.map(|c| c.to_string()), change))
+            .collect(),
+    )
 }
 
 impl RecordedFile {
@@ -66,7 +74,11 @@ impl RecordedFile {
     /// Returns the file without the change.
     pub(super) fn as_base(&self) -> Self {
         let new_id = self.old.as_ref().and_then(|(_, id)| *id);
-        Self { new_id, hunks: Some(Vec::new()), ..self.clone() }
+        Self {
+            new_id,
+            hunks: Some(Vec::new()),
+            ..self.clone()
+        }
     }
 
     /// Returns the lines that two new files have in common, as a percentage of the larger one.
@@ -104,7 +116,10 @@ impl RecordedFile {
     /// Returns the lines of the new side that are not blank, without white space around them.
     fn trimmed_lines(&self) -> Vec<Vec<u8>> {
         let all = self.hunks.iter().flatten().flat_map(Hunk::new_lines);
-        all.map(<[u8]>::trim_ascii).filter(|l| !l.is_empty()).map(<[u8]>::to_vec).collect()
+        all.map(<[u8]>::trim_ascii)
+            .filter(|l| !l.is_empty())
+            .map(<[u8]>::to_vec)
+            .collect()
     }
 }
 
@@ -112,7 +127,10 @@ impl Hunk {
     /// Copies a hunk of a parsed change.
     fn of(h: &diff::Hunk, change: &diff::TextChange) -> Self {
         let lines: Vec<_> = change.lines(h).map(|l| (l.kind, l.text.to_vec())).collect();
-        let olds = lines.iter().enumerate().filter(|(_, (kind, _))| *kind != LineKind::Added);
+        let olds = lines
+            .iter()
+            .enumerate()
+            .filter(|(_, (kind, _))| *kind != LineKind::Added);
         Self {
             old: h.old.start..h.old.start.saturating_add(h.old.count),
             new: h.new.start..h.new.start.saturating_add(h.new.count),
@@ -123,24 +141,36 @@ impl Hunk {
 
     /// Returns the lines of the new side.
     pub(super) fn new_lines(&self) -> impl Iterator<Item = &[u8]> {
-        self.lines.iter().filter(|(kind, _)| *kind != LineKind::Removed).map(|(_, text)| &text[..])
+        self.lines
+            .iter()
+            .filter(|(kind, _)| *kind != LineKind::Removed)
+            .map(|(_, text)| &text[..])
     }
 
     /// Returns the lines of the new side, each with its number and whether it is added.
     pub(super) fn numbered(&self) -> impl Iterator<Item = (u32, &[u8], bool)> {
-        let new = self.lines.iter().filter(|(kind, _)| *kind != LineKind::Removed);
-        new.zip(self.new.start..).map(|((kind, text), n)| (n, &text[..], *kind == LineKind::Added))
+        let new = self
+            .lines
+            .iter()
+            .filter(|(kind, _)| *kind != LineKind::Removed);
+        new.zip(self.new.start..)
+            .map(|((kind, text), n)| (n, &text[..], *kind == LineKind::Added))
     }
 
     /// Returns the lines of the old side, each with its number.
     pub(super) fn old_numbered(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        self.olds.iter().zip(self.old.start..).map(|(i, n)| (n, &self.lines[*i].1[..]))
+        self.olds
+            .iter()
+            .zip(self.old.start..)
+            .map(|(i, n)| (n, &self.lines[*i].1[..]))
     }
 
     /// Returns the lines of the old side with these numbers.
     pub(super) fn old_lines(&self, numbers: Range<u32>) -> Option<impl Iterator<Item = &[u8]>> {
         let skip = numbers.start.checked_sub(self.old.start)? as usize;
-        let some = self.olds.get(skip..skip.saturating_add(numbers.len()).min(self.olds.len()))?;
+        let some = self
+            .olds
+            .get(skip..skip.saturating_add(numbers.len()).min(self.olds.len()))?;
         Some(some.iter().map(|i| &self.lines[*i].1[..]))
     }
 
@@ -157,7 +187,9 @@ impl Hunk {
         let mut out: Vec<(Range<u32>, Range<u32>)> = Vec::new();
         let (mut old, mut new) = (self.old.start, self.new.start);
         for (kind, _) in &self.lines {
-            let is_open = out.last().is_some_and(|(o, n)| o.end == old && n.end == new);
+            let is_open = out
+                .last()
+                .is_some_and(|(o, n)| o.end == old && n.end == new);
             if *kind != LineKind::Context && !is_open {
                 out.push((old..old, new..new));
             }

@@ -1,7 +1,9 @@
 //! Tests of aligning lines of two changes.
 
 use super::*;
-use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, ObjectId, RepoPath, unified};
+use crate::diff::{
+    Attribute, Body, ChangeKind, Entry, FileChange, FileMode, ObjectId, RepoPath, unified,
+};
 
 /// Returns numbered lines `from..to`.
 fn lines(from: u32, to: u32) -> String {
@@ -10,12 +12,20 @@ fn lines(from: u32, to: u32) -> String {
 
 fn side(path: &str, id: Option<u8>) -> Option<crate::diff::Side> {
     let id = id.and_then(|n| ObjectId::from_raw(&[n; 20]));
-    Some(crate::diff::Side { path: RepoPath::from(path), mode: FileMode::Regular, id })
+    Some(crate::diff::Side {
+        path: RepoPath::from(path),
+        mode: FileMode::Regular,
+        id,
+    })
 }
 
-/// Returns a stored change from `(path, text)` to `(path, text)`, both optional. Without IDs, as for a worktree.
+/// Returns a stored change from `(path, text)` to `(path, text)`, both optional. Without IDs, as
+/// for a worktree.
 fn change(old: Option<(&str, &str)>, new: Option<(&str, &str)>) -> String {
-    change_of(old.map(|(p, t)| (p, t, None)), new.map(|(p, t)| (p, t, None)))
+    change_of(
+        old.map(|(p, t)| (p, t, None)),
+        new.map(|(p, t)| (p, t, None)),
+    )
 }
 
 /// Returns a stored change of `a.rs`.
@@ -23,17 +33,26 @@ fn change_of_a(old: &str, new: &str) -> String {
     change(Some(("a.rs", old)), Some(("a.rs", new)))
 }
 
-fn change_of(old: Option<(&str, &str, Option<u8>)>, new: Option<(&str, &str, Option<u8>)>) -> String {
+fn change_of(
+    old: Option<(&str, &str, Option<u8>)>,
+    new: Option<(&str, &str, Option<u8>)>,
+) -> String {
     let kind = match (old, new) {
         (None, _) => ChangeKind::Added,
         (_, None) => ChangeKind::Deleted,
         (Some(o), Some(n)) if o.0 != n.0 => ChangeKind::Renamed { similarity: 90 },
         _ => ChangeKind::Modified,
     };
-    let entry =
-        Entry { kind, old: old.and_then(|(p, _, id)| side(p, id)), new: new.and_then(|(p, _, id)| side(p, id)) };
+    let entry = Entry {
+        kind,
+        old: old.and_then(|(p, _, id)| side(p, id)),
+        new: new.and_then(|(p, _, id)| side(p, id)),
+    };
     let [before, after] = [old, new].map(|s| s.map(|(_, text, _)| text.as_bytes().to_vec()));
-    let change = FileChange { entry, body: Body::between(before, after, Attribute::Unset) };
+    let change = FileChange {
+        entry,
+        body: Body::between(before, after, Attribute::Unset),
+    };
     let mut out = Vec::new();
     unified::write(&change, &mut out);
     String::from_utf8(out).unwrap()
@@ -41,8 +60,14 @@ fn change_of(old: Option<(&str, &str, Option<u8>)>, new: Option<(&str, &str, Opt
 
 fn align(before: &str, now: &str) -> Alignment {
     Alignment::between(
-        RoundChange { text: before.as_bytes(), left_out: &[] },
-        RoundChange { text: now.as_bytes(), left_out: &[] },
+        RoundChange {
+            text: before.as_bytes(),
+            left_out: &[],
+        },
+        RoundChange {
+            text: now.as_bytes(),
+            left_out: &[],
+        },
         true,
     )
 }
@@ -57,7 +82,12 @@ fn rounds(base: &str, before: &str, now: &str) -> Alignment {
 }
 
 fn at(first: u32, end: u32, kept: Preserved) -> LinePosition {
-    LinePosition::At(MovedLines { file: "a.rs".to_owned(), commit: None, lines: first..end, kept })
+    LinePosition::At(MovedLines {
+        file: "a.rs".to_owned(),
+        commit: None,
+        lines: first..end,
+        kept,
+    })
 }
 
 /// Checks that every line of `before` is found at its position in `now`. All lines must differ.
@@ -69,9 +99,14 @@ fn all_lines_are_found(base: &str, before: &str, now: &str) {
         let expected = now.lines().position(|l| l == line).map(|i| i as u32 + 1);
         match (&place, expected) {
             (LinePosition::At(MovedLines { lines, kept, .. }), Some(n)) => {
-                assert!(*kept != Preserved::Not && *lines == (n..n + 1), "{line}: {place:?}, not {n}");
+                assert!(
+                    *kept != Preserved::Not && *lines == (n..n + 1),
+                    "{line}: {place:?}, not {n}"
+                );
             }
-            (LinePosition::At(MovedLines { kept, .. }), None) => assert_eq!(*kept, Preserved::Not, "{line}: {place:?}"),
+            (LinePosition::At(MovedLines { kept, .. }), None) => {
+                assert_eq!(*kept, Preserved::Not, "{line}: {place:?}")
+            }
             // Nothing remains of the change.
             (LinePosition::Gone, _) => assert_eq!(now, base),
             _ => panic!("{line}: {place:?}"),
@@ -82,7 +117,11 @@ fn all_lines_are_found(base: &str, before: &str, now: &str) {
         let is_old = before.lines().any(|l| l == line);
         let is_new = alignment.is_new(None, "a.rs", n, n);
         if !is_old {
-            assert_eq!(is_new, if now == base { None } else { Some(true) }, "{line} is new");
+            assert_eq!(
+                is_new,
+                if now == base { None } else { Some(true) },
+                "{line} is new"
+            );
         }
     }
 }
@@ -102,7 +141,8 @@ fn every_line_is_found_again() {
     let base = lines(1, 60);
     let one = insert(&base, 10, "first\nsecond\nthird\n");
     let cases = [
-        // Unmodified; fixed in place; lines added above; lines added below; the base without the fix.
+        // Unmodified; fixed in place; lines added above; lines added below; the base without the
+        // fix.
         (one.clone(), one.clone()),
         (one.clone(), one.replace("second", "other")),
         (one.clone(), insert(&one, 2, "x\ny\n")),
@@ -114,7 +154,10 @@ fn every_line_is_found_again() {
         (base.clone(), one.clone()),
         // Far apart, touching, overlapping, at both ends.
         (insert(&one, 50, "z\n"), insert(&one, 20, "w\n")),
-        (insert(&base, 20, "a\nb\n"), insert(&insert(&base, 21, "c\n"), 17, "d\n")),
+        (
+            insert(&base, 20, "a\nb\n"),
+            insert(&insert(&base, 21, "c\n"), 17, "d\n"),
+        ),
         (drop(&base, 20), drop(&base, 21)),
         (drop(&drop(&base, 1), 59), insert(&base, 59, "end\n")),
         (format!("top\n{base}"), format!("top\nmore\n{base}")),
@@ -134,19 +177,69 @@ fn a_place_tells_how_much_of_it_is_as_it_was() {
     for (now, first, last, expected) in [
         // `bad one` and `bad two` are lines 21 and 22.
         (before.clone(), 21, 22, at(21, 23, Preserved::Whole)),
-        (before.replace("line 2\n", ""), 21, 21, at(20, 21, Preserved::Whole)),
-        (before.replace("line 30\n", "x\n"), 21, 22, at(21, 23, Preserved::Whole)),
+        (
+            before.replace("line 2\n", ""),
+            21,
+            21,
+            at(20, 21, Preserved::Whole),
+        ),
+        (
+            before.replace("line 30\n", "x\n"),
+            21,
+            22,
+            at(21, 23, Preserved::Whole),
+        ),
         // A change next to them.
-        (before.replace("line 19\n", "line 19\nguard\n"), 21, 21, at(22, 23, Preserved::Lines)),
-        (before.replace("line 22\n", ""), 22, 22, at(22, 23, Preserved::Lines)),
+        (
+            before.replace("line 19\n", "line 19\nguard\n"),
+            21,
+            21,
+            at(22, 23, Preserved::Lines),
+        ),
+        (
+            before.replace("line 22\n", ""),
+            22,
+            22,
+            at(22, 23, Preserved::Lines),
+        ),
         // A change of some or all of them.
-        (base.replace("line 20\n", "line 20\nbad one\nguard\nbad two\n"), 21, 22, at(21, 24, Preserved::Not)),
-        (base.replace("line 20\n", "line 20\ngood\n"), 21, 22, at(21, 22, Preserved::Not)),
-        (base.replace("line 20\n", "line 20\nbad one\n"), 21, 22, at(21, 22, Preserved::Not)),
-        (base.replace("line 20\n", "line 20\nbad one\n"), 22, 22, at(22, 22, Preserved::Not)),
-        (base.replace("line 20\n", "line 20\ngood\nbetter\nbest\n"), 21, 22, at(21, 24, Preserved::Not)),
+        (
+            base.replace("line 20\n", "line 20\nbad one\nguard\nbad two\n"),
+            21,
+            22,
+            at(21, 24, Preserved::Not),
+        ),
+        (
+            base.replace("line 20\n", "line 20\ngood\n"),
+            21,
+            22,
+            at(21, 22, Preserved::Not),
+        ),
+        (
+            base.replace("line 20\n", "line 20\nbad one\n"),
+            21,
+            22,
+            at(21, 22, Preserved::Not),
+        ),
+        (
+            base.replace("line 20\n", "line 20\nbad one\n"),
+            22,
+            22,
+            at(22, 22, Preserved::Not),
+        ),
+        (
+            base.replace("line 20\n", "line 20\ngood\nbetter\nbest\n"),
+            21,
+            22,
+            at(21, 24, Preserved::Not),
+        ),
         // Lines outside of all hunks.
-        (before.replace("line 2\n", "line 2\nx\nx\n"), 35, 36, at(37, 39, Preserved::Whole)),
+        (
+            before.replace("line 2\n", "line 2\nx\nx\n"),
+            35,
+            36,
+            at(37, 39, Preserved::Whole),
+        ),
     ] {
         let place = rounds(&base, &before, &now).place(None, "a.rs", first, last);
         assert_eq!(place, expected, "{first}-{last} in\n{now}");
@@ -159,7 +252,10 @@ fn a_place_tells_how_much_of_it_is_as_it_was() {
 fn what_is_new_is_what_was_not_there() {
     let base = lines(1, 40);
     let before = base.replace("line 20\n", "line 20\nbad\n");
-    let now = before.replace("bad\n", "good\n").replace("line 30\n", "").replace("line 35\n", "line 35\nmore\n");
+    let now = before
+        .replace("bad\n", "good\n")
+        .replace("line 30\n", "")
+        .replace("line 35\n", "line 35\nmore\n");
     let alignment = rounds(&base, &before, &now);
     for (first, last, expected) in [
         (1, 1, false),
@@ -174,7 +270,11 @@ fn what_is_new_is_what_was_not_there() {
         (36, 36, true),
         (38, 40, false),
     ] {
-        assert_eq!(alignment.is_new(None, "a.rs", first, last), Some(expected), "{first}-{last}");
+        assert_eq!(
+            alignment.is_new(None, "a.rs", first, last),
+            Some(expected),
+            "{first}-{last}"
+        );
     }
     assert_eq!(alignment.differs(), Some(true));
     assert_eq!(rounds(&base, &before, &before).differs(), Some(false));
@@ -192,7 +292,12 @@ fn new(path: &str, text: &str) -> String {
 
 /// Returns the position of one unmodified line.
 fn whole(file: &str, n: u32) -> LinePosition {
-    LinePosition::At(MovedLines { file: file.to_owned(), commit: None, lines: n..n + 1, kept: Preserved::Whole })
+    LinePosition::At(MovedLines {
+        file: file.to_owned(),
+        commit: None,
+        lines: n..n + 1,
+        kept: Preserved::Whole,
+    })
 }
 
 #[test]
@@ -200,23 +305,37 @@ fn files_are_found_under_other_names() {
     let base = lines(1, 30);
     let before = base.replace("line 9\n", "line 9\nbad\n");
     // Changed, then renamed; renamed, then renamed again.
-    let a = align(&renamed("a.rs", "a.rs", &before), &renamed("a.rs", "b.rs", &before));
+    let a = align(
+        &renamed("a.rs", "a.rs", &before),
+        &renamed("a.rs", "b.rs", &before),
+    );
     assert_eq!(a.place(None, "a.rs", 10, 10), whole("b.rs", 10));
     assert_eq!(a.path(None, "a.rs"), Some("b.rs"));
     assert_eq!(a.file_differs(None, "b.rs"), Some(true));
-    let a = align(&renamed("a.rs", "b.rs", &before), &renamed("a.rs", "c.rs", &format!("x\n{before}")));
+    let a = align(
+        &renamed("a.rs", "b.rs", &before),
+        &renamed("a.rs", "c.rs", &format!("x\n{before}")),
+    );
     assert_eq!(a.place(None, "b.rs", 10, 10), whole("c.rs", 11));
     // New files that were renamed, and one with only a few common lines.
     let text = lines(1, 12);
-    let a = align(&new("a.rs", &text), &(new("x.rs", &lines(100, 112)) + &new("b.rs", &text.replace("line 3\n", ""))));
+    let a = align(
+        &new("a.rs", &text),
+        &(new("x.rs", &lines(100, 112)) + &new("b.rs", &text.replace("line 3\n", ""))),
+    );
     assert_eq!(a.place(None, "a.rs", 9, 9), whole("b.rs", 8));
     assert_eq!(a.is_new(None, "x.rs", 1, 1), Some(true));
     let a = align(&new("a.rs", &text), &new("b.rs", &lines(10, 100)));
     assert_eq!(a.place(None, "a.rs", 9, 9), LinePosition::Gone);
     // Deleted.
-    let a = align(&renamed("a.rs", "a.rs", &before), &change(Some(("a.rs", &base)), None));
+    let a = align(
+        &renamed("a.rs", "a.rs", &before),
+        &change(Some(("a.rs", &base)), None),
+    );
     let place = a.place(None, "a.rs", 10, 10);
-    assert!(matches!(place, LinePosition::At(MovedLines { ref lines, kept: Preserved::Not, .. }) if lines.is_empty()));
+    assert!(
+        matches!(place, LinePosition::At(MovedLines { ref lines, kept: Preserved::Not, .. }) if lines.is_empty())
+    );
 }
 
 #[test]
@@ -225,8 +344,14 @@ fn of_different_bases_only_what_both_show_is_known() {
     let other = base.replace("line 2\n", "line 2\nmerged\n");
     let [before, now] = [&base, &other].map(|text| text.replace("line 30\n", "line 30\nbad\n"));
     let now = now.replace("line 31\n", "line 31\nmore\n");
-    let before = change_of(Some(("a.rs", &base, Some(1))), Some(("a.rs", &before, Some(2))));
-    let now = change_of(Some(("a.rs", &other, Some(3))), Some(("a.rs", &now, Some(4))));
+    let before = change_of(
+        Some(("a.rs", &base, Some(1))),
+        Some(("a.rs", &before, Some(2))),
+    );
+    let now = change_of(
+        Some(("a.rs", &other, Some(3))),
+        Some(("a.rs", &now, Some(4))),
+    );
     let a = align(&before, &now);
     assert_eq!(a.place(None, "a.rs", 31, 31), at(32, 33, Preserved::Lines));
     assert_eq!(a.place(None, "a.rs", 50, 50), LinePosition::Unknown);
@@ -234,12 +359,24 @@ fn of_different_bases_only_what_both_show_is_known() {
     assert_eq!(a.is_new(None, "a.rs", 34, 34), Some(true));
     // A line is known to be gone if its neighbors are shown next to each other.
     let mended = other.replace("line 30\n", "line 30\ngood\n");
-    let now = change_of(Some(("a.rs", &other, Some(3))), Some(("a.rs", &mended, Some(5))));
-    assert_eq!(align(&before, &now).place(None, "a.rs", 31, 31), at(32, 33, Preserved::Not));
+    let now = change_of(
+        Some(("a.rs", &other, Some(3))),
+        Some(("a.rs", &mended, Some(5))),
+    );
+    assert_eq!(
+        align(&before, &now).place(None, "a.rs", 31, 31),
+        at(32, 33, Preserved::Not)
+    );
     // A file that only one change shows is unknown.
     let a = Alignment::between(
-        RoundChange { text: before.as_bytes(), left_out: &[] },
-        RoundChange { text: b"", left_out: &[] },
+        RoundChange {
+            text: before.as_bytes(),
+            left_out: &[],
+        },
+        RoundChange {
+            text: b"",
+            left_out: &[],
+        },
         false,
     );
     assert_eq!(a.place(None, "a.rs", 31, 31), LinePosition::Unknown);
@@ -247,10 +384,19 @@ fn of_different_bases_only_what_both_show_is_known() {
 
 #[test]
 fn a_change_on_top_of_the_earlier_one_is_its_own_map() {
-    let (base, before) = (lines(1, 60), lines(1, 60).replace("line 30\n", "line 30\nbad\n"));
-    let first = change_of(Some(("a.rs", &base, Some(1))), Some(("a.rs", &before, Some(2))));
+    let (base, before) = (
+        lines(1, 60),
+        lines(1, 60).replace("line 30\n", "line 30\nbad\n"),
+    );
+    let first = change_of(
+        Some(("a.rs", &base, Some(1))),
+        Some(("a.rs", &before, Some(2))),
+    );
     let now = before.replace("line 5\n", "").replace("bad\n", "good\n");
-    let second = change_of(Some(("a.rs", &before, Some(2))), Some(("a.rs", &now, Some(3))));
+    let second = change_of(
+        Some(("a.rs", &before, Some(2))),
+        Some(("a.rs", &now, Some(3))),
+    );
     let a = align(&first, &second);
     assert_eq!(a.place(None, "a.rs", 20, 20), at(19, 20, Preserved::Whole));
     assert_eq!(a.place(None, "a.rs", 31, 31), at(30, 31, Preserved::Not));
@@ -259,17 +405,46 @@ fn a_change_on_top_of_the_earlier_one_is_its_own_map() {
 #[test]
 fn what_was_left_out_or_cannot_be_read_is_not_known() {
     let base = lines(1, 9);
-    let text = change(Some(("a.rs", &base)), Some(("a.rs", &base.replace("line 3", "x"))));
+    let text = change(
+        Some(("a.rs", &base)),
+        Some(("a.rs", &base.replace("line 3", "x"))),
+    );
     let left_out = ["a.rs".to_owned()];
-    let known = RoundChange { text: text.as_bytes(), left_out: &[] };
-    let a = Alignment::between(known, RoundChange { text: text.as_bytes(), left_out: &left_out }, true);
-    assert_eq!((a.place(None, "a.rs", 3, 3), a.differs()), (LinePosition::Unknown, None));
-    for damaged in
-        [&b"@@ -1 +1 @@\n"[..], b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,9 +1 @@\n x\n", b"no change at all"]
-    {
-        let a = Alignment::between(known, RoundChange { text: damaged, left_out: &[] }, true);
+    let known = RoundChange {
+        text: text.as_bytes(),
+        left_out: &[],
+    };
+    let a = Alignment::between(
+        known,
+        RoundChange {
+            text: text.as_bytes(),
+            left_out: &left_out,
+        },
+        true,
+    );
+    assert_eq!(
+        (a.place(None, "a.rs", 3, 3), a.differs()),
+        (LinePosition::Unknown, None)
+    );
+    for damaged in [
+        &b"@@ -1 +1 @@\n"[..],
+        b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,9 +1 @@\n x\n",
+        b"no change at all",
+    ] {
+        let a = Alignment::between(
+            known,
+            RoundChange {
+                text: damaged,
+                left_out: &[],
+            },
+            true,
+        );
         assert_eq!(
-            (a.place(None, "a.rs", 3, 3), a.differs(), a.is_new(None, "a.rs", 3, 3)),
+            (
+                a.place(None, "a.rs", 3, 3),
+                a.differs(),
+                a.is_new(None, "a.rs", 3, 3)
+            ),
             (LinePosition::Unknown, None, None)
         );
     }
@@ -280,7 +455,11 @@ fn each_commit_of_a_range_has_its_own_lines() {
     let (one, two) = ("1".repeat(40), "2".repeat(40));
     let (base, first) = (lines(1, 20), lines(1, 20).replace("line 4\n", "bad\n"));
     let second = first.replace("line 15\n", "");
-    let text = format!("commit {one}\n{}commit {two}\n{}", change_of_a(&base, &first), change_of_a(&first, &second));
+    let text = format!(
+        "commit {one}\n{}commit {two}\n{}",
+        change_of_a(&base, &first),
+        change_of_a(&first, &second)
+    );
     let a = align(&text, &text);
     fn at(a: &Alignment, commit: &str, line: u32) -> Option<(String, u32)> {
         match a.place(Some(commit), "a.rs", line, line) {
@@ -308,21 +487,38 @@ fn every_line_of_a_large_change_is_put_where_it_is_now() {
         (20_006, 20_008, at(20_005, 20_008, Preserved::Not)),
         (39_999, 39_999, at(39_998, 39_999, Preserved::Lines)),
     ] {
-        assert_eq!(a.place(None, "a.rs", first, last), expected, "{first}-{last}");
+        assert_eq!(
+            a.place(None, "a.rs", first, last),
+            expected,
+            "{first}-{last}"
+        );
     }
-    let new: Vec<u32> = (2..39_999).filter(|n| a.is_new(None, "a.rs", *n, *n) == Some(true)).collect();
-    // Line `n` was line `n + 1`. It is new if that number ends in 7, and so is the following line, since the line above
-    // it is gone.
-    let expected: Vec<u32> = (2..39_999).filter(|n| matches!((n + 1) % 10, 7 | 8)).collect();
+    let new: Vec<u32> = (2..39_999)
+        .filter(|n| a.is_new(None, "a.rs", *n, *n) == Some(true))
+        .collect();
+    // Line `n` was line `n + 1`. It is new if that number ends in 7, and so is the following line,
+    // since the line above it is gone.
+    let expected: Vec<u32> = (2..39_999)
+        .filter(|n| matches!((n + 1) % 10, 7 | 8))
+        .collect();
     assert_eq!(new, expected);
 }
 
 #[test]
 fn as_many_hunks_as_a_file_can_have_are_looked_up_one_by_one() {
-    // Twenty thousand hunks on each side, and two million lookups: a linear search in the hunks would take minutes.
+    // Twenty thousand hunks on each side, and two million lookups: a linear search in the hunks
+    // would take minutes.
     let base: String = (1..160_000).map(|n| format!("{n}\n")).collect();
     fn change(last: u32, what: &str) -> String {
-        (1..160_000).map(|n| if n % 8 == last { format!("{n}{what}\n") } else { format!("{n}\n") }).collect()
+        (1..160_000)
+            .map(|n| {
+                if n % 8 == last {
+                    format!("{n}{what}\n")
+                } else {
+                    format!("{n}\n")
+                }
+            })
+            .collect()
     }
     let a = rounds(&base, &change(3, "!"), &change(7, "?"));
     for n in (1..160_000).step_by(7) {

@@ -14,8 +14,8 @@ pub struct FoldedLine {
     pub indent: usize,
     /// Its words, separated by single spaces.
     pub folded: Vec<u8>,
-    /// Whether only blank lines are between it and the previous line of the list. For the first line: whether only
-    /// blank lines are above it in the file.
+    /// Whether only blank lines are between it and the previous line of the list. For the first
+    /// line: whether only blank lines are above it in the file.
     pub joined: bool,
 }
 
@@ -36,10 +36,19 @@ pub struct FileText {
 type LinesByNumber = BTreeMap<u32, Vec<u8>>;
 
 impl FileText {
-    pub(super) fn of(pair: &FilePair, before: Option<&RecordedFile>, now: Option<&RecordedFile>) -> Self {
-        let base = before.or(now).filter(|_| pair.same_base).map(RecordedFile::as_base);
+    pub(super) fn of(
+        pair: &FilePair,
+        before: Option<&RecordedFile>,
+        now: Option<&RecordedFile>,
+    ) -> Self {
+        let base = before
+            .or(now)
+            .filter(|_| pair.same_base)
+            .map(RecordedFile::as_base);
         let windows = match (before, now) {
-            (Some(b), Some(n)) if map::kinship(b, n, pair.same_base) == Kinship::Siblings => map::windows(b, n),
+            (Some(b), Some(n)) if map::kinship(b, n, pair.same_base) == Kinship::Siblings => {
+                map::windows(b, n)
+            }
             (Some(b), None) => base.as_ref().and_then(|base| map::windows(b, base)),
             (None, Some(n)) => base.as_ref().and_then(|base| map::windows(base, n)),
             _ => None,
@@ -58,12 +67,19 @@ impl FileText {
             None => apart(before, now, pair.same_base),
         };
         let now_lines = fold(&new);
-        let added: BTreeMap<u32, bool> =
-            now.iter().flat_map(|n| hunks(n)).flat_map(Hunk::numbered).map(|(n, _, added)| (n, added)).collect();
+        let added: BTreeMap<u32, bool> = now
+            .iter()
+            .flat_map(|n| hunks(n))
+            .flat_map(Hunk::numbered)
+            .map(|(n, _, added)| (n, added))
+            .collect();
         let fresh = now_lines.iter().map(|l| match &pair.map {
             Map::Whole(_) => pair.map.run_now(l.number).is_none(),
-            // The earlier content is unknown: only lines that the change itself adds are known to be new.
-            Map::Shown { .. } => pair.map.run_now(l.number).is_none() && added.get(&l.number) == Some(&true),
+            // The earlier content is unknown: only lines that the change itself adds are known to
+            // be new.
+            Map::Shown { .. } => {
+                pair.map.run_now(l.number).is_none() && added.get(&l.number) == Some(&true)
+            }
             Map::Unknown => before.is_none() && added.get(&l.number) == Some(&true),
         });
         Self {
@@ -87,16 +103,29 @@ fn hunks(s: &RecordedFile) -> &[Hunk] {
     s.hunks.as_deref().unwrap_or_default()
 }
 
-/// Returns the lines of each side from its own change, with the lines that the other change has of it.
-fn apart(before: Option<&RecordedFile>, now: Option<&RecordedFile>, same_base: bool) -> (LinesByNumber, LinesByNumber) {
+/// Returns the lines of each side from its own change, with the lines that the other change has of
+/// it.
+fn apart(
+    before: Option<&RecordedFile>,
+    now: Option<&RecordedFile>,
+    same_base: bool,
+) -> (LinesByNumber, LinesByNumber) {
     let (mut old, mut new) = (own_lines(before), own_lines(now));
-    match before.zip(now).map(|(b, n)| (map::kinship(b, n, same_base), n)) {
+    match before
+        .zip(now)
+        .map(|(b, n)| (map::kinship(b, n, same_base), n))
+    {
         Some((Kinship::Same, _)) => {
             new.extend(old.clone());
             old.clone_from(&new);
         }
         Some((Kinship::Follows, n)) => {
-            old.extend(hunks(n).iter().flat_map(Hunk::old_numbered).map(|(n, text)| (n, text.to_vec())));
+            old.extend(
+                hunks(n)
+                    .iter()
+                    .flat_map(Hunk::old_numbered)
+                    .map(|(n, text)| (n, text.to_vec())),
+            );
         }
         _ => {}
     }
@@ -105,11 +134,18 @@ fn apart(before: Option<&RecordedFile>, now: Option<&RecordedFile>, same_base: b
 
 /// Returns the lines of the new side that the change of a file shows.
 fn own_lines(file: Option<&RecordedFile>) -> LinesByNumber {
-    file.into_iter().flat_map(hunks).flat_map(Hunk::numbered).map(|(n, text, _)| (n, text.to_vec())).collect()
+    file.into_iter()
+        .flat_map(hunks)
+        .flat_map(Hunk::numbered)
+        .map(|(n, text, _)| (n, text.to_vec()))
+        .collect()
 }
 
 fn number(part: &WindowText, out: &mut LinesByNumber) {
-    let lines = part.text.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec);
+    let lines = part
+        .text
+        .split_inclusive(|b| *b == b'\n')
+        .map(<[u8]>::to_vec);
     out.extend((part.first..).zip(lines));
 }
 
@@ -126,7 +162,12 @@ fn fold_all<'t>(lines: impl Iterator<Item = (u32, &'t [u8])>) -> Vec<FoldedLine>
         if !folded.is_empty() {
             let white = text.iter().take_while(|b| b.is_ascii_whitespace());
             let indent = white.map(|b| if *b == b'\t' { 8 } else { 1 }).sum();
-            out.push(FoldedLine { number, indent, folded, joined });
+            out.push(FoldedLine {
+                number,
+                indent,
+                folded,
+                joined,
+            });
             joined = true;
         }
     }
@@ -135,6 +176,8 @@ fn fold_all<'t>(lines: impl Iterator<Item = (u32, &'t [u8])>) -> Vec<FoldedLine>
 
 /// Returns the words of a line, separated by single spaces.
 pub(in crate::rounds) fn folded(line: &[u8]) -> Vec<u8> {
-    let words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+    let words = line
+        .split(u8::is_ascii_whitespace)
+        .filter(|w| !w.is_empty());
     words.collect::<Vec<_>>().join(&b' ')
 }

@@ -7,8 +7,12 @@ use crate::wire::{Severity, Waiver};
 
 #[test]
 fn a_round_reads_as_it_went() {
-    let small =
-        Finding { severity: Severity::Minor, blocking: false, disputed: Some("why".to_owned()), ..claim(3, "Slow") };
+    let small = Finding {
+        severity: Severity::Minor,
+        blocking: false,
+        disputed: Some("why".to_owned()),
+        ..claim(3, "Slow")
+    };
     let whole = Finding {
         file: None,
         line: None,
@@ -17,10 +21,17 @@ fn a_round_reads_as_it_went() {
         ..claim(1, "No test")
     };
     let waived = Finding {
-        waived: Some(Waiver { reason: "x".to_owned(), actor: "y".to_owned(), link: None }),
+        waived: Some(Waiver {
+            reason: "x".to_owned(),
+            actor: "y".to_owned(),
+            link: None,
+        }),
         ..rule("py-eval", 9)
     };
-    let before = stored(report(2, vec![whole, small, claim(21, "Off by one"), waived]), None);
+    let before = stored(
+        report(2, vec![whole, small, claim(21, "Off by one"), waived]),
+        None,
+    );
     let mut response = explains("F2", "it runs once,\nat start");
     response.addressed = vec!["F3".to_owned()];
     response.modified_files = vec!["a.rs".to_owned()];
@@ -48,12 +59,22 @@ fn a_round_reads_as_it_went() {
 #[test]
 fn what_is_about_no_file_is_asked_about_everywhere() {
     fn before() -> Review {
-        let whole = Finding { file: None, line: None, ..claim(1, "No test") };
+        let whole = Finding {
+            file: None,
+            line: None,
+            ..claim(1, "No test")
+        };
         stored(report(1, vec![whole, claim(2, "Slow")]), None)
     }
     fn ask(names: &[&str]) -> (Vec<String>, bool) {
-        let explanations = names.iter().map(|n| Explanation { finding: Some((*n).to_owned()), text: "x".to_owned() });
-        let response = Response { explanations: explanations.collect(), ..Response::default() };
+        let explanations = names.iter().map(|n| Explanation {
+            finding: Some((*n).to_owned()),
+            text: "x".to_owned(),
+        });
+        let response = Response {
+            explanations: explanations.collect(),
+            ..Response::default()
+        };
         let told = round(&before(), Some(&response), None);
         (told.explained, told.all)
     }
@@ -61,21 +82,54 @@ fn what_is_about_no_file_is_asked_about_everywhere() {
     assert_eq!(ask(&["F1"]), (vec![], true));
     assert_eq!(ask(&["f2", "F2", "F9"]), (file.clone(), false));
     assert_eq!(ask(&["F1", "F2"]), (file, true));
-    let general = Explanation { finding: None, text: "all of it is right".to_owned() };
-    let told = round(&before(), Some(&Response { explanations: vec![general], ..Response::default() }), None);
+    let general = Explanation {
+        finding: None,
+        text: "all of it is right".to_owned(),
+    };
+    let told = round(
+        &before(),
+        Some(&Response {
+            explanations: vec![general],
+            ..Response::default()
+        }),
+        None,
+    );
     assert_eq!((told.explained, told.all), (vec![], false));
 }
 
 #[test]
 fn a_round_is_bounded_whatever_it_holds() {
     let long = "word ".repeat(10_000);
-    let all = (0..500).map(|n| Finding { message: long.clone(), title: long.clone(), ..claim(n + 1, "x") }).collect();
+    let all = (0..500)
+        .map(|n| Finding {
+            message: long.clone(),
+            title: long.clone(),
+            ..claim(n + 1, "x")
+        })
+        .collect();
     let before = stored(report(1, all), None);
-    let explanation = Explanation { finding: Some(long.clone()), text: long.clone() };
-    let response = Response { explanations: vec![explanation; 500], text: Some(long.clone()), ..Response::default() };
+    let explanation = Explanation {
+        finding: Some(long.clone()),
+        text: long.clone(),
+    };
+    let response = Response {
+        explanations: vec![explanation; 500],
+        text: Some(long.clone()),
+        ..Response::default()
+    };
     let told = round(&before, Some(&response), Some(&long));
     assert!(told.text.len() < 14 << 10, "{}", told.text.len());
-    assert!(told.text.contains("\nand 450 more\n") && told.text.contains("\nExplanations of the author:\n"));
-    let few = round(&stored(report(1, vec![claim(1, &long)]), None), Some(&response), Some(&long));
-    assert!(few.text.contains("Summary of round 2 by the author"), "the author's response leaves room for the summary");
+    assert!(
+        told.text.contains("\nand 450 more\n")
+            && told.text.contains("\nExplanations of the author:\n")
+    );
+    let few = round(
+        &stored(report(1, vec![claim(1, &long)]), None),
+        Some(&response),
+        Some(&long),
+    );
+    assert!(
+        few.text.contains("Summary of round 2 by the author"),
+        "the author's response leaves room for the summary"
+    );
 }

@@ -1,12 +1,14 @@
 //! The blocks around a line and below it.
 
 use super::LineSurroundings;
-use super::lines::{WINDOW, above, below, block, first_word, has, has_word, head, indentation, is_word, outer};
+use super::lines::{
+    WINDOW, above, below, block, first_word, has, has_word, head, indentation, is_word, outer,
+};
 
 /// Words that start a branch of the statement that has the block.
 const BRANCHES: [&[u8]; 14] = [
-    b"case", b"default", b"else", b"elif", b"elsif", b"elseif", b"except", b"finally", b"when", b"rescue", b"ensure",
-    b"end", b"in", b"catch",
+    b"case", b"default", b"else", b"elif", b"elsif", b"elseif", b"except", b"finally", b"when",
+    b"rescue", b"ensure", b"end", b"in", b"catch",
 ];
 
 /// Returns true if the line ends the block, and there is code of the block below.
@@ -15,14 +17,19 @@ pub(super) fn has_code_after(around: &LineSurroundings<'_>) -> bool {
     for line in head(around.after, WINDOW).split(|b| *b == b'\n').skip(1) {
         let own = indentation(line);
         let text = line[own.len()..].trim_ascii_end();
-        let is_comment = text.starts_with(b"//") || text.starts_with(b"#") && !text.starts_with(b"#[");
+        let is_comment =
+            text.starts_with(b"//") || text.starts_with(b"#") && !text.starts_with(b"#[");
         if text.is_empty()
             || is_comment
             || own.len() > indent.len()
             || own == indent && b")]}\"'<|&?:.+".contains(&text[0])
         {
             // The end of the statement, unless it ends the block.
-            if text.first() == Some(&b'}') && own == indent && !text.starts_with(b"});") && !text.starts_with(b"};") {
+            if text.first() == Some(&b'}')
+                && own == indent
+                && !text.starts_with(b"});")
+                && !text.starts_with(b"};")
+            {
                 return false;
             }
             continue;
@@ -44,7 +51,8 @@ pub(super) fn has_handler_beside(around: &LineSurroundings<'_>) -> bool {
     meets_handler(above(around), depth) || meets_handler(below(around), depth)
 }
 
-/// Returns true if the first of several lines that is not deeper and not a comment starts an `except` block.
+/// Returns true if the first of several lines that is not deeper and not a comment starts an
+/// `except` block.
 fn meets_handler<'a>(mut lines: impl Iterator<Item = (usize, &'a [u8])>, depth: usize) -> bool {
     lines
         .find(|(own, text)| *own < depth || *own == depth && !text.starts_with(b"#"))
@@ -54,14 +62,19 @@ fn meets_handler<'a>(mut lines: impl Iterator<Item = (usize, &'a [u8])>, depth: 
 /// Returns true if a line starts a loop.
 fn starts_loop(text: &[u8]) -> bool {
     let loops: [&[u8]; 4] = [b"for", b"foreach", b"while", b"loop"];
-    let text = text.strip_prefix(b"async ").or_else(|| text.strip_prefix(b"await ")).unwrap_or(text);
+    let text = text
+        .strip_prefix(b"async ")
+        .or_else(|| text.strip_prefix(b"await "))
+        .unwrap_or(text);
     loops.contains(&first_word(text)) || text.starts_with(b"\'") || has(text, b".forEach(")
 }
 
 /// Returns true if the statement is the first one in a loop.
 pub(super) fn is_first_in_loop(around: &LineSurroundings<'_>) -> bool {
     let first = above(around).find(|(_, text)| !text.starts_with(b"//"));
-    first.is_some_and(|(own, text)| own < indentation(around.line).len() && starts_loop(text) || text == b"{")
+    first.is_some_and(|(own, text)| {
+        own < indentation(around.line).len() && starts_loop(text) || text == b"{"
+    })
 }
 
 pub(super) fn is_in_loop(around: &LineSurroundings<'_>) -> bool {
@@ -73,7 +86,9 @@ pub(super) fn is_in_goroutine(around: &LineSurroundings<'_>) -> bool {
 }
 
 pub(super) fn is_in_coroutine(around: &LineSurroundings<'_>) -> bool {
-    outer(around).find(|text| has_word(text, b"def")).is_some_and(|text| text.starts_with(b"async "))
+    outer(around)
+        .find(|text| has_word(text, b"def"))
+        .is_some_and(|text| text.starts_with(b"async "))
 }
 
 pub(super) fn is_in_static_method(around: &LineSurroundings<'_>) -> bool {
@@ -91,7 +106,9 @@ pub(super) fn is_in_optional_method(around: &LineSurroundings<'_>) -> bool {
 
 /// Returns true if a line starts a block that is not always run.
 fn starts_branch(text: &[u8]) -> bool {
-    let branches: [&[u8]; 8] = [b"if", b"else", b"for", b"while", b"switch", b"case", b"try", b"default"];
+    let branches: [&[u8]; 8] = [
+        b"if", b"else", b"for", b"while", b"switch", b"case", b"try", b"default",
+    ];
     let text = text.strip_prefix(b"}").unwrap_or(text).trim_ascii_start();
     branches.contains(&first_word(text))
 }
@@ -158,12 +175,16 @@ pub(super) fn lacks_super(around: &LineSurroundings<'_>) -> bool {
     is_subclass && !has(around.line, b"super") && !block(around).any(|text| has(text, b"super"))
 }
 
-/// Returns true if the branch of a `switch` has no statement that ends it: nested blocks do not count.
+/// Returns true if the branch of a `switch` has no statement that ends it: nested blocks do not
+/// count.
 pub(super) fn falls_through(around: &LineSurroundings<'_>) -> bool {
     let depth = indentation(around.line).len();
     let lines: Vec<_> = below(around).take_while(|(own, _)| *own > depth).collect();
     let first = lines.iter().map(|(own, _)| *own).min();
-    !ends_branch(around.line) && !lines.iter().any(|(own, text)| Some(*own) == first && ends_branch(text))
+    !ends_branch(around.line)
+        && !lines
+            .iter()
+            .any(|(own, text)| Some(*own) == first && ends_branch(text))
 }
 
 /// Returns true if a line has a statement that ends a branch of a `switch`.
@@ -174,13 +195,18 @@ fn ends_branch(text: &[u8]) -> bool {
 
 /// Returns true if the next line opens a block.
 pub(super) fn is_block_next(around: &LineSurroundings<'_>) -> bool {
-    has(around.line, b"; {") || below(around).next().is_some_and(|(_, text)| text.starts_with(b"{"))
+    has(around.line, b"; {")
+        || below(around)
+            .next()
+            .is_some_and(|(_, text)| text.starts_with(b"{"))
 }
 
 /// Returns true if the body of the loop is empty, or is a `select` with an empty default.
 pub(super) fn is_busy(around: &LineSurroundings<'_>) -> bool {
     has(around.line, b"{}")
-        || below(around).next().is_some_and(|(_, text)| text.starts_with(b"}") || text.starts_with(b"select"))
+        || below(around)
+            .next()
+            .is_some_and(|(_, text)| text.starts_with(b"}") || text.starts_with(b"select"))
 }
 
 /// Returns true if the line does not go on with the statement of the line above.
@@ -190,10 +216,12 @@ pub(super) fn starts_statement(around: &LineSurroundings<'_>) -> bool {
         .is_none_or(|(_, text)| !goes_on(text))
 }
 
-/// Returns true if a statement goes on below a line. A line that ends in a colon or brace starts a block.
+/// Returns true if a statement goes on below a line. A line that ends in a colon or brace starts a
+/// block.
 fn goes_on(text: &[u8]) -> bool {
     let words: [&[u8]; 4] = [b" and", b" or", b" not", b" return"];
-    b"([,\\|&+-=?<>".contains(&text[text.len() - 1]) || words.iter().any(|word| text.ends_with(word))
+    b"([,\\|&+-=?<>".contains(&text[text.len() - 1])
+        || words.iter().any(|word| text.ends_with(word))
 }
 
 /// Returns true if the block below formats a text.

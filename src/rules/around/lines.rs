@@ -15,7 +15,10 @@ pub(super) fn is_word(b: u8) -> bool {
 }
 
 pub(super) fn indentation(line: &[u8]) -> &[u8] {
-    let end = line.iter().position(|b| !matches!(b, b' ' | b'\t')).unwrap_or(line.len());
+    let end = line
+        .iter()
+        .position(|b| !matches!(b, b' ' | b'\t'))
+        .unwrap_or(line.len());
     &line[..end]
 }
 
@@ -36,7 +39,10 @@ pub(super) fn first_word(text: &[u8]) -> &[u8] {
 
 /// Returns the last word of a text.
 pub(super) fn last_word(text: &[u8]) -> &[u8] {
-    &text[text.iter().rposition(|b| !is_word(*b)).map_or(0, |at| at + 1)..]
+    &text[text
+        .iter()
+        .rposition(|b| !is_word(*b))
+        .map_or(0, |at| at + 1)..]
 }
 
 pub(super) fn has(text: &[u8], part: &[u8]) -> bool {
@@ -55,12 +61,18 @@ pub(super) fn has_word(text: &[u8], word: &[u8]) -> bool {
 
 /// Returns the lines below a line that have text, the nearest first, with their indentation.
 pub(super) fn below<'a>(around: &LineSurroundings<'a>) -> impl Iterator<Item = (usize, &'a [u8])> {
-    head(around.after, WINDOW).split(|b| *b == b'\n').skip(1).filter_map(with_text)
+    head(around.after, WINDOW)
+        .split(|b| *b == b'\n')
+        .skip(1)
+        .filter_map(with_text)
 }
 
 /// Returns the lines above a line that have text, the nearest first, with their indentation.
 pub(super) fn above<'a>(around: &LineSurroundings<'a>) -> impl Iterator<Item = (usize, &'a [u8])> {
-    tail(around.before, OUTER).rsplit(|b| *b == b'\n').skip(1).filter_map(with_text)
+    tail(around.before, OUTER)
+        .rsplit(|b| *b == b'\n')
+        .skip(1)
+        .filter_map(with_text)
 }
 
 /// Returns the indentation of a line and its text, if it has one.
@@ -115,7 +127,11 @@ pub(super) fn same_block<'a>(after: &'a [u8], line: &[u8]) -> &'a [u8] {
 pub(super) fn same_block_above<'a>(before: &'a [u8], line: &[u8]) -> &'a [u8] {
     let depth = indentation(line).len();
     let mut start = before.len();
-    for part in before.strip_suffix(b"\n").unwrap_or(before).rsplit(|b| *b == b'\n') {
+    for part in before
+        .strip_suffix(b"\n")
+        .unwrap_or(before)
+        .rsplit(|b| *b == b'\n')
+    {
         if with_text(part).is_some_and(|(own, _)| own < depth) {
             break;
         }
@@ -127,7 +143,9 @@ pub(super) fn same_block_above<'a>(before: &'a [u8], line: &[u8]) -> &'a [u8] {
 /// Returns true if a line starts a function: the search for variables ends there.
 fn starts_function(line: &[u8]) -> bool {
     let text = line.trim_ascii();
-    let control: [&[u8]; 8] = [b"if", b"for", b"while", b"switch", b"catch", b"else", b"do", b"try"];
+    let control: [&[u8]; 8] = [
+        b"if", b"for", b"while", b"switch", b"catch", b"else", b"do", b"try",
+    ];
     let is_control = text.starts_with(b"}") || control.contains(&first_word(text));
     let is_method = text.ends_with(b"{") && has(text, b"(") && !is_control;
     has(text, b"function") || has(text, b"=> {") || has(text, b"def ") || is_method
@@ -141,7 +159,8 @@ pub(super) fn function_above<'a>(around: &LineSurroundings<'a>) -> &'a [u8] {
     while end > 0 {
         let start = memchr::memrchr(b'\n', &before[..end]).map_or(0, |at| at + 1);
         let line = &before[start..end];
-        if indentation(line).len() < depth && !line.trim_ascii().is_empty() && starts_function(line) {
+        if indentation(line).len() < depth && !line.trim_ascii().is_empty() && starts_function(line)
+        {
             return &before[start..];
         }
         end = start.saturating_sub(1);

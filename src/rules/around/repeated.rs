@@ -2,11 +2,13 @@
 
 use super::LineSurroundings;
 use super::lines::{
-    FAR, WINDOW, above, first_word, has, head, indentation, is_word, last_word, same_block, same_block_above, tail,
+    FAR, WINDOW, above, first_word, has, head, indentation, is_word, last_word, same_block,
+    same_block_above, tail,
 };
 use std::collections::HashSet;
 
-/// Returns the length of the key at the start of a text, if the text starts with a key and the sign after it.
+/// Returns the length of the key at the start of a text, if the text starts with a key and the sign
+/// after it.
 fn key_length(text: &[u8]) -> Option<usize> {
     let (open, rest) = match text.first()? {
         b'"' | b'\'' => (1, &text[1..]),
@@ -27,20 +29,25 @@ fn key_length(text: &[u8]) -> Option<usize> {
     is_key.then_some(end)
 }
 
-/// Returns true if a key of the line is a key of a later line of the block, or once more on the line.
+/// Returns true if a key of the line is a key of a later line of the block, or once more on the
+/// line.
 pub(super) fn key(around: &LineSurroundings<'_>) -> bool {
     let line = around.line;
     let indent = indentation(line).len();
-    let starts =
-        (indent..line.len()).filter(|at| *at == indent || matches!(line[at - 1], b' ' | b'{' | b'[' | b',' | b'('));
+    let starts = (indent..line.len())
+        .filter(|at| *at == indent || matches!(line[at - 1], b' ' | b'{' | b'[' | b',' | b'('));
     let mut seen: HashSet<&[u8]> = HashSet::new();
     for at in starts {
-        let Some(length) = key_length(&line[at..]) else { continue };
+        let Some(length) = key_length(&line[at..]) else {
+            continue;
+        };
         if !seen.insert(&line[at..at + length]) {
             return true;
         }
     }
-    let Some(length) = key_length(&line[indent..]) else { return false };
+    let Some(length) = key_length(&line[indent..]) else {
+        return false;
+    };
     let needle = [b"\n", &line[..indent + length]].concat();
     let after = same_block(head(around.after, WINDOW), line);
     memchr::memmem::find_iter(after, &needle).any(|at| {
@@ -73,20 +80,27 @@ const STATEMENTS: [&[u8]; 16] = [
 pub(super) fn definition(around: &LineSurroundings<'_>) -> bool {
     let line = around.line.trim_ascii_end();
     let start = &line[..memchr::memchr(b'(', line).unwrap_or(line.len())];
-    if indentation(start).len() == start.len() || STATEMENTS.contains(&last_word(start.trim_ascii_end())) {
+    if indentation(start).len() == start.len()
+        || STATEMENTS.contains(&last_word(start.trim_ascii_end()))
+    {
         return false;
     }
     let needle = [b"\n", start].concat();
     let (after, before) = (head(around.after, FAR), tail(around.before, FAR));
     // The block is read only if the text has the definition at all.
     has_definition(after, &needle) && has_definition(same_block(after, line), &needle)
-        || has_definition(before, &needle) && has_definition(same_block_above(before, line), &needle)
+        || has_definition(before, &needle)
+            && has_definition(same_block_above(before, line), &needle)
 }
 
 /// Returns true if a text has the start of a definition whose name is not longer.
 fn has_definition(text: &[u8], start: &[u8]) -> bool {
-    memchr::memmem::find_iter(text, start)
-        .any(|at| matches!(text.get(at + start.len()), None | Some(b'(' | b'\n' | b'\r' | b' ')))
+    memchr::memmem::find_iter(text, start).any(|at| {
+        matches!(
+            text.get(at + start.len()),
+            None | Some(b'(' | b'\n' | b'\r' | b' ')
+        )
+    })
 }
 
 /// Returns the values of a label such as `case 'a', 'b':`.
@@ -109,18 +123,25 @@ pub(super) fn label(around: &LineSurroundings<'_>) -> bool {
         same_block(head(around.after, WINDOW), around.line),
     ];
     let lines = parts.iter().flat_map(|part| part.split(|b| *b == b'\n'));
-    let labels = lines.filter(|line| indentation(line) == depth && first_word(&line[depth.len()..]) == word);
+    let labels =
+        lines.filter(|line| indentation(line) == depth && first_word(&line[depth.len()..]) == word);
     let known: HashSet<_> = labels.flat_map(values).collect();
     values(around.line).any(|value| known.contains(value))
 }
 
-/// Returns the condition of the branch on a line, without its brackets if it has some. `None`: it ends on another line.
+/// Returns the condition of the branch on a line, without its brackets if it has some. `None`: it
+/// ends on another line.
 fn condition_of(line: &[u8]) -> Option<&[u8]> {
     let words: [&[u8]; 3] = [b"else if", b"elseif", b"elif"];
-    let at = words.iter().find_map(|word| Some(memchr::memmem::find(line, word)? + word.len()))?;
+    let at = words
+        .iter()
+        .find_map(|word| Some(memchr::memmem::find(line, word)? + word.len()))?;
     let rest = line[at..].trim_ascii();
     if !rest.starts_with(b"(") {
-        let end = rest.iter().rposition(|b| !matches!(b, b':' | b'{' | b' ')).map_or(0, |at| at + 1);
+        let end = rest
+            .iter()
+            .rposition(|b| !matches!(b, b':' | b'{' | b' '))
+            .map_or(0, |at| at + 1);
         return Some(&rest[..end]);
     }
     let mut depth = 0_usize;
@@ -135,13 +156,19 @@ fn condition_of(line: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Returns true if the condition of the branch is that of an earlier branch of the statement, or is not on one line.
+/// Returns true if the condition of the branch is that of an earlier branch of the statement, or is
+/// not on one line.
 pub(super) fn condition(around: &LineSurroundings<'_>) -> bool {
-    let condition = condition_of(around.line)
-        .or_else(|| memchr::memmem::find(around.line, b" ->").map(|at| around.line[..at].trim_ascii()));
-    let Some(condition) = condition else { return true };
+    let condition = condition_of(around.line).or_else(|| {
+        memchr::memmem::find(around.line, b" ->").map(|at| around.line[..at].trim_ascii())
+    });
+    let Some(condition) = condition else {
+        return true;
+    };
     let depth = indentation(around.line).len();
-    let branches = above(around).take_while(|(own, _)| *own >= depth).filter(|(own, _)| *own == depth);
+    let branches = above(around)
+        .take_while(|(own, _)| *own >= depth)
+        .filter(|(own, _)| *own == depth);
     for (_, text) in branches {
         if has(text, condition) {
             return !condition.is_empty();
@@ -156,9 +183,13 @@ pub(super) fn condition(around: &LineSurroundings<'_>) -> bool {
 /// Returns true if both sides of `||` or `&&` compare the same operand.
 pub(super) fn operand(around: &LineSurroundings<'_>) -> bool {
     let line = around.line;
-    let joins = memchr::memmem::find_iter(line, b" || ").chain(memchr::memmem::find_iter(line, b" && "));
+    let joins =
+        memchr::memmem::find_iter(line, b" || ").chain(memchr::memmem::find_iter(line, b" && "));
     joins.take(16).any(|at| {
-        let (left, right) = (compared(&line[..at], true), compared(&line[at + 4..], false));
+        let (left, right) = (
+            compared(&line[..at], true),
+            compared(&line[at + 4..], false),
+        );
         left.is_some() && left == right
     })
 }
@@ -167,16 +198,27 @@ pub(super) fn operand(around: &LineSurroundings<'_>) -> bool {
 fn compared(text: &[u8], is_last: bool) -> Option<&[u8]> {
     let signs: [&[u8]; 2] = [b" == ", b" != "];
     let at = match is_last {
-        true => signs.iter().filter_map(|sign| memchr::memmem::rfind(text, sign)).max(),
-        false => signs.iter().filter_map(|sign| memchr::memmem::find(text, sign)).min(),
+        true => signs
+            .iter()
+            .filter_map(|sign| memchr::memmem::rfind(text, sign))
+            .max(),
+        false => signs
+            .iter()
+            .filter_map(|sign| memchr::memmem::find(text, sign))
+            .min(),
     }?;
-    let start = text[..at].iter().rposition(|b| b" (!".contains(b)).map_or(0, |at| at + 1);
+    let start = text[..at]
+        .iter()
+        .rposition(|b| b" (!".contains(b))
+        .map_or(0, |at| at + 1);
     Some(&text[start..at])
 }
 
 /// Returns true if the pointer that the line frees is freed once more near.
 pub(super) fn free(around: &LineSurroundings<'_>) -> bool {
-    let Some(at) = memchr::memmem::find(around.line, b"free(") else { return false };
+    let Some(at) = memchr::memmem::find(around.line, b"free(") else {
+        return false;
+    };
     let call = &around.line[at..];
     let call = &call[..memchr::memchr(b')', call).map_or(call.len(), |end| end + 1)];
     has(head(around.after, WINDOW), call) || has(tail(around.before, WINDOW), call)

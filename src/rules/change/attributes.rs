@@ -8,12 +8,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Extensions of files that people write and that programs execute.
 const PROGRAM: &[&str] = &[
-    "py", "pyx", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte", "go", "rs", "rb", "erb", "php",
-    "java", "kt", "kts", "scala", "groovy", "gradle", "c", "h", "cc", "cpp", "cxx", "hpp", "cs", "swift", "m", "mm",
-    "pl", "pm", "lua", "sh", "bash", "ps1", "ex", "exs", "hs", "clj", "sql", "tf", "yml", "yaml", "toml",
+    "py", "pyx", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte", "go", "rs",
+    "rb", "erb", "php", "java", "kt", "kts", "scala", "groovy", "gradle", "c", "h", "cc", "cpp",
+    "cxx", "hpp", "cs", "swift", "m", "mm", "pl", "pm", "lua", "sh", "bash", "ps1", "ex", "exs",
+    "hs", "clj", "sql", "tf", "yml", "yaml", "toml",
 ];
 /// File names of the same kind.
-const NAMES: &[&str] = &["Dockerfile", "Makefile", "Jenkinsfile", "Rakefile", "Gemfile"];
+const NAMES: &[&str] = &[
+    "Dockerfile",
+    "Makefile",
+    "Jenkinsfile",
+    "Rakefile",
+    "Gemfile",
+];
 /// Words of paths with content that need not be read.
 const MACHINE_MADE: &[&str] = &[
     "generated",
@@ -61,27 +68,45 @@ const CONVERSIONS: &[&str] = &["eol", "ident", "filter", "crlf"];
 /// The attribute that names the encoding of a checkout.
 const ENCODING: &str = "working-tree-encoding";
 
-/// Reports changed attributes: those that make git hide source, and those that change it on checkout.
+/// Reports changed attributes: those that make git hide source, and those that change it on
+/// checkout.
 pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let macros = Macros::of(text);
     let numbers: BTreeSet<_> = added(text).map(|l| l.number).collect();
-    let removed: Vec<AttributeLine> = super::removed(text).filter_map(|l| AttributeLine::parse(l.text)).collect();
-    let before: BTreeSet<_> = removed.iter().filter_map(|l| encoding_of(l, &macros)).collect();
+    let removed: Vec<AttributeLine> = super::removed(text)
+        .filter_map(|l| AttributeLine::parse(l.text))
+        .collect();
+    let before: BTreeSet<_> = removed
+        .iter()
+        .filter_map(|l| encoding_of(l, &macros))
+        .collect();
     let mut now = BTreeSet::new();
     for line in added(text) {
-        let Some(parsed) = AttributeLine::parse(line.text) else { continue };
+        let Some(parsed) = AttributeLine::parse(line.text) else {
+            continue;
+        };
         let mut report = |id: &str| {
-            at_line(out, id, path, line.number, line.text, Some(&format!("`{}`", parsed.pattern)));
+            at_line(
+                out,
+                id,
+                path,
+                line.number,
+                line.text,
+                Some(&format!("`{}`", parsed.pattern)),
+            );
         };
         let encoding = encoding_of(&parsed, &macros);
         if encoding.as_ref().is_some_and(|e| !before.contains(e)) {
             report("attributes-checkout-encoding");
         }
         now.extend(encoding);
-        // A macro takes effect where it is used; uses that the change adds are reported by themselves.
+        // A macro takes effect where it is used; uses that the change adds are reported by
+        // themselves.
         let covers = match &parsed.macro_name {
             Some(name) => macros.uses.iter().any(|(n, used)| {
-                used.uses(name, &macros) && !numbers.contains(n) && covers_program_text(&used.pattern)
+                used.uses(name, &macros)
+                    && !numbers.contains(n)
+                    && covers_program_text(&used.pattern)
             }),
             None => covers_program_text(&parsed.pattern),
         };
@@ -91,17 +116,29 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
         let attributes = macros.expand(&parsed.attributes);
         if has_any(&attributes, &["-diff", "diff=false"]) {
             report("attributes-hide-text");
-        } else if has_any(&attributes, &["linguist-generated", "linguist-generated=true"]) {
+        } else if has_any(
+            &attributes,
+            &["linguist-generated", "linguist-generated=true"],
+        ) {
             report("attributes-mark-generated");
         }
-        if attributes.iter().any(|a| CONVERSIONS.contains(&attribute_name(a))) {
+        if attributes
+            .iter()
+            .any(|a| CONVERSIONS.contains(&attribute_name(a)))
+        {
             report("attributes-change-checkout");
         }
     }
     // A file that used another encoding is now written without conversion.
     if let Some((pattern, _)) = before.difference(&now).next() {
         let detail = format!("`{pattern}` had one");
-        at_file(out, "attributes-checkout-encoding", path, pattern.as_bytes(), Some(&detail));
+        at_file(
+            out,
+            "attributes-checkout-encoding",
+            path,
+            pattern.as_bytes(),
+            Some(&detail),
+        );
     }
 }
 
@@ -121,7 +158,11 @@ fn has_any(attributes: &[String], texts: &[&str]) -> bool {
 
 /// Returns the name of an attribute without its sign and its value.
 fn attribute_name(attribute: &str) -> &str {
-    attribute.trim_start_matches(['-', '!']).split('=').next().unwrap_or_default()
+    attribute
+        .trim_start_matches(['-', '!'])
+        .split('=')
+        .next()
+        .unwrap_or_default()
 }
 
 /// A line of an attribute file.
@@ -152,12 +193,17 @@ impl AttributeLine {
         };
         let attributes: Vec<String> = rest.split_ascii_whitespace().map(str::to_owned).collect();
         let macro_name = pattern.strip_prefix("[attr]").map(str::to_owned);
-        (!attributes.is_empty()).then_some(Self { pattern, macro_name, attributes })
+        (!attributes.is_empty()).then_some(Self {
+            pattern,
+            macro_name,
+            attributes,
+        })
     }
 
     /// Returns true if the line sets a macro, or a macro that includes it.
     fn uses(&self, name: &str, macros: &Macros) -> bool {
-        self.attributes.iter().any(|a| a == name) || macros.expand(&self.attributes).iter().any(|a| a == name)
+        self.attributes.iter().any(|a| a == name)
+            || macros.expand(&self.attributes).iter().any(|a| a == name)
     }
 }
 
@@ -170,7 +216,13 @@ fn unquote(quoted: &str) -> Option<(String, &str)> {
                 let text = quoted.get(quoted.len() - rest.len() + 1..)?;
                 return Some((String::from_utf8_lossy(&out).into_owned(), text));
             }
-            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..] => {
+            [
+                b'\\',
+                a @ b'0'..=b'3',
+                b @ b'0'..=b'7',
+                c @ b'0'..=b'7',
+                after @ ..,
+            ] => {
                 out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
                 rest = after;
             }
@@ -193,20 +245,30 @@ impl Macros {
     /// Collects the macros of git, and of the whole file or, if that is unknown, of its added
     /// lines.
     fn of(text: &TextChange) -> Self {
-        let mut macros = Self { defined: BTreeMap::new(), uses: Vec::new() };
-        macros.defined.insert("binary".to_owned(), ["-diff", "-merge", "-text"].map(str::to_owned).to_vec());
+        let mut macros = Self {
+            defined: BTreeMap::new(),
+            uses: Vec::new(),
+        };
+        macros.defined.insert(
+            "binary".to_owned(),
+            ["-diff", "-merge", "-text"].map(str::to_owned).to_vec(),
+        );
         let old = text.old.whole().unwrap_or_default();
         for line in old.split(|b| *b == b'\n').filter_map(AttributeLine::parse) {
             macros.define(&line);
         }
         let lines: Vec<(LineNo, Vec<u8>)> = match text.new.whole() {
-            Some(new) => {
-                new.split(|b| *b == b'\n').zip(0..).map(|(l, i)| (LineNo::FIRST.plus(i), l.to_vec())).collect()
-            }
+            Some(new) => new
+                .split(|b| *b == b'\n')
+                .zip(0..)
+                .map(|(l, i)| (LineNo::FIRST.plus(i), l.to_vec()))
+                .collect(),
             None => added(text).map(|l| (l.number, l.text.to_vec())).collect(),
         };
         for (number, line) in lines {
-            let Some(line) = AttributeLine::parse(&line) else { continue };
+            let Some(line) = AttributeLine::parse(&line) else {
+                continue;
+            };
             macros.define(&line);
             if line.macro_name.is_none() {
                 macros.uses.push((number, line));
@@ -240,14 +302,18 @@ impl Macros {
 /// Returns true if a pattern matches program text whose path does not suggest generated content.
 fn covers_program_text(pattern: &str) -> bool {
     let lower = pattern.to_ascii_lowercase();
-    let has_word = lower.split(['/', '.', '-', '*']).any(|w| MACHINE_MADE.contains(&w));
+    let has_word = lower
+        .split(['/', '.', '-', '*'])
+        .any(|w| MACHINE_MADE.contains(&w));
     if has_word || lower.contains("_pb2") || lower.contains("generated") {
         return false;
     }
     let name = pattern.rsplit('/').next().unwrap_or(pattern);
     // `*.snap?` covers none of the listed names, and `J*` covers one.
     if name.trim_matches('*').len() > 1
-        && NAMES.iter().any(|n| n.eq_ignore_ascii_case(name) || (is_glob(name) && glob::matches(name, n.as_bytes())))
+        && NAMES.iter().any(|n| {
+            n.eq_ignore_ascii_case(name) || (is_glob(name) && glob::matches(name, n.as_bytes()))
+        })
     {
         return true;
     }
@@ -256,15 +322,20 @@ fn covers_program_text(pattern: &str) -> bool {
         None => {
             !name.is_empty()
                 && is_glob(name)
-                && ["main", "app", "Index"].iter().all(|n| glob::matches(name, n.as_bytes()))
+                && ["main", "app", "Index"]
+                    .iter()
+                    .all(|n| glob::matches(name, n.as_bytes()))
         }
         Some((stem, "*")) => stem.chars().all(|c| c == '*'),
         Some((_, extension)) => {
             let bare = extension.trim_matches(['{', '}', '[', ']']);
-            bare.split([',', '|']).any(|e| PROGRAM.contains(&e.to_ascii_lowercase().as_str()))
+            bare.split([',', '|'])
+                .any(|e| PROGRAM.contains(&e.to_ascii_lowercase().as_str()))
                 || (extension.chars().any(char::is_alphanumeric)
                     && is_glob(extension)
-                    && PROGRAM.iter().any(|e| glob::matches(&extension.to_ascii_lowercase(), e.as_bytes())))
+                    && PROGRAM
+                        .iter()
+                        .any(|e| glob::matches(&extension.to_ascii_lowercase(), e.as_bytes())))
                 || (extension.contains('?') && extension.chars().all(|c| c == '?'))
         }
     }
@@ -281,8 +352,16 @@ mod tests {
 
     #[test]
     fn tells_patterns_of_source_from_others() {
-        for pattern in ["*.py", "*", "src/**", "src/*.rs", "app/main.go", "Dockerfile", "*.{js,ts}", "/deploy/Makefile"]
-        {
+        for pattern in [
+            "*.py",
+            "*",
+            "src/**",
+            "src/*.rs",
+            "app/main.go",
+            "Dockerfile",
+            "*.{js,ts}",
+            "/deploy/Makefile",
+        ] {
             assert!(covers_program_text(pattern), "{pattern}");
         }
         for pattern in [

@@ -12,13 +12,29 @@ pub(super) fn submodules(path: &RepoPath, text: &TextChange, out: &mut Reporter<
     let gone = old.len();
     let mut came = 0;
     for line in added(text) {
-        let Some(address) = url(line.text) else { continue };
+        let Some(address) = url(line.text) else {
+            continue;
+        };
         came += 1;
         if address.starts_with("http://") || address.starts_with("git://") {
-            at_line(out, "submodule-insecure-url", path, line.number, line.text, None);
+            at_line(
+                out,
+                "submodule-insecure-url",
+                path,
+                line.number,
+                line.text,
+                None,
+            );
         } else if came <= gone && !owners.contains(&owner(address)) {
             let detail = format!("it was {}", old.get(came - 1).unwrap_or(&"another"));
-            at_line(out, "submodule-url-changed", path, line.number, line.text, Some(&detail));
+            at_line(
+                out,
+                "submodule-url-changed",
+                path,
+                line.number,
+                line.text,
+                Some(&detail),
+            );
         }
     }
 }
@@ -36,12 +52,19 @@ fn owner(address: &str) -> String {
     let rest = rest.split_once('@').map_or(rest, |(_, r)| r);
     let rest = rest.replacen(':', "/", 1);
     let mut parts = rest.split('/');
-    format!("{}/{}", parts.next().unwrap_or_default(), parts.next().unwrap_or_default()).to_ascii_lowercase()
+    format!(
+        "{}/{}",
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default()
+    )
+    .to_ascii_lowercase()
 }
 
 /// Reports settings of agents, editors and package managers that start programs automatically.
 pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
-    let Ok(full) = std::str::from_utf8(path.as_bytes()) else { return };
+    let Ok(full) = std::str::from_utf8(path.as_bytes()) else {
+        return;
+    };
     if is_any_of(
         full,
         &[
@@ -54,10 +77,19 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
         ],
     ) {
         for line in added(text).filter(|l| key(l.text) == Some("command")) {
-            at_line(out, "config-runs-command", path, line.number, line.text, Some("a coding agent runs it"));
+            at_line(
+                out,
+                "config-runs-command",
+                path,
+                line.number,
+                line.text,
+                Some("a coding agent runs it"),
+            );
         }
     } else if is_any_of(full, &[".vscode/tasks.json"]) {
-        for line in added(text).filter(|l| key(l.text) == Some("runOn") && contains(l.text, "folderOpen")) {
+        for line in
+            added(text).filter(|l| key(l.text) == Some("runOn") && contains(l.text, "folderOpen"))
+        {
             at_line(
                 out,
                 "config-runs-command",
@@ -67,7 +99,10 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
                 Some("the editor runs it when the folder is opened"),
             );
         }
-    } else if is_any_of(full, &[".devcontainer/devcontainer.json", ".devcontainer.json"]) {
+    } else if is_any_of(
+        full,
+        &[".devcontainer/devcontainer.json", ".devcontainer.json"],
+    ) {
         for line in added(text).filter(|l| key(l.text) == Some("initializeCommand")) {
             at_line(
                 out,
@@ -82,9 +117,17 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
         // A removed line with the same key means that the script is changed, not new.
         let gone: HashSet<&str> = removed(text).filter_map(|l| key(l.text)).collect();
         for line in added(text) {
-            let name = key(line.text).filter(|k| matches!(*k, "preinstall" | "install" | "postinstall"));
+            let name =
+                key(line.text).filter(|k| matches!(*k, "preinstall" | "install" | "postinstall"));
             if name.is_some_and(|k| !gone.contains(k)) {
-                at_line(out, "install-script-added", path, line.number, line.text, None);
+                at_line(
+                    out,
+                    "install-script-added",
+                    path,
+                    line.number,
+                    line.text,
+                    None,
+                );
             }
         }
     }
@@ -92,12 +135,17 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
 
 /// Returns true if a path is one of `paths`, in the root of the repository or in another folder.
 fn is_any_of(path: &str, paths: &[&str]) -> bool {
-    paths.iter().any(|p| path == *p || path.ends_with(&format!("/{p}")))
+    paths
+        .iter()
+        .any(|p| path == *p || path.ends_with(&format!("/{p}")))
 }
 
 /// Returns the key of a JSON line `"key": …` whose value is on the same line.
 pub(super) fn key(line: &[u8]) -> Option<&str> {
-    let line = std::str::from_utf8(line).ok()?.trim_start().trim_start_matches(['{', ' ']);
+    let line = std::str::from_utf8(line)
+        .ok()?
+        .trim_start()
+        .trim_start_matches(['{', ' ']);
     let (name, rest) = line.strip_prefix('"')?.split_once('"')?;
     let value = rest.trim_start().strip_prefix(':')?.trim();
     (!value.is_empty()).then_some(name)
@@ -113,13 +161,22 @@ mod tests {
 
     #[test]
     fn addresses_of_one_owner_are_the_same_in_every_spelling() {
-        assert_eq!(owner("git@github.com:rust-lang/book.git"), owner("https://github.com/rust-lang/book"));
-        assert_ne!(owner("https://github.com/rust-lang/book"), owner("https://github.com/someone/book"));
+        assert_eq!(
+            owner("git@github.com:rust-lang/book.git"),
+            owner("https://github.com/rust-lang/book")
+        );
+        assert_ne!(
+            owner("https://github.com/rust-lang/book"),
+            owner("https://github.com/someone/book")
+        );
     }
 
     #[test]
     fn keys_of_json_lines_are_read() {
-        assert_eq!(key(br#"  "postinstall": "node x.js","#), Some("postinstall"));
+        assert_eq!(
+            key(br#"  "postinstall": "node x.js","#),
+            Some("postinstall")
+        );
         assert_eq!(key(br#"  "scripts": {"#), Some("scripts"));
         assert_eq!(key(b"  postinstall: x"), None);
     }

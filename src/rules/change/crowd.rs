@@ -16,10 +16,17 @@ const NAMED: usize = 3;
 
 /// Replaces many findings about files by one finding about the change. `may` returns true if a
 /// finding may be replaced: the thresholds of its file are the same as those of the change.
-pub(in crate::rules) fn gather(rules: &RuleSet, may: &dyn Fn(&Finding) -> bool, findings: &mut Vec<Finding>) {
+pub(in crate::rules) fn gather(
+    rules: &RuleSet,
+    may: &dyn Fn(&Finding) -> bool,
+    findings: &mut Vec<Finding>,
+) {
     let mut crowds: BTreeMap<Option<ObjectId>, Vec<RepoPath>> = BTreeMap::new();
     for f in findings.iter().filter(|f| may_be_joined(f, may)) {
-        crowds.entry(f.commit).or_default().extend(f.file().cloned());
+        crowds
+            .entry(f.commit)
+            .or_default()
+            .extend(f.file().cloned());
     }
     crowds.retain(|_, files| files.len() > SINGLE);
     findings.retain(|f| !(may_be_joined(f, may) && crowds.contains_key(&f.commit)));
@@ -42,13 +49,23 @@ fn about(rules: &RuleSet, files: &[RepoPath], out: &mut Vec<Finding>) {
         all.update(file.as_bytes());
         all.update([0]);
     }
-    let some = files.iter().take(NAMED).map(|f| String::from_utf8_lossy(&rules.mask(f.as_bytes())).into_owned());
+    let some = files
+        .iter()
+        .take(NAMED)
+        .map(|f| String::from_utf8_lossy(&rules.mask(f.as_bytes())).into_owned());
     let some = some.collect::<Vec<_>>().join(", ");
     let n = files.len();
     let detail = format!("so can {n} files, among them {some}");
     // The digest represents the names that are not shown, so that a waiver of these files does not
     // cover others.
-    let quote = format!("{n} files ({}): {some}", crate::hex::encode(&all.finalize()[..8]));
-    let sighting = Sighting { quote: quote.as_bytes(), detail: Some(&detail), ..Sighting::default() };
+    let quote = format!(
+        "{n} files ({}): {some}",
+        crate::hex::encode(&all.finalize()[..8])
+    );
+    let sighting = Sighting {
+        quote: quote.as_bytes(),
+        detail: Some(&detail),
+        ..Sighting::default()
+    };
     Reporter::new(rules, None, out).report(RULE, sighting);
 }

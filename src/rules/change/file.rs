@@ -13,18 +13,26 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
         FileMode::Executable => executable(file, out),
         FileMode::Regular | FileMode::Submodule => {}
     }
-    if file.entry.kind == ChangeKind::Added || matches!(file.entry.kind, ChangeKind::Copied { .. }) {
+    if file.entry.kind == ChangeKind::Added || matches!(file.entry.kind, ChangeKind::Copied { .. })
+    {
         program(file, out);
         secret(file, out);
     }
-    if file.entry.old.as_ref().is_none_or(|old| old.path != new.path) {
+    if file
+        .entry
+        .old
+        .as_ref()
+        .is_none_or(|old| old.path != new.path)
+    {
         name(file.path(), out);
     }
 }
 
 fn symlink(file: &FileChange, out: &mut Reporter<'_>) {
     let Some(text) = file.text() else { return };
-    let Some(line) = added(text).next() else { return };
+    let Some(line) = added(text).next() else {
+        return;
+    };
     if leaves(file.path(), line.text) {
         let target = String::from_utf8_lossy(line.text);
         at_line(
@@ -65,7 +73,10 @@ fn executable(file: &FileChange, out: &mut Reporter<'_>) {
         return;
     }
     let shebang = match &file.body {
-        Body::Text(t) => t.new.line(LineNo::FIRST).is_some_and(|l| l.starts_with(b"#!")),
+        Body::Text(t) => t
+            .new
+            .line(LineNo::FIRST)
+            .is_some_and(|l| l.starts_with(b"#!")),
         // Unchanged content is unknown, and `program` reports executables.
         Body::Same | Body::Binary(_) | Body::Submodule { .. } => false,
     };
@@ -76,48 +87,103 @@ fn executable(file: &FileChange, out: &mut Reporter<'_>) {
         (Body::Text(_), true) if !fresh => "it is a script",
         _ => return,
     };
-    at_file(out, "executable-bit", file.path(), file.path().file_name(), Some(detail));
+    at_file(
+        out,
+        "executable-bit",
+        file.path(),
+        file.path().file_name(),
+        Some(detail),
+    );
 }
 
 /// Reports instructions to the reviewer in a name: `ignore-all-previous-instructions.md`.
 fn name(path: &RepoPath, out: &mut Reporter<'_>) {
-    const WORDS: &[&[u8]] = &[b"ignore", b"disregard", b"forget", b"reviewer", b"assistant", b"lgtm"];
+    const WORDS: &[&[u8]] = &[
+        b"ignore",
+        b"disregard",
+        b"forget",
+        b"reviewer",
+        b"assistant",
+        b"lgtm",
+    ];
     let lower = path.as_bytes().to_ascii_lowercase();
-    if !WORDS.iter().any(|w| memchr::memmem::find(&lower, w).is_some()) {
+    if !WORDS
+        .iter()
+        .any(|w| memchr::memmem::find(&lower, w).is_some())
+    {
         return;
     }
-    let words: Vec<u8> =
-        lower.iter().map(|b| if matches!(b, b'-' | b'_' | b'.' | b'/' | b'+') { b' ' } else { *b }).collect();
+    let words: Vec<u8> = lower
+        .iter()
+        .map(|b| {
+            if matches!(b, b'-' | b'_' | b'.' | b'/' | b'+') {
+                b' '
+            } else {
+                *b
+            }
+        })
+        .collect();
     if out.matches("prompt-injection", &words) {
-        at_file(out, "prompt-injection", path, path.as_bytes(), Some("in the name of the file"));
+        at_file(
+            out,
+            "prompt-injection",
+            path,
+            path.as_bytes(),
+            Some("in the name of the file"),
+        );
     }
 }
 
 /// Archives that build tools require in the repository. Their publishers offer actions that verify
 /// them.
-const WRAPPERS: &[&str] = &["gradle/wrapper/gradle-wrapper.jar", ".mvn/wrapper/maven-wrapper.jar"];
+const WRAPPERS: &[&str] = &[
+    "gradle/wrapper/gradle-wrapper.jar",
+    ".mvn/wrapper/maven-wrapper.jar",
+];
 
 fn program(file: &FileChange, out: &mut Reporter<'_>) {
-    let Body::Binary(binary) = &file.body else { return };
+    let Body::Binary(binary) = &file.body else {
+        return;
+    };
     if let Some(kind) = kind(file.path(), binary.head())
         && !is_test_path(file.path().as_bytes())
-        && !WRAPPERS.iter().any(|w| file.path().as_bytes().ends_with(w.as_bytes()))
+        && !WRAPPERS
+            .iter()
+            .any(|w| file.path().as_bytes().ends_with(w.as_bytes()))
     {
-        at_file(out, "binary-executable-added", file.path(), file.path().file_name(), Some(kind));
+        at_file(
+            out,
+            "binary-executable-added",
+            file.path(),
+            file.path().file_name(),
+            Some(kind),
+        );
     }
 }
 
 /// Returns the format of a program by its first bytes. `None`: it is not a program.
 fn kind(path: &RepoPath, head: &[u8]) -> Option<&'static str> {
-    let extension = path.extension().map(<[u8]>::to_ascii_lowercase).unwrap_or_default();
+    let extension = path
+        .extension()
+        .map(<[u8]>::to_ascii_lowercase)
+        .unwrap_or_default();
     Some(match head {
         [0x7f, b'E', b'L', b'F', ..] => "an ELF program or library",
         [b'M', b'Z', ..] if may_be_pe(head) => "a Windows program or library",
-        [0xfe, 0xed, 0xfa, 0xce | 0xcf, ..] | [0xce | 0xcf, 0xfa, 0xed, 0xfe, ..] => "a macOS program or library",
+        [0xfe, 0xed, 0xfa, 0xce | 0xcf, ..] | [0xce | 0xcf, 0xfa, 0xed, 0xfe, ..] => {
+            "a macOS program or library"
+        }
         [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, n, ..] if *n < 20 => "a macOS program or library",
         [0xca, 0xfe, 0xba, 0xbe, ..] => "a Java class",
-        [b'P', b'K', 3, 4, ..] if matches!(&extension[..], b"jar" | b"war" | b"ear" | b"aar") => "a Java archive",
-        [b'P', b'K', 3, 4, ..] if matches!(&extension[..], b"apk" | b"whl" | b"xpi" | b"vsix" | b"nupkg") => {
+        [b'P', b'K', 3, 4, ..] if matches!(&extension[..], b"jar" | b"war" | b"ear" | b"aar") => {
+            "a Java archive"
+        }
+        [b'P', b'K', 3, 4, ..]
+            if matches!(
+                &extension[..],
+                b"apk" | b"whl" | b"xpi" | b"vsix" | b"nupkg"
+            ) =>
+        {
             "an installable package"
         }
         [b'd', b'e', b'x', b'\n', ..] => "an Android program",
@@ -126,9 +192,12 @@ fn kind(path: &RepoPath, head: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Returns true if a file that starts with `MZ` has the header of a Windows program, or is too large to decide it.
+/// Returns true if a file that starts with `MZ` has the header of a Windows program, or is too
+/// large to decide it.
 fn may_be_pe(head: &[u8]) -> bool {
-    let at = head.get(0x3c..0x40).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize);
+    let at = head
+        .get(0x3c..0x40)
+        .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize);
     // The header may be after the stored bytes of the file.
     match at.and_then(|at| head.get(at..at + 4)) {
         Some(signature) => signature == b"PE\0\0",
@@ -171,13 +240,25 @@ fn secret(file: &FileChange, out: &mut Reporter<'_>) {
 /// Returns the kind of secret in a file with a name. `None`: it contains no secret, or the rules
 /// for secrets read it as text.
 fn key_file(name: &str) -> Option<&'static str> {
-    const PLAIN: &[&str] =
-        &["example", "sample", "template", "dist", "test", "debug", "dummy", "public", "truststore", "cacerts"];
+    const PLAIN: &[&str] = &[
+        "example",
+        "sample",
+        "template",
+        "dist",
+        "test",
+        "debug",
+        "dummy",
+        "public",
+        "truststore",
+        "cacerts",
+    ];
     if PLAIN.iter().any(|p| name.contains(p)) {
         return None;
     }
     Some(match name {
-        "id_rsa" | "id_dsa" | "id_ecdsa" | "id_ed25519" | "id_ed25519_sk" | "id_ecdsa_sk" => "a private SSH key",
+        "id_rsa" | "id_dsa" | "id_ecdsa" | "id_ed25519" | "id_ed25519_sk" | "id_ecdsa_sk" => {
+            "a private SSH key"
+        }
         ".htpasswd" => "a file of passwords",
         _ => match name.rsplit_once('.')?.1 {
             "p12" | "pfx" | "jks" | "keystore" | "bcfks" => "a store of private keys",
@@ -207,7 +288,9 @@ fn is_env(name: &str) -> bool {
     ];
     match name.strip_prefix(".env") {
         Some("") => true,
-        Some(rest) => rest.starts_with('.') && !rest[1..].split(['.', '-', '_']).any(|p| PLAIN.contains(&p)),
+        Some(rest) => {
+            rest.starts_with('.') && !rest[1..].split(['.', '-', '_']).any(|p| PLAIN.contains(&p))
+        }
         None => false,
     }
 }
@@ -264,9 +347,13 @@ fn sets_secret(line: &[u8]) -> bool {
         "1234",
         "foo",
     ];
-    let Ok(line) = std::str::from_utf8(line) else { return false };
+    let Ok(line) = std::str::from_utf8(line) else {
+        return false;
+    };
     let line = line.trim().strip_prefix("export ").unwrap_or(line.trim());
-    let Some((name, value)) = line.split_once('=') else { return false };
+    let Some((name, value)) = line.split_once('=') else {
+        return false;
+    };
     let name = name.trim().to_ascii_uppercase();
     let value = value.trim().trim_matches(['"', '\'']);
     let lower = value.to_ascii_lowercase();
@@ -296,7 +383,11 @@ mod tests {
             ("a", "~/x", true),
             ("docs/a", "../README.md", false),
         ] {
-            assert_eq!(leaves(&RepoPath::from(path), target.as_bytes()), out, "{path} -> {target}");
+            assert_eq!(
+                leaves(&RepoPath::from(path), target.as_bytes()),
+                out,
+                "{path} -> {target}"
+            );
         }
     }
 
@@ -328,16 +419,25 @@ mod tests {
         for name in [".env", ".env.production", ".env.local", ".env.prod"] {
             assert!(is_env(name), "{name}");
         }
-        for name in
-            [".env.example", ".env.sample", ".env.test", ".envrc", "env", ".env.dist", ".env.development.template"]
-        {
+        for name in [
+            ".env.example",
+            ".env.sample",
+            ".env.test",
+            ".envrc",
+            "env",
+            ".env.dist",
+            ".env.development.template",
+        ] {
             assert!(!is_env(name), "{name}");
         }
     }
 
     #[test]
     fn secrets_of_environment_files_are_told_from_defaults() {
-        for line in ["API_KEY=f7Qz81mmPd02", "export DB_PASSWORD='tr0ub4dor-and-3'"] {
+        for line in [
+            "API_KEY=f7Qz81mmPd02",
+            "export DB_PASSWORD='tr0ub4dor-and-3'",
+        ] {
             assert!(sets_secret(line.as_bytes()), "{line}");
         }
         for line in [

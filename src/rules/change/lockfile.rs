@@ -31,8 +31,21 @@ enum ManifestForm {
 static ECOSYSTEMS: &[Ecosystem] = &[
     Ecosystem {
         manifest: "package.json",
-        locks: &["package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"],
-        sections: &["dependencies", "devDependencies", "optionalDependencies", "overrides", "resolutions"],
+        locks: &[
+            "package-lock.json",
+            "npm-shrinkwrap.json",
+            "yarn.lock",
+            "pnpm-lock.yaml",
+            "bun.lock",
+            "bun.lockb",
+        ],
+        sections: &[
+            "dependencies",
+            "devDependencies",
+            "optionalDependencies",
+            "overrides",
+            "resolutions",
+        ],
         form: ManifestForm::Json,
     },
     Ecosystem {
@@ -44,13 +57,22 @@ static ECOSYSTEMS: &[Ecosystem] = &[
     Ecosystem {
         manifest: "Cargo.toml",
         locks: &["Cargo.lock"],
-        sections: &["dependencies", "dev-dependencies", "build-dependencies", "workspace.dependencies"],
+        sections: &[
+            "dependencies",
+            "dev-dependencies",
+            "build-dependencies",
+            "workspace.dependencies",
+        ],
         form: ManifestForm::Toml,
     },
     Ecosystem {
         manifest: "pyproject.toml",
         locks: &["poetry.lock", "uv.lock", "pdm.lock"],
-        sections: &["tool.poetry.dependencies", "tool.poetry.dev-dependencies", "dependency-groups"],
+        sections: &[
+            "tool.poetry.dependencies",
+            "tool.poetry.dev-dependencies",
+            "dependency-groups",
+        ],
         form: ManifestForm::Toml,
     },
     Ecosystem {
@@ -59,24 +81,48 @@ static ECOSYSTEMS: &[Ecosystem] = &[
         sections: &["packages", "dev-packages"],
         form: ManifestForm::Toml,
     },
-    Ecosystem { manifest: "go.mod", locks: &["go.sum"], sections: &["require"], form: ManifestForm::GoMod },
-    Ecosystem { manifest: "Gemfile", locks: &["Gemfile.lock"], sections: &["gem"], form: ManifestForm::Gemfile },
+    Ecosystem {
+        manifest: "go.mod",
+        locks: &["go.sum"],
+        sections: &["require"],
+        form: ManifestForm::GoMod,
+    },
+    Ecosystem {
+        manifest: "Gemfile",
+        locks: &["Gemfile.lock"],
+        sections: &["gem"],
+        form: ManifestForm::Gemfile,
+    },
 ];
 
 /// Reports a lockfile that starts to download from another origin, or without protection.
 pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let name = path.file_name();
-    if !ECOSYSTEMS.iter().flat_map(|e| e.locks).any(|l| l.as_bytes() == name) || is_test_path(path.as_bytes()) {
+    if !ECOSYSTEMS
+        .iter()
+        .flat_map(|e| e.locks)
+        .any(|l| l.as_bytes() == name)
+        || is_test_path(path.as_bytes())
+    {
         return;
     }
     let mut known: HashSet<&str> = HashSet::new();
     let mut asked = false;
     let mut said: HashSet<&str> = HashSet::new();
     for line in added(text) {
-        let Some(address) = download(line.text) else { continue };
+        let Some(address) = download(line.text) else {
+            continue;
+        };
         if address.starts_with("http://") {
             if !has_checksum(text, line.number) {
-                at_line(out, "lockfile-insecure-source", path, line.number, line.text, None);
+                at_line(
+                    out,
+                    "lockfile-insecure-source",
+                    path,
+                    line.number,
+                    line.text,
+                    None,
+                );
             }
             continue;
         }
@@ -85,18 +131,30 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
             known = text
                 .old
                 .whole()
-                .map(|w| w.split(|b| *b == b'\n').filter_map(download).filter_map(host).collect())
+                .map(|w| {
+                    w.split(|b| *b == b'\n')
+                        .filter_map(download)
+                        .filter_map(host)
+                        .collect()
+                })
                 .unwrap_or_default();
         }
         let Some(host) = host(address) else { continue };
         if !known.is_empty() && !known.contains(host) && !is_usual(host) && said.insert(host) {
-            at_line(out, "lockfile-new-source", path, line.number, line.text, Some(host));
+            at_line(
+                out,
+                "lockfile-new-source",
+                path,
+                line.number,
+                line.text,
+                Some(host),
+            );
         }
     }
 }
 
-/// Returns true if the entry of a download address has a checksum, which the package manager compares: `integrity` of
-/// npm, Yarn and pnpm in the same object.
+/// Returns true if the entry of a download address has a checksum, which the package manager
+/// compares: `integrity` of npm, Yarn and pnpm in the same object.
 fn has_checksum(text: &TextChange, number: LineNo) -> bool {
     /// Lines of an entry before and after the address.
     const NEAR: u32 = 6;
@@ -104,7 +162,9 @@ fn has_checksum(text: &TextChange, number: LineNo) -> bool {
         return false;
     }
     let at = number.get();
-    let above = (at.saturating_sub(NEAR)..at).rev().map_while(|n| line_at(text, n));
+    let above = (at.saturating_sub(NEAR)..at)
+        .rev()
+        .map_while(|n| line_at(text, n));
     let below = (at + 1..at + NEAR).map_while(|n| line_at(text, n));
     line_at(text, at).is_some_and(is_checksum)
         || above.take_while(|line| !ends_entry(line)).any(is_checksum)
@@ -118,7 +178,8 @@ fn line_at(text: &TextChange, number: u32) -> Option<&[u8]> {
 
 fn is_checksum(line: &[u8]) -> bool {
     let keys = ["integrity: sha", "integrity sha", "\"integrity\": \"sha"];
-    keys.iter().any(|key| memchr::memmem::find(line, key.as_bytes()).is_some())
+    keys.iter()
+        .any(|key| memchr::memmem::find(line, key.as_bytes()).is_some())
 }
 
 fn ends_entry(line: &[u8]) -> bool {
@@ -151,14 +212,26 @@ fn is_usual(host: &str) -> bool {
 fn download(line: &[u8]) -> Option<&str> {
     let line = std::str::from_utf8(line).ok()?;
     let trimmed = line.trim_start();
-    const KEYS: &[&str] =
-        &["\"resolved\":", "resolved ", "tarball:", "resolution:", "source =", "remote:", "url =", "{ url ="];
+    const KEYS: &[&str] = &[
+        "\"resolved\":",
+        "resolved ",
+        "tarball:",
+        "resolution:",
+        "source =",
+        "remote:",
+        "url =",
+        "{ url =",
+    ];
     if !KEYS.iter().any(|k| trimmed.starts_with(k)) {
         return None;
     }
     let at = line.find("http://").or_else(|| line.find("https://"))?;
     let rest = &line[at..];
-    Some(&rest[..rest.find(['"', '\'', ' ', ',', '}', '#']).unwrap_or(rest.len())])
+    Some(
+        &rest[..rest
+            .find(['"', '\'', ' ', ',', '}', '#'])
+            .unwrap_or(rest.len())],
+    )
 }
 
 fn host(address: &str) -> Option<&str> {
@@ -169,8 +242,12 @@ fn host(address: &str) -> Option<&str> {
 
 /// Reports manifests whose lockfile was not updated, and lockfiles that contradict their manifest.
 pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
-    let changed: HashSet<&[u8]> =
-        entries.iter().flat_map(|e| [&e.old, &e.new]).flatten().map(|s| s.path.as_bytes()).collect();
+    let changed: HashSet<&[u8]> = entries
+        .iter()
+        .flat_map(|e| [&e.old, &e.new])
+        .flatten()
+        .map(|s| s.path.as_bytes())
+        .collect();
     for (index, entry) in entries.iter().enumerate() {
         let path = entry.path();
         if entry.kind == ChangeKind::Deleted || is_test_path(path.as_bytes()) {
@@ -179,7 +256,9 @@ pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter
         for e in ECOSYSTEMS {
             if path.file_name() == e.manifest.as_bytes() {
                 behind(e, path, index, &changed, tree, out);
-            } else if e.locks.iter().any(|l| l.as_bytes() == path.file_name()) && entry.kind == ChangeKind::Modified {
+            } else if e.locks.iter().any(|l| l.as_bytes() == path.file_name())
+                && entry.kind == ChangeKind::Modified
+            {
                 ahead(e, path, index, entries, tree, out);
             }
         }
@@ -205,10 +284,18 @@ fn behind(
     // A workspace has its lockfile at the top, so every parent folder is checked.
     let mut at = folder(path.as_bytes());
     let lock = loop {
-        if e.locks.iter().any(|l| changed.contains(path_in(at, l).as_bytes())) {
+        if e.locks
+            .iter()
+            .any(|l| changed.contains(path_in(at, l).as_bytes()))
+        {
             return;
         }
-        if let Some(found) = e.locks.iter().map(|l| path_in(at, l)).find(|p| (tree.exists)(p)) {
+        if let Some(found) = e
+            .locks
+            .iter()
+            .map(|l| path_in(at, l))
+            .find(|p| (tree.exists)(p))
+        {
             break found;
         }
         if at.is_empty() || e.form == ManifestForm::GoMod {
@@ -216,7 +303,9 @@ fn behind(
         }
         at = folder(&at[..at.len() - 1]);
     };
-    let Some(file) = (tree.load)(index) else { return };
+    let Some(file) = (tree.load)(index) else {
+        return;
+    };
     let Some(text) = file.text() else { return };
     // A new member of a workspace may have no new requirements, but an existing manifest with
     // additional requirements has.
@@ -224,8 +313,18 @@ fn behind(
         return;
     }
     if let Some(line) = asks_for_more(e, text) {
-        let detail = format!("`{}` stays as it was", String::from_utf8_lossy(lock.file_name()));
-        at_line(out, "manifest-without-lockfile", path, line.0, line.1, Some(&detail));
+        let detail = format!(
+            "`{}` stays as it was",
+            String::from_utf8_lossy(lock.file_name())
+        );
+        at_line(
+            out,
+            "manifest-without-lockfile",
+            path,
+            line.0,
+            line.1,
+            Some(&detail),
+        );
     }
 }
 
@@ -235,12 +334,17 @@ fn path_in(folder: &[u8], name: &str) -> RepoPath {
 }
 
 /// Returns the first added line that requires a package or a version that was not required before.
-fn asks_for_more<'t>(e: &Ecosystem, text: &'t TextChange) -> Option<(crate::diff::LineNo, &'t [u8])> {
+fn asks_for_more<'t>(
+    e: &Ecosystem,
+    text: &'t TextChange,
+) -> Option<(crate::diff::LineNo, &'t [u8])> {
     let whole = text.new.whole()?;
     let wanted = requirement_lines(e, whole);
     let before: HashSet<Vec<u8>> = removed(text).map(|l| requirement(e.form, l.text)).collect();
     added(text)
-        .find(|l| wanted.contains(&l.number.get()) && !before.contains(&requirement(e.form, l.text)))
+        .find(|l| {
+            wanted.contains(&l.number.get()) && !before.contains(&requirement(e.form, l.text))
+        })
         .map(|l| (l.number, l.text))
 }
 
@@ -249,18 +353,26 @@ fn requirement(form: ManifestForm, line: &[u8]) -> Vec<u8> {
     match form {
         // The sums of later versions may already exist. Only a module that was not required before
         // certainly lacks its sum.
-        ManifestForm::GoMod => {
-            line.trim_ascii().split(|b| *b == b' ').find(|w| *w != b"require").unwrap_or_default().to_vec()
-        }
+        ManifestForm::GoMod => line
+            .trim_ascii()
+            .split(|b| *b == b' ')
+            .find(|w| *w != b"require")
+            .unwrap_or_default()
+            .to_vec(),
         // A comment is not a requirement.
-        ManifestForm::Toml | ManifestForm::Gemfile => squeeze(line.split(|b| *b == b'#').next().unwrap_or_default()),
+        ManifestForm::Toml | ManifestForm::Gemfile => {
+            squeeze(line.split(|b| *b == b'#').next().unwrap_or_default())
+        }
         ManifestForm::Json => squeeze(line),
     }
 }
 
 /// Removes white space and commas, which the change of an adjacent line may affect.
 fn squeeze(line: &[u8]) -> Vec<u8> {
-    line.iter().copied().filter(|b| !b.is_ascii_whitespace() && *b != b',').collect()
+    line.iter()
+        .copied()
+        .filter(|b| !b.is_ascii_whitespace() && *b != b',')
+        .collect()
 }
 
 /// Returns the numbers of the lines with requirements.
@@ -279,30 +391,48 @@ fn requirement_lines(e: &Ecosystem, whole: &[u8]) -> HashSet<u32> {
                     && config::key(line).is_some()
                 {
                     // A path or a workspace is not locked by version.
-                    if !["file:", "link:", "workspace:", "portal:"].iter().any(|p| trimmed.contains(p)) {
+                    if !["file:", "link:", "workspace:", "portal:"]
+                        .iter()
+                        .any(|p| trimmed.contains(p))
+                    {
                         out.insert(number);
                     }
                 }
-                if depth == 1 && trimmed.ends_with('{') && config::key(line).is_some_and(|k| e.sections.contains(&k)) {
+                if depth == 1
+                    && trimmed.ends_with('{')
+                    && config::key(line).is_some_and(|k| e.sections.contains(&k))
+                {
                     inside = Some(2);
                 }
-                depth = (depth + trimmed.matches('{').count()).saturating_sub(trimmed.matches('}').count());
+                depth = (depth + trimmed.matches('{').count())
+                    .saturating_sub(trimmed.matches('}').count());
                 if inside.is_some_and(|i| depth < i) {
                     inside = None;
                 }
             }
             ManifestForm::Toml => {
                 if let Some(header) = trimmed.strip_prefix('[') {
-                    let header = header.trim_matches(['[', ']']).split(']').next().unwrap_or_default();
+                    let header = header
+                        .trim_matches(['[', ']'])
+                        .split(']')
+                        .next()
+                        .unwrap_or_default();
                     let is_inside = e.sections.iter().any(|s| {
-                        header == *s || header.ends_with(&format!(".{s}")) || header.starts_with(&format!("{s}."))
+                        header == *s
+                            || header.ends_with(&format!(".{s}"))
+                            || header.starts_with(&format!("{s}."))
                     });
                     inside = is_inside.then_some(0);
-                } else if inside.is_some() && !trimmed.is_empty() && !trimmed.starts_with('#') && trimmed.contains('=')
+                } else if inside.is_some()
+                    && !trimmed.is_empty()
+                    && !trimmed.starts_with('#')
+                    && trimmed.contains('=')
                 {
-                    let local =
-                        trimmed.contains("path =") || trimmed.contains("path=") || trimmed.contains("workspace");
-                    if !local && !trimmed.starts_with("python ") && !trimmed.starts_with("python=") {
+                    let local = trimmed.contains("path =")
+                        || trimmed.contains("path=")
+                        || trimmed.contains("workspace");
+                    if !local && !trimmed.starts_with("python ") && !trimmed.starts_with("python=")
+                    {
                         out.insert(number);
                     }
                 }
@@ -329,18 +459,39 @@ fn requirement_lines(e: &Ecosystem, whole: &[u8]) -> HashSet<u32> {
 }
 
 /// Reports a lockfile whose change only a manifest can cause, if no manifest changed.
-fn ahead(e: &Ecosystem, path: &RepoPath, index: usize, entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
+fn ahead(
+    e: &Ecosystem,
+    path: &RepoPath,
+    index: usize,
+    entries: &[Entry],
+    tree: &Tree<'_>,
+    out: &mut Reporter<'_>,
+) {
     let below = folder(path.as_bytes());
     let sides = entries.iter().flat_map(|x| [&x.old, &x.new]).flatten();
-    if sides.map(|s| &s.path).any(|p| p.as_bytes().starts_with(below) && is_manifest(e, p))
+    if sides
+        .map(|s| &s.path)
+        .any(|p| p.as_bytes().starts_with(below) && is_manifest(e, p))
         || !out.wants("lockfile-without-manifest")
     {
         return;
     }
-    let Some(file) = (tree.load)(index) else { return };
-    let Some((line, quote, detail)) = file.text().and_then(|t| decided_by_manifest(&file, t)) else { return };
+    let Some(file) = (tree.load)(index) else {
+        return;
+    };
+    let Some((line, quote, detail)) = file.text().and_then(|t| decided_by_manifest(&file, t))
+    else {
+        return;
+    };
     match line {
-        Some(n) => at_line(out, "lockfile-without-manifest", path, n, &quote, Some(detail)),
+        Some(n) => at_line(
+            out,
+            "lockfile-without-manifest",
+            path,
+            n,
+            &quote,
+            Some(detail),
+        ),
         None => at_file(out, "lockfile-without-manifest", path, &quote, Some(detail)),
     }
 }
@@ -362,33 +513,57 @@ fn decided_by_manifest(file: &FileChange, text: &TextChange) -> Option<DecidedLi
     match name {
         // A hash of the manifest's requirements.
         b"composer.lock" | b"poetry.lock" => {
-            let line = added(text).find(|l| memchr::memmem::find(l.text, b"content-hash").is_some())?;
-            let is_other_format = added(text).any(|l| memchr::memmem::find(l.text, b"generated by").is_some());
-            (!is_other_format).then(|| (Some(line.number), line.text.to_vec(), "its hash is that of another manifest"))
+            let line =
+                added(text).find(|l| memchr::memmem::find(l.text, b"content-hash").is_some())?;
+            let is_other_format =
+                added(text).any(|l| memchr::memmem::find(l.text, b"generated by").is_some());
+            (!is_other_format).then(|| {
+                (
+                    Some(line.number),
+                    line.text.to_vec(),
+                    "its hash is that of another manifest",
+                )
+            })
         }
         // The requirements of the top package are under `packages.""`.
         b"package-lock.json" | b"npm-shrinkwrap.json" => {
             let whole = text.new.whole()?;
             let wanted = root_requirements(whole);
             // A lockfile of version 1 has no such part. Then all of it is new and proves nothing.
-            if text.old.whole().is_some_and(|old| root_requirements(old).is_empty()) {
+            if text
+                .old
+                .whole()
+                .is_some_and(|old| root_requirements(old).is_empty())
+            {
                 return None;
             }
             let gone: HashSet<Vec<u8>> = removed(text).map(|l| squeeze(l.text)).collect();
-            let line = added(text).find(|l| wanted.contains(&l.number.get()) && !gone.contains(&squeeze(l.text)))?;
-            Some((Some(line.number), line.text.to_vec(), "the manifest does not ask for it"))
+            let line = added(text)
+                .find(|l| wanted.contains(&l.number.get()) && !gone.contains(&squeeze(l.text)))?;
+            Some((
+                Some(line.number),
+                line.text.to_vec(),
+                "the manifest does not ask for it",
+            ))
         }
         // The list at the end repeats the Gemfile.
         b"Gemfile.lock" => {
             let whole = text.new.whole()?;
             let start = memchr::memmem::find(whole, b"\nDEPENDENCIES\n")? + 1;
             let first = memchr::memchr_iter(b'\n', &whole[..start]).count() as u32 + 2;
-            let length = memchr::memmem::find(&whole[start..], b"\n\n").unwrap_or(whole.len() - start);
-            let last = first + memchr::memchr_iter(b'\n', &whole[start..start + length]).count() as u32;
+            let length =
+                memchr::memmem::find(&whole[start..], b"\n\n").unwrap_or(whole.len() - start);
+            let last =
+                first + memchr::memchr_iter(b'\n', &whole[start..start + length]).count() as u32;
             let gone: HashSet<Vec<u8>> = removed(text).map(|l| squeeze(l.text)).collect();
-            let line =
-                added(text).find(|l| (first..last).contains(&l.number.get()) && !gone.contains(&squeeze(l.text)))?;
-            Some((Some(line.number), line.text.to_vec(), "the manifest does not ask for it"))
+            let line = added(text).find(|l| {
+                (first..last).contains(&l.number.get()) && !gone.contains(&squeeze(l.text))
+            })?;
+            Some((
+                Some(line.number),
+                line.text.to_vec(),
+                "the manifest does not ask for it",
+            ))
         }
         _ => None,
     }
@@ -407,7 +582,10 @@ fn root_requirements(whole: &[u8]) -> HashSet<u32> {
         }
         if depth == 2 && trimmed.starts_with("\"\": {") {
             root = Some(3);
-        } else if root.is_some_and(|r| depth == r) && trimmed.ends_with('{') && trimmed.contains("ependencies\":") {
+        } else if root.is_some_and(|r| depth == r)
+            && trimmed.ends_with('{')
+            && trimmed.contains("ependencies\":")
+        {
             section = Some(4);
         }
         depth = (depth + trimmed.matches('{').count()).saturating_sub(trimmed.matches('}').count());

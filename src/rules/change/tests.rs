@@ -10,7 +10,9 @@ fn whole(rules: &RuleSet, files: &[FileChange], others: &[&str], out: &mut Vec<F
     let entries: Vec<_> = files.iter().map(|f| f.entry.clone()).collect();
     scan_change(
         &entries,
-        &Tree::of_entries(&|i| Some(files[i].clone()), &|p| others.iter().any(|o| o.as_bytes() == p.as_bytes())),
+        &Tree::of_entries(&|i| Some(files[i].clone()), &|p| {
+            others.iter().any(|o| o.as_bytes() == p.as_bytes())
+        }),
         &mut Reporter::new(rules, None, out),
     );
 }
@@ -22,7 +24,10 @@ fn ids(found: &[Finding]) -> Vec<&str> {
 /// Runs every rule over files that the change adds.
 fn adding(files: &[(&str, &str)]) -> Vec<Finding> {
     let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
-    let files: Vec<_> = files.iter().map(|(p, t)| code::added(RepoPath::from(*p), t.as_bytes().to_vec())).collect();
+    let files: Vec<_> = files
+        .iter()
+        .map(|(p, t)| code::added(RepoPath::from(*p), t.as_bytes().to_vec()))
+        .collect();
     let mut out = Vec::new();
     for f in &files {
         rules.scan(f, Scope::All, &mut out);
@@ -33,13 +38,20 @@ fn adding(files: &[(&str, &str)]) -> Vec<Finding> {
 
 /// Returns the patch between two versions of files. A file without an old version is new.
 fn between(files: &[(&str, Option<&str>, Option<&str>)]) -> Vec<FileChange> {
-    files.iter().map(|(path, old, new)| file_between(path, *old, *new)).collect()
+    files
+        .iter()
+        .map(|(path, old, new)| file_between(path, *old, *new))
+        .collect()
 }
 
 /// Returns the change of one file between two versions.
 fn file_between(path: &str, old: Option<&str>, new: Option<&str>) -> FileChange {
     use crate::diff::{Attribute, Body, ChangeKind, Entry, FileMode, Side};
-    let side = Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
+    let side = Side {
+        path: RepoPath::from(path),
+        mode: FileMode::Regular,
+        id: None,
+    };
     FileChange {
         entry: Entry {
             kind: match (old, new) {
@@ -50,7 +62,11 @@ fn file_between(path: &str, old: Option<&str>, new: Option<&str>) -> FileChange 
             old: old.map(|_| side.clone()),
             new: new.map(|_| side.clone()),
         },
-        body: Body::between(old.map(|t| t.as_bytes().to_vec()), new.map(|t| t.as_bytes().to_vec()), Attribute::Unset),
+        body: Body::between(
+            old.map(|t| t.as_bytes().to_vec()),
+            new.map(|t| t.as_bytes().to_vec()),
+            Attribute::Unset,
+        ),
     }
 }
 
@@ -142,20 +158,32 @@ fn fetching_the_objects_of_a_head_is_no_checkout_until_its_files_are_written() {
         assert_eq!(run(script), [5], "{script}");
     }
     let apart = "      - run: git fetch origin refs/pull/1/head:pr\n      - name: b\n        run: |\n          # git checkout pr\n          make\n          git checkout \\\n            pr\n";
-    assert_eq!(checkouts("pull_request_target", apart), [10], "the next step works in the same folder");
+    assert_eq!(
+        checkouts("pull_request_target", apart),
+        [10],
+        "the next step works in the same folder"
+    );
     let folded = "      - run: >\n          git fetch origin\n          refs/pull/1/head\n          && git checkout\n          FETCH_HEAD\n";
     assert_eq!(checkouts("pull_request_target", folded), [6]);
-    let message =
-        "      - uses: o/comment@v1\n        with:\n          body: |\n            To try it: gh pr checkout 1\n";
-    assert_eq!(checkouts("pull_request_target", message), [0u32; 0], "a text is no script");
+    let message = "      - uses: o/comment@v1\n        with:\n          body: |\n            To try it: gh pr checkout 1\n";
+    assert_eq!(
+        checkouts("pull_request_target", message),
+        [0u32; 0],
+        "a text is no script"
+    );
     let jobs = "      - run: git fetch origin refs/pull/1/head:pr\n  b:\n    steps:\n      - run: git checkout pr\n";
-    assert_eq!(checkouts("pull_request_target", jobs), [0u32; 0], "another job starts from an empty folder");
+    assert_eq!(
+        checkouts("pull_request_target", jobs),
+        [0u32; 0],
+        "another job starts from an empty folder"
+    );
 }
 
 #[test]
 fn a_script_that_is_no_shell_calls_git_from_within_its_texts() {
     fn lines(step: &str, script: &str) -> Vec<u32> {
-        let steps = format!("      - {step}\n        with:\n          script: |\n            {script}\n");
+        let steps =
+            format!("      - {step}\n        with:\n          script: |\n            {script}\n");
         checkouts("pull_request_target", &steps)
     }
     let github = "uses: actions/github-script@v7";
@@ -178,7 +206,10 @@ fn a_script_that_is_no_shell_calls_git_from_within_its_texts() {
     }
     let python = "      - shell: python\n        run: |\n          subprocess.run(['git', 'checkout', '${{ github.head_ref }}'])\n";
     assert_eq!(checkouts("pull_request_target", python), [7]);
-    assert_eq!(lines("uses: o/ssh@v1", "git checkout ${{ github.head_ref }}"), [8]);
+    assert_eq!(
+        lines("uses: o/ssh@v1", "git checkout ${{ github.head_ref }}"),
+        [8]
+    );
 }
 
 #[test]
@@ -186,14 +217,36 @@ fn a_head_counts_only_under_the_triggers_that_give_it_a_value() {
     for (on, reference, is_head) in [
         ("workflow_run", "github.head_ref || github.ref", false),
         ("pull_request_target", "github.head_ref || github.ref", true),
-        ("[pull_request, workflow_run]", "github.event.pull_request.head.sha", false),
-        ("[workflow_run, pull_request_target]", "github.event.pull_request.head.sha", true),
+        (
+            "[pull_request, workflow_run]",
+            "github.event.pull_request.head.sha",
+            false,
+        ),
+        (
+            "[workflow_run, pull_request_target]",
+            "github.event.pull_request.head.sha",
+            true,
+        ),
         ("workflow_run", "github.event.workflow_run.head_sha", true),
-        ("pull_request_target", "github.event.workflow_run.head_sha", false),
-        ("issue_comment", "format('refs/pull/{0}/head', github.event.issue.number)", true),
+        (
+            "pull_request_target",
+            "github.event.workflow_run.head_sha",
+            false,
+        ),
+        (
+            "issue_comment",
+            "format('refs/pull/{0}/head', github.event.issue.number)",
+            true,
+        ),
     ] {
-        let step = format!("      - uses: actions/checkout@v4\n        with:\n          ref: ${{{{ {reference} }}}}\n");
-        assert_eq!(checkouts(on, &step).len(), usize::from(is_head), "{on}: {reference}");
+        let step = format!(
+            "      - uses: actions/checkout@v4\n        with:\n          ref: ${{{{ {reference} }}}}\n"
+        );
+        assert_eq!(
+            checkouts(on, &step).len(),
+            usize::from(is_head),
+            "{on}: {reference}"
+        );
     }
 }
 
@@ -208,28 +261,64 @@ fn an_expression_in_a_script_is_told_from_one_in_the_environment() {
     let found = adding(&[(".github/workflows/a.yml", &run)]);
     assert_eq!(ids(&found), ["workflow-script-injection"]);
     assert_eq!(found[0].lines().map(|l| l.first.get()), Some(10));
-    let env =
-        workflow("      - env:\n          TITLE: ${{ github.event.issue.title }}\n        run: echo \"$TITLE\"\n");
+    let env = workflow(
+        "      - env:\n          TITLE: ${{ github.event.issue.title }}\n        run: echo \"$TITLE\"\n",
+    );
     assert_eq!(ids(&adding(&[(".github/workflows/a.yml", &env)])), [""; 0]);
     let number = workflow("      - run: echo ${{ github.event.issue.number }}\n");
-    assert_eq!(ids(&adding(&[(".github/workflows/a.yml", &number)])), [""; 0]);
+    assert_eq!(
+        ids(&adding(&[(".github/workflows/a.yml", &number)])),
+        [""; 0]
+    );
     let condition = workflow("      - run: echo ${{ contains(github.event.issue.title, 'x') }}\n");
-    assert_eq!(ids(&adding(&[(".github/workflows/a.yml", &condition)])), [""; 0]);
+    assert_eq!(
+        ids(&adding(&[(".github/workflows/a.yml", &condition)])),
+        [""; 0]
+    );
 }
 
 #[test]
 fn a_manifest_that_asks_for_more_needs_its_lockfile() {
     let old = "{\n  \"name\": \"a\",\n  \"dependencies\": {\n    \"left\": \"^1.0.0\"\n  }\n}\n";
     let new = old.replace("\"^1.0.0\"\n", "\"^1.0.0\",\n    \"right\": \"^2.0.0\"\n");
-    let found = changing(&[("web/package.json", Some(old), Some(&new))], &["web/package-lock.json"]);
+    let found = changing(
+        &[("web/package.json", Some(old), Some(&new))],
+        &["web/package-lock.json"],
+    );
     assert_eq!(ids(&found), ["manifest-without-lockfile"]);
     assert_eq!(found[0].lines().map(|l| l.first.get()), Some(5));
-    let at_the_top = changing(&[("web/package.json", Some(old), Some(&new))], &["yarn.lock"]);
-    assert_eq!(ids(&at_the_top), ["manifest-without-lockfile"], "a workspace keeps its lockfile at the top");
-    assert_eq!(ids(&changing(&[("web/package.json", Some(old), Some(&new))], &[])), [""; 0], "there is no lockfile");
-    let scripts = old.replace("\"name\": \"a\",", "\"name\": \"a\",\n  \"version\": \"2.0.0\",");
-    assert_eq!(ids(&changing(&[("package.json", Some(old), Some(&scripts))], &["yarn.lock"])), [""; 0]);
-    let both = [("package.json", Some(old), Some(&new[..])), ("yarn.lock", Some("a\n"), Some("b\n"))];
+    let at_the_top = changing(
+        &[("web/package.json", Some(old), Some(&new))],
+        &["yarn.lock"],
+    );
+    assert_eq!(
+        ids(&at_the_top),
+        ["manifest-without-lockfile"],
+        "a workspace keeps its lockfile at the top"
+    );
+    assert_eq!(
+        ids(&changing(
+            &[("web/package.json", Some(old), Some(&new))],
+            &[]
+        )),
+        [""; 0],
+        "there is no lockfile"
+    );
+    let scripts = old.replace(
+        "\"name\": \"a\",",
+        "\"name\": \"a\",\n  \"version\": \"2.0.0\",",
+    );
+    assert_eq!(
+        ids(&changing(
+            &[("package.json", Some(old), Some(&scripts))],
+            &["yarn.lock"]
+        )),
+        [""; 0]
+    );
+    let both = [
+        ("package.json", Some(old), Some(&new[..])),
+        ("yarn.lock", Some("a\n"), Some("b\n")),
+    ];
     assert_eq!(ids(&changing(&both, &["yarn.lock"])), [""; 0]);
 }
 
@@ -238,16 +327,38 @@ fn cargo_and_go_manifests_are_read_too() {
     let old = "[package]\nname = \"a\"\nversion = \"1.0.0\"\n\n[dependencies]\nserde = \"1\"\n";
     let more = old.replace("serde = \"1\"", "serde = \"1\"\nrand = \"0.9\"");
     assert_eq!(
-        ids(&changing(&[("Cargo.toml", Some(old), Some(&more))], &["Cargo.lock"])),
+        ids(&changing(
+            &[("Cargo.toml", Some(old), Some(&more))],
+            &["Cargo.lock"]
+        )),
         ["manifest-without-lockfile"]
     );
     let renamed = old.replace("\"1.0.0\"", "\"1.0.1\"");
-    assert_eq!(ids(&changing(&[("Cargo.toml", Some(old), Some(&renamed))], &["Cargo.lock"])), [""; 0]);
+    assert_eq!(
+        ids(&changing(
+            &[("Cargo.toml", Some(old), Some(&renamed))],
+            &["Cargo.lock"]
+        )),
+        [""; 0]
+    );
     let old = "module a\n\ngo 1.24\n\nrequire (\n\tgithub.com/x/y v1.0.0\n)\n";
     let newer = old.replace("v1.0.0", "v1.1.0");
-    assert_eq!(ids(&changing(&[("go.mod", Some(old), Some(&newer))], &["go.sum"])), [""; 0], "its sum may be there");
+    assert_eq!(
+        ids(&changing(
+            &[("go.mod", Some(old), Some(&newer))],
+            &["go.sum"]
+        )),
+        [""; 0],
+        "its sum may be there"
+    );
     let more = old.replace("v1.0.0", "v1.0.0\n\tgithub.com/x/z v1.0.0");
-    assert_eq!(ids(&changing(&[("go.mod", Some(old), Some(&more))], &["go.sum"])), ["manifest-without-lockfile"]);
+    assert_eq!(
+        ids(&changing(
+            &[("go.mod", Some(old), Some(&more))],
+            &["go.sum"]
+        )),
+        ["manifest-without-lockfile"]
+    );
 }
 
 #[test]
@@ -258,19 +369,48 @@ fn a_lockfile_that_downloads_from_elsewhere_is_reported() {
         )
     }
     let old = entry("registry.npmjs.org");
-    let found = changing(&[("package-lock.json", Some(&old), Some(&entry("packages.example.net")))], &[]);
+    let found = changing(
+        &[(
+            "package-lock.json",
+            Some(&old),
+            Some(&entry("packages.example.net")),
+        )],
+        &[],
+    );
     assert_eq!(ids(&found), ["lockfile-new-source"]);
     let plain = old.replace("https://", "http://");
-    assert_eq!(ids(&changing(&[("package-lock.json", Some(&old), Some(&plain))], &[])), ["lockfile-insecure-source"]);
+    assert_eq!(
+        ids(&changing(
+            &[("package-lock.json", Some(&old), Some(&plain))],
+            &[]
+        )),
+        ["lockfile-insecure-source"]
+    );
     let sum = plain.replace(".tgz\"\n", ".tgz\",\n      \"integrity\": \"sha1-AAAA\"\n");
-    assert_eq!(ids(&changing(&[("package-lock.json", Some(&old), Some(&sum))], &[])), [""; 0], "npm compares it");
-    let of_other = plain
-        .replace("    }\n  }\n", "    },\n    \"node_modules/b\": {\n      \"integrity\": \"sha1-AAAA\"\n    }\n  }\n");
+    assert_eq!(
+        ids(&changing(
+            &[("package-lock.json", Some(&old), Some(&sum))],
+            &[]
+        )),
+        [""; 0],
+        "npm compares it"
+    );
+    let of_other = plain.replace(
+        "    }\n  }\n",
+        "    },\n    \"node_modules/b\": {\n      \"integrity\": \"sha1-AAAA\"\n    }\n  }\n",
+    );
     let found = changing(&[("package-lock.json", Some(&old), Some(&of_other))], &[]);
-    assert_eq!(ids(&found), ["lockfile-insecure-source"], "the checksum of another package");
+    assert_eq!(
+        ids(&found),
+        ["lockfile-insecure-source"],
+        "the checksum of another package"
+    );
     let update = old.replace("1.0.0", "1.0.1");
     assert_eq!(
-        ids(&changing(&[("package-lock.json", Some(&old), Some(&update))], &[])),
+        ids(&changing(
+            &[("package-lock.json", Some(&old), Some(&update))],
+            &[]
+        )),
         [""; 0],
         "an update is no finding"
     );
@@ -280,10 +420,29 @@ fn a_lockfile_that_downloads_from_elsewhere_is_reported() {
 fn tests_that_go_while_the_code_stays_are_reported() {
     let old = "def test_adds():\n    pass\n\n\ndef test_subtracts():\n    pass\n";
     let new = "def test_adds():\n    pass\n";
-    assert_eq!(ids(&changing(&[("tests/test_sum.py", Some(old), Some(new))], &[])), ["test-deleted"]);
-    assert_eq!(ids(&changing(&[("tests/test_sum.py", Some(old), None)], &[])), ["test-deleted"]);
-    let moved = [("tests/test_sum.py", Some(old), None), ("tests/test_math.py", None, Some(old))];
+    assert_eq!(
+        ids(&changing(
+            &[("tests/test_sum.py", Some(old), Some(new))],
+            &[]
+        )),
+        ["test-deleted"]
+    );
+    assert_eq!(
+        ids(&changing(&[("tests/test_sum.py", Some(old), None)], &[])),
+        ["test-deleted"]
+    );
+    let moved = [
+        ("tests/test_sum.py", Some(old), None),
+        ("tests/test_math.py", None, Some(old)),
+    ];
     assert_eq!(ids(&changing(&moved, &[])), [""; 0], "a move is no loss");
-    let with_code = [("tests/test_sum.py", Some(old), None), ("app/sum.py", Some("def add():\n    pass\n"), None)];
-    assert_eq!(ids(&changing(&with_code, &[])), [""; 0], "what they tested goes too");
+    let with_code = [
+        ("tests/test_sum.py", Some(old), None),
+        ("app/sum.py", Some("def add():\n    pass\n"), None),
+    ];
+    assert_eq!(
+        ids(&changing(&with_code, &[])),
+        [""; 0],
+        "what they tested goes too"
+    );
 }

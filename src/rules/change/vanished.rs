@@ -10,9 +10,9 @@ use crate::rules::role::may_be_test;
 const MANY: usize = 30;
 /// Extensions of program text that tests are written in.
 const PROGRAM: &[&[u8]] = &[
-    b"py", b"js", b"jsx", b"mjs", b"cjs", b"ts", b"tsx", b"mts", b"go", b"rs", b"rb", b"php", b"java", b"kt", b"scala",
-    b"groovy", b"c", b"cc", b"cpp", b"cs", b"swift", b"m", b"ex", b"exs", b"sh", b"bats", b"pl", b"t", b"hs", b"clj",
-    b"dart", b"lua",
+    b"py", b"js", b"jsx", b"mjs", b"cjs", b"ts", b"tsx", b"mts", b"go", b"rs", b"rb", b"php",
+    b"java", b"kt", b"scala", b"groovy", b"c", b"cc", b"cpp", b"cs", b"swift", b"m", b"ex", b"exs",
+    b"sh", b"bats", b"pl", b"t", b"hs", b"clj", b"dart", b"lua",
 ];
 
 /// Reports a change that deletes tests but keeps the tested code.
@@ -21,10 +21,15 @@ pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter
         return;
     }
     // Code that is deleted together with its tests needs no tests.
-    if entries.iter().any(|e| e.kind == ChangeKind::Deleted && is_source(e)) {
+    if entries
+        .iter()
+        .any(|e| e.kind == ChangeKind::Deleted && is_source(e))
+    {
         return;
     }
-    let tests: Vec<usize> = (0..entries.len()).filter(|i| touches_test(&entries[*i])).collect();
+    let tests: Vec<usize> = (0..entries.len())
+        .filter(|i| touches_test(&entries[*i]))
+        .collect();
     if tests.len() > MANY {
         return;
     }
@@ -44,17 +49,25 @@ pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter
     if gone > came
         && let Some((i, _, first)) = worst
     {
-        let shrinks = entries.iter().enumerate().filter(|(_, e)| e.kind == ChangeKind::Modified && is_source(e));
+        let shrinks = entries
+            .iter()
+            .enumerate()
+            .filter(|(_, e)| e.kind == ChangeKind::Modified && is_source(e));
         let shrinks = shrinks.take(MANY).filter_map(|(j, _)| (tree.load)(j));
         let net = shrinks
             .filter_map(|f| f.text().map(|t| t.stat()))
-            .fold(0i64, |n, (plus, minus)| n + i64::from(plus) - i64::from(minus));
+            .fold(0i64, |n, (plus, minus)| {
+                n + i64::from(plus) - i64::from(minus)
+            });
         if net < 0 {
             return;
         }
         let path = entries[i].path();
         let n = gone - came;
-        let detail = format!("{n} {} fewer than before", if n == 1 { "test" } else { "tests" });
+        let detail = format!(
+            "{n} {} fewer than before",
+            if n == 1 { "test" } else { "tests" }
+        );
         at_file(out, "test-deleted", path, &first, Some(&detail));
     }
 }
@@ -79,7 +92,9 @@ fn touches_test(entry: &Entry) -> bool {
 /// Counts the tests that a change removes from and adds to a file. The third value is the first
 /// removed line of a test.
 fn declared(file: &FileChange) -> (u32, u32, Vec<u8>) {
-    let Some(text) = file.text() else { return (0, 0, Vec::new()) };
+    let Some(text) = file.text() else {
+        return (0, 0, Vec::new());
+    };
     let mut minus = 0;
     let mut first = Vec::new();
     for line in removed(text) {
@@ -96,7 +111,9 @@ fn declared(file: &FileChange) -> (u32, u32, Vec<u8>) {
 
 /// Returns true if a line starts a test, in any of the usual frameworks.
 fn declares(line: &[u8]) -> bool {
-    let Ok(line) = std::str::from_utf8(line) else { return false };
+    let Ok(line) = std::str::from_utf8(line) else {
+        return false;
+    };
     let line = line.trim_start();
     const STARTS: &[&str] = &[
         "def test_",
@@ -151,8 +168,17 @@ mod tests {
         ] {
             assert!(declares(line.as_bytes()), "{line}");
         }
-        for line in ["def tested():", "item(x)", "func Tester()", "latest('x')", "testing()"] {
-            assert!(!declares(line.as_bytes()) || line.starts_with("func Test"), "{line}");
+        for line in [
+            "def tested():",
+            "item(x)",
+            "func Tester()",
+            "latest('x')",
+            "testing()",
+        ] {
+            assert!(
+                !declares(line.as_bytes()) || line.starts_with("func Test"),
+                "{line}"
+            );
         }
     }
 }

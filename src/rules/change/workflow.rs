@@ -38,13 +38,13 @@ const PRIVILEGED: &[&str] = &[
 ];
 /// Triggers under which the head of a pull request may be checked out with these rights.
 const TAKES_HEAD: &[&str] = &["pull_request_target", "workflow_run", "issue_comment"];
-/// Triggers under which `actions/checkout` refuses the head of a fork since version 7.0.0, unless `allow-unsafe-pr-checkout`
-/// is set: <https://github.com/actions/checkout/pull/2454>.
+/// Triggers under which `actions/checkout` refuses the head of a fork since version 7.0.0, unless
+/// `allow-unsafe-pr-checkout` is set: <https://github.com/actions/checkout/pull/2454>.
 const REFUSES_FORKS: &[&str] = &["pull_request_target", "workflow_run"];
 /// The first major version of `actions/checkout` that refuses forks in each of its releases.
 const REFUSES_SINCE: u32 = 7;
-/// Commits of the releases 7.0.0 and 7.0.1, and of 2.8.0, 3.7.0, 4.4.0, 5.1.0 and 6.1.0, which refuse forks too. Other
-/// commits are not known to do so, whatever a comment beside them says.
+/// Commits of the releases 7.0.0 and 7.0.1, and of 2.8.0, 3.7.0, 4.4.0, 5.1.0 and 6.1.0, which
+/// refuse forks too. Other commits are not known to do so, whatever a comment beside them says.
 const REFUSING_COMMITS: &[&str] = &[
     "9c091bb21b7c1c1d1991bb908d89e4e9dddfe3e0",
     "3d3c42e5aac5ba805825da76410c181273ba90b1",
@@ -62,7 +62,9 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     if !is_workflow(path.as_bytes()) {
         return;
     }
-    let Some(whole) = text.new.whole() else { return };
+    let Some(whole) = text.new.whole() else {
+        return;
+    };
     let fresh: HashSet<u32> = super::added(text).map(|l| l.number.get()).collect();
     let file = Workflow::read(whole, &fresh);
     file.permissions(path, out);
@@ -104,8 +106,14 @@ impl<'a> Workflow<'a> {
         // Indentation of the key that opened a block scalar.
         let mut scalar: Option<usize> = None;
         for (bytes, n) in whole.split_inclusive(|b| *b == b'\n').zip(1u32..) {
-            let Some(number) = LineNo::new(n) else { continue };
-            let bytes = if n == 1 { bytes.strip_prefix(MARK).unwrap_or(bytes) } else { bytes };
+            let Some(number) = LineNo::new(n) else {
+                continue;
+            };
+            let bytes = if n == 1 {
+                bytes.strip_prefix(MARK).unwrap_or(bytes)
+            } else {
+                bytes
+            };
             let text = std::str::from_utf8(trim_line_end(bytes)).unwrap_or_default();
             let spaces = text.len() - text.trim_start_matches(' ').len();
             let blank = text.trim().is_empty();
@@ -159,7 +167,9 @@ impl<'a> Workflow<'a> {
 
     /// Returns true if the change adds a trigger of a list.
     fn adds_trigger(&self, of: &[&str]) -> bool {
-        self.triggers.iter().any(|(t, fresh)| *fresh && of.contains(t))
+        self.triggers
+            .iter()
+            .any(|(t, fresh)| *fresh && of.contains(t))
     }
 
     /// Returns the lines of each step: an item of a `steps` list.
@@ -196,8 +206,19 @@ impl<'a> Workflow<'a> {
     }
 
     fn permissions(&self, path: &RepoPath, out: &mut Reporter<'_>) {
-        for line in self.lines.iter().filter(|l| l.fresh && l.key == "permissions" && unquote(l.value) == "write-all") {
-            at_line(out, "workflow-write-all", path, line.number, line.text.as_bytes(), None);
+        for line in self
+            .lines
+            .iter()
+            .filter(|l| l.fresh && l.key == "permissions" && unquote(l.value) == "write-all")
+        {
+            at_line(
+                out,
+                "workflow-write-all",
+                path,
+                line.number,
+                line.text.as_bytes(),
+                None,
+            );
         }
     }
 
@@ -210,21 +231,40 @@ impl<'a> Workflow<'a> {
         let mut seen = 0;
         for step in self.steps() {
             // Steps of one job share its folder.
-            if self.lines[seen..step.start].iter().any(|l| l.key == "steps" && !l.scalar) {
+            if self.lines[seen..step.start]
+                .iter()
+                .any(|l| l.key == "steps" && !l.scalar)
+            {
                 fetched = FetchedHeads::default();
             }
             seen = step.start;
-            let Some(found) = self.checkout(&step, &mut fetched) else { continue };
-            let Some((trigger, _)) = self.triggers.iter().find(|(t, _)| found.is_open_to(t)) else { continue };
+            let Some(found) = self.checkout(&step, &mut fetched) else {
+                continue;
+            };
+            let Some((trigger, _)) = self.triggers.iter().find(|(t, _)| found.is_open_to(t)) else {
+                continue;
+            };
             let lines = &self.lines[found.lines.clone()];
             let fresh = lines.iter().find(|l| l.fresh);
-            if fresh.is_none() && !found.is_caused_elsewhere && !self.adds_trigger(found.head.triggers()) {
+            if fresh.is_none()
+                && !found.is_caused_elsewhere
+                && !self.adds_trigger(found.head.triggers())
+            {
                 continue;
             }
-            let Some(line) = fresh.or(lines.first()) else { continue };
+            let Some(line) = fresh.or(lines.first()) else {
+                continue;
+            };
             let detail = format!("the trigger is `{trigger}`");
             let id = "workflow-pull-request-target-checkout";
-            at_line(out, id, path, line.number, line.text.as_bytes(), Some(&detail));
+            at_line(
+                out,
+                id,
+                path,
+                line.number,
+                line.text.as_bytes(),
+                Some(&detail),
+            );
         }
     }
 
@@ -232,29 +272,51 @@ impl<'a> Workflow<'a> {
     /// Records heads that the step only fetches.
     fn checkout(&self, step: &Range<usize>, fetched: &mut FetchedHeads) -> Option<HeadCheckout> {
         let lines = &self.lines[step.clone()];
-        let uses = lines.iter().find(|l| l.key == "uses" && !l.scalar).map_or("", |l| unquote(l.value));
+        let uses = lines
+            .iter()
+            .find(|l| l.key == "uses" && !l.scalar)
+            .map_or("", |l| unquote(l.value));
         if uses.starts_with("actions/checkout@") {
-            let consent = lines.iter().find(|l| !l.scalar && l.key == "allow-unsafe-pr-checkout");
-            let has_consent = consent.is_some_and(|l| !unquote(l.value).eq_ignore_ascii_case("false"));
+            let consent = lines
+                .iter()
+                .find(|l| !l.scalar && l.key == "allow-unsafe-pr-checkout");
+            let has_consent =
+                consent.is_some_and(|l| !unquote(l.value).eq_ignore_ascii_case("false"));
             let refuses_forks = !has_consent && refuses_forks(uses);
             let is_caused_elsewhere = has_consent && consent.is_some_and(|l| l.fresh);
             return lines.iter().zip(step.clone()).find_map(|(l, i)| {
                 let named = !l.scalar && matches!(l.key, "ref" | "repository");
                 let head = self.counting(named.then(|| Head::named(l.value))??)?;
-                Some(HeadCheckout { head, lines: i..i + 1, is_caused_elsewhere, refuses_forks })
+                Some(HeadCheckout {
+                    head,
+                    lines: i..i + 1,
+                    is_caused_elsewhere,
+                    refuses_forks,
+                })
             });
         }
         for command in self.commands(step) {
             if command.text.contains("gh pr checkout") {
                 return Some(HeadCheckout::by(&command, Head::Number));
             }
-            let Some((verb, mut arguments)) = git_call(&command.text) else { continue };
+            let Some((verb, mut arguments)) = git_call(&command.text) else {
+                continue;
+            };
             let mut named = command.text.as_str();
             if matches!(verb, "show" | "cat-file") {
                 // Only files of the head count.
-                let says_no_more = verb == "cat-file" && arguments.iter().any(|a| matches!(*a, "-e" | "-s" | "-t"));
-                arguments = arguments.into_iter().filter_map(revision_of_file).filter(|_| !says_no_more).collect();
-                named = arguments.iter().find(|a| Head::named(a).is_some()).copied().unwrap_or_default();
+                let says_no_more = verb == "cat-file"
+                    && arguments.iter().any(|a| matches!(*a, "-e" | "-s" | "-t"));
+                arguments = arguments
+                    .into_iter()
+                    .filter_map(revision_of_file)
+                    .filter(|_| !says_no_more)
+                    .collect();
+                named = arguments
+                    .iter()
+                    .find(|a| Head::named(a).is_some())
+                    .copied()
+                    .unwrap_or_default();
             }
             let head = Head::named(named).and_then(|head| self.counting(head));
             if takes_in(verb, &arguments) {
@@ -266,8 +328,13 @@ impl<'a> Workflow<'a> {
                 && let Some(head) = head
             {
                 let fresh = self.lines[command.lines.clone()].iter().any(|l| l.fresh);
-                let names = arguments.iter().filter_map(|a| a.rsplit_once(':')).map(|(_, local)| local);
-                for name in std::iter::once("FETCH_HEAD").chain(names.filter(|n| !n.starts_with("//"))) {
+                let names = arguments
+                    .iter()
+                    .filter_map(|a| a.rsplit_once(':'))
+                    .map(|(_, local)| local);
+                for name in
+                    std::iter::once("FETCH_HEAD").chain(names.filter(|n| !n.starts_with("//")))
+                {
                     fetched.insert(local_name(name), Fetched { head, fresh });
                 }
             }
@@ -324,8 +391,9 @@ impl<'a> Workflow<'a> {
     /// Reports expressions with untrusted text inside a script.
     fn scripts(&self, path: &RepoPath, step: &Range<usize>, out: &mut Reporter<'_>) {
         let lines = &self.lines[step.clone()];
-        let github_script =
-            lines.iter().any(|l| l.key == "uses" && unquote(l.value).starts_with("actions/github-script@"));
+        let github_script = lines
+            .iter()
+            .any(|l| l.key == "uses" && unquote(l.value).starts_with("actions/github-script@"));
         let mut inside = false;
         for line in lines {
             if !line.scalar {
@@ -340,39 +408,69 @@ impl<'a> Workflow<'a> {
                 // ends the comment.
             }
             for expression in expressions(text) {
-                let Some(context) = untrusted(expression) else { continue };
+                let Some(context) = untrusted(expression) else {
+                    continue;
+                };
                 let context = context.as_str();
                 let id = match self.has_trigger(PRIVILEGED) {
                     true => "workflow-script-injection",
                     false => "workflow-untrusted-input",
                 };
-                at_line(out, id, path, line.number, line.text.as_bytes(), Some(&format!("`{context}`")));
+                at_line(
+                    out,
+                    id,
+                    path,
+                    line.number,
+                    line.text.as_bytes(),
+                    Some(&format!("`{context}`")),
+                );
                 break;
             }
         }
     }
 
     fn actions(&self, path: &RepoPath, out: &mut Reporter<'_>) {
-        for line in self.lines.iter().filter(|l| l.fresh && !l.scalar && l.key == "uses") {
-            let Some(used) = ActionUse::of(line.value) else { continue };
-            let ActionUse { action, version, .. } = used;
+        for line in self
+            .lines
+            .iter()
+            .filter(|l| l.fresh && !l.scalar && l.key == "uses")
+        {
+            let Some(used) = ActionUse::of(line.value) else {
+                continue;
+            };
+            let ActionUse {
+                action, version, ..
+            } = used;
             let owner = action.split('/').next().unwrap_or_default();
-            let local = action.starts_with("./") || action.starts_with("docker://") || !action.contains('/');
-            if local || used.is_pinned() || FIRST_PARTY.contains(&owner) || version.contains("${{") {
+            let local = action.starts_with("./")
+                || action.starts_with("docker://")
+                || !action.contains('/');
+            if local || used.is_pinned() || FIRST_PARTY.contains(&owner) || version.contains("${{")
+            {
                 continue;
             }
             let project = used.project();
-            let pin = project.as_deref().and_then(|project| out.pins().find(project, version));
+            let pin = project
+                .as_deref()
+                .and_then(|project| out.pins().find(project, version));
             let replacement = pin.and_then(|pin| pinned(line.text, &used, &pin));
             let sighting = Sighting {
                 file: Some(path),
-                lines: Some(LineSpan { first: line.number, last: line.number, columns: None }),
+                lines: Some(LineSpan {
+                    first: line.number,
+                    last: line.number,
+                    columns: None,
+                }),
                 quote: line.text.as_bytes(),
                 detail: Some(&format!("`{version}` can be moved")),
                 replacement: replacement.as_deref(),
                 ..Sighting::default()
             };
-            let id = if BRANCHES.contains(&version) { "workflow-action-on-branch" } else { "workflow-unpinned-action" };
+            let id = if BRANCHES.contains(&version) {
+                "workflow-action-on-branch"
+            } else {
+                "workflow-unpinned-action"
+            };
             out.report(id, sighting);
         }
     }
@@ -385,13 +483,18 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
         None => (text.trim_end().strip_suffix(':')?, ""),
     };
     let key = unquote(key.trim());
-    let plain = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
+    let plain = !key.is_empty()
+        && key
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
     plain.then_some((key, value.trim()))
 }
 
 fn unquote(text: &str) -> &str {
     let text = text.trim();
-    between(text, '"').or_else(|| between(text, '\'')).unwrap_or(text)
+    between(text, '"')
+        .or_else(|| between(text, '\''))
+        .unwrap_or(text)
 }
 
 /// Returns the text between two quotes that start and end it.
@@ -401,17 +504,29 @@ fn between(text: &str, quote: char) -> Option<&str> {
 
 /// Returns the triggers under `on`, each with true if the change adds it.
 fn triggers<'a>(lines: &[YamlLine<'a>]) -> Vec<(&'a str, bool)> {
-    let Some(at) = lines.iter().position(|l| l.indent == 0 && !l.scalar && matches!(l.key, "on" | "true")) else {
+    let Some(at) = lines
+        .iter()
+        .position(|l| l.indent == 0 && !l.scalar && matches!(l.key, "on" | "true"))
+    else {
         return Vec::new();
     };
     let on = lines[at];
     if !on.value.is_empty() && !on.value.starts_with('#') {
         let list = on.value.split(" #").next().unwrap_or(on.value);
-        let names = list.split(['[', ']', '{', '}', ',', ' ']).map(|t| unquote(t.trim_end_matches(':')));
-        return names.filter(|t| !t.is_empty()).map(|t| (t, on.fresh)).collect();
+        let names = list
+            .split(['[', ']', '{', '}', ',', ' '])
+            .map(|t| unquote(t.trim_end_matches(':')));
+        return names
+            .filter(|t| !t.is_empty())
+            .map(|t| (t, on.fresh))
+            .collect();
     }
-    let below = lines[at + 1..].iter().take_while(|l| l.scalar || l.indent > 0 || l.item);
-    let Some(first) = below.clone().next() else { return Vec::new() };
+    let below = lines[at + 1..]
+        .iter()
+        .take_while(|l| l.scalar || l.indent > 0 || l.item);
+    let Some(first) = below.clone().next() else {
+        return Vec::new();
+    };
     let column = first.indent;
     below
         .filter(|l| !l.scalar && l.indent == column)
@@ -437,13 +552,22 @@ enum Head {
     Number,
 }
 
-/// Returns true if a version of `actions/checkout` refuses the heads of forks. `uses`: the value of the key.
+/// Returns true if a version of `actions/checkout` refuses the heads of forks. `uses`: the value of
+/// the key.
 fn refuses_forks(uses: &str) -> bool {
-    let Some(of) = ActionUse::of(uses) else { return false };
+    let Some(of) = ActionUse::of(uses) else {
+        return false;
+    };
     let tag = of.version.strip_prefix('v').unwrap_or_default();
-    let is_tag = tag.split('.').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
-    let major = tag.split('.').next().and_then(|major| major.parse::<u32>().ok());
-    is_tag && major.is_some_and(|major| major >= REFUSES_SINCE) || REFUSING_COMMITS.contains(&of.version)
+    let is_tag = tag
+        .split('.')
+        .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
+    let major = tag
+        .split('.')
+        .next()
+        .and_then(|major| major.parse::<u32>().ok());
+    is_tag && major.is_some_and(|major| major >= REFUSES_SINCE)
+        || REFUSING_COMMITS.contains(&of.version)
 }
 
 impl Head {
@@ -462,7 +586,11 @@ impl Head {
             ("refs/pull/", Head::Number),
         ];
         let numbered = text.contains("pull/") && text.contains("github.event");
-        HEADS.iter().find(|(h, _)| text.contains(h)).map(|(_, head)| *head).or(numbered.then_some(Head::Number))
+        HEADS
+            .iter()
+            .find(|(h, _)| text.contains(h))
+            .map(|(_, head)| *head)
+            .or(numbered.then_some(Head::Number))
     }
 
     /// Returns the triggers that run with the rights of the base and provide a value for it.
@@ -480,7 +608,8 @@ impl Head {
 struct HeadCheckout {
     head: Head,
     lines: Range<usize>,
-    /// True if the change adds another cause: lines that fetched it before, or the consent to check out a fork.
+    /// True if the change adds another cause: lines that fetched it before, or the consent to check
+    /// out a fork.
     is_caused_elsewhere: bool,
     /// True if the action refuses the head of a fork under the triggers of [`REFUSES_FORKS`].
     refuses_forks: bool,
@@ -489,12 +618,18 @@ struct HeadCheckout {
 impl HeadCheckout {
     /// Returns the checkout of a head by a command.
     fn by(command: &ScriptCommand, head: Head) -> Self {
-        Self { head, lines: command.lines.clone(), is_caused_elsewhere: false, refuses_forks: false }
+        Self {
+            head,
+            lines: command.lines.clone(),
+            is_caused_elsewhere: false,
+            refuses_forks: false,
+        }
     }
 
     /// Returns true if a trigger provides a value for the head and the action does not refuse it.
     fn is_open_to(&self, trigger: &str) -> bool {
-        self.head.triggers().contains(&trigger) && !(self.refuses_forks && REFUSES_FORKS.contains(&trigger))
+        self.head.triggers().contains(&trigger)
+            && !(self.refuses_forks && REFUSES_FORKS.contains(&trigger))
     }
 }
 
@@ -528,22 +663,36 @@ impl FetchedHeads {
 
     /// Returns the head that an argument of git names.
     fn find(&self, argument: &str) -> Option<Fetched> {
-        let name = local_name(argument.split(['~', '^', ':', '@']).next().unwrap_or(argument));
+        let name = local_name(
+            argument
+                .split(['~', '^', ':', '@'])
+                .next()
+                .unwrap_or(argument),
+        );
         let mut starts = (0..=self.longest.min(name.len())).filter_map(|end| name.get(..end));
-        self.names.get(name).or_else(|| starts.find_map(|start| self.patterns.get(start))).copied()
+        self.names
+            .get(name)
+            .or_else(|| starts.find_map(|start| self.patterns.get(start)))
+            .copied()
     }
 
     /// Returns the checkout of the first head that the arguments of a command name.
     fn checkout(&self, command: &ScriptCommand, arguments: &[&str]) -> Option<HeadCheckout> {
         let found = arguments.iter().find_map(|a| self.find(a))?;
-        Some(HeadCheckout { is_caused_elsewhere: found.fresh, ..HeadCheckout::by(command, found.head) })
+        Some(HeadCheckout {
+            is_caused_elsewhere: found.fresh,
+            ..HeadCheckout::by(command, found.head)
+        })
     }
 }
 
 /// Returns the name of a branch without quotes and without its folders.
 fn local_name(name: &str) -> &str {
     let name = name.trim_matches(['"', '\'', ')', '`']);
-    ["refs/heads/", "refs/remotes/", "refs/"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name)
+    ["refs/heads/", "refs/remotes/", "refs/"]
+        .iter()
+        .find_map(|p| name.strip_prefix(p))
+        .unwrap_or(name)
 }
 
 /// A command of a script, and its lines.
@@ -576,7 +725,10 @@ fn split_commands(text: &str, lines: &Range<usize>, out: &mut Vec<ScriptCommand>
 /// Appends a command that has text, and clears it.
 fn end_command(command: &mut String, lines: &Range<usize>, out: &mut Vec<ScriptCommand>) {
     if !command.trim().is_empty() {
-        out.push(ScriptCommand { text: std::mem::take(command), lines: lines.clone() });
+        out.push(ScriptCommand {
+            text: std::mem::take(command),
+            lines: lines.clone(),
+        });
     }
     command.clear();
 }
@@ -602,7 +754,10 @@ fn is_shell(line: &YamlLine<'_>) -> bool {
     let value = unquote(line.value);
     match line.key {
         "uses" => !value.contains("/github-script@"),
-        "shell" => !value.split_whitespace().next().is_some_and(|name| OTHERS.contains(&name)),
+        "shell" => !value
+            .split_whitespace()
+            .next()
+            .is_some_and(|name| OTHERS.contains(&name)),
         _ => true,
     }
 }
@@ -637,7 +792,10 @@ fn revision_of_file(argument: &str) -> Option<&str> {
         }
         c == ':' && depth == 0
     })?;
-    let (revision, path) = (&argument[..colon], argument[colon + 1..].trim_matches(['"', '\'', ')', '`']));
+    let (revision, path) = (
+        &argument[..colon],
+        argument[colon + 1..].trim_matches(['"', '\'', ')', '`']),
+    );
     (!revision.starts_with('-') && !path.is_empty()).then_some(revision)
 }
 
@@ -645,9 +803,12 @@ fn revision_of_file(argument: &str) -> Option<&str> {
 /// or its output.
 fn takes_in(verb: &str, arguments: &[&str]) -> bool {
     match verb {
-        "checkout" | "switch" | "merge" | "pull" | "rebase" | "cherry-pick" | "restore" | "clone" => true,
+        "checkout" | "switch" | "merge" | "pull" | "rebase" | "cherry-pick" | "restore"
+        | "clone" => true,
         "archive" | "read-tree" | "checkout-index" | "show" | "cat-file" => true,
-        "reset" => arguments.iter().any(|a| matches!(*a, "--hard" | "--merge" | "--keep")),
+        "reset" => arguments
+            .iter()
+            .any(|a| matches!(*a, "--hard" | "--merge" | "--keep")),
         "worktree" => arguments.contains(&"add"),
         _ => false,
     }

@@ -4,7 +4,8 @@ use crate::error::{Error, Result};
 use serde::Deserialize;
 
 /// A line of a case file.
-const FORM: &str = "each line is a JSON object with id, language, category, file, code, expected and safe";
+const FORM: &str =
+    "each line is a JSON object with id, language, category, file, code, expected and safe";
 
 /// A labelled file.
 #[derive(Clone, Debug, Deserialize)]
@@ -33,29 +34,52 @@ pub struct Case {
 ///
 /// # Errors
 ///
-/// Usage: a line is not a case, or labels a line that its code does not have. The error names file and line.
+/// Usage: a line is not a case, or labels a line that its code does not have. The error names file
+/// and line.
 pub fn read(name: &str, text: &str) -> Result<Vec<Case>> {
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    lines.map(|(number, line)| parse(&format!("{name}:{number}"), line)).collect()
+    let lines = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(number, line)| parse(&format!("{name}:{number}"), line))
+        .collect()
 }
 
 fn parse(place: &str, line: &str) -> Result<Case> {
-    let case: Case = serde_json::from_str(line).map_err(|e| invalid(place, &without_position(&e.to_string())))?;
-    for (key, text) in [("id", &case.id), ("file", &case.file), ("category", &case.category), ("code", &case.code)] {
+    let case: Case = serde_json::from_str(line)
+        .map_err(|e| invalid(place, &without_position(&e.to_string())))?;
+    for (key, text) in [
+        ("id", &case.id),
+        ("file", &case.file),
+        ("category", &case.category),
+        ("code", &case.code),
+    ] {
         if text.trim().is_empty() {
             return Err(invalid(place, &format!("{key} is empty")));
         }
     }
     let count = case.code.lines().count();
     for (key, lines) in [("expected", &case.expected), ("safe", &case.safe)] {
-        if let Some(line) = lines.iter().find(|n| !(1..=count).contains(&(**n as usize))) {
-            return Err(invalid(place, &format!("{key}: line {line} is outside of the code, which has {count} lines")));
+        if let Some(line) = lines
+            .iter()
+            .find(|n| !(1..=count).contains(&(**n as usize)))
+        {
+            return Err(invalid(
+                place,
+                &format!("{key}: line {line} is outside of the code, which has {count} lines"),
+            ));
         }
     }
     if let Some(line) = case.expected.iter().find(|n| case.safe.contains(n)) {
-        return Err(invalid(place, &format!("line {line} is both expected and safe")));
+        return Err(invalid(
+            place,
+            &format!("line {line} is both expected and safe"),
+        ));
     }
-    Ok(Case { place: place.to_owned(), ..case })
+    Ok(Case {
+        place: place.to_owned(),
+        ..case
+    })
 }
 
 /// Returns the error of a case at a place.

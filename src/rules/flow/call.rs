@@ -29,16 +29,29 @@ impl<'m> FlowRun<'m> {
     pub(super) fn argument(&mut self, a: &Arg) -> GivenArg {
         let value = match &self.module.expr(a.value).kind {
             // A function literal runs when its caller is known.
-            ExprKind::Function(f) => FlowValue { what: What::Function(*f), ..FlowValue::default() },
+            ExprKind::Function(f) => FlowValue {
+                what: What::Function(*f),
+                ..FlowValue::default()
+            },
             _ => self.eval(a.value),
         };
-        GivenArg { keyword: a.keyword, value, expr: a.value, is_spread: a.is_spread }
+        GivenArg {
+            keyword: a.keyword,
+            value,
+            expr: a.value,
+            is_spread: a.is_spread,
+        }
     }
 
     /// Evaluates an argument again, without effects.
     pub(super) fn given(&mut self, a: &Arg) -> GivenArg {
         let value = self.quiet(a.value);
-        GivenArg { keyword: a.keyword, value, expr: a.value, is_spread: a.is_spread }
+        GivenArg {
+            keyword: a.keyword,
+            value,
+            expr: a.value,
+            is_spread: a.is_spread,
+        }
     }
 
     /// Evaluates an expression again, without effects and findings.
@@ -48,7 +61,12 @@ impl<'m> FlowRun<'m> {
             ExprKind::Int(i) => return FlowValue::constant(Const::Int(*i)),
             ExprKind::Bool(b) => return FlowValue::constant(Const::Bool(*b)),
             ExprKind::Null => return FlowValue::constant(Const::Null),
-            ExprKind::Function(f) => return FlowValue { what: What::Function(*f), ..FlowValue::default() },
+            ExprKind::Function(f) => {
+                return FlowValue {
+                    what: What::Function(*f),
+                    ..FlowValue::default()
+                };
+            }
             _ => {}
         }
         self.spend();
@@ -67,7 +85,12 @@ impl<'m> FlowRun<'m> {
                 let base = self.eval(*of);
                 let path = self.paths.member(base.path, *name, module.word(*name));
                 let value = self.callable(&base, *name);
-                Callee { path: Some(path), name: Some(*name), receiver: Some((*of, base)), value }
+                Callee {
+                    path: Some(path),
+                    name: Some(*name),
+                    receiver: Some((*of, base)),
+                    value,
+                }
             }
             ExprKind::Name(name) => {
                 let value = self.callable_name(*name);
@@ -76,11 +99,21 @@ impl<'m> FlowRun<'m> {
                     (What::Other, None) => None,
                     (_, None) => Some(self.free(*name)),
                 };
-                Callee { path, name: Some(*name), receiver: None, value }
+                Callee {
+                    path,
+                    name: Some(*name),
+                    receiver: None,
+                    value,
+                }
             }
             _ => {
                 let value = self.eval(id);
-                Callee { path: value.path, name: None, receiver: None, value }
+                Callee {
+                    path: value.path,
+                    name: None,
+                    receiver: None,
+                    value,
+                }
             }
         }
     }
@@ -89,7 +122,10 @@ impl<'m> FlowRun<'m> {
     pub(super) fn callable(&mut self, base: &FlowValue, name: Sym) -> FlowValue {
         if let What::Instance(c) | What::Class(c) = base.what {
             if let Some(f) = self.method(c, name) {
-                return FlowValue { what: What::Function(f), ..FlowValue::default() };
+                return FlowValue {
+                    what: What::Function(f),
+                    ..FlowValue::default()
+                };
             }
             // `Class.new(…)`.
             if let (What::Class(_), "new") = (base.what, self.module.word(name)) {
@@ -97,28 +133,51 @@ impl<'m> FlowRun<'m> {
             }
         }
         // `supplier.get()`: the function itself.
-        let words = ["get", "call", "apply", "run", "accept", "invoke", "test", "Invoke"];
+        let words = [
+            "get", "call", "apply", "run", "accept", "invoke", "test", "Invoke",
+        ];
         let is_typed = matches!(self.language, L::Java | L::Kotlin | L::CSharp);
-        if is_typed && matches!(base.what, What::Function(_)) && words.contains(&self.module.word(name)) {
+        if is_typed
+            && matches!(base.what, What::Function(_))
+            && words.contains(&self.module.word(name))
+        {
             return base.clone();
         }
         let key = super::value::ItemKey::Text(self.module.word(name).into());
-        base.items.as_ref().and_then(|i| i.keys.get(&key)).cloned().unwrap_or_default()
+        base.items
+            .as_ref()
+            .and_then(|i| i.keys.get(&key))
+            .cloned()
+            .unwrap_or_default()
     }
 
     pub(super) fn callable_name(&mut self, name: Sym) -> FlowValue {
         let variable = self.variable(name);
-        if let Some(v) = self.env.get(variable).or_else(|| self.globals.get(variable)) {
+        if let Some(v) = self
+            .env
+            .get(variable)
+            .or_else(|| self.globals.get(variable))
+        {
             return v.clone();
         }
         if let Some(f) = self.class().and_then(|c| self.method(c, name)) {
-            return FlowValue { what: What::Function(f), ..FlowValue::default() };
+            return FlowValue {
+                what: What::Function(f),
+                ..FlowValue::default()
+            };
         }
         if let Some(f) = self.functions.get(&name) {
-            return FlowValue { what: What::Function(*f), ..FlowValue::default() };
+            return FlowValue {
+                what: What::Function(*f),
+                ..FlowValue::default()
+            };
         }
         if let Some(c) = self.classes.get(&name).copied() {
-            return FlowValue { what: What::Class(c), path: self.base_path(c), ..FlowValue::default() };
+            return FlowValue {
+                what: What::Class(c),
+                path: self.base_path(c),
+                ..FlowValue::default()
+            };
         }
         // A method of a base class that is not in this file.
         let path = self.free(name);
@@ -141,7 +200,11 @@ impl<'m> FlowRun<'m> {
         for _ in 0..6 {
             let c = self.module.classes.get(at.0 as usize)?;
             let functions = &self.module.functions;
-            let found = c.methods.iter().find(|f| functions.get(f.0 as usize).is_some_and(|x| x.name == Some(name)));
+            let found = c.methods.iter().find(|f| {
+                functions
+                    .get(f.0 as usize)
+                    .is_some_and(|x| x.name == Some(name))
+            });
             if let Some(f) = found {
                 return Some(*f);
             }
@@ -167,7 +230,13 @@ impl<'m> FlowRun<'m> {
     }
 
     /// Evaluates a call.
-    pub(super) fn call(&mut self, id: ExprId, callee: ExprId, args: &'m [Arg], span: ByteSpan) -> FlowValue {
+    pub(super) fn call(
+        &mut self,
+        id: ExprId,
+        callee: ExprId,
+        args: &'m [Arg],
+        span: ByteSpan,
+    ) -> FlowValue {
         let target = self.callee(callee);
         let given: Vec<GivenArg> = args.iter().map(|a| self.argument(a)).collect();
         let mut target = target;
@@ -195,37 +264,61 @@ impl<'m> FlowRun<'m> {
     }
 
     /// Evaluates `new`.
-    pub(super) fn create(&mut self, id: ExprId, class: ExprId, args: &'m [Arg], span: ByteSpan) -> FlowValue {
+    pub(super) fn create(
+        &mut self,
+        id: ExprId,
+        class: ExprId,
+        args: &'m [Arg],
+        span: ByteSpan,
+    ) -> FlowValue {
         let target = self.callee(class);
         let given: Vec<GivenArg> = args.iter().map(|a| self.argument(a)).collect();
         let path = target.path.map(|p| self.paths.call(p, Calling::New));
-        let target = Callee { receiver: None, ..target };
+        let target = Callee {
+            receiver: None,
+            ..target
+        };
         let result = self.apply(&target, path, &given, span, id);
         self.run_callbacks(&target, &given, span);
         self.typed_result(result, path, &target, Calling::New)
     }
 
     /// Gives the result of a call a path or a type.
-    fn typed_result(&mut self, v: FlowValue, path: Option<PathId>, target: &Callee, calling: Calling) -> FlowValue {
+    fn typed_result(
+        &mut self,
+        v: FlowValue,
+        path: Option<PathId>,
+        target: &Callee,
+        calling: Calling,
+    ) -> FlowValue {
         if v.path.is_some() || v.constant.is_some() || v.what != What::Other {
             return v;
         }
         let Some(path) = path else { return v };
-        let is_class =
-            |w: &str| w.starts_with(|c: char| c.is_ascii_uppercase()) && w.contains(|c: char| c.is_ascii_lowercase());
+        let is_class = |w: &str| {
+            w.starts_with(|c: char| c.is_ascii_uppercase())
+                && w.contains(|c: char| c.is_ascii_lowercase())
+        };
         let is_new = calling == Calling::New
             || target.name.is_some_and(|n| {
                 is_class(self.module.word(n))
                     && target.receiver.as_ref().is_none_or(|(_, r)| {
                         r.path.is_some_and(|p| {
-                            self.paths.root_of(p) != Root::Unknown && !self.paths.text(p).ends_with("()")
+                            self.paths.root_of(p) != Root::Unknown
+                                && !self.paths.text(p).ends_with("()")
                         })
                     })
             });
         if is_new && !matches!(self.language, L::Go | L::CSharp) || calling == Calling::New {
-            return FlowValue { path: target.path, ..v };
+            return FlowValue {
+                path: target.path,
+                ..v
+            };
         }
-        FlowValue { path: Some(path), ..v }
+        FlowValue {
+            path: Some(path),
+            ..v
+        }
     }
 
     /// Evaluates a call of a callee.
@@ -238,7 +331,11 @@ impl<'m> FlowRun<'m> {
         id: ExprId,
     ) -> FlowValue {
         let receiver = target.receiver.as_ref().map(|(e, v)| (*e, v));
-        let info = CallInfo { args: given, receiver, span };
+        let info = CallInfo {
+            args: given,
+            receiver,
+            span,
+        };
         if let Some(p) = path {
             self.check_call(p, &info, false);
         }
@@ -249,7 +346,9 @@ impl<'m> FlowRun<'m> {
         if let Some(v) = self.module_of(word, target, given) {
             return v;
         }
-        let hits = path.map(|p| self.paths.hits(p)).unwrap_or_else(|| [].into());
+        let hits = path
+            .map(|p| self.paths.hits(p))
+            .unwrap_or_else(|| [].into());
         let mut sources: Taints = None;
         let mut ty: Option<PathId> = None;
         let mut clean: Vec<(u32, Taints)> = Vec::new();
@@ -261,7 +360,9 @@ impl<'m> FlowRun<'m> {
         for hit in hits.iter().filter(|h| !h.write) {
             match hit.role {
                 Role::Source(i) => {
-                    let Some(s) = self.table.sources.get(usize::from(i)) else { continue };
+                    let Some(s) = self.table.sources.get(usize::from(i)) else {
+                        continue;
+                    };
                     if !self.all_hold(s.when, &info) || self.any_holds(s.unless, &info) {
                         continue;
                     }
@@ -274,7 +375,9 @@ impl<'m> FlowRun<'m> {
                     }
                 }
                 Role::Type(i) => {
-                    let Some(t) = self.table.types.get(usize::from(i)) else { continue };
+                    let Some(t) = self.table.types.get(usize::from(i)) else {
+                        continue;
+                    };
                     if !self.all_hold(t.when, &info) || self.any_holds(t.unless, &info) {
                         continue;
                     }
@@ -282,13 +385,23 @@ impl<'m> FlowRun<'m> {
                     for place in t.to {
                         match (place, info.receiver) {
                             (Place::Receiver, Some((e, old))) => {
-                                let old = FlowValue { path: Some(path), ..old.clone() };
+                                let old = FlowValue {
+                                    path: Some(path),
+                                    ..old.clone()
+                                };
                                 self.store(e, old);
                             }
                             (Place::Result, _) if ty.is_none() => ty = Some(path),
                             (Place::Arg(n), _) => {
-                                if let Some((e, v)) = info.at(*n).map(|a| (a.expr, a.value.clone())) {
-                                    self.store(e, FlowValue { path: Some(path), ..v });
+                                if let Some((e, v)) = info.at(*n).map(|a| (a.expr, a.value.clone()))
+                                {
+                                    self.store(
+                                        e,
+                                        FlowValue {
+                                            path: Some(path),
+                                            ..v
+                                        },
+                                    );
                                 }
                             }
                             _ => {}
@@ -296,14 +409,21 @@ impl<'m> FlowRun<'m> {
                     }
                 }
                 Role::Sanitizer(i) => {
-                    let Some(s) = self.table.sanitizers.get(usize::from(i)) else { continue };
+                    let Some(s) = self.table.sanitizers.get(usize::from(i)) else {
+                        continue;
+                    };
                     if self.all_hold(s.when, &info) && !self.any_holds(s.unless, &info) {
                         clean.push((s.kinds, self.data_of(s.args, &info)));
                     }
                 }
                 Role::Propagator(i) => {
-                    let Some(p) = self.table.propagators.get(usize::from(i)) else { continue };
-                    if result.is_some() || !self.all_hold(p.when, &info) || self.any_holds(p.unless, &info) {
+                    let Some(p) = self.table.propagators.get(usize::from(i)) else {
+                        continue;
+                    };
+                    if result.is_some()
+                        || !self.all_hold(p.when, &info)
+                        || self.any_holds(p.unless, &info)
+                    {
                         continue;
                     }
                     if let Some(a) = p.same.and_then(|n| info.at(n)) {
@@ -365,15 +485,21 @@ impl<'m> FlowRun<'m> {
         given: &[GivenArg],
         (id, span): (ExprId, ByteSpan),
     ) -> FlowValue {
-        let builds =
-            matches!(word, "format" | "Format" | "sprintf" | "Sprintf" | "concat" | "Concat" | "join" | "Join");
+        let builds = matches!(
+            word,
+            "format" | "Format" | "sprintf" | "Sprintf" | "concat" | "Concat" | "join" | "Join"
+        );
         if !builds || v.taints.is_none() || v.known.is_some() {
             return v;
         }
         match self.builtin(word, receiver, given, id, span) {
-            Some(FlowValue { known: Some(known), .. }) => {
-                FlowValue { taints: map_taints(&v.taints, 0, true), known: Some(known), ..v }
-            }
+            Some(FlowValue {
+                known: Some(known), ..
+            }) => FlowValue {
+                taints: map_taints(&v.taints, 0, true),
+                known: Some(known),
+                ..v
+            },
             _ => v,
         }
     }
@@ -383,15 +509,32 @@ impl<'m> FlowRun<'m> {
         let mut out: Taints = None;
         for p in places {
             match p {
-                Place::Arg(i) => call.at(*i).into_iter().for_each(|a| join_data(&mut out, &a.value)),
-                Place::From(i) => call.args.iter().skip(usize::from(*i)).for_each(|a| join_data(&mut out, &a.value)),
+                Place::Arg(i) => call
+                    .at(*i)
+                    .into_iter()
+                    .for_each(|a| join_data(&mut out, &a.value)),
+                Place::From(i) => call
+                    .args
+                    .iter()
+                    .skip(usize::from(*i))
+                    .for_each(|a| join_data(&mut out, &a.value)),
                 Place::All => call.args.iter().for_each(|a| join_data(&mut out, &a.value)),
-                Place::Receiver => call.receiver.into_iter().for_each(|(_, v)| join_data(&mut out, v)),
+                Place::Receiver => call
+                    .receiver
+                    .into_iter()
+                    .for_each(|(_, v)| join_data(&mut out, v)),
                 Place::Keyword(k) => {
-                    let named = call.args.iter().filter(|a| a.keyword.is_some_and(|n| self.module.word(n) == *k));
+                    let named = call
+                        .args
+                        .iter()
+                        .filter(|a| a.keyword.is_some_and(|n| self.module.word(n) == *k));
                     named.for_each(|a| join_data(&mut out, &a.value));
                 }
-                Place::Spread => call.args.iter().filter(|a| a.is_spread).for_each(|a| join_data(&mut out, &a.value)),
+                Place::Spread => call
+                    .args
+                    .iter()
+                    .filter(|a| a.is_spread)
+                    .for_each(|a| join_data(&mut out, &a.value)),
                 Place::Result => {}
             }
         }
@@ -403,27 +546,48 @@ impl<'m> FlowRun<'m> {
         let mut targets: Vec<(ExprId, FlowValue)> = Vec::new();
         match place {
             Place::Arg(i) => targets.extend(call.at(i).map(|a| (a.expr, a.value.clone()))),
-            Place::From(i) => targets.extend(call.args.iter().skip(usize::from(i)).map(|a| (a.expr, a.value.clone()))),
+            Place::From(i) => targets.extend(
+                call.args
+                    .iter()
+                    .skip(usize::from(i))
+                    .map(|a| (a.expr, a.value.clone())),
+            ),
             Place::All => targets.extend(call.args.iter().map(|a| (a.expr, a.value.clone()))),
             Place::Receiver => targets.extend(call.receiver.map(|(e, v)| (e, v.clone()))),
             Place::Keyword(_) | Place::Spread | Place::Result => {}
         }
         for (expr, old) in targets {
-            let taints = if is_strong { data.clone() } else { join_taints(&old.taints, data) };
-            let v = FlowValue { taints, path: old.path, what: old.what, ..FlowValue::default() };
+            let taints = if is_strong {
+                data.clone()
+            } else {
+                join_taints(&old.taints, data)
+            };
+            let v = FlowValue {
+                taints,
+                path: old.path,
+                what: old.what,
+                ..FlowValue::default()
+            };
             let v = self.through(v, call.span);
             self.store(expr, v);
         }
     }
 
     /// Returns the result of an unknown call: the data of the receiver and the arguments.
-    fn default_result(&mut self, word: &str, target: &Callee, given: &[GivenArg], span: ByteSpan) -> FlowValue {
+    fn default_result(
+        &mut self,
+        word: &str,
+        target: &Callee,
+        given: &[GivenArg],
+        span: ByteSpan,
+    ) -> FlowValue {
         let mut taints: Taints = None;
         let mut own: Taints = None;
         if let Some((of, base)) = &target.receiver {
             // Data in named fields of an object does not flow into the results of its other
             // methods.
-            let is_object = matches!(base.what, What::Instance(_)) || base.path.is_some() || self.is_this(*of);
+            let is_object =
+                matches!(base.what, What::Instance(_)) || base.path.is_some() || self.is_this(*of);
             own = if is_object { base.outer() } else { base.deep() };
         } else if target.name.is_none() {
             own = target.value.deep();
@@ -442,8 +606,15 @@ impl<'m> FlowRun<'m> {
             return self.number(&join_taints(&own, &taints));
         }
         if own.is_none() && self.is_doubtful(word, target) {
-            taints =
-                taints.map(|l| l.iter().map(|t| Taint { is_doubted: true, ..t.clone() }).collect::<Vec<_>>().into());
+            taints = taints.map(|l| {
+                l.iter()
+                    .map(|t| Taint {
+                        is_doubted: true,
+                        ..t.clone()
+                    })
+                    .collect::<Vec<_>>()
+                    .into()
+            });
         }
         taints = join_taints(&own, &taints);
         if taints.is_none() {
@@ -455,11 +626,15 @@ impl<'m> FlowRun<'m> {
     /// Returns true for a function of another file of the project, whose effect on data is unknown.
     fn is_doubtful(&mut self, word: &str, target: &Callee) -> bool {
         let is_getter = names::is_getter(word);
-        let root = target.path.map(|p| (self.paths.root_of(p), self.paths.text(p)));
+        let root = target
+            .path
+            .map(|p| (self.paths.root_of(p), self.paths.text(p)));
         match (self.language, &target.receiver, root) {
             (L::C | L::Cpp, ..) => false,
             (L::Java | L::Kotlin | L::CSharp, Some(_), Some((Root::Unknown, _))) => is_getter,
-            (L::Java | L::Kotlin | L::CSharp, Some(_), _) => is_getter && !self.is_known_module(target),
+            (L::Java | L::Kotlin | L::CSharp, Some(_), _) => {
+                is_getter && !self.is_known_module(target)
+            }
             (L::Java | L::Kotlin | L::CSharp, None, _) => is_getter,
             (_, Some(_), Some((Root::Unknown, _))) => true,
             (L::Php, None, _) => word.contains(|c: char| c.is_ascii_uppercase()),
@@ -472,7 +647,9 @@ impl<'m> FlowRun<'m> {
 
     /// Returns true for modules that the tables name, and for modules of the language.
     fn is_known_module(&mut self, target: &Callee) -> bool {
-        let Some(path) = target.path else { return false };
+        let Some(path) = target.path else {
+            return false;
+        };
         let text = self.paths.text(path);
         let first = text.split('.').next().unwrap_or_default();
         if self.language == L::Go && !text.contains('/') {
@@ -482,7 +659,11 @@ impl<'m> FlowRun<'m> {
             return *is_known;
         }
         let is_known = self.table.usual.iter().any(|p| is_path_in(p, first))
-            || self.table.patterns.iter().any(|p| is_path_in(p.prefix, first));
+            || self
+                .table
+                .patterns
+                .iter()
+                .any(|p| is_path_in(p.prefix, first));
         self.known_modules.insert(first.to_owned(), is_known);
         is_known
     }
@@ -514,7 +695,9 @@ impl<'m> FlowRun<'m> {
             What::Function(f) => {
                 let function = self.module.functions.get(f.0 as usize)?;
                 let this = match (&target.receiver, function.class) {
-                    (Some((_, v)), Some(_)) if matches!(v.what, What::Instance(_)) => Some(v.clone()),
+                    (Some((_, v)), Some(_)) if matches!(v.what, What::Instance(_)) => {
+                        Some(v.clone())
+                    }
                     (None, Some(_)) if !function.is_static => self.env.get(THIS).cloned(),
                     _ => None,
                 };
@@ -537,7 +720,11 @@ impl<'m> FlowRun<'m> {
     fn construct(&mut self, class: ClassId, given: &[GivenArg], span: ByteSpan) -> FlowValue {
         let path = self.base_path(class);
         let fresh = self.fresh(class);
-        let mut object = FlowValue { what: What::Instance(class), path, ..fresh };
+        let mut object = FlowValue {
+            what: What::Instance(class),
+            path,
+            ..fresh
+        };
         let constructor = self.constructor(class);
         match constructor {
             Some(f) => {
@@ -551,14 +738,20 @@ impl<'m> FlowRun<'m> {
                 for a in given {
                     match a.keyword {
                         Some(k) => {
-                            object.put(Some(super::value::ItemKey::Text(self.module.word(k).into())), a.value.clone());
+                            object.put(
+                                Some(super::value::ItemKey::Text(self.module.word(k).into())),
+                                a.value.clone(),
+                            );
                         }
                         None => object.taints = join_taints(&object.taints, &a.value.deep()),
                     }
                 }
             }
         }
-        FlowValue { what: What::Instance(class), ..object }
+        FlowValue {
+            what: What::Instance(class),
+            ..object
+        }
     }
 
     pub(super) fn constructor(&self, class: ClassId) -> Option<FunctionId> {
@@ -575,7 +768,10 @@ impl<'m> FlowRun<'m> {
 
     /// Returns true if a function is the constructor of its class.
     pub(super) fn is_constructor(&self, id: FunctionId) -> bool {
-        self.module.functions.get(id.0 as usize).is_some_and(|f| f.is_constructor)
+        self.module
+            .functions
+            .get(id.0 as usize)
+            .is_some_and(|f| f.is_constructor)
     }
 
     /// Calls a function with arguments. Returns its result and the object after the call.
@@ -586,12 +782,16 @@ impl<'m> FlowRun<'m> {
         given: &[GivenArg],
         span: ByteSpan,
     ) -> (FlowValue, Option<FlowValue>) {
-        let Some(function) = self.module.functions.get(f.0 as usize) else { return (FlowValue::default(), this) };
+        let Some(function) = self.module.functions.get(f.0 as usize) else {
+            return (FlowValue::default(), this);
+        };
         let running = self.frames.iter().filter(|x| x.function.is_some()).count();
         let is_recursive = self.frames.iter().any(|x| x.function == Some(f));
         if running > CALLS || is_recursive || !self.enter() {
             let mut taints: Taints = None;
-            given.iter().for_each(|a| taints = join_taints(&taints, &a.value.deep()));
+            given
+                .iter()
+                .for_each(|a| taints = join_taints(&taints, &a.value.deep()));
             return (FlowValue::tainted(taints), this);
         }
         let is_nested = self.nested.get(f.0 as usize).copied().unwrap_or_default();
@@ -615,7 +815,9 @@ impl<'m> FlowRun<'m> {
         // analysed.
         let runs = self.runs.get_mut(f.0 as usize).map_or(0, count_up);
         if runs > RUNS {
-            let taints = given.iter().fold(None, |t, a| join_taints(&t, &a.value.deep()));
+            let taints = given
+                .iter()
+                .fold(None, |t, a| join_taints(&t, &a.value.deep()));
             self.leave();
             return (FlowValue::tainted(taints), this);
         }
@@ -633,13 +835,22 @@ impl<'m> FlowRun<'m> {
     }
 
     /// Returns the values of the parameters of a call.
-    pub(super) fn bound(&mut self, f: FunctionId, given: &[GivenArg], span: ByteSpan) -> Vec<FlowValue> {
-        let Some(function) = self.module.functions.get(f.0 as usize) else { return Vec::new() };
+    pub(super) fn bound(
+        &mut self,
+        f: FunctionId,
+        given: &[GivenArg],
+        span: ByteSpan,
+    ) -> Vec<FlowValue> {
+        let Some(function) = self.module.functions.get(f.0 as usize) else {
+            return Vec::new();
+        };
         let mut positional = given.iter().filter(|a| a.keyword.is_none());
         let mut spread: Option<FlowValue> = None;
         let mut out = Vec::new();
         for p in &function.params {
-            let named = given.iter().find(|a| a.keyword.is_some() && a.keyword == p.name);
+            let named = given
+                .iter()
+                .find(|a| a.keyword.is_some() && a.keyword == p.name);
             let v = if let Some(a) = named {
                 a.value.clone()
             } else if p.is_variadic {
@@ -680,7 +891,9 @@ impl<'m> FlowRun<'m> {
         params: Vec<FlowValue>,
         frameworks: Vec<&'static str>,
     ) -> (FlowValue, Option<FlowValue>) {
-        let Some(function) = self.module.functions.get(f.0 as usize) else { return (FlowValue::default(), this) };
+        let Some(function) = self.module.functions.get(f.0 as usize) else {
+            return (FlowValue::default(), this);
+        };
         let is_nested = self.nested.get(f.0 as usize).copied().unwrap_or_default();
         self.spend();
         let outer = (self.env.clone(), self.is_alive);
@@ -768,7 +981,11 @@ impl<'m> FlowRun<'m> {
             if let Some(p) = target.path {
                 let path = self.paths.call(p, Calling::Plain);
                 let span = self.module.expr(m.name).span;
-                let info = CallInfo { args: &given, receiver: None, span };
+                let info = CallInfo {
+                    args: &given,
+                    receiver: None,
+                    span,
+                };
                 self.check_call(path, &info, false);
             }
         }
@@ -777,7 +994,8 @@ impl<'m> FlowRun<'m> {
 
 /// Returns true if a path is `first` or a name within it.
 fn is_path_in(path: &str, first: &str) -> bool {
-    path.strip_prefix(first).is_some_and(|r| r.is_empty() || r.starts_with(['.', '/']))
+    path.strip_prefix(first)
+        .is_some_and(|r| r.is_empty() || r.starts_with(['.', '/']))
 }
 
 /// Adds the data in a value and in its items.

@@ -72,14 +72,24 @@ impl FlowRun<'_> {
     fn is_simple(&self, id: ExprId) -> bool {
         match &self.module.expr(id).kind {
             ExprKind::Name(_) | ExprKind::This | ExprKind::Super => true,
-            ExprKind::Member { of, .. } => matches!(self.module.expr(*of).kind, ExprKind::Name(_) | ExprKind::This),
+            ExprKind::Member { of, .. } => matches!(
+                self.module.expr(*of).kind,
+                ExprKind::Name(_) | ExprKind::This
+            ),
             _ => false,
         }
     }
 
     /// Returns the kinds for which each argument is harmless if a function returns with an outcome.
-    pub(super) fn says(&mut self, f: FunctionId, given: &[GivenArg], outcome: Option<bool>) -> Vec<u32> {
-        let Some(function) = self.module.functions.get(f.0 as usize) else { return Vec::new() };
+    pub(super) fn says(
+        &mut self,
+        f: FunctionId,
+        given: &[GivenArg],
+        outcome: Option<bool>,
+    ) -> Vec<u32> {
+        let Some(function) = self.module.functions.get(f.0 as usize) else {
+            return Vec::new();
+        };
         let is_recursive = self.frames.iter().any(|x| x.function == Some(f));
         if is_recursive || given.iter().all(|a| a.value.taints.is_none()) || !self.enter() {
             return Vec::new();
@@ -105,7 +115,12 @@ impl FlowRun<'_> {
         out
     }
 
-    fn body_ends(&mut self, f: FunctionId, this: Option<FlowValue>, params: Vec<FlowValue>) -> Option<Env> {
+    fn body_ends(
+        &mut self,
+        f: FunctionId,
+        this: Option<FlowValue>,
+        params: Vec<FlowValue>,
+    ) -> Option<Env> {
         let kept = self.last_ends.take();
         self.body(f, this, params, Vec::new());
         std::mem::replace(&mut self.last_ends, kept)
@@ -113,14 +128,28 @@ impl FlowRun<'_> {
 
     /// Runs function literals and named functions that are passed to a call. Returns the call's
     /// result if the functions determine it.
-    pub(super) fn run_callbacks(&mut self, target: &Callee, given: &[GivenArg], span: ByteSpan) -> Option<FlowValue> {
+    pub(super) fn run_callbacks(
+        &mut self,
+        target: &Callee,
+        given: &[GivenArg],
+        span: ByteSpan,
+    ) -> Option<FlowValue> {
         let word = target.name.map(|n| self.module.word(n)).unwrap_or_default();
         let mut result = None;
         for a in given {
-            let What::Function(f) = a.value.what else { continue };
+            let What::Function(f) = a.value.what else {
+                continue;
+            };
             let is_literal = matches!(self.module.expr(a.expr).kind, ExprKind::Function(_));
-            let info = CallInfo { args: given, receiver: target.receiver.as_ref().map(|(e, v)| (*e, v)), span };
-            let handlers = target.path.map(|p| self.handlers_of_callee(p, &info)).unwrap_or_default();
+            let info = CallInfo {
+                args: given,
+                receiver: target.receiver.as_ref().map(|(e, v)| (*e, v)),
+                span,
+            };
+            let handlers = target
+                .path
+                .map(|p| self.handlers_of_callee(p, &info))
+                .unwrap_or_default();
             if !handlers.is_empty() {
                 self.run_handler(f, &handlers);
             } else if ITERATING.contains(&word) && (is_literal || target.receiver.is_some()) {
@@ -143,24 +172,67 @@ impl FlowRun<'_> {
         given: &[GivenArg],
         span: ByteSpan,
     ) -> Option<FlowValue> {
-        let is_whole =
-            matches!(word, "then" | "let" | "also" | "run" | "apply" | "with" | "use" | "tap" | "ifPresent" | "takeIf");
+        let is_whole = matches!(
+            word,
+            "then"
+                | "let"
+                | "also"
+                | "run"
+                | "apply"
+                | "with"
+                | "use"
+                | "tap"
+                | "ifPresent"
+                | "takeIf"
+        );
         let mut item = FlowValue::default();
         if let Some((_, base)) = &target.receiver {
-            item = if is_whole { base.clone() } else { self.element(base, span) };
+            item = if is_whole {
+                base.clone()
+            } else {
+                self.element(base, span)
+            };
         }
-        for other in given.iter().filter(|o| o.expr != a.expr && (word == "array_map" || target.receiver.is_none())) {
-            let e = if is_whole { other.value.clone() } else { self.element(&other.value, span) };
+        for other in given
+            .iter()
+            .filter(|o| o.expr != a.expr && (word == "array_map" || target.receiver.is_none()))
+        {
+            let e = if is_whole {
+                other.value.clone()
+            } else {
+                self.element(&other.value, span)
+            };
             item = join(&item, &e);
         }
-        let params = self.module.functions.get(f.0 as usize).map_or(1, |f| f.params.len());
-        let count = if matches!(word, "reduce" | "inject") || word.contains("pair") { 2 } else { 1 };
-        let one = GivenArg { keyword: None, value: item, expr: a.expr, is_spread: false };
+        let params = self
+            .module
+            .functions
+            .get(f.0 as usize)
+            .map_or(1, |f| f.params.len());
+        let count = if matches!(word, "reduce" | "inject") || word.contains("pair") {
+            2
+        } else {
+            1
+        };
+        let one = GivenArg {
+            keyword: None,
+            value: item,
+            expr: a.expr,
+            is_spread: false,
+        };
         let many = [one.clone(), one];
         // Kotlin's `run`, `apply` and `with`: the value is the object.
-        let this =
-            if params == 0 && is_whole { many.first().map(|m| m.value.clone()) } else { self.env.get(THIS).cloned() };
-        let (v, _) = self.invoke(f, this, many.get(..count.min(params.max(1))).unwrap_or_default(), span);
+        let this = if params == 0 && is_whole {
+            many.first().map(|m| m.value.clone())
+        } else {
+            self.env.get(THIS).cloned()
+        };
+        let (v, _) = self.invoke(
+            f,
+            this,
+            many.get(..count.min(params.max(1))).unwrap_or_default(),
+            span,
+        );
         match word {
             "then" | "let" | "run" | "with" | "use" | "reduce" | "inject" => Some(v),
             "map" | "flatMap" | "select" | "collect" | "Select" | "array_map" | "mapNotNull"
@@ -170,7 +242,13 @@ impl FlowRun<'_> {
                     return None;
                 }
                 let mut list = FlowValue::collection(Items::default());
-                list.put(None, FlowValue { constant: None, ..v });
+                list.put(
+                    None,
+                    FlowValue {
+                        constant: None,
+                        ..v
+                    },
+                );
                 Some(list)
             }
             _ => None,
@@ -182,7 +260,11 @@ impl FlowRun<'_> {
 fn kinds_between(old: &FlowValue, new: &FlowValue) -> u32 {
     let mut out = u32::MAX;
     for t in old.taints.iter().flat_map(|l| l.iter()) {
-        let now = new.taints.iter().flat_map(|l| l.iter()).find(|n| n.origin == t.origin);
+        let now = new
+            .taints
+            .iter()
+            .flat_map(|l| l.iter())
+            .find(|n| n.origin == t.origin);
         out &= now.map_or(u32::MAX, |n| n.clean & !t.clean);
     }
     out

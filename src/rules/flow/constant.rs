@@ -27,7 +27,11 @@ pub(super) fn key(c: &Const) -> Option<ItemKey> {
 
 /// Returns a character of a text. Negative: from the end.
 pub(super) fn char_at(text: &str, at: i64) -> Option<Const> {
-    let at = if at < 0 { i64::try_from(text.chars().count()).ok()? + at } else { at };
+    let at = if at < 0 {
+        i64::try_from(text.chars().count()).ok()? + at
+    } else {
+        at
+    };
     let c = text.chars().nth(usize::try_from(at).ok()?)?;
     Some(Const::Text(c.to_string().into()))
 }
@@ -59,7 +63,11 @@ pub(super) fn binary(op: Op, a: &Const, b: &Const) -> Option<Const> {
     }
     if op == Op::Add && (a.text().is_some() || b.text().is_some()) {
         let text = format!("{}{}", shown(a)?, shown(b)?);
-        return if text.len() <= 4096 { Some(Const::Text(text.into())) } else { None };
+        return if text.len() <= 4096 {
+            Some(Const::Text(text.into()))
+        } else {
+            None
+        };
     }
     let (x, y) = (number(a)?, number(b)?);
     match op {
@@ -107,7 +115,11 @@ pub(super) fn fixed_by(known: &str) -> u32 {
     // A path on this site.
     if known.starts_with('/') {
         let second = known.chars().nth(1);
-        return if second.is_some_and(|c| c != '/' && c != '\\' && c != GAP) { targets } else { 0 };
+        return if second.is_some_and(|c| c != '/' && c != '\\' && c != GAP) {
+            targets
+        } else {
+            0
+        };
     }
     if known.starts_with('?') || known.starts_with('#') {
         return targets;

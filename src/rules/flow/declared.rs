@@ -1,4 +1,5 @@
-//! Declarations that make a value harmless: types, annotations and converters of parameters and fields.
+//! Declarations that make a value harmless: types, annotations and converters of parameters and
+//! fields.
 
 use super::names::is_number;
 use super::run::FlowRun;
@@ -12,7 +13,8 @@ const ALL: u32 = u32::MAX;
 /// A type that lowering gives to a field whose tag names a check.
 pub(super) const CHECKED: &str = "checked value";
 
-/// Classes with a field of one name, at most: in a file with more, the types of such fields are not known.
+/// Classes with a field of one name, at most: in a file with more, the types of such fields are not
+/// known.
 const MOST_OWNERS: usize = 32;
 
 /// What the classes of a file declare, by names.
@@ -51,11 +53,17 @@ impl<'m> FlowRun<'m> {
     /// Returns the kinds of sinks for which a field is harmless, if the file declares the class of
     /// the value.
     pub(super) fn kinds_of_field(&mut self, base: &FlowValue, name: Sym) -> u32 {
-        let Some(path) = base.path.filter(|_| base.taints.is_some()) else { return 0 };
+        let Some(path) = base.path.filter(|_| base.taints.is_some()) else {
+            return 0;
+        };
         let owners = self.declared.fields.get(&name).cloned().unwrap_or_default();
         for (class, field) in owners {
-            let Some(class) = self.module.classes.get(class) else { continue };
-            let (Some(field), Some(class)) = (class.fields.get(field), class.name) else { continue };
+            let Some(class) = self.module.classes.get(class) else {
+                continue;
+            };
+            let (Some(field), Some(class)) = (class.fields.get(field), class.name) else {
+                continue;
+            };
             if self.type_path(class) == Some(path) {
                 return self.kinds_of_declaration(field);
             }
@@ -81,24 +89,34 @@ impl<'m> FlowRun<'m> {
     /// `Query(pattern="…")`.
     fn kinds_of_checks(&self, marks: &[Annotation], default: Option<ExprId>) -> u32 {
         let of_default = match default.map(|d| &self.module.expr(d).kind) {
-            Some(ExprKind::Call { args, .. }) => self.kinds_of_expressions(args, &["pattern", "regex"], false),
+            Some(ExprKind::Call { args, .. }) => {
+                self.kinds_of_expressions(args, &["pattern", "regex"], false)
+            }
             _ => 0,
         };
-        let checks = marks.iter().filter(|m| matches!(self.name_of_mark(m), "Pattern" | "RegularExpression"));
-        let of_marks = checks.map(|m| self.kinds_of_expressions(&m.args, &["regexp", "pattern"], true));
+        let checks = marks
+            .iter()
+            .filter(|m| matches!(self.name_of_mark(m), "Pattern" | "RegularExpression"));
+        let of_marks =
+            checks.map(|m| self.kinds_of_expressions(&m.args, &["regexp", "pattern"], true));
         of_marks.fold(of_default, |all, kinds| all | kinds)
     }
 
     /// Returns the kinds for which a text is harmless that the expressions in arguments match.
-    /// `keywords`: names of these arguments; one without a name counts too. `is_full`: an expression
-    /// has to match the whole text, as `javax.validation` and ASP.NET define it.
+    /// `keywords`: names of these arguments; one without a name counts too. `is_full`: an
+    /// expression has to match the whole text, as `javax.validation` and ASP.NET define it.
     fn kinds_of_expressions(&self, args: &[Arg], keywords: &[&str], is_full: bool) -> u32 {
-        let named = args.iter().filter(|a| a.keyword.is_none_or(|k| keywords.contains(&self.module.word(k))));
+        let named = args.iter().filter(|a| {
+            a.keyword
+                .is_none_or(|k| keywords.contains(&self.module.word(k)))
+        });
         let texts = named.filter_map(|a| match &self.module.expr(a.value).kind {
             ExprKind::Text(text) => Some(text),
             _ => None,
         });
-        texts.map(|text| strictness(text, is_full)).fold(0, |all, kinds| all | kinds)
+        texts
+            .map(|text| strictness(text, is_full))
+            .fold(0, |all, kinds| all | kinds)
     }
 
     fn name_of_mark(&self, mark: &Annotation) -> &'m str {
@@ -110,11 +128,16 @@ impl<'m> FlowRun<'m> {
 
     /// Returns true if a route's converter makes the parameter a number: `/user/<int:id>`.
     fn is_converted(&self, p: &Param, marks: &[Annotation]) -> bool {
-        let Some(name) = p.name.map(|name| self.module.word(name)) else { return false };
+        let Some(name) = p.name.map(|name| self.module.word(name)) else {
+            return false;
+        };
         let converted = ["int", "float", "uuid"].map(|kind| format!("<{kind}:{name}>"));
-        marks.iter().flat_map(|m| &m.args).any(|a| match &self.module.expr(a.value).kind {
-            ExprKind::Text(path) => converted.iter().any(|part| path.contains(part)),
-            _ => false,
-        })
+        marks
+            .iter()
+            .flat_map(|m| &m.args)
+            .any(|a| match &self.module.expr(a.value).kind {
+                ExprKind::Text(path) => converted.iter().any(|part| path.contains(part)),
+                _ => false,
+            })
     }
 }

@@ -18,14 +18,19 @@ impl FlowRun<'_> {
 
     /// Records the expression from which a variable is derived.
     pub(super) fn remember(&mut self, target: ExprId, value: ExprId) {
-        let ExprKind::Name(name) = self.module.expr(target).kind else { return };
+        let ExprKind::Name(name) = self.module.expr(target).kind else {
+            return;
+        };
         let mut value = value;
         while let ExprKind::Pass(of) = self.module.expr(value).kind {
             value = of;
         }
         let mut names = Vec::new();
         match &self.module.expr(value).kind {
-            ExprKind::Call { .. } | ExprKind::Member { .. } | ExprKind::New { .. } | ExprKind::Binary { .. } => {
+            ExprKind::Call { .. }
+            | ExprKind::Member { .. }
+            | ExprKind::New { .. }
+            | ExprKind::Binary { .. } => {
                 self.names_in(value, u32::MAX, 0, &mut names);
             }
             _ => {}
@@ -49,9 +54,16 @@ impl FlowRun<'_> {
         }
         match &self.module.expr(id).kind {
             ExprKind::Name(n) => out.push((*n, kinds)),
-            ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.names_in(*of, kinds, level + 1, out),
+            ExprKind::Pass(of) | ExprKind::Cast { of, .. } => {
+                self.names_in(*of, kinds, level + 1, out)
+            }
             ExprKind::Member { of, name } => {
-                self.names_in(*of, kinds & names::transparent(self.module.word(*name)), level + 1, out);
+                self.names_in(
+                    *of,
+                    kinds & names::transparent(self.module.word(*name)),
+                    level + 1,
+                    out,
+                );
             }
             ExprKind::Call { callee, args } => {
                 let kinds = match &self.module.expr(*callee).kind {
@@ -63,7 +75,8 @@ impl FlowRun<'_> {
                     ExprKind::Name(name) => kinds & names::transparent(self.module.word(*name)),
                     _ => 0,
                 };
-                args.iter().for_each(|a| self.names_in(a.value, kinds, level + 1, out));
+                args.iter()
+                    .for_each(|a| self.names_in(a.value, kinds, level + 1, out));
             }
             ExprKind::New { class, args } => {
                 let kinds = match &self.module.expr(*class).kind {
@@ -72,10 +85,15 @@ impl FlowRun<'_> {
                     }
                     _ => 0,
                 };
-                args.iter().for_each(|a| self.names_in(a.value, kinds, level + 1, out));
+                args.iter()
+                    .for_each(|a| self.names_in(a.value, kinds, level + 1, out));
             }
             // Paths that are joined.
-            ExprKind::Binary { op: Op::Add | Op::Div, left, right } => {
+            ExprKind::Binary {
+                op: Op::Add | Op::Div,
+                left,
+                right,
+            } => {
                 let kinds = kinds & names::transparent("join");
                 self.names_in(*left, kinds, level + 1, out);
                 self.names_in(*right, kinds, level + 1, out);

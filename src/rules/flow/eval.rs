@@ -8,7 +8,8 @@ use super::run::{FlowRun, THIS, join_envs};
 use super::shape::{Arm, ByteSpan, CollectionItem, ExprId, ExprKind, Op, Sym};
 use super::table::{Place, Role};
 use super::value::{
-    Const, FlowValue, GAP, ItemKey, Items, Taint, Taints, Trail, UNKNOWN_SOURCE, What, join, join_taints,
+    Const, FlowValue, GAP, ItemKey, Items, Taint, Taints, Trail, UNKNOWN_SOURCE, What, join,
+    join_taints,
 };
 use super::{FlowLanguage, SinkKind};
 use std::rc::Rc;
@@ -93,14 +94,20 @@ impl<'m> FlowRun<'m> {
             ExprKind::Collection(items) => self.collection(items),
             ExprKind::Function(f) => {
                 self.run_entry(*f, None);
-                FlowValue { what: What::Function(*f), ..FlowValue::default() }
+                FlowValue {
+                    what: What::Function(*f),
+                    ..FlowValue::default()
+                }
             }
             ExprKind::Cast { of, ty } => self.cast(*of, *ty),
             ExprKind::Pass(of) => self.eval(*of),
             ExprKind::Assign { target, op, value } => self.assignment(*target, *op, *value),
-            ExprKind::Comprehension { target, iterable, tests, element } => {
-                self.comprehension(*target, *iterable, tests, *element)
-            }
+            ExprKind::Comprehension {
+                target,
+                iterable,
+                tests,
+                element,
+            } => self.comprehension(*target, *iterable, tests, *element),
             ExprKind::Block { body, value } => {
                 self.block(body);
                 match value {
@@ -145,7 +152,11 @@ impl<'m> FlowRun<'m> {
     /// that start with it.
     pub(super) fn own_path(&mut self, of: ExprId, name: Sym) -> Option<PathId> {
         let own = if self.is_this(of) {
-            if self.language == FlowLanguage::Python { "self" } else { "this" }
+            if self.language == FlowLanguage::Python {
+                "self"
+            } else {
+                "this"
+            }
         } else {
             match &self.module.expr(of).kind {
                 ExprKind::Name(n) => self.module.word(*n),
@@ -161,10 +172,20 @@ impl<'m> FlowRun<'m> {
             return v.clone();
         }
         match self.class() {
-            Some(c) => FlowValue { what: What::Instance(c), path: self.base_path(c), ..FlowValue::default() },
+            Some(c) => FlowValue {
+                what: What::Instance(c),
+                path: self.base_path(c),
+                ..FlowValue::default()
+            },
             None => {
-                let path =
-                    self.paths.root(if self.language == FlowLanguage::Python { "self" } else { "this" }, Root::Free);
+                let path = self.paths.root(
+                    if self.language == FlowLanguage::Python {
+                        "self"
+                    } else {
+                        "this"
+                    },
+                    Root::Free,
+                );
                 FlowValue::at(path)
             }
         }
@@ -173,7 +194,11 @@ impl<'m> FlowRun<'m> {
     fn parent(&mut self) -> FlowValue {
         let v = self.this();
         let path = self.class().and_then(|c| self.base_path(c)).or(v.path);
-        FlowValue { what: What::Other, path, ..v }
+        FlowValue {
+            what: What::Other,
+            path,
+            ..v
+        }
     }
 
     /// Returns the value of a name.
@@ -187,11 +212,18 @@ impl<'m> FlowRun<'m> {
             return self.conventional(v, name);
         }
         if let Some(f) = self.functions.get(&name) {
-            return FlowValue { what: What::Function(*f), ..FlowValue::default() };
+            return FlowValue {
+                what: What::Function(*f),
+                ..FlowValue::default()
+            };
         }
         if let Some(c) = self.classes.get(&name).copied() {
             let path = self.base_path(c);
-            return FlowValue { what: What::Class(c), path, ..FlowValue::default() };
+            return FlowValue {
+                what: What::Class(c),
+                path,
+                ..FlowValue::default()
+            };
         }
         // A field without `this.`.
         if let Some(v) = self.own_field(name) {
@@ -201,9 +233,16 @@ impl<'m> FlowRun<'m> {
         let v = self.read(path, FlowValue::default(), span);
         let v = self.conventional(v, name);
         // A name that a snippet does not define comes from code outside of it.
-        let is_elsewhere =
-            self.is_snippet && v.taints.is_none() && v.path == Some(path) && self.paths.root_of(path) == Root::Free;
-        if is_elsewhere && self.module.word(name).trim_start_matches('$').starts_with(|c: char| c.is_ascii_lowercase())
+        let is_elsewhere = self.is_snippet
+            && v.taints.is_none()
+            && v.path == Some(path)
+            && self.paths.root_of(path) == Root::Free;
+        if is_elsewhere
+            && self
+                .module
+                .word(name)
+                .trim_start_matches('$')
+                .starts_with(|c: char| c.is_ascii_lowercase())
         {
             let data = self.origin(span, "variable", UNKNOWN_SOURCE, 0);
             return v.with(&data);
@@ -224,9 +263,17 @@ impl<'m> FlowRun<'m> {
             return *p;
         }
         let word = self.module.word(name);
-        let path = match self.table.usual.iter().rev().find(|p| p.rsplit(['.', '/']).next() == Some(word)) {
+        let path = match self
+            .table
+            .usual
+            .iter()
+            .rev()
+            .find(|p| p.rsplit(['.', '/']).next() == Some(word))
+        {
             Some(p) => self.paths.root(p, Root::Known),
-            None => self.imported_with_all(name).unwrap_or_else(|| self.paths.root(word, Root::Free)),
+            None => self
+                .imported_with_all(name)
+                .unwrap_or_else(|| self.paths.root(word, Root::Free)),
         };
         self.imports.insert(name, path);
         path
@@ -239,12 +286,20 @@ impl<'m> FlowRun<'m> {
             return None;
         }
         let module = self.module;
-        for import in module.imports.iter().filter(|i| module.word(i.alias) == "*") {
+        for import in module
+            .imports
+            .iter()
+            .filter(|i| module.word(i.alias) == "*")
+        {
             let package = self.module_path(module.word(import.path));
             let path = self.paths.member(Some(package), name, module.word(name));
             let called = self.paths.call(path, Calling::Plain);
             let is_known = self.paths.root_of(path) == Root::Known;
-            if is_known && [path, called].into_iter().any(|p| !self.paths.hits(p).is_empty()) {
+            if is_known
+                && [path, called]
+                    .into_iter()
+                    .any(|p| !self.paths.hits(p).is_empty())
+            {
                 return Some(path);
             }
         }
@@ -257,8 +312,17 @@ impl<'m> FlowRun<'m> {
             return v;
         }
         // A declared type is more specific than the name.
-        let is_typed = matches!(self.language, FlowLanguage::Java | FlowLanguage::Kotlin | FlowLanguage::CSharp);
-        if is_typed && v.path.is_some_and(|p| self.paths.text(p).starts_with(|c: char| c.is_ascii_uppercase())) {
+        let is_typed = matches!(
+            self.language,
+            FlowLanguage::Java | FlowLanguage::Kotlin | FlowLanguage::CSharp
+        );
+        if is_typed
+            && v.path.is_some_and(|p| {
+                self.paths
+                    .text(p)
+                    .starts_with(|c: char| c.is_ascii_uppercase())
+            })
+        {
             return v;
         }
         let is_unknown = v.path.is_none_or(|p| self.paths.root_of(p) != Root::Known);
@@ -268,7 +332,10 @@ impl<'m> FlowRun<'m> {
         match self.table.named(self.module.word(name)) {
             Some(ty) => {
                 let path = self.paths.root(ty, Root::Known);
-                FlowValue { path: Some(path), ..v }
+                FlowValue {
+                    path: Some(path),
+                    ..v
+                }
             }
             None => v,
         }
@@ -280,8 +347,12 @@ impl<'m> FlowRun<'m> {
         if word.is_empty() {
             return None;
         }
-        let (first, rest) = word.split_once('.').map_or((word, None), |(f, r)| (f, Some(r)));
-        let Some(sym) = self.module.find(first) else { return Some(self.paths.root(word, Root::Free)) };
+        let (first, rest) = word
+            .split_once('.')
+            .map_or((word, None), |(f, r)| (f, Some(r)));
+        let Some(sym) = self.module.find(first) else {
+            return Some(self.paths.root(word, Root::Free));
+        };
         let mut path = self.free(sym);
         for part in rest.into_iter().flat_map(|r| r.split('.')) {
             path = match self.module.find(part) {
@@ -298,11 +369,16 @@ impl<'m> FlowRun<'m> {
 
     /// Applies the table entries of a path that is read.
     pub(super) fn read(&mut self, path: PathId, base: FlowValue, span: ByteSpan) -> FlowValue {
-        let mut v = FlowValue { path: Some(path), ..base };
+        let mut v = FlowValue {
+            path: Some(path),
+            ..base
+        };
         for hit in self.paths.hits(path).iter().filter(|h| !h.write) {
             match hit.role {
                 Role::Source(i) => {
-                    let Some(s) = self.table.sources.get(usize::from(i)) else { continue };
+                    let Some(s) = self.table.sources.get(usize::from(i)) else {
+                        continue;
+                    };
                     if s.args.contains(&Place::Result) {
                         let data = self.origin(span, s.label, s.kind, s.clean);
                         v.taints = join_taints(&v.taints, &data);
@@ -314,12 +390,21 @@ impl<'m> FlowRun<'m> {
                     }
                 }
                 Role::Propagator(i) => {
-                    if self.table.propagators.get(usize::from(i)).is_some_and(|p| p.from.is_empty()) {
+                    if self
+                        .table
+                        .propagators
+                        .get(usize::from(i))
+                        .is_some_and(|p| p.from.is_empty())
+                    {
                         v.taints = None;
                     }
                 }
                 Role::Sanitizer(i) => {
-                    let kinds = self.table.sanitizers.get(usize::from(i)).map_or(0, |s| s.kinds);
+                    let kinds = self
+                        .table
+                        .sanitizers
+                        .get(usize::from(i))
+                        .map_or(0, |s| s.kinds);
                     v = v.clean(kinds);
                 }
                 Role::Sink(_) | Role::Guard(_) | Role::Call(_) => {}
@@ -338,24 +423,43 @@ impl<'m> FlowRun<'m> {
         }
         if let What::Instance(c) | What::Class(c) = base.what {
             if let Some(f) = self.method(c, name) {
-                let is_getter = self.module.functions.get(f.0 as usize).is_some_and(|f| f.is_getter);
+                let is_getter = self
+                    .module
+                    .functions
+                    .get(f.0 as usize)
+                    .is_some_and(|f| f.is_getter);
                 if is_getter {
                     return self.invoke(f, Some(base.clone()), &[], span).0;
                 }
-                return FlowValue { what: What::Function(f), ..FlowValue::default() };
+                return FlowValue {
+                    what: What::Function(f),
+                    ..FlowValue::default()
+                };
             }
-            if let Some(v) = self.objects.get(c.0 as usize).and_then(|o| o.items.as_ref()?.keys.get(&key).cloned()) {
+            if let Some(v) = self
+                .objects
+                .get(c.0 as usize)
+                .and_then(|o| o.items.as_ref()?.keys.get(&key).cloned())
+            {
                 return self.conventional(v, name);
             }
         }
-        let is_script =
-            matches!(self.language, FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx);
-        let is_size = word == "length" || word == "Length" || (matches!(word, "size" | "Count") && !is_script);
+        let is_script = matches!(
+            self.language,
+            FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx
+        );
+        let is_size = word == "length"
+            || word == "Length"
+            || (matches!(word, "size" | "Count") && !is_script);
         if is_size && base.taints.is_some() {
             return self.number(&base.taints);
         }
         let path = self.paths.member(base.path, name, word);
-        let rest = base.items.as_ref().and_then(|i| i.rest.clone()).unwrap_or_default();
+        let rest = base
+            .items
+            .as_ref()
+            .and_then(|i| i.rest.clone())
+            .unwrap_or_default();
         let own = FlowValue::tainted(join_taints(&base.taints, &rest.taints));
         let harmless = self.kinds_of_field(base, name);
         let v = self.read(path, own, span).clean(harmless);
@@ -368,13 +472,22 @@ impl<'m> FlowRun<'m> {
         let Some(c) = &k.constant else {
             // A table of constants is harmless for every key.
             let item = self.element(&base, span);
-            return FlowValue { constant: None, ..item };
+            return FlowValue {
+                constant: None,
+                ..item
+            };
         };
         if let (Some(Const::Text(text)), Some(Const::Int(i))) = (&base.constant, &k.constant) {
-            return constant::char_at(text, *i).map_or_else(FlowValue::default, FlowValue::constant);
+            return constant::char_at(text, *i)
+                .map_or_else(FlowValue::default, FlowValue::constant);
         }
         let key = constant::key(c);
-        if let Some(v) = base.items.as_ref().zip(key.as_ref()).and_then(|(i, k)| i.keys.get(k)) {
+        if let Some(v) = base
+            .items
+            .as_ref()
+            .zip(key.as_ref())
+            .and_then(|(i, k)| i.keys.get(k))
+        {
             return v.with(&base.taints);
         }
         match (&key, base.path) {
@@ -385,8 +498,12 @@ impl<'m> FlowRun<'m> {
                     let list = self.paths.member(Some(path), Sym(u32::MAX - 1), "[]");
                     if self.paths.hits(list).is_empty() {
                         // An item keeps the type that the tables assign to the collection.
-                        let is_type = self.paths.root_of(path) == Root::Known && !self.paths.is_call(path);
-                        return FlowValue { path: Some(if is_type { path } else { member }), ..item };
+                        let is_type =
+                            self.paths.root_of(path) == Root::Known && !self.paths.is_call(path);
+                        return FlowValue {
+                            path: Some(if is_type { path } else { member }),
+                            ..item
+                        };
                     }
                     self.read(list, item, span)
                 } else {
@@ -403,8 +520,10 @@ impl<'m> FlowRun<'m> {
 
     /// Joins parts to one text.
     pub(super) fn concat(&mut self, parts: &[FlowValue]) -> FlowValue {
-        let constants: Option<Vec<String>> =
-            parts.iter().map(|p| p.constant.as_ref().and_then(constant::shown)).collect();
+        let constants: Option<Vec<String>> = parts
+            .iter()
+            .map(|p| p.constant.as_ref().and_then(constant::shown))
+            .collect();
         if let Some(texts) = constants {
             let text = texts.concat();
             if text.len() <= 4096 {
@@ -414,9 +533,15 @@ impl<'m> FlowRun<'m> {
         let mut known = String::new();
         let mut taints: Taints = None;
         // A single part is converted to text.
-        let empty = parts.iter().filter(|p| matches!(&p.constant, Some(Const::Text(t)) if t.is_empty()));
+        let empty = parts
+            .iter()
+            .filter(|p| matches!(&p.constant, Some(Const::Text(t)) if t.is_empty()));
         let is_text = parts.len() == empty.count() + 1;
-        let coerced = if is_text { SinkKind::NoSql.bit() | SinkKind::MassAssignment.bit() } else { 0 };
+        let coerced = if is_text {
+            SinkKind::NoSql.bit() | SinkKind::MassAssignment.bit()
+        } else {
+            0
+        };
         for p in parts {
             let deep = p.deep();
             if deep.is_some() {
@@ -426,24 +551,36 @@ impl<'m> FlowRun<'m> {
             }
             if known.len() < MOST_KNOWN {
                 match (p.constant.as_ref().and_then(constant::shown), &p.known) {
-                    (Some(t), _) => known.push_str(t.get(..t.len().min(MOST_KNOWN)).unwrap_or_default()),
+                    (Some(t), _) => {
+                        known.push_str(t.get(..t.len().min(MOST_KNOWN)).unwrap_or_default())
+                    }
                     (None, Some(k)) => known.push_str(k),
-                    (None, None) if known.is_empty() && self.is_page_path(p) => known.push_str(PAGE_PATH),
+                    (None, None) if known.is_empty() && self.is_page_path(p) => {
+                        known.push_str(PAGE_PATH)
+                    }
                     (None, None) => known.push(GAP),
                 }
             }
         }
-        FlowValue { taints, known: Some(known.into()), ..FlowValue::default() }
+        FlowValue {
+            taints,
+            known: Some(known.into()),
+            ..FlowValue::default()
+        }
     }
 
-    /// Returns true for `location.pathname` of a script in a page: what follows it can no longer set the host.
+    /// Returns true for `location.pathname` of a script in a page: what follows it can no longer
+    /// set the host.
     fn is_page_path(&self, v: &FlowValue) -> bool {
         use super::FlowLanguage as L;
         if !matches!(self.language, L::JavaScript | L::TypeScript | L::Tsx) {
             return false;
         }
         let path = v.path.map(|p| self.paths.text(p)).unwrap_or_default();
-        matches!(path.as_str(), "location.pathname" | "window.location.pathname" | "document.location.pathname")
+        matches!(
+            path.as_str(),
+            "location.pathname" | "window.location.pathname" | "document.location.pathname"
+        )
     }
 
     fn binary(&mut self, op: Op, left: ExprId, right: ExprId) -> FlowValue {
@@ -460,13 +597,26 @@ impl<'m> FlowRun<'m> {
         match op {
             Op::Add => self.add(&a, &b),
             // A format: `"%s" % x`.
-            Op::Rem if matches!(a.constant, Some(Const::Text(_))) || a.known.is_some() => self.format(&a, &b),
-            Op::Mul if matches!((&a.constant, &a.items), (Some(Const::Text(_)), _) | (_, Some(_))) => a,
+            Op::Rem if matches!(a.constant, Some(Const::Text(_))) || a.known.is_some() => {
+                self.format(&a, &b)
+            }
+            Op::Mul
+                if matches!(
+                    (&a.constant, &a.items),
+                    (Some(Const::Text(_)), _) | (_, Some(_))
+                ) =>
+            {
+                a
+            }
             Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::Bits => {
                 let taints = join_taints(&a.taints, &b.taints);
                 // Paths of Python and Scala join with `/`.
                 if op == Op::Div && self.language == FlowLanguage::Python {
-                    return FlowValue { taints: map_taints(&taints, 0, true), path: a.path, ..FlowValue::default() };
+                    return FlowValue {
+                        taints: map_taints(&taints, 0, true),
+                        path: a.path,
+                        ..FlowValue::default()
+                    };
                 }
                 self.number(&taints)
             }
@@ -489,7 +639,10 @@ impl<'m> FlowRun<'m> {
             out.put(None, FlowValue::tainted(b.taints.clone()));
             return out;
         }
-        if matches!(b.constant, Some(Const::Int(_) | Const::Float(_))) && a.taints.is_none() && a.known.is_none() {
+        if matches!(b.constant, Some(Const::Int(_) | Const::Float(_)))
+            && a.taints.is_none()
+            && a.known.is_none()
+        {
             return FlowValue::default();
         }
         self.concat(&[a.clone(), b.clone()])
@@ -514,26 +667,43 @@ impl<'m> FlowRun<'m> {
                 rest = after;
                 continue;
             }
-            let end = rest.find(|c: char| c.is_ascii_alphabetic() && c != 'l').unwrap_or(rest.len());
+            let end = rest
+                .find(|c: char| c.is_ascii_alphabetic() && c != 'l')
+                .unwrap_or(rest.len());
             let is_key = rest.starts_with('(');
-            let end = if is_key { rest.find(')').map_or(rest.len(), |p| p + 1) } else { end };
-            let verb = rest.get(end..).and_then(|r| r.chars().next()).unwrap_or('s');
+            let end = if is_key {
+                rest.find(')').map_or(rest.len(), |p| p + 1)
+            } else {
+                end
+            };
+            let verb = rest
+                .get(end..)
+                .and_then(|r| r.chars().next())
+                .unwrap_or('s');
             let value = if is_key {
                 list.iter().fold(FlowValue::default(), |a, v| join(&a, v))
             } else {
                 list.get(i).cloned().unwrap_or_else(|| values.clone())
             };
             i += 1;
-            parts.push(if matches!(verb, 'd' | 'i' | 'f' | 'x' | 'X' | 'o' | 'u' | 'e' | 'g') {
-                FlowValue::default()
-            } else {
-                value
-            });
-            rest = rest.get((end + verb.len_utf8()).min(rest.len())..).unwrap_or_default();
+            parts.push(
+                if matches!(verb, 'd' | 'i' | 'f' | 'x' | 'X' | 'o' | 'u' | 'e' | 'g') {
+                    FlowValue::default()
+                } else {
+                    value
+                },
+            );
+            rest = rest
+                .get((end + verb.len_utf8()).min(rest.len())..)
+                .unwrap_or_default();
         }
         parts.push(FlowValue::text(rest));
         let out = self.concat(&parts);
-        if format.taints.is_some() { out.with(&format.taints) } else { out }
+        if format.taints.is_some() {
+            out.with(&format.taints)
+        } else {
+            out
+        }
     }
 
     fn logic(&mut self, op: Op, left: ExprId, right: ExprId, a: FlowValue) -> FlowValue {
@@ -625,8 +795,11 @@ impl<'m> FlowRun<'m> {
     }
 
     fn collection(&mut self, list: &'m [CollectionItem]) -> FlowValue {
-        let mut v =
-            FlowValue::collection(if list.iter().all(|i| i.key.is_none()) { Items::list() } else { Items::default() });
+        let mut v = FlowValue::collection(if list.iter().all(|i| i.key.is_none()) {
+            Items::list()
+        } else {
+            Items::default()
+        });
         for item in list {
             let value = self.eval(item.value);
             if item.is_spread {
@@ -666,7 +839,13 @@ impl<'m> FlowRun<'m> {
                     .map(|(k, w)| (k.clone(), w.clone()))
                     .collect();
                 for (k, w) in old {
-                    v.put(Some(k), FlowValue { constant: None, ..w.with(&from.taints) });
+                    v.put(
+                        Some(k),
+                        FlowValue {
+                            constant: None,
+                            ..w.with(&from.taints)
+                        },
+                    );
                 }
             }
             v.put(None, FlowValue::tainted(from.taints.clone()));
@@ -693,12 +872,17 @@ impl<'m> FlowRun<'m> {
         }
         // A cast to a class is more specific than the declared type: `(HttpServletRequest) request`
         // of a filter.
-        let is_class = matches!(self.language, FlowLanguage::Java | FlowLanguage::Kotlin | FlowLanguage::CSharp)
-            && v.what == What::Other
+        let is_class = matches!(
+            self.language,
+            FlowLanguage::Java | FlowLanguage::Kotlin | FlowLanguage::CSharp
+        ) && v.what == What::Other
             && v.constant.is_none()
             && !super::names::is_text(self.module.word(ty));
         if is_class && let Some(path) = self.type_path(ty) {
-            return FlowValue { path: Some(path), ..v };
+            return FlowValue {
+                path: Some(path),
+                ..v
+            };
         }
         self.typed(v, ty)
     }
@@ -733,7 +917,13 @@ impl<'m> FlowRun<'m> {
         v
     }
 
-    fn comprehension(&mut self, target: ExprId, iterable: ExprId, tests: &'m [ExprId], element: ExprId) -> FlowValue {
+    fn comprehension(
+        &mut self,
+        target: ExprId,
+        iterable: ExprId,
+        tests: &'m [ExprId],
+        element: ExprId,
+    ) -> FlowValue {
         let v = self.eval(iterable);
         let before = self.env.clone();
         let item = self.element(&v, self.module.expr(target).span);
@@ -756,7 +946,10 @@ impl<'m> FlowRun<'m> {
         if v.taints.is_none() {
             return v;
         }
-        let taints = v.taints.as_ref().map(|l| Rc::new(l.iter().map(|t| step(t, span)).collect::<Vec<_>>()));
+        let taints = v
+            .taints
+            .as_ref()
+            .map(|l| Rc::new(l.iter().map(|t| step(t, span)).collect::<Vec<_>>()));
         FlowValue { taints, ..v }
     }
 }
@@ -767,13 +960,24 @@ fn step(t: &Taint, span: ByteSpan) -> Taint {
     if len >= MOST_STEPS || last.is_some_and(|l| l.span == span) {
         return t.clone();
     }
-    let trail = Trail { span, before: t.trail.clone(), len: len + 1 };
-    Taint { trail: Some(Rc::new(trail)), ..t.clone() }
+    let trail = Trail {
+        span,
+        before: t.trail.clone(),
+        len: len + 1,
+    };
+    Taint {
+        trail: Some(Rc::new(trail)),
+        ..t.clone()
+    }
 }
 
 /// Marks data as harmless for more kinds, and as a part of a longer text.
 pub(super) fn map_taints(taints: &Taints, kinds: u32, is_built: bool) -> Taints {
     let taints = taints.as_ref()?.iter();
-    let changed = taints.map(|t| Taint { clean: t.clean | kinds, is_built: t.is_built || is_built, ..t.clone() });
+    let changed = taints.map(|t| Taint {
+        clean: t.clean | kinds,
+        is_built: t.is_built || is_built,
+        ..t.clone()
+    });
     Some(Rc::new(changed.collect()))
 }

@@ -43,7 +43,16 @@ pub(crate) const KINDS: [&str; 27] = [
 ];
 
 /// Kinds of sources.
-const SOURCES: [&str; 8] = ["request", "arguments", "environment", "file", "socket", "queue", "stored", "parameter"];
+const SOURCES: [&str; 8] = [
+    "request",
+    "arguments",
+    "environment",
+    "file",
+    "socket",
+    "queue",
+    "stored",
+    "parameter",
+];
 
 /// A file.
 #[derive(Clone, Debug, Deserialize)]
@@ -101,7 +110,8 @@ type Places = Many<WrittenPlace>;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Condition {
-    /// The argument: a keyword (or key of an object literal, dotted if nested), or a position, `receiver`, `value`.
+    /// The argument: a keyword (or key of an object literal, dotted if nested), or a position,
+    /// `receiver`, `value`.
     #[serde(default)]
     pub(crate) keyword: Option<String>,
     #[serde(default)]
@@ -112,8 +122,8 @@ pub(crate) struct Condition {
     /// The argument is this constant.
     #[serde(default)]
     pub(crate) value: Option<Many<toml::Value>>,
-    /// A regular expression on the text of the constant; if it is not a constant, on the path of a name or member; else on
-    /// the text that is known, with U+FFFC for the parts that are not.
+    /// A regular expression on the text of the constant; if it is not a constant, on the path of a
+    /// name or member; else on the text that is known, with U+FFFC for the parts that are not.
     #[serde(default)]
     pub(crate) pattern: Option<String>,
     /// A regular expression on the source text of the argument.
@@ -142,7 +152,8 @@ pub(crate) struct Condition {
     pub(crate) count_min: Option<u8>,
     #[serde(default)]
     pub(crate) count_max: Option<u8>,
-    /// A regular expression on the name that the result is assigned to, or the name of the function around.
+    /// A regular expression on the name that the result is assigned to, or the name of the function
+    /// around.
     #[serde(default)]
     pub(crate) into: Option<String>,
 }
@@ -371,7 +382,8 @@ pub(crate) struct Propagator {
     /// The previous data of `to` is dropped.
     #[serde(default)]
     pub(crate) strong: bool,
-    /// Kinds of sinks that the result can harm even if the data could not: a parser makes objects of a text.
+    /// Kinds of sinks that the result can harm even if the data could not: a parser makes objects
+    /// of a text.
     #[serde(default)]
     pub(crate) exposes: Vec<String>,
     #[serde(default)]
@@ -397,7 +409,8 @@ pub(crate) struct WrittenCall {
     /// As in a condition.
     #[serde(default)]
     pub(crate) into: Option<String>,
-    /// True: the match is an assignment to a member or a setting, and the conditions are on argument 0, its value.
+    /// True: the match is an assignment to a member or a setting, and the conditions are on
+    /// argument 0, its value.
     #[serde(default)]
     pub(crate) assign: bool,
     #[serde(default)]
@@ -438,11 +451,35 @@ impl WrittenCall {
 pub(crate) fn faults(file: &KnowledgeFile) -> Vec<String> {
     let mut out = Vec::new();
     out.extend(file.sink.iter().filter_map(|s| fault_of_kind(&s.kind)));
-    out.extend(file.sanitizer.iter().flat_map(|s| s.kinds.list()).filter_map(|k| fault_of_kind(&k)));
-    out.extend(file.guard.iter().flat_map(|s| s.kinds.list()).filter_map(|k| fault_of_kind(&k)));
-    out.extend(file.source.iter().flat_map(|s| &s.clean).filter_map(|k| fault_of_kind(k)));
-    out.extend(file.propagator.iter().flat_map(|p| &p.exposes).filter_map(|k| fault_of_kind(k)));
-    let kinds = file.source.iter().map(|s| Some(&s.kind)).chain(file.handler.iter().map(|h| h.kind.as_ref()));
+    out.extend(
+        file.sanitizer
+            .iter()
+            .flat_map(|s| s.kinds.list())
+            .filter_map(|k| fault_of_kind(&k)),
+    );
+    out.extend(
+        file.guard
+            .iter()
+            .flat_map(|s| s.kinds.list())
+            .filter_map(|k| fault_of_kind(&k)),
+    );
+    out.extend(
+        file.source
+            .iter()
+            .flat_map(|s| &s.clean)
+            .filter_map(|k| fault_of_kind(k)),
+    );
+    out.extend(
+        file.propagator
+            .iter()
+            .flat_map(|p| &p.exposes)
+            .filter_map(|k| fault_of_kind(k)),
+    );
+    let kinds = file
+        .source
+        .iter()
+        .map(|s| Some(&s.kind))
+        .chain(file.handler.iter().map(|h| h.kind.as_ref()));
     for k in kinds.flatten().filter(|k| !SOURCES.contains(&k.as_str())) {
         out.push(format!("kind of source {k:?} not found"));
     }
@@ -457,8 +494,17 @@ pub(crate) fn faults(file: &KnowledgeFile) -> Vec<String> {
         }
     }
     for h in &file.handler {
-        let has = [&h.decorator, &h.callee, &h.annotation, &h.param_type, &h.param_name, &h.function, &h.base];
-        if has.iter().all(|l| l.is_empty()) && h.class_annotation.is_empty() && h.returns.is_empty() {
+        let has = [
+            &h.decorator,
+            &h.callee,
+            &h.annotation,
+            &h.param_type,
+            &h.param_name,
+            &h.function,
+            &h.base,
+        ];
+        if has.iter().all(|l| l.is_empty()) && h.class_annotation.is_empty() && h.returns.is_empty()
+        {
             out.push("handler without a condition".to_owned());
         }
     }
@@ -488,5 +534,10 @@ fn conditions(file: &KnowledgeFile) -> Vec<Condition> {
     let sinks = file.sink.iter().flat_map(|s| [&s.when, &s.unless]);
     let calls = file.call.iter().flat_map(|c| [&c.when, &c.unless]);
     let sanitizers = file.sanitizer.iter().flat_map(|s| [&s.when, &s.unless]);
-    sinks.chain(calls).chain(sanitizers).flatten().flat_map(Many::list).collect()
+    sinks
+        .chain(calls)
+        .chain(sanitizers)
+        .flatten()
+        .flat_map(Many::list)
+        .collect()
 }

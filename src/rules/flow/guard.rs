@@ -31,20 +31,39 @@ fn assume_inside(run: &mut FlowRun<'_>, test: ExprId, truth: bool) {
             assume(run, *value, truth);
             let _ = target;
         }
-        ExprKind::Binary { op: Op::And, left, right } if truth => {
+        ExprKind::Binary {
+            op: Op::And,
+            left,
+            right,
+        } if truth => {
             assume(run, *left, true);
             assume(run, *right, true);
         }
-        ExprKind::Binary { op: Op::Or, left, right } if !truth => {
+        ExprKind::Binary {
+            op: Op::Or,
+            left,
+            right,
+        } if !truth => {
             assume(run, *left, false);
             assume(run, *right, false);
         }
         // At least one of several parts decides: apply the facts that hold in all cases.
-        ExprKind::Binary { op: op @ (Op::And | Op::Or), .. } => one_of(run, test, *op),
-        ExprKind::Binary { op: op @ (Op::Equal | Op::NotEqual), left, right } => {
+        ExprKind::Binary {
+            op: op @ (Op::And | Op::Or),
+            ..
+        } => one_of(run, test, *op),
+        ExprKind::Binary {
+            op: op @ (Op::Equal | Op::NotEqual),
+            left,
+            right,
+        } => {
             equality(run, *left, *right, (*op == Op::Equal) == truth);
         }
-        ExprKind::Binary { op: op @ (Op::In | Op::NotIn), left, right } => {
+        ExprKind::Binary {
+            op: op @ (Op::In | Op::NotIn),
+            left,
+            right,
+        } => {
             if (*op == Op::In) == truth && is_fixed(run, *right) {
                 cleanse(run, *left, ALL);
             } else if (*op == Op::In) == truth {
@@ -57,7 +76,11 @@ fn assume_inside(run: &mut FlowRun<'_>, test: ExprId, truth: bool) {
                 lacks(run, *right, *left);
             }
         }
-        ExprKind::Binary { op: Op::Matches, left, right } if truth => {
+        ExprKind::Binary {
+            op: Op::Matches,
+            left,
+            right,
+        } if truth => {
             let (a, b) = (run.quiet(*left), run.quiet(*right));
             match (&a.constant, &b.constant) {
                 (_, Some(Const::Regex(p))) => cleanse(run, *left, strictness(p, false)),
@@ -66,13 +89,21 @@ fn assume_inside(run: &mut FlowRun<'_>, test: ExprId, truth: bool) {
             }
         }
         // `indexOf(x) >= 0`, `> -1`; in C, a size within bounds.
-        ExprKind::Binary { op: op @ (Op::GreaterEqual | Op::Greater | Op::Less | Op::LessEqual), left, right } => {
+        ExprKind::Binary {
+            op: op @ (Op::GreaterEqual | Op::Greater | Op::Less | Op::LessEqual),
+            left,
+            right,
+        } => {
             let is_over = matches!(op, Op::GreaterEqual | Op::Greater) == truth;
             if is_over {
                 index_of(run, *left);
             }
             if matches!(run.language, FlowLanguage::C | FlowLanguage::Cpp) {
-                let (small, large) = if is_over { (*right, *left) } else { (*left, *right) };
+                let (small, large) = if is_over {
+                    (*right, *left)
+                } else {
+                    (*left, *right)
+                };
                 if run.quiet(large).deep().is_none() {
                     cleanse(run, small, SinkKind::Memory.bit());
                 }
@@ -83,7 +114,13 @@ fn assume_inside(run: &mut FlowRun<'_>, test: ExprId, truth: bool) {
             if truth && names::is_number(word) {
                 cleanse(run, *of, ALL);
             } else if truth && matches!(word, "str" | "string" | "String") {
-                cleanse(run, *of, SinkKind::NoSql.bit() | SinkKind::MassAssignment.bit() | SinkKind::Prototype.bit());
+                cleanse(
+                    run,
+                    *of,
+                    SinkKind::NoSql.bit()
+                        | SinkKind::MassAssignment.bit()
+                        | SinkKind::Prototype.bit(),
+                );
             }
         }
         ExprKind::Call { callee, args } => called(run, test, *callee, args, truth),
@@ -138,7 +175,8 @@ fn one_of(run: &mut FlowRun<'_>, test: ExprId, op: Op) {
 fn equality(run: &mut FlowRun<'_>, left: ExprId, right: ExprId, is_equal: bool) {
     let (a, b) = (run.quiet(left), run.quiet(right));
     let module = run.module;
-    // `m.indexOf(x) !== -1`, `strpos(x, base) === 0`, `typeof x === "number"`, `matches() == false`.
+    // `m.indexOf(x) !== -1`, `strpos(x, base) === 0`, `typeof x === "number"`,
+    // `matches() == false`.
     for (of, other) in [(left, &b), (right, &a)] {
         match &other.constant {
             Some(Const::Int(-1)) if !is_equal => index_of(run, of),
@@ -155,14 +193,20 @@ fn equality(run: &mut FlowRun<'_>, left: ExprId, right: ExprId, is_equal: bool) 
         }
     }
     if is_equal {
-        if is_constant_value(&b) && !matches!(&module.expr(left).kind, ExprKind::Call { .. } if is_count(run, left)) {
+        if is_constant_value(&b)
+            && !matches!(&module.expr(left).kind, ExprKind::Call { .. } if is_count(run, left))
+        {
             cleanse(run, left, ALL);
         } else if is_constant_value(&a) {
             cleanse(run, right, ALL);
         } else if b.deep().is_none() && a.deep().is_some() && is_derived(run, left) {
             // `parsed.hostname == settings.HOST`.
             cleanse(run, left, ALL);
-        } else if a.deep().is_none() && b.deep().is_some() && is_derived(run, right) && is_derived(run, left) {
+        } else if a.deep().is_none()
+            && b.deep().is_some()
+            && is_derived(run, right)
+            && is_derived(run, left)
+        {
             // `own.netloc == parsed.netloc`.
             cleanse(run, right, ALL);
         }
@@ -171,16 +215,23 @@ fn equality(run: &mut FlowRun<'_>, left: ExprId, right: ExprId, is_equal: bool) 
 
 /// Returns true for a constant text or number.
 fn is_constant_value(value: &FlowValue) -> bool {
-    matches!(value.constant, Some(Const::Text(_) | Const::Int(_) | Const::Float(_)))
+    matches!(
+        value.constant,
+        Some(Const::Text(_) | Const::Int(_) | Const::Float(_))
+    )
 }
 
 /// Applies the absence of a part in a text: without `..` the text stays in its folder, without a
 /// line end it stays in its line.
 fn lacks(run: &mut FlowRun<'_>, text: ExprId, part: ExprId) {
-    let Some(Const::Text(part)) = run.quiet(part).constant else { return };
+    let Some(Const::Text(part)) = run.quiet(part).constant else {
+        return;
+    };
     let kinds = match &*part {
         ".." | "../" | "/" | "\\" => SinkKind::Path.bit() | SinkKind::ZipSlip.bit(),
-        "\n" | "\r" | "\r\n" => SinkKind::Log.bit() | SinkKind::Header.bit() | SinkKind::Email.bit(),
+        "\n" | "\r" | "\r\n" => {
+            SinkKind::Log.bit() | SinkKind::Header.bit() | SinkKind::Email.bit()
+        }
         "<" | "&" => SinkKind::Html.bit(),
         "'" => SinkKind::Sql.bit() | SinkKind::XPath.bit(),
         "$" => SinkKind::NoSql.bit(),
@@ -191,16 +242,24 @@ fn lacks(run: &mut FlowRun<'_>, text: ExprId, part: ExprId) {
 }
 
 fn is_count(run: &FlowRun<'_>, id: ExprId) -> bool {
-    matches!(callee_name(run, id), Some("len" | "count" | "strlen" | "size" | "length"))
+    matches!(
+        callee_name(run, id),
+        Some("len" | "count" | "strlen" | "size" | "length")
+    )
 }
 
 /// Returns true for a member or call on data, such as `urlparse(x).netloc`.
 fn is_derived(run: &FlowRun<'_>, id: ExprId) -> bool {
-    matches!(run.module.expr(id).kind, ExprKind::Member { .. } | ExprKind::Call { .. })
+    matches!(
+        run.module.expr(id).kind,
+        ExprKind::Member { .. } | ExprKind::Call { .. }
+    )
 }
 
 fn callee_name<'a>(run: &'a FlowRun<'_>, id: ExprId) -> Option<&'a str> {
-    let ExprKind::Call { callee, .. } = &run.module.expr(id).kind else { return None };
+    let ExprKind::Call { callee, .. } = &run.module.expr(id).kind else {
+        return None;
+    };
     match &run.module.expr(*callee).kind {
         ExprKind::Name(n) | ExprKind::Member { name: n, .. } => Some(run.module.word(*n)),
         _ => None,
@@ -210,14 +269,25 @@ fn callee_name<'a>(run: &'a FlowRun<'_>, id: ExprId) -> Option<&'a str> {
 fn is_prefix_search(run: &FlowRun<'_>, id: ExprId) -> bool {
     matches!(
         callee_name(run, id),
-        Some("strpos" | "indexOf" | "stripos" | "strncmp" | "compare" | "find" | "IndexOf" | "mb_strpos")
+        Some(
+            "strpos"
+                | "indexOf"
+                | "stripos"
+                | "strncmp"
+                | "compare"
+                | "find"
+                | "IndexOf"
+                | "mb_strpos"
+        )
     )
 }
 
 /// Applies that a part was not found in a text.
 fn searched(run: &mut FlowRun<'_>, id: ExprId) {
     let module = run.module;
-    let ExprKind::Call { callee, args } = &module.expr(id).kind else { return };
+    let ExprKind::Call { callee, args } = &module.expr(id).kind else {
+        return;
+    };
     match (&module.expr(*callee).kind, args.as_slice()) {
         (ExprKind::Member { of, .. }, [part]) => lacks(run, *of, part.value),
         (_, [text, part, ..]) => lacks(run, text.value, part.value),
@@ -229,8 +299,13 @@ fn searched(run: &mut FlowRun<'_>, id: ExprId) {
 /// == 0`.
 fn prefix_search(run: &mut FlowRun<'_>, id: ExprId) {
     let module = run.module;
-    let ExprKind::Call { callee, args } = &module.expr(id).kind else { return };
-    let kinds = SinkKind::Path.bit() | SinkKind::Url.bit() | SinkKind::Redirect.bit() | SinkKind::ZipSlip.bit();
+    let ExprKind::Call { callee, args } = &module.expr(id).kind else {
+        return;
+    };
+    let kinds = SinkKind::Path.bit()
+        | SinkKind::Url.bit()
+        | SinkKind::Redirect.bit()
+        | SinkKind::ZipSlip.bit();
     if let ExprKind::Member { of, .. } = &module.expr(*callee).kind {
         cleanse(run, *of, kinds);
     } else if let Some(a) = args.first() {
@@ -240,16 +315,22 @@ fn prefix_search(run: &mut FlowRun<'_>, id: ExprId) {
 
 fn index_of(run: &mut FlowRun<'_>, id: ExprId) {
     let module = run.module;
-    let ExprKind::Call { callee, args } = &module.expr(id).kind else { return };
-    let ExprKind::Member { of, name } = &module.expr(*callee).kind else { return };
-    if let ("indexOf" | "IndexOf" | "index" | "findIndex" | "search", Some(a)) = (module.word(*name), args.first())
+    let ExprKind::Call { callee, args } = &module.expr(id).kind else {
+        return;
+    };
+    let ExprKind::Member { of, name } = &module.expr(*callee).kind else {
+        return;
+    };
+    if let ("indexOf" | "IndexOf" | "index" | "findIndex" | "search", Some(a)) =
+        (module.word(*name), args.first())
         && is_fixed(run, *of)
     {
         cleanse(run, a.value, ALL);
     }
 }
 
-/// Returns true for a collection that the program chose: a literal of constants, or a name without data.
+/// Returns true for a collection that the program chose: a literal of constants, or a name without
+/// data.
 fn is_fixed(run: &mut FlowRun<'_>, id: ExprId) -> bool {
     let v = run.quiet(id);
     if v.deep().is_some() {
@@ -260,7 +341,10 @@ fn is_fixed(run: &mut FlowRun<'_>, id: ExprId) -> bool {
         // A constant of the module, a setting, a field.
         None => matches!(
             run.module.expr(id).kind,
-            ExprKind::Name(_) | ExprKind::Member { .. } | ExprKind::Call { .. } | ExprKind::Collection(_)
+            ExprKind::Name(_)
+                | ExprKind::Member { .. }
+                | ExprKind::Call { .. }
+                | ExprKind::Collection(_)
         ),
     }
 }
@@ -290,26 +374,32 @@ fn called(run: &mut FlowRun<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth
             }
             return;
         }
-        "isEmpty" | "empty" | "isset" | "isBlank" | "is_null" | "IsNullOrEmpty" | "IsNullOrWhiteSpace" | "nil?"
-        | "blank?" | "present?" | "isNotBlank" | "isNotEmpty" | "len" | "endsWith" | "endswith" | "end_with?"
-        | "HasSuffix" | "exists" | "isFile" | "isfile" | "bool" | "Boolean" | "is_string" | "file_exists" => return,
+        "isEmpty" | "empty" | "isset" | "isBlank" | "is_null" | "IsNullOrEmpty"
+        | "IsNullOrWhiteSpace" | "nil?" | "blank?" | "present?" | "isNotBlank" | "isNotEmpty"
+        | "len" | "endsWith" | "endswith" | "end_with?" | "HasSuffix" | "exists" | "isFile"
+        | "isfile" | "bool" | "Boolean" | "is_string" | "file_exists" => return,
         _ => {}
     }
     if !truth {
-        if let ("startsWith" | "startswith" | "start_with?" | "StartsWith" | "HasPrefix" | "str_starts_with", Some(a)) =
-            (word, first)
+        if let (
+            "startsWith" | "startswith" | "start_with?" | "StartsWith" | "HasPrefix"
+            | "str_starts_with",
+            Some(a),
+        ) = (word, first)
         {
             let (text, part) = match (of, args.get(1)) {
                 (_, Some(p)) if matches!(word, "HasPrefix" | "str_starts_with") => (a, p.value),
                 (Some(of), _) => (of, a),
                 (None, _) => return,
             };
-            if matches!(run.quiet(part).constant, Some(Const::Text(t)) if matches!(&*t, "//" | "/\\")) {
+            if matches!(run.quiet(part).constant, Some(Const::Text(t)) if matches!(&*t, "//" | "/\\"))
+            {
                 slashes(run, text, 2);
             }
         }
         if let (
-            "contains" | "includes" | "include?" | "Contains" | "str_contains" | "ContainsAny" | "ContainsRune" | "has",
+            "contains" | "includes" | "include?" | "Contains" | "str_contains" | "ContainsAny"
+            | "ContainsRune" | "has",
             Some(first),
         ) = (word, first)
         {
@@ -324,9 +414,9 @@ fn called(run: &mut FlowRun<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth
     }
     match word {
         // Membership in a collection that the program chose.
-        "includes" | "contains" | "has" | "include?" | "containsKey" | "hasOwnProperty" | "Contains"
-        | "ContainsKey" | "member?" | "key?" | "has_key?" | "containsValue" | "hasOwn" | "is_member" | "Includes"
-        | "any" => {
+        "includes" | "contains" | "has" | "include?" | "containsKey" | "hasOwnProperty"
+        | "Contains" | "ContainsKey" | "member?" | "key?" | "has_key?" | "containsValue"
+        | "hasOwn" | "is_member" | "Includes" | "any" => {
             if word == "hasOwn" || word == "any" {
                 if let Some(key) = args.get(1) {
                     cleanse(run, key.value, ALL);
@@ -343,20 +433,43 @@ fn called(run: &mut FlowRun<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth
                 cleanse(run, first, ALL);
             }
         }
-        "startsWith" | "startswith" | "start_with?" | "StartsWith" | "hasPrefix" | "str_starts_with"
-        | "starts_with" | "HasPrefix" | "is_relative_to" | "IsSubPathOf" | "isRelativeTo" => {
-            let kinds = SinkKind::Path.bit() | SinkKind::Url.bit() | SinkKind::Redirect.bit() | SinkKind::ZipSlip.bit();
+        "startsWith" | "startswith" | "start_with?" | "StartsWith" | "hasPrefix"
+        | "str_starts_with" | "starts_with" | "HasPrefix" | "is_relative_to" | "IsSubPathOf"
+        | "isRelativeTo" => {
+            let kinds = SinkKind::Path.bit()
+                | SinkKind::Url.bit()
+                | SinkKind::Redirect.bit()
+                | SinkKind::ZipSlip.bit();
             let is_function = matches!(word, "HasPrefix" | "str_starts_with") || of.is_none();
-            if let Some(target) = (if is_function { first } else { of }).map(|t| without_separator(run, t)) {
-                prefix_check(run, target, if is_function { args.get(1).map(|a| a.value) } else { first }, kinds);
+            if let Some(target) =
+                (if is_function { first } else { of }).map(|t| without_separator(run, t))
+            {
+                prefix_check(
+                    run,
+                    target,
+                    if is_function {
+                        args.get(1).map(|a| a.value)
+                    } else {
+                        first
+                    },
+                    kinds,
+                );
             }
         }
-        "isdigit" | "isalnum" | "isnumeric" | "isdecimal" | "isalpha" | "isidentifier" | "isInteger" | "isFinite"
-        | "is_numeric" | "is_int" | "ctype_digit" | "ctype_alnum" | "ctype_alpha" | "ctype_xdigit" | "isNumeric"
-        | "isAlphanumeric" | "isUUID" | "isInt" | "isAlpha" | "isNaN" => {
+        "isdigit" | "isalnum" | "isnumeric" | "isdecimal" | "isalpha" | "isidentifier"
+        | "isInteger" | "isFinite" | "is_numeric" | "is_int" | "ctype_digit" | "ctype_alnum"
+        | "ctype_alpha" | "ctype_xdigit" | "isNumeric" | "isAlphanumeric" | "isUUID" | "isInt"
+        | "isAlpha" | "isNaN" => {
             let target = if matches!(
                 word,
-                "isInteger" | "isFinite" | "isNumeric" | "isUUID" | "isInt" | "isAlphanumeric" | "isAlpha" | "isNaN"
+                "isInteger"
+                    | "isFinite"
+                    | "isNumeric"
+                    | "isUUID"
+                    | "isInt"
+                    | "isAlphanumeric"
+                    | "isAlpha"
+                    | "isNaN"
             ) {
                 first
             } else {
@@ -366,7 +479,9 @@ fn called(run: &mut FlowRun<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth
                 cleanse(run, t, ALL);
             }
         }
-        "find" | "search" | "is_match" | "lookingAt" | "containsMatchIn" => regex_check(run, word, of, args),
+        "find" | "search" | "is_match" | "lookingAt" | "containsMatchIn" => {
+            regex_check(run, word, of, args)
+        }
         _ if is_regex_word(word) => regex_check(run, word, of, args),
         _ => by_name(run, word, of, args),
     }
@@ -418,7 +533,9 @@ fn tabled(
     let mut is_known = false;
     for hit in hits.iter() {
         let Role::Guard(i) = hit.role else { continue };
-        let Some(g) = run.table.guards.get(usize::from(i)) else { continue };
+        let Some(g) = run.table.guards.get(usize::from(i)) else {
+            continue;
+        };
         if g.negative == truth {
             is_known = true;
             continue;
@@ -426,7 +543,11 @@ fn tabled(
         if !g.when.is_empty() || !g.unless.is_empty() {
             let given: Vec<GivenArg> = args.iter().map(|a| run.given(a)).collect();
             let receiver = of.zip(base);
-            let call = CallInfo { args: &given, receiver, span: module.expr(id).span };
+            let call = CallInfo {
+                args: &given,
+                receiver,
+                span: module.expr(id).span,
+            };
             if !run.all_hold(g.when, &call) || run.any_holds(g.unless, &call) {
                 continue;
             }
@@ -444,7 +565,9 @@ fn tabled(
                         cleanse(run, of, g.kinds);
                     }
                 }
-                Place::All | Place::From(_) => args.iter().for_each(|a| cleanse(run, a.value, g.kinds)),
+                Place::All | Place::From(_) => {
+                    args.iter().for_each(|a| cleanse(run, a.value, g.kinds))
+                }
                 Place::Keyword(_) | Place::Spread | Place::Result => {}
             }
         }
@@ -453,13 +576,19 @@ fn tabled(
 }
 
 fn prefix_check(run: &mut FlowRun<'_>, target: ExprId, base: Option<ExprId>, kinds: u32) {
-    let Some(base) = base else { return cleanse(run, target, kinds) };
+    let Some(base) = base else {
+        return cleanse(run, target, kinds);
+    };
     let b = run.quiet(base);
     if let Some(data) = b.deep() {
         let own = run.quiet(target).deep();
         if data.iter().any(|t| {
             t.proof == super::Proof::Request
-                || (t.proof > super::Proof::Unknown && own.iter().flat_map(|o| o.iter()).any(|o| o.origin == t.origin))
+                || (t.proof > super::Proof::Unknown
+                    && own
+                        .iter()
+                        .flat_map(|o| o.iter())
+                        .any(|o| o.origin == t.origin))
         }) {
             return;
         }
@@ -484,11 +613,16 @@ fn prefix_check(run: &mut FlowRun<'_>, target: ExprId, base: Option<ExprId>, kin
     cleanse(run, target, kinds);
 }
 
-/// Returns the path of a path to which a separator is appended: `p` of `p + os.sep`, which starts with a folder as `p` does.
+/// Returns the path of a path to which a separator is appended: `p` of `p + os.sep`, which starts
+/// with a folder as `p` does.
 fn without_separator(run: &FlowRun<'_>, id: ExprId) -> ExprId {
     let module = run.module;
     let (path, end) = match &module.expr(id).kind {
-        ExprKind::Binary { op: Op::Add, left, right } => (*left, *right),
+        ExprKind::Binary {
+            op: Op::Add,
+            left,
+            right,
+        } => (*left, *right),
         ExprKind::Concat(parts) if parts.len() == 2 => (parts[0], parts[1]),
         ExprKind::Pass(of) => return without_separator(run, *of),
         _ => return id,
@@ -515,7 +649,14 @@ fn slashes(run: &mut FlowRun<'_>, text: ExprId, which: u64) {
 fn regex_check(run: &mut FlowRun<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) {
     let base = of.map(|o| run.quiet(o));
     let is_full = matches!(word, "fullmatch" | "matches" | "matchEntire");
-    if let (Some(FlowValue { constant: Some(Const::Regex(p)), .. }), Some(a)) = (&base, args.first()) {
+    if let (
+        Some(FlowValue {
+            constant: Some(Const::Regex(p)),
+            ..
+        }),
+        Some(a),
+    ) = (&base, args.first())
+    {
         return cleanse(run, a.value, strictness(p, is_full));
     }
     // `pattern.matcher(x).matches()`.
@@ -531,13 +672,20 @@ fn regex_check(run: &mut FlowRun<'_>, word: &str, of: Option<ExprId>, args: &[Ar
         return;
     }
     let values: Vec<FlowValue> = args.iter().map(|a| run.quiet(a.value)).collect();
-    let pattern = values.iter().position(|v| matches!(v.constant, Some(Const::Text(_) | Const::Regex(_))));
+    let pattern = values
+        .iter()
+        .position(|v| matches!(v.constant, Some(Const::Text(_) | Const::Regex(_))));
     let Some(at) = pattern else {
         return by_name(run, word, of, args);
     };
-    let Some(Const::Text(p) | Const::Regex(p)) = values.get(at).and_then(|v| v.constant.clone()) else { return };
+    let Some(Const::Text(p) | Const::Regex(p)) = values.get(at).and_then(|v| v.constant.clone())
+    else {
+        return;
+    };
     let p: &str = if word == "preg_match" {
-        p.get(1..).and_then(|r| r.rsplit_once(|c: char| !c.is_ascii_alphabetic())).map_or("", |r| r.0)
+        p.get(1..)
+            .and_then(|r| r.rsplit_once(|c: char| !c.is_ascii_alphabetic()))
+            .map_or("", |r| r.0)
     } else {
         &p
     };
@@ -550,7 +698,12 @@ fn regex_check(run: &mut FlowRun<'_>, word: &str, of: Option<ExprId>, args: &[Ar
         p
     };
     let kinds = strictness(p, is_full);
-    let subject = args.iter().enumerate().find(|(i, _)| *i != at).map(|(_, a)| a.value).or(of);
+    let subject = args
+        .iter()
+        .enumerate()
+        .find(|(i, _)| *i != at)
+        .map(|(_, a)| a.value)
+        .or(of);
     if let Some(s) = subject {
         cleanse(run, s, kinds);
     }
@@ -573,7 +726,10 @@ fn by_name(run: &mut FlowRun<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) 
         "inside",
         "known",
     ];
-    if !says.iter().any(|w| lower.contains(w)) || lower.contains("unsafe") || lower.contains("invalid") {
+    if !says.iter().any(|w| lower.contains(w))
+        || lower.contains("unsafe")
+        || lower.contains("invalid")
+    {
         return;
     }
     if args.is_empty() {
@@ -596,7 +752,9 @@ pub(super) fn after(run: &mut FlowRun<'_>, id: ExprId) {
         ExprKind::Pass(of) => *of,
         _ => return,
     };
-    let ExprKind::Call { callee, args } = &module.expr(call).kind else { return };
+    let ExprKind::Call { callee, args } = &module.expr(call).kind else {
+        return;
+    };
     let (of, name) = match &module.expr(*callee).kind {
         ExprKind::Name(n) => (None, *n),
         ExprKind::Member { of, name } => (Some(*of), *name),
@@ -608,7 +766,16 @@ pub(super) fn after(run: &mut FlowRun<'_>, id: ExprId) {
     let lower = module.word(name).to_ascii_lowercase();
     if matches!(
         lower.as_str(),
-        "abort" | "exit" | "die" | "_exit" | "halt" | "panic" | "notfound" | "fatal" | "fatalf" | "log_fatal"
+        "abort"
+            | "exit"
+            | "die"
+            | "_exit"
+            | "halt"
+            | "panic"
+            | "notfound"
+            | "fatal"
+            | "fatalf"
+            | "log_fatal"
     ) {
         let base = of.map(|o| run.quiet(o));
         if base.is_none_or(|b| b.what == What::Other) {
@@ -620,7 +787,10 @@ pub(super) fn after(run: &mut FlowRun<'_>, id: ExprId) {
         return cleanse(run, of, SinkKind::Path.bit() | SinkKind::ZipSlip.bit());
     }
     let starts = ["validate", "assert", "ensure", "require", "verify", "check"];
-    let says = ["valid", "safe", "allow", "path", "url", "host", "name", "permit", "trusted", "input", "within"];
+    let says = [
+        "valid", "safe", "allow", "path", "url", "host", "name", "permit", "trusted", "input",
+        "within",
+    ];
     if starts.iter().any(|w| lower.starts_with(w)) && says.iter().any(|w| lower.contains(w)) {
         for a in args {
             cleanse(run, a.value, ALL);
@@ -651,7 +821,9 @@ fn cleanse_inside(run: &mut FlowRun<'_>, id: ExprId, kinds: u32) {
         }
         ExprKind::Pass(of) | ExprKind::Cast { of, .. } => cleanse(run, *of, kinds),
         // `in_array($x ?? "", NAMES)` is about `$x`.
-        ExprKind::Binary { op: Op::Else, left, .. } => cleanse(run, *left, kinds),
+        ExprKind::Binary {
+            op: Op::Else, left, ..
+        } => cleanse(run, *left, kinds),
         ExprKind::Assign { target, .. } => cleanse(run, *target, kinds),
         ExprKind::Member { of, name } => {
             let hash = hash(run, id);
@@ -670,7 +842,8 @@ fn cleanse_inside(run: &mut FlowRun<'_>, id: ExprId, kinds: u32) {
                 // `x.lower() in NAMES`, `os.path.realpath(x).startswith(base)`.
                 ExprKind::Member { of, name } => {
                     let is_paths = matches!(&module.expr(*of).kind, ExprKind::Name(n) if matches!(module.word(*n), "Paths" | "Path"));
-                    let kinds = kinds_before(kinds, if is_paths { "Path" } else { module.word(*name) });
+                    let kinds =
+                        kinds_before(kinds, if is_paths { "Path" } else { module.word(*name) });
                     if kinds != 0 {
                         cleanse(run, *of, kinds);
                         args.iter().for_each(|a| cleanse(run, a.value, kinds));
@@ -685,7 +858,9 @@ fn cleanse_inside(run: &mut FlowRun<'_>, id: ExprId, kinds: u32) {
         }
         ExprKind::New { class, args } => {
             let kinds = match &module.expr(*class).kind {
-                ExprKind::Name(n) | ExprKind::Member { name: n, .. } => kinds_before(kinds, module.word(*n)),
+                ExprKind::Name(n) | ExprKind::Member { name: n, .. } => {
+                    kinds_before(kinds, module.word(*n))
+                }
                 _ => 0,
             };
             args.iter().for_each(|a| cleanse(run, a.value, kinds));
@@ -702,7 +877,9 @@ fn kinds_before(kinds: u32, word: &str) -> u32 {
 
 fn clean_variable(run: &mut FlowRun<'_>, name: Sym, kinds: u32) {
     let variable = run.variable(name);
-    let Some(v) = run.env.get(variable).or_else(|| run.globals.get(variable)) else { return };
+    let Some(v) = run.env.get(variable).or_else(|| run.globals.get(variable)) else {
+        return;
+    };
     if run.silence == 0 {
         for t in v.taints.iter().flat_map(|t| t.iter()) {
             if !run.checked.contains(&(t.origin, kinds)) && run.checked.len() < 1000 {

@@ -1,4 +1,5 @@
-//! Calls of a function through another one: `exec.call(…)`, `call_user_func("system", …)`, `functools.partial(…)`.
+//! Calls of a function through another one: `exec.call(…)`, `call_user_func("system", …)`,
+//! `functools.partial(…)`.
 
 use super::FlowLanguage as L;
 use super::FlowSubject;
@@ -21,36 +22,60 @@ impl FlowRun<'_> {
             L::Php => self.through_name(target, given),
             _ => None,
         };
-        let Some((function, args)) = found else { return };
+        let Some((function, args)) = found else {
+            return;
+        };
         let path = self.paths.call(function, Calling::Plain);
-        let info = CallInfo { args: &args, receiver: None, span };
+        let info = CallInfo {
+            args: &args,
+            receiver: None,
+            span,
+        };
         self.check_call(path, &info, false);
     }
 
     /// `f.call(this, a)`, `f.apply(this, [a])`, `Reflect.apply(f, this, [a])`.
-    fn through_method(&mut self, target: &Callee, given: &[GivenArg]) -> Option<(PathId, Vec<GivenArg>)> {
+    fn through_method(
+        &mut self,
+        target: &Callee,
+        given: &[GivenArg],
+    ) -> Option<(PathId, Vec<GivenArg>)> {
         let (_, base) = target.receiver.as_ref()?;
         let word = self.module.word(target.name?);
         let (function, args) = match word {
             "call" => (base, given.get(1..)?.to_vec()),
             "apply" => {
-                let is_reflect = target.path.is_some_and(|p| self.paths.text(p) == "Reflect.apply");
-                let (function, list) =
-                    if is_reflect { (&given.first()?.value, given.get(2)?) } else { (base, given.get(1)?) };
+                let is_reflect = target
+                    .path
+                    .is_some_and(|p| self.paths.text(p) == "Reflect.apply");
+                let (function, list) = if is_reflect {
+                    (&given.first()?.value, given.get(2)?)
+                } else {
+                    (base, given.get(1)?)
+                };
                 (function, self.items_of(list))
             }
             _ => return None,
         };
-        let path = function.path.filter(|p| self.paths.root_of(*p) != Root::Unknown && !self.paths.is_call(*p))?;
+        let path = function
+            .path
+            .filter(|p| self.paths.root_of(*p) != Root::Unknown && !self.paths.is_call(*p))?;
         Some((path, args))
     }
 
     /// `call_user_func("f", a)`, `array_map("f", $list)`, `$f = "f"; $f($a)`.
-    fn through_name(&mut self, target: &Callee, given: &[GivenArg]) -> Option<(PathId, Vec<GivenArg>)> {
+    fn through_name(
+        &mut self,
+        target: &Callee,
+        given: &[GivenArg],
+    ) -> Option<(PathId, Vec<GivenArg>)> {
         if target.receiver.is_some() {
             return None;
         }
-        let called = target.name.map(|n| self.module.word(n).to_ascii_lowercase()).unwrap_or_default();
+        let called = target
+            .name
+            .map(|n| self.module.word(n).to_ascii_lowercase())
+            .unwrap_or_default();
         let (function, args) = match called.as_str() {
             "call_user_func" | "forward_static_call" | "register_shutdown_function" => {
                 (given.first()?.value.clone(), given.get(1..)?.to_vec())
@@ -58,11 +83,21 @@ impl FlowRun<'_> {
             "call_user_func_array" | "forward_static_call_array" => {
                 (given.first()?.value.clone(), self.items_of(given.get(1)?))
             }
-            "array_map" => (given.first()?.value.clone(), given.get(1..)?.iter().map(item_of).collect()),
-            "array_walk" | "array_filter" => (given.get(1)?.value.clone(), vec![item_of(given.first()?)]),
+            "array_map" => (
+                given.first()?.value.clone(),
+                given.get(1..)?.iter().map(item_of).collect(),
+            ),
+            "array_walk" | "array_filter" => {
+                (given.get(1)?.value.clone(), vec![item_of(given.first()?)])
+            }
             _ => (target.value.clone(), given.to_vec()),
         };
-        let name = function.constant.as_ref()?.text()?.trim_start_matches('\\').to_ascii_lowercase();
+        let name = function
+            .constant
+            .as_ref()?
+            .text()?
+            .trim_start_matches('\\')
+            .to_ascii_lowercase();
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
             return None;
         }
@@ -87,7 +122,10 @@ impl FlowRun<'_> {
                     })
                     .collect()
             }
-            None => vec![GivenArg { is_spread: true, ..list.clone() }],
+            None => vec![GivenArg {
+                is_spread: true,
+                ..list.clone()
+            }],
         }
     }
 
@@ -113,7 +151,11 @@ impl FlowRun<'_> {
         if let Some(f) = out.path {
             let path = self.paths.call(f, Calling::Plain);
             let hits = self.paths.hits(path);
-            let info = CallInfo { args: &args, receiver: None, span };
+            let info = CallInfo {
+                args: &args,
+                receiver: None,
+                span,
+            };
             for hit in hits.iter().filter(|h| !h.write) {
                 if let Role::Sink(i) = hit.role
                     && let Some(sink) = self.table.sinks.get(usize::from(i))
@@ -122,8 +164,10 @@ impl FlowRun<'_> {
                 }
             }
         }
-        let is_reported =
-            self.found.keys().any(|(subject, at)| *at == span.start && matches!(subject, FlowSubject::Flow(_)));
+        let is_reported = self
+            .found
+            .keys()
+            .any(|(subject, at)| *at == span.start && matches!(subject, FlowSubject::Flow(_)));
         out.items = None;
         out.put(Some(ItemKey::Text(BOUND.into())), FlowValue::default());
         let mut position = 0;
@@ -136,7 +180,11 @@ impl FlowRun<'_> {
                 }
             };
             // The call of the result does not report the same data again.
-            let value = if is_reported { a.value.without_data() } else { a.value };
+            let value = if is_reported {
+                a.value.without_data()
+            } else {
+                a.value
+            };
             out.put(Some(key), value);
         }
         Some(out)
@@ -144,8 +192,17 @@ impl FlowRun<'_> {
 
     /// Returns the arguments of a call of a function, preceded by the arguments that
     /// [`FlowRun::bind_partial`] has bound.
-    pub(super) fn with_bound(&self, function: &FlowValue, given: Vec<GivenArg>, expr: ExprId) -> Vec<GivenArg> {
-        let Some(items) = function.items.as_ref().filter(|i| i.keys.contains_key(&ItemKey::Text(BOUND.into()))) else {
+    pub(super) fn with_bound(
+        &self,
+        function: &FlowValue,
+        given: Vec<GivenArg>,
+        expr: ExprId,
+    ) -> Vec<GivenArg> {
+        let Some(items) = function
+            .items
+            .as_ref()
+            .filter(|i| i.keys.contains_key(&ItemKey::Text(BOUND.into())))
+        else {
             return given;
         };
         let mut out = Vec::new();
@@ -157,7 +214,12 @@ impl FlowRun<'_> {
                     _ => continue,
                 },
             };
-            out.push(GivenArg { keyword, value: value.clone(), expr, is_spread: false });
+            out.push(GivenArg {
+                keyword,
+                value: value.clone(),
+                expr,
+                is_spread: false,
+            });
         }
         out.extend(given);
         out
@@ -166,5 +228,8 @@ impl FlowRun<'_> {
 
 /// Returns an item of a list as an argument.
 fn item_of(list: &GivenArg) -> GivenArg {
-    GivenArg { value: list.value.item(None), ..list.clone() }
+    GivenArg {
+        value: list.value.item(None),
+        ..list.clone()
+    }
 }

@@ -13,7 +13,9 @@ mod slow;
 mod words;
 
 use super::FlowLanguage;
-use super::shape::{Arg, ByteSpan, CodeBlock, ExprId, ExprKind, Import, Module, Stmt, StmtKind, Sym};
+use super::shape::{
+    Arg, ByteSpan, CodeBlock, ExprId, ExprKind, Import, Module, Stmt, StmtKind, Sym,
+};
 use std::cell::Cell;
 use tree_sitter::Node;
 
@@ -24,10 +26,18 @@ const MOST: usize = 400_000;
 
 /// Returns the shape of a file.
 pub(super) fn module(language: FlowLanguage, root: Node<'_>, text: &[u8]) -> Module {
-    let mut l = Lower { text, module: Module::default(), depth: 0, language, searches: Cell::new(MOST_SEARCHED) };
+    let mut l = Lower {
+        text,
+        module: Module::default(),
+        depth: 0,
+        language,
+        searches: Cell::new(MOST_SEARCHED),
+    };
     let body = match language {
         FlowLanguage::Python => python::file(&mut l, root),
-        FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx => javascript::file(&mut l, root),
+        FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx => {
+            javascript::file(&mut l, root)
+        }
         FlowLanguage::Java => java::file(&mut l, root),
         FlowLanguage::Kotlin => kotlin::file(&mut l, root),
         FlowLanguage::Go => go::file(&mut l, root),
@@ -63,7 +73,10 @@ impl<'t> Lower<'t> {
 
     /// Returns the text of a node. Returns an empty text if it is not UTF-8.
     pub(super) fn text(&self, node: Node<'_>) -> &'t str {
-        self.text.get(node.byte_range()).and_then(|t| std::str::from_utf8(t).ok()).unwrap_or_default()
+        self.text
+            .get(node.byte_range())
+            .and_then(|t| std::str::from_utf8(t).ok())
+            .unwrap_or_default()
     }
 
     /// Interns a word.
@@ -129,7 +142,14 @@ impl<'t> Lower<'t> {
 
     /// Adds an assignment as a statement.
     pub(super) fn assign(&mut self, node: Node<'_>, target: ExprId, value: ExprId) -> Stmt {
-        let id = self.expr(node, ExprKind::Assign { target, op: None, value });
+        let id = self.expr(
+            node,
+            ExprKind::Assign {
+                target,
+                op: None,
+                value,
+            },
+        );
         stmt(node, StmtKind::Expr(id))
     }
 
@@ -161,8 +181,13 @@ impl<'t> Lower<'t> {
         let mut out = Vec::new();
         let mut at = node;
         loop {
-            let is_op = at.child_by_field_name("operator").is_some_and(|o| self.text(o) == operator);
-            let (left, right) = (at.child_by_field_name("left"), at.child_by_field_name("right"));
+            let is_op = at
+                .child_by_field_name("operator")
+                .is_some_and(|o| self.text(o) == operator);
+            let (left, right) = (
+                at.child_by_field_name("left"),
+                at.child_by_field_name("right"),
+            );
             match (left, right) {
                 (Some(left), Some(right)) if at.kind() == kind && is_op => {
                     out.push(right);
@@ -179,7 +204,10 @@ impl<'t> Lower<'t> {
 
 /// Returns the bytes of a node.
 pub(super) fn span(node: Node<'_>) -> ByteSpan {
-    ByteSpan { start: offset(node.start_byte()), end: offset(node.end_byte()) }
+    ByteSpan {
+        start: offset(node.start_byte()),
+        end: offset(node.end_byte()),
+    }
 }
 
 /// Returns an offset as it is stored. Texts of 4 GiB are not parsed.
@@ -189,24 +217,35 @@ fn offset(at: usize) -> u32 {
 
 /// Returns an argument without a keyword.
 pub(super) fn plain(value: ExprId) -> Arg {
-    Arg { keyword: None, value, is_spread: false }
+    Arg {
+        keyword: None,
+        value,
+        is_spread: false,
+    }
 }
 
 /// Returns a statement with the bytes of a node.
 pub(super) fn stmt(node: Node<'_>, kind: StmtKind) -> Stmt {
-    Stmt { span: span(node), kind }
+    Stmt {
+        span: span(node),
+        kind,
+    }
 }
 
 /// Returns the named children that are not comments.
 pub(super) fn children<'n>(node: Node<'n>) -> Vec<Node<'n>> {
     let mut cursor = node.walk();
-    node.named_children(&mut cursor).filter(|n| !n.is_extra()).collect()
+    node.named_children(&mut cursor)
+        .filter(|n| !n.is_extra())
+        .collect()
 }
 
 /// Returns the children with a field name.
 pub(super) fn fields<'n>(node: Node<'n>, field: &str) -> Vec<Node<'n>> {
     let mut cursor = node.walk();
-    node.children_by_field_name(field, &mut cursor).filter(|n| !n.is_extra()).collect()
+    node.children_by_field_name(field, &mut cursor)
+        .filter(|n| !n.is_extra())
+        .collect()
 }
 
 /// Returns the child with a field name.
@@ -264,7 +303,10 @@ pub(super) fn integer(text: &str) -> Option<i64> {
         Some("0x") => (lower.get(2..)?, 16),
         Some("0o") => (lower.get(2..)?, 8),
         Some("0b") => (lower.get(2..)?, 2),
-        _ if lower.len() > 1 && lower.starts_with('0') && lower.bytes().all(|b| b.is_ascii_digit()) => {
+        _ if lower.len() > 1
+            && lower.starts_with('0')
+            && lower.bytes().all(|b| b.is_ascii_digit()) =>
+        {
             (lower.get(1..)?, 8)
         }
         _ => (lower.as_str(), 10),

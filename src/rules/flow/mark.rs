@@ -1,19 +1,31 @@
 //! Variables that only recognise the newest request of a component.
 
-/// Returns true if a script only stores a variable in a React ref and compares it with the ref: `ref.current = mark`, later
-/// `ref.current === mark`. Such a mark distinguishes requests within a page and leaves it in no other way.
+/// Returns true if a script only stores a variable in a React ref and compares it with the ref:
+/// `ref.current = mark`, later `ref.current === mark`. Such a mark distinguishes requests within a
+/// page and leaves it in no other way.
 pub fn is_request_mark(name: &[u8], text: &[u8]) -> bool {
     const BEFORE: usize = 64;
-    const COMPARED: [&[u8]; 4] = [b".current ===", b".current !==", b".current ==", b".current !="];
+    const COMPARED: [&[u8]; 4] = [
+        b".current ===",
+        b".current !==",
+        b".current ==",
+        b".current !=",
+    ];
     let mut is_compared = false;
     for at in memchr::memmem::find_iter(text, name) {
-        let (before, after) = (&text[at.saturating_sub(BEFORE)..at], &text[at + name.len()..]);
-        if before.last().is_some_and(|b| is_word(*b)) || after.first().is_some_and(|b| is_word(*b)) {
+        let (before, after) = (
+            &text[at.saturating_sub(BEFORE)..at],
+            &text[at + name.len()..],
+        );
+        if before.last().is_some_and(|b| is_word(*b)) || after.first().is_some_and(|b| is_word(*b))
+        {
             continue;
         }
         let before = before.trim_ascii_end();
         let compares = COMPARED.iter().any(|c| before.ends_with(c));
-        let declares = [&b"const"[..], b"let", b"var"].iter().any(|word| before.ends_with(word));
+        let declares = [&b"const"[..], b"let", b"var"]
+            .iter()
+            .any(|word| before.ends_with(word));
         if !compares && !declares && !before.ends_with(b".current =") {
             return false;
         }

@@ -53,35 +53,53 @@ impl FlowRun<'_> {
         _id: ExprId,
         span: ByteSpan,
     ) -> Option<FlowValue> {
-        let Some((place, base)) = receiver else { return self.function(word, given) };
+        let Some((place, base)) = receiver else {
+            return self.function(word, given);
+        };
         if let Some(v) = constant_method(word, base, given) {
             return Some(v);
         }
         let first = given.first();
         match word {
             "format" | "formatted" | "sprintf" | "Format"
-                if matches!(base.constant, Some(Const::Text(_))) || base.known.is_some() || base.taints.is_some() =>
+                if matches!(base.constant, Some(Const::Text(_)))
+                    || base.known.is_some()
+                    || base.taints.is_some() =>
             {
                 Some(self.braces(base, given))
             }
-            "format" | "Format" | "sprintf" | "Sprintf" | "Sprint" | "Sprintln" | "Errorf" | "join" | "Join"
-            | "concat" | "Concat" | "plus" => {
+            "format" | "Format" | "sprintf" | "Sprintf" | "Sprint" | "Sprintln" | "Errorf"
+            | "join" | "Join" | "concat" | "Concat" | "plus" => {
                 let mut parts: Vec<FlowValue> = Vec::new();
-                if base.taints.is_some() || base.constant.is_some() || base.known.is_some() || base.items.is_some() {
+                if base.taints.is_some()
+                    || base.constant.is_some()
+                    || base.known.is_some()
+                    || base.items.is_some()
+                {
                     parts.push(base.clone());
                 }
                 parts.extend(given.iter().map(|a| a.value.clone()));
                 Some(self.joined(word, &parts))
             }
-            "append" | "insert" | "push" | "concat!" | "<<" | "write" | "Append" | "AppendLine" | "AppendFormat"
-            | "prepend"
+            "append" | "insert" | "push" | "concat!" | "<<" | "write" | "Append" | "AppendLine"
+            | "AppendFormat" | "prepend"
                 if base.items.is_none() =>
             {
                 let mut parts = vec![base.clone()];
                 parts.extend(given.iter().map(|a| a.value.clone()));
-                let is_text =
-                    matches!(word, "append" | "Append" | "AppendLine" | "insert" | "AppendFormat" | "prepend" | "<<");
-                let data: Taints = given.iter().fold(None, |t, a| join_taints(&t, &a.value.deep()));
+                let is_text = matches!(
+                    word,
+                    "append"
+                        | "Append"
+                        | "AppendLine"
+                        | "insert"
+                        | "AppendFormat"
+                        | "prepend"
+                        | "<<"
+                );
+                let data: Taints = given
+                    .iter()
+                    .fold(None, |t, a| join_taints(&t, &a.value.deep()));
                 if !is_text && data.is_none() {
                     return None;
                 }
@@ -94,8 +112,8 @@ impl FlowRun<'_> {
                 self.store(*place, v.clone());
                 Some(v)
             }
-            "toString" | "c_str" | "to_s" | "trim" | "strip" | "toLowerCase" | "toUpperCase" | "lower" | "upper"
-            | "ToString"
+            "toString" | "c_str" | "to_s" | "trim" | "strip" | "toLowerCase" | "toUpperCase"
+            | "lower" | "upper" | "ToString"
                 if given.is_empty() || base.taints.is_some() || base.constant.is_some() =>
             {
                 let mut v = base.clone();
@@ -107,25 +125,33 @@ impl FlowRun<'_> {
             }
             // `setLength(0)` clears a text.
             "setLength" | "Clear"
-                if base.items.is_none() && first.is_none_or(|a| a.value.constant == Some(Const::Int(0))) =>
+                if base.items.is_none()
+                    && first.is_none_or(|a| a.value.constant == Some(Const::Int(0))) =>
             {
-                self.store(*place, FlowValue { path: base.path, ..FlowValue::text("") });
+                self.store(
+                    *place,
+                    FlowValue {
+                        path: base.path,
+                        ..FlowValue::text("")
+                    },
+                );
                 Some(FlowValue::default())
             }
-            "length" | "size" | "count" | "hashCode" | "indexOf" | "equals" | "equalsIgnoreCase" | "isEmpty"
-            | "contains" | "startsWith" | "endsWith" | "startswith" | "endswith" | "isdigit" | "compareTo"
-            | "lastIndexOf" | "test" | "matches" | "includes" | "start_with?" | "end_with?" | "include?"
-            | "StartsWith" | "EndsWith" | "Contains" | "IndexOf" | "Equals" | "intValue" | "longValue" => {
+            "length" | "size" | "count" | "hashCode" | "indexOf" | "equals"
+            | "equalsIgnoreCase" | "isEmpty" | "contains" | "startsWith" | "endsWith"
+            | "startswith" | "endswith" | "isdigit" | "compareTo" | "lastIndexOf" | "test"
+            | "matches" | "includes" | "start_with?" | "end_with?" | "include?" | "StartsWith"
+            | "EndsWith" | "Contains" | "IndexOf" | "Equals" | "intValue" | "longValue" => {
                 Some(self.number(&base.taints))
             }
-            "replace" | "replaceAll" | "gsub" | "sub" | "Replace" | "ReplaceAll" | "ReplaceAllString" | "translate" => {
-                Some(self.replaced(base, given))
-            }
+            "replace" | "replaceAll" | "gsub" | "sub" | "Replace" | "ReplaceAll"
+            | "ReplaceAllString" | "translate" => Some(self.replaced(base, given)),
             "compile" | "Compile" | "MustCompile" => {
                 let text = first?.value.constant.as_ref()?.text()?;
                 Some(FlowValue::constant(Const::Regex(Rc::clone(text))))
             }
-            "asList" | "of" | "copyOf" | "unmodifiableList" | "freeze" | "asReadOnly" | "singletonList"
+            "asList" | "of" | "copyOf" | "unmodifiableList" | "freeze" | "asReadOnly"
+            | "singletonList"
                 if base.taints.is_none() =>
             {
                 if let [one] = given
@@ -140,7 +166,9 @@ impl FlowRun<'_> {
             // A lookup in a table of constants returns harmless values.
             "get" | "getOrDefault" | "fetch" | "dig" if base.items.is_some() => {
                 let default = given.get(1).map(|a| a.value.clone());
-                let key = first.and_then(|a| a.value.constant.as_ref()).and_then(constant::key);
+                let key = first
+                    .and_then(|a| a.value.constant.as_ref())
+                    .and_then(constant::key);
                 let v = base.item(key.as_ref());
                 Some(match default {
                     Some(d) => super::value::join(&v, &d),
@@ -204,13 +232,18 @@ impl FlowRun<'_> {
                 Some(map)
             }
             w if COLLECTIONS.contains(&w)
-                && given.iter().all(|a| a.value.taints.is_none() && a.value.items.is_none()) =>
+                && given
+                    .iter()
+                    .all(|a| a.value.taints.is_none() && a.value.items.is_none()) =>
             {
                 Some(FlowValue::collection(Items::list()))
             }
-            "len" | "strlen" | "count" | "bool" | "empty" | "isset" | "is_null" | "is_array" | "is_numeric"
-            | "ctype_digit" | "in_array" | "isinstance" | "hasattr" | "ord" | "sizeof" => {
-                let taints = given.iter().fold(None, |t, a| join_taints(&t, &a.value.taints));
+            "len" | "strlen" | "count" | "bool" | "empty" | "isset" | "is_null" | "is_array"
+            | "is_numeric" | "ctype_digit" | "in_array" | "isinstance" | "hasattr" | "ord"
+            | "sizeof" => {
+                let taints = given
+                    .iter()
+                    .fold(None, |t, a| join_taints(&t, &a.value.taints));
                 Some(self.number(&taints))
             }
             "preg_replace" | "str_replace" => {
@@ -242,7 +275,11 @@ impl FlowRun<'_> {
         let out = self.concat(&list);
         let own = parts.iter().fold(None, |t, p| join_taints(&t, &p.taints));
         let own = map_taints(&own, 0, true);
-        if word.eq_ignore_ascii_case("join") || word == "implode" { out.with(&own) } else { out }
+        if word.eq_ignore_ascii_case("join") || word == "implode" {
+            out.with(&own)
+        } else {
+            out
+        }
     }
 
     /// Fills `%s` and `{}` of a format in order.
@@ -257,7 +294,8 @@ impl FlowRun<'_> {
             let end = if is_brace {
                 rest.find('}').map(|e| e + 1)
             } else {
-                rest.find(|c: char| c.is_ascii_alphabetic() || c == '%').map(|e| e + 1)
+                rest.find(|c: char| c.is_ascii_alphabetic() || c == '%')
+                    .map(|e| e + 1)
             };
             let Some(end) = end else { break };
             let spec = rest.get(..end).unwrap_or_default();
@@ -268,7 +306,10 @@ impl FlowRun<'_> {
             }
             let position = spec.trim_end_matches(|c: char| !c.is_ascii_digit());
             let index = if is_brace || spec.contains('$') {
-                position.split(['$', ':']).next().and_then(|p| p.parse::<usize>().ok())
+                position
+                    .split(['$', ':'])
+                    .next()
+                    .and_then(|p| p.parse::<usize>().ok())
             } else {
                 None
             };
@@ -280,8 +321,13 @@ impl FlowRun<'_> {
                     next - 1
                 }
             };
-            let is_number = !is_brace && spec.ends_with(['d', 'i', 'f', 'x', 'X', 'u', 'o', 'e', 'g', 'b', 'c', 't']);
-            parts.push(if is_number { FlowValue::default() } else { values.get(index).cloned().unwrap_or_default() });
+            let is_number = !is_brace
+                && spec.ends_with(['d', 'i', 'f', 'x', 'X', 'u', 'o', 'e', 'g', 'b', 'c', 't']);
+            parts.push(if is_number {
+                FlowValue::default()
+            } else {
+                values.get(index).cloned().unwrap_or_default()
+            });
         }
         parts.push(FlowValue::text(rest));
         self.concat(&parts)
@@ -294,8 +340,11 @@ impl FlowRun<'_> {
             parts.extend(given.iter().map(|a| a.value.clone()));
             return self.concat(&parts);
         };
-        let positional: Vec<FlowValue> =
-            given.iter().filter(|a| a.keyword.is_none()).map(|a| a.value.clone()).collect();
+        let positional: Vec<FlowValue> = given
+            .iter()
+            .filter(|a| a.keyword.is_none())
+            .map(|a| a.value.clone())
+            .collect();
         let format = Rc::clone(format);
         if format.contains('%') && !format.contains('{') {
             return self.filled(&format, &positional);
@@ -322,14 +371,19 @@ impl FlowRun<'_> {
                 next += 1;
                 positional.get(next - 1).cloned()
             } else {
-                let named = given.iter().find(|a| a.keyword.is_some_and(|k| self.module.word(k) == name));
+                let named = given
+                    .iter()
+                    .find(|a| a.keyword.is_some_and(|k| self.module.word(k) == name));
                 named.map(|a| a.value.clone())
             };
             let is_number = spec.ends_with(['d', 'f', 'x']);
             parts.push(value.filter(|_| !is_number).unwrap_or_default());
         }
         parts.push(FlowValue::text(rest));
-        let spread: Taints = given.iter().filter(|a| a.is_spread).fold(None, |t, a| join_taints(&t, &a.value.deep()));
+        let spread: Taints = given
+            .iter()
+            .filter(|a| a.is_spread)
+            .fold(None, |t, a| join_taints(&t, &a.value.deep()));
         self.concat(&parts).with(&map_taints(&spread, 0, true))
     }
 
@@ -363,14 +417,19 @@ impl FlowRun<'_> {
     ) -> Option<FlowValue> {
         base.items.as_ref()?;
         let first = given.first();
-        let key = first.and_then(|a| a.value.constant.as_ref()).and_then(constant::key);
+        let key = first
+            .and_then(|a| a.value.constant.as_ref())
+            .and_then(constant::key);
         let mut holder = base.clone();
         let result = match word {
-            "put" | "set" | "setProperty" | "setAttribute" | "putIfAbsent" | "Add" if given.len() == 2 => {
+            "put" | "set" | "setProperty" | "setAttribute" | "putIfAbsent" | "Add"
+                if given.len() == 2 =>
+            {
                 holder.put(key, given.get(1)?.value.clone());
                 FlowValue::default()
             }
-            "add" | "push" | "append" | "addLast" | "Add" | "offer" | "enqueue" | "addElement" | "<<" | "Push" => {
+            "add" | "push" | "append" | "addLast" | "Add" | "offer" | "enqueue" | "addElement"
+            | "<<" | "Push" => {
                 given.iter().for_each(|a| holder.push(a.value.clone()));
                 holder.clone()
             }
@@ -396,9 +455,14 @@ impl FlowRun<'_> {
                 }
                 FlowValue::default()
             }
-            "remove" | "removeAt" | "RemoveAt" | "pop" | "removeFirst" | "shift" | "removeLast" | "poll" => {
+            "remove" | "removeAt" | "RemoveAt" | "pop" | "removeFirst" | "shift" | "removeLast"
+            | "poll" => {
                 let last = holder.items.as_ref().map_or(0, |i| i.keys.len());
-                let default = if word == "pop" || word == "removeLast" { i64::try_from(last).ok()? - 1 } else { 0 };
+                let default = if word == "pop" || word == "removeLast" {
+                    i64::try_from(last).ok()? - 1
+                } else {
+                    0
+                };
                 let index = match &key {
                     Some(ItemKey::Int(i)) => *i,
                     Some(ItemKey::Text(_)) => {
@@ -416,22 +480,26 @@ impl FlowRun<'_> {
                 holder = FlowValue::collection(Items::list());
                 FlowValue::default()
             }
-            "get" | "elementAt" | "at" | "getProperty" | "ElementAt" | "firstElement" | "getFirst" | "first"
-            | "peek" | "element" => {
-                let key = if given.is_empty() { Some(ItemKey::Int(0)) } else { key };
+            "get" | "elementAt" | "at" | "getProperty" | "ElementAt" | "firstElement"
+            | "getFirst" | "first" | "peek" | "element" => {
+                let key = if given.is_empty() {
+                    Some(ItemKey::Int(0))
+                } else {
+                    key
+                };
                 let v = base.item(key.as_ref());
                 return Some(match given.get(1) {
                     Some(d) => super::value::join(&v, &d.value),
                     None => v,
                 });
             }
-            "values" | "items" | "entries" | "toArray" | "iterator" | "stream" | "copy" | "clone" | "toList"
-            | "elements" | "entrySet" => {
+            "values" | "items" | "entries" | "toArray" | "iterator" | "stream" | "copy"
+            | "clone" | "toList" | "elements" | "entrySet" => {
                 return Some(base.clone());
             }
             "keys" | "keySet" => return Some(FlowValue::tainted(base.taints.clone())),
-            "size" | "length" | "isEmpty" | "contains" | "containsKey" | "includes" | "has" | "include?"
-            | "indexOf" | "count" => {
+            "size" | "length" | "isEmpty" | "contains" | "containsKey" | "includes" | "has"
+            | "include?" | "indexOf" | "count" => {
                 return Some(FlowValue::default());
             }
             _ => return None,
@@ -443,10 +511,14 @@ impl FlowRun<'_> {
 
 /// Returns the result of a method of a known text with known arguments.
 fn constant_method(word: &str, base: &FlowValue, given: &[GivenArg]) -> Option<FlowValue> {
-    let Some(Const::Text(text)) = &base.constant else { return None };
+    let Some(Const::Text(text)) = &base.constant else {
+        return None;
+    };
     let c = match word {
         "charAt" => constant::char_at(text, i64::try_from(size_at(given, 0)?).ok()?)?,
-        "length" | "size" if given.is_empty() => Const::Int(i64::try_from(text.chars().count()).ok()?),
+        "length" | "size" if given.is_empty() => {
+            Const::Int(i64::try_from(text.chars().count()).ok()?)
+        }
         "substring" | "slice" | "Substring" => {
             let (from, to) = (size_at(given, 0)?, size_at(given, 1).unwrap_or(text.len()));
             Const::Text(text.get(from..to)?.into())
@@ -458,11 +530,17 @@ fn constant_method(word: &str, base: &FlowValue, given: &[GivenArg]) -> Option<F
         "contains" | "includes" | "include?" | "Contains" => {
             Const::Bool(text.contains(&**constant_at(given, 0)?.text()?))
         }
-        "startsWith" | "startswith" | "StartsWith" => Const::Bool(text.starts_with(&**constant_at(given, 0)?.text()?)),
-        "endsWith" | "endswith" | "EndsWith" => Const::Bool(text.ends_with(&**constant_at(given, 0)?.text()?)),
-        "indexOf" | "find" | "IndexOf" => {
-            Const::Int(text.find(&**constant_at(given, 0)?.text()?).and_then(|i| i64::try_from(i).ok()).unwrap_or(-1))
+        "startsWith" | "startswith" | "StartsWith" => {
+            Const::Bool(text.starts_with(&**constant_at(given, 0)?.text()?))
         }
+        "endsWith" | "endswith" | "EndsWith" => {
+            Const::Bool(text.ends_with(&**constant_at(given, 0)?.text()?))
+        }
+        "indexOf" | "find" | "IndexOf" => Const::Int(
+            text.find(&**constant_at(given, 0)?.text()?)
+                .and_then(|i| i64::try_from(i).ok())
+                .unwrap_or(-1),
+        ),
         "concat" => Const::Text(format!("{text}{}", constant_at(given, 0)?.text()?).into()),
         _ => return None,
     };
@@ -489,7 +567,9 @@ fn removed(pattern: &str) -> u32 {
     if p == "\\W" || p == "\\D" {
         return u32::MAX;
     }
-    let Some(kept) = p.strip_prefix("[^").and_then(|r| r.strip_suffix(']')) else { return 0 };
+    let Some(kept) = p.strip_prefix("[^").and_then(|r| r.strip_suffix(']')) else {
+        return 0;
+    };
     strictness::strictness(&format!("^[{kept}]+$"), true)
 }
 

@@ -54,8 +54,9 @@ const LOOKUPS: [&str; 44] = [
 
 /// Prefixes of names of functions that get an object by data.
 const GETTERS: [&str; 22] = [
-    "get", "find", "load", "fetch", "list", "lookup", "export", "create", "update", "delete", "save", "search",
-    "count", "resolve", "validate", "check", "parse", "build", "make", "dump", "render", "query",
+    "get", "find", "load", "fetch", "list", "lookup", "export", "create", "update", "delete",
+    "save", "search", "count", "resolve", "validate", "check", "parse", "build", "make", "dump",
+    "render", "query",
 ];
 
 /// Returns true for calls that look up an object by data, and do not return the data.
@@ -127,7 +128,11 @@ pub(super) fn cleaned(word: &str, v: FlowValue) -> FlowValue {
         "whitelist",
         "normalize_and_check",
     ];
-    if lower.starts_with("unescape") || lower.starts_with("decode") || lower == "encode" || lower == "normalize" {
+    if lower.starts_with("unescape")
+        || lower.starts_with("decode")
+        || lower == "encode"
+        || lower == "normalize"
+    {
         return v;
     }
     if lower.starts_with("encodeuri") || lower.contains("urlencode") {
@@ -146,8 +151,15 @@ pub(super) fn cleaned(word: &str, v: FlowValue) -> FlowValue {
             | SinkKind::ZipSlip.bit();
         return v.clean(kinds);
     }
-    if starts.iter().any(|s| lower.starts_with(s)) || lower.contains("sanitize") || lower.contains("escape") {
-        return FlowValue { taints: map_taints(&v.taints, u32::MAX, false), items: None, ..v };
+    if starts.iter().any(|s| lower.starts_with(s))
+        || lower.contains("sanitize")
+        || lower.contains("escape")
+    {
+        return FlowValue {
+            taints: map_taints(&v.taints, u32::MAX, false),
+            items: None,
+            ..v
+        };
     }
     v
 }
@@ -247,21 +259,23 @@ pub(super) fn transparent(word: &str) -> u32 {
     let path = SinkKind::Path.bit() | SinkKind::ZipSlip.bit();
     let url = SinkKind::Url.bit() | SinkKind::Redirect.bit();
     match word {
-        "lower" | "upper" | "toLowerCase" | "toUpperCase" | "trim" | "strip" | "toString" | "str" | "String"
-        | "downcase" | "upcase" | "strtolower" | "strtoupper" | "ToLower" | "ToUpper" | "to_s" | "Trim"
-        | "TrimSpace" | "casefold" | "to_sym" | "ToString" | "lowercase" | "uppercase" | "TrimRight" | "TrimLeft"
-        | "rstrip" | "lstrip" | "chomp" => u32::MAX,
-        "realpath" | "abspath" | "normpath" | "resolve" | "getCanonicalPath" | "getAbsolutePath" | "toAbsolutePath"
-        | "toRealPath" | "toPath" | "getCanonicalFile" | "Clean" | "Abs" | "EvalSymlinks" | "GetFullPath" | "join"
-        | "commonpath" | "commonprefix" | "relative" | "relpath" | "Rel" | "realpathSync" | "expand_path"
-        | "cleanpath" | "Path" | "File" | "Join" | "Combine" | "absolute" | "absolutePath" | "canonicalPath"
-        | "canonicalFile" | "getPath" | "toFile" | "FileInfo" | "FullName" | "fullName" | "weakly_canonical"
-        | "canonical" | "lexically_normal" | "parents" | "path" | "Paths" | "rootPath" | "as_posix" | "relative_to" => {
-            path
+        "lower" | "upper" | "toLowerCase" | "toUpperCase" | "trim" | "strip" | "toString"
+        | "str" | "String" | "downcase" | "upcase" | "strtolower" | "strtoupper" | "ToLower"
+        | "ToUpper" | "to_s" | "Trim" | "TrimSpace" | "casefold" | "to_sym" | "ToString"
+        | "lowercase" | "uppercase" | "TrimRight" | "TrimLeft" | "rstrip" | "lstrip" | "chomp" => {
+            u32::MAX
         }
+        "realpath" | "abspath" | "normpath" | "resolve" | "getCanonicalPath"
+        | "getAbsolutePath" | "toAbsolutePath" | "toRealPath" | "toPath" | "getCanonicalFile"
+        | "Clean" | "Abs" | "EvalSymlinks" | "GetFullPath" | "join" | "commonpath"
+        | "commonprefix" | "relative" | "relpath" | "Rel" | "realpathSync" | "expand_path"
+        | "cleanpath" | "Path" | "File" | "Join" | "Combine" | "absolute" | "absolutePath"
+        | "canonicalPath" | "canonicalFile" | "getPath" | "toFile" | "FileInfo" | "FullName"
+        | "fullName" | "weakly_canonical" | "canonical" | "lexically_normal" | "parents"
+        | "path" | "Paths" | "rootPath" | "as_posix" | "relative_to" => path,
         // A URL with the host of a list is not a path of this machine.
-        "normalize" | "getHost" | "hostname" | "Hostname" | "netloc" | "parse_url" | "PHP_URL_HOST"
-        | "getAuthority" | "getHostName" | "DnsSafeHost" => path | url,
+        "normalize" | "getHost" | "hostname" | "Hostname" | "netloc" | "parse_url"
+        | "PHP_URL_HOST" | "getAuthority" | "getHostName" | "DnsSafeHost" => path | url,
         "urlparse"
         | "urlsplit"
         | "urljoin"

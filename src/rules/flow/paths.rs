@@ -81,16 +81,29 @@ impl Paths {
         if let Some(id) = self.numbers.get(&(Rc::from(text), calling, root)) {
             return *id;
         }
-        let (prefix, last) =
-            text.rsplit_once('.').filter(|(p, l)| !p.is_empty() && !l.is_empty()).unwrap_or(("", text));
+        let (prefix, last) = text
+            .rsplit_once('.')
+            .filter(|(p, l)| !p.is_empty() && !l.is_empty())
+            .unwrap_or(("", text));
         let id = PathId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push(PathNode { prefix: prefix.into(), last: last.into(), calling, root, hits: None });
+        self.nodes.push(PathNode {
+            prefix: prefix.into(),
+            last: last.into(),
+            calling,
+            root,
+            hits: None,
+        });
         self.numbers.insert((text.into(), calling, root), id);
         id
     }
 
     /// Returns the path of a member. `None`: a member of an unknown value.
-    pub(super) fn member(&mut self, of: Option<PathId>, name: super::shape::Sym, word: &str) -> PathId {
+    pub(super) fn member(
+        &mut self,
+        of: Option<PathId>,
+        name: super::shape::Sym,
+        word: &str,
+    ) -> PathId {
         let key = (of.unwrap_or(PathId(u32::MAX)), name.0);
         if let Some(id) = self.children.get(&key) {
             return *id;
@@ -100,7 +113,11 @@ impl Paths {
             None => ("?".to_owned(), Root::Unknown),
         };
         // Limit a path that grows in a loop.
-        let text = if text.len() > 200 { "?".to_owned() } else { text };
+        let text = if text.len() > 200 {
+            "?".to_owned()
+        } else {
+            text
+        };
         let root = if text == "?" { Root::Unknown } else { root };
         let id = self.make(&format!("{text}.{word}"), Calling::Not, root);
         self.children.insert(key, id);
@@ -143,7 +160,9 @@ impl Paths {
 
     /// Returns the path as text.
     pub(super) fn text(&self, id: PathId) -> String {
-        let Some(n) = self.node(id) else { return "?".to_owned() };
+        let Some(n) = self.node(id) else {
+            return "?".to_owned();
+        };
         let call = if n.calling == Calling::Not { "" } else { "()" };
         let dot = if n.prefix.is_empty() { "" } else { "." };
         format!("{}{dot}{}{call}", n.prefix, n.last)
@@ -156,14 +175,20 @@ impl Paths {
 
     /// Returns the entries that match a path.
     pub(super) fn hits(&mut self, id: PathId) -> Rc<[PatternHit]> {
-        let Some(node) = self.nodes.get(id.0 as usize) else { return Rc::from([]) };
+        let Some(node) = self.nodes.get(id.0 as usize) else {
+            return Rc::from([]);
+        };
         if let Some(hits) = &node.hits {
             return Rc::clone(hits);
         }
         let mut hits = Vec::new();
         for p in self.table.ending(&node.last) {
             if self.matches(p, node) {
-                hits.push(PatternHit { role: p.role, is_wild: p.any && p.prefix.is_empty(), write: p.write });
+                hits.push(PatternHit {
+                    role: p.role,
+                    is_wild: p.any && p.prefix.is_empty(),
+                    write: p.write,
+                });
             }
         }
         // The patterns with a receiver come first.
@@ -189,11 +214,15 @@ impl Paths {
             return !n.prefix.is_empty() && (prefix.is_empty() || ends_with(&n.prefix, prefix));
         }
         if prefix.is_empty() {
-            let is_package = n.calling == Calling::New && !n.prefix.starts_with('?') && !n.prefix.ends_with("()");
+            let is_package = n.calling == Calling::New
+                && !n.prefix.starts_with('?')
+                && !n.prefix.ends_with("()");
             return (n.prefix.is_empty() || is_package) && n.root != Root::Unknown;
         }
         if n.prefix.is_empty() {
-            return n.root == Root::Free && prefix == "Kernel" && self.language == FlowLanguage::Ruby;
+            return n.root == Root::Free
+                && prefix == "Kernel"
+                && self.language == FlowLanguage::Ruby;
         }
         if n.root == Root::Unknown {
             return false;
@@ -225,5 +254,6 @@ impl Paths {
 
 /// Returns true if the text ends with whole words of a path.
 fn ends_with(text: &str, end: &str) -> bool {
-    text.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with(['.', '/']))
+    text.strip_suffix(end)
+        .is_some_and(|before| before.is_empty() || before.ends_with(['.', '/']))
 }

@@ -7,7 +7,14 @@ use super::FlowLanguage;
 
 /// Digests and options. Keys that are data, slow expressions, addresses of markup and comparisons
 /// of secrets have their own functions.
-const SCRIPT: &[&str] = &["createHmac", "signature", "Math.random", "api-key", "secretOrKey", "ignoreExpiration"];
+const SCRIPT: &[&str] = &[
+    "createHmac",
+    "signature",
+    "Math.random",
+    "api-key",
+    "secretOrKey",
+    "ignoreExpiration",
+];
 
 /// Memory, sizes, permissions.
 const C: &[&str] = &[
@@ -55,7 +62,16 @@ const JAVA: &[&str] = &[
 
 /// Markup that a handler returns, digests. Slow expressions and comparisons of secrets have their
 /// own functions.
-const PYTHON: &[&str] = &[".route(", "@app.", "@bp.", "return \"<", "return '<", "return f\"<", "return f'<", "hmac"];
+const PYTHON: &[&str] = &[
+    ".route(",
+    "@app.",
+    "@bp.",
+    "return \"<",
+    "return '<",
+    "return f\"<",
+    "return f'<",
+    "hmac",
+];
 
 /// Ends of the names of constants that are secrets.
 const SECRETS: &[&str] = &["_TOKEN", "_SECRET", "_KEY", "_PASSWORD"];
@@ -64,11 +80,24 @@ const SECRETS: &[&str] = &["_TOKEN", "_SECRET", "_KEY", "_PASSWORD"];
 const RUBY: &[&str] = &["params", "validates", "permit", "rand", "=~"];
 
 /// Pages for developers, forms, numbers.
-const CSHARP: &[&str] =
-    &["DeveloperExceptionPage", "HttpPost", "Random", "ignature", "ComputeHash(", "HashData(", "ReadJwtToken("];
+const CSHARP: &[&str] = &[
+    "DeveloperExceptionPage",
+    "HttpPost",
+    "Random",
+    "ignature",
+    "ComputeHash(",
+    "HashData(",
+    "ReadJwtToken(",
+];
 
 /// Comparisons of secrets.
-const GO: &[&str] = &["Header.Get(", "GetHeader(", "hmac.", "sha256.New()", "sha512.New()"];
+const GO: &[&str] = &[
+    "Header.Get(",
+    "GetHeader(",
+    "hmac.",
+    "sha256.New()",
+    "sha512.New()",
+];
 
 /// Returns true if a text has a construct that its lowering turns into a call of the tables.
 pub(super) fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
@@ -98,14 +127,19 @@ pub(super) fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
         FlowLanguage::Java | FlowLanguage::Kotlin => compares_arrays_of_codes(text),
         _ => false,
     };
-    has_construct || words.iter().any(|w| memchr::memmem::find(text, w.as_bytes()).is_some())
+    has_construct
+        || words
+            .iter()
+            .any(|w| memchr::memmem::find(text, w.as_bytes()).is_some())
 }
 
-/// Returns true for a text with the member `Text` of a form. `System.Text.Json` and `System.Text` are names of packages.
+/// Returns true for a text with the member `Text` of a form. `System.Text.Json` and `System.Text`
+/// are names of packages.
 fn has_member_text(text: &[u8]) -> bool {
     memchr::memmem::find_iter(text, b".Text").any(|at| {
         let next = text.get(at + 5);
-        !text[..at].ends_with(b"System") && next.is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b'_')
+        !text[..at].ends_with(b"System")
+            && next.is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b'_')
     })
 }
 
@@ -114,9 +148,11 @@ fn compares_constant_secret(text: &[u8]) -> bool {
     (has(text, b"==") || has(text, b"!=")) && SECRETS.iter().any(|end| has(text, end.as_bytes()))
 }
 
-/// Returns true for a text that can compare two message authentication codes or signatures as arrays.
+/// Returns true for a text that can compare two message authentication codes or signatures as
+/// arrays.
 fn compares_arrays_of_codes(text: &[u8]) -> bool {
-    has(text, b"Arrays.equals(") && (has(text, b"Mac") || has(text, b"mac") || has(text, b"ignature"))
+    has(text, b"Arrays.equals(")
+        && (has(text, b"Mac") || has(text, b"mac") || has(text, b"ignature"))
 }
 
 /// Returns true if a text contains a word.
@@ -127,23 +163,30 @@ fn has(text: &[u8], word: &[u8]) -> bool {
 /// Returns true for a text that can compare a digest with an operator.
 fn compares_digest(text: &[u8]) -> bool {
     let digests = [&b"hash_hmac("[..], b"crypt(", b"md5(", b"sha1(", b"hash("];
-    memchr::memmem::find(text, b"==").is_some() && digests.iter().any(|word| memchr::memmem::find(text, word).is_some())
+    memchr::memmem::find(text, b"==").is_some()
+        && digests
+            .iter()
+            .any(|word| memchr::memmem::find(text, word).is_some())
 }
 
 /// Returns true for a text of C that can use a variable as an index or as the size of an array.
 pub(super) fn has_index(text: &[u8]) -> bool {
     memchr::memchr_iter(b'[', text).any(|at| {
         let first = text[at + 1..].trim_ascii_start().first();
-        first.is_none_or(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'(' | b'*' | b'+' | b'-'))
+        first.is_none_or(|b| {
+            b.is_ascii_alphabetic() || matches!(b, b'_' | b'(' | b'*' | b'+' | b'-')
+        })
     })
 }
 
-/// Returns true for a text that can have an expression such as `(a+)+`: a repeated group with a repetition in it. A group that
-/// starts on another line counts.
+/// Returns true for a text that can have an expression such as `(a+)+`: a repeated group with a
+/// repetition in it. A group that starts on another line counts.
 fn has_nested_quantifier(text: &[u8]) -> bool {
     memchr::memchr_iter(b')', text).any(|end| {
         let is_repeated = matches!(text.get(end + 1), Some(b'+' | b'*'));
-        is_repeated && group_before(text, end).is_none_or(|group| group.iter().any(|b| matches!(b, b'+' | b'*' | b'{')))
+        is_repeated
+            && group_before(text, end)
+                .is_none_or(|group| group.iter().any(|b| matches!(b, b'+' | b'*' | b'{')))
     })
 }
 
@@ -171,10 +214,17 @@ fn group_before(text: &[u8], end: usize) -> Option<&[u8]> {
 fn writes_item_of_item(text: &[u8]) -> bool {
     memchr::memmem::find_iter(text, b"][").any(|at| {
         let near = &text[at + 2..text.len().min(at + 2 + MOST_OF_GROUP)];
-        let line = near.split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
-        let Some(end) = memchr::memrchr(b']', line) else { return true };
+        let line = near
+            .split(|b| matches!(b, b'\n' | b'\r'))
+            .next()
+            .unwrap_or_default();
+        let Some(end) = memchr::memrchr(b']', line) else {
+            return true;
+        };
         let rest = line[end + 1..].trim_ascii_start();
-        rest.is_empty() || memchr::memchr(b'=', &line[..end]).is_some() || memchr::memchr(b'=', rest).is_some()
+        rest.is_empty()
+            || memchr::memchr(b'=', &line[..end]).is_some()
+            || memchr::memchr(b'=', rest).is_some()
     })
 }
 
@@ -182,7 +232,9 @@ fn writes_item_of_item(text: &[u8]) -> bool {
 fn sets_address(text: &[u8]) -> bool {
     memchr::memmem::find_iter(text, b"href").any(|at| {
         let rest = text[at + 4..].trim_ascii_start();
-        let Some((first, value)) = rest.split_first() else { return true };
+        let Some((first, value)) = rest.split_first() else {
+            return true;
+        };
         match first {
             b'=' => !matches!(value.trim_ascii_start().first(), Some(b'"' | b'\'' | b'=')),
             b':' | b'"' | b'\'' | b'`' | b']' | b',' => true,
@@ -222,16 +274,24 @@ mod tests {
         ] {
             assert!(counts(text), "{text}");
         }
-        for text in
-            ["f(o[a][b]);", "'a' + f(b)+c", "f(b)*2", "<a href=\"/x\">", "location.href.split('#')", "a.href === b"]
-        {
+        for text in [
+            "f(o[a][b]);",
+            "'a' + f(b)+c",
+            "f(b)*2",
+            "<a href=\"/x\">",
+            "location.href.split('#')",
+            "a.href === b",
+        ] {
             assert!(!counts(text), "{text}");
         }
     }
 
     #[test]
     fn a_digest_that_is_compared_and_a_variable_index_count() {
-        assert!(has_stand_in(FlowLanguage::Php, b"$ok = $given === hash_hmac('sha256', $body, $key);"));
+        assert!(has_stand_in(
+            FlowLanguage::Php,
+            b"$ok = $given === hash_hmac('sha256', $body, $key);"
+        ));
         assert!(!has_stand_in(FlowLanguage::Php, b"$id = md5($body);"));
         assert!(has_index(b"return names[index];") && has_index(b"char b[2 + n], c[n];"));
         assert!(!has_index(b"char b[16]; b[0]"));

@@ -7,11 +7,14 @@ use super::guard;
 use super::names;
 use super::paths::{PathId, Paths};
 use super::shape::{
-    ByteSpan, Catch, ClassId, CodeBlock, ExprId, ExprKind, FunctionId, Module, Stmt, StmtKind, SwitchCase, Sym,
+    ByteSpan, Catch, ClassId, CodeBlock, ExprId, ExprKind, FunctionId, Module, Stmt, StmtKind,
+    SwitchCase, Sym,
 };
 use super::sink::FoundFlow;
 use super::table::{Condition, Table};
-use super::value::{Const, Env, FlowValue, ItemKey, Taint, TaintOrigin, Taints, What, join, proof_of};
+use super::value::{
+    Const, Env, FlowValue, ItemKey, Taint, TaintOrigin, Taints, What, join, proof_of,
+};
 use std::collections::{BTreeSet, HashMap};
 
 /// The object of a method, as a variable.
@@ -158,9 +161,19 @@ impl<'m> FlowRun<'m> {
     pub(super) fn block(&mut self, block: &'m [Stmt]) {
         for s in block {
             if let StmtKind::Function(id) = &s.kind
-                && let Some(name) = self.module.functions.get(id.0 as usize).and_then(|f| f.name)
+                && let Some(name) = self
+                    .module
+                    .functions
+                    .get(id.0 as usize)
+                    .and_then(|f| f.name)
             {
-                self.env.set(name, FlowValue { what: What::Function(*id), ..FlowValue::default() });
+                self.env.set(
+                    name,
+                    FlowValue {
+                        what: What::Function(*id),
+                        ..FlowValue::default()
+                    },
+                );
             }
         }
         for s in block {
@@ -186,11 +199,33 @@ impl<'m> FlowRun<'m> {
                 guard::after(self, *id);
             }
             StmtKind::Declare { target, ty, value } => self.declare(*target, *ty, *value),
-            StmtKind::If { test, then, otherwise } => self.branch(*test, then, otherwise),
-            StmtKind::While { test, body, update, is_post_test } => self.repeat(*test, body, update, *is_post_test),
-            StmtKind::Each { target, key, iterable, body } => self.each(*target, *key, *iterable, body),
-            StmtKind::Switch { subject, cases, falls_through } => self.switch(*subject, cases, *falls_through),
-            StmtKind::Try { body, catches, finally } => self.attempt(body, catches, finally),
+            StmtKind::If {
+                test,
+                then,
+                otherwise,
+            } => self.branch(*test, then, otherwise),
+            StmtKind::While {
+                test,
+                body,
+                update,
+                is_post_test,
+            } => self.repeat(*test, body, update, *is_post_test),
+            StmtKind::Each {
+                target,
+                key,
+                iterable,
+                body,
+            } => self.each(*target, *key, *iterable, body),
+            StmtKind::Switch {
+                subject,
+                cases,
+                falls_through,
+            } => self.switch(*subject, cases, *falls_through),
+            StmtKind::Try {
+                body,
+                catches,
+                finally,
+            } => self.attempt(body, catches, finally),
             StmtKind::Return(value) => self.give(*value, s.span),
             StmtKind::Throw(value) => {
                 if let Some(id) = value {
@@ -227,18 +262,25 @@ impl<'m> FlowRun<'m> {
     pub(super) fn typed(&mut self, v: FlowValue, ty: Sym) -> FlowValue {
         let word = self.module.word(ty);
         if names::is_number(word) {
-            return FlowValue { constant: v.constant, ..self.number(&v.taints) };
+            return FlowValue {
+                constant: v.constant,
+                ..self.number(&v.taints)
+            };
         }
         if v.what != What::Other || matches!(v.constant, Some(Const::Text(_))) {
             return v;
         }
-        let has_type =
-            v.path.is_some_and(|p| self.paths.root_of(p) != super::paths::Root::Unknown && !self.paths.is_call(p));
+        let has_type = v.path.is_some_and(|p| {
+            self.paths.root_of(p) != super::paths::Root::Unknown && !self.paths.is_call(p)
+        });
         if has_type || names::is_text(word) {
             return v;
         }
         let path = self.type_path(ty);
-        FlowValue { path: path.or(v.path), ..v }
+        FlowValue {
+            path: path.or(v.path),
+            ..v
+        }
     }
 
     fn branch(&mut self, test: ExprId, then: &'m CodeBlock, otherwise: &'m CodeBlock) {
@@ -281,14 +323,23 @@ impl<'m> FlowRun<'m> {
         }
     }
 
-    fn repeat(&mut self, test: Option<ExprId>, body: &'m CodeBlock, update: &'m CodeBlock, is_post_test: bool) {
+    fn repeat(
+        &mut self,
+        test: Option<ExprId>,
+        body: &'m CodeBlock,
+        update: &'m CodeBlock,
+        is_post_test: bool,
+    ) {
         let mut out: Option<Env> = None;
         let mut digest = 0;
         for round in 0..ROUNDS {
             self.spend();
             let entry = self.env.clone();
             let is_free = is_post_test && round == 0;
-            let truth = test.filter(|_| !is_free).and_then(|t| self.eval(t).constant).and_then(|c| c.truth());
+            let truth = test
+                .filter(|_| !is_free)
+                .and_then(|t| self.eval(t).constant)
+                .and_then(|c| c.truth());
             // A loop variable is not constant, even if the first round has a constant.
             let truth = truth.filter(|is| !is || test.is_some_and(|t| self.is_literal(t)));
             if let Some(t) = test
@@ -305,7 +356,9 @@ impl<'m> FlowRun<'m> {
             }
             self.frame().loops.push(Loop::default());
             self.block(body);
-            let Some(l) = self.frame().loops.pop() else { break };
+            let Some(l) = self.frame().loops.pop() else {
+                break;
+            };
             out = join_envs(out, l.breaks);
             let end = self.take();
             self.put(join_envs(end, l.continues));
@@ -349,7 +402,9 @@ impl<'m> FlowRun<'m> {
             }
             self.frame().loops.push(Loop::default());
             self.block(body);
-            let Some(l) = self.frame().loops.pop() else { break };
+            let Some(l) = self.frame().loops.pop() else {
+                break;
+            };
             out = join_envs(out, l.breaks);
             let end = self.take();
             self.put(join_envs(end, l.continues));
@@ -371,7 +426,10 @@ impl<'m> FlowRun<'m> {
     pub(super) fn element(&mut self, v: &FlowValue, span: ByteSpan) -> FlowValue {
         let mut item = v.item(None);
         if v.items.is_none() {
-            item = FlowValue { taints: v.taints.clone(), ..FlowValue::default() };
+            item = FlowValue {
+                taints: v.taints.clone(),
+                ..FlowValue::default()
+            };
             if let Some(p) = v.path {
                 let sym = Sym(u32::MAX - 1);
                 let path = self.paths.member(Some(p), sym, "[]");
@@ -384,8 +442,14 @@ impl<'m> FlowRun<'m> {
 
     fn switch(&mut self, subject: Option<ExprId>, cases: &'m [SwitchCase], falls_through: bool) {
         let v = subject.map(|s| self.eval(s));
-        self.frame().loops.push(Loop { is_switch: true, ..Loop::default() });
-        let chosen = v.as_ref().and_then(|v| v.constant.clone()).and_then(|c| self.chosen(&c, cases));
+        self.frame().loops.push(Loop {
+            is_switch: true,
+            ..Loop::default()
+        });
+        let chosen = v
+            .as_ref()
+            .and_then(|v| v.constant.clone())
+            .and_then(|c| self.chosen(&c, cases));
         let mut out: Option<Env> = None;
         if let Some(at) = chosen {
             for case in cases.get(at..).unwrap_or_default() {
@@ -470,7 +534,13 @@ impl<'m> FlowRun<'m> {
             self.put(Some(thrown.clone()));
             if let Some(name) = c.name {
                 let path = c.ty.and_then(|t| self.type_path(t));
-                self.env.set(name, FlowValue { path, ..FlowValue::default() });
+                self.env.set(
+                    name,
+                    FlowValue {
+                        path,
+                        ..FlowValue::default()
+                    },
+                );
             }
             self.block(&c.body);
             let after = self.take();
@@ -525,17 +595,34 @@ impl<'m> FlowRun<'m> {
     fn leap(&mut self, is_break: bool) {
         let env = std::mem::take(&mut self.env);
         self.is_alive = false;
-        let target = self.frame().loops.iter_mut().rev().find(|l| is_break || !l.is_switch);
+        let target = self
+            .frame()
+            .loops
+            .iter_mut()
+            .rev()
+            .find(|l| is_break || !l.is_switch);
         let Some(l) = target else { return };
-        let place = if is_break { &mut l.breaks } else { &mut l.continues };
+        let place = if is_break {
+            &mut l.breaks
+        } else {
+            &mut l.continues
+        };
         *place = join_envs(place.take(), Some(env));
     }
 
     /// Runs a nested function at its definition, with the variables of the enclosing function.
     fn define(&mut self, id: FunctionId) {
-        let Some(f) = self.module.functions.get(id.0 as usize) else { return };
+        let Some(f) = self.module.functions.get(id.0 as usize) else {
+            return;
+        };
         if let Some(name) = f.name {
-            self.env.set(name, FlowValue { what: What::Function(id), ..FlowValue::default() });
+            self.env.set(
+                name,
+                FlowValue {
+                    what: What::Function(id),
+                    ..FlowValue::default()
+                },
+            );
         }
         self.run_marks(&f.marks);
         if self.nested.get(id.0 as usize).copied().unwrap_or_default() {
@@ -544,13 +631,24 @@ impl<'m> FlowRun<'m> {
     }
 
     fn class_body(&mut self, id: ClassId) {
-        let Some(c) = self.module.classes.get(id.0 as usize) else { return };
+        let Some(c) = self.module.classes.get(id.0 as usize) else {
+            return;
+        };
         if let Some(name) = c.name {
-            self.env.set(name, FlowValue { what: What::Class(id), ..FlowValue::default() });
+            self.env.set(
+                name,
+                FlowValue {
+                    what: What::Class(id),
+                    ..FlowValue::default()
+                },
+            );
         }
         self.run_marks(&c.marks);
         let kept = self.env.clone();
-        self.frames.push(CallFrame { class: Some(id), ..CallFrame::default() });
+        self.frames.push(CallFrame {
+            class: Some(id),
+            ..CallFrame::default()
+        });
         self.block(&c.body);
         self.frames.pop();
         self.put(Some(kept));
@@ -618,7 +716,14 @@ impl<'m> FlowRun<'m> {
             // A default in a pattern: `{ a = 1 }`.
             ExprKind::Assign { target, value, .. } => {
                 let default = self.eval(*value);
-                let v = if v.is_empty() { default } else { FlowValue { constant: None, ..v } };
+                let v = if v.is_empty() {
+                    default
+                } else {
+                    FlowValue {
+                        constant: None,
+                        ..v
+                    }
+                };
                 self.bind(*target, v);
             }
             _ => {
@@ -650,7 +755,10 @@ impl<'m> FlowRun<'m> {
     fn place(&mut self, id: ExprId) -> FlowValue {
         use super::shape::ExprKind;
         match &self.module.expr(id).kind {
-            ExprKind::Name(_) | ExprKind::This | ExprKind::Member { .. } | ExprKind::Index { .. } => self.eval(id),
+            ExprKind::Name(_)
+            | ExprKind::This
+            | ExprKind::Member { .. }
+            | ExprKind::Index { .. } => self.eval(id),
             ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.place(*of),
             _ => self.eval(id),
         }
@@ -673,7 +781,10 @@ impl<'m> FlowRun<'m> {
             // `text.Append(a).Append(b)` changes `text`.
             ExprKind::Call { callee, .. } => {
                 if let ExprKind::Member { of, name } = &module.expr(*callee).kind
-                    && matches!(module.word(*name), "append" | "Append" | "AppendLine" | "AppendFormat")
+                    && matches!(
+                        module.word(*name),
+                        "append" | "Append" | "AppendLine" | "AppendFormat"
+                    )
                 {
                     self.store(*of, v);
                 }
@@ -683,7 +794,11 @@ impl<'m> FlowRun<'m> {
                 self.update(*of, Some(ItemKey::Text(word)), v);
             }
             ExprKind::Index { of, key } => {
-                let key = self.eval(*key).constant.as_ref().and_then(super::constant::key);
+                let key = self
+                    .eval(*key)
+                    .constant
+                    .as_ref()
+                    .and_then(super::constant::key);
                 self.update(*of, key, v);
             }
             _ => {}
@@ -693,7 +808,11 @@ impl<'m> FlowRun<'m> {
 
     /// Returns the variable of a name. The receiver's name is the object.
     pub(super) fn variable(&self, name: Sym) -> Sym {
-        if self.frames.iter().rev().any(|f| f.receiver == Some(name)) { THIS } else { name }
+        if self.frames.iter().rev().any(|f| f.receiver == Some(name)) {
+            THIS
+        } else {
+            name
+        }
     }
 
     /// Returns the name of a target, for conditions on names.
@@ -712,30 +831,53 @@ impl<'m> FlowRun<'m> {
 
     /// Returns the source text of an expression.
     pub(super) fn source_text(&self, span: ByteSpan) -> &'m str {
-        let bytes = self.text.get(span.start as usize..span.end as usize).unwrap_or_default();
+        let bytes = self
+            .text
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or_default();
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
     /// Adds a source and returns its data.
-    pub(super) fn origin(&mut self, span: ByteSpan, label: &'static str, kind: u8, clean: u32) -> Taints {
+    pub(super) fn origin(
+        &mut self,
+        span: ByteSpan,
+        label: &'static str,
+        kind: u8,
+        clean: u32,
+    ) -> Taints {
         let key = (span, label.as_ptr());
         let next = u32::try_from(self.origins.len()).unwrap_or(u32::MAX);
         let number = *self.origin_numbers.entry(key).or_insert(next);
         if number == next {
             self.origins.push(TaintOrigin { span, label, kind });
         }
-        let taint =
-            Taint { origin: number, proof: proof_of(kind), clean, is_doubted: false, is_built: false, trail: None };
+        let taint = Taint {
+            origin: number,
+            proof: proof_of(kind),
+            clean,
+            is_doubted: false,
+            is_built: false,
+            trail: None,
+        };
         Some(std::rc::Rc::new(vec![taint]))
     }
 
     /// Returns true if all conditions hold.
-    pub(super) fn all_hold(&mut self, when: &'static [Condition], call: &super::sink::CallInfo<'_>) -> bool {
+    pub(super) fn all_hold(
+        &mut self,
+        when: &'static [Condition],
+        call: &super::sink::CallInfo<'_>,
+    ) -> bool {
         when.iter().all(|c| self.holds(c, call))
     }
 
     /// Returns true if a condition holds.
-    pub(super) fn any_holds(&mut self, unless: &'static [Condition], call: &super::sink::CallInfo<'_>) -> bool {
+    pub(super) fn any_holds(
+        &mut self,
+        unless: &'static [Condition],
+        call: &super::sink::CallInfo<'_>,
+    ) -> bool {
         unless.iter().any(|c| self.holds(c, call))
     }
 }

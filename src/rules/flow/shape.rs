@@ -43,7 +43,8 @@ pub(super) struct Expr {
 pub(super) enum ExprKind {
     /// Any other expression. The result has the data of all parts.
     Unknown(Vec<ExprId>),
-    /// A variable, function, class or module: `x`, `$_GET`, `params`. `self`/`this` is [`ExprKind::This`].
+    /// A variable, function, class or module: `x`, `$_GET`, `params`. `self`/`this` is
+    /// [`ExprKind::This`].
     Name(Sym),
     /// `self`, `this`, `$this`, `@` of Ruby's `@x`.
     This,
@@ -102,8 +103,8 @@ pub(super) enum ExprKind {
     },
     /// Same data: `await x`, `(x)`, `x!`, `&x`, `*x`, `...x`.
     Pass(ExprId),
-    /// `target = value`, also in a statement. `op`: `target += value`. The target is a `Name`, `Member`, `Index`, or a
-    /// `Collection` of targets (destructuring; with keys for objects).
+    /// `target = value`, also in a statement. `op`: `target += value`. The target is a `Name`,
+    /// `Member`, `Index`, or a `Collection` of targets (destructuring; with keys for objects).
     Assign {
         target: ExprId,
         op: Option<Op>,
@@ -201,8 +202,8 @@ pub(super) struct Stmt {
 #[derive(Clone, Debug)]
 pub(super) enum StmtKind {
     Expr(ExprId),
-    /// A variable with its declared type: `String x = …;`, `x: int = …`, `var x T`. Without a type and with a value, an
-    /// `Assign` expression does the same.
+    /// A variable with its declared type: `String x = …;`, `x: int = …`, `var x T`. Without a type
+    /// and with a value, an `Assign` expression does the same.
     Declare {
         target: ExprId,
         ty: Option<Sym>,
@@ -213,7 +214,8 @@ pub(super) enum StmtKind {
         then: CodeBlock,
         otherwise: CodeBlock,
     },
-    /// `while`, `for (;;)`, `do`. The initialization of a `for` is a statement before it; `update` runs after the body.
+    /// `while`, `for (;;)`, `do`. The initialization of a `for` is a statement before it; `update`
+    /// runs after the body.
     While {
         test: Option<ExprId>,
         body: CodeBlock,
@@ -303,7 +305,8 @@ pub(super) struct Function {
     pub(super) is_static: bool,
     /// `__init__`, a Java constructor, `constructor`, `initialize`, `__construct`.
     pub(super) is_constructor: bool,
-    /// The name that the body uses for the object, if it is not `This`: Go's receiver. It is bound to the object.
+    /// The name that the body uses for the object, if it is not `This`: Go's receiver. It is bound
+    /// to the object.
     pub(super) receiver: Option<Sym>,
     /// `@property`, `get x()`: reading the member calls it.
     pub(super) is_getter: bool,
@@ -392,7 +395,10 @@ impl Module {
 
     /// Returns an expression.
     pub(super) fn expr(&self, id: ExprId) -> &Expr {
-        const NONE: &Expr = &Expr { span: ByteSpan { start: 0, end: 0 }, kind: ExprKind::Null };
+        const NONE: &Expr = &Expr {
+            span: ByteSpan { start: 0, end: 0 },
+            kind: ExprKind::Null,
+        };
         // The interner and the arena return only numbers that exist.
         self.exprs.get(id.0 as usize).unwrap_or(NONE)
     }

@@ -26,10 +26,15 @@ pub(super) struct FoundFlow {
 }
 
 impl FoundFlow {
-    /// Returns a value that is greater for the finding that is better proven, of the shorter trail among equals.
+    /// Returns a value that is greater for the finding that is better proven, of the shorter trail
+    /// among equals.
     fn rank(&self) -> (Proof, FlowCertainty, Reverse<u32>) {
         let trail = self.taint.as_ref().and_then(|t| t.trail.as_ref());
-        (self.proof, self.confidence, Reverse(trail.map_or(0, |t| t.len)))
+        (
+            self.proof,
+            self.confidence,
+            Reverse(trail.map_or(0, |t| t.len)),
+        )
     }
 }
 
@@ -53,7 +58,10 @@ pub(super) struct CallInfo<'a> {
 impl CallInfo<'_> {
     /// Returns the argument at a position.
     pub(super) fn at(&self, position: u8) -> Option<&GivenArg> {
-        self.args.iter().filter(|a| a.keyword.is_none()).nth(usize::from(position))
+        self.args
+            .iter()
+            .filter(|a| a.keyword.is_none())
+            .nth(usize::from(position))
     }
 }
 
@@ -66,7 +74,10 @@ struct PlacedValue {
 impl PlacedValue {
     /// Returns the value of an argument.
     fn of(argument: &GivenArg) -> Self {
-        Self { value: argument.value.clone(), expr: Some(argument.expr) }
+        Self {
+            value: argument.value.clone(),
+            expr: Some(argument.expr),
+        }
     }
 }
 
@@ -84,16 +95,34 @@ impl FlowRun<'_> {
         match place {
             Place::Arg(i) => {
                 // A spread list may provide any position after it.
-                let spread = call.args.iter().take(usize::from(i) + 1).find(|a| a.is_spread);
+                let spread = call
+                    .args
+                    .iter()
+                    .take(usize::from(i) + 1)
+                    .find(|a| a.is_spread);
                 out.extend(call.at(i).or(spread).map(PlacedValue::of));
             }
             Place::From(i) => {
-                out.extend(call.args.iter().filter(|a| a.keyword.is_none()).skip(usize::from(i)).map(PlacedValue::of));
+                out.extend(
+                    call.args
+                        .iter()
+                        .filter(|a| a.keyword.is_none())
+                        .skip(usize::from(i))
+                        .map(PlacedValue::of),
+                );
             }
             Place::All => out.extend(call.args.iter().map(PlacedValue::of)),
-            Place::Spread => out.extend(call.args.iter().filter(|a| a.is_spread).map(PlacedValue::of)),
+            Place::Spread => out.extend(
+                call.args
+                    .iter()
+                    .filter(|a| a.is_spread)
+                    .map(PlacedValue::of),
+            ),
             Place::Receiver => {
-                out.extend(call.receiver.map(|(e, v)| PlacedValue { value: v.clone(), expr: Some(e) }));
+                out.extend(call.receiver.map(|(e, v)| PlacedValue {
+                    value: v.clone(),
+                    expr: Some(e),
+                }));
             }
             Place::Keyword(k) => {
                 if let Some(p) = self.option(k, call) {
@@ -106,9 +135,15 @@ impl FlowRun<'_> {
 
     /// Returns a keyword argument, or an option of an object literal that is an argument.
     fn option(&self, name: &str, call: &CallInfo<'_>) -> Option<PlacedValue> {
-        let named = call.args.iter().find(|a| a.keyword.is_some_and(|k| self.module.word(k) == name));
+        let named = call
+            .args
+            .iter()
+            .find(|a| a.keyword.is_some_and(|k| self.module.word(k) == name));
         if let Some(a) = named {
-            return Some(PlacedValue { value: a.value.clone(), expr: Some(a.expr) });
+            return Some(PlacedValue {
+                value: a.value.clone(),
+                expr: Some(a.expr),
+            });
         }
         for a in call.args {
             let mut at = &a.value;
@@ -124,7 +159,10 @@ impl FlowRun<'_> {
                 }
             }
             if is_found {
-                return Some(PlacedValue { value: at.clone(), expr: self.literal_item(a.expr, name) });
+                return Some(PlacedValue {
+                    value: at.clone(),
+                    expr: self.literal_item(a.expr, name),
+                });
             }
         }
         None
@@ -134,8 +172,13 @@ impl FlowRun<'_> {
     fn literal_item(&self, id: ExprId, name: &str) -> Option<ExprId> {
         let mut at = id;
         for word in name.split('.') {
-            let ExprKind::Collection(items) = &self.module.expr(at).kind else { return None };
-            at = items.iter().find(|i| i.key.is_some_and(|k| self.is_key(k, word)))?.value;
+            let ExprKind::Collection(items) = &self.module.expr(at).kind else {
+                return None;
+            };
+            at = items
+                .iter()
+                .find(|i| i.key.is_some_and(|k| self.is_key(k, word)))?
+                .value;
         }
         Some(at)
     }
@@ -153,20 +196,28 @@ impl FlowRun<'_> {
     fn has_unknown_options(&self, call: &CallInfo<'_>) -> bool {
         call.args.iter().any(|a| {
             a.is_spread
-                || (a.keyword.is_none() && a.value.items.as_ref().is_some_and(|i| i.rest.is_some() && !i.is_list))
+                || (a.keyword.is_none()
+                    && a.value
+                        .items
+                        .as_ref()
+                        .is_some_and(|i| i.rest.is_some() && !i.is_list))
         })
     }
 
     /// Returns true if a condition of the tables holds.
     pub(super) fn holds(&mut self, c: &'static Condition, call: &CallInfo<'_>) -> bool {
         let count = call.args.iter().filter(|a| a.keyword.is_none()).count();
-        if c.count_min.is_some_and(|n| count < usize::from(n)) || c.count_max.is_some_and(|n| count > usize::from(n)) {
+        if c.count_min.is_some_and(|n| count < usize::from(n))
+            || c.count_max.is_some_and(|n| count > usize::from(n))
+        {
             return false;
         }
         if c.has.is_some_and(|o| self.option(o, call).is_none()) {
             return false;
         }
-        if c.absent.is_some_and(|o| self.option(o, call).is_some() || self.has_unknown_options(call)) {
+        if c.absent
+            .is_some_and(|o| self.option(o, call).is_some() || self.has_unknown_options(call))
+        {
             return false;
         }
         if let Some(p) = c.into {
@@ -195,7 +246,9 @@ impl FlowRun<'_> {
         let (mut value, mut expr) = (part.value.clone(), part.expr);
         if let Some(i) = c.element {
             let key = ItemKey::Int(i64::from(i));
-            let Some(item) = value.items.as_ref().and_then(|l| l.keys.get(&key).cloned()) else { return false };
+            let Some(item) = value.items.as_ref().and_then(|l| l.keys.get(&key).cloned()) else {
+                return false;
+            };
             if let Some(ExprKind::Collection(items)) = expr.map(|e| &self.module.expr(e).kind) {
                 expr = items.get(usize::from(i)).map(|i| i.value);
             }
@@ -214,13 +267,17 @@ impl FlowRun<'_> {
             }
         }
         if let Some(p) = c.pattern {
-            let Some(text) = self.described(&value, expr) else { return false };
+            let Some(text) = self.described(&value, expr) else {
+                return false;
+            };
             if !self.fits(p, &text) {
                 return false;
             }
         }
         if let Some(p) = c.text {
-            let text = expr.map(|e| self.source_text(self.module.expr(e).span)).unwrap_or_default();
+            let text = expr
+                .map(|e| self.source_text(self.module.expr(e).span))
+                .unwrap_or_default();
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             if !self.fits(p, &text) {
                 return false;
@@ -231,7 +288,9 @@ impl FlowRun<'_> {
 
     fn is_type(&self, path: PathId, types: &[&str]) -> bool {
         let text = self.paths.text(path);
-        types.iter().any(|t| text == *t || text.ends_with(&format!(".{t}")) || t.ends_with(&format!(".{text}")))
+        types.iter().any(|t| {
+            text == *t || text.ends_with(&format!(".{t}")) || t.ends_with(&format!(".{text}"))
+        })
     }
 
     /// Returns the known description of an argument: a constant, a path, a partly known text, or
@@ -251,7 +310,12 @@ impl FlowRun<'_> {
         let id = expr?;
         match &self.module.expr(id).kind {
             ExprKind::Name(_) if value.taints.is_some() => Some(GAP.to_string()),
-            _ => Some(self.source_text(self.module.expr(id).span).split_whitespace().collect::<Vec<_>>().join(" ")),
+            _ => Some(
+                self.source_text(self.module.expr(id).span)
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            ),
         }
     }
 
@@ -259,21 +323,28 @@ impl FlowRun<'_> {
         let mut out = Vec::new();
         out.extend(self.into.map(|n| self.module.word(n).to_owned()));
         let function = self.frames.iter().rev().find_map(|f| f.function);
-        let name = function.and_then(|f| self.module.functions.get(f.0 as usize)).and_then(|f| f.name);
+        let name = function
+            .and_then(|f| self.module.functions.get(f.0 as usize))
+            .and_then(|f| f.name);
         out.extend(name.map(|n| self.module.word(n).to_owned()));
         out
     }
 
     /// Returns true if a regular expression of the tables matches a text.
     pub(super) fn fits(&mut self, pattern: &'static str, text: &str) -> bool {
-        let regex = self.expressions.entry(pattern).or_insert_with(|| regex::Regex::new(pattern).ok());
+        let regex = self
+            .expressions
+            .entry(pattern)
+            .or_insert_with(|| regex::Regex::new(pattern).ok());
         regex.as_ref().is_some_and(|r| r.is_match(text))
     }
 
     /// Reports the table entries that match a call.
     pub(super) fn check_call(&mut self, path: PathId, call: &CallInfo<'_>, writes: bool) {
         let hits = self.paths.hits(path);
-        let is_sink = hits.iter().any(|h| h.write == writes && matches!(h.role, Role::Sink(_)));
+        let is_sink = hits
+            .iter()
+            .any(|h| h.write == writes && matches!(h.role, Role::Sink(_)));
         if is_sink && self.silence == 0 {
             self.judged.insert(call.span.start);
         }
@@ -281,7 +352,9 @@ impl FlowRun<'_> {
         for hit in hits.iter().filter(|h| h.write == writes) {
             match hit.role {
                 Role::Sink(i) => {
-                    let Some(sink) = self.table.sinks.get(usize::from(i)) else { continue };
+                    let Some(sink) = self.table.sinks.get(usize::from(i)) else {
+                        continue;
+                    };
                     let bit = 1u32 << sink.kind;
                     // The entry with a receiver is more specific than the entry without one.
                     if hit.is_wild && has_sink & bit != 0 {
@@ -314,12 +387,17 @@ impl FlowRun<'_> {
         }
         if let Some(p) = entry.into {
             let names = self.target_names();
-            // The name is the only evidence that the result is a secret, and the other uses of the variable refute it.
+            // The name is the only evidence that the result is a secret, and the other uses of the
+            // variable refute it.
             if !names.iter().any(|n| self.fits(p, n)) || self.is_request_mark() {
                 return;
             }
         }
-        let cap = if is_wild { FlowCertainty::Medium } else { FlowCertainty::High };
+        let cap = if is_wild {
+            FlowCertainty::Medium
+        } else {
+            FlowCertainty::High
+        };
         let found = FoundFlow {
             taint: None,
             span: self.setting(entry, call).unwrap_or(call.span),
@@ -336,11 +414,15 @@ impl FlowRun<'_> {
         self.keep(FlowSubject::Rule(entry.rule), found);
     }
 
-    /// Returns true if the result is assigned to a variable that only recognises the newest request of a component.
+    /// Returns true if the result is assigned to a variable that only recognises the newest request
+    /// of a component.
     fn is_request_mark(&self) -> bool {
         use super::FlowLanguage as L;
         let is_script = matches!(self.language, L::JavaScript | L::TypeScript | L::Tsx);
-        let name = self.into.filter(|_| is_script).map(|name| self.module.word(name));
+        let name = self
+            .into
+            .filter(|_| is_script)
+            .map(|name| self.module.word(name));
         name.is_some_and(|name| !name.is_empty() && is_request_mark(name.as_bytes(), self.text))
     }
 
@@ -349,7 +431,10 @@ impl FlowRun<'_> {
     /// lines. A text that matches inside of the option, such as one item of a list, is more exact.
     fn setting(&mut self, entry: &'static Call, call: &CallInfo<'_>) -> Option<ByteSpan> {
         use super::FlowLanguage as L;
-        if !matches!(self.language, L::Python | L::JavaScript | L::TypeScript | L::Tsx | L::Go) {
+        if !matches!(
+            self.language,
+            L::Python | L::JavaScript | L::TypeScript | L::Tsx | L::Go
+        ) {
             return None;
         }
         let mut keywords = entry.when.iter().filter_map(|c| match c.arg {
@@ -361,12 +446,23 @@ impl FlowRun<'_> {
         let mut start = span.start;
         if let Some(pattern) = text {
             let source = self.source_text(span);
-            let regex = self.expressions.entry(pattern).or_insert_with(|| regex::Regex::new(pattern).ok());
+            let regex = self
+                .expressions
+                .entry(pattern)
+                .or_insert_with(|| regex::Regex::new(pattern).ok());
             let found = regex.as_ref().and_then(|r| r.find(source));
-            start += found.and_then(|m| u32::try_from(m.start()).ok()).unwrap_or(0);
+            start += found
+                .and_then(|m| u32::try_from(m.start()).ok())
+                .unwrap_or(0);
         }
-        let before = self.source_text(ByteSpan { start: call.span.start, end: start });
-        before.contains('\n').then_some(ByteSpan { start, end: span.end })
+        let before = self.source_text(ByteSpan {
+            start: call.span.start,
+            end: start,
+        });
+        before.contains('\n').then_some(ByteSpan {
+            start,
+            end: span.end,
+        })
     }
 
     pub(super) fn check_sink(&mut self, sink: &'static Sink, is_wild: bool, call: &CallInfo<'_>) {
@@ -376,8 +472,12 @@ impl FlowRun<'_> {
         let mut taints: Taints = None;
         for part in self.parts(sink.args, call) {
             let mut value = part.value;
-            let is_literal = part.expr.is_some_and(|e| matches!(self.module.expr(e).kind, ExprKind::Collection(_)));
-            if !sink.literal && (is_literal || value.items.as_ref().is_some_and(|i| !i.keys.is_empty())) {
+            let is_literal = part
+                .expr
+                .is_some_and(|e| matches!(self.module.expr(e).kind, ExprKind::Collection(_)));
+            if !sink.literal
+                && (is_literal || value.items.as_ref().is_some_and(|i| !i.keys.is_empty()))
+            {
                 continue;
             }
             if let Some(i) = sink.element
@@ -391,20 +491,37 @@ impl FlowRun<'_> {
     }
 
     /// Reports data at a sink.
-    pub(super) fn report(&mut self, sink: &'static Sink, is_wild: bool, taints: &Taints, span: ByteSpan) {
+    pub(super) fn report(
+        &mut self,
+        sink: &'static Sink,
+        is_wild: bool,
+        taints: &Taints,
+        span: ByteSpan,
+    ) {
         if self.silence > 0 {
             return;
         }
-        let Some(kind) = SinkKind::ALL.get(usize::from(sink.kind)).copied() else { return };
+        let Some(kind) = SinkKind::ALL.get(usize::from(sink.kind)).copied() else {
+            return;
+        };
         for t in taints.iter().flat_map(|t| t.iter()) {
             if t.clean & kind.bit() != 0 {
                 continue;
             }
-            let is_strong =
-                matches!(kind, SinkKind::Sql | SinkKind::Command | SinkKind::Code | SinkKind::Deserialization);
-            let proof = if t.is_doubted && !is_strong { Proof::Unknown } else { t.proof };
+            let is_strong = matches!(
+                kind,
+                SinkKind::Sql | SinkKind::Command | SinkKind::Code | SinkKind::Deserialization
+            );
+            let proof = if t.is_doubted && !is_strong {
+                Proof::Unknown
+            } else {
+                t.proof
+            };
             if proof == Proof::Unknown {
-                let is_total = matches!(kind, SinkKind::Command | SinkKind::Code | SinkKind::Deserialization);
+                let is_total = matches!(
+                    kind,
+                    SinkKind::Command | SinkKind::Code | SinkKind::Deserialization
+                );
                 if !sink.unknown.unwrap_or(t.is_built || is_total) {
                     continue;
                 }
@@ -451,7 +568,13 @@ impl FlowRun<'_> {
     }
 
     /// Reports a value that is written to an item: `config["DEBUG"] = True`.
-    pub(super) fn check_item_write(&mut self, target: ExprId, of: ExprId, word: &str, value: &FlowValue) {
+    pub(super) fn check_item_write(
+        &mut self,
+        target: ExprId,
+        of: ExprId,
+        word: &str,
+        value: &FlowValue,
+    ) {
         let base = self.eval(of);
         let Some(path) = base.path else { return };
         let path = self.paths.member_word(path, word);
@@ -478,24 +601,47 @@ impl FlowRun<'_> {
             return;
         }
         let span = self.module.expr(target).span;
-        let given =
-            [GivenArg { keyword: None, value: value.clone(), expr: self.written.unwrap_or(target), is_spread: false }];
-        let call = CallInfo { args: &given, receiver, span: self.member_span(target, span) };
+        let given = [GivenArg {
+            keyword: None,
+            value: value.clone(),
+            expr: self.written.unwrap_or(target),
+            is_spread: false,
+        }];
+        let call = CallInfo {
+            args: &given,
+            receiver,
+            span: self.member_span(target, span),
+        };
         self.check_call(path, &call, true);
     }
 
     /// Returns the bytes from the last name of a callee or target on. The line of that name is the
     /// line of the finding.
     pub(super) fn member_span(&self, callee: ExprId, whole: ByteSpan) -> ByteSpan {
-        let ExprKind::Member { of, .. } = &self.module.expr(callee).kind else { return whole };
+        let ExprKind::Member { of, .. } = &self.module.expr(callee).kind else {
+            return whole;
+        };
         let end = self.module.expr(*of).span.end;
         if end <= whole.start || end >= whole.end {
             return whole;
         }
-        let text = self.text.get(end as usize..whole.end as usize).unwrap_or_default();
-        let skip = text.iter().take_while(|b| !(b.is_ascii_alphanumeric() || **b == b'_' || **b == b'$')).count();
+        let text = self
+            .text
+            .get(end as usize..whole.end as usize)
+            .unwrap_or_default();
+        let skip = text
+            .iter()
+            .take_while(|b| !(b.is_ascii_alphanumeric() || **b == b'_' || **b == b'$'))
+            .count();
         let start = end + u32::try_from(skip).unwrap_or_default();
-        if start < whole.end { ByteSpan { start, end: whole.end } } else { whole }
+        if start < whole.end {
+            ByteSpan {
+                start,
+                end: whole.end,
+            }
+        } else {
+            whole
+        }
     }
 
     /// Returns true for a variable, and for a call of a function that converts text to text.
@@ -532,9 +678,9 @@ impl FlowRun<'_> {
     /// Reports data that a handler returns to the client.
     pub(super) fn check_returned(&mut self, id: ExprId, value: &FlowValue, _span: ByteSpan) {
         let first = match &self.module.expr(id).kind {
-            ExprKind::Collection(items) if items.iter().all(|i| i.key.is_none()) => {
-                items.first().map(|i| (i.value, value.item(Some(&ItemKey::Int(0)))))
-            }
+            ExprKind::Collection(items) if items.iter().all(|i| i.key.is_none()) => items
+                .first()
+                .map(|i| (i.value, value.item(Some(&ItemKey::Int(0))))),
             ExprKind::Collection(_) => None,
             _ => Some((id, value.clone())),
         };
@@ -544,19 +690,32 @@ impl FlowRun<'_> {
         }
         let span = self.module.expr(id).span;
         // The result of a call on data counts as a text only if the text is joined from parts.
-        if matches!(self.module.expr(id).kind, ExprKind::Call { .. } | ExprKind::New { .. } | ExprKind::Pass(_))
-            || value.path.is_some_and(|p| self.paths.is_call(p))
+        if matches!(
+            self.module.expr(id).kind,
+            ExprKind::Call { .. } | ExprKind::New { .. } | ExprKind::Pass(_)
+        ) || value.path.is_some_and(|p| self.paths.is_call(p))
         {
             let is_text = self.is_text_call(id);
             let shown = value.taints.iter().flat_map(|t| t.iter()).filter(|t| {
-                (t.is_built && is_text) || self.origins.get(t.origin as usize).is_some_and(|o| o.span.end == span.end)
+                (t.is_built && is_text)
+                    || self
+                        .origins
+                        .get(t.origin as usize)
+                        .is_some_and(|o| o.span.end == span.end)
             });
             let kept: Vec<Taint> = shown.cloned().collect();
-            value.taints = if kept.is_empty() { None } else { Some(Rc::new(kept)) };
+            value.taints = if kept.is_empty() {
+                None
+            } else {
+                Some(Rc::new(kept))
+            };
         }
         let frameworks = self.frame().frameworks.clone();
         for sink in self.table.sinks {
-            if sink.returns.is_some_and(|r| r == "true" || frameworks.contains(&r)) {
+            if sink
+                .returns
+                .is_some_and(|r| r == "true" || frameworks.contains(&r))
+            {
                 self.report(sink, false, &value.taints, span);
             }
         }
@@ -565,7 +724,11 @@ impl FlowRun<'_> {
 
 /// Returns true for a value with request data.
 fn is_requested(value: &FlowValue) -> bool {
-    value.deep().iter().flat_map(|t| t.iter()).any(|t| t.proof == Proof::Request)
+    value
+        .deep()
+        .iter()
+        .flat_map(|t| t.iter())
+        .any(|t| t.proof == Proof::Request)
 }
 
 /// Returns true if a constant equals a word of the tables. `True` is `true`, `None` is `null`.

@@ -1,5 +1,5 @@
-//! A filter for words: it rejects most of those that are not in a table before the table is searched. The build script uses
-//! it, too.
+//! A filter for words: it rejects most of those that are not in a table before the table is
+//! searched. The build script uses it, too.
 
 /// Bits of a filter.
 pub(super) const SLOTS: usize = 8192;

@@ -4,7 +4,9 @@ use super::declared::Declared;
 use super::names::is_number;
 use super::paths::{PathId, Paths, Root};
 use super::run::{CallFrame, FlowRun, THIS};
-use super::shape::{Annotation, ClassId, CodeBlock, ExprId, ExprKind, FunctionId, Module, Param, Stmt, StmtKind};
+use super::shape::{
+    Annotation, ClassId, CodeBlock, ExprId, ExprKind, FunctionId, Module, Param, Stmt, StmtKind,
+};
 use super::sink::{CallInfo, FoundFlow, way};
 use super::table::{Handler, Place, Table};
 use super::value::{ARGUMENTS, Env, FlowValue, ItemKey, Taint, UNKNOWN_SOURCE, What, join};
@@ -28,7 +30,8 @@ pub(super) struct RunOutcome {
 
 /// Finds the flows in a file.
 pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> RunOutcome {
-    let is_strict = !module.imports.is_empty() && module.imports.iter().all(|i| module.word(i.alias) != "*");
+    let is_strict =
+        !module.imports.is_empty() && module.imports.iter().all(|i| module.word(i.alias) != "*");
     let mut run = FlowRun {
         language,
         module,
@@ -72,7 +75,11 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> RunOu
     run.prepare();
     run.file();
     let flows = run.flows();
-    RunOutcome { flows, is_complete: run.is_complete, judged: run.judged }
+    RunOutcome {
+        flows,
+        is_complete: run.is_complete,
+        judged: run.judged,
+    }
 }
 
 impl<'m> FlowRun<'m> {
@@ -105,12 +112,19 @@ impl<'m> FlowRun<'m> {
                     if let Some(n) = self.nested.get_mut(id.0 as usize) {
                         *n = false;
                     }
-                    if let Some(name) = self.module.functions.get(id.0 as usize).and_then(|f| f.name) {
+                    if let Some(name) = self
+                        .module
+                        .functions
+                        .get(id.0 as usize)
+                        .and_then(|f| f.name)
+                    {
                         self.functions.insert(name, *id);
                     }
                 }
                 StmtKind::Block(b) => self.top(b),
-                StmtKind::If { then, otherwise, .. } => {
+                StmtKind::If {
+                    then, otherwise, ..
+                } => {
                     self.top(then);
                     self.top(otherwise);
                 }
@@ -132,7 +146,11 @@ impl<'m> FlowRun<'m> {
         }
         for i in 0..self.module.functions.len() {
             let id = FunctionId(u32::try_from(i).unwrap_or(u32::MAX));
-            let is_free = self.module.functions.get(i).is_some_and(|f| f.class.is_none());
+            let is_free = self
+                .module
+                .functions
+                .get(i)
+                .is_some_and(|f| f.class.is_none());
             if is_free && !self.nested.get(i).copied().unwrap_or_default() {
                 self.is_alive = true;
                 self.run_entry(id, None);
@@ -147,7 +165,9 @@ impl<'m> FlowRun<'m> {
             Some(has) if !*has => *has = true,
             _ => return,
         }
-        let Some(class) = self.module.classes.get(index) else { return };
+        let Some(class) = self.module.classes.get(index) else {
+            return;
+        };
         let mut object = self.fresh(id);
         self.run_fields(id);
         let mut methods: Vec<FunctionId> = class.methods.clone();
@@ -161,7 +181,11 @@ impl<'m> FlowRun<'m> {
                 self.is_alive = true;
                 if let Some(after) = self.run_entry(*m, Some(object.clone())) {
                     // Another method may run in a different request.
-                    let after = if self.is_constructor(*m) { after } else { after.map_taints(&doubted) };
+                    let after = if self.is_constructor(*m) {
+                        after
+                    } else {
+                        after.map_taints(&doubted)
+                    };
                     object = join(&object, &after);
                     object.what = What::Instance(id);
                 }
@@ -177,8 +201,13 @@ impl<'m> FlowRun<'m> {
 
     /// Evaluates the values of fields to report findings in them.
     fn run_fields(&mut self, id: ClassId) {
-        let Some(class) = self.module.classes.get(id.0 as usize) else { return };
-        self.frames.push(CallFrame { class: Some(id), ..CallFrame::default() });
+        let Some(class) = self.module.classes.get(id.0 as usize) else {
+            return;
+        };
+        self.frames.push(CallFrame {
+            class: Some(id),
+            ..CallFrame::default()
+        });
         for f in &class.fields {
             let Some(value) = f.value else { continue };
             self.into = Some(f.name);
@@ -192,21 +221,30 @@ impl<'m> FlowRun<'m> {
 
     /// Returns an object of a class in its state before the constructor.
     pub(super) fn fresh(&mut self, id: ClassId) -> FlowValue {
-        let Some(class) = self.module.classes.get(id.0 as usize) else { return FlowValue::default() };
+        let Some(class) = self.module.classes.get(id.0 as usize) else {
+            return FlowValue::default();
+        };
         let path = self.base_path(id);
-        let mut object = FlowValue { what: What::Instance(id), path, ..FlowValue::default() };
+        let mut object = FlowValue {
+            what: What::Instance(id),
+            path,
+            ..FlowValue::default()
+        };
         for f in &class.fields {
             let mut v = f.value.map(|v| self.quiet(v)).unwrap_or_default();
             if let Some(ty) = f.ty {
                 v = self.typed(v, ty);
             }
             for m in &f.marks {
-                let Some(path) = self.mark_path(m) else { continue };
+                let Some(path) = self.mark_path(m) else {
+                    continue;
+                };
                 for h in self.table.handlers.iter().filter(|h| h.ty.is_none()) {
                     if h.annotation.iter().any(|a| self.paths.is(path, a))
                         && !f.ty.is_some_and(|t| is_number(self.module.word(t)))
                     {
-                        let data = self.origin(self.module.expr(m.name).span, h.label, h.kind, h.clean);
+                        let data =
+                            self.origin(self.module.expr(m.name).span, h.label, h.kind, h.clean);
                         v = v.with(&data);
                     }
                 }
@@ -220,12 +258,19 @@ impl<'m> FlowRun<'m> {
     }
 
     /// Runs a function as outside code may call it. Returns the object after the call.
-    pub(super) fn run_entry(&mut self, id: FunctionId, this: Option<FlowValue>) -> Option<FlowValue> {
+    pub(super) fn run_entry(
+        &mut self,
+        id: FunctionId,
+        this: Option<FlowValue>,
+    ) -> Option<FlowValue> {
         let function = self.module.functions.get(id.0 as usize)?;
         if self.silence > 0 {
             return None;
         }
-        if self.frames.iter().any(|f| f.function == Some(id)) || self.frames.len() > 12 || !self.enter() {
+        if self.frames.iter().any(|f| f.function == Some(id))
+            || self.frames.len() > 12
+            || !self.enter()
+        {
             return None;
         }
         let handlers = self.handlers_of(id);
@@ -242,7 +287,9 @@ impl<'m> FlowRun<'m> {
 
     /// Runs a function that a framework calls.
     pub(super) fn run_handler(&mut self, id: FunctionId, handlers: &[&'static Handler]) {
-        let Some(function) = self.module.functions.get(id.0 as usize) else { return };
+        let Some(function) = self.module.functions.get(id.0 as usize) else {
+            return;
+        };
         if self.frames.iter().any(|f| f.function == Some(id)) || !self.enter() {
             return;
         }
@@ -270,7 +317,10 @@ impl<'m> FlowRun<'m> {
             let unknown = self.origin(p.span, "parameter", UNKNOWN_SOURCE, 0);
             return self.number(&unknown);
         }
-        let mut v = FlowValue { path: declared, ..FlowValue::default() };
+        let mut v = FlowValue {
+            path: declared,
+            ..FlowValue::default()
+        };
         let mut takers: Vec<&'static Handler> = Vec::new();
         for h in handlers.iter().copied() {
             if self.takes(h, p, i, declared) {
@@ -280,9 +330,15 @@ impl<'m> FlowRun<'m> {
         // Handlers that match the annotation, type or name of the parameter alone.
         let has_data = takers.iter().any(|h| h.ty.is_none());
         for h in self.table.handlers {
-            let is_alone = h.decorator.is_empty() && h.callee.is_empty() && h.function.is_empty() && h.base.is_empty();
+            let is_alone = h.decorator.is_empty()
+                && h.callee.is_empty()
+                && h.function.is_empty()
+                && h.base.is_empty();
             let is_alone = is_alone && h.class_annotation.is_empty() && h.returns.is_empty();
-            if is_alone && (takers.is_empty() || has_data && h.ty.is_some()) && self.takes(h, p, i, declared) {
+            if is_alone
+                && (takers.is_empty() || has_data && h.ty.is_some())
+                && self.takes(h, p, i, declared)
+            {
                 takers.push(h);
             }
         }
@@ -311,7 +367,13 @@ impl<'m> FlowRun<'m> {
     }
 
     /// Returns true if a parameter has the data or the type of a handler.
-    fn takes(&mut self, h: &'static Handler, p: &'m Param, i: usize, declared: Option<PathId>) -> bool {
+    fn takes(
+        &mut self,
+        h: &'static Handler,
+        p: &'m Param,
+        i: usize,
+        declared: Option<PathId>,
+    ) -> bool {
         if let Some(d) = declared
             && h.not_type.iter().any(|t| self.paths.is(d, t))
         {
@@ -321,12 +383,16 @@ impl<'m> FlowRun<'m> {
             && let ExprKind::Call { callee, .. } = &self.module.expr(d).kind
         {
             let callee = self.quiet(*callee);
-            if callee.path.is_some_and(|c| h.except_default.iter().any(|t| self.paths.is(c, t))) {
+            if callee
+                .path
+                .is_some_and(|c| h.except_default.iter().any(|t| self.paths.is(c, t)))
+            {
                 return false;
             }
         }
         let word = p.name.map(|n| self.module.word(n)).unwrap_or_default();
-        let by_param = !h.annotation.is_empty() || !h.param_type.is_empty() || !h.param_name.is_empty();
+        let by_param =
+            !h.annotation.is_empty() || !h.param_type.is_empty() || !h.param_name.is_empty();
         if !by_param {
             return h.params.is_empty()
                 || h.params.iter().any(|place| match place {
@@ -341,7 +407,8 @@ impl<'m> FlowRun<'m> {
             let mut is_marked = false;
             for m in &p.marks {
                 let path = self.mark_path(m);
-                is_marked |= path.is_some_and(|path| h.annotation.iter().any(|a| self.paths.is(path, a)));
+                is_marked |=
+                    path.is_some_and(|path| h.annotation.iter().any(|a| self.paths.is(path, a)));
             }
             if !is_marked {
                 return false;
@@ -364,7 +431,12 @@ impl<'m> FlowRun<'m> {
     fn path_of(&mut self, id: ExprId) -> Option<PathId> {
         let module = self.module;
         match &module.expr(id).kind {
-            ExprKind::Name(n) => match self.globals.get(*n).or_else(|| self.env.get(*n)).and_then(|v| v.path) {
+            ExprKind::Name(n) => match self
+                .globals
+                .get(*n)
+                .or_else(|| self.env.get(*n))
+                .and_then(|v| v.path)
+            {
                 Some(p) => Some(p),
                 None => Some(self.free(*n)),
             },
@@ -378,11 +450,14 @@ impl<'m> FlowRun<'m> {
 
     /// Returns the handlers that match a function's decorators, name or class.
     fn handlers_of(&mut self, id: FunctionId) -> Vec<&'static Handler> {
-        let Some(f) = self.module.functions.get(id.0 as usize) else { return Vec::new() };
+        let Some(f) = self.module.functions.get(id.0 as usize) else {
+            return Vec::new();
+        };
         let marks: Vec<PathId> = f.marks.iter().filter_map(|m| self.mark_path(m)).collect();
         let class = f.class.and_then(|c| self.module.classes.get(c.0 as usize));
-        let class_marks: Vec<PathId> =
-            class.map(|c| c.marks.iter().filter_map(|m| self.mark_path(m)).collect()).unwrap_or_default();
+        let class_marks: Vec<PathId> = class
+            .map(|c| c.marks.iter().filter_map(|m| self.mark_path(m)).collect())
+            .unwrap_or_default();
         let mut bases: Vec<PathId> = Vec::new();
         for b in class.iter().flat_map(|c| &c.bases) {
             bases.extend(self.type_path(*b));
@@ -403,7 +478,10 @@ impl<'m> FlowRun<'m> {
                 && self.admits(h.base, &bases)
                 && self.admits(h.class_annotation, &class_marks)
                 && (h.function.is_empty() || h.function.iter().any(|p| named(p, name)))
-                && (h.returns.is_empty() || h.returns.iter().any(|r| ty == *r || ty.ends_with(&format!(".{r}"))))
+                && (h.returns.is_empty()
+                    || h.returns
+                        .iter()
+                        .any(|r| ty == *r || ty.ends_with(&format!(".{r}"))))
             {
                 out.push(h);
             }
@@ -413,11 +491,18 @@ impl<'m> FlowRun<'m> {
 
     /// Returns true if one of the paths matches one of the patterns, or there is no pattern.
     fn admits(&self, patterns: &[&str], paths: &[PathId]) -> bool {
-        patterns.is_empty() || patterns.iter().any(|p| paths.iter().any(|m| self.paths.is(*m, p)))
+        patterns.is_empty()
+            || patterns
+                .iter()
+                .any(|p| paths.iter().any(|m| self.paths.is(*m, p)))
     }
 
     /// Returns the handlers that match a function because it is passed to a callee.
-    pub(super) fn handlers_of_callee(&mut self, callee: PathId, info: &CallInfo<'_>) -> Vec<&'static Handler> {
+    pub(super) fn handlers_of_callee(
+        &mut self,
+        callee: PathId,
+        info: &CallInfo<'_>,
+    ) -> Vec<&'static Handler> {
         let mut out = Vec::new();
         for h in self.table.handlers {
             if h.callee.iter().any(|c| self.paths.is(callee, c)) && self.all_hold(h.when, info) {
@@ -436,7 +521,10 @@ impl<'m> FlowRun<'m> {
                 continue;
             }
             let mut steps = Vec::new();
-            let origin = f.taint.as_ref().and_then(|t| self.origins.get(t.origin as usize));
+            let origin = f
+                .taint
+                .as_ref()
+                .and_then(|t| self.origins.get(t.origin as usize));
             let mut last = f.span;
             if let Some(o) = origin {
                 steps.push(step(&starts, o.span, StepRole::Source));
@@ -467,13 +555,20 @@ impl<'m> FlowRun<'m> {
 
     /// Returns true if a sink that does no harm by itself receives data that is checked later.
     fn is_checked_later(&self, subject: FlowSubject, f: &FoundFlow) -> bool {
-        let (FlowSubject::Flow(kind), Some(t), true) = (subject, &f.taint, f.is_late) else { return false };
-        self.checked.iter().any(|(origin, kinds)| *origin == t.origin && kinds & kind.bit() != 0)
+        let (FlowSubject::Flow(kind), Some(t), true) = (subject, &f.taint, f.is_late) else {
+            return false;
+        };
+        self.checked
+            .iter()
+            .any(|(origin, kinds)| *origin == t.origin && kinds & kind.bit() != 0)
     }
 }
 
 fn doubted(t: &Taint) -> Taint {
-    Taint { is_doubted: true, ..t.clone() }
+    Taint {
+        is_doubted: true,
+        ..t.clone()
+    }
 }
 
 /// Returns true if a function's name matches the pattern of a handler. `On*` matches a start,
@@ -504,5 +599,10 @@ fn line_starts(text: &[u8]) -> Vec<usize> {
 fn step(starts: &[usize], span: super::shape::ByteSpan, role: StepRole) -> PathStep {
     let start = span.start as usize;
     let line = starts.partition_point(|s| *s <= start).max(1);
-    PathStep { line: u32::try_from(line).unwrap_or(u32::MAX), start, end: span.end as usize, role }
+    PathStep {
+        line: u32::try_from(line).unwrap_or(u32::MAX),
+        start,
+        end: span.end as usize,
+        role,
+    }
 }

@@ -9,7 +9,10 @@ pub(super) fn strictness(pattern: &str, is_full: bool) -> u32 {
     let ends = is_full || p.ends_with('$') || p.ends_with("\\z") || p.ends_with("\\Z");
     if starts && ends {
         let body = p.trim_start_matches("\\A").trim_start_matches('^');
-        let body = body.trim_end_matches('$').trim_end_matches("\\z").trim_end_matches("\\Z");
+        let body = body
+            .trim_end_matches('$')
+            .trim_end_matches("\\z")
+            .trim_end_matches("\\Z");
         if is_wide(body) {
             return 0;
         }
@@ -25,7 +28,10 @@ pub(super) fn strictness(pattern: &str, is_full: bool) -> u32 {
     }
     // `^https://example\.com/`: the host is fixed.
     if starts && (p.contains("://") || p.contains(":\\/\\/")) {
-        let plain = p.trim_start_matches("\\A").trim_start_matches('^').replace('\\', "");
+        let plain = p
+            .trim_start_matches("\\A")
+            .trim_start_matches('^')
+            .replace('\\', "");
         return super::constant::fixed_by(&plain.replace("https?", "https"));
     }
     0
@@ -33,13 +39,20 @@ pub(super) fn strictness(pattern: &str, is_full: bool) -> u32 {
 
 /// Returns true for a pattern that requires a slash at the start and forbids a second one.
 fn is_local_path(pattern: &str) -> bool {
-    let plain = pattern.trim_start_matches("\\A").trim_start_matches('^').replace("\\/", "/");
-    let Some(rest) = plain.strip_prefix('/') else { return false };
+    let plain = pattern
+        .trim_start_matches("\\A")
+        .trim_start_matches('^')
+        .replace("\\/", "/");
+    let Some(rest) = plain.strip_prefix('/') else {
+        return false;
+    };
     if let Some(not) = rest.strip_prefix("(?!") {
         return not.split(')').next().is_some_and(|n| n.contains('/'));
     }
     if let Some(class) = rest.strip_prefix('[') {
-        let Some((class, _)) = class.split_once(']') else { return false };
+        let Some((class, _)) = class.split_once(']') else {
+            return false;
+        };
         return class.starts_with('^') == class.contains('/');
     }
     rest.starts_with(|c: char| c.is_ascii_alphanumeric()) || rest.starts_with("\\w")

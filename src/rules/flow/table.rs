@@ -219,7 +219,9 @@ impl Table {
     /// Returns false if no pattern has this last word.
     pub(super) fn may_end(&self, last: &[u8]) -> bool {
         let slot = slot(last);
-        self.slots.get(slot / 64).is_none_or(|bits| bits >> (slot % 64) & 1 == 1)
+        self.slots
+            .get(slot / 64)
+            .is_none_or(|bits| bits >> (slot % 64) & 1 == 1)
     }
 
     /// Returns the patterns whose last word is `last`.
@@ -235,14 +237,19 @@ impl Table {
 
     /// Returns the makers of values of a type. `None`: the type has none.
     pub(super) fn makers_of(&self, ty: &str) -> Option<&'static Makers> {
-        let at = self.makers.binary_search_by(|(name, _)| (*name).cmp(ty)).ok()?;
+        let at = self
+            .makers
+            .binary_search_by(|(name, _)| (*name).cmp(ty))
+            .ok()?;
         self.makers.get(at).map(|(_, makers)| makers)
     }
 
     /// Returns the type that a conventional name suggests.
     pub(super) fn named(&self, name: &str) -> Option<&'static str> {
         let i = self.names.binary_search_by(|(n, _)| (*n).cmp(name)).ok()?;
-        self.types.get(usize::from(self.names.get(i)?.1)).map(|t| t.is)
+        self.types
+            .get(usize::from(self.names.get(i)?.1))
+            .map(|t| t.is)
     }
 }
 

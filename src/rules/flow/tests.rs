@@ -1,7 +1,9 @@
 //! Tests of the engine's semantics, in Python because it is short. `fixtures/rules` tests languages
 //! and tables.
 
-use super::{Analysis, FlowCertainty, FlowLanguage, FlowSubject, Proof, SinkKind, StepRole, Trigger, analyse};
+use super::{
+    Analysis, FlowCertainty, FlowLanguage, FlowSubject, Proof, SinkKind, StepRole, Trigger, analyse,
+};
 
 fn may_match(language: FlowLanguage, text: &str) -> bool {
     Trigger::new(language, text.as_bytes()).may_match_file()
@@ -16,51 +18,77 @@ fn lines(code: &str) -> Vec<u32> {
 }
 
 fn strong(a: &Analysis) -> Vec<u32> {
-    let flows =
-        a.flows.iter().filter(|f| f.confidence > FlowCertainty::Low && matches!(f.subject, FlowSubject::Flow(_)));
+    let flows = a
+        .flows
+        .iter()
+        .filter(|f| f.confidence > FlowCertainty::Low && matches!(f.subject, FlowSubject::Flow(_)));
     flows.filter_map(|f| f.sink().map(|s| s.line)).collect()
 }
 
 #[test]
 fn data_reaches_a_sink_through_variables() {
-    assert_eq!(lines("x = request.args['a']\ny = 'ls ' + x\nos.system(y)\n"), [3]);
-    assert_eq!(lines("x = request.args['a']\nx = 'fixed'\nos.system('ls ' + x)\n"), [0_u32; 0]);
-    assert_eq!(lines("a, b = request.args['a'], 'fixed'\nos.system(a)\nos.system(b)\n"), [2]);
+    assert_eq!(
+        lines("x = request.args['a']\ny = 'ls ' + x\nos.system(y)\n"),
+        [3]
+    );
+    assert_eq!(
+        lines("x = request.args['a']\nx = 'fixed'\nos.system('ls ' + x)\n"),
+        [0_u32; 0]
+    );
+    assert_eq!(
+        lines("a, b = request.args['a'], 'fixed'\nos.system(a)\nos.system(b)\n"),
+        [2]
+    );
 }
 
 #[test]
 fn steps_lead_from_source_to_sink() {
     let code = b"from flask import request\nimport os\nx = request.args['a']\ny = 'ls ' + x\nos.system(y)\n";
     let a = analyse(FlowLanguage::Python, code);
-    let flow = a.flows.iter().find(|f| f.subject == FlowSubject::Flow(SinkKind::Command)).unwrap();
+    let flow = a
+        .flows
+        .iter()
+        .find(|f| f.subject == FlowSubject::Flow(SinkKind::Command))
+        .unwrap();
     let steps: Vec<(u32, StepRole)> = flow.steps.iter().map(|s| (s.line, s.role)).collect();
     assert_eq!(steps.first(), Some(&(3, StepRole::Source)));
     assert_eq!(steps.last(), Some(&(5, StepRole::Sink)));
     assert!(steps.contains(&(4, StepRole::Through)));
-    assert_eq!((flow.proof, flow.confidence), (Proof::Request, FlowCertainty::High));
+    assert_eq!(
+        (flow.proof, flow.confidence),
+        (Proof::Request, FlowCertainty::High)
+    );
 }
 
 #[test]
 fn branches_join_and_constants_choose() {
-    assert_eq!(lines("x = 'a'\nif os.path.exists('f'):\n    x = request.args['a']\nos.system(x)\n"), [4]);
     assert_eq!(
-        lines("n = 5\nx = request.args['a']\nif n * 2 > 100:\n    y = x\nelse:\n    y = 'b'\nos.system(y)\n"),
+        lines("x = 'a'\nif os.path.exists('f'):\n    x = request.args['a']\nos.system(x)\n"),
+        [4]
+    );
+    assert_eq!(
+        lines(
+            "n = 5\nx = request.args['a']\nif n * 2 > 100:\n    y = x\nelse:\n    y = 'b'\nos.system(y)\n"
+        ),
         [0_u32; 0]
     );
     assert_eq!(
-        lines("n = 60\nx = request.args['a']\nif n * 2 > 100:\n    y = x\nelse:\n    y = 'b'\nos.system(y)\n"),
+        lines(
+            "n = 60\nx = request.args['a']\nif n * 2 > 100:\n    y = x\nelse:\n    y = 'b'\nos.system(y)\n"
+        ),
         [7]
     );
-    assert_eq!(lines("x = request.args['a']\nos.system('b' if 2 > 1 else x)\n"), [0_u32; 0]);
+    assert_eq!(
+        lines("x = request.args['a']\nos.system('b' if 2 > 1 else x)\n"),
+        [0_u32; 0]
+    );
 }
 
 #[test]
 fn a_branch_that_ends_is_not_joined() {
-    let code =
-        "def f():\n    x = request.args['a']\n    if not x.isdigit():\n        return\n    os.system('ls ' + x)\n";
+    let code = "def f():\n    x = request.args['a']\n    if not x.isdigit():\n        return\n    os.system('ls ' + x)\n";
     assert_eq!(lines(code), [0_u32; 0]);
-    let code =
-        "def f():\n    x = request.args['a']\n    if not x.isdigit():\n        log(x)\n    os.system('ls ' + x)\n";
+    let code = "def f():\n    x = request.args['a']\n    if not x.isdigit():\n        log(x)\n    os.system('ls ' + x)\n";
     assert_eq!(lines(code), [5]);
 }
 
@@ -68,15 +96,25 @@ fn a_branch_that_ends_is_not_joined() {
 fn checks_of_one_of_several_values_are_respected() {
     let code = "x = request.args['a']\nif x == 'a' or x == 'b':\n    os.system(x)\nelse:\n    os.system(x)\n";
     assert_eq!(lines(code), [5]);
-    assert_eq!(lines("x = request.args['a']\nif x in ('a', 'b'):\n    os.system(x)\n"), [0_u32; 0]);
-    assert_eq!(lines("x = request.args['a']\nif x != 'a':\n    os.system(x)\n"), [3]);
+    assert_eq!(
+        lines("x = request.args['a']\nif x in ('a', 'b'):\n    os.system(x)\n"),
+        [0_u32; 0]
+    );
+    assert_eq!(
+        lines("x = request.args['a']\nif x != 'a':\n    os.system(x)\n"),
+        [3]
+    );
 }
 
 #[test]
 fn a_check_of_one_thing_is_not_a_check_of_another() {
-    let code = "x = request.args['a']\ny = request.args['b']\nif x in ('a', 'b'):\n    os.system(y)\n";
+    let code =
+        "x = request.args['a']\ny = request.args['b']\nif x in ('a', 'b'):\n    os.system(y)\n";
     assert_eq!(lines(code), [4]);
-    assert_eq!(lines("k = request.args['k']\nx = lookup(k)\nif x == 'a':\n    os.system(k)\n"), [4]);
+    assert_eq!(
+        lines("k = request.args['k']\nx = lookup(k)\nif x == 'a':\n    os.system(k)\n"),
+        [4]
+    );
 }
 
 #[test]
@@ -86,7 +124,10 @@ fn anchored_strict_expressions_are_checks() {
     }
     assert_eq!(lines(&code("[a-z0-9_]+")), [0_u32; 0]);
     assert_eq!(lines(&code(".*")), [3]);
-    assert_eq!(lines("x = request.args['a']\nif re.search(r'[a-z]+', x):\n    os.system(x)\n"), [3]);
+    assert_eq!(
+        lines("x = request.args['a']\nif re.search(r'[a-z]+', x):\n    os.system(x)\n"),
+        [3]
+    );
 }
 
 #[test]
@@ -103,17 +144,32 @@ fn loops_carry_data_around() {
 
 #[test]
 fn collections_are_followed_by_key_and_position() {
-    assert_eq!(lines("d = {'a': request.args['a'], 'b': 'fixed'}\nos.system(d['b'])\nos.system(d['a'])\n"), [3]);
+    assert_eq!(
+        lines("d = {'a': request.args['a'], 'b': 'fixed'}\nos.system(d['b'])\nos.system(d['a'])\n"),
+        [3]
+    );
     let code = "l = []\nl.append('x')\nl.append(request.args['a'])\nl.append('y')\nl.pop(0)\nos.system(l[0])\nos.system(l[1])\n";
     assert_eq!(lines(code), [6]);
-    assert_eq!(lines("t = {'a': 'ls', 'b': 'df'}\nos.system(t[request.args['a']])\n"), [0_u32; 0]);
+    assert_eq!(
+        lines("t = {'a': 'ls', 'b': 'df'}\nos.system(t[request.args['a']])\n"),
+        [0_u32; 0]
+    );
 }
 
 #[test]
 fn functions_of_the_file_run_with_their_arguments() {
-    assert_eq!(lines("def f(x):\n    return 'ls ' + x\n\nos.system(f(request.args['a']))\n"), [4]);
-    assert_eq!(lines("def f(x):\n    return 'fixed'\n\nos.system(f(request.args['a']))\n"), [0_u32; 0]);
-    assert_eq!(lines("def f(x):\n    os.system(x)\n\nf(request.args['a'])\nf('b')\n"), [2]);
+    assert_eq!(
+        lines("def f(x):\n    return 'ls ' + x\n\nos.system(f(request.args['a']))\n"),
+        [4]
+    );
+    assert_eq!(
+        lines("def f(x):\n    return 'fixed'\n\nos.system(f(request.args['a']))\n"),
+        [0_u32; 0]
+    );
+    assert_eq!(
+        lines("def f(x):\n    os.system(x)\n\nf(request.args['a'])\nf('b')\n"),
+        [2]
+    );
 }
 
 #[test]
@@ -132,20 +188,36 @@ fn fields_carry_data_between_methods() {
 
 #[test]
 fn numbers_and_truth_values_are_harmless() {
-    assert_eq!(lines("n = int(request.args['a'])\nos.system('ls %d' % n)\nos.system(f'ls {n}')\n"), [0_u32; 0]);
-    assert_eq!(lines("os.system('ls ' + str(request.args['a'] == 'b'))\n"), [0_u32; 0]);
+    assert_eq!(
+        lines("n = int(request.args['a'])\nos.system('ls %d' % n)\nos.system(f'ls {n}')\n"),
+        [0_u32; 0]
+    );
+    assert_eq!(
+        lines("os.system('ls ' + str(request.args['a'] == 'b'))\n"),
+        [0_u32; 0]
+    );
 }
 
 #[test]
 fn parameters_of_unknown_origin_are_only_suggestions() {
-    let a = analyse(FlowLanguage::Python, b"import os\n\ndef f(x):\n    os.system(x)\n");
+    let a = analyse(
+        FlowLanguage::Python,
+        b"import os\n\ndef f(x):\n    os.system(x)\n",
+    );
     assert_eq!(strong(&a), [0_u32; 0]);
-    assert!(a.flows.iter().any(|f| f.proof == Proof::Unknown && f.confidence == FlowCertainty::Low));
+    assert!(
+        a.flows
+            .iter()
+            .any(|f| f.proof == Proof::Unknown && f.confidence == FlowCertainty::Low)
+    );
 }
 
 /// The confidence of the only flow, whose data is of unknown origin.
 fn of_unknown_origin(code: &str) -> Option<FlowCertainty> {
-    let a = analyse(FlowLanguage::Python, format!("import os\ndef f(x, conn):\n    {code}\n").as_bytes());
+    let a = analyse(
+        FlowLanguage::Python,
+        format!("import os\ndef f(x, conn):\n    {code}\n").as_bytes(),
+    );
     assert!(a.flows.iter().all(|f| f.proof == Proof::Unknown), "{code}");
     a.flows.first().map(|f| f.confidence)
 }
@@ -169,22 +241,31 @@ fn the_code_after_a_counted_loop_is_reached() {
     fn after(language: FlowLanguage, code: &str) -> Vec<u32> {
         strong(&analyse(language, code.as_bytes()))
     }
-    let c =
-        "int main(int argc, char **argv) {\n  for (int i = 0; i < 9; i++) { puts(\"x\"); }\n  system(argv[1]);\n}\n";
+    let c = "int main(int argc, char **argv) {\n  for (int i = 0; i < 9; i++) { puts(\"x\"); }\n  system(argv[1]);\n}\n";
     assert_eq!(after(FlowLanguage::C, c), [3]);
     let php = "<?php\nfor ($i = 0; $i < 9; $i++) { echo $i; }\nsystem($_GET['c']);\n";
     assert_eq!(after(FlowLanguage::Php, php), [3]);
     let csharp = "class A : Controller {\n  public IActionResult Run(string c) {\n    for (int i = 0; i < 9; i++) { }\n    Process.Start(\"sh\", \"-c \" + c);\n    return Ok();\n  }\n}\n";
     assert_eq!(after(FlowLanguage::CSharp, csharp), [4]);
-    assert_eq!(lines("while True:\n    pass\nos.system(request.args['a'])\n"), [0_u32; 0]);
+    assert_eq!(
+        lines("while True:\n    pass\nos.system(request.args['a'])\n"),
+        [0_u32; 0]
+    );
 }
 
 #[test]
 fn libc_builds_texts_step_by_step() {
     let code = "int main(int argc, char **argv) {\n  char q[99];\n  strcpy(q, \"SELECT * FROM t WHERE a = '\");\n  strcat(q, argv[1]);\n  strcat(q, \"'\");\n  mysql_query(db, q);\n  sprintf(q, \"SELECT * FROM t LIMIT %d\", atoi(argv[1]));\n  mysql_query(db, q);\n}\n";
     let a = analyse(FlowLanguage::C, code.as_bytes());
-    let sql = a.flows.iter().filter(|f| f.subject == FlowSubject::Flow(SinkKind::Sql));
-    assert_eq!(sql.filter_map(|f| f.sink().map(|s| s.line)).collect::<Vec<_>>(), [6]);
+    let sql = a
+        .flows
+        .iter()
+        .filter(|f| f.subject == FlowSubject::Flow(SinkKind::Sql));
+    assert_eq!(
+        sql.filter_map(|f| f.sink().map(|s| s.line))
+            .collect::<Vec<_>>(),
+        [6]
+    );
 }
 
 #[test]
@@ -209,7 +290,10 @@ fn files_that_only_a_lowering_knows_are_read() {
 fn functions_of_other_files_leave_doubt_except_for_text_that_is_run() {
     let code = "from .helpers import make\nos.system(make(request.args['a']))\n";
     assert_eq!(lines(code), [2]);
-    assert_eq!(lines("from .helpers import make\nopen(make(request.args['a']))\n"), [0_u32; 0]);
+    assert_eq!(
+        lines("from .helpers import make\nopen(make(request.args['a']))\n"),
+        [0_u32; 0]
+    );
 }
 
 #[test]
@@ -225,7 +309,9 @@ fn deep_and_long_code_ends() {
     let _ = analyse(FlowLanguage::Python, deep.as_bytes());
     let long = format!("x = 'a'{}\n", " + 'a'".repeat(5000));
     let _ = analyse(FlowLanguage::Python, long.as_bytes());
-    let nested: String = (0..60).map(|i| format!("{}if a{i}:\n", " ".repeat(i))).collect();
+    let nested: String = (0..60)
+        .map(|i| format!("{}if a{i}:\n", " ".repeat(i)))
+        .collect();
     let _ = analyse(FlowLanguage::Python, nested.as_bytes());
     let big = vec![b' '; 2 << 20];
     assert!(!analyse(FlowLanguage::Python, &big).is_complete);
@@ -256,15 +342,30 @@ fn kinds_are_in_the_order_of_the_tables() {
 
 #[test]
 fn a_file_without_the_module_of_a_call_is_not_parsed() {
-    assert!(may_match(FlowLanguage::Python, "import subprocess\nsubprocess.run(x, shell=True)\n"));
-    assert!(!may_match(FlowLanguage::Python, "import threading\nworker.run(x)\n"));
-    assert!(!may_match(FlowLanguage::Python, "import subprocess\nrun = x\n"), "no call");
+    assert!(may_match(
+        FlowLanguage::Python,
+        "import subprocess\nsubprocess.run(x, shell=True)\n"
+    ));
+    assert!(!may_match(
+        FlowLanguage::Python,
+        "import threading\nworker.run(x)\n"
+    ));
+    assert!(
+        !may_match(FlowLanguage::Python, "import subprocess\nrun = x\n"),
+        "no call"
+    );
     // The module can have another name.
-    assert!(may_match(FlowLanguage::Python, "import subprocess as sp\nsp.run(x, shell=True)\n"));
+    assert!(may_match(
+        FlowLanguage::Python,
+        "import subprocess as sp\nsp.run(x, shell=True)\n"
+    ));
 }
 
 #[test]
 fn a_sink_that_needs_data_of_requests_counts_only_in_files_that_can_have_some() {
     assert!(!may_match(FlowLanguage::Python, "import os\nos.chdir(x)\n"));
-    assert!(may_match(FlowLanguage::Python, "import os\nfrom flask import request\nos.chdir(request.args['x'])\n"));
+    assert!(may_match(
+        FlowLanguage::Python,
+        "import os\nfrom flask import request\nos.chdir(request.args['x'])\n"
+    ));
 }

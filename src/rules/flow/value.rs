@@ -138,7 +138,10 @@ pub(super) struct Items {
 impl Items {
     /// An empty list.
     pub(super) fn list() -> Self {
-        Self { is_list: true, ..Self::default() }
+        Self {
+            is_list: true,
+            ..Self::default()
+        }
     }
 
     /// Discards values derived from the items, before the items change.
@@ -190,7 +193,10 @@ pub(super) const GAP: char = '\u{fffc}';
 impl FlowValue {
     /// Returns a value that is a known constant.
     pub(super) fn constant(c: Const) -> Self {
-        Self { constant: Some(c), ..Self::default() }
+        Self {
+            constant: Some(c),
+            ..Self::default()
+        }
     }
 
     /// Returns a value that is a known text.
@@ -200,27 +206,43 @@ impl FlowValue {
 
     /// Returns a value with a path.
     pub(super) fn at(path: PathId) -> Self {
-        Self { path: Some(path), ..Self::default() }
+        Self {
+            path: Some(path),
+            ..Self::default()
+        }
     }
 
     /// Returns a value with data.
     pub(super) fn tainted(taints: Taints) -> Self {
-        Self { taints, ..Self::default() }
+        Self {
+            taints,
+            ..Self::default()
+        }
     }
 
     /// Returns a value that is a collection.
     pub(super) fn collection(items: Items) -> Self {
-        Self { items: Some(Rc::new(items)), ..Self::default() }
+        Self {
+            items: Some(Rc::new(items)),
+            ..Self::default()
+        }
     }
 
     /// Returns the value without its data.
     pub(super) fn without_data(&self) -> Self {
-        Self { constant: self.constant.clone(), path: self.path, what: self.what, ..Self::default() }
+        Self {
+            constant: self.constant.clone(),
+            path: self.path,
+            what: self.what,
+            ..Self::default()
+        }
     }
 
     /// Returns the data of the value and of all its contents.
     pub(super) fn deep(&self) -> Taints {
-        let Some(items) = &self.items else { return self.taints.clone() };
+        let Some(items) = &self.items else {
+            return self.taints.clone();
+        };
         let all = items.all.get_or_init(|| inside(items));
         join_taints(&self.taints, all)
     }
@@ -230,9 +252,13 @@ impl FlowValue {
     pub(super) fn outer(&self) -> Taints {
         let mut out = self.taints.clone();
         let Some(items) = &self.items else { return out };
-        for v in
-            items.rest.iter().chain(items.keys.iter().filter(|(k, _)| matches!(k, ItemKey::Int(_))).map(|(_, v)| v))
-        {
+        for v in items.rest.iter().chain(
+            items
+                .keys
+                .iter()
+                .filter(|(k, _)| matches!(k, ItemKey::Int(_)))
+                .map(|(_, v)| v),
+        ) {
             out = join_taints(&out, &v.deep());
         }
         out
@@ -243,7 +269,11 @@ impl FlowValue {
         match &self.items {
             Some(i) if i.level >= MOST_LEVELS || i.size > MOST_INSIDE => {
                 let taints = self.deep();
-                Self { taints, items: None, ..self }
+                Self {
+                    taints,
+                    items: None,
+                    ..self
+                }
             }
             _ => self,
         }
@@ -277,7 +307,10 @@ impl FlowValue {
         if taints.is_none() {
             return self.clone();
         }
-        Self { taints: join_taints(&self.taints, taints), ..self.clone() }
+        Self {
+            taints: join_taints(&self.taints, taints),
+            ..self.clone()
+        }
     }
 
     /// Stores a value under a key. `None` as key: an unknown key.
@@ -299,7 +332,10 @@ impl FlowValue {
                 items.is_list = false;
                 items.rest = Some(match &items.rest {
                     Some(r) => join(r, &value),
-                    None => Self { constant: None, ..value },
+                    None => Self {
+                        constant: None,
+                        ..value
+                    },
                 });
             }
         }
@@ -318,7 +354,9 @@ impl FlowValue {
 
     /// Removes an item of a list.
     pub(super) fn remove(&mut self, index: i64) -> Self {
-        let Some(items) = &mut self.items else { return Self::tainted(self.taints.clone()) };
+        let Some(items) = &mut self.items else {
+            return Self::tainted(self.taints.clone());
+        };
         let items = Rc::make_mut(items);
         if !items.is_list {
             return Self::tainted(self.taints.clone());
@@ -348,7 +386,12 @@ impl FlowValue {
             if items.all.get_or_init(|| inside(items)).is_none() {
                 return out;
             }
-            let mut new = Items { is_list: items.is_list, level: items.level, size: items.size, ..Items::default() };
+            let mut new = Items {
+                is_list: items.is_list,
+                level: items.level,
+                size: items.size,
+                ..Items::default()
+            };
             new.rest = items.rest.as_ref().map(|r| r.map_level(change, level + 1));
             for (k, v) in &items.keys {
                 new.keys.insert(k.clone(), v.map_level(change, level + 1));
@@ -361,14 +404,25 @@ impl FlowValue {
     /// Returns the value as harmless for kinds of sinks.
     pub(super) fn clean(&self, kinds: u32) -> Self {
         if kinds == u32::MAX {
-            return Self { taints: None, items: None, constant: self.constant.clone(), ..self.clone() };
+            return Self {
+                taints: None,
+                items: None,
+                constant: self.constant.clone(),
+                ..self.clone()
+            };
         }
-        self.map_taints(&|t| Taint { clean: t.clean | kinds, ..t.clone() })
+        self.map_taints(&|t| Taint {
+            clean: t.clean | kinds,
+            ..t.clone()
+        })
     }
 
     /// Returns the value as harmful for kinds of sinks again.
     pub(super) fn exposed(&self, kinds: u32) -> Self {
-        self.map_taints(&|t| Taint { clean: t.clean & !kinds, ..t.clone() })
+        self.map_taints(&|t| Taint {
+            clean: t.clean & !kinds,
+            ..t.clone()
+        })
     }
 
     /// Returns true for the constant `null`.
@@ -379,14 +433,23 @@ impl FlowValue {
     /// Returns the value with some of its data harmless for kinds. If no data is given, all data
     /// becomes harmless.
     pub(super) fn clean_data(&self, kinds: u32, data: &Taints) -> Self {
-        let Some(data) = data else { return self.clean(kinds) };
-        let is_all = self.deep().iter().flat_map(|l| l.iter()).all(|t| data.iter().any(|d| d.origin == t.origin));
+        let Some(data) = data else {
+            return self.clean(kinds);
+        };
+        let is_all = self
+            .deep()
+            .iter()
+            .flat_map(|l| l.iter())
+            .all(|t| data.iter().any(|d| d.origin == t.origin));
         if is_all {
             return self.clean(kinds);
         }
         self.map_taints(&|t| {
             let is_given = data.iter().any(|d| d.origin == t.origin);
-            Taint { clean: if is_given { t.clean | kinds } else { t.clean }, ..t.clone() }
+            Taint {
+                clean: if is_given { t.clean | kinds } else { t.clean },
+                ..t.clone()
+            }
         })
     }
 
@@ -485,13 +548,28 @@ pub(super) fn join(a: &FlowValue, b: &FlowValue) -> FlowValue {
         (None, Some(y)) if a.is_null() || a.is_empty() => Some(y),
         (x, y) => x.or(y),
     };
-    let what = if a.what == What::Other { b.what } else { a.what };
+    let what = if a.what == What::Other {
+        b.what
+    } else {
+        a.what
+    };
     let items = match (&a.items, &b.items) {
         (Some(x), Some(y)) => Some(join_items(x, y)),
         (x, y) => x.clone().or_else(|| y.clone()),
     };
-    let known = if a.known == b.known { a.known.clone() } else { None };
-    FlowValue { taints: join_taints(&a.taints, &b.taints), constant, path, items, what, known }
+    let known = if a.known == b.known {
+        a.known.clone()
+    } else {
+        None
+    };
+    FlowValue {
+        taints: join_taints(&a.taints, &b.taints),
+        constant,
+        path,
+        items,
+        what,
+        known,
+    }
 }
 
 impl FlowValue {
@@ -517,7 +595,10 @@ impl FlowValue {
 
     /// Returns true if nothing is known about the value.
     pub(super) fn is_empty(&self) -> bool {
-        self.taints.is_none() && self.constant.is_none() && self.path.is_none() && self.items.is_none()
+        self.taints.is_none()
+            && self.constant.is_none()
+            && self.path.is_none()
+            && self.items.is_none()
     }
 }
 
@@ -525,17 +606,29 @@ fn join_items(a: &Rc<Items>, b: &Rc<Items>) -> Rc<Items> {
     if Rc::ptr_eq(a, b) {
         return Rc::clone(a);
     }
-    let mut out = Items { is_list: a.is_list && b.is_list && a.keys.len() == b.keys.len(), ..Items::default() };
+    let mut out = Items {
+        is_list: a.is_list && b.is_list && a.keys.len() == b.keys.len(),
+        ..Items::default()
+    };
     for (k, v) in &a.keys {
         let joined = match b.keys.get(k) {
             Some(w) => join(v, w),
-            None => FlowValue { constant: None, ..v.clone() },
+            None => FlowValue {
+                constant: None,
+                ..v.clone()
+            },
         };
         out.keys.insert(k.clone(), joined);
     }
     for (k, v) in &b.keys {
         if !a.keys.contains_key(k) && out.keys.len() < MOST_ITEMS {
-            out.keys.insert(k.clone(), FlowValue { constant: None, ..v.clone() });
+            out.keys.insert(
+                k.clone(),
+                FlowValue {
+                    constant: None,
+                    ..v.clone()
+                },
+            );
         }
     }
     out.rest = match (&a.rest, &b.rest) {
@@ -598,7 +691,10 @@ impl Env {
 
     /// Returns the kinds that checks have found an expression harmless for.
     pub(super) fn checks(&self, hash: u64) -> u32 {
-        self.checked.iter().filter(|(h, _)| *h == hash).fold(0, |k, (_, kinds)| k | kinds)
+        self.checked
+            .iter()
+            .filter(|(h, _)| *h == hash)
+            .fold(0, |k, (_, kinds)| k | kinds)
     }
 
     /// Returns true if nothing has changed between the two.
@@ -621,7 +717,10 @@ impl Env {
             Rc::new(checked)
         };
         if self.is_same(other) {
-            return Self { vars: Rc::clone(&self.vars), checked };
+            return Self {
+                vars: Rc::clone(&self.vars),
+                checked,
+            };
         }
         let mut vars = Vec::with_capacity(self.vars.len().max(other.vars.len()));
         let (mut a, mut b) = (self.vars.iter().peekable(), other.vars.iter().peekable());
@@ -638,7 +737,10 @@ impl Env {
                 (None, None) => break,
             }
         }
-        Self { vars: Rc::new(vars), checked }
+        Self {
+            vars: Rc::new(vars),
+            checked,
+        }
     }
 
     /// Applies the changes that a function literal, which may have run, made to variables that

@@ -4,8 +4,17 @@ use super::{FlowLanguage, is_word};
 use std::borrow::Cow;
 
 /// Words that are called without parentheses.
-const STATEMENTS: [&str; 9] =
-    ["die", "echo", "exit", "include", "include_once", "print", "require", "require_once", "return"];
+const STATEMENTS: [&str; 9] = [
+    "die",
+    "echo",
+    "exit",
+    "include",
+    "include_once",
+    "print",
+    "require",
+    "require_once",
+    "return",
+];
 
 /// Bytes before a word that are searched, at most, because hostile lines can be long.
 const MOST_BEFORE: usize = 1000;
@@ -27,7 +36,10 @@ impl<'t> CodeWord<'t> {
 
     /// Returns the next byte that is not a blank.
     pub(super) fn after(&self) -> Option<u8> {
-        self.whole[self.end..].iter().copied().find(|b| !matches!(b, b' ' | b'\t'))
+        self.whole[self.end..]
+            .iter()
+            .copied()
+            .find(|b| !matches!(b, b' ' | b'\t'))
     }
 
     /// Returns true if the word is the name of a member.
@@ -35,8 +47,8 @@ impl<'t> CodeWord<'t> {
         matches!(self.before(), Some(b'.' | b'>' | b':' | b'?'))
     }
 
-    /// Returns the name before the dot of a member, if there is one: `b` of `a.b.word`. `Some("")`: the member of another
-    /// expression.
+    /// Returns the name before the dot of a member, if there is one: `b` of `a.b.word`. `Some("")`:
+    /// the member of another expression.
     pub(super) fn receiver(&self) -> Option<&'t [u8]> {
         let before = self.whole[..self.start].strip_suffix(b".")?;
         let before = before.strip_suffix(b"?").unwrap_or(before).trim_ascii_end();
@@ -52,7 +64,11 @@ impl<'t> CodeWord<'t> {
 
     /// Returns true if the line of the word is a comment.
     pub(super) fn is_in_comment(&self, language: FlowLanguage) -> bool {
-        let mark: &[u8] = if matches!(language, FlowLanguage::Python | FlowLanguage::Ruby) { b"#" } else { b"//" };
+        let mark: &[u8] = if matches!(language, FlowLanguage::Python | FlowLanguage::Ruby) {
+            b"#"
+        } else {
+            b"//"
+        };
         let before = &self.whole[self.start.saturating_sub(MOST_BEFORE)..self.start];
         let line = match memchr::memrchr2(b'\n', b'\r', before) {
             Some(at) => &before[at + 1..],
@@ -76,7 +92,10 @@ impl<'t> CodeWord<'t> {
             }
             FlowLanguage::C => matches!(self.next(), None | Some(b'(' | b'\\')),
             FlowLanguage::Kotlin | FlowLanguage::Php | FlowLanguage::CSharp => {
-                matches!(self.next(), None | Some(b'\\' | b'(' | b'<' | b'{' | b'[' | b'!' | b'?' | b'"' | b'\''))
+                matches!(
+                    self.next(),
+                    None | Some(b'\\' | b'(' | b'<' | b'{' | b'[' | b'!' | b'?' | b'"' | b'\'')
+                )
             }
         };
         is_called && !self.is_defined()
@@ -96,9 +115,15 @@ impl<'t> CodeWord<'t> {
 
     /// Returns true if this position may create an object of the class that the word names.
     pub(super) fn is_made(&self, language: FlowLanguage) -> bool {
-        let path =
-            self.whole[..self.start].iter().rev().take_while(|b| is_word(**b) || matches!(b, b'.' | b'\\')).count();
-        self.is_called(language) || self.whole[..self.start - path].trim_ascii_end().ends_with(b"new")
+        let path = self.whole[..self.start]
+            .iter()
+            .rev()
+            .take_while(|b| is_word(**b) || matches!(b, b'.' | b'\\'))
+            .count();
+        self.is_called(language)
+            || self.whole[..self.start - path]
+                .trim_ascii_end()
+                .ends_with(b"new")
     }
 
     /// Returns the next byte after blanks, line ends and comments. `None`: the text ends there, or
@@ -113,7 +138,9 @@ impl<'t> CodeWord<'t> {
             at += match rest {
                 [b' ' | b'\t' | b'\r' | b'\n' | 0x0c, ..] => 1,
                 [b'/', b'*', ..] => memchr::memmem::find(rest, b"*/").map_or(rest.len(), |i| i + 2),
-                [b'/', b'/', ..] | [b'#', ..] => memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()),
+                [b'/', b'/', ..] | [b'#', ..] => {
+                    memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len())
+                }
                 [byte, ..] => return Some(*byte),
                 [] => return None,
             };
@@ -131,7 +158,10 @@ impl<'t> CodeWord<'t> {
     /// `settings.json` of `open("settings.json", mode)`.
     pub(super) fn literal(&self, language: FlowLanguage) -> Option<Cow<'t, str>> {
         let arguments = self.arguments()?;
-        let (quoted, is_raw) = match arguments.strip_prefix(b"r").filter(|_| language == FlowLanguage::Python) {
+        let (quoted, is_raw) = match arguments
+            .strip_prefix(b"r")
+            .filter(|_| language == FlowLanguage::Python)
+        {
             Some(quoted) => (quoted, true),
             None => (arguments, false),
         };
@@ -149,7 +179,12 @@ impl<'t> CodeWord<'t> {
 
 /// Returns the value of a quoted literal at the start of a text, and the text after it. `None`: the
 /// literal spans lines, has an escape other than that of a backslash, or can contain a value.
-fn quoted_literal(text: &[u8], quote: u8, language: FlowLanguage, is_raw: bool) -> Option<(Cow<'_, str>, &[u8])> {
+fn quoted_literal(
+    text: &[u8],
+    quote: u8,
+    language: FlowLanguage,
+    is_raw: bool,
+) -> Option<(Cow<'_, str>, &[u8])> {
     let has_values = match language {
         FlowLanguage::Kotlin => true,
         FlowLanguage::Php | FlowLanguage::Ruby => quote == b'"',
@@ -175,7 +210,11 @@ fn quoted_literal(text: &[u8], quote: u8, language: FlowLanguage, is_raw: bool) 
         return None;
     }
     let value = String::from_utf8_lossy(&text[1..at]);
-    let value = if has_escape { Cow::Owned(value.replace("\\\\", "\\")) } else { value };
+    let value = if has_escape {
+        Cow::Owned(value.replace("\\\\", "\\"))
+    } else {
+        value
+    };
     Some((value, &text[at + 1..]))
 }
 
@@ -196,13 +235,22 @@ pub(super) fn words_where<'t>(
             let start = at;
             let len = whole[start..].iter().take_while(|b| is_word(**b)).count();
             at += len.max(1);
-            let end = if len == 0 && whole[start] == b'`' { start + 1 } else { start + len };
+            let end = if len == 0 && whole[start] == b'`' {
+                start + 1
+            } else {
+                start + len
+            };
             let bytes = &whole[start..end];
             if !bytes.is_empty()
                 && is_wanted(bytes, &whole[end..])
                 && let Ok(text) = std::str::from_utf8(bytes)
             {
-                return Some(CodeWord { text, whole, start, end });
+                return Some(CodeWord {
+                    text,
+                    whole,
+                    start,
+                    end,
+                });
             }
         }
         None
@@ -214,7 +262,11 @@ pub(super) fn words_where<'t>(
 /// `Reflect.apply(cp.exec, …)`, `@app.route`, `[Route]`.
 pub(super) fn is_indirect(text: &[u8], start: usize, end: usize) -> bool {
     let near = &text[start.saturating_sub(MOST_BEFORE)..start];
-    let path = near.iter().rev().take_while(|b| is_word(**b) || **b == b'.').count();
+    let path = near
+        .iter()
+        .rev()
+        .take_while(|b| is_word(**b) || **b == b'.')
+        .count();
     let before = text[..start - path].trim_ascii_end();
     if matches!(before.last(), Some(b'@' | b'[')) {
         return true;
@@ -227,7 +279,12 @@ pub(super) fn is_indirect(text: &[u8], start: usize, end: usize) -> bool {
         Some(b':') => matches!(before.last(), Some(b'{' | b',')),
         Some(b',' | b')') => before.ends_with(b"partial(") || before.ends_with(b"Reflect.apply("),
         Some(b'(') => false,
-        _ => before.ends_with(b"=") && ![b"==", b"!=", b"<=", b">="].iter().any(|end| before.ends_with(*end)),
+        _ => {
+            before.ends_with(b"=")
+                && ![b"==", b"!=", b"<=", b">="]
+                    .iter()
+                    .any(|end| before.ends_with(*end))
+        }
     }
 }
 
@@ -239,7 +296,9 @@ mod tests {
     fn marked(text: &str) -> CodeWord<'static> {
         let start = text.find('|').unwrap();
         let whole: &'static str = text.replacen('|', "", 1).leak();
-        words(whole.as_bytes()).find(|word| word.start == start).unwrap()
+        words(whole.as_bytes())
+            .find(|word| word.start == start)
+            .unwrap()
     }
 
     #[test]
@@ -282,7 +341,11 @@ mod tests {
         for (language, text, value) in [
             (FlowLanguage::Python, "|open('a.json', m)", "a.json"),
             (FlowLanguage::Python, r"re.|compile(r'^(\d+)$')", r"^(\d+)$"),
-            (FlowLanguage::Java, r#"Pattern.|compile("(\\w+)")"#, r"(\w+)"),
+            (
+                FlowLanguage::Java,
+                r#"Pattern.|compile("(\\w+)")"#,
+                r"(\w+)",
+            ),
             (FlowLanguage::Go, "exec.|Command(\n\"ls\",\n)", "ls"),
             (FlowLanguage::JavaScript, "|setTimeout(100)", "100"),
             (FlowLanguage::Php, "|system('ls $x')", "ls $x"),

@@ -13,7 +13,8 @@ fn sign(b: &u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'=')
 }
 
-/// Finds tokens: the Base64 of a JSON object that names an algorithm, and at least one further part. Linear.
+/// Finds tokens: the Base64 of a JSON object that names an algorithm, and at least one further
+/// part. Linear.
 pub(super) fn find(text: &[u8], out: &mut Vec<Range<usize>>) {
     let mut done = 0;
     for at in memchr::memmem::find_iter(text, b"eyJ") {
@@ -27,7 +28,9 @@ pub(super) fn find(text: &[u8], out: &mut Vec<Range<usize>>) {
         }
         let mut end = header;
         for _ in 1..PARTS {
-            let length = text[end..].strip_prefix(b".").map(|rest| rest.iter().take_while(|b| sign(b)).count());
+            let length = text[end..]
+                .strip_prefix(b".")
+                .map(|rest| rest.iter().take_while(|b| sign(b)).count());
             match length {
                 // The third part of five can be empty.
                 Some(n) if n > 0 || text.get(end + 1) == Some(&b'.') => end += n + 1,
@@ -45,5 +48,6 @@ fn names_algorithm(header: &[u8]) -> bool {
     const KEYS: [&[u8]; 5] = [b"\"alg\"", b"\"enc\"", b"\"typ\"", b"\"kid\"", b"\"cty\""];
     let end = header.iter().rposition(|b| *b != b'=').map_or(0, |i| i + 1);
     let json = decode::decode(&header[..end.min(4096)]).unwrap_or_default();
-    KEYS.iter().any(|k| memchr::memmem::find(&json, k).is_some())
+    KEYS.iter()
+        .any(|k| memchr::memmem::find(&json, k).is_some())
 }

@@ -21,12 +21,22 @@ fn ids(text: &[u8]) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     // All four prefixes end with one of these, which are rarer than an `A`.
     for at in memchr::memmem::find_iter(text, b"IA").chain(memchr::memmem::find_iter(text, b"CA")) {
-        let Some(start) = at.checked_sub(2) else { continue };
-        let Some(id) = text.get(start..start + ID) else { continue };
+        let Some(start) = at.checked_sub(2) else {
+            continue;
+        };
+        let Some(id) = text.get(start..start + ID) else {
+            continue;
+        };
         if PREFIXES.iter().any(|p| id.starts_with(p))
-            && id.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
-            && start.checked_sub(1).is_none_or(|i| !text[i].is_ascii_alphanumeric())
-            && text.get(start + ID).is_none_or(|b| !b.is_ascii_alphanumeric())
+            && id
+                .iter()
+                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+            && start
+                .checked_sub(1)
+                .is_none_or(|i| !text[i].is_ascii_alphanumeric())
+            && text
+                .get(start + ID)
+                .is_none_or(|b| !b.is_ascii_alphanumeric())
         {
             out.push(start..start + ID);
         }
@@ -77,11 +87,15 @@ fn beside(text: &[u8], ids: &[Range<usize>]) -> Vec<Range<usize>> {
 
 fn lines_above(text: &[u8], at: usize, floor: usize) -> usize {
     let floor = floor.min(at);
-    memchr::memrchr_iter(b'\n', &text[floor..at]).nth(LINES).map_or(floor, |i| floor + i + 1)
+    memchr::memrchr_iter(b'\n', &text[floor..at])
+        .nth(LINES)
+        .map_or(floor, |i| floor + i + 1)
 }
 
 fn lines_below(text: &[u8], at: usize) -> usize {
-    memchr::memchr_iter(b'\n', &text[at..]).nth(LINES).map_or(text.len(), |i| at + i)
+    memchr::memchr_iter(b'\n', &text[at..])
+        .nth(LINES)
+        .map_or(text.len(), |i| at + i)
 }
 
 /// Returns the number of bytes of one Base64 character at the start of a text, because `/` may be
@@ -144,6 +158,7 @@ fn is_half(run: &[u8], count: usize) -> bool {
     }
     let part = String::from_utf8_lossy(&run[..run.len().min(256)]);
     // A commit ID has 40 hexadecimal digits of one case.
-    let is_mixed = part.bytes().any(|b| b.is_ascii_lowercase()) && part.bytes().any(|b| b.is_ascii_uppercase());
+    let is_mixed = part.bytes().any(|b| b.is_ascii_lowercase())
+        && part.bytes().any(|b| b.is_ascii_uppercase());
     is_mixed && shape::wordiness(&part) < 0.6
 }

@@ -25,7 +25,10 @@ pub(super) fn find(text: &[u8], out: &mut Vec<SecretSpan<'_>>) {
         }
         if let Some(key) = der_key(text, &run) {
             done = key.last().map_or(run.end, |line| line.end);
-            out.extend(key.into_iter().map(|line| SecretSpan::new(line, super::KEY, rank::KNOWN)));
+            out.extend(
+                key.into_iter()
+                    .map(|line| SecretSpan::new(line, super::KEY, rank::KNOWN)),
+            );
         } else if let Some(bot) = bot_token(text, &run) {
             out.push(bot);
         } else if is_uuid_key(text, &run) {
@@ -41,7 +44,9 @@ fn public_blocks(text: &[u8]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for at in memchr::memmem::find_iter(text, b"-----BEGIN ") {
         let label = &text[at..text.len().min(at + 48)];
-        if out.last().is_some_and(|r| at < r.end) || memchr::memmem::find(label, b"PRIVATE").is_some() {
+        if out.last().is_some_and(|r| at < r.end)
+            || memchr::memmem::find(label, b"PRIVATE").is_some()
+        {
             continue;
         }
         let end = memchr::memmem::find(&text[at..], b"-----END").map_or(text.len(), |i| at + i);
@@ -99,7 +104,8 @@ fn key_gap(text: &[u8]) -> usize {
                 ended = true;
                 at += 1;
             }
-            b'=' | b' ' | b'\t' | b'\r' | b'"' | b'\'' | b'`' | b',' | b'\\' | b'>' | b'|' | b'.' | b'#' | b'&' => {
+            b'=' | b' ' | b'\t' | b'\r' | b'"' | b'\'' | b'`' | b',' | b'\\' | b'>' | b'|'
+            | b'.' | b'#' | b'&' => {
                 at += 1;
             }
             b'+' if !text.get(at + 1).is_some_and(|b| b.is_ascii_alphanumeric()) => at += 1,
@@ -115,14 +121,33 @@ fn starts_der(run: &[u8]) -> bool {
     if run.first() != Some(&b'M') || run.len() < 40 {
         return false;
     }
-    let Some(bytes) = decode::decode(&run[..32]) else { return false };
-    let Some(rest) = inside(&bytes) else { return false };
+    let Some(bytes) = decode::decode(&run[..32]) else {
+        return false;
+    };
+    let Some(rest) = inside(&bytes) else {
+        return false;
+    };
     match rest {
-        // PKCS#1 and SEC 1: an integer or an octet string follows; PKCS#8: the sequence that names an algorithm.
+        // PKCS#1 and SEC 1: an integer or an octet string follows; PKCS#8: the sequence that names
+        // an algorithm.
         [2, 1, 0 | 1 | 3, 2 | 4 | 0x30, ..] => true,
         // Encrypted PKCS#8: the sequence of PBES1, PBES2 or PKCS#12.
         [0x30, _, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 5, ..] => true,
-        [0x30, _, 6, 10, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 12, ..] => true,
+        [
+            0x30,
+            _,
+            6,
+            10,
+            0x2a,
+            0x86,
+            0x48,
+            0x86,
+            0xf7,
+            0x0d,
+            1,
+            12,
+            ..,
+        ] => true,
         _ => false,
     }
 }
@@ -142,23 +167,40 @@ fn bot_token(text: &[u8], run: &Range<usize>) -> Option<SecretSpan<'static>> {
     let length = run.len();
     let before = &text[run.start.saturating_sub(48)..run.start];
     if (30..=50).contains(&length) && before.ends_with(b":") {
-        let digits = before[..before.len() - 1].iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        let digits = before[..before.len() - 1]
+            .iter()
+            .rev()
+            .take_while(|b| b.is_ascii_digit())
+            .count();
         let token = &text[run.clone()];
-        let mixed = token.iter().any(u8::is_ascii_uppercase) && token.iter().any(u8::is_ascii_lowercase);
+        let mixed =
+            token.iter().any(u8::is_ascii_uppercase) && token.iter().any(u8::is_ascii_lowercase);
         if (6..=12).contains(&digits) && mixed {
-            return Some(SecretSpan::new(run.start - 1 - digits..run.end, "telegram-bot-token", rank::KNOWN));
+            return Some(SecretSpan::new(
+                run.start - 1 - digits..run.end,
+                "telegram-bot-token",
+                rank::KNOWN,
+            ));
         }
     }
     let mut parts = before.rsplit(|b| *b == b'.');
     let (none, time, id) = (parts.next()?, parts.next()?, parts.next()?);
-    let word = id.iter().rev().take_while(|b| b.is_ascii_alphanumeric() || matches!(**b, b'_' | b'-'));
+    let word = id
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(**b, b'_' | b'-'));
     let id = &id[id.len() - word.count()..];
     let whole = id.len() + time.len() + 2;
     if none.is_empty() && id == b"SG" && time.len() >= 16 {
-        return Some(SecretSpan::new(run.start - whole..run.end, "sendgrid-key", rank::KNOWN));
+        return Some(SecretSpan::new(
+            run.start - whole..run.end,
+            "sendgrid-key",
+            rank::KNOWN,
+        ));
     }
     let is_discord = none.is_empty() && (5..=7).contains(&time.len()) && encoded::discord_id(id);
-    is_discord.then(|| SecretSpan::new(run.start - whole..run.end, "discord-bot-token", rank::KNOWN))
+    is_discord
+        .then(|| SecretSpan::new(run.start - whole..run.end, "discord-bot-token", rank::KNOWN))
 }
 
 /// Returns true for a UUID near the name of a vendor or a word for a secret, and not near a word
@@ -207,7 +249,10 @@ fn is_uuid_key(text: &[u8], run: &Range<usize>) -> bool {
         return false;
     }
     let above: String = before.rsplit('\n').take(4).collect::<Vec<_>>().join("\n");
-    let keyed = name.ends_with("key") || name.ends_with("auth") || name.ends_with("value") || name.ends_with("pass");
+    let keyed = name.ends_with("key")
+        || name.ends_with("auth")
+        || name.ends_with("value")
+        || name.ends_with("pass");
     WORDS.iter().any(|w| line.contains(w))
         || VENDORS.iter().any(|v| line.contains(v))
         || keyed && VENDORS.iter().chain(WORDS).any(|v| above.contains(v))
@@ -226,9 +271,14 @@ fn is_bare(text: &[u8], run: &Range<usize>) -> bool {
     if lower < 3 || upper < 3 || digits < 2 || shape::entropy(token) < 3.8 {
         return false;
     }
-    let Ok(word) = std::str::from_utf8(token) else { return false };
+    let Ok(word) = std::str::from_utf8(token) else {
+        return false;
+    };
     // Names joined by punctuation are paths and identifiers.
-    let joiners = token.iter().filter(|b| matches!(b, b'-' | b'_' | b'/')).count();
+    let joiners = token
+        .iter()
+        .filter(|b| matches!(b, b'-' | b'_' | b'/'))
+        .count();
     let wordy = shape::wordiness(word);
     wordy < if joiners > 3 { 0.25 } else { 0.4 }
         && shape::longest_run(token) < 6
@@ -252,7 +302,9 @@ fn is_digest(text: &[u8], run: &Range<usize>) -> bool {
     ];
     let token = &text[run.clone()];
     let line = memchr::memrchr(b'\n', &text[run.start.saturating_sub(48)..run.start]);
-    let from = line.map_or(run.start.saturating_sub(48), |i| run.start.saturating_sub(48) + i + 1);
+    let from = line.map_or(run.start.saturating_sub(48), |i| {
+        run.start.saturating_sub(48) + i + 1
+    });
     let before = String::from_utf8_lossy(&text[from..run.start]).to_ascii_lowercase();
     STARTS.iter().any(|s| token.starts_with(s)) || NAMES.iter().any(|n| before.contains(n))
 }

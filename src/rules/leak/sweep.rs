@@ -42,7 +42,11 @@ pub(super) fn find<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<SecretSpan
     sweep.filter(&FILTER);
     rules.team.with_filter(|f| sweep.filter(f));
     let values = std::mem::take(&mut sweep.values);
-    out.extend(values.into_iter().map(|v| SecretSpan::new(v, BY_NAME, rank::NAMED)));
+    out.extend(
+        values
+            .into_iter()
+            .map(|v| SecretSpan::new(v, BY_NAME, rank::NAMED)),
+    );
 }
 
 /// The searched part of a line for a rule: the line, the end of the part, and the earliest start of
@@ -91,12 +95,23 @@ impl<'r> Sweep<'_, 'r> {
     fn hit(&mut self, index: u16, rule: &'r Rule, at: Range<usize>) {
         self.go_to_line(at.start);
         if self.seen.is_empty() {
-            self.seen = vec![SweptWindow { line: usize::MAX, until: 0, matched: 0 }; self.rules.len()];
+            self.seen = vec![
+                SweptWindow {
+                    line: usize::MAX,
+                    until: 0,
+                    matched: 0
+                };
+                self.rules.len()
+            ];
         }
         let line = self.line.clone();
         let seen = &mut self.seen[usize::from(index)];
         if seen.line != line.start {
-            *seen = SweptWindow { line: line.start, until: line.start, matched: line.start };
+            *seen = SweptWindow {
+                line: line.start,
+                until: line.start,
+                matched: line.start,
+            };
         } else if at.end + COVERED <= seen.until || seen.until >= line.end {
             return;
         }
@@ -108,7 +123,10 @@ impl<'r> Sweep<'_, 'r> {
         seen.until = window.end;
         let near = &self.text[window.clone()];
         let has_sign = rule.line_has.is_empty()
-            || rule.line_has.iter().any(|s| memchr::memmem::find(near, s.as_bytes()).is_some());
+            || rule
+                .line_has
+                .iter()
+                .any(|s| memchr::memmem::find(near, s.as_bytes()).is_some());
         if has_sign && self.lowered.meets(rule.needs, self.text, &window) {
             self.search(index, rule, window);
         }
@@ -123,27 +141,40 @@ impl<'r> Sweep<'_, 'r> {
         let start = memchr::memrchr(b'\n', &self.text[from..at]).map_or(from, |i| from + i + 1);
         let end = memchr::memchr(b'\n', &self.text[at..]).map_or(self.text.len(), |i| at + i);
         self.line_end = (end + 1).min(self.text.len());
-        let end = if end > start && self.text[end - 1] == b'\r' { end - 1 } else { end };
+        let end = if end > start && self.text[end - 1] == b'\r' {
+            end - 1
+        } else {
+            end
+        };
         self.started = true;
         self.line = start..end;
     }
 
     fn search(&mut self, index: u16, rule: &'r Rule, window: Range<usize>) {
-        let Some(compiled) = self.rules.compiled(index) else { return };
+        let Some(compiled) = self.rules.compiled(index) else {
+            return;
+        };
         // One byte before the window gives `^` and `\b` their context.
         let base = window.start.saturating_sub(1).max(self.line.start);
         let hay = &self.text[base..window.end];
         let known = self.seen[usize::from(index)].matched;
         let mut from = window.start.max(known).saturating_sub(base);
         while from <= hay.len() {
-            let Some(found) = compiled.pattern.find_at(hay, from) else { return };
+            let Some(found) = compiled.pattern.find_at(hay, from) else {
+                return;
+            };
             let span = base + found.start..base + found.end;
             from = found.end.max(found.start + 1);
-            let group = compiled.secret.and_then(|g| compiled.pattern.group_at(hay, found.start, g));
+            let group = compiled
+                .secret
+                .and_then(|g| compiled.pattern.group_at(hay, found.start, g));
             let mut secret = group.map_or(span.clone(), |g| base + g.start..base + g.end);
             // At the end of the window, the secret may continue.
             if secret.end == window.end {
-                secret.end += self.text[secret.end..self.line.end].iter().take_while(|b| goes_on(**b)).count();
+                secret.end += self.text[secret.end..self.line.end]
+                    .iter()
+                    .take_while(|b| goes_on(**b))
+                    .count();
                 from = hay.len() + 1;
             }
             // A pattern for bare values includes quotes in its match.
@@ -178,7 +209,8 @@ impl<'r> Sweep<'_, 'r> {
 /// Removes the quotes around a value.
 fn unquoted(text: &[u8], span: Range<usize>) -> Range<usize> {
     let (start, end) = (span.start, span.end);
-    if end - start > 2 && matches!(text[start], b'"' | b'\'' | b'`') && text[start] == text[end - 1] {
+    if end - start > 2 && matches!(text[start], b'"' | b'\'' | b'`') && text[start] == text[end - 1]
+    {
         return start + 1..end - 1;
     }
     span
@@ -186,13 +218,19 @@ fn unquoted(text: &[u8], span: Range<usize>) -> Range<usize> {
 
 /// Returns true for a byte that a token can contain.
 fn goes_on(b: u8) -> bool {
-    b.is_ascii_graphic() && !matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b',' | b';' | b')' | b'}' | b']')
+    b.is_ascii_graphic()
+        && !matches!(
+            b,
+            b'"' | b'\'' | b'`' | b'<' | b'>' | b',' | b';' | b')' | b'}' | b']'
+        )
 }
 
 /// Returns true if a match is hidden although its rule would not report it.
 fn is_worth_it(rule: &Rule, secret: &[u8]) -> bool {
     // Names, headers and addresses are judged elsewhere.
-    if overlap::knowledge(&rule.id) == 0 || matches!(&*rule.id, "password-in-url" | "credential-in-xml") {
+    if overlap::knowledge(&rule.id) == 0
+        || matches!(&*rule.id, "password-in-url" | "credential-in-xml")
+    {
         return false;
     }
     if rule.checks.iter().any(|c| secret::is_for_passwords(c)) {

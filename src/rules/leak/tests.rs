@@ -27,7 +27,11 @@ fn dif_16_the_search_for_secrets_is_linear_whatever_the_text_holds() {
         let text = unit.repeat(250_000 / unit.len());
         let started = Instant::now();
         let found = rules.secrets(text.as_bytes());
-        assert!(started.elapsed() < Duration::from_secs(20), "{unit:?} took {:?}", started.elapsed());
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "{unit:?} took {:?}",
+            started.elapsed()
+        );
         assert!(found.windows(2).all(|w| w[0].span.end <= w[1].span.start));
     }
 }
@@ -40,7 +44,10 @@ fn secrets_are_in_order_within_their_lines_and_named_by_who_knows_most() {
     let found = rules.secrets(text.as_bytes());
     assert_eq!(found.len(), 3, "{found:?}");
     for s in &found {
-        assert_eq!((&text[s.span.clone()], s.kind), (key.as_str(), "aws-access-key-id"));
+        assert_eq!(
+            (&text[s.span.clone()], s.kind),
+            (key.as_str(), "aws-access-key-id")
+        );
     }
 }
 
@@ -53,13 +60,18 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, n: u32) -> u32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % u64::from(n)) as u32
     }
 
     fn of(&mut self, signs: &str, count: usize) -> String {
         let signs = signs.as_bytes();
-        (0..count).map(|_| char::from(signs[self.below(signs.len() as u32) as usize])).collect()
+        (0..count)
+            .map(|_| char::from(signs[self.below(signs.len() as u32) as usize]))
+            .collect()
     }
 
     fn made(&mut self, name: &str) -> String {
@@ -91,7 +103,10 @@ fn assert_gone(rules: &RuleSet, text: &str, secret: &str, what: &str) {
     for shown in [&masked, &rest] {
         for at in from..=secret.len() - piece {
             let part = &secret[at..at + piece];
-            assert!(!shown.contains(part), "{what}: {part:?} of {secret:?} is left of\n{text}\n{shown}");
+            assert!(
+                !shown.contains(part),
+                "{what}: {part:?} of {secret:?} is left of\n{text}\n{shown}"
+            );
         }
     }
     assert_eq!(masked.len(), text.len(), "{what}: columns moved");
@@ -100,12 +115,19 @@ fn assert_gone(rules: &RuleSet, text: &str, secret: &str, what: &str) {
 /// Returns a signed web token.
 fn jwt(dice: &mut Dice, claims: &str) -> String {
     let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
-    format!("{head}.{}.{}", URL_SAFE_NO_PAD.encode(claims), URL_SAFE_NO_PAD.encode(dice.bytes(32)))
+    format!(
+        "{head}.{}.{}",
+        URL_SAFE_NO_PAD.encode(claims),
+        URL_SAFE_NO_PAD.encode(dice.bytes(32))
+    )
 }
 
 /// Returns Base64 of random bytes after a start.
 fn der(dice: &mut Dice, start: &[u8], n: usize) -> String {
-    STANDARD.encode([start, &dice.bytes(n)[..]].concat()).trim_end_matches('=').to_owned()
+    STANDARD
+        .encode([start, &dice.bytes(n)[..]].concat())
+        .trim_end_matches('=')
+        .to_owned()
 }
 
 /// Returns secrets that need no context to be identified.
@@ -113,26 +135,73 @@ fn bare(dice: &mut Dice) -> Vec<(&'static str, String)> {
     vec![
         ("aws id", dice.made("aws-key-id:AKIA")),
         ("github", dice.made("github-token:ghp")),
-        ("github without its checksum", format!("gh{}_{}", "p", dice.of(ALNUM, 36))),
+        (
+            "github without its checksum",
+            format!("gh{}_{}", "p", dice.of(ALNUM, 36)),
+        ),
         ("gitlab", format!("glp{}-{}", "at", dice.of(URL_SAFE, 20))),
-        ("anthropic", format!("sk-ant-api{}-{}", "03", dice.of(URL_SAFE, 93))),
+        (
+            "anthropic",
+            format!("sk-ant-api{}-{}", "03", dice.of(URL_SAFE, 93)),
+        ),
         (
             "slack",
-            format!("xox{}-{}-{}-{}", "b", dice.of("123456789", 12), dice.of("123456789", 12), dice.of(ALNUM, 24)),
+            format!(
+                "xox{}-{}-{}-{}",
+                "b",
+                dice.of("123456789", 12),
+                dice.of("123456789", 12),
+                dice.of(ALNUM, 24)
+            ),
         ),
         ("stripe", format!("sk_{}_{}", "live", dice.of(ALNUM, 24))),
-        ("sendgrid", format!("S{}.{}.{}", "G", dice.of(URL_SAFE, 22), dice.of(URL_SAFE, 43))),
+        (
+            "sendgrid",
+            format!(
+                "S{}.{}.{}",
+                "G",
+                dice.of(URL_SAFE, 22),
+                dice.of(URL_SAFE, 43)
+            ),
+        ),
         ("jwt", dice.made("jwt")),
-        ("jwt without exp", jwt(dice, r#"{"sub":"1234567890","name":"x"}"#)),
+        (
+            "jwt without exp",
+            jwt(dice, r#"{"sub":"1234567890","name":"x"}"#),
+        ),
         ("jwt of anybody", jwt(dice, r#"{"role":"anon"}"#)),
         ("discord", dice.made("discord-token")),
-        ("telegram", format!("{}:AA{}", dice.of("123456789", 10), dice.of(URL_SAFE, 33))),
-        ("telegram of another form", format!("{}:{}", dice.of("123456789", 9), dice.of(ALNUM, 35))),
-        ("pkcs1", der(dice, &[0x30, 0x82, 4, 0xa4, 2, 1, 0, 2, 0x82, 1, 1, 0], 300)),
-        ("pkcs8", der(dice, &[0x30, 0x82, 4, 0xbd, 2, 1, 0, 0x30, 0x0d, 6, 9], 300)),
+        (
+            "telegram",
+            format!("{}:AA{}", dice.of("123456789", 10), dice.of(URL_SAFE, 33)),
+        ),
+        (
+            "telegram of another form",
+            format!("{}:{}", dice.of("123456789", 9), dice.of(ALNUM, 35)),
+        ),
+        (
+            "pkcs1",
+            der(dice, &[0x30, 0x82, 4, 0xa4, 2, 1, 0, 2, 0x82, 1, 1, 0], 300),
+        ),
+        (
+            "pkcs8",
+            der(dice, &[0x30, 0x82, 4, 0xbd, 2, 1, 0, 0x30, 0x0d, 6, 9], 300),
+        ),
         ("sec1", der(dice, &[0x30, 0x77, 2, 1, 1, 4, 0x20], 114)),
-        ("ed25519", der(dice, &[0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20], 32)),
-        ("openssh", format!("b3BlbnNzaC1rZXkt{}{}", "djE", dice.of(BASE64, 200))),
+        (
+            "ed25519",
+            der(
+                dice,
+                &[
+                    0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20,
+                ],
+                32,
+            ),
+        ),
+        (
+            "openssh",
+            format!("b3BlbnNzaC1rZXkt{}{}", "djE", dice.of(BASE64, 200)),
+        ),
         ("bare token", dice.of(ALNUM, 40)),
     ]
 }
@@ -144,13 +213,28 @@ fn told(dice: &mut Dice) -> Vec<(&'static str, String, String)> {
     let id = dice.made("aws-key-id:AKIA");
     let halves = [
         ("java", "new BasicAWSCredentials(\"ID\", \"@\");"),
-        ("java over lines", "AwsBasicCredentials.create(\n    \"ID\",\n    \"@\");"),
+        (
+            "java over lines",
+            "AwsBasicCredentials.create(\n    \"ID\",\n    \"@\");",
+        ),
         ("boto3", "boto3.client('s3', 'eu-west-1', 'ID', '@')"),
-        ("boto3 named", "Session(\n  aws_access_key_id='ID',\n  # next\n  x='@')"),
-        ("go", "credentials.NewStaticCredentials(\"ID\", \"@\", \"\")"),
+        (
+            "boto3 named",
+            "Session(\n  aws_access_key_id='ID',\n  # next\n  x='@')",
+        ),
+        (
+            "go",
+            "credentials.NewStaticCredentials(\"ID\", \"@\", \"\")",
+        ),
         ("credentials.csv", "Access key ID,Secret access key\nID,@\n"),
-        ("credentials.csv with names", "User name,Password,Access key ID,Secret access key\nbob,,ID,@\n"),
-        ("s3cmd", "access_key = ID\nbucket_location = EU\nsecret_key = @\n"),
+        (
+            "credentials.csv with names",
+            "User name,Password,Access key ID,Secret access key\nbob,,ID,@\n",
+        ),
+        (
+            "s3cmd",
+            "access_key = ID\nbucket_location = EU\nsecret_key = @\n",
+        ),
         ("colon", "ID:@"),
         ("slash", "s3://ID/@\n"),
         ("next line", "ID\n@\n"),
@@ -167,7 +251,10 @@ fn told(dice: &mut Dice) -> Vec<(&'static str, String, String)> {
     ];
     for (what, text) in halves {
         let secret = dice.of(BASE64, 40);
-        let text = text.replace("ID1", &id[..6]).replace("ID2", &id[6..]).replace("ID", &id);
+        let text = text
+            .replace("ID1", &id[..6])
+            .replace("ID2", &id[6..])
+            .replace("ID", &id);
         out.push((what, text, secret));
     }
     let named = [
@@ -187,14 +274,23 @@ fn told(dice: &mut Dice) -> Vec<(&'static str, String, String)> {
         ("url", "postgres://app:@@db.internal.net/x"),
         ("my host", "mysql://root:@@mysql.prod.example/db"),
         ("local url", "amqp://app:@@localhost:5672"),
-        ("connection string", "Server=db;Database=x;User Id=sa;Password=@;Encrypt=true"),
+        (
+            "connection string",
+            "Server=db;Database=x;User Id=sa;Password=@;Encrypt=true",
+        ),
         ("jdbc", "jdbc:mysql://h/db?user=a&password=@"),
         ("sql", "CREATE USER x IDENTIFIED BY '@';"),
         ("sql of postgres", "ALTER ROLE x WITH PASSWORD '@';"),
         ("comment", "# password: @"),
         ("prose", "the password is @ for now"),
-        ("kubernetes variable", "- name: DB_PASSWORD\n  value: \"@\"\n"),
-        ("terraform variable", "variable \"db_password\" {\n  type = string\n  default = \"@\"\n}\n"),
+        (
+            "kubernetes variable",
+            "- name: DB_PASSWORD\n  value: \"@\"\n",
+        ),
+        (
+            "terraform variable",
+            "variable \"db_password\" {\n  type = string\n  default = \"@\"\n}\n",
+        ),
         ("next line", "\"password\":\n    \"@\""),
         ("block scalar", "password: |\n  @\nx: y\n"),
         ("csv", "user,password,role\nbob,@,admin\n"),
@@ -204,18 +300,33 @@ fn told(dice: &mut Dice) -> Vec<(&'static str, String, String)> {
         ("token name", "const clientSecret = \"@\";"),
     ];
     for (what, text) in named {
-        for secret in ["Winter2024!x", "mySecret789", "Default#2019!", &dice.made("password:14")] {
+        for secret in [
+            "Winter2024!x",
+            "mySecret789",
+            "Default#2019!",
+            &dice.made("password:14"),
+        ] {
             let (first, last) = secret.split_at(5);
             let whole = text.replace('<', first).replace('>', last);
-            let text = if what == "joined" { whole } else { text.to_owned() };
+            let text = if what == "joined" {
+                whole
+            } else {
+                text.to_owned()
+            };
             out.push((what, text, secret.to_owned()));
         }
     }
     let tokens = [
         ("header", "Authorization: Api-Token @"),
-        ("header of code", "headers = {\"Authorization\": \"Api-Token @\"}"),
+        (
+            "header of code",
+            "headers = {\"Authorization\": \"Api-Token @\"}",
+        ),
         ("bearer", "curl -H 'Authorization: Bearer @' x"),
-        ("unknown scheme in quotes", "curl -H 'Authorization: Custom-Scheme @' x"),
+        (
+            "unknown scheme in quotes",
+            "curl -H 'Authorization: Custom-Scheme @' x",
+        ),
         ("token header", "Token: @"),
         ("own header", "X-Api-Key: @"),
         ("query", "https://x.net/a?b=c&access_token=@&d=e"),
@@ -224,14 +335,26 @@ fn told(dice: &mut Dice) -> Vec<(&'static str, String, String)> {
         out.push((what, text.to_owned(), dice.of(HEX, 32)));
         out.push((what, text.to_owned(), dice.of(ALNUM, 20)));
     }
-    for text in
-        ["HEROKU_KEY=@", "heroku:\n  key: '@'", "snyk_token: @", "CODECOV_TOKEN=\"@\"", "Authorization: Token @"]
-    {
+    for text in [
+        "HEROKU_KEY=@",
+        "heroku:\n  key: '@'",
+        "snyk_token: @",
+        "CODECOV_TOKEN=\"@\"",
+        "Authorization: Token @",
+    ] {
         out.push(("uuid", text.to_owned(), dice.made("uuid4")));
     }
     let config = STANDARD.encode(format!("a: {}\n", dice.of(ALNUM, 20)));
-    out.push(("kubernetes", "kind: Secret\ndata:\n  config: @\n".to_owned(), config));
-    out.push(("stringData", "kind: Secret\nstringData:\n  config: @\n".to_owned(), "plain words here".to_owned()));
+    out.push((
+        "kubernetes",
+        "kind: Secret\ndata:\n  config: @\n".to_owned(),
+        config,
+    ));
+    out.push((
+        "stringData",
+        "kind: Secret\nstringData:\n  config: @\n".to_owned(),
+        "plain words here".to_owned(),
+    ));
     out
 }
 
@@ -267,9 +390,17 @@ fn lek_02_every_kind_of_secret_is_gone_from_every_place() {
                     continue;
                 }
                 // The prefix `bot` of a token exists only in Telegram's addresses.
-                let text =
-                    if place == &"url" && !kind.starts_with("telegram") { &text.replace("bot@", "@") } else { *text };
-                assert_gone(&rules, &text.replace('@', &secret), &secret, &format!("{round} {kind} in {place}"));
+                let text = if place == &"url" && !kind.starts_with("telegram") {
+                    &text.replace("bot@", "@")
+                } else {
+                    *text
+                };
+                assert_gone(
+                    &rules,
+                    &text.replace('@', &secret),
+                    &secret,
+                    &format!("{round} {kind} in {place}"),
+                );
             }
         }
     }
@@ -280,11 +411,16 @@ fn lek_01_a_secret_is_gone_wherever_something_beside_it_tells_of_it() {
     let (rules, mut dice) = (rules(), Dice(7));
     for round in 0..5 {
         for (what, text, secret) in told(&mut dice) {
-            let text =
-                text.replacen("@@", &format!("{secret}\u{1}"), 1).replacen('@', &secret, 1).replace('\u{1}', "@");
+            let text = text
+                .replacen("@@", &format!("{secret}\u{1}"), 1)
+                .replacen('@', &secret, 1)
+                .replace('\u{1}', "@");
             if what == "joined" {
                 let masked = String::from_utf8(rules.mask(text.as_bytes()).into_owned()).unwrap();
-                assert!(!masked.contains(&secret[..5]) && !masked.contains(&secret[5..]), "{masked}");
+                assert!(
+                    !masked.contains(&secret[..5]) && !masked.contains(&secret[5..]),
+                    "{masked}"
+                );
                 continue;
             }
             assert_gone(&rules, &text, &secret, &format!("{round} {what}"));
@@ -315,13 +451,19 @@ fn lek_02_literals_that_are_joined_and_characters_that_hide_are_read_as_one() {
             }
             let text = format!("{open}{a}{joint}{b}{close}");
             let masked = String::from_utf8(rules.mask(text.as_bytes()).into_owned()).unwrap();
-            assert!(!is_left(&masked, a) && !is_left(&masked, b), "{kind} {joint:?}: {text}\n{masked}");
+            assert!(
+                !is_left(&masked, a) && !is_left(&masked, b),
+                "{kind} {joint:?}: {text}\n{masked}"
+            );
         }
         let wide: String = secret.chars().map(wide).collect();
         let hidden: String = secret.chars().flat_map(|c| [c, '\u{200b}']).collect();
         for text in [&wide, &hidden] {
             let masked = String::from_utf8_lossy(&rules.mask(text.as_bytes())).into_owned();
-            let left: String = masked.chars().filter(|c| !matches!(c, '*' | '\u{200b}')).collect();
+            let left: String = masked
+                .chars()
+                .filter(|c| !matches!(c, '*' | '\u{200b}'))
+                .collect();
             assert!(left.chars().count() <= 8, "{kind}: {text}\n{masked}");
         }
     }
@@ -334,7 +476,12 @@ fn is_left(masked: &str, part: &str) -> bool {
 
 fn wide(c: char) -> char {
     let n = u32::from(c);
-    char::from_u32(if c.is_ascii_graphic() { n - 0x21 + 0xff01 } else { n }).unwrap_or(c)
+    char::from_u32(if c.is_ascii_graphic() {
+        n - 0x21 + 0xff01
+    } else {
+        n
+    })
+    .unwrap_or(c)
 }
 
 #[test]
@@ -369,7 +516,10 @@ fn lek_03_no_length_of_a_line_and_no_number_of_decoys_hides_a_secret() {
     let encoded = STANDARD.encode(format!("{}{key}", "plain text ".repeat(200_000)));
     let masked = rules.mask(encoded.as_bytes());
     let last = &masked[masked.len() - encoded.len() / 4..];
-    assert!(last.iter().all(|b| *b == b'*' || *b == b'='), "a long run is decoded to its end");
+    assert!(
+        last.iter().all(|b| *b == b'*' || *b == b'='),
+        "a long run is decoded to its end"
+    );
 }
 
 #[test]
@@ -403,7 +553,8 @@ fn sec_05_references_digests_and_names_stay_readable() {
         "if token == Token::Comma { return parser.next_token(); }".to_owned(),
         "import { getServerSideConfigurationForTenant2Provider } from './x';".to_owned(),
         "password: string;".to_owned(),
-        "<input type=\"password\" name=\"confirmPassword\" placeholder=\"Enter your password\">".to_owned(),
+        "<input type=\"password\" name=\"confirmPassword\" placeholder=\"Enter your password\">"
+            .to_owned(),
         "max_tokens: 4096".to_owned(),
         "secretName: my-tls-secret".to_owned(),
         "token_url = \"https://id.corp.net/oauth2/token\"".to_owned(),
@@ -424,13 +575,23 @@ fn a_secret_is_found_where_carriage_returns_end_the_lines_of_a_long_text() {
     let password = Dice(11).made("password:14");
     for line in [
         format!("db.corp.net:5432:orders:app:{password}"),
-        format!("variable \"db_password\" {{\r{}default = \"{password}\"\r}}", " ".repeat(1_100)),
-        format!("mysqldump -u app --password={password} orders{}", " ".repeat(17_000)),
+        format!(
+            "variable \"db_password\" {{\r{}default = \"{password}\"\r}}",
+            " ".repeat(1_100)
+        ),
+        format!(
+            "mysqldump -u app --password={password} orders{}",
+            " ".repeat(17_000)
+        ),
     ] {
         for (end, hidden) in [("\n", ""), ("\r", ""), ("\n", " \0"), ("\r", " \0")] {
-            let text = format!("{0}{line}{hidden}\r{0}", "x = 1\r".repeat(4_000)).replace('\r', end);
+            let text =
+                format!("{0}{line}{hidden}\r{0}", "x = 1\r".repeat(4_000)).replace('\r', end);
             let masked = rules.mask(text.as_bytes());
-            assert!(memchr::memmem::find(&masked, password.as_bytes()).is_none(), "{end:?} {hidden:?} {line}");
+            assert!(
+                memchr::memmem::find(&masked, password.as_bytes()).is_none(),
+                "{end:?} {hidden:?} {line}"
+            );
         }
     }
 }

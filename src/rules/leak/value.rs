@@ -49,7 +49,10 @@ struct CharacterCounts {
 
 impl CharacterCounts {
     fn of(value: &str) -> Self {
-        let joiners = value.bytes().filter(|b| matches!(b, b'_' | b'-' | b'.' | b'/' | b':' | b',')).count();
+        let joiners = value
+            .bytes()
+            .filter(|b| matches!(b, b'_' | b'-' | b'.' | b'/' | b':' | b','))
+            .count();
         let lower = value.bytes().filter(u8::is_ascii_lowercase).count();
         let upper = value.bytes().filter(u8::is_ascii_uppercase).count();
         let digits = value.bytes().filter(u8::is_ascii_digit).count();
@@ -57,7 +60,15 @@ impl CharacterCounts {
         let rest = lower + upper + digits + joiners + spaces;
         let signs = value.len().saturating_sub(rest);
         let words = shape::wordiness(value);
-        Self { length: value.len(), lower, upper, digits, signs, spaces, words }
+        Self {
+            length: value.len(),
+            lower,
+            upper,
+            digits,
+            signs,
+            spaces,
+            words,
+        }
     }
 
     /// Returns true if it can be a password that a person uses.
@@ -73,7 +84,11 @@ impl CharacterCounts {
             // `password1`, `utf8_password`: in code, a bare value is a name.
             return quoted || !(self.signs == 0 && self.digits <= 2 && self.words > 0.6);
         }
-        let joined = value.split(['-', '_', '.', ' ']).filter(|w| w.len() >= 3).count() >= 3;
+        let joined = value
+            .split(['-', '_', '.', ' '])
+            .filter(|w| w.len() >= 3)
+            .count()
+            >= 3;
         let named = speaks_of_itself(value);
         self.length >= 6 && self.words < 0.5 || joined && !named && words::substance(value) >= 12
     }
@@ -107,12 +122,17 @@ impl CharacterCounts {
 
 fn speaks_of_itself(value: &str) -> bool {
     let plain = value.to_ascii_lowercase();
-    ["pass", "secret", "token", "key", "credential"].iter().any(|w| plain.contains(w))
+    ["pass", "secret", "token", "key", "credential"]
+        .iter()
+        .any(|w| plain.contains(w))
 }
 
 /// Returns true for a date, a version or an address: digits and the characters that join them.
 fn is_dated(value: &str) -> bool {
-    value.bytes().all(|b| b.is_ascii_digit() || joins_numbers(b)) && value.bytes().any(joins_numbers)
+    value
+        .bytes()
+        .all(|b| b.is_ascii_digit() || joins_numbers(b))
+        && value.bytes().any(joins_numbers)
 }
 
 fn joins_numbers(b: u8) -> bool {
@@ -144,19 +164,32 @@ pub(super) fn is_reference(text: &str) -> bool {
 
 /// `$NAME`, `%NAME%`, `<name>`, `@@name@@`, `__NAME__`, `[[name]]`, `:name`, `&name`.
 fn is_variable(text: &str) -> bool {
-    text.strip_prefix('$').is_some_and(|t| is_name_of_variable(t) && is_plain(t))
-        || [("%", "%"), ("<", ">"), ("@@", "@@"), ("__", "__"), ("[[", "]]"), ("[", "]"), ("{", "}")].iter().any(
-            |(open, close)| {
-                text.strip_prefix(open).and_then(|t| t.strip_suffix(close)).is_some_and(is_name_of_variable)
-            },
-        )
+    text.strip_prefix('$')
+        .is_some_and(|t| is_name_of_variable(t) && is_plain(t))
+        || [
+            ("%", "%"),
+            ("<", ">"),
+            ("@@", "@@"),
+            ("__", "__"),
+            ("[[", "]]"),
+            ("[", "]"),
+            ("{", "}"),
+        ]
+        .iter()
+        .any(|(open, close)| {
+            text.strip_prefix(open)
+                .and_then(|t| t.strip_suffix(close))
+                .is_some_and(is_name_of_variable)
+        })
 }
 
 /// Returns true for the name of a variable in its signs, which can have several words.
 fn is_name_of_variable(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|c: char| c.is_ascii_digit())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b' ' | b'-'))
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b' ' | b'-'))
 }
 
 fn is_plain(text: &str) -> bool {
@@ -166,11 +199,15 @@ fn is_plain(text: &str) -> bool {
 /// Returns true for `get_token(x)` and `settings["key"]`: a name, and a call or an index.
 fn is_call(text: &str) -> bool {
     let text = text.trim_end_matches([';', ',', '.']);
-    let Some(open) = text.find(['(', '[']) else { return false };
+    let Some(open) = text.find(['(', '[']) else {
+        return false;
+    };
     let name = &text[..open];
     text.ends_with([')', ']', '}', '?'])
         && name.len() >= 2
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'$' | b'>' | b'-'))
+        && name.bytes().all(|b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'$' | b'>' | b'-')
+        })
         && shape::wordiness(name) > 0.45
 }
 
@@ -179,23 +216,33 @@ fn is_access(text: &str) -> bool {
     let joined = text.contains('.') || text.contains("::") || text.contains("->");
     let path = text.replace("::", ".").replace("->", ".");
     joined
-        && path.split('.').all(|p| p.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && is_plain(p))
+        && path
+            .split('.')
+            .all(|p| p.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && is_plain(p))
         && shape::wordiness(text) > 0.45
 }
 
 fn is_path(text: &str) -> bool {
-    let starts = ["/", "./", "../", "~/", "\\\\"].iter().any(|s| text.starts_with(s));
+    let starts = ["/", "./", "../", "~/", "\\\\"]
+        .iter()
+        .any(|s| text.starts_with(s));
     let drive = text.as_bytes().get(1) == Some(&b':') && text.contains('\\');
     (starts || drive) && shape::wordiness(text) > 0.5
 }
 
 /// Returns true for an address without a password in it. Values in its query have their own names.
 fn is_url(lower: &str) -> bool {
-    let Some((scheme, rest)) = lower.split_once("://") else { return false };
-    scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')) && !rest.contains('@')
+    let Some((scheme, rest)) = lower.split_once("://") else {
+        return false;
+    };
+    scheme
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+        && !rest.contains('@')
 }
 
-/// Returns a text without `${…}`, `{{…}}`, `#{…}`, `%{…}`, `$(…)`, `<%…%>`, `{0}` and `%s`; `None`: it has none.
+/// Returns a text without `${…}`, `{{…}}`, `#{…}`, `%{…}`, `$(…)`, `<%…%>`, `{0}` and `%s`; `None`:
+/// it has none.
 fn without_interpolations(text: &str) -> Option<String> {
     const PAIRS: &[(&str, &str)] = &[
         ("${{", "}}"),
@@ -252,7 +299,11 @@ mod tests {
         ] {
             assert!(is_hidden(value.as_bytes(), Tier::Password, true), "{value}");
         }
-        for value in ["Xk7vQ2mWp9Lr4TzN8sYb", "9f86d081884c7d659a2feaa0c55ad015", "Winter2024!x"] {
+        for value in [
+            "Xk7vQ2mWp9Lr4TzN8sYb",
+            "9f86d081884c7d659a2feaa0c55ad015",
+            "Winter2024!x",
+        ] {
             assert!(is_hidden(value.as_bytes(), Tier::Token, false), "{value}");
             assert!(is_hidden(value.as_bytes(), Tier::Weak, true), "{value}");
         }
@@ -291,7 +342,10 @@ mod tests {
             "4096",
         ] {
             for quoted in [true, false] {
-                assert!(!is_hidden(value.as_bytes(), Tier::Password, quoted), "{value}");
+                assert!(
+                    !is_hidden(value.as_bytes(), Tier::Password, quoted),
+                    "{value}"
+                );
                 assert!(!is_hidden(value.as_bytes(), Tier::Token, quoted), "{value}");
             }
         }

@@ -30,24 +30,38 @@ struct ViewPiece {
 
 impl View {
     fn push(&mut self, piece: &[u8], at: usize) {
-        self.pieces.push(ViewPiece { start: self.text.len(), at, folded: 0 });
+        self.pieces.push(ViewPiece {
+            start: self.text.len(),
+            at,
+            folded: 0,
+        });
         self.text.extend_from_slice(piece);
     }
 
     fn push_folded(&mut self, plain: u8, at: usize, folded: usize) {
-        self.pieces.push(ViewPiece { start: self.text.len(), at, folded });
+        self.pieces.push(ViewPiece {
+            start: self.text.len(),
+            at,
+            folded,
+        });
         self.text.push(plain);
     }
 
     /// Returns the parts of the original from which a range of this text was made, in order.
     pub(in crate::rules) fn back(&self, range: &Range<usize>) -> Vec<Range<usize>> {
         let mut out: Vec<Range<usize>> = Vec::new();
-        let first = self.pieces.partition_point(|p| p.start <= range.start).saturating_sub(1);
+        let first = self
+            .pieces
+            .partition_point(|p| p.start <= range.start)
+            .saturating_sub(1);
         for (i, piece) in self.pieces.iter().enumerate().skip(first) {
             if piece.start >= range.end {
                 break;
             }
-            let end = self.pieces.get(i + 1).map_or(self.text.len(), |next| next.start);
+            let end = self
+                .pieces
+                .get(i + 1)
+                .map_or(self.text.len(), |next| next.start);
             let (from, to) = (range.start.max(piece.start), range.end.min(end));
             if from < to && piece.folded > 0 {
                 out.push(piece.at..piece.at + piece.folded);
@@ -110,13 +124,24 @@ fn fold(c: char) -> Fold {
     match n {
         0xff01..=0xff5e => {
             let plain = (n - 0xff01) as u8 + b'!';
-            if plain.is_ascii_alphanumeric() { Fold::Letter(plain) } else { Fold::Sign(plain) }
+            if plain.is_ascii_alphanumeric() {
+                Fold::Letter(plain)
+            } else {
+                Fold::Sign(plain)
+            }
         }
         // Mathematical letters are thirteen alphabets of both cases, then five sets of digits.
         0x1d400..=0x1d6a3 => letter_at((n - 0x1d400) % 52),
         0x1d7ce..=0x1d7ff => Fold::Letter(b'0' + ((n - 0x1d7ce) % 10) as u8),
         0x24b6..=0x24e9 => letter_at(n - 0x24b6),
-        0 | 0x00ad | 0x034f | 0x061c | 0x180e | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x206f => Fold::Gone,
+        0
+        | 0x00ad
+        | 0x034f
+        | 0x061c
+        | 0x180e
+        | 0x200b..=0x200f
+        | 0x202a..=0x202e
+        | 0x2060..=0x206f => Fold::Gone,
         0xfe00..=0xfe0f | 0xfeff | 0xe0000..=0xe01ef => Fold::Gone,
         _ => Fold::Same,
     }
@@ -130,7 +155,10 @@ fn char_at(text: &[u8]) -> Option<(char, usize)> {
         0xf0..=0xf4 => 4,
         _ => return None,
     };
-    let c = std::str::from_utf8(text.get(..length)?).ok()?.chars().next()?;
+    let c = std::str::from_utf8(text.get(..length)?)
+        .ok()?
+        .chars()
+        .next()?;
     Some((c, length))
 }
 
@@ -225,10 +253,20 @@ fn continued(text: &[u8]) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     for newline in memchr::memchr_iter(b'\n', text) {
         let at = newline - usize::from(text[..newline].ends_with(b"\r"));
-        let Some(at) = at.checked_sub(1).filter(|at| text[*at] == b'\\') else { continue };
+        let Some(at) = at.checked_sub(1).filter(|at| text[*at] == b'\\') else {
+            continue;
+        };
         let rest = &text[newline + 1..];
-        let end = newline + 1 + rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
-        if at > 0 && text[at - 1].is_ascii_graphic() && text.get(end).is_some_and(u8::is_ascii_graphic) {
+        let end = newline
+            + 1
+            + rest
+                .iter()
+                .take_while(|b| matches!(b, b' ' | b'\t'))
+                .count();
+        if at > 0
+            && text[at - 1].is_ascii_graphic()
+            && text.get(end).is_some_and(u8::is_ascii_graphic)
+        {
             out.push(at..end);
         }
     }
@@ -254,10 +292,13 @@ fn joint(text: &[u8], from: usize) -> Option<(usize, Joint)> {
                 joint = Joint::Listed;
                 at += 1;
             }
-            b'/' if rest.starts_with(b"//") && line_ended_by(rest).is_some() => at += line_ended_by(rest)?,
+            b'/' if rest.starts_with(b"//") && line_ended_by(rest).is_some() => {
+                at += line_ended_by(rest)?
+            }
             b'/' if rest.starts_with(b"/*") => at += memchr::memmem::find(rest, b"*/")? + 2,
             b'#' => at += line_ended_by(rest)?,
-            b'+' | b'.' | b'<' | b'>' | b'&' | b'|' | b'~' | b'^' | b'*' | b'_' | b'@' | b'%' | b'$' | b'/' => at += 1,
+            b'+' | b'.' | b'<' | b'>' | b'&' | b'|' | b'~' | b'^' | b'*' | b'_' | b'@' | b'%'
+            | b'$' | b'/' => at += 1,
             b if b.is_ascii_alphabetic() => at = behind_name(text, at, line_ended)?,
             _ => return None,
         }
@@ -271,19 +312,27 @@ fn is_quote(b: u8) -> bool {
 /// Returns the length of a line comment, if it has no quote.
 fn line_ended_by(rest: &[u8]) -> Option<usize> {
     let end = memchr::memchr(b'\n', rest)?;
-    memchr::memchr3(b'"', b'\'', b'`', &rest[..end]).is_none().then_some(end)
+    memchr::memchr3(b'"', b'\'', b'`', &rest[..end])
+        .is_none()
+        .then_some(end)
 }
 
-/// Reads a name between two literals: the prefix of the second (`b"…"`), a call (`.append(`), or the variable that
-/// the next statement adds to (`key += "…"`).
+/// Reads a name between two literals: the prefix of the second (`b"…"`), a call (`.append(`), or
+/// the variable that the next statement adds to (`key += "…"`).
 fn behind_name(text: &[u8], at: usize, line_ended: bool) -> Option<usize> {
     let near = text[at..].iter().take(48);
-    let end = at + near.take_while(|b| b.is_ascii_alphanumeric() || matches!(**b, b'_' | b'.' | b'$')).count();
-    let blanks = text[end..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let end = at
+        + near
+            .take_while(|b| b.is_ascii_alphanumeric() || matches!(**b, b'_' | b'.' | b'$'))
+            .count();
+    let blanks = text[end..]
+        .iter()
+        .take_while(|b| matches!(b, b' ' | b'\t'))
+        .count();
     let next = &text[end + blanks..];
     const PREFIXES: &[&[u8]] = &[
-        b"b", b"B", b"r", b"R", b"u", b"U", b"f", b"F", b"L", b"N", b"n", b"s", b"c", b"br", b"rb", b"Rb", b"fr",
-        b"rf", b"u8", b"q",
+        b"b", b"B", b"r", b"R", b"u", b"U", b"f", b"F", b"L", b"N", b"n", b"s", b"c", b"br", b"rb",
+        b"Rb", b"fr", b"rf", b"u8", b"q",
     ];
     // Text directly after a quote is content of the literal.
     let is_prefix = at > 0 && !is_quote(text[at - 1]) && PREFIXES.contains(&&text[at..end]);
@@ -294,7 +343,10 @@ fn behind_name(text: &[u8], at: usize, line_ended: bool) -> Option<usize> {
         return Some(end + blanks + 1);
     }
     const ADDS: &[&[u8]] = &[b"+=", b".=", b"<<", b"..=", b"||=", b"&=", b"~=", b"^="];
-    let adds = ADDS.iter().find(|op| next.starts_with(op)).filter(|_| line_ended)?;
+    let adds = ADDS
+        .iter()
+        .find(|op| next.starts_with(op))
+        .filter(|_| line_ended)?;
     Some(end + blanks + adds.len())
 }
 
@@ -331,14 +383,27 @@ mod tests {
             "k='AB'\"CD\"",
             "k = \"AB\"/* x */+\"CD\"",
         ] {
-            assert!(seen(text, false).contains("ABCD"), "{text} {}", seen(text, false));
+            assert!(
+                seen(text, false).contains("ABCD"),
+                "{text} {}",
+                seen(text, false)
+            );
         }
         assert!(seen("k=9$!\\\n#zL", false).contains("9$!#zL"));
-        for text in ["[\"AB\", \"CD\"].join(\"\")", "concat!(\"AB\", \"CD\")", "paste0('AB','CD')"] {
+        for text in [
+            "[\"AB\", \"CD\"].join(\"\")",
+            "concat!(\"AB\", \"CD\")",
+            "paste0('AB','CD')",
+        ] {
             assert!(seen(text, true).contains("ABCD"), "{text}");
             assert!(!seen(text, false).contains("ABCD"), "{text}");
         }
-        for text in ["{\"AB\": \"CD\"}", "x = \"AB\"; y = \"CD\"", "a = \"AB\"\nb = \"CD\"", "\"AB\" == \"CD\""] {
+        for text in [
+            "{\"AB\": \"CD\"}",
+            "x = \"AB\"; y = \"CD\"",
+            "a = \"AB\"\nb = \"CD\"",
+            "\"AB\" == \"CD\"",
+        ] {
             assert!(!seen(text, true).contains("ABCD"), "{text}");
         }
     }

@@ -24,13 +24,22 @@ pub(super) fn follows_keyword(text: &[u8]) -> bool {
         b"new",
         b"extends",
     ];
-    let word = text.iter().rev().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$')).count();
+    let word = text
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$'))
+        .count();
     KEYWORDS.contains(&&text[text.len() - word..])
 }
 
 /// Returns the end of a regular expression if a slash starts one.
 pub(super) fn regex_end(text: &[u8], at: usize) -> Option<usize> {
-    let blanks = text[..at].iter().rev().take(64).take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let blanks = text[..at]
+        .iter()
+        .rev()
+        .take(64)
+        .take_while(|b| matches!(b, b' ' | b'\t'))
+        .count();
     let head = &text[..at - blanks];
     let operand = match head.last() {
         None => false,

@@ -4,8 +4,8 @@ use super::{Lexer, Place, SYNTAXES, Syntax};
 use crate::rules::language::Languages;
 use std::ops::Range;
 
-/// The text before and after a comment on a line of its own. The second part is empty for comments that end with the
-/// line.
+/// The text before and after a comment on a line of its own. The second part is empty for comments
+/// that end with the line.
 pub(in crate::rules) type Delimiters = (&'static str, &'static str);
 
 /// Returns the syntax with the highest priority for a file. `None`: no language of the file has
@@ -24,7 +24,8 @@ pub(in crate::rules) fn comment(languages: Languages) -> Option<Delimiters> {
     }
     let syntax = syntax_of(languages)?;
     let line = syntax.line.first().or(syntax.line_start.first());
-    line.map(|open| (open.trim_end(), "")).or_else(|| syntax.block.first().copied())
+    line.map(|open| (open.trim_end(), ""))
+        .or_else(|| syntax.block.first().copied())
 }
 
 fn is_page_with_code(languages: Languages) -> bool {
@@ -43,11 +44,16 @@ pub(crate) fn outline(path: &[u8], text: &[u8]) -> Vec<(Range<usize>, Place)> {
 
 /// Returns the comments and strings of a text in these languages as ranges in order.
 pub(in crate::rules) fn not_code(languages: Languages, text: &[u8]) -> Vec<Range<usize>> {
-    outline_of(languages, text).into_iter().map(|(range, _)| range).collect()
+    outline_of(languages, text)
+        .into_iter()
+        .map(|(range, _)| range)
+        .collect()
 }
 
 fn outline_of(languages: Languages, text: &[u8]) -> Vec<(Range<usize>, Place)> {
-    let Some(syntax) = syntax_of(languages) else { return Vec::new() };
+    let Some(syntax) = syntax_of(languages) else {
+        return Vec::new();
+    };
     let mut lexer = Lexer::new(text, Some(syntax), false);
     let mut out: Vec<(Range<usize>, Place)> = Vec::new();
     let mut at = 0;
@@ -93,7 +99,11 @@ mod tests {
             ("a.html.erb", None),
             ("a.unknown", None),
         ] {
-            assert_eq!(comment(Languages::of(path.as_bytes(), b"")), expected, "{path}");
+            assert_eq!(
+                comment(Languages::of(path.as_bytes(), b"")),
+                expected,
+                "{path}"
+            );
         }
     }
 
@@ -101,13 +111,23 @@ mod tests {
     fn comments_and_strings_are_found_and_code_in_strings_is_code() {
         fn places<'t>(path: &str, text: &'t str) -> Vec<(&'t str, Place)> {
             let all = outline(path.as_bytes(), text.as_bytes());
-            all.into_iter().map(|(range, place)| (&text[range], place)).collect()
+            all.into_iter()
+                .map(|(range, place)| (&text[range], place))
+                .collect()
         }
         assert_eq!(
             places("a.py", "x = f\"a{b}c\" # \"d\"\ny = 'e'\n"),
-            [("\"a", Place::String), ("c\"", Place::String), ("# \"d\"", Place::Comment), ("'e'", Place::String)]
+            [
+                ("\"a", Place::String),
+                ("c\"", Place::String),
+                ("# \"d\"", Place::Comment),
+                ("'e'", Place::String)
+            ]
         );
-        assert_eq!(places("a.c", "/* a\nb */ int c;"), [("/* a\nb */", Place::Comment)]);
+        assert_eq!(
+            places("a.c", "/* a\nb */ int c;"),
+            [("/* a\nb */", Place::Comment)]
+        );
         assert_eq!(places("a.unknown", "# \"a\""), []);
     }
 }

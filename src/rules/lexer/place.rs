@@ -22,11 +22,17 @@ impl Place {
 
     /// Parses a name from a rule file.
     pub(in crate::rules) fn parse(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(_, n)| *n == name).map(|(place, _)| *place)
+        Self::NAMES
+            .iter()
+            .find(|(_, n)| *n == name)
+            .map(|(place, _)| *place)
     }
 
     pub(in crate::rules) fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(place, _)| *place == self).map_or("any", |(_, name)| name)
+        Self::NAMES
+            .iter()
+            .find(|(place, _)| *place == self)
+            .map_or("any", |(_, name)| name)
     }
 
     /// Returns true if a rule with this place admits a match in `actual`.

@@ -17,16 +17,19 @@ pub(in crate::rules) struct Readings<'t> {
 }
 
 impl<'t> Readings<'t> {
-    /// Starts at the start of a text, in code. `is_whole`: the text is a whole file, not a part that a patch shows.
+    /// Starts at the start of a text, in code. `is_whole`: the text is a whole file, not a part
+    /// that a patch shows.
     pub(in crate::rules) fn new(text: &'t [u8], languages: Languages, is_whole: bool) -> Self {
         let mut left = languages;
         let mut lexers = Vec::with_capacity(1);
         for syntax in SYNTAXES {
             if !left.is_empty() && left.any_of(syntax.languages) {
-                let read = Languages::of_names(syntax.languages).with(Languages::of_names(syntax.within));
+                let read =
+                    Languages::of_names(syntax.languages).with(Languages::of_names(syntax.within));
                 left = left.without(read);
                 let starts = starts(syntax, text, is_whole).iter();
-                lexers.extend(starts.map(|outside| (read, Lexer::new(text, Some(syntax), *outside))));
+                lexers
+                    .extend(starts.map(|outside| (read, Lexer::new(text, Some(syntax), *outside))));
             }
         }
         // Languages without a known syntax, or none at all: everything is code.
@@ -40,33 +43,54 @@ impl<'t> Readings<'t> {
     /// Returns the lexical position of a byte in the first of the syntaxes: code, string or
     /// comment.
     pub(in crate::rules) fn place_at(&mut self, at: usize) -> Place {
-        self.lexers.first_mut().map_or(Place::Code, |(_, lexer)| lexer.place_at(at))
+        self.lexers
+            .first_mut()
+            .map_or(Place::Code, |(_, lexer)| lexer.place_at(at))
     }
 
     /// Returns true if a byte is in a position that a rule for these languages admits, in one of
     /// their syntaxes. Without languages, in any syntax.
-    pub(in crate::rules) fn admits(&mut self, place: Place, languages: Languages, at: usize) -> bool {
-        let mut lexers = self.lexers.iter_mut().filter(|(read, _)| languages.is_empty() || read.overlaps(languages));
+    pub(in crate::rules) fn admits(
+        &mut self,
+        place: Place,
+        languages: Languages,
+        at: usize,
+    ) -> bool {
+        let mut lexers = self
+            .lexers
+            .iter_mut()
+            .filter(|(read, _)| languages.is_empty() || read.overlaps(languages));
         let is_in_code = self.is_page && place.admits(Place::Code);
-        place == Place::Any || is_in_code || lexers.any(|(_, lexer)| place.admits(lexer.place_at(at)))
+        place == Place::Any
+            || is_in_code
+            || lexers.any(|(_, lexer)| place.admits(lexer.place_at(at)))
     }
 
     /// Returns true if a byte is in a comment in every syntax of these languages. Without
     /// languages, in every syntax.
     pub(in crate::rules) fn is_comment(&mut self, languages: Languages, at: usize) -> bool {
-        let mut lexers = self.lexers.iter_mut().filter(|(read, _)| is_read_as(*read, languages)).peekable();
+        let mut lexers = self
+            .lexers
+            .iter_mut()
+            .filter(|(read, _)| is_read_as(*read, languages))
+            .peekable();
         lexers.peek().is_some() && lexers.all(|(_, lexer)| lexer.place_at(at) == Place::Comment)
     }
 
-    /// Returns true if a byte is code in one of the syntaxes of these languages. Without languages, in any syntax.
+    /// Returns true if a byte is code in one of the syntaxes of these languages. Without languages,
+    /// in any syntax.
     pub(in crate::rules) fn is_code(&mut self, languages: Languages, at: usize) -> bool {
-        self.lexers.iter_mut().any(|(read, lexer)| is_read_as(*read, languages) && lexer.place_at(at) == Place::Code)
+        self.lexers
+            .iter_mut()
+            .any(|(read, lexer)| is_read_as(*read, languages) && lexer.place_at(at) == Place::Code)
     }
 
     /// Returns true if a byte is in a comment in one of the syntaxes, or if the comments of one of
     /// them are unknown.
     pub(in crate::rules) fn may_be_comment(&mut self, at: usize) -> bool {
-        self.lexers.iter_mut().any(|(_, lexer)| !lexer.knows_comments() || lexer.place_at(at) == Place::Comment)
+        self.lexers
+            .iter_mut()
+            .any(|(_, lexer)| !lexer.knows_comments() || lexer.place_at(at) == Place::Comment)
     }
 }
 
@@ -116,8 +140,22 @@ mod tests {
 
     #[test]
     fn one_syntax_reads_the_languages_that_its_files_hold() {
-        for path in ["a.vue", "a.ipynb", ".github/workflows/a.yml", "a.h", "a.unknown", "a.txt", "a.rs"] {
-            assert_eq!(Readings::new(b"", Languages::of(path.as_bytes(), b""), true).lexers.len(), 1, "{path}");
+        for path in [
+            "a.vue",
+            "a.ipynb",
+            ".github/workflows/a.yml",
+            "a.h",
+            "a.unknown",
+            "a.txt",
+            "a.rs",
+        ] {
+            assert_eq!(
+                Readings::new(b"", Languages::of(path.as_bytes(), b""), true)
+                    .lexers
+                    .len(),
+                1,
+                "{path}"
+            );
         }
     }
 
@@ -141,7 +179,10 @@ mod tests {
             let languages = Languages::of(path.as_bytes(), b"");
             for is_whole in [true, false] {
                 let mut readings = Readings::new(text.as_bytes(), languages, is_whole);
-                assert!(readings.admits(Place::Code, Languages::NONE, before.len()), "{path}: {text}");
+                assert!(
+                    readings.admits(Place::Code, Languages::NONE, before.len()),
+                    "{path}: {text}"
+                );
             }
         }
         for text in [
@@ -152,7 +193,10 @@ mod tests {
             "// system(1)",
         ] {
             let mut readings = Readings::new(text.as_bytes(), Languages::of(b"a.php", b""), true);
-            assert!(!readings.admits(Place::Code, Languages::NONE, text.find("system").unwrap()), "{text}");
+            assert!(
+                !readings.admits(Place::Code, Languages::NONE, text.find("system").unwrap()),
+                "{text}"
+            );
         }
     }
 }

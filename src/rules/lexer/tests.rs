@@ -28,7 +28,11 @@ fn tells_code_strings_and_comments_apart() {
         ("a.js", "a=/'\"/.t('x')", "CCSSSSCCCSSSC"),
         ("a.js", "a/b/c // d", "CCCCCC####"),
         ("a.tsx", "<a>it</a> // d", "CCCCCCCCCC####"),
-        ("a.rs", "f::<'a>('b', r#\"x\"y\"#)", "CCCCCCCCSSSCCCCSSSSSSC"),
+        (
+            "a.rs",
+            "f::<'a>('b', r#\"x\"y\"#)",
+            "CCCCCCCCSSSCCCCSSSSSSC",
+        ),
         ("a.rs", "/* /* */ x */b", "#############C"),
         ("a.go", "a := `x\n//`+1", "CCCCCSSSSSSCC"),
         ("a.cpp", "a(R\"x(\")x\", 1'000)", "CCCSSSSSSSCCCCCCCC"),
@@ -107,10 +111,20 @@ fn hid_01_code_inside_of_a_string_is_code() {
 
 #[test]
 fn code_inside_of_strings_is_split_in_linear_time() {
-    for (path, piece) in [("a.rb", "#{'"), ("a.ex", "#{x "), ("a.sh", "$(' `"), ("a.rb", "#{x}"), ("a.php", "{$a")] {
+    for (path, piece) in [
+        ("a.rb", "#{'"),
+        ("a.ex", "#{x "),
+        ("a.sh", "$(' `"),
+        ("a.rb", "#{x}"),
+        ("a.php", "{$a"),
+    ] {
         let text = ["\"", &piece.repeat(100_000)].concat();
         let mut lexer = Readings::new(text.as_bytes(), Languages::of(path.as_bytes(), b""), true);
-        assert_eq!(lexer.place_at(text.len() - 1), Place::Code, "{path}: {piece}");
+        assert_eq!(
+            lexer.place_at(text.len() - 1),
+            Place::Code,
+            "{path}: {piece}"
+        );
         assert_eq!(lexer.place_at(0), Place::String, "{path}: {piece}");
     }
 }

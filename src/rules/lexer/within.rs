@@ -43,16 +43,30 @@ pub(super) fn parts(text: &[u8], token: PlacedRange, inner: Inner) -> Option<Vec
     let mut parts = Vec::new();
     let (mut from, mut at) = (token.start, token.start + 1);
     while let Some((open, brackets)) = opener(body, at, inner) {
-        let end = code_end(body, open, brackets).filter(|_| parts.len() < PARTS_MAX).unwrap_or(token.end);
-        parts.push(PlacedRange { start: from, end: open, place: Place::String });
-        parts.push(PlacedRange { start: open, end, place: Place::Code });
+        let end = code_end(body, open, brackets)
+            .filter(|_| parts.len() < PARTS_MAX)
+            .unwrap_or(token.end);
+        parts.push(PlacedRange {
+            start: from,
+            end: open,
+            place: Place::String,
+        });
+        parts.push(PlacedRange {
+            start: open,
+            end,
+            place: Place::Code,
+        });
         (from, at) = (end, end);
     }
     if parts.is_empty() {
         return None;
     }
     if from < token.end {
-        parts.push(PlacedRange { start: from, end: token.end, place: Place::String });
+        parts.push(PlacedRange {
+            start: from,
+            end: token.end,
+            place: Place::String,
+        });
     }
     Some(parts)
 }
@@ -68,24 +82,36 @@ fn holds_code(text: &[u8], start: usize, inner: Inner) -> bool {
             Some(b'\n') => !quotes_word(before, inner),
             first => first != Some(b'\'') && !text[start..].starts_with(b"@'"),
         },
-        Inner::CSharp => [&b"$"[..], b"$@", b"@$"].iter().any(|prefix| before.ends_with(prefix)),
+        Inner::CSharp => [&b"$"[..], b"$@", b"@$"]
+            .iter()
+            .any(|prefix| before.ends_with(prefix)),
         Inner::Python => {
-            let letters = before.iter().rev().take(3).take_while(|b| b.is_ascii_alphabetic()).count();
+            let letters = before
+                .iter()
+                .rev()
+                .take(3)
+                .take_while(|b| b.is_ascii_alphabetic())
+                .count();
             let (rest, prefix) = before.split_at(start - letters);
-            let is_prefix = !rest.last().is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+            let is_prefix = !rest
+                .last()
+                .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
             let known = [&b"f"[..], b"fr", b"rf", b"t", b"tr", b"rt"];
             is_prefix && known.iter().any(|k| prefix.eq_ignore_ascii_case(k))
         }
     }
 }
 
-/// Returns true if a text ends with a line that opens a here document whose end word is quoted: `<<'EOF'`.
+/// Returns true if a text ends with a line that opens a here document whose end word is quoted:
+/// `<<'EOF'`.
 fn quotes_word(text: &[u8], inner: Inner) -> bool {
     const LINE: usize = 512;
     let near = &text[text.len().saturating_sub(LINE)..];
     let line = memchr::memrchr(b'\n', near).map_or(near, |i| &near[i + 1..]);
     memchr::memmem::find_iter(line, b"<<").any(|at| {
-        let word = line[at..].iter().find(|b| !matches!(b, b'<' | b'-' | b'~' | b' '));
+        let word = line[at..]
+            .iter()
+            .find(|b| !matches!(b, b'<' | b'-' | b'~' | b' '));
         matches!(word, Some(b'\'' | b'\\')) || (word == Some(&b'"') && inner == Inner::Shell)
     })
 }
@@ -115,7 +141,9 @@ fn opener(text: &[u8], from: usize, inner: Inner) -> Option<(usize, (u8, u8))> {
             // A doubled brace is a literal brace.
             (Inner::Python | Inner::CSharp, _, Some(b'{')) => at += 1,
             (Inner::Python | Inner::CSharp, ..) => return Some((at, BRACES)),
-            (Inner::Ruby | Inner::Dollar | Inner::Php, b'#' | b'$', Some(b'{')) => return Some((at + 1, BRACES)),
+            (Inner::Ruby | Inner::Dollar | Inner::Php, b'#' | b'$', Some(b'{')) => {
+                return Some((at + 1, BRACES));
+            }
             (Inner::Php, b'{', Some(b'$')) => return Some((at, BRACES)),
             (Inner::Shell, b'`', _) => return Some((at, TICKS)),
             (Inner::Shell | Inner::PowerShell, b'$', Some(b'(')) => return Some((at + 1, ROUND)),

@@ -29,7 +29,10 @@ pub(super) enum Dialect {
 
 /// Words in the path of a migration that name its database.
 const NAMES: [(Dialect, &[&str]); 3] = [
-    (Dialect::Postgres, &["postgres", "postgresql", "pg", "psql", "supabase", "pgsql"]),
+    (
+        Dialect::Postgres,
+        &["postgres", "postgresql", "pg", "psql", "supabase", "pgsql"],
+    ),
     (Dialect::MySql, &["mysql", "mariadb"]),
     (
         Dialect::Other,
@@ -125,14 +128,19 @@ impl Dialect {
     pub(super) fn of(text: &str, path: &[u8], has_backticks: bool) -> Self {
         let path = String::from_utf8_lossy(path).to_ascii_lowercase();
         let words: Vec<&str> = path.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-        if let Some((dialect, _)) = NAMES.iter().find(|(_, names)| names.iter().any(|n| words.contains(n))) {
+        if let Some((dialect, _)) = NAMES
+            .iter()
+            .find(|(_, names)| names.iter().any(|n| words.contains(n)))
+        {
             return *dialect;
         }
         let lower = text.to_ascii_lowercase();
         if has_backticks {
             return Self::MySql;
         }
-        let sign = SIGNS.iter().find(|(_, signs)| signs.iter().any(|sign| lower.contains(sign)));
+        let sign = SIGNS
+            .iter()
+            .find(|(_, signs)| signs.iter().any(|sign| lower.contains(sign)));
         match sign {
             Some((dialect, _)) => *dialect,
             None if lower.contains(" on \"") || lower.contains("table \"") => Self::Postgres,
@@ -153,8 +161,23 @@ pub(super) struct Hazard {
 
 /// Returns the table that a statement creates.
 pub(super) fn created(tokens: &[SqlToken<'_>]) -> Option<String> {
-    let rest = tokens.first().filter(|t| t.is("create")).map(|_| &tokens[1..])?;
-    let rest = skip(rest, &["or", "replace", "global", "local", "temp", "temporary", "unlogged", "foreign"]);
+    let rest = tokens
+        .first()
+        .filter(|t| t.is("create"))
+        .map(|_| &tokens[1..])?;
+    let rest = skip(
+        rest,
+        &[
+            "or",
+            "replace",
+            "global",
+            "local",
+            "temp",
+            "temporary",
+            "unlogged",
+            "foreign",
+        ],
+    );
     let rest = rest.first().filter(|t| t.is("table")).map(|_| &rest[1..])?;
     name(skip(rest, &["if", "not", "exists"])).map(|(table, _)| table)
 }
@@ -164,7 +187,13 @@ pub(super) fn is_in_transaction(tokens: &[SqlToken<'_>], before: bool) -> bool {
     match tokens.first() {
         Some(first) if first.is("begin") && tokens.len() <= 3 => true,
         Some(first) if first.is("start") && has(tokens, &["start", "transaction"]) => true,
-        Some(first) if ["commit", "rollback", "end"].iter().any(|word| first.is(word)) => false,
+        Some(first)
+            if ["commit", "rollback", "end"]
+                .iter()
+                .any(|word| first.is(word)) =>
+        {
+            false
+        }
         _ => before,
     }
 }
@@ -172,7 +201,8 @@ pub(super) fn is_in_transaction(tokens: &[SqlToken<'_>], before: bool) -> bool {
 /// Facts that the other statements of a migration show.
 pub(super) struct KnownTables<'s> {
     created: &'s HashSet<String>,
-    /// Tables that are renamed to these names, so that dropping and creating one of them keeps its rows.
+    /// Tables that are renamed to these names, so that dropping and creating one of them keeps its
+    /// rows.
     targets: HashSet<String>,
     /// Tables whose rows are copied to another one.
     copied: HashSet<String>,
@@ -184,7 +214,11 @@ pub(super) struct KnownTables<'s> {
 }
 
 impl<'s> KnownTables<'s> {
-    pub(super) fn of(statements: &[&[SqlToken<'_>]], created: &'s HashSet<String>, dialect: Dialect) -> Self {
+    pub(super) fn of(
+        statements: &[&[SqlToken<'_>]],
+        created: &'s HashSet<String>,
+        dialect: Dialect,
+    ) -> Self {
         let mut known = Self {
             created,
             targets: HashSet::new(),
@@ -195,7 +229,9 @@ impl<'s> KnownTables<'s> {
         };
         for tokens in statements {
             if let Some(range) = find(tokens, &["rename", "to"]) {
-                known.targets.extend(name(&tokens[range.end..]).map(|(n, _)| n));
+                known
+                    .targets
+                    .extend(name(&tokens[range.end..]).map(|(n, _)| n));
             }
             if starts(tokens, &["alter", "table"])
                 && let Some(range) = find(tokens, &["add", "column"])
@@ -203,23 +239,38 @@ impl<'s> KnownTables<'s> {
                 let column = name(skip(&tokens[range.end..], &["if", "not", "exists"]));
                 known.added.extend(column.map(|(n, _)| n));
             }
-            let is_copy = starts(tokens, &["insert", "into"]) && tokens.iter().any(|t| t.is("select"));
+            let is_copy =
+                starts(tokens, &["insert", "into"]) && tokens.iter().any(|t| t.is("select"));
             let is_fill = tokens.first().is_some_and(|t| t.is("update"));
             if is_copy {
-                let from = tokens.iter().enumerate().filter(|(_, t)| t.is("from") || t.is("join"));
-                known.copied.extend(from.filter_map(|(i, _)| name(&tokens[i + 1..])).map(|(n, _)| n));
+                let from = tokens
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, t)| t.is("from") || t.is("join"));
+                known.copied.extend(
+                    from.filter_map(|(i, _)| name(&tokens[i + 1..]))
+                        .map(|(n, _)| n),
+                );
             }
             if is_copy || is_fill {
-                known.filled.extend(tokens.iter().filter_map(SqlToken::name));
+                known
+                    .filled
+                    .extend(tokens.iter().filter_map(SqlToken::name));
             }
         }
         known
     }
 
     /// Returns the dangers of a statement.
-    pub(super) fn of_statement(&self, tokens: &[SqlToken<'_>], is_in_transaction: bool) -> Vec<Hazard> {
+    pub(super) fn of_statement(
+        &self,
+        tokens: &[SqlToken<'_>],
+        is_in_transaction: bool,
+    ) -> Vec<Hazard> {
         let mut out = Vec::new();
-        let Some(first) = tokens.first() else { return out };
+        let Some(first) = tokens.first() else {
+            return out;
+        };
         let verb = first.text.to_ascii_lowercase();
         match verb.as_str() {
             "create" | "drop" | "reindex" => self.index(tokens, is_in_transaction, &mut out),
@@ -236,7 +287,12 @@ impl<'s> KnownTables<'s> {
             _ => {}
         }
         if verb == "drop" && starts(tokens, &["drop", "table"]) {
-            self.drops_table(first.at, skip(&tokens[2..], &["if", "exists"]), "the table is deleted", &mut out);
+            self.drops_table(
+                first.at,
+                skip(&tokens[2..], &["if", "exists"]),
+                "the table is deleted",
+                &mut out,
+            );
         }
         out
     }
@@ -252,15 +308,37 @@ impl<'s> KnownTables<'s> {
             Dialect::Unknown => true,
             Dialect::MySql | Dialect::Other => return None,
         };
-        Some(Hazard { rule, at, detail: Some(detail), is_weak })
+        Some(Hazard {
+            rule,
+            at,
+            detail: Some(detail),
+            is_weak,
+        })
     }
 
     /// Reports tables that are deleted or emptied, by the names that follow.
-    fn drops_table(&self, at: usize, names: &[SqlToken<'_>], detail: &'static str, out: &mut Vec<Hazard>) {
-        let tables: Vec<String> = split(names).into_iter().filter_map(name).map(|(table, _)| table).collect();
+    fn drops_table(
+        &self,
+        at: usize,
+        names: &[SqlToken<'_>],
+        detail: &'static str,
+        out: &mut Vec<Hazard>,
+    ) {
+        let tables: Vec<String> = split(names)
+            .into_iter()
+            .filter_map(name)
+            .map(|(table, _)| table)
+            .collect();
         if tables.iter().any(|table| !self.is_kept(table)) {
-            let is_weak = tables.iter().all(|table| self.copied.contains(table) || self.is_kept(table));
-            out.push(Hazard { rule: DROPS, at, detail: Some(detail), is_weak });
+            let is_weak = tables
+                .iter()
+                .all(|table| self.copied.contains(table) || self.is_kept(table));
+            out.push(Hazard {
+                rule: DROPS,
+                at,
+                detail: Some(detail),
+                is_weak,
+            });
         }
     }
 
@@ -272,9 +350,16 @@ impl<'s> KnownTables<'s> {
     /// Returns the danger of another name for an object.
     fn renamed(&self, at: usize, from: &[SqlToken<'_>], detail: &'static str) -> Option<Hazard> {
         let (old, _) = name(from)?;
-        let is_harmless =
-            self.is_new(&old) || self.targets.contains(&old) || self.added.contains(&old) || is_scratch(&old);
-        (!is_harmless).then_some(Hazard { rule: RENAMES, at, detail: Some(detail), is_weak: false })
+        let is_harmless = self.is_new(&old)
+            || self.targets.contains(&old)
+            || self.added.contains(&old)
+            || is_scratch(&old);
+        (!is_harmless).then_some(Hazard {
+            rule: RENAMES,
+            at,
+            detail: Some(detail),
+            is_weak: false,
+        })
     }
 
     /// Reports indexes that are built or deleted while writes are blocked.
@@ -282,7 +367,9 @@ impl<'s> KnownTables<'s> {
         let at = tokens[0].at;
         let is_reindex = tokens[0].is("reindex");
         let head = &tokens[..tokens.len().min(8)];
-        let Some(range) = find(head, &["index"]).or_else(|| is_reindex.then_some(0..1)) else { return };
+        let Some(range) = find(head, &["index"]).or_else(|| is_reindex.then_some(0..1)) else {
+            return;
+        };
         let is_create = tokens[0].is("create");
         if is_create && !tokens[1..range.start].iter().all(|t| t.is("unique"))
             || !is_create && range.start > 1 && !is_reindex
@@ -291,19 +378,36 @@ impl<'s> KnownTables<'s> {
         }
         if head.iter().any(|t| t.is("concurrently")) {
             if is_in_transaction {
-                out.push(Hazard { rule: IN_TRANSACTION, at, detail: None, is_weak: false });
+                out.push(Hazard {
+                    rule: IN_TRANSACTION,
+                    at,
+                    detail: None,
+                    is_weak: false,
+                });
             }
             return;
         }
         if is_reindex {
             let detail = "`REINDEX` blocks writes to the table until it ends";
-            let is_for_table = head.iter().any(|t| ["table", "index", "schema", "database"].iter().any(|w| t.is(w)));
-            out.extend(is_for_table.then(|| self.of_postgres(LOCKS, at, detail)).flatten());
+            let is_for_table = head.iter().any(|t| {
+                ["table", "index", "schema", "database"]
+                    .iter()
+                    .any(|w| t.is(w))
+            });
+            out.extend(
+                is_for_table
+                    .then(|| self.of_postgres(LOCKS, at, detail))
+                    .flatten(),
+            );
         } else if is_create {
             let on = tokens.iter().position(|t| t.is("on"));
             let table = on.and_then(|i| name(skip(&tokens[i + 1..], &["only"])));
             if table.is_some_and(|(table, _)| !self.is_new(&table) && !is_scratch(&table)) {
-                out.extend(self.of_postgres(BLOCKS_WRITES, at, "the index is built without `CONCURRENTLY`"));
+                out.extend(self.of_postgres(
+                    BLOCKS_WRITES,
+                    at,
+                    "the index is built without `CONCURRENTLY`",
+                ));
             }
         } else if !tokens.iter().any(|t| t.is("on")) {
             let detail = "`DROP INDEX` waits for an exclusive lock, and all queries on the table wait behind it";
@@ -314,25 +418,45 @@ impl<'s> KnownTables<'s> {
     /// Reports updates and deletions of all rows.
     fn all_rows(&self, tokens: &[SqlToken<'_>]) -> Option<Hazard> {
         let is_delete = tokens[0].is("delete");
-        let rest = if is_delete { skip(&tokens[1..], &["from", "only"]) } else { skip(&tokens[1..], &["only"]) };
+        let rest = if is_delete {
+            skip(&tokens[1..], &["from", "only"])
+        } else {
+            skip(&tokens[1..], &["only"])
+        };
         let (table, rest) = name(rest)?;
-        let is_statement =
-            if is_delete { starts(tokens, &["delete", "from"]) } else { rest.iter().take(3).any(|t| t.is("set")) };
+        let is_statement = if is_delete {
+            starts(tokens, &["delete", "from"])
+        } else {
+            rest.iter().take(3).any(|t| t.is("set"))
+        };
         if !is_statement {
             return None;
         }
         let limits = ["where", "limit", "join", "using", "from", "using", "on"];
         let is_limited = rest.iter().any(|t| limits.iter().any(|word| t.is(word)));
-        let is_harmless = is_limited || self.is_new(&table) || is_scratch(&table) || rest.iter().any(|t| t.is("?"));
-        let detail = if is_delete { "`DELETE` without `WHERE`" } else { "`UPDATE` without `WHERE`" };
-        (!is_harmless).then_some(Hazard { rule: ALL_ROWS, at: tokens[0].at, detail: Some(detail), is_weak: false })
+        let is_harmless = is_limited
+            || self.is_new(&table)
+            || is_scratch(&table)
+            || rest.iter().any(|t| t.is("?"));
+        let detail = if is_delete {
+            "`DELETE` without `WHERE`"
+        } else {
+            "`UPDATE` without `WHERE`"
+        };
+        (!is_harmless).then_some(Hazard {
+            rule: ALL_ROWS,
+            at: tokens[0].at,
+            detail: Some(detail),
+            is_weak: false,
+        })
     }
 
     /// Reports statements that lock a whole table.
     fn locks(&self, tokens: &[SqlToken<'_>]) -> Option<Hazard> {
         let at = tokens[0].at;
         if tokens[0].is("lock") {
-            let is_table = starts(tokens, &["lock", "table"]) || starts(tokens, &["lock", "tables"]);
+            let is_table =
+                starts(tokens, &["lock", "table"]) || starts(tokens, &["lock", "tables"]);
             let is_shared = has(tokens, &["access", "share"]) || has(tokens, &["row", "share"]);
             let is_exclusive = !is_shared && self.dialect != Dialect::Other;
             let detail = "`LOCK TABLE` blocks the queries of the running version";
@@ -344,11 +468,17 @@ impl<'s> KnownTables<'s> {
             });
         }
         if tokens[0].is("vacuum") && tokens[1..].iter().take(5).any(|t| t.is("full")) {
-            return self.of_postgres(LOCKS, at, "`VACUUM FULL` copies the table under an exclusive lock");
+            return self.of_postgres(
+                LOCKS,
+                at,
+                "`VACUUM FULL` copies the table under an exclusive lock",
+            );
         }
         let is_cluster = tokens[0].is("cluster") && tokens.iter().any(|t| t.is("using"));
         let detail = "`CLUSTER` copies the table under an exclusive lock";
-        is_cluster.then(|| self.of_postgres(LOCKS, at, detail)).flatten()
+        is_cluster
+            .then(|| self.of_postgres(LOCKS, at, detail))
+            .flatten()
     }
 
     /// Reports the actions of `ALTER TABLE`.
@@ -356,24 +486,37 @@ impl<'s> KnownTables<'s> {
         if !starts(tokens, &["alter", "table"]) {
             return;
         }
-        let Some((table, actions)) = name(skip(&tokens[2..], &["if", "exists", "only"])) else { return };
+        let Some((table, actions)) = name(skip(&tokens[2..], &["if", "exists", "only"])) else {
+            return;
+        };
         if self.is_new(&table) || is_scratch(&table) {
             return;
         }
         let actions = skip(actions, &["*"]);
         // MySQL refuses a statement that cannot keep to the algorithm or the lock.
         let is_online = has(tokens, &["lock", "=", "none"])
-            || ["inplace", "instant"].iter().any(|w| tokens.iter().any(|t| t.is(w)));
+            || ["inplace", "instant"]
+                .iter()
+                .any(|w| tokens.iter().any(|t| t.is(w)));
         for (i, action) in split(actions).into_iter().enumerate() {
             // In SQL Server and Oracle, the items of a list share its verb.
             let is_first_rename = i == 0 && starts(action, &["rename"]);
-            if is_first_rename && starts(action, &["rename", "to"]) || starts(action, &["rename", "as"]) {
+            if is_first_rename && starts(action, &["rename", "to"])
+                || starts(action, &["rename", "as"])
+            {
                 let is_kept = self.targets.contains(&table);
                 let detail = Some("the table has another name");
-                out.extend((!is_kept).then_some(Hazard { rule: RENAMES, at: action[0].at, detail, is_weak: false }));
+                out.extend((!is_kept).then_some(Hazard {
+                    rule: RENAMES,
+                    at: action[0].at,
+                    detail,
+                    is_weak: false,
+                }));
             } else if let Some(first) = action.first() {
                 let hazard = self.action(action, first.at);
-                out.extend(hazard.filter(|h| !is_online || !matches!(h.rule, REWRITES | CONSTRAINT)));
+                out.extend(
+                    hazard.filter(|h| !is_online || !matches!(h.rule, REWRITES | CONSTRAINT)),
+                );
             }
         }
     }
@@ -384,14 +527,22 @@ impl<'s> KnownTables<'s> {
         match first.as_str() {
             "drop" => self.drops_column(&action[1..], at),
             "rename" => {
-                let is_column =
-                    !["to", "as", "index", "key", "constraint"].iter().any(|w| action.get(1).is_some_and(|t| t.is(w)));
+                let is_column = !["to", "as", "index", "key", "constraint"]
+                    .iter()
+                    .any(|w| action.get(1).is_some_and(|t| t.is(w)));
                 let from = skip(&action[1..], &["column"]);
-                is_column.then(|| self.renamed(at, from, "the column has another name")).flatten()
+                is_column
+                    .then(|| self.renamed(at, from, "the column has another name"))
+                    .flatten()
             }
             "change" => self.changes(skip(&action[1..], &["column"]), at),
-            "modify" if self.dialect != Dialect::Other => Some(rewrites(at, "the type of the column changes")),
-            "convert" => Some(rewrites(at, "MySQL copies the table to convert its text, and blocks writes")),
+            "modify" if self.dialect != Dialect::Other => {
+                Some(rewrites(at, "the type of the column changes"))
+            }
+            "convert" => Some(rewrites(
+                at,
+                "MySQL copies the table to convert its text, and blocks writes",
+            )),
             "algorithm" if action.iter().any(|t| t.is("copy")) => None,
             "alter" => self.alters_column(skip(&action[1..], &["column"]), at),
             "add" => self.adds(&action[1..], at),
@@ -400,7 +551,11 @@ impl<'s> KnownTables<'s> {
                     || has(action, &["set", "logged"])
                     || has(action, &["set", "unlogged"]) =>
             {
-                self.of_postgres(REWRITES, at, "PostgreSQL writes the table anew under an exclusive lock")
+                self.of_postgres(
+                    REWRITES,
+                    at,
+                    "PostgreSQL writes the table anew under an exclusive lock",
+                )
             }
             _ => None,
         }
@@ -421,10 +576,17 @@ impl<'s> KnownTables<'s> {
             "unique",
             "if",
         ];
-        let is_other = rest.first().is_none_or(|t| others.iter().any(|word| t.is(word)) && t.kind == TokenKind::Word);
+        let is_other = rest
+            .first()
+            .is_none_or(|t| others.iter().any(|word| t.is(word)) && t.kind == TokenKind::Word);
         let (column, _) = name(skip(rest, &["column", "if", "exists"]))?;
         let is_weak = self.filled.contains(&column) || !is_column && self.dialect != Dialect::MySql;
-        let hazard = Hazard { rule: DROPS, at, detail: Some("the column is deleted"), is_weak };
+        let hazard = Hazard {
+            rule: DROPS,
+            at,
+            detail: Some("the column is deleted"),
+            is_weak,
+        };
         (is_column || !is_other).then_some(hazard)
     }
 
@@ -432,51 +594,82 @@ impl<'s> KnownTables<'s> {
     fn changes(&self, rest: &[SqlToken<'_>], at: usize) -> Option<Hazard> {
         let (old, rest) = name(rest)?;
         let (new, _) = name(rest)?;
-        if old == new { Some(rewrites(at, "the type of the column can change")) } else { self.renamed_column(at) }
+        if old == new {
+            Some(rewrites(at, "the type of the column can change"))
+        } else {
+            self.renamed_column(at)
+        }
     }
 
     fn renamed_column(&self, at: usize) -> Option<Hazard> {
-        Some(Hazard { rule: RENAMES, at, detail: Some("the column has another name"), is_weak: false })
+        Some(Hazard {
+            rule: RENAMES,
+            at,
+            detail: Some("the column has another name"),
+            is_weak: false,
+        })
     }
 
     fn alters_column(&self, rest: &[SqlToken<'_>], at: usize) -> Option<Hazard> {
         let (column, rest) = name(rest)?;
         if starts(rest, &["set", "not", "null"]) {
             let detail = "PostgreSQL reads all rows under an exclusive lock";
-            return self
-                .of_postgres(CONSTRAINT, at, detail)
-                .map(|h| Hazard { is_weak: self.filled.contains(&column), ..h });
+            return self.of_postgres(CONSTRAINT, at, detail).map(|h| Hazard {
+                is_weak: self.filled.contains(&column),
+                ..h
+            });
         }
         let position = rest.iter().take(3).position(|t| t.is("type"))?;
         let kind = &rest[position + 1..];
         // PostgreSQL builds only indexes anew for another collation.
         let is_plain = kind.len() == 1 || kind.get(1..).is_some_and(is_collation);
         let is_text = is_plain && (kind[0].is("text") || kind[0].is("varchar"));
-        (!is_text && self.dialect != Dialect::Other).then(|| rewrites(at, "the type of the column changes"))
+        (!is_text && self.dialect != Dialect::Other)
+            .then(|| rewrites(at, "the type of the column changes"))
     }
 
     /// Judges what an action adds.
     fn adds(&self, rest: &[SqlToken<'_>], at: usize) -> Option<Hazard> {
         let first = rest.first()?;
         let is_not_valid = has(rest, &["not", "valid"]);
-        let body = if first.is("constraint") { &rest[2.min(rest.len())..] } else { rest };
+        let body = if first.is("constraint") {
+            &rest[2.min(rest.len())..]
+        } else {
+            rest
+        };
         if starts_with(body, "foreign") || starts_with(body, "check") {
             let detail = if starts_with(body, "foreign") {
                 "the rows of both tables are checked while they are locked"
             } else {
                 "all rows are checked while the table is locked"
             };
-            let is_open = !is_not_valid && !has(rest, &["not", "enforced"]) && self.dialect != Dialect::Other;
+            let is_open =
+                !is_not_valid && !has(rest, &["not", "enforced"]) && self.dialect != Dialect::Other;
             return is_open.then(|| locks(at, detail));
         }
-        if starts_with(body, "unique") || starts_with(body, "exclude") || starts_with(body, "primary") {
+        if starts_with(body, "unique")
+            || starts_with(body, "exclude")
+            || starts_with(body, "primary")
+        {
             let uses_index = has(body, &["using", "index"]);
-            let is_key = starts_with(body, "unique") && body.get(1).is_some_and(|t| t.is("index") || t.is("key"));
+            let is_key = starts_with(body, "unique")
+                && body.get(1).is_some_and(|t| t.is("index") || t.is("key"));
             let detail = "PostgreSQL builds the index while the table is locked";
             let is_open = !uses_index && !is_key;
-            return is_open.then(|| self.of_postgres(CONSTRAINT, at, detail)).flatten();
+            return is_open
+                .then(|| self.of_postgres(CONSTRAINT, at, detail))
+                .flatten();
         }
-        let others = ["index", "key", "fulltext", "spatial", "partition", "constraint", "period", "value"];
+        let others = [
+            "index",
+            "key",
+            "fulltext",
+            "spatial",
+            "partition",
+            "constraint",
+            "period",
+            "value",
+        ];
         if others.iter().any(|w| first.is(w)) || first.is("(") {
             return None;
         }
@@ -498,17 +691,41 @@ impl<'s> KnownTables<'s> {
             "timeofday",
         ];
         let default = definition.iter().position(|t| t.is("default"));
-        let is_volatile =
-            default.is_some_and(|i| definition[i + 1..].iter().take(4).any(|t| VOLATILE.iter().any(|word| t.is(word))));
-        let is_serial =
-            definition.iter().take(1).any(|t| ["serial", "bigserial", "smallserial"].iter().any(|w| t.is(w)));
-        if self.dialect == Dialect::Postgres && (is_volatile || is_serial || has(definition, &["stored"])) {
-            return self.of_postgres(REWRITES, at, "PostgreSQL writes the table anew to compute a value for each row");
+        let is_volatile = default.is_some_and(|i| {
+            definition[i + 1..]
+                .iter()
+                .take(4)
+                .any(|t| VOLATILE.iter().any(|word| t.is(word)))
+        });
+        let is_serial = definition.iter().take(1).any(|t| {
+            ["serial", "bigserial", "smallserial"]
+                .iter()
+                .any(|w| t.is(w))
+        });
+        if self.dialect == Dialect::Postgres
+            && (is_volatile || is_serial || has(definition, &["stored"]))
+        {
+            return self.of_postgres(
+                REWRITES,
+                at,
+                "PostgreSQL writes the table anew to compute a value for each row",
+            );
         }
-        let has_value =
-            ["default", "generated", "identity", "auto_increment", "as", "serial", "bigserial", "smallserial"];
+        let has_value = [
+            "default",
+            "generated",
+            "identity",
+            "auto_increment",
+            "as",
+            "serial",
+            "bigserial",
+            "smallserial",
+        ];
         let is_required = has(definition, &["not", "null"]) || has(definition, &["primary", "key"]);
-        let is_open = is_required && !definition.iter().any(|t| has_value.iter().any(|word| t.is(word)));
+        let is_open = is_required
+            && !definition
+                .iter()
+                .any(|t| has_value.iter().any(|word| t.is(word)));
         (is_open && self.dialect != Dialect::MySql).then_some(Hazard {
             rule: REQUIRED,
             at,
@@ -525,11 +742,21 @@ fn starts_with(tokens: &[SqlToken<'_>], word: &str) -> bool {
 
 /// Returns the hazard of a constraint that locks its table.
 fn locks(at: usize, detail: &'static str) -> Hazard {
-    Hazard { rule: CONSTRAINT, at, detail: Some(detail), is_weak: false }
+    Hazard {
+        rule: CONSTRAINT,
+        at,
+        detail: Some(detail),
+        is_weak: false,
+    }
 }
 
 fn rewrites(at: usize, detail: &'static str) -> Hazard {
-    Hazard { rule: REWRITES, at, detail: Some(detail), is_weak: false }
+    Hazard {
+        rule: REWRITES,
+        at,
+        detail: Some(detail),
+        is_weak: false,
+    }
 }
 
 /// Returns true if a table has the name of a copy that a migration works with.
@@ -540,6 +767,10 @@ fn is_scratch(table: &str) -> bool {
 }
 /// Returns true if the tokens are `COLLATE` and the name of a collation, and nothing else.
 fn is_collation(tokens: &[SqlToken<'_>]) -> bool {
-    let named = tokens.split_first().filter(|(first, _)| first.is("collate"));
-    named.and_then(|(_, rest)| name(rest)).is_some_and(|(_, rest)| rest.is_empty())
+    let named = tokens
+        .split_first()
+        .filter(|(first, _)| first.is("collate"));
+    named
+        .and_then(|(_, rest)| name(rest))
+        .is_some_and(|(_, rest)| rest.is_empty())
 }

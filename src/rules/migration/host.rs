@@ -7,8 +7,10 @@ use std::ops::Range;
 const MOST_OPEN: usize = 16;
 
 /// Words that a string of SQL starts with.
-const VERBS: [&str; 11] =
-    ["create", "alter", "drop", "update", "delete", "truncate", "rename", "lock", "vacuum", "reindex", "cluster"];
+const VERBS: [&str; 11] = [
+    "create", "alter", "drop", "update", "delete", "truncate", "rename", "lock", "vacuum",
+    "reindex", "cluster",
+];
 
 /// Names of the functions that undo a migration, and of those that apply it.
 const UNDOES: [&str; 5] = ["down", "downgrade", "rollback", "undo", "reverse"];
@@ -62,10 +64,15 @@ pub(super) fn strings(text: &str, is_hash_comment: bool, is_python: bool) -> Vec
             continue;
         };
         let (inner, end) = (at + open..at + close.start, at + close.end);
-        let follows = last.as_ref().is_some_and(|l| is_next_argument(&text[l.end..at]));
+        let follows = last
+            .as_ref()
+            .is_some_and(|l| is_next_argument(&text[l.end..at]));
         let is_reverse = text[..at].trim_end().ends_with("reverse_sql=") || (is_python && follows);
         if !is_reverse && starts_with_verb(&text[inner.clone()]) {
-            out.push(Embedded { range: inner, anchor: anchor(text, at) });
+            out.push(Embedded {
+                range: inner,
+                anchor: anchor(text, at),
+            });
         }
         last = Some(at..end);
         at = end.max(at + 1);
@@ -73,7 +80,9 @@ pub(super) fn strings(text: &str, is_hash_comment: bool, is_python: bool) -> Vec
     let undone = undone(text);
     out.retain(|found| {
         let next = undone.partition_point(|range| range.end <= found.range.start);
-        undone.get(next).is_none_or(|range| found.range.start < range.start)
+        undone
+            .get(next)
+            .is_none_or(|range| found.range.start < range.start)
     });
     out
 }
@@ -86,8 +95,12 @@ fn is_next_argument(between: &str) -> bool {
 /// Returns true if a text starts with a word of SQL and goes on.
 fn starts_with_verb(text: &str) -> bool {
     let text = text.trim_start();
-    let word = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
-    text[word.len()..].starts_with(char::is_whitespace) && VERBS.iter().any(|v| word.eq_ignore_ascii_case(v))
+    let word = text
+        .split(|c: char| !c.is_ascii_alphabetic())
+        .next()
+        .unwrap_or_default();
+    text[word.len()..].starts_with(char::is_whitespace)
+        && VERBS.iter().any(|v| word.eq_ignore_ascii_case(v))
 }
 
 /// Returns the start of the call whose first argument starts at an offset, or the offset.
@@ -95,7 +108,9 @@ fn anchor(text: &str, at: usize) -> usize {
     let before = text[..at].trim_end_matches(['r', 'f', 'b', 'u']);
     let before = before.trim_end();
     let before = before.strip_suffix("sql=").map_or(before, str::trim_end);
-    before.strip_suffix('(').map_or(at, |before| before.trim_end().len().saturating_sub(1))
+    before
+        .strip_suffix('(')
+        .map_or(at, |before| before.trim_end().len().saturating_sub(1))
 }
 
 /// Returns the length of the comment at the start of a text.
@@ -114,7 +129,8 @@ fn line_end(text: &str) -> usize {
     text.find('\n').unwrap_or(text.len())
 }
 
-/// Returns the length of what opens a string at the start of a text, and the range of what closes it.
+/// Returns the length of what opens a string at the start of a text, and the range of what closes
+/// it.
 fn literal<'t>(rest: &'t str, open_tags: &mut HashSet<&'t str>) -> Option<(usize, Range<usize>)> {
     let quote = rest.as_bytes().first().copied()?;
     if quote == b'<' {
@@ -123,7 +139,9 @@ fn literal<'t>(rest: &'t str, open_tags: &mut HashSet<&'t str>) -> Option<(usize
     if !matches!(quote, b'"' | b'\'' | b'`') {
         return None;
     }
-    let triple = rest.get(..3).filter(|t| t.bytes().all(|b| b == quote) && quote != b'`');
+    let triple = rest
+        .get(..3)
+        .filter(|t| t.bytes().all(|b| b == quote) && quote != b'`');
     if let Some(triple) = triple {
         let end = rest[3..].find(triple).map_or(rest.len(), |n| n + 3);
         return Some((3, end..(end + 3).min(rest.len())));
@@ -145,20 +163,32 @@ fn literal<'t>(rest: &'t str, open_tags: &mut HashSet<&'t str>) -> Option<(usize
 
 /// Reads a document of Ruby (`<<~SQL`) or PHP (`<<<SQL`).
 ///
-/// `open_tags`: the tags of documents without an end. Nothing after them ends one either, and the search
-/// for many ends is bounded.
+/// `open_tags`: the tags of documents without an end. Nothing after them ends one either, and the
+/// search for many ends is bounded.
 fn heredoc<'t>(rest: &'t str, open_tags: &mut HashSet<&'t str>) -> Option<(usize, Range<usize>)> {
-    let tag = rest.strip_prefix("<<<").or_else(|| rest.strip_prefix("<<~")).or_else(|| rest.strip_prefix("<<-"))?;
+    let tag = rest
+        .strip_prefix("<<<")
+        .or_else(|| rest.strip_prefix("<<~"))
+        .or_else(|| rest.strip_prefix("<<-"))?;
     let tag = tag.trim_start_matches(['\'', '"', ' ']);
-    let len = tag.bytes().position(|b| !b.is_ascii_alphanumeric() && b != b'_').unwrap_or(tag.len());
-    let tag = tag.get(..len).filter(|tag| tag.starts_with(|c: char| c.is_ascii_alphabetic()))?;
+    let len = tag
+        .bytes()
+        .position(|b| !b.is_ascii_alphanumeric() && b != b'_')
+        .unwrap_or(tag.len());
+    let tag = tag
+        .get(..len)
+        .filter(|tag| tag.starts_with(|c: char| c.is_ascii_alphabetic()))?;
     if open_tags.len() >= MOST_OPEN || open_tags.contains(tag) {
         return None;
     }
     let open = rest.find('\n')? + 1;
     let mut start = open;
     for line in rest[open..].split_inclusive('\n') {
-        if line.trim_start().strip_prefix(tag).is_some_and(|r| !r.starts_with(|c: char| c.is_ascii_alphanumeric())) {
+        if line
+            .trim_start()
+            .strip_prefix(tag)
+            .is_some_and(|r| !r.starts_with(|c: char| c.is_ascii_alphanumeric()))
+        {
             return Some((open, start..start + line.len()));
         }
         start += line.len();
@@ -194,7 +224,9 @@ fn turns(line: &str) -> Vec<(usize, bool)> {
     let mut out = Vec::new();
     let mut is_header = false;
     let mut at = 0;
-    let first = line.find(|c: char| !c.is_whitespace() && c != '\u{feff}').unwrap_or(line.len());
+    let first = line
+        .find(|c: char| !c.is_whitespace() && c != '\u{feff}')
+        .unwrap_or(line.len());
     let last_do = line.rfind(" do");
     for word in line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
         let (before, after) = (&line[..at], &line[at + word.len()..]);
@@ -203,7 +235,9 @@ fn turns(line: &str) -> Vec<(usize, bool)> {
         }
         let is_block = before.ends_with('.') && after.trim_start().starts_with(['{', 'd']);
         let next = after.trim_start();
-        let opens = next.is_empty() || next.starts_with(['(', ':', '=']) || last_do >= Some(at + word.len());
+        let opens = next.is_empty()
+            || next.starts_with(['(', ':', '='])
+            || last_do >= Some(at + word.len());
         if is_block || (is_header && opens) {
             let lower = word.to_ascii_lowercase();
             if UNDOES.contains(&lower.as_str()) {
@@ -212,7 +246,11 @@ fn turns(line: &str) -> Vec<(usize, bool)> {
                 out.push((at, false));
             }
         }
-        at += word.len() + line[at + word.len()..].chars().next().map_or(0, char::len_utf8);
+        at += word.len()
+            + line[at + word.len()..]
+                .chars()
+                .next()
+                .map_or(0, char::len_utf8);
     }
     out
 }
@@ -222,7 +260,10 @@ mod tests {
     use super::*;
 
     fn found(text: &str, is_python: bool) -> Vec<&str> {
-        strings(text, true, is_python).into_iter().map(|e| text[e.range].trim()).collect()
+        strings(text, true, is_python)
+            .into_iter()
+            .map(|e| text[e.range].trim())
+            .collect()
     }
 
     #[test]
@@ -230,20 +271,31 @@ mod tests {
         let python = "def upgrade():\n    op.execute('UPDATE a SET b = 1')\n\ndef downgrade() -> None:\n    op.execute('DROP TABLE a')\n";
         assert_eq!(found(python, true), ["UPDATE a SET b = 1"]);
         let django = "RunSQL('CREATE INDEX i ON a (b)', 'DROP INDEX i')\nRunSQL(\n    \"DROP TABLE a\",\n    reverse_sql=\"CREATE TABLE a ()\")";
-        assert_eq!(found(django, true), ["CREATE INDEX i ON a (b)", "DROP TABLE a"]);
+        assert_eq!(
+            found(django, true),
+            ["CREATE INDEX i ON a (b)", "DROP TABLE a"]
+        );
         let ruby = "def change\n  reversible do |dir|\n    dir.up { execute 'DROP TABLE a' }\n    dir.down { execute 'CREATE TABLE a ()' }\n  end\nend";
         assert_eq!(found(ruby, false), ["DROP TABLE a"]);
         let script = "exports.down = (k) => k.raw('DROP TABLE a');\nexports.up = (k) => k.raw(`UPDATE a SET b = 1`);";
         assert_eq!(found(script, false), ["UPDATE a SET b = 1"]);
-        let typed = "public async down(q: Q): Promise<void> {\n  await q.query(`DROP TABLE a`);\n}\n";
+        let typed =
+            "public async down(q: Q): Promise<void> {\n  await q.query(`DROP TABLE a`);\n}\n";
         assert_eq!(found(typed, false), [""; 0]);
     }
 
     #[test]
     fn documents_are_strings_and_comments_are_none() {
-        let ruby = "def up\n  # execute 'DROP TABLE a'\n  execute <<~SQL\n    DROP TABLE b;\n  SQL\nend\n";
+        let ruby =
+            "def up\n  # execute 'DROP TABLE a'\n  execute <<~SQL\n    DROP TABLE b;\n  SQL\nend\n";
         assert_eq!(found(ruby, false), ["DROP TABLE b;"]);
-        assert_eq!(found("x = \"\"\"\n  UPDATE a SET b = 1\n\"\"\"\n", true), ["UPDATE a SET b = 1"]);
-        assert_eq!(found("puts 'update the table'\nx = 'Create'", false), ["update the table"]);
+        assert_eq!(
+            found("x = \"\"\"\n  UPDATE a SET b = 1\n\"\"\"\n", true),
+            ["UPDATE a SET b = 1"]
+        );
+        assert_eq!(
+            found("puts 'update the table'\nx = 'Create'", false),
+            ["update the table"]
+        );
     }
 }

@@ -39,7 +39,11 @@ impl SqlToken<'_> {
     pub(super) fn name(&self) -> Option<String> {
         match self.kind {
             TokenKind::Word => Some(self.text.to_ascii_lowercase()),
-            TokenKind::Quoted => Some(self.text.trim_matches(['"', '`', '[', ']', '\\']).to_ascii_lowercase()),
+            TokenKind::Quoted => Some(
+                self.text
+                    .trim_matches(['"', '`', '[', ']', '\\'])
+                    .to_ascii_lowercase(),
+            ),
             TokenKind::Text | TokenKind::Other => None,
         }
     }
@@ -52,7 +56,8 @@ pub(super) enum SqlPart<'a> {
     Statement(Vec<SqlToken<'a>>),
 }
 
-/// Splits a text into its statements and line comments, in order. A comment within a statement comes before it.
+/// Splits a text into its statements and line comments, in order. A comment within a statement
+/// comes before it.
 pub(super) fn parts(text: &str) -> Vec<SqlPart<'_>> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
@@ -74,7 +79,11 @@ pub(super) fn parts(text: &str) -> Vec<SqlPart<'_>> {
             at += '\u{feff}'.len_utf8();
         } else {
             let (kind, len) = token(rest);
-            tokens.push(SqlToken { kind, text: &rest[..len], at });
+            tokens.push(SqlToken {
+                kind,
+                text: &rest[..len],
+                at,
+            });
             at += len;
         }
     }
@@ -99,7 +108,11 @@ fn comment(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// Returns true if only blanks are between the start of a line and an offset.
 fn starts_line(bytes: &[u8], at: usize) -> bool {
-    bytes[..at].iter().rev().find(|b| !matches!(b, b' ' | b'\t')).is_none_or(|b| *b == b'\n')
+    bytes[..at]
+        .iter()
+        .rev()
+        .find(|b| !matches!(b, b' ' | b'\t'))
+        .is_none_or(|b| *b == b'\n')
 }
 
 /// Returns the kind and the length of the token at the start of a text that is not empty.
@@ -112,7 +125,13 @@ fn token(rest: &str) -> (TokenKind, usize) {
         b'\\' if bytes.get(1) == Some(&b'"') => escaped(rest),
         b'[' => bracketed(rest),
         b'$' => dollar(rest),
-        b if is_word(b) => (TokenKind::Word, bytes.iter().position(|b| !is_word(*b)).unwrap_or(bytes.len())),
+        b if is_word(b) => (
+            TokenKind::Word,
+            bytes
+                .iter()
+                .position(|b| !is_word(*b))
+                .unwrap_or(bytes.len()),
+        ),
         _ => (TokenKind::Other, 1),
     }
 }
@@ -132,7 +151,10 @@ fn quoted(bytes: &[u8], quote: u8) -> usize {
 
 /// Reads a name in escaped quotes, as it is in a string of a program: `\"orders\"`.
 fn escaped(rest: &str) -> (TokenKind, usize) {
-    let end = rest.get(2..).and_then(|inner| inner.find("\\\"")).map(|n| n + 4);
+    let end = rest
+        .get(2..)
+        .and_then(|inner| inner.find("\\\""))
+        .map(|n| n + 4);
     end.map_or((TokenKind::Other, 1), |end| (TokenKind::Quoted, end))
 }
 
@@ -140,18 +162,26 @@ fn escaped(rest: &str) -> (TokenKind, usize) {
 fn bracketed(rest: &str) -> (TokenKind, usize) {
     let near = &rest.as_bytes()[..rest.len().min(MOST_NAME)];
     let is_name = near.get(1).is_some_and(u8::is_ascii_alphabetic);
-    let end = if is_name { memchr::memchr(b']', near) } else { None };
+    let end = if is_name {
+        memchr::memchr(b']', near)
+    } else {
+        None
+    };
     end.map_or((TokenKind::Other, 1), |end| (TokenKind::Quoted, end + 1))
 }
 
 /// Reads a text in dollar quotes.
 fn dollar(rest: &str) -> (TokenKind, usize) {
-    let Some(len) = rest.get(1..).and_then(|tail| tail.find('$')) else { return (TokenKind::Other, 1) };
+    let Some(len) = rest.get(1..).and_then(|tail| tail.find('$')) else {
+        return (TokenKind::Other, 1);
+    };
     let tag = &rest[..len + 2];
     if !tag[1..=len].bytes().all(is_word) {
         return (TokenKind::Other, 1);
     }
-    let end = rest[tag.len()..].find(tag).map_or(rest.len(), |n| n + 2 * tag.len());
+    let end = rest[tag.len()..]
+        .find(tag)
+        .map_or(rest.len(), |n| n + 2 * tag.len());
     (TokenKind::Text, end)
 }
 
@@ -185,7 +215,9 @@ pub(super) fn has(tokens: &[SqlToken<'_>], keywords: &[&str]) -> bool {
 
 /// Returns where the tokens have the keywords one after the other.
 pub(super) fn find(tokens: &[SqlToken<'_>], keywords: &[&str]) -> Option<Range<usize>> {
-    let at = tokens.windows(keywords.len()).position(|w| starts(w, keywords))?;
+    let at = tokens
+        .windows(keywords.len())
+        .position(|w| starts(w, keywords))?;
     Some(at..at + keywords.len())
 }
 
@@ -195,7 +227,10 @@ pub(super) fn starts(tokens: &[SqlToken<'_>], keywords: &[&str]) -> bool {
 }
 
 /// Returns the tokens behind the keywords, each of which may be missing.
-pub(super) fn skip<'t, 'a>(mut tokens: &'t [SqlToken<'a>], keywords: &[&str]) -> &'t [SqlToken<'a>] {
+pub(super) fn skip<'t, 'a>(
+    mut tokens: &'t [SqlToken<'a>],
+    keywords: &[&str],
+) -> &'t [SqlToken<'a>] {
     for keyword in keywords {
         if tokens.first().is_some_and(|t| t.is(keyword)) {
             tokens = &tokens[1..];

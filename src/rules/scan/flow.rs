@@ -1,13 +1,16 @@
 //! Reports the flows of data that a change completes: by adding a source, a sink or a step between
 //! them, or by removing the code that made the value harmless.
 //!
-//! A file is parsed only if the changed lines have a word of the tables and the file has a word of a sink.
+//! A file is parsed only if the changed lines have a word of the tables and the file has a word of
+//! a sink.
 
 use super::{FileScan, MARGIN, RuleFit, address, columns, quoted};
 use crate::diff::{LineNo, TextChange};
 use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan, Severity};
 use crate::rules::catalog::Matcher;
-use crate::rules::flow::{self, Flow, FlowLanguage, FlowSubject, PathStep, Proof, SinkKind, StepRole, Trigger};
+use crate::rules::flow::{
+    self, Flow, FlowLanguage, FlowSubject, PathStep, Proof, SinkKind, StepRole, Trigger,
+};
 use crate::rules::language::Languages;
 use crate::rules::line_ends::with_line_feeds;
 use crate::rules::report::{Sighting, ValueOrigin};
@@ -83,8 +86,9 @@ pub(in crate::rules) const CALLS: &[(&str, &str)] = &[
 
 /// Paths of scripts that build and release. The person who runs them chooses their arguments, so
 /// only data of requests counts.
-const SCRIPTS: &[&str] =
-    &["{scripts,script,ci,build,hack,hacking,devtools,docs,doc,benchmarks,benchmark,release,.github}/**"];
+const SCRIPTS: &[&str] = &[
+    "{scripts,script,ci,build,hack,hacking,devtools,docs,doc,benchmarks,benchmark,release,.github}/**",
+];
 /// Paths that may contain such scripts. A flow whose data is not from a request has less weight
 /// there.
 const TOOLS: &[&str] = &[
@@ -130,8 +134,15 @@ enum Anchor {
 
 /// Returns the rule that reports a subject.
 pub(in crate::rules) fn rule_of(subject: FlowSubject) -> Option<&'static str> {
-    let table = if matches!(subject, FlowSubject::Rule(_)) { CALLS } else { RULES };
-    table.iter().find(|(word, _)| *word == word_of(subject)).map(|(_, id)| *id)
+    let table = if matches!(subject, FlowSubject::Rule(_)) {
+        CALLS
+    } else {
+        RULES
+    };
+    table
+        .iter()
+        .find(|(word, _)| *word == word_of(subject))
+        .map(|(_, id)| *id)
 }
 
 /// Returns the word by which the tables name a subject.
@@ -142,9 +153,9 @@ fn word_of(subject: FlowSubject) -> &'static str {
     }
 }
 
-/// Returns the highest severity of a flow from the program's own command line into a command or code; `None` for other
-/// flows. A person who runs the program could run the command directly. A program in C can have the rights of another
-/// user, so its commands are excluded.
+/// Returns the highest severity of a flow from the program's own command line into a command or
+/// code; `None` for other flows. A person who runs the program could run the command directly. A
+/// program in C can have the rights of another user, so its commands are excluded.
 fn severity_of_own(f: &Flow, languages: Languages) -> Option<Severity> {
     let is_own = match f.subject {
         FlowSubject::Flow(SinkKind::Code) => true,
@@ -162,7 +173,9 @@ fn title(of_rule: &str, origin: ValueOrigin) -> Option<String> {
         ValueOrigin::Unknown => "a variable",
         ValueOrigin::Outside | ValueOrigin::Doubtful => return None,
     };
-    of_rule.contains(REQUEST_DATA).then(|| of_rule.replace(REQUEST_DATA, data))
+    of_rule
+        .contains(REQUEST_DATA)
+        .then(|| of_rule.replace(REQUEST_DATA, data))
 }
 
 /// The name of the source in the titles of rules of data flow.
@@ -172,7 +185,9 @@ impl<'a> FileScan<'a> {
     /// Follows the data of the file, and reports what the change completes.
     pub(super) fn flows(&mut self, change: &'a TextChange) -> Followed {
         let path = self.file.path().as_bytes();
-        let Some(language) = language_of(path, self.reporter.languages()) else { return Followed::Not };
+        let Some(language) = language_of(path, self.reporter.languages()) else {
+            return Followed::Not;
+        };
         if !self.is_followed(change) {
             return Followed::Not;
         }
@@ -181,23 +196,34 @@ impl<'a> FileScan<'a> {
         shift(&mut analysis.flows, base);
         let mut found: BTreeMap<(u16, Option<usize>), (&Flow, Anchor)> = BTreeMap::new();
         let added = added(change);
-        let (mut completed, rest): (Vec<_>, Vec<_>) =
-            analysis.flows.iter().map(|f| (f, anchor(&added, change, f))).partition(|(_, anchor)| anchor.is_some());
+        let (mut completed, rest): (Vec<_>, Vec<_>) = analysis
+            .flows
+            .iter()
+            .map(|f| (f, anchor(&added, change, f)))
+            .partition(|(_, anchor)| anchor.is_some());
         if !rest.is_empty() {
             let rest = rest.into_iter().map(|(f, _)| f).collect();
             let exposed = exposed(language, self.reporter.languages(), change, rest);
-            completed.extend(exposed.into_iter().map(|f| (f, Some(anchor_between(&added, f)))));
+            completed.extend(
+                exposed
+                    .into_iter()
+                    .map(|f| (f, Some(anchor_between(&added, f)))),
+            );
         }
         let is_script = SCRIPTS.iter().any(|g| glob::matches(g, path));
         completed.retain(|(f, _)| f.proof == Proof::Request || !is_script);
         for (f, anchor) in completed {
             let rule = rule_of(f.subject).and_then(|id| self.reporter.rules.index_of(id));
-            let (Some(rule), Some(anchor)) = (rule.filter(|r| self.reports(*r)), anchor) else { continue };
+            let (Some(rule), Some(anchor)) = (rule.filter(|r| self.reports(*r)), anchor) else {
+                continue;
+            };
             let at = match &anchor {
                 Anchor::Line(span) => Some(line_around(change.new.known(), span.start).start),
                 Anchor::File => None,
             };
-            let known = found.entry((rule, at)).or_insert_with(|| (f, anchor.clone()));
+            let known = found
+                .entry((rule, at))
+                .or_insert_with(|| (f, anchor.clone()));
             if rank(f) > rank(known.0) {
                 *known = (f, anchor);
             }
@@ -209,7 +235,11 @@ impl<'a> FileScan<'a> {
             (true, true) => Followed::Whole(JudgedPart {
                 language,
                 of_script: self.reporter.languages().any_of(&["vue"]),
-                sinks: analysis.judged.iter().filter_map(|at| change.new.line_number(at + base)).collect(),
+                sinks: analysis
+                    .judged
+                    .iter()
+                    .filter_map(|at| change.new.line_number(at + base))
+                    .collect(),
             }),
             (true, false) => Followed::Not,
             (false, _) => Followed::Partly,
@@ -223,7 +253,8 @@ impl<'a> FileScan<'a> {
         }
         let language = language_of(self.file.path().as_bytes(), self.reporter.languages());
         let is_code = self.is_first && self.role() != FileRole::Test && !self.is_bundle();
-        let is_followed = is_code && language.is_some_and(|language| is_worth_parsing(language, change));
+        let is_followed =
+            is_code && language.is_some_and(|language| is_worth_parsing(language, change));
         self.is_followed = Some(is_followed);
         is_followed
     }
@@ -244,21 +275,41 @@ impl<'a> FileScan<'a> {
         };
         let line = line_around(known, span.start);
         let span = span.start.max(line.start)..span.end.min(line.end).max(span.start);
-        let lines = change.new.line_number(span.start).filter(|_| *anchor != Anchor::File);
-        let more = f.steps.last().map_or(0, |s| further_lines(known, span.start..s.end));
-        let lines = lines.map(|n| LineSpan { first: n, last: n.plus(more), columns: Some(columns(&line, &span)) });
+        let lines = change
+            .new
+            .line_number(span.start)
+            .filter(|_| *anchor != Anchor::File);
+        let more = f
+            .steps
+            .last()
+            .map_or(0, |s| further_lines(known, span.start..s.end));
+        let lines = lines.map(|n| LineSpan {
+            first: n,
+            last: n.plus(more),
+            columns: Some(columns(&line, &span)),
+        });
         let shown = quoted(&line, &span);
-        let wide = shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
-        let flow: Vec<FlowStep> = f.steps.iter().filter_map(|s| self.step(change, s)).collect();
+        let wide =
+            shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
+        let flow: Vec<FlowStep> = f
+            .steps
+            .iter()
+            .filter_map(|s| self.step(change, s))
+            .collect();
         let is_call = matches!(f.subject, FlowSubject::Rule(_));
         let origin = match f.proof {
-            Proof::Local | Proof::Request if f.confidence == flow::FlowCertainty::Low => ValueOrigin::Doubtful,
+            Proof::Local | Proof::Request if f.confidence == flow::FlowCertainty::Low => {
+                ValueOrigin::Doubtful
+            }
             _ if is_call => ValueOrigin::Outside,
             Proof::Request => ValueOrigin::Outside,
             Proof::Local => ValueOrigin::Local,
             Proof::Unknown => ValueOrigin::Unknown,
         };
-        let own = f.texts.title.unwrap_or(&self.reporter.rules.rule(rule).title);
+        let own = f
+            .texts
+            .title
+            .unwrap_or(&self.reporter.rules.rule(rule).title);
         let title = title(own, origin).or(f.texts.title.map(str::to_owned));
         let mut detail = match origin {
             _ if is_call => f.sink_label.to_owned(),
@@ -268,7 +319,11 @@ impl<'a> FileScan<'a> {
         };
         if *anchor == Anchor::File {
             let more = "the change removes a protection";
-            detail = if detail.is_empty() { more.to_owned() } else { format!("{detail}; {more}") };
+            detail = if detail.is_empty() {
+                more.to_owned()
+            } else {
+                format!("{detail}; {more}")
+            };
         }
         let path = self.file.path().as_bytes();
         let is_tool = f.proof != Proof::Request && TOOLS.iter().any(|g| glob::matches(g, path));
@@ -277,7 +332,10 @@ impl<'a> FileScan<'a> {
             file: Some(self.file.path()),
             lines,
             quote: &known[wide.clone()],
-            shown: Some((shown.start - wide.start, shown.end.min(wide.end) - wide.start)),
+            shown: Some((
+                shown.start - wide.start,
+                shown.end.min(wide.end) - wide.start,
+            )),
             detail: (!detail.is_empty()).then_some(detail.as_str()),
             in_doubt,
             origin,
@@ -287,10 +345,13 @@ impl<'a> FileScan<'a> {
             title: title.as_deref(),
             message: f.texts.message,
             suggestion: f.texts.suggestion,
-            severity_max: [f.texts.severity_max, severity_of_own(f, self.reporter.languages())]
-                .into_iter()
-                .flatten()
-                .min(),
+            severity_max: [
+                f.texts.severity_max,
+                severity_of_own(f, self.reporter.languages()),
+            ]
+            .into_iter()
+            .flatten()
+            .min(),
             ..Sighting::default()
         };
         self.reporter.report_index(rule, sighting);
@@ -312,7 +373,11 @@ impl<'a> FileScan<'a> {
             StepRole::Through => FlowRole::Through,
             StepRole::Sink => FlowRole::Sink,
         };
-        Some(FlowStep { line: change.new.line_number(step.start)?, role, quote })
+        Some(FlowStep {
+            line: change.new.line_number(step.start)?,
+            role,
+            quote,
+        })
     }
 }
 
@@ -352,17 +417,25 @@ fn language_of(path: &[u8], languages: Languages) -> Option<FlowLanguage> {
     if languages.any_of(&["html"]) && !languages.any_of(&["vue", "php"]) {
         return None;
     }
-    let language = BY_NAME.iter().find(|(name, _)| languages.any_of(&[*name])).map(|(_, l)| *l)?;
-    let is_tsx = language == FlowLanguage::TypeScript && path.to_ascii_lowercase().ends_with(b".tsx");
+    let language = BY_NAME
+        .iter()
+        .find(|(name, _)| languages.any_of(&[*name]))
+        .map(|(_, l)| *l)?;
+    let is_tsx =
+        language == FlowLanguage::TypeScript && path.to_ascii_lowercase().ends_with(b".tsx");
     Some(if is_tsx { FlowLanguage::Tsx } else { language })
 }
 
-/// Returns true if the change can complete a flow: it adds a sink or a call of interest, the file has a source and a sink
-/// between which any changed line can be a step, or the change removes a sanitizer in a file that has a sink.
+/// Returns true if the change can complete a flow: it adds a sink or a call of interest, the file
+/// has a source and a sink between which any changed line can be a step, or the change removes a
+/// sanitizer in a file that has a sink.
 fn is_worth_parsing(language: FlowLanguage, change: &TextChange) -> bool {
-    // The analysis ends at once in such a file, with a note where the change has the name of a sink.
+    // The analysis ends at once in such a file, with a note where the change has the name of a
+    // sink.
     if !parse::is_bounded(change.new.known()) {
-        return change.added().any(|block| flow::has_sink(language, block.text));
+        return change
+            .added()
+            .any(|block| flow::has_sink(language, block.text));
     }
     let (mut size, new) = (0, Trigger::new(language, change.new.known()));
     for block in change.added() {
@@ -375,23 +448,38 @@ fn is_worth_parsing(language: FlowLanguage, change: &TextChange) -> bool {
         return false;
     }
     let old = Trigger::new(language, change.old.known());
-    new.may_flow() || change.removed().any(|b| old.has_protection_in(b.text)) && new.may_match_file()
+    new.may_flow()
+        || change.removed().any(|b| old.has_protection_in(b.text)) && new.may_match_file()
 }
 
 /// Returns the text that the grammar reads, and how many bytes of the file precede it.
 fn readable(languages: Languages, text: &[u8]) -> (Cow<'_, [u8]>, usize) {
-    let base = if text.starts_with(MARK) { MARK.len() } else { 0 };
+    let base = if text.starts_with(MARK) {
+        MARK.len()
+    } else {
+        0
+    };
     let text = with_line_feeds(&text[base..]);
-    if languages.any_of(&["vue"]) { (Cow::Owned(scripts(&text)), base) } else { (text, base) }
+    if languages.any_of(&["vue"]) {
+        (Cow::Owned(scripts(&text)), base)
+    } else {
+        (text, base)
+    }
 }
 
 /// Returns a page with everything but its scripts replaced by blanks, byte for byte.
 fn scripts(page: &[u8]) -> Vec<u8> {
-    let mut out: Vec<u8> = page.iter().map(|b| if *b == b'\n' { b'\n' } else { b' ' }).collect();
+    let mut out: Vec<u8> = page
+        .iter()
+        .map(|b| if *b == b'\n' { b'\n' } else { b' ' })
+        .collect();
     let mut from = 0;
     while let Some(open) = memchr::memmem::find(&page[from..], b"<script").map(|i| from + i) {
-        let Some(start) = memchr::memchr(b'>', &page[open..]).map(|i| open + i + 1) else { break };
-        let end = memchr::memmem::find(&page[start..], b"</script").map_or(page.len(), |i| start + i);
+        let Some(start) = memchr::memchr(b'>', &page[open..]).map(|i| open + i + 1) else {
+            break;
+        };
+        let end =
+            memchr::memmem::find(&page[start..], b"</script").map_or(page.len(), |i| start + i);
         out[start..end].copy_from_slice(&page[start..end]);
         from = end;
     }
@@ -409,14 +497,20 @@ fn shift(flows: &mut [Flow], by: usize) {
 fn added(change: &TextChange) -> Vec<Range<usize>> {
     let start = change.new.known().as_ptr() as usize;
     let lines = change.added().map(|b| address(b.text.as_ptr_range()));
-    lines.map(|r| r.start.wrapping_sub(start)..r.end.wrapping_sub(start)).collect()
+    lines
+        .map(|r| r.start.wrapping_sub(start)..r.end.wrapping_sub(start))
+        .collect()
 }
 
 /// Returns the position at which a flow with a step on an added line is reported: its sink, or else
 /// its last added step.
 fn anchor(added: &[Range<usize>], change: &TextChange, f: &Flow) -> Option<Anchor> {
     let size = change.new.size();
-    let mut steps = f.steps.iter().rev().filter(|s| s.start < s.end && s.end <= size);
+    let mut steps = f
+        .steps
+        .iter()
+        .rev()
+        .filter(|s| s.start < s.end && s.end <= size);
     steps.find_map(|s| added_part(added, s)).map(Anchor::Line)
 }
 
@@ -433,7 +527,10 @@ fn anchor_between(added: &[Range<usize>], f: &Flow) -> Anchor {
         return Anchor::File;
     };
     let before = added.partition_point(|b| b.end <= sink.start);
-    let block = before.checked_sub(1).and_then(|i| added.get(i)).filter(|b| b.start > first);
+    let block = before
+        .checked_sub(1)
+        .and_then(|i| added.get(i))
+        .filter(|b| b.start > first);
     block.map_or(Anchor::File, |b| Anchor::Line(b.clone()))
 }
 
@@ -445,7 +542,11 @@ fn exposed<'f>(
     change: &TextChange,
     mut flows: Vec<&'f Flow>,
 ) -> Vec<&'f Flow> {
-    let Some(old) = change.old.whole().filter(|old| !old.is_empty() && parse::is_bounded(old)) else {
+    let Some(old) = change
+        .old
+        .whole()
+        .filter(|old| !old.is_empty() && parse::is_bounded(old))
+    else {
         return Vec::new();
     };
     let before = Trigger::new(language, old);
@@ -461,10 +562,17 @@ fn exposed<'f>(
     let known: HashSet<(&str, Option<LineNo>)> = before
         .flows
         .iter()
-        .map(|f| (word_of(f.subject), sink_of(f).and_then(|at| change.old.line_number(at))))
+        .map(|f| {
+            (
+                word_of(f.subject),
+                sink_of(f).and_then(|at| change.old.line_number(at)),
+            )
+        })
         .collect();
     flows.retain(|f| {
-        let line = sink_of(f).and_then(|at| change.new.line_number(at)).and_then(|n| change.old_line(n));
+        let line = sink_of(f)
+            .and_then(|at| change.new.line_number(at))
+            .and_then(|n| change.old_line(n));
         !known.contains(&(word_of(f.subject), line))
     });
     flows
@@ -479,8 +587,14 @@ fn sink_of(f: &Flow) -> Option<usize> {
 /// statement. Returns 0 if the call is too long.
 fn further_lines(text: &[u8], call: Range<usize>) -> u32 {
     const MOST: usize = 8;
-    let count = text.get(call).map_or(0, |call| memchr::memchr_iter(b'\n', call).count());
-    if count < MOST { u32::try_from(count).unwrap_or(0) } else { 0 }
+    let count = text
+        .get(call)
+        .map_or(0, |call| memchr::memchr_iter(b'\n', call).count());
+    if count < MOST {
+        u32::try_from(count).unwrap_or(0)
+    } else {
+        0
+    }
 }
 
 /// Returns the line that contains a byte, without its line end.
@@ -493,13 +607,19 @@ pub(super) fn line_around(text: &[u8], at: usize) -> Range<usize> {
 
 /// Returns the words of the tables that a rule reports.
 pub(in crate::rules) fn words_of(id: &str) -> impl Iterator<Item = &'static str> + use<'_> {
-    RULES.iter().chain(CALLS).filter(move |(_, rule)| *rule == id).map(|(word, _)| *word)
+    RULES
+        .iter()
+        .chain(CALLS)
+        .filter(move |(_, rule)| *rule == id)
+        .map(|(word, _)| *word)
 }
 
 /// Returns the rules that report flows.
 #[cfg(test)]
 pub(in crate::rules) fn catalogue() -> impl Iterator<Item = &'static crate::rules::catalog::Rule> {
-    crate::rules::catalog::RULES.iter().filter(|r| r.matcher == Matcher::Flow)
+    crate::rules::catalog::RULES
+        .iter()
+        .filter(|r| r.matcher == Matcher::Flow)
 }
 
 #[cfg(test)]

@@ -38,7 +38,10 @@ const FAMILIES: &[&[u32]] = &[
 
 /// Returns true if two weaknesses are the same flaw, seen from different sides.
 pub(in crate::rules) fn is_same_weakness(a: u32, b: u32) -> bool {
-    a == b || FAMILIES.iter().any(|family| family.contains(&a) && family.contains(&b))
+    a == b
+        || FAMILIES
+            .iter()
+            .any(|family| family.contains(&a) && family.contains(&b))
 }
 
 /// Reports each flaw of a line once: drops each finding of `out`, from the index `from` on, that
@@ -71,7 +74,10 @@ fn by_lines<F: Borrow<Finding>>(mut found: Vec<F>) -> Vec<Vec<F>> {
     let mut last = None;
     for f in found {
         let lines = f.borrow().lines();
-        match groups.last_mut().filter(|_| lines.map(|lines| lines.first) <= last) {
+        match groups
+            .last_mut()
+            .filter(|_| lines.map(|lines| lines.first) <= last)
+        {
             Some(group) => group.push(f),
             None => groups.push(vec![f]),
         }
@@ -93,7 +99,9 @@ pub(super) fn trust_flows(rules: &RuleSet, judged: &JudgedPart, found: &mut [Fin
 fn trust_flows_of_lines(rules: &RuleSet, judged: &JudgedPart, found: Vec<&mut Finding>) {
     let (flows, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
     for f in others {
-        let Some(index) = rules.index_of(f.rule_id()) else { continue };
+        let Some(index) = rules.index_of(f.rule_id()) else {
+            continue;
+        };
         let names_request = names_request(rules, index, f) && is_judged(judged, f);
         if !names_request && !rules.rule(index).judges_origin {
             continue;
@@ -103,35 +111,51 @@ fn trust_flows_of_lines(rules: &RuleSet, judged: &JudgedPart, found: Vec<&mut Fi
             (is_same_flaw(flow, f) || names_request && are_on_same_lines(flow, f))
                 && flow.severity() > severity_of_unknown(rules, flow)
         });
-        if !is_proven && f.severity() > severity && flow::has_sink(judged.language, f.quote().as_bytes()) {
+        if !is_proven
+            && f.severity() > severity
+            && flow::has_sink(judged.language, f.quote().as_bytes())
+        {
             f.doubt(severity, if names_request { VALIDATED } else { UNKNOWN });
         }
     }
 }
 
-/// Returns true if a rule of the catalogue finds data of a request by its name in the line. Team rules decide by themselves.
+/// Returns true if a rule of the catalogue finds data of a request by its name in the line. Team
+/// rules decide by themselves.
 fn names_request(rules: &RuleSet, index: u16, f: &Finding) -> bool {
     rules.is_of_catalogue(index) && f.rule_id().ends_with(OF_REQUEST)
 }
 
-/// Returns true if the absence of a flow proves that the data of a request in the lines of a finding is harmless.
+/// Returns true if the absence of a flow proves that the data of a request in the lines of a
+/// finding is harmless.
 fn is_judged(judged: &JudgedPart, f: &Finding) -> bool {
     !judged.of_script
         && f.cwe() != Some(FILTER)
-        && f.lines().is_some_and(|lines| judged.sinks.range(lines.first..=lines.last).next().is_some())
+        && f.lines().is_some_and(|lines| {
+            judged
+                .sinks
+                .range(lines.first..=lines.last)
+                .next()
+                .is_some()
+        })
 }
 
 fn without_covered(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
-    let others = found
-        .iter()
-        .filter(|f| f.suppressed.is_none() && f.cwe().is_some() && !judges_origin(rules, f) && !is_of_flow(rules, f));
+    let others = found.iter().filter(|f| {
+        f.suppressed.is_none()
+            && f.cwe().is_some()
+            && !judges_origin(rules, f)
+            && !is_of_flow(rules, f)
+    });
     let covering: Vec<_> = others.map(|f| (flaw(f), f.severity())).collect();
     if covering.is_empty() {
         return found;
     }
     let kept = found.into_iter().filter(|f| {
         !judges_origin(rules, f)
-            || !covering.iter().any(|(other, severity)| *other == flaw(f) && *severity >= f.severity())
+            || !covering
+                .iter()
+                .any(|(other, severity)| *other == flaw(f) && *severity >= f.severity())
     });
     kept.collect()
 }
@@ -140,16 +164,21 @@ fn without_covered(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
 const OF_REQUEST: &str = "-request";
 /// Reason why such a finding is a suggestion.
 const VALIDATED: &str = "the file validates or replaces the value before it reaches the call";
-/// The weakness of filters of NoSQL databases. The tables know only a part of the names of their collections.
+/// The weakness of filters of NoSQL databases. The tables know only a part of the names of their
+/// collections.
 const FILTER: u32 = 943;
 
 /// Families of executed code, of memory errors and of allowed origins: one rule may report the same
 /// flaw as code and another rule as a command, or as a setting and as a header.
-const JOINED: &[&[u32]] =
-    &[&[74, 77, 78, 88, 94, 95, 96, 98], &[119, 120, 121, 122, 125, 129, 131, 193, 242, 787, 805, 806], &[942]];
+const JOINED: &[&[u32]] = &[
+    &[74, 77, 78, 88, 94, 95, 96, 98],
+    &[119, 120, 121, 122, 125, 129, 131, 193, 242, 787, 805, 806],
+    &[942],
+];
 
 fn join_flows(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
-    let (flows, mut others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
+    let (flows, mut others): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|f| is_of_flow(rules, f));
     for mut flow in without_weaker(flows) {
         let covering = others.iter_mut().find(|o| {
             !is_of_flow(rules, o)
@@ -157,15 +186,20 @@ fn join_flows(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
                 && (o.severity() >= flow.severity() || !judges_origin(rules, o))
         });
         if let Some(other) = covering {
-            let is_set = rules.index_of(other.rule_id()).is_some_and(|i| rules.severity_set(i).is_some());
+            let is_set = rules
+                .index_of(other.rule_id())
+                .is_some_and(|i| rules.severity_set(i).is_some());
             other.take_flow(&flow, !is_set);
             take_suppression(rules, other, &flow);
             continue;
         }
-        let (kept, covered): (Vec<_>, Vec<_>) =
-            others.into_iter().partition(|o| is_of_flow(rules, o) || is_secret(rules, o) || !is_same_flaw(o, &flow));
+        let (kept, covered): (Vec<_>, Vec<_>) = others
+            .into_iter()
+            .partition(|o| is_of_flow(rules, o) || is_secret(rules, o) || !is_same_flaw(o, &flow));
         others = kept;
-        covered.iter().for_each(|o| take_suppression(rules, &mut flow, o));
+        covered
+            .iter()
+            .for_each(|o| take_suppression(rules, &mut flow, o));
         others.push(flow);
     }
     others
@@ -176,7 +210,10 @@ fn without_weaker(mut flows: Vec<Finding>) -> Vec<Finding> {
     flows.sort_by_key(|f| std::cmp::Reverse(weight(f)));
     let mut out: Vec<Finding> = Vec::new();
     for flow in flows {
-        match out.iter_mut().find(|o| o.rule_id() != flow.rule_id() && is_joined(o, &flow)) {
+        match out
+            .iter_mut()
+            .find(|o| o.rule_id() != flow.rule_id() && is_joined(o, &flow))
+        {
             Some(kept) => {
                 kept.take_flow(&flow, false);
                 kept.suppressed = kept.suppressed.take().or(flow.suppressed);
@@ -234,28 +271,44 @@ fn specific(rules: &RuleSet, f: &Finding) -> (Severity, Confidence, bool) {
 
 /// Returns true if the rule of a finding finds secrets.
 fn is_secret(rules: &RuleSet, f: &Finding) -> bool {
-    rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).secret)
+    rules
+        .index_of(f.rule_id())
+        .is_some_and(|i| rules.rule(i).secret)
 }
 
-/// Returns true if two findings on the same lines are one command, one piece of code or one memory error.
+/// Returns true if two findings on the same lines are one command, one piece of code or one memory
+/// error.
 fn is_joined(a: &Finding, b: &Finding) -> bool {
-    let Some((first, second)) = a.cwe().zip(b.cwe()) else { return false };
-    are_on_same_lines(a, b) && JOINED.iter().any(|family| family.contains(&first) && family.contains(&second))
+    let Some((first, second)) = a.cwe().zip(b.cwe()) else {
+        return false;
+    };
+    are_on_same_lines(a, b)
+        && JOINED
+            .iter()
+            .any(|family| family.contains(&first) && family.contains(&second))
 }
 
 /// Returns true if the rule of a finding of single lines judges the origin of the value.
 fn judges_origin(rules: &RuleSet, f: &Finding) -> bool {
-    rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).judges_origin)
+    rules
+        .index_of(f.rule_id())
+        .is_some_and(|i| rules.rule(i).judges_origin)
 }
 
 /// Returns true if a rule of data flow made the finding.
 fn is_of_flow(rules: &RuleSet, f: &Finding) -> bool {
-    rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).matcher == Matcher::Flow)
+    rules
+        .index_of(f.rule_id())
+        .is_some_and(|i| rules.rule(i).matcher == Matcher::Flow)
 }
 
 /// Returns the severity of a finding of the same rule with a value of unknown origin.
 fn severity_of_unknown(rules: &RuleSet, f: &Finding) -> Severity {
-    rules.index_of(f.rule_id()).map_or(Severity::Suggestion, |index| rules.severity_of_unknown(index))
+    rules
+        .index_of(f.rule_id())
+        .map_or(Severity::Suggestion, |index| {
+            rules.severity_of_unknown(index)
+        })
 }
 
 /// Returns the lines and the weakness of a finding.
@@ -264,9 +317,14 @@ fn flaw(f: &Finding) -> (Option<LineSpan>, Option<u32>) {
 }
 
 fn is_same_flaw(a: &Finding, b: &Finding) -> bool {
-    are_on_same_lines(a, b) && a.cwe().zip(b.cwe()).is_some_and(|(a, b)| is_same_weakness(a, b))
+    are_on_same_lines(a, b)
+        && a.cwe()
+            .zip(b.cwe())
+            .is_some_and(|(a, b)| is_same_weakness(a, b))
 }
 
 fn are_on_same_lines(a: &Finding, b: &Finding) -> bool {
-    a.lines().zip(b.lines()).is_some_and(|(a, b)| a.first <= b.last && b.first <= a.last)
+    a.lines()
+        .zip(b.lines())
+        .is_some_and(|(a, b)| a.first <= b.last && b.first <= a.last)
 }

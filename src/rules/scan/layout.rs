@@ -11,49 +11,82 @@ use crate::rules::{RuleSet, Scope};
 /// Rule that reads text for a reviewer, in which white space does not matter.
 const INSTRUCTIONS: &str = "prompt-injection";
 
-/// Drops each finding of `out`, from the index `from` on, on lines that differ from the removed ones only in layout,
-/// if the rule has as many findings in the removed lines, each at least as severe. A finding that can block by default
-/// is kept: the comparison ignores comments and interpolation, and a value can have another origin than before. Findings
-/// of teams, of data flow, of secrets and of hidden characters are kept too.
-pub(super) fn drop_laid_out(rules: &RuleSet, file: &FileChange, floor: &Floor, out: &mut Vec<Finding>, from: usize) {
-    let Some(text) = file.text().filter(|text| text.old.whole().is_some() && text.new.whole().is_some()) else {
+/// Drops each finding of `out`, from the index `from` on, on lines that differ from the removed
+/// ones only in layout, if the rule has as many findings in the removed lines, each at least as
+/// severe. A finding that can block by default is kept: the comparison ignores comments and
+/// interpolation, and a value can have another origin than before. Findings of teams, of data flow,
+/// of secrets and of hidden characters are kept too.
+pub(super) fn drop_laid_out(
+    rules: &RuleSet,
+    file: &FileChange,
+    floor: &Floor,
+    out: &mut Vec<Finding>,
+    from: usize,
+) {
+    let Some(text) = file
+        .text()
+        .filter(|text| text.old.whole().is_some() && text.new.whole().is_some())
+    else {
         return;
     };
-    if !out[from..].iter().any(|finding| is_minor_of_code(rules, finding)) {
+    if !out[from..]
+        .iter()
+        .any(|finding| is_minor_of_code(rules, finding))
+    {
         return;
     }
     let parts = laid_out(text);
-    if !out[from..].iter().any(|finding| parts.iter().any(|part| is_within(finding, &part.new))) {
+    if !out[from..]
+        .iter()
+        .any(|finding| parts.iter().any(|part| is_within(finding, &part.new)))
+    {
         return;
     }
     let before = before(rules, file, text, floor);
     let new = out.split_off(from);
     let kept = new.iter().filter(|finding| {
         let mut parts = parts.iter().filter(|part| is_within(finding, &part.new));
-        !is_minor_of_code(rules, finding) || !parts.any(|part| is_known(text, part, finding, &new, &before))
+        !is_minor_of_code(rules, finding)
+            || !parts.any(|part| is_known(text, part, finding, &new, &before))
     });
     out.extend(kept.cloned());
 }
 
-/// Returns true if the rule of a finding of `new` has as many findings of `before` in the removed lines of a part, each at
-/// least as severe, and one on the same code.
-fn is_known(text: &TextChange, part: &LineEdit, finding: &Finding, new: &[Finding], before: &[Finding]) -> bool {
+/// Returns true if the rule of a finding of `new` has as many findings of `before` in the removed
+/// lines of a part, each at least as severe, and one on the same code.
+fn is_known(
+    text: &TextChange,
+    part: &LineEdit,
+    finding: &Finding,
+    new: &[Finding],
+    before: &[Finding],
+) -> bool {
     let id = finding.rule_id();
-    let old: Vec<_> = before.iter().filter(|old| old.rule_id() == id && is_within(old, &part.old)).collect();
-    let count = new.iter().filter(|new| new.rule_id() == id && is_within(new, &part.new)).count();
+    let old: Vec<_> = before
+        .iter()
+        .filter(|old| old.rule_id() == id && is_within(old, &part.old))
+        .collect();
+    let count = new
+        .iter()
+        .filter(|new| new.rule_id() == id && is_within(new, &part.new))
+        .count();
     let of = code_of(&text.new, finding);
     old.len() >= count
         && old.iter().all(|old| old.severity() >= finding.severity())
-        && old
-            .iter()
-            .map(|old| code_of(&text.old, old))
-            .any(|old| memchr::memmem::find(&old, &of).is_some() || memchr::memmem::find(&of, &old).is_some())
+        && old.iter().map(|old| code_of(&text.old, old)).any(|old| {
+            memchr::memmem::find(&old, &of).is_some() || memchr::memmem::find(&of, &old).is_some()
+        })
 }
 
 /// Returns the code on the lines of a finding, without layout.
 fn code_of(text: &Text, finding: &Finding) -> Vec<u8> {
-    let numbers = finding.lines().map(|lines| lines.first.get()..=lines.last.get());
-    let lines = numbers.into_iter().flatten().filter_map(|number| text.line(LineNo::new(number)?));
+    let numbers = finding
+        .lines()
+        .map(|lines| lines.first.get()..=lines.last.get());
+    let lines = numbers
+        .into_iter()
+        .flatten()
+        .filter_map(|number| text.line(LineNo::new(number)?));
     lines.flat_map(code).collect()
 }
 
@@ -61,14 +94,18 @@ fn is_within(finding: &Finding, lines: &LineRange) -> bool {
     finding.lines().is_some_and(|of| contains(lines, &of))
 }
 
-/// Returns true if a finding is below the severities that block by default, and about code in which layout has no
-/// meaning for the rule.
+/// Returns true if a finding is below the severities that block by default, and about code in which
+/// layout has no meaning for the rule.
 fn is_minor_of_code(rules: &RuleSet, finding: &Finding) -> bool {
-    let rule = rules.index_of(finding.rule_id()).filter(|index| rules.is_of_catalogue(*index));
+    let rule = rules
+        .index_of(finding.rule_id())
+        .filter(|index| rules.is_of_catalogue(*index));
     let rule = rule.map(|index| rules.rule(index));
     finding.severity() < Severity::Major
         && rule.is_some_and(|rule| {
-            matches!(rule.matcher, Matcher::Pattern | Matcher::Structural) && !rule.secret && rule.id != INSTRUCTIONS
+            matches!(rule.matcher, Matcher::Pattern | Matcher::Structural)
+                && !rule.secret
+                && rule.id != INSTRUCTIONS
         })
 }
 
@@ -79,28 +116,48 @@ fn contains(part: &LineRange, lines: &LineSpan) -> bool {
 /// Returns the edits, and the hunks as edits, that only change the layout.
 fn laid_out(text: &TextChange) -> Vec<LineEdit> {
     let edits = text.hunks.iter().flat_map(|hunk| {
-        let whole = LineEdit { old: hunk.old.clone(), new: hunk.new.clone() };
+        let whole = LineEdit {
+            old: hunk.old.clone(),
+            new: hunk.new.clone(),
+        };
         hunk.edits.iter().cloned().chain([whole])
     });
-    edits.filter(|edit| is_same_code(text.old.slice(&edit.old), text.new.slice(&edit.new))).collect()
+    edits
+        .filter(|edit| is_same_code(text.old.slice(&edit.old), text.new.slice(&edit.new)))
+        .collect()
 }
 
-/// Returns true if two texts are equal without white space, marks that end a statement or an element, and the kind of
-/// their quotes.
+/// Returns true if two texts are equal without white space, marks that end a statement or an
+/// element, and the kind of their quotes.
 fn is_same_code(old: &[u8], new: &[u8]) -> bool {
     !old.is_empty() && code(old).eq(code(new))
 }
 
 fn code(text: &[u8]) -> impl Iterator<Item = u8> {
-    let code = text.iter().filter(|b| !b.is_ascii_whitespace() && !matches!(b, b';' | b','));
+    let code = text
+        .iter()
+        .filter(|b| !b.is_ascii_whitespace() && !matches!(b, b';' | b','));
     code.map(|b| if *b == b'\'' { b'"' } else { *b })
 }
 
 /// Returns the findings in the removed lines, from a scan of the reversed change.
 fn before(rules: &RuleSet, file: &FileChange, text: &TextChange, floor: &Floor) -> Vec<Finding> {
-    let file = FileChange { entry: file.entry.clone(), body: Body::Text(text.reversed()) };
+    let file = FileChange {
+        entry: file.entry.clone(),
+        body: Body::Text(text.reversed()),
+    };
     let mut out = Vec::new();
-    reading(rules, &file, Pass { scope: Scope::All, is_first: true }, Counting::None, floor, &mut out);
+    reading(
+        rules,
+        &file,
+        Pass {
+            scope: Scope::All,
+            is_first: true,
+        },
+        Counting::None,
+        floor,
+        &mut out,
+    );
     out
 }
 
@@ -111,25 +168,43 @@ mod tests {
     use crate::policy::RulesPolicy;
     use crate::rules::{RuleSet, Scope};
 
-    /// Returns the rules with findings in the change of a file from one text to another, with their lines.
+    /// Returns the rules with findings in the change of a file from one text to another, with their
+    /// lines.
     fn found(path: &str, old: &str, new: &str) -> Vec<(String, u32)> {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
         let path = RepoPath::from(path);
         let body = Body::of_file(&path, Some(old.into()), Some(new.into()), Attribute::Unset);
-        let side = Side { path, mode: FileMode::Regular, id: None };
-        let entry = Entry { kind: ChangeKind::Modified, old: Some(side.clone()), new: Some(side) };
+        let side = Side {
+            path,
+            mode: FileMode::Regular,
+            id: None,
+        };
+        let entry = Entry {
+            kind: ChangeKind::Modified,
+            old: Some(side.clone()),
+            new: Some(side),
+        };
         let mut out = Vec::new();
         rules.scan(&FileChange { entry, body }, Scope::All, &mut out);
-        out.iter().map(|f| (f.rule_id().to_owned(), f.lines().map_or(0, |lines| lines.first.get()))).collect()
+        out.iter()
+            .map(|f| {
+                (
+                    f.rule_id().to_owned(),
+                    f.lines().map_or(0, |lines| lines.first.get()),
+                )
+            })
+            .collect()
     }
 
     #[test]
     fn code_that_is_laid_out_anew_has_no_new_minor_findings() {
         let old = "def f():\n  assert (a, 'b')\n  return requests.get(u, verify=False)\n";
-        let wrapped =
-            "def f():\n    assert (\n        a,\n        'b',\n    )\n    return requests.get(u, verify=False)\n";
+        let wrapped = "def f():\n    assert (\n        a,\n        'b',\n    )\n    return requests.get(u, verify=False)\n";
         fn of_assert(found: &[(String, u32)]) -> usize {
-            found.iter().filter(|(id, _)| id == "python-assert-tuple").count()
+            found
+                .iter()
+                .filter(|(id, _)| id == "python-assert-tuple")
+                .count()
         }
         assert_eq!(of_assert(&found("a.py", "", old)), 1);
         assert_eq!(of_assert(&found("a.py", old, wrapped)), 0, "wrapped");
@@ -137,17 +212,29 @@ mod tests {
         assert!(of_assert(&found("a.py", old, &twice)) > 0, "one more");
         let old = "def f():\n    #\n    assert (a, 'b') #\n    # assert (c, 'd')\n";
         let new = "def f():\n    # assert (a, 'b') #\n    #\n    assert (c, 'd')\n";
-        assert_eq!(of_assert(&found("a.py", old, new)), 1, "a line break that opens a comment");
+        assert_eq!(
+            of_assert(&found("a.py", old, new)),
+            1,
+            "a line break that opens a comment"
+        );
     }
 
     #[test]
     fn a_finding_that_blocks_is_reported_whatever_the_layout() {
         let old = "const c = process.argv[2];\nconst d = 1;\nmodule.exports = (req, res) => {\n  return eval(c);\n};\n";
-        let new = old.replace("process.argv[2]", "req.query.c").replace("eval(c)", "eval( c )");
-        assert_eq!(found("src/a.js", old, &new).len(), found("src/a.js", "", &new).len());
+        let new = old
+            .replace("process.argv[2]", "req.query.c")
+            .replace("eval(c)", "eval( c )");
+        assert_eq!(
+            found("src/a.js", old, &new).len(),
+            found("src/a.js", "", &new).len()
+        );
         let old = "import os\nfrom flask import request\ndef f():\n  os.system('ls ' + request.args['a'])\n";
         let new = old.replace("  os.system(", "  os.system( ");
-        assert_eq!(found("a.py", old, &new).len(), found("a.py", "", &new).len());
+        assert_eq!(
+            found("a.py", old, &new).len(),
+            found("a.py", "", &new).len()
+        );
     }
 
     #[test]
@@ -171,7 +258,10 @@ mod tests {
 
     #[test]
     fn layout_is_white_space_ends_and_the_kind_of_quotes() {
-        assert!(is_same_code(b"f( 'a', b )", b"f(\n    \"a\",\n    b,\n);\n"));
+        assert!(is_same_code(
+            b"f( 'a', b )",
+            b"f(\n    \"a\",\n    b,\n);\n"
+        ));
         assert!(!is_same_code(b"f('a')", b"f('b')"));
         assert!(!is_same_code(b"", b""));
     }

@@ -45,11 +45,20 @@ impl FileScan<'_> {
         let text = self.block.text;
         let first = placed.partition_point(|p| p.span.start < offset);
         let mut lines = LineCursor::of(text);
-        for Placed { rule, span } in placed[first..].iter().take_while(|p| p.span.end <= offset + text.len()) {
+        for Placed { rule, span } in placed[first..]
+            .iter()
+            .take_while(|p| p.span.end <= offset + text.len())
+        {
             let span = span.start - offset..span.end - offset;
             let (line, line_index) = lines.around(&span);
             if self.checks_pass(*rule, &line, &span) {
-                self.secrets.push(SecretHit { rule: *rule, line, line_index, span, detail: None });
+                self.secrets.push(SecretHit {
+                    rule: *rule,
+                    line,
+                    line_index,
+                    span,
+                    detail: None,
+                });
             }
         }
         self.placed = Some(placed);
@@ -57,11 +66,15 @@ impl FileScan<'_> {
 
     /// Returns the values of the current run whose position identifies them as secrets, in order.
     fn places(&mut self) -> Vec<Placed> {
-        const FINDERS: [(Matcher, Finder); 2] =
-            [(Matcher::AwsSecretHalf, pair::live_halves), (Matcher::KubernetesData, kubernetes_values)];
+        const FINDERS: [(Matcher, Finder); 2] = [
+            (Matcher::AwsSecretHalf, pair::live_halves),
+            (Matcher::KubernetesData, kubernetes_values),
+        ];
         let mut out = Vec::new();
         for (matcher, find) in FINDERS {
-            let Some(rule) = self.rule_of(matcher) else { continue };
+            let Some(rule) = self.rule_of(matcher) else {
+                continue;
+            };
             let found = find(self.run().0.text);
             out.extend(found.into_iter().map(|span| Placed { rule, span }));
         }
@@ -72,7 +85,8 @@ impl FileScan<'_> {
     /// Returns true if a value passes the checks of its rule and is not a published key.
     fn checks_pass(&self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
         let text = self.block.text;
-        let shown = span.start.saturating_sub(CHECKED).max(line.start)..(span.end + CHECKED).min(line.end);
+        let shown =
+            span.start.saturating_sub(CHECKED).max(line.start)..(span.end + CHECKED).min(line.end);
         let candidate = SecretCandidate {
             secret: &text[span.clone()],
             at: span.start - shown.start,
@@ -81,19 +95,36 @@ impl FileScan<'_> {
             path: self.file.path().as_bytes(),
         };
         let rule = self.reporter.rules.rule(rule);
-        rule.checks.iter().all(|c| check::passes(c, &candidate)) && !published::is_published(candidate.secret)
+        rule.checks.iter().all(|c| check::passes(c, &candidate))
+            && !published::is_published(candidate.secret)
     }
 
     /// Searches joined literals for secrets with the prefix of their issuer. Tests are not
     /// searched, because they split values that only resemble secrets.
     pub(super) fn joined(&mut self, scratch: &mut Scratch) {
-        let (rules, text, path) = (self.reporter.rules, self.block.text, self.file.path().as_bytes());
+        let (rules, text, path) = (
+            self.reporter.rules,
+            self.block.text,
+            self.file.path().as_bytes(),
+        );
         if self.is_test() {
             return;
         }
-        let Some(view) = view::joined(text, false) else { return };
-        let mut heard = Joined { scan: self, text: &view.text, found: Vec::new() };
-        walk::walk(rules, &FILTER, Hay::whole(&view.text, path), scratch, &mut heard);
+        let Some(view) = view::joined(text, false) else {
+            return;
+        };
+        let mut heard = Joined {
+            scan: self,
+            text: &view.text,
+            found: Vec::new(),
+        };
+        walk::walk(
+            rules,
+            &FILTER,
+            Hay::whole(&view.text, path),
+            scratch,
+            &mut heard,
+        );
         let mut found = heard.found;
         found.sort_by_key(|(_, span)| span.start);
         let known = Spans::of(self.secrets.iter().map(|hit| hit.span.clone()));
@@ -101,11 +132,19 @@ impl FileScan<'_> {
         for (rule, span) in found {
             let parts = view.back(&span);
             // A secret within one literal was already found there.
-            let [first, _, ..] = parts.as_slice() else { continue };
+            let [first, _, ..] = parts.as_slice() else {
+                continue;
+            };
             if !known.overlap(first) {
                 let (line, line_index) = lines.around(first);
                 let span = first.start..first.end.min(line.end);
-                self.secrets.push(SecretHit { rule, line, line_index, span, detail: Some(JOINED) });
+                self.secrets.push(SecretHit {
+                    rule,
+                    line,
+                    line_index,
+                    span,
+                    detail: Some(JOINED),
+                });
             }
         }
     }
@@ -114,7 +153,12 @@ impl FileScan<'_> {
 /// Returns true if a secret contains one of the literals of its rule, which identify the issuer.
 fn has_mark(rule: u16, secret: &[u8]) -> bool {
     let plain = secret.to_ascii_lowercase();
-    let literals = FILTER.prefilter.literals.iter().zip(FILTER.users).filter(|(_, users)| users.contains(&rule));
+    let literals = FILTER
+        .prefilter
+        .literals
+        .iter()
+        .zip(FILTER.users)
+        .filter(|(_, users)| users.contains(&rule));
     let mut marks = literals.map(|(literal, _)| literal.to_ascii_lowercase());
     marks.any(|mark| memchr::memmem::find(&plain, &mark).is_some())
 }
@@ -129,8 +173,9 @@ struct Joined<'s, 'a, 't> {
 impl Visitor for Joined<'_, '_, '_> {
     fn accepts(&mut self, index: u16) -> bool {
         let rule = self.scan.reporter.rules.rule(index);
-        let knows =
-            rule.secret && rule.confidence == Confidence::High && overlap::knowledge(&rule.id) == overlap::ISSUER;
+        let knows = rule.secret
+            && rule.confidence == Confidence::High
+            && overlap::knowledge(&rule.id) == overlap::ISSUER;
         // The header of a key is public.
         knows
             && rule.matcher == Matcher::Pattern
@@ -139,7 +184,9 @@ impl Visitor for Joined<'_, '_, '_> {
     }
 
     fn found(&mut self, found: &Match) -> bool {
-        if has_mark(found.rule, &self.text[found.secret.clone()]) && self.scan.settled(found.rule) == RuleFit::Looks {
+        if has_mark(found.rule, &self.text[found.secret.clone()])
+            && self.scan.settled(found.rule) == RuleFit::Looks
+        {
             self.found.push((found.rule, found.secret.clone()));
         }
         true

@@ -1,10 +1,11 @@
 //! Selects the structural rules that check a changed file, and the matches that become findings.
 //!
-//! A rule of a team checks every file of its language. A rule of the catalogue checks a file only if one of its literals is in
-//! the added lines or near them: a file is parsed for it only then.
+//! A rule of a team checks every file of its language. A rule of the catalogue checks a file only
+//! if one of its literals is in the added lines or near them: a file is parsed for it only then.
 //!
-//! A match is a finding if the change adds its first line. A match around another added line is one only if the old file has
-//! fewer matches of the rule, because an edit inside of an old match does not add it.
+//! A match is a finding if the change adds its first line. A match around another added line is one
+//! only if the old file has fewer matches of the rule, because an edit inside of an old match does
+//! not add it.
 
 use super::flow::line_around;
 use super::{FileScan, RuleFit, address, catalog};
@@ -16,17 +17,20 @@ use crate::rules::catalog::{FILTER, Matcher};
 use crate::rules::report::Sighting;
 use crate::rules::rewrite;
 use crate::rules::secret::SecretCandidate;
-use crate::rules::structural::{self, ParsedText, StructuralMatch, StructuralRule, TreeLanguage, Work};
+use crate::rules::structural::{
+    self, ParsedText, StructuralMatch, StructuralRule, TreeLanguage, Work,
+};
 use crate::rules::walk::Visitor as _;
 use crate::rules::{check, elide};
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 
-/// Texts around a literal that are checked for a file, at most. A check can search 32 kB for each of a dozen names; after so
-/// many checks, parsing the file costs less, and the checks pass.
+/// Texts around a literal that are checked for a file, at most. A check can search 32 kB for each
+/// of a dozen names; after so many checks, parsing the file costs less, and the checks pass.
 const MOST_TEXTS: u32 = 500;
-/// Unchanged bytes before and after added lines that are searched for the literals of the catalogue: the first line of a call
-/// or of a function is often unchanged where a later line completes a match.
+/// Unchanged bytes before and after added lines that are searched for the literals of the
+/// catalogue: the first line of a call or of a function is often unchanged where a later line
+/// completes a match.
 const NEAR: usize = 4 << 10;
 
 /// Lines of a match that a finding marks. Of a longer one, it marks the first added line.
@@ -65,36 +69,57 @@ struct Reported<'a> {
 }
 
 impl<'a> ParsedSide<'a> {
-    /// Takes the parts of a text that contain one of the lines. Parts that are not UTF-8 are left out.
+    /// Takes the parts of a text that contain one of the lines. Parts that are not UTF-8 are left
+    /// out.
     fn new(text: &'a Text, language: TreeLanguage, lines: &[RangeInclusive<u32>]) -> Self {
         let whole = text.whole();
         let parts = match whole {
-            Some(bytes) => {
-                std::str::from_utf8(bytes).ok().map(|text| FilePart { text, first: 1 }).into_iter().collect()
-            }
+            Some(bytes) => std::str::from_utf8(bytes)
+                .ok()
+                .map(|text| FilePart { text, first: 1 })
+                .into_iter()
+                .collect(),
             None => shown(text, lines),
         };
-        Self { parts, language, is_whole: whole.is_some(), kept: Vec::new(), trees: None }
+        Self {
+            parts,
+            language,
+            is_whole: whole.is_some(),
+            kept: Vec::new(),
+            trees: None,
+        }
     }
 
     /// Parses only parts of a whole file.
     fn with_parts(self, kept: Option<Vec<Range<usize>>>) -> Self {
-        Self { kept: kept.filter(|_| self.is_whole).unwrap_or_default(), ..self }
+        Self {
+            kept: kept.filter(|_| self.is_whole).unwrap_or_default(),
+            ..self
+        }
     }
 
     /// Returns the parts that have a tree.
     fn parsed(&mut self) -> impl Iterator<Item = (FilePart<'a>, &ParsedText)> {
         let (language, is_whole, kept) = (self.language, self.is_whole, &self.kept);
         let trees = self.trees.get_or_insert_with(|| {
-            self.parts.iter().map(|part| ParsedText::of_parts(part.text, kept, language, is_whole)).collect()
+            self.parts
+                .iter()
+                .map(|part| ParsedText::of_parts(part.text, kept, language, is_whole))
+                .collect()
         });
-        self.parts.iter().zip(trees).filter_map(|(part, tree)| Some((*part, tree.as_ref()?)))
+        self.parts
+            .iter()
+            .zip(trees)
+            .filter_map(|(part, tree)| Some((*part, tree.as_ref()?)))
     }
 
     /// Returns the parts that were parsed so far.
     fn known(&self) -> impl Iterator<Item = (FilePart<'a>, &ParsedText)> {
         let trees = self.trees.iter().flatten();
-        self.parts.iter().zip(trees).filter_map(|(part, tree)| Some((*part, tree.as_ref()?)))
+        self.parts
+            .iter()
+            .zip(trees)
+            .filter_map(|(part, tree)| Some((*part, tree.as_ref()?)))
     }
 
     /// Returns true if a part was not parsed because of a limit.
@@ -121,7 +146,14 @@ impl<'a> ParsedSide<'a> {
 
     /// Returns the number of matches of a rule.
     fn count(&mut self, rule: &StructuralRule, work: &mut Work) -> usize {
-        self.parsed().map(|(_, tree)| tree.find(&[rule], None, work).iter().map(Vec::len).sum::<usize>()).sum()
+        self.parsed()
+            .map(|(_, tree)| {
+                tree.find(&[rule], None, work)
+                    .iter()
+                    .map(Vec::len)
+                    .sum::<usize>()
+            })
+            .sum()
     }
 }
 
@@ -130,9 +162,13 @@ fn shown<'a>(text: &'a Text, lines: &[RangeInclusive<u32>]) -> Vec<FilePart<'a>>
     let mut parts: Vec<FilePart<'a>> = Vec::new();
     for range in lines {
         let inner = LineNo::new(*range.start()).and_then(|n| text.line(n));
-        let Some((run, at)) = inner.and_then(|line| text.around(line)) else { continue };
+        let Some((run, at)) = inner.and_then(|line| text.around(line)) else {
+            continue;
+        };
         let above = memchr::memchr_iter(b'\n', &run[..at]).count();
-        let first = range.start().saturating_sub(u32::try_from(above).unwrap_or(u32::MAX));
+        let first = range
+            .start()
+            .saturating_sub(u32::try_from(above).unwrap_or(u32::MAX));
         let is_known = parts.last().is_some_and(|part| part.first == first);
         if let (false, Ok(text)) = (is_known, std::str::from_utf8(run)) {
             parts.push(FilePart { text, first });
@@ -145,20 +181,29 @@ impl<'a> FilePart<'a> {
     /// Returns the ranges of memory that are in the part, in bytes of the part.
     fn own(&self, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
         let all = address(self.text.as_bytes().as_ptr_range());
-        let inner = ranges.iter().filter(|r| r.start < all.end && all.start < r.end);
-        inner.map(|r| r.start.max(all.start) - all.start..r.end.min(all.end) - all.start).collect()
+        let inner = ranges
+            .iter()
+            .filter(|r| r.start < all.end && all.start < r.end);
+        inner
+            .map(|r| r.start.max(all.start) - all.start..r.end.min(all.end) - all.start)
+            .collect()
     }
 
     /// Returns true if a rule matches the part after `new` replaces some of its lines.
     fn would_match(&self, rule: &StructuralRule, lines: LineSpan, new: &str) -> bool {
         let mut all: Vec<&str> = self.text.split('\n').collect();
-        let (first, end) = (self.index_of(lines.first).min(all.len()), (self.index_of(lines.last) + 1).min(all.len()));
+        let (first, end) = (
+            self.index_of(lines.first).min(all.len()),
+            (self.index_of(lines.last) + 1).min(all.len()),
+        );
         let start = all[..first].iter().map(|line| line.len() + 1).sum();
         all.splice(first..end, [new]);
         let near = start..start + new.len();
         let tree = ParsedText::new(&all.join("\n"), rule.language(), true);
         tree.is_none_or(|tree| {
-            tree.find(&[rule], Some(&[near]), &mut Work::new()).iter().any(|found| !found.is_empty())
+            tree.find(&[rule], Some(&[near]), &mut Work::new())
+                .iter()
+                .any(|found| !found.is_empty())
         })
     }
 
@@ -170,7 +215,9 @@ impl<'a> FilePart<'a> {
     /// Returns the number of the line that contains a byte.
     fn line_of(&self, at: usize) -> u32 {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
-        self.first.saturating_add(u32::try_from(memchr::memchr_iter(b'\n', before).count()).unwrap_or(u32::MAX))
+        self.first.saturating_add(
+            u32::try_from(memchr::memchr_iter(b'\n', before).count()).unwrap_or(u32::MAX),
+        )
     }
 
     /// Returns the first and the last line of a range of bytes.
@@ -181,7 +228,8 @@ impl<'a> FilePart<'a> {
     /// Returns the lines that contain a range of bytes, in bytes, without the last line end.
     fn whole_lines(&self, range: &Range<usize>) -> Range<usize> {
         let text = self.text.as_bytes();
-        let start = memchr::memrchr(b'\n', text.get(..range.start).unwrap_or_default()).map_or(0, |at| at + 1);
+        let start = memchr::memrchr(b'\n', text.get(..range.start).unwrap_or_default())
+            .map_or(0, |at| at + 1);
         let rest = text.get(range.end..).unwrap_or_default();
         start..range.end + memchr::memchr(b'\n', rest).unwrap_or(rest.len())
     }
@@ -193,21 +241,39 @@ impl<'a> FilePart<'a> {
     /// Returns the lines that replace the lines of a fix, with the lines that they replace.
     fn replacement(&self, range: &Range<usize>, new: &str) -> (RangeInclusive<u32>, String) {
         let whole = self.whole_lines(range);
-        let (before, after) = (self.slice(whole.start..range.start), self.slice(range.end..whole.end));
-        (self.lines_of(range), format!("{before}{new}{}", after.trim_end_matches('\r')))
+        let (before, after) = (
+            self.slice(whole.start..range.start),
+            self.slice(range.end..whole.end),
+        );
+        (
+            self.lines_of(range),
+            format!("{before}{new}{}", after.trim_end_matches('\r')),
+        )
     }
 
     /// Returns the finding's view of a match. `first_added`: the first line of the match that the
     /// change adds.
     fn reported(&self, found: &StructuralMatch, first_added: u32) -> Option<Reported<'a>> {
         let lines = self.lines_of(&found.range);
-        let fix = found.fix.as_ref().map(|(range, new)| self.replacement(range, new));
-        if let Some((of, new)) = fix.filter(|(of, _)| of.end() - of.start() <= MAX_LINES && of.contains(&first_added)) {
+        let fix = found
+            .fix
+            .as_ref()
+            .map(|(range, new)| self.replacement(range, new));
+        if let Some((of, new)) =
+            fix.filter(|(of, _)| of.end() - of.start() <= MAX_LINES && of.contains(&first_added))
+        {
             let quote = self.slice(found.range.clone());
-            return Some(Reported { lines: span(&of, None)?, quote, replacement: Some(new) });
+            return Some(Reported {
+                lines: span(&of, None)?,
+                quote,
+                replacement: Some(new),
+            });
         }
         if lines.end() - lines.start() > MAX_LINES || first_added != *lines.start() {
-            let line = self.text.split('\n').nth(first_added.checked_sub(self.first)? as usize)?;
+            let line = self
+                .text
+                .split('\n')
+                .nth(first_added.checked_sub(self.first)? as usize)?;
             return Some(Reported {
                 lines: span(&(first_added..=first_added), None)?,
                 quote: line.trim(),
@@ -216,24 +282,42 @@ impl<'a> FilePart<'a> {
         }
         let start = self.whole_lines(&found.range).start;
         let columns = if lines.start() == lines.end() {
-            let (from, to) = (u32::try_from(found.range.start - start), u32::try_from(found.range.end - start));
+            let (from, to) = (
+                u32::try_from(found.range.start - start),
+                u32::try_from(found.range.end - start),
+            );
             from.ok().zip(to.ok())
         } else {
             None
         };
         let quote = self.slice(found.range.clone());
-        Some(Reported { lines: span(&lines, columns)?, quote, replacement: None })
+        Some(Reported {
+            lines: span(&lines, columns)?,
+            quote,
+            replacement: None,
+        })
     }
 }
 
 fn span(lines: &RangeInclusive<u32>, columns: Option<(u32, u32)>) -> Option<LineSpan> {
-    Some(LineSpan { first: LineNo::new(*lines.start())?, last: LineNo::new(*lines.end())?, columns })
+    Some(LineSpan {
+        first: LineNo::new(*lines.start())?,
+        last: LineNo::new(*lines.end())?,
+        columns,
+    })
 }
 
 /// Returns the lines that a change adds, as ranges in order.
 fn added(text: &TextChange) -> Vec<RangeInclusive<u32>> {
-    let edits = text.hunks.iter().flat_map(|hunk| &hunk.edits).map(|edit| &edit.new);
-    edits.filter(|new| new.count > 0).map(|new| new.start..=new.start + (new.count - 1)).collect()
+    let edits = text
+        .hunks
+        .iter()
+        .flat_map(|hunk| &hunk.edits)
+        .map(|edit| &edit.new);
+    edits
+        .filter(|new| new.count > 0)
+        .map(|new| new.start..=new.start + (new.count - 1))
+        .collect()
 }
 
 /// Returns the first of the added lines that is in a range.
@@ -243,13 +327,16 @@ fn first_added(added: &[RangeInclusive<u32>], lines: &RangeInclusive<u32>) -> Op
     (first <= *lines.end()).then_some(first)
 }
 
-/// Returns the unchanged parts of a text before and after its added lines, [`NEAR`] bytes at most each.
+/// Returns the unchanged parts of a text before and after its added lines, [`NEAR`] bytes at most
+/// each.
 fn near(text: &TextChange) -> Vec<&[u8]> {
     let mut out = Vec::new();
     // The run of the last block, and where the block ends in it.
     let mut last: Option<(&[u8], usize)> = None;
     for block in text.added() {
-        let Some((run, start)) = text.new.around(block.text) else { continue };
+        let Some((run, start)) = text.new.around(block.text) else {
+            continue;
+        };
         let (after, before) = match last.filter(|(of, _)| std::ptr::eq(*of, run)) {
             Some((_, end)) if start - end <= 2 * NEAR => (end..end, end..start),
             Some((_, end)) => (end..end + NEAR, start - NEAR..start),
@@ -271,17 +358,27 @@ fn rest((run, end): (&[u8], usize)) -> &[u8] {
 }
 
 impl<'a> FileScan<'a> {
-    /// Reports the matches of structural rules that the change adds. Returns false if a limit ended the search.
+    /// Reports the matches of structural rules that the change adds. Returns false if a limit ended
+    /// the search.
     pub(super) fn structural(&mut self, text: &'a TextChange) -> bool {
-        let Some(language) = TreeLanguage::of(self.file.path()) else { return true };
+        let Some(language) = TreeLanguage::of(self.file.path()) else {
+            return true;
+        };
         let candidates = self.candidates(language, text);
         if candidates.is_empty() {
             return true;
         }
         let lines = added(text);
-        let bytes: Vec<_> = text.added().map(|block| address(block.text.as_ptr_range())).collect();
+        let bytes: Vec<_> = text
+            .added()
+            .map(|block| address(block.text.as_ptr_range()))
+            .collect();
         let mut new = ParsedSide::new(&text.new, language, &lines);
-        if !candidates.iter().any(|candidate| candidate.rule.needs_file()) && !self.is_followed(text) {
+        if !candidates
+            .iter()
+            .any(|candidate| candidate.rule.needs_file())
+            && !self.is_followed(text)
+        {
             let kept = new.parts.first().and_then(|part| self.kept(part, &bytes));
             new = new.with_parts(kept);
         }
@@ -290,18 +387,28 @@ impl<'a> FileScan<'a> {
         let found = new.find(&rules, &bytes, &mut work);
         let is_partial = new.is_partial();
         // Matches are counted in whole files.
-        let mut all = if new.kept.is_empty() { new } else { ParsedSide::new(&text.new, language, &lines) };
+        let mut all = if new.kept.is_empty() {
+            new
+        } else {
+            ParsedSide::new(&text.new, language, &lines)
+        };
         let mut old = ParsedSide::new(&text.old, language, &[]);
-        self.parse = all.known().next().map(|(part, parsed)| parsed.share(part.text));
+        self.parse = all
+            .known()
+            .next()
+            .map(|(part, parsed)| parsed.share(part.text));
         for (candidate, found) in candidates.iter().zip(found) {
             let mut is_more = None;
             for (part, found) in found {
                 let of = part.lines_of(&found.range);
-                let Some(first) = first_added(&lines, &of) else { continue };
+                let Some(first) = first_added(&lines, &of) else {
+                    continue;
+                };
                 let is_known = first != *of.start()
                     && !*is_more.get_or_insert_with(|| {
                         text.old.whole().is_some()
-                            && old.count(candidate.rule, &mut work) < all.count(candidate.rule, &mut work)
+                            && old.count(candidate.rule, &mut work)
+                                < all.count(candidate.rule, &mut work)
                     });
                 if is_known {
                     continue;
@@ -316,23 +423,49 @@ impl<'a> FileScan<'a> {
 
     /// Returns the parts of a file that matches with added bytes can depend on.
     fn kept(&mut self, part: &FilePart<'a>, added: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
-        elide::kept(self.reporter.languages(), part.text.as_bytes(), &part.own(added))
+        elide::kept(
+            self.reporter.languages(),
+            part.text.as_bytes(),
+            &part.own(added),
+        )
     }
 
     /// Returns the rules that check the file: rules of the catalogue, then rules of the team.
-    fn candidates(&mut self, language: TreeLanguage, text: &'a TextChange) -> Vec<CandidateRule<'a>> {
+    fn candidates(
+        &mut self,
+        language: TreeLanguage,
+        text: &'a TextChange,
+    ) -> Vec<CandidateRule<'a>> {
         let rules = self.reporter.rules;
-        near(text).into_iter().for_each(|part| self.search_literals(part));
+        near(text)
+            .into_iter()
+            .for_each(|part| self.search_literals(part));
         let fits = self.fits.iter().enumerate();
-        let wanted: Vec<_> = fits.filter_map(|(index, fit)| (*fit == RuleFit::Wanted).then_some(index)).collect();
+        let wanted: Vec<_> = fits
+            .filter_map(|(index, fit)| (*fit == RuleFit::Wanted).then_some(index))
+            .collect();
         let mut out = Vec::new();
-        for index in wanted.into_iter().filter_map(|index| u16::try_from(index).ok()) {
+        for index in wanted
+            .into_iter()
+            .filter_map(|index| u16::try_from(index).ok())
+        {
             // A tree costs more to compile than the conditions on the file.
-            if rules.compiled(index).is_some_and(|compiled| compiled.file_fits(text.new.whole())) {
-                out.extend(structural::of_catalogue(index, language).map(|rule| CandidateRule { index, rule }));
+            if rules
+                .compiled(index)
+                .is_some_and(|compiled| compiled.file_fits(text.new.whole()))
+            {
+                out.extend(
+                    structural::of_catalogue(index, language)
+                        .map(|rule| CandidateRule { index, rule }),
+                );
             }
         }
-        for (position, rule) in rules.team.structural.iter().filter(|(_, rule)| rule.language() == language) {
+        for (position, rule) in rules
+            .team
+            .structural
+            .iter()
+            .filter(|(_, rule)| rule.language() == language)
+        {
             let index = u16::try_from(catalog::RULES.len() + position).unwrap_or(u16::MAX);
             if self.accepts(index) {
                 out.push(CandidateRule { index, rule });
@@ -341,10 +474,16 @@ impl<'a> FileScan<'a> {
         out
     }
 
-    /// Marks each structural rule that has a literal in a text as wanted, if the rule applies to the file.
+    /// Marks each structural rule that has a literal in a text as wanted, if the rule applies to
+    /// the file.
     fn search_literals(&mut self, text: &[u8]) {
         FILTER.prefilter.scan(text, |literal, at| {
-            for rule in FILTER.users.get(usize::from(literal)).copied().unwrap_or_default() {
+            for rule in FILTER
+                .users
+                .get(usize::from(literal))
+                .copied()
+                .unwrap_or_default()
+            {
                 let is_structural = self.reporter.rules.rule(*rule).matcher == Matcher::Structural;
                 if is_structural && self.accepts(*rule) {
                     self.want(*rule, text, line_around(text, at));
@@ -353,14 +492,17 @@ impl<'a> FileScan<'a> {
         });
     }
 
-    /// Marks a structural rule as wanted, unless its pattern does not match the line of its literal, or a check fails.
+    /// Marks a structural rule as wanted, unless its pattern does not match the line of its
+    /// literal, or a check fails.
     pub(super) fn want(&mut self, rule: u16, text: &[u8], range: Range<usize>) {
         let rules = self.reporter.rules;
         let line = &text[range.clone()];
         let line = line.strip_prefix(MARK).unwrap_or(line);
         let is_match = rules.rule(rule).pattern.is_empty()
             || rules.rule(rule).needs.are_met_by(line)
-                && rules.compiled(rule).is_some_and(|compiled| compiled.pattern.is_match(line));
+                && rules
+                    .compiled(rule)
+                    .is_some_and(|compiled| compiled.pattern.is_match(line));
         if is_match && self.passes(&rules.rule(rule).checks, text, range) {
             self.fits[usize::from(rule)] = RuleFit::Wanted;
         }
@@ -377,8 +519,18 @@ impl<'a> FileScan<'a> {
         let (text, at) = known.unwrap_or((text, range.start));
         let (before, after) = (&text[..at], &text[at + line.len()..]);
         let line = line.strip_prefix(MARK).unwrap_or(line);
-        let around = LineSurroundings { before, line, after };
-        let caught = SecretCandidate { secret: b"", line, at: 0, after: b"", path: b"" };
+        let around = LineSurroundings {
+            before,
+            line,
+            after,
+        };
+        let caught = SecretCandidate {
+            secret: b"",
+            line,
+            at: 0,
+            after: b"",
+            path: b"",
+        };
         for name in checks {
             if self.texts_read >= MOST_TEXTS {
                 return true;
@@ -398,7 +550,9 @@ impl<'a> FileScan<'a> {
         message: &str,
         reported: Reported<'a>,
     ) {
-        let fix = reported.replacement.or_else(|| self.structural_fix(candidate, part, reported.lines));
+        let fix = reported
+            .replacement
+            .or_else(|| self.structural_fix(candidate, part, reported.lines));
         let sighting = Sighting {
             file: Some(self.file.path()),
             lines: Some(reported.lines),
@@ -412,9 +566,16 @@ impl<'a> FileScan<'a> {
     }
 
     /// Returns the replacement of lines by the fixes of a rule of the catalogue.
-    fn structural_fix(&mut self, candidate: CandidateRule<'_>, part: FilePart<'a>, lines: LineSpan) -> Option<String> {
+    fn structural_fix(
+        &mut self,
+        candidate: CandidateRule<'_>,
+        part: FilePart<'a>,
+        lines: LineSpan,
+    ) -> Option<String> {
         let rules = self.reporter.rules;
-        let compiled = rules.compiled(candidate.index).filter(|_| !rules.rule(candidate.index).fixes.is_empty())?;
+        let compiled = rules
+            .compiled(candidate.index)
+            .filter(|_| !rules.rule(candidate.index).fixes.is_empty())?;
         let (text, languages) = (&self.file.text()?.new, self.reporter.languages());
         rewrite::replacement(rules, compiled, (text, languages), lines, &|new| {
             part.would_match(candidate.rule, lines, new)

@@ -26,7 +26,11 @@ const TEAM: &str = r#"
 "#;
 
 fn scan(path: &str, text: &str) -> Vec<Finding> {
-    let rules = RuleSet::new(&RulesPolicy::default(), &[("t.toml".to_owned(), TEAM.to_owned())]).unwrap();
+    let rules = RuleSet::new(
+        &RulesPolicy::default(),
+        &[("t.toml".to_owned(), TEAM.to_owned())],
+    )
+    .unwrap();
     let mut out = scan_with(&rules, path, text.as_bytes());
     out.retain(|f| f.rule_id().starts_with("team-"));
     out
@@ -34,7 +38,11 @@ fn scan(path: &str, text: &str) -> Vec<Finding> {
 
 fn scan_with(rules: &RuleSet, path: &str, text: &[u8]) -> Vec<Finding> {
     let mut out = Vec::new();
-    rules.scan(&code::added(RepoPath::from(path), text.to_vec()), Scope::All, &mut out);
+    rules.scan(
+        &code::added(RepoPath::from(path), text.to_vec()),
+        Scope::All,
+        &mut out,
+    );
     out
 }
 
@@ -46,7 +54,8 @@ fn place(f: &Finding) -> (u32, (u32, u32)) {
 #[test]
 fn a_quote_never_shows_a_part_of_a_secret_that_it_cuts() {
     let key = format!("teamkey_{}", "abcdefghijklmnopqrst");
-    // The first secret ends where the quote of the call begins, and the second starts where it ends.
+    // The first secret ends where the quote of the call begins, and the second starts where it
+    // ends.
     for pad in 90..130 {
         let line = format!(
             "{}{key}{}forbidden(x){}{key}{}\n",
@@ -57,7 +66,11 @@ fn a_quote_never_shows_a_part_of_a_secret_that_it_cuts() {
         );
         for f in scan("a.py", &line) {
             let shown = f.quote().replace("teamkey_", "").replace("abcd", "");
-            assert!(!shown.contains("ef") && !shown.contains("st"), "{pad}: {}", f.quote());
+            assert!(
+                !shown.contains("ef") && !shown.contains("st"),
+                "{pad}: {}",
+                f.quote()
+            );
         }
     }
 }
@@ -65,29 +78,56 @@ fn a_quote_never_shows_a_part_of_a_secret_that_it_cuts() {
 #[test]
 fn findings_stand_where_the_text_does() {
     let key = format!("teamkey_{}", "abcdefghijklmnopqrst");
-    let found = scan("a.py", &format!("x\r\n# forbidden(\nf = 'é', forbidden({key})\n"));
+    let found = scan(
+        "a.py",
+        &format!("x\r\n# forbidden(\nf = 'é', forbidden({key})\n"),
+    );
     let places: Vec<_> = found.iter().map(|f| (f.rule_id(), place(f))).collect();
-    assert_eq!(places, [("team-call", (3, (10, 20))), ("team-key", (3, (28, 48)))]);
+    assert_eq!(
+        places,
+        [("team-call", (3, (10, 20))), ("team-key", (3, (28, 48)))]
+    );
 }
 
 #[test]
 fn bytes_that_are_no_text_hide_nothing_in_a_known_language() {
     fn is_found(path: &str, parts: &[&[u8]]) -> bool {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
-        scan_with(&rules, path, &parts.concat()).iter().any(|f| f.rule_id() == "bidi-control")
+        scan_with(&rules, path, &parts.concat())
+            .iter()
+            .any(|f| f.rule_id() == "bidi-control")
     }
-    let trick = "if (role !== 'user\u{202e} \u{2066}// only admins\u{2069} \u{2066}') { grant(); } // ".as_bytes();
+    let trick =
+        "if (role !== 'user\u{202e} \u{2066}// only admins\u{2069} \u{2066}') { grant(); } // "
+            .as_bytes();
     let script: [&[u8]; 3] = [b"// plain\n", trick, &[0xff; 20]];
     assert!(is_found("src/a.js", &script));
     let mark = "\u{202e}".as_bytes();
     for n in 14..=17 {
-        assert!(is_found("src/a.c", &[b"/* ", &[0xe0; 17][..n], mark, b" } if (admin) { */"]), "{n}");
+        assert!(
+            is_found(
+                "src/a.c",
+                &[b"/* ", &[0xe0; 17][..n], mark, b" } if (admin) { */"]
+            ),
+            "{n}"
+        );
     }
-    assert!(is_found("bin/tool", &[b"#!/usr/bin/env node\n", trick, &[0xff; 20]]));
+    assert!(is_found(
+        "bin/tool",
+        &[b"#!/usr/bin/env node\n", trick, &[0xff; 20]]
+    ));
     // An inventory of Sphinx is compressed data that no program executes.
-    let data: [&[u8]; 4] = [b"# Sphinx inventory version 2\n", &[0xff; 20], mark, &[0xfe; 20]];
+    let data: [&[u8]; 4] = [
+        b"# Sphinx inventory version 2\n",
+        &[0xff; 20],
+        mark,
+        &[0xfe; 20],
+    ];
     assert!(!is_found("docs/objects.inv", &data));
-    assert!(is_found("docs/objects.inv", &[b"# Sphinx inventory version 2\nuser", mark, b" name"]));
+    assert!(is_found(
+        "docs/objects.inv",
+        &[b"# Sphinx inventory version 2\nuser", mark, b" name"]
+    ));
 }
 
 #[test]
@@ -97,8 +137,15 @@ fn secrets_in_an_encoding_are_found_at_the_encoded_text() {
     let encoded = base64::engine::general_purpose::STANDARD.encode(&key);
     let found = scan("a.yml", &format!("a: 1\ndata: {encoded}\n"));
     assert_eq!(found.len(), 1);
-    assert_eq!(place(&found[0]), (2, (6, 6 + encoded.trim_end_matches('=').len() as u32)));
-    assert!(!found[0].quote().contains(&encoded[8..20]), "{}", found[0].quote());
+    assert_eq!(
+        place(&found[0]),
+        (2, (6, 6 + encoded.trim_end_matches('=').len() as u32))
+    );
+    assert!(
+        !found[0].quote().contains(&encoded[8..20]),
+        "{}",
+        found[0].quote()
+    );
     let escaped: String = key.bytes().map(|b| format!("\\x{b:02x}")).collect();
     assert_eq!(scan("a.py", &format!("s = '{escaped}'\n")).len(), 1);
 }
@@ -120,7 +167,10 @@ fn the_work_on_conflict_markers_grows_with_their_number_only() {
             let mut out = Vec::new();
             let start = std::time::Instant::now();
             rules.scan(&file, Scope::All, &mut out);
-            assert_eq!(out.len(), n.min(super::super::report::FINDINGS_MAX as usize));
+            assert_eq!(
+                out.len(),
+                n.min(super::super::report::FINDINGS_MAX as usize)
+            );
             start.elapsed()
         });
         times.min().unwrap()
@@ -149,19 +199,38 @@ fn a_flaw_with_request_data_is_reported_once() {
     }
     fn set(severities: &str) -> RuleSet {
         let policy = crate::policy::RulesPolicy {
-            severity: severities.split_whitespace().map(|id| (id.to_owned(), Severity::Suggestion)).collect(),
+            severity: severities
+                .split_whitespace()
+                .map(|id| (id.to_owned(), Severity::Suggestion))
+                .collect(),
             ..RulesPolicy::default()
         };
         RuleSet::new(&policy, &[]).unwrap()
     }
     fn ids(rules: &RuleSet, path: &str, text: &str) -> Vec<String> {
-        scan_with(rules, path, text.as_bytes()).iter().map(|f| f.rule_id().to_owned()).collect()
+        scan_with(rules, path, text.as_bytes())
+            .iter()
+            .map(|f| f.rule_id().to_owned())
+            .collect()
     }
-    assert_eq!(ids(&set(""), "a.go", &go("r.FormValue(\"host\")")), ["go-command-request"]);
-    assert_eq!(ids(&set(""), "a.go", &go("host")), ["go-shell-interpolation"]);
-    assert_eq!(ids(&set(""), "a.rb", "system(\"ping #{params[:host]} out\")\n"), ["ruby-command-request"]);
+    assert_eq!(
+        ids(&set(""), "a.go", &go("r.FormValue(\"host\")")),
+        ["go-command-request"]
+    );
+    assert_eq!(
+        ids(&set(""), "a.go", &go("host")),
+        ["go-shell-interpolation"]
+    );
+    assert_eq!(
+        ids(&set(""), "a.rb", "system(\"ping #{params[:host]} out\")\n"),
+        ["ruby-command-request"]
+    );
     // A rule of lower severity replaces nothing.
-    let found = ids(&set("go-command-request"), "a.go", &go("r.FormValue(\"host\")"));
+    let found = ids(
+        &set("go-command-request"),
+        "a.go",
+        &go("r.FormValue(\"host\")"),
+    );
     assert_eq!(found, ["go-shell-interpolation"]);
 }
 
@@ -170,43 +239,83 @@ fn the_profile_audit_adds_rules_and_raises_findings_of_unknown_origin() {
     use crate::finding::Confidence;
     use crate::policy::{RuleProfile, RulesPolicy};
     fn set(profile: RuleProfile, severity: &[(&str, Severity)]) -> RuleSet {
-        let severity = severity.iter().map(|(id, s)| ((*id).to_owned(), *s)).collect();
-        RuleSet::new(&RulesPolicy { profile, severity, ..RulesPolicy::default() }, &[]).unwrap()
+        let severity = severity
+            .iter()
+            .map(|(id, s)| ((*id).to_owned(), *s))
+            .collect();
+        RuleSet::new(
+            &RulesPolicy {
+                profile,
+                severity,
+                ..RulesPolicy::default()
+            },
+            &[],
+        )
+        .unwrap()
     }
     fn found(rules: &RuleSet, path: &str, text: &str) -> Vec<(String, Severity, Confidence)> {
         let found = scan_with(rules, path, text.as_bytes());
-        found.iter().map(|f| (f.rule_id().to_owned(), f.severity(), f.confidence())).collect()
+        found
+            .iter()
+            .map(|f| (f.rule_id().to_owned(), f.severity(), f.confidence()))
+            .collect()
     }
     fn one(id: &str, severity: Severity) -> Vec<(String, Severity, Confidence)> {
         vec![(id.to_owned(), severity, Confidence::Medium)]
     }
     let (default, audit) = (set(RuleProfile::Default, &[]), set(RuleProfile::Audit, &[]));
     assert_ne!(default.hash(), audit.hash());
-    assert_eq!(default.hash(), RuleSet::new(&RulesPolicy::default(), &[]).unwrap().hash());
+    assert_eq!(
+        default.hash(),
+        RuleSet::new(&RulesPolicy::default(), &[]).unwrap().hash()
+    );
 
     let url = "URL = 'http://api.shop.com/'\n";
     assert_eq!(found(&default, "app/a.py", url), []);
-    assert_eq!(found(&audit, "app/a.py", url), one("cleartext-url", Severity::Minor));
+    assert_eq!(
+        found(&audit, "app/a.py", url),
+        one("cleartext-url", Severity::Minor)
+    );
     let major = set(RuleProfile::Audit, &[("cleartext-url", Severity::Major)]);
-    assert_eq!(found(&major, "app/a.py", url), one("cleartext-url", Severity::Major));
+    assert_eq!(
+        found(&major, "app/a.py", url),
+        one("cleartext-url", Severity::Major)
+    );
 
     let hash = "import hashlib\ndigest = hashlib.md5(data).hexdigest()\n";
-    assert_eq!(found(&default, "app/a.py", hash), one("weak-hash-call", Severity::Suggestion));
-    assert_eq!(found(&audit, "app/a.py", hash), one("weak-hash-call", Severity::Minor));
-    let own = set(RuleProfile::Audit, &[("weak-hash-call", Severity::Suggestion)]);
-    assert_eq!(found(&own, "app/a.py", hash), one("weak-hash-call", Severity::Suggestion));
+    assert_eq!(
+        found(&default, "app/a.py", hash),
+        one("weak-hash-call", Severity::Suggestion)
+    );
+    assert_eq!(
+        found(&audit, "app/a.py", hash),
+        one("weak-hash-call", Severity::Minor)
+    );
+    let own = set(
+        RuleProfile::Audit,
+        &[("weak-hash-call", Severity::Suggestion)],
+    );
+    assert_eq!(
+        found(&own, "app/a.py", hash),
+        one("weak-hash-call", Severity::Suggestion)
+    );
 
     // A value of unknown origin, on one line and followed through the function.
     let line = "package a\n\nfunc h(host string) {\n\texec.Command(\"sh\", \"-c\", \"ping \"+host).Run()\n}\n";
-    let flow = "import os\n\ndef ping(host):\n    command = 'ping ' + host\n    os.system(command)\n";
+    let flow =
+        "import os\n\ndef ping(host):\n    command = 'ping ' + host\n    os.system(command)\n";
     for (path, text) in [("app/a.go", line), ("app/a.py", flow)] {
-        let [(id, severity, confidence)] = &found(&default, path, text)[..] else { panic!("{path}") };
+        let [(id, severity, confidence)] = &found(&default, path, text)[..] else {
+            panic!("{path}")
+        };
         assert_eq!(*severity, Severity::Suggestion, "{id}");
         assert_ne!(*confidence, Confidence::High, "{id}");
         let raised = vec![(id.clone(), Severity::Minor, *confidence)];
         assert_eq!(found(&audit, path, text), raised, "the confidence stays");
     }
-    let request =
-        "import os\nfrom flask import request\n\ndef ping():\n    os.system('ping ' + request.args['host'])\n";
-    assert_eq!(found(&audit, "app/a.py", request), found(&default, "app/a.py", request));
+    let request = "import os\nfrom flask import request\n\ndef ping():\n    os.system('ping ' + request.args['host'])\n";
+    assert_eq!(
+        found(&audit, "app/a.py", request),
+        found(&default, "app/a.py", request)
+    );
 }

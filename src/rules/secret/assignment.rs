@@ -36,10 +36,21 @@ fn kind(path: &[u8]) -> AssignmentStyle {
     let path = String::from_utf8_lossy(path).to_ascii_lowercase();
     let name = path.rsplit('/').next().unwrap_or(&path);
     let ext = name.rsplit_once('.').map_or("", |(_, e)| e);
-    const TEXTS: &[&str] =
-        &["/locales/", "/locale/", "/i18n/", "/lang/", "/langs/", "/translations/", "/translation/", "/l10n/"];
+    const TEXTS: &[&str] = &[
+        "/locales/",
+        "/locale/",
+        "/i18n/",
+        "/lang/",
+        "/langs/",
+        "/translations/",
+        "/translation/",
+        "/l10n/",
+    ];
     let slashed = format!("/{path}");
-    if TEXTS.iter().any(|t| slashed.contains(t)) || name.starts_with("messages") || name.contains(".min.") {
+    if TEXTS.iter().any(|t| slashed.contains(t))
+        || name.starts_with("messages")
+        || name.contains(".min.")
+    {
         return AssignmentStyle::Never;
     }
     #[rustfmt::skip]
@@ -57,34 +68,50 @@ fn kind(path: &[u8]) -> AssignmentStyle {
     if PROSE.contains(&ext) && MANUALS.iter().any(|m| slashed.contains(m)) {
         return AssignmentStyle::Never;
     }
-    if name.starts_with(".env") || name.ends_with(".env") || name.starts_with("dockerfile") || name == "containerfile" {
+    if name.starts_with(".env")
+        || name.ends_with(".env")
+        || name.starts_with("dockerfile")
+        || name == "containerfile"
+    {
         return AssignmentStyle::Shell;
     }
     match ext {
         "sh" | "bash" | "zsh" | "fish" | "ksh" | "bat" | "cmd" | "dockerfile" | "mk" | "envrc" => {
             AssignmentStyle::Shell
         }
-        "env" | "ini" | "cfg" | "conf" | "config" | "cnf" | "properties" | "props" | "yml" | "yaml" | "toml"
-        | "tfvars" | "npmrc" | "netrc" | "pypirc" | "pgpass" | "credentials" | "secrets" | "secret" | "service"
-        | "cred" | "creds" | "prefs" | "settings" | "local" | "prod" | "production" | "development" | "dev"
-        | "staging" | "curlrc" | "s3cfg" | "boto" | "http" | "rest" | "txt" | "log" | "desktop" | "plist" | "ovpn"
-        | "rdp" | "remmina" => AssignmentStyle::Config,
-        "md" | "markdown" | "rst" | "adoc" | "asciidoc" | "mdx" | "html" | "htm" | "tex" | "ipynb" | "org"
-        | "textile" | "pod" | "man" => AssignmentStyle::Doc,
-        "lock" | "sum" | "svg" | "css" | "scss" | "less" | "sass" | "po" | "pot" | "xlf" | "xliff" | "strings"
-        | "resx" | "arb" | "map" | "csv" | "tsv" | "snap" | "ftl" | "storyboard" | "xib" | "pbxproj" | "ics"
-        | "pem" | "crt" | "cer" | "pub" | "asc" | "patch" | "diff" | "lockb" | "ambr" | "har" => AssignmentStyle::Never,
+        "env" | "ini" | "cfg" | "conf" | "config" | "cnf" | "properties" | "props" | "yml"
+        | "yaml" | "toml" | "tfvars" | "npmrc" | "netrc" | "pypirc" | "pgpass" | "credentials"
+        | "secrets" | "secret" | "service" | "cred" | "creds" | "prefs" | "settings" | "local"
+        | "prod" | "production" | "development" | "dev" | "staging" | "curlrc" | "s3cfg"
+        | "boto" | "http" | "rest" | "txt" | "log" | "desktop" | "plist" | "ovpn" | "rdp"
+        | "remmina" => AssignmentStyle::Config,
+        "md" | "markdown" | "rst" | "adoc" | "asciidoc" | "mdx" | "html" | "htm" | "tex"
+        | "ipynb" | "org" | "textile" | "pod" | "man" => AssignmentStyle::Doc,
+        "lock" | "sum" | "svg" | "css" | "scss" | "less" | "sass" | "po" | "pot" | "xlf"
+        | "xliff" | "strings" | "resx" | "arb" | "map" | "csv" | "tsv" | "snap" | "ftl"
+        | "storyboard" | "xib" | "pbxproj" | "ics" | "pem" | "crt" | "cer" | "pub" | "asc"
+        | "patch" | "diff" | "lockb" | "ambr" | "har" => AssignmentStyle::Never,
         _ if matches!(
             name,
-            "package-lock.json" | "npm-shrinkwrap.json" | "pnpm-lock.yaml" | "composer.lock" | "cargo.lock"
+            "package-lock.json"
+                | "npm-shrinkwrap.json"
+                | "pnpm-lock.yaml"
+                | "composer.lock"
+                | "cargo.lock"
         ) =>
         {
             AssignmentStyle::Never
         }
-        "" if name == "jenkinsfile" || name == "vagrantfile" || name == "rakefile" || name == "gemfile" => {
+        "" if name == "jenkinsfile"
+            || name == "vagrantfile"
+            || name == "rakefile"
+            || name == "gemfile" =>
+        {
             AssignmentStyle::Code
         }
-        "" if name == "readme" || name == "changelog" || name == "license" || name == "authors" => AssignmentStyle::Doc,
+        "" if name == "readme" || name == "changelog" || name == "license" || name == "authors" => {
+            AssignmentStyle::Doc
+        }
         "" => AssignmentStyle::Config,
         _ => AssignmentStyle::Code,
     }
@@ -111,8 +138,10 @@ fn is_shown(line: &[u8]) -> bool {
         || line.starts_with(b"/**")
     {
         return true;
-    } else if let Some(rest) =
-        line.strip_prefix(b"//").or_else(|| line.strip_prefix(b"--")).or_else(|| line.strip_prefix(b"#"))
+    } else if let Some(rest) = line
+        .strip_prefix(b"//")
+        .or_else(|| line.strip_prefix(b"--"))
+        .or_else(|| line.strip_prefix(b"#"))
     {
         rest
     } else {
@@ -129,7 +158,9 @@ fn is_shown(line: &[u8]) -> bool {
 /// `<name>value</name>`.
 pub(super) fn quoted(c: &SecretCandidate<'_>) -> bool {
     let kind = kind(c.path);
-    let (Some(value), Some(named)) = (c.text(), named(c.head())) else { return false };
+    let (Some(value), Some(named)) = (c.text(), named(c.head())) else {
+        return false;
+    };
     if is_between_literals(value) || is_selector(c.head(), value) {
         return false;
     }
@@ -146,24 +177,41 @@ pub(super) fn quoted(c: &SecretCandidate<'_>) -> bool {
     is_live(named, value, bar, c)
 }
 
-/// Returns true for code between two literals, where the quote before it ends a text such as `"Password: "`.
+/// Returns true for code between two literals, where the quote before it ends a text such as
+/// `"Password: "`.
 fn is_between_literals(value: &str) -> bool {
     value.starts_with([',', ')', ';', '+', ']', '}', '&', '|', '?']) && value.contains(['=', '('])
 }
 
-/// Returns true if a value selects elements of a page by an ID, a class or an attribute: `$("#new-password").val()`.
+/// Returns true if a value selects elements of a page by an ID, a class or an attribute:
+/// `$("#new-password").val()`.
 fn is_selector(head: &[u8], value: &str) -> bool {
-    const CALLS: &[&[u8]] = &[b"$(", b"jQuery(", b".querySelector(", b".querySelectorAll(", b".getElementById("];
+    const CALLS: &[&[u8]] = &[
+        b"$(",
+        b"jQuery(",
+        b".querySelector(",
+        b".querySelectorAll(",
+        b".getElementById(",
+    ];
     let before = head.trim_ascii_end();
-    let call = before.strip_suffix(b"\"").or_else(|| before.strip_suffix(b"'")).unwrap_or(before);
+    let call = before
+        .strip_suffix(b"\"")
+        .or_else(|| before.strip_suffix(b"'"))
+        .unwrap_or(before);
     let is_call = CALLS.iter().any(|name| call.ends_with(name));
     let is_id = call.ends_with(b"ById(") || value.starts_with(['#', '.', '[']);
-    is_call && is_id && value.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_#.[]=:~^$*>+,()".contains(&b))
+    is_call
+        && is_id
+        && value
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-_#.[]=:~^$*>+,()".contains(&b))
 }
 
 /// Returns true if a value is itself the name of a secret: `v3PrivPass`.
 fn is_name(value: &str) -> bool {
-    let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
+    let plain = value
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     plain && digits <= 2 && shape::wordiness(value) > 0.6 && speaks_of_secret(value.as_bytes())
 }
@@ -171,11 +219,14 @@ fn is_name(value: &str) -> bool {
 /// Checks `NAME=value` and `name: value` without quotes.
 pub(super) fn bare(c: &SecretCandidate<'_>) -> bool {
     let kind = kind(c.path);
-    let (Some(value), Some(named)) = (c.text(), named(c.head())) else { return false };
+    let (Some(value), Some(named)) = (c.text(), named(c.head())) else {
+        return false;
+    };
     // `password=x,db=0`: settings in a row.
     let value = value.split([',', ';', '&']).next().unwrap_or(value);
     let tail = c.tail().trim_ascii();
-    let alone = tail.is_empty() || matches!(tail[0], b'#' | b';' | b'\\') || tail.starts_with(b"//");
+    let alone =
+        tail.is_empty() || matches!(tail[0], b'#' | b';' | b'\\') || tail.starts_with(b"//");
     let bar = match kind {
         AssignmentStyle::Config if alone => Bar::Normal,
         // Text that is masked without a known file may come from prose.
@@ -202,7 +253,11 @@ pub(super) fn token(c: &SecretCandidate<'_>) -> bool {
     }
     is_token(
         value.trim_end_matches(['.', ',', ';']),
-        if kind == AssignmentStyle::Doc { Bar::Strict } else { Bar::Normal },
+        if kind == AssignmentStyle::Doc {
+            Bar::Strict
+        } else {
+            Bar::Normal
+        },
     )
 }
 
@@ -222,7 +277,11 @@ pub(super) fn url_password(c: &SecretCandidate<'_>) -> bool {
         }
     };
     let head = String::from_utf8_lossy(c.head()).to_ascii_lowercase();
-    let user = head.trim_end_matches(':').rsplit("://").next().unwrap_or_default();
+    let user = head
+        .trim_end_matches(':')
+        .rsplit("://")
+        .next()
+        .unwrap_or_default();
     if host.is_empty() || value.eq_ignore_ascii_case(user) || host::is_documented(host) {
         return false;
     }
@@ -230,7 +289,11 @@ pub(super) fn url_password(c: &SecretCandidate<'_>) -> bool {
     if value.bytes().all(|b| b.is_ascii_digit()) && value.len() < 6 {
         return false;
     }
-    let bar = if host::is_local(host) || kind(c.path) == AssignmentStyle::Doc { Bar::Strict } else { Bar::Normal };
+    let bar = if host::is_local(host) || kind(c.path) == AssignmentStyle::Doc {
+        Bar::Strict
+    } else {
+        Bar::Normal
+    };
     is_password(value, bar)
 }
 
@@ -242,9 +305,12 @@ fn is_live(named: SecretKind, value: &str, bar: Bar, c: &SecretCandidate<'_>) ->
     match named {
         SecretKind::Password => is_password(value, bar) || is_token(value, bar),
         SecretKind::Secret => {
-            is_token(value, bar) || (value.len() >= 8 && is_password(value, bar) && shape::wordiness(value) < 0.75)
+            is_token(value, bar)
+                || (value.len() >= 8 && is_password(value, bar) && shape::wordiness(value) < 0.75)
         }
-        SecretKind::Token => is_token(value, bar) && (!shape::is_uuid(value) || names_api_key(c.head())),
+        SecretKind::Token => {
+            is_token(value, bar) && (!shape::is_uuid(value) || names_api_key(c.head()))
+        }
     }
 }
 
@@ -259,9 +325,15 @@ fn opens_nothing(value: &str) -> bool {
 /// (client tokens with `pub`), PostHog (project keys), Supabase (publishable keys).
 fn is_published(value: &str) -> bool {
     let value = value.as_bytes();
-    value.strip_prefix(b"pk.eyJ").is_some_and(|r| r.iter().filter(|b| **b == b'.').count() == 1)
-        || value.strip_prefix(b"pub").is_some_and(|r| r.len() == 32 && r.iter().all(u8::is_ascii_hexdigit))
-        || value.strip_prefix(b"phc_").is_some_and(|r| r.len() >= 40 && r.iter().all(u8::is_ascii_alphanumeric))
+    value
+        .strip_prefix(b"pk.eyJ")
+        .is_some_and(|r| r.iter().filter(|b| **b == b'.').count() == 1)
+        || value
+            .strip_prefix(b"pub")
+            .is_some_and(|r| r.len() == 32 && r.iter().all(u8::is_ascii_hexdigit))
+        || value
+            .strip_prefix(b"phc_")
+            .is_some_and(|r| r.len() >= 40 && r.iter().all(u8::is_ascii_alphanumeric))
         || value.starts_with(b"sb_publishable_")
 }
 
@@ -271,7 +343,8 @@ fn is_forged(value: &str) -> bool {
     let github = b.len() == 40 && b.starts_with(b"gh") && b[3] == b'_' && b"pousr".contains(&b[2]);
     let npm = b.len() == 40 && b.starts_with(b"npm_");
     let grafana = b.len() == 46 && b.starts_with(b"glsa_");
-    let stellar = b.len() == 56 && b[0] == b'S' && b.iter().all(|c| matches!(c, b'A'..=b'Z' | b'2'..=b'7'));
+    let stellar =
+        b.len() == 56 && b[0] == b'S' && b.iter().all(|c| matches!(c, b'A'..=b'Z' | b'2'..=b'7'));
     ((github || npm) && !checksum::crc32_base62(b))
         || (grafana && !checksum::grafana(b))
         || (stellar && !checksum::stellar(b))
@@ -279,8 +352,19 @@ fn is_forged(value: &str) -> bool {
 }
 
 fn names_api_key(head: &[u8]) -> bool {
-    let head = String::from_utf8_lossy(head).to_ascii_lowercase().replace(['_', '-'], "");
-    ["apikey", "accesskey", "secretkey", "authtoken", "accesstoken", "apitoken"].iter().any(|n| head.contains(n))
+    let head = String::from_utf8_lossy(head)
+        .to_ascii_lowercase()
+        .replace(['_', '-'], "");
+    [
+        "apikey",
+        "accesskey",
+        "secretkey",
+        "authtoken",
+        "accesstoken",
+        "apitoken",
+    ]
+    .iter()
+    .any(|n| head.contains(n))
 }
 
 /// Returns true if a value is a password in use.
@@ -300,7 +384,10 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
     let lower = value.bytes().filter(u8::is_ascii_lowercase).count();
     let upper = value.bytes().filter(u8::is_ascii_uppercase).count();
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
-    let joiners = value.bytes().filter(|b| matches!(b, b'_' | b'-' | b'.' | b'/' | b':' | b',')).count();
+    let joiners = value
+        .bytes()
+        .filter(|b| matches!(b, b'_' | b'-' | b'.' | b'/' | b':' | b','))
+        .count();
     let letters = lower + upper;
     let signs = n - letters - digits - joiners;
     if letters == 0 && signs == 0 {
@@ -316,9 +403,14 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
     }
     let wordy = shape::wordiness(value);
     // `UNSET-PASSWORD!`, `required|string|max:255`: names and rules, not passwords.
-    let names_itself = ["password", "passwd", "secret", "token", "string", "required", "null"];
+    let names_itself = [
+        "password", "passwd", "secret", "token", "string", "required", "null",
+    ];
     let plain = value.to_ascii_lowercase();
-    if wordy > 0.6 && (digits == 0 || value.contains('|')) && names_itself.iter().any(|n| plain.contains(n)) {
+    if wordy > 0.6
+        && (digits == 0 || value.contains('|'))
+        && names_itself.iter().any(|n| plain.contains(n))
+    {
         return false;
     }
     // `pm-27086-update-apis`, `AUTH_TOKEN_2`: words of one case joined to a name, with a number
@@ -328,7 +420,10 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
         return false;
     }
     if bar == Bar::Strict {
-        let classes = [lower, upper, digits, signs].iter().filter(|c| **c > 0).count();
+        let classes = [lower, upper, digits, signs]
+            .iter()
+            .filter(|c| **c > 0)
+            .count();
         return n >= 10 && wordy < 0.4 && classes >= 3 && shape::entropy(value.as_bytes()) >= 3.0;
     }
     if digits == 0 && signs == 0 {
@@ -355,12 +450,20 @@ fn is_generated_key(value: &str) -> bool {
 fn is_token(value: &str, bar: Bar) -> bool {
     let n = value.len();
     let shaped = value.bytes().all(|b| {
-        b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-' | b'.' | b'~' | b':' | b'|')
+        b.is_ascii_alphanumeric()
+            || matches!(
+                b,
+                b'+' | b'/' | b'=' | b'_' | b'-' | b'.' | b'~' | b':' | b'|'
+            )
     });
     if !(16..=512).contains(&n) || !shaped {
         return false;
     }
-    if words::is_reference(value) || is_file(value) || is_number_like(value) || !shape::is_random(value) {
+    if words::is_reference(value)
+        || is_file(value)
+        || is_number_like(value)
+        || !shape::is_random(value)
+    {
         return false;
     }
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
@@ -375,7 +478,8 @@ fn is_token(value: &str, bar: Bar) -> bool {
     if wordy >= limit {
         return false;
     }
-    digits >= 2 || (upper && lower && n >= 20 && wordy < 0.25 && shape::entropy(value.as_bytes()) >= 3.5)
+    digits >= 2
+        || (upper && lower && n >= 20 && wordy < 0.25 && shape::entropy(value.as_bytes()) >= 3.5)
 }
 
 /// Returns true for a file name, a media type or a package.
@@ -395,10 +499,16 @@ fn is_file(value: &str) -> bool {
 fn is_number_like(value: &str) -> bool {
     let v = value.trim_start_matches(['v', 'V', '+', '-', '#']);
     let digits = v.bytes().filter(u8::is_ascii_digit).count();
-    let signs = v.bytes().filter(|b| matches!(b, b'.' | b',' | b'_' | b'-' | b':' | b'x')).count();
+    let signs = v
+        .bytes()
+        .filter(|b| matches!(b, b'.' | b',' | b'_' | b'-' | b':' | b'x'))
+        .count();
     let hex = v.starts_with("0x") && v.len() <= 18;
     let colour = value.starts_with('#') && v.len() <= 8 && v.bytes().all(|b| b.is_ascii_hexdigit());
-    hex || colour || (digits > 0 && digits + signs + 2 >= v.len() && signs > 0) || is_version(v) || is_migration(value)
+    hex || colour
+        || (digits > 0 && digits + signs + 2 >= v.len() && signs > 0)
+        || is_version(v)
+        || is_migration(value)
 }
 
 /// Returns true for numbers joined by dots with a stage: `1.0.0-rc2-final`,
@@ -410,14 +520,22 @@ fn is_version(value: &str) -> bool {
         "build", "post", "milestone", "incubating", "a", "b", "m", "ga", "sp", "ci", "insiders",
     ];
     let value = value.trim_start_matches(['^', '~', '>', '<', '=', 'v']);
-    let end = value.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(value.len());
+    let end = value
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(value.len());
     let (numbers, stage) = value.split_at(end);
     let numbers = numbers.trim_end_matches('.');
     let counted = numbers.split('.').count() >= 2
-        && numbers.split('.').all(|n| (1..=5).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()));
-    let plain = stage.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'+'));
+        && numbers
+            .split('.')
+            .all(|n| (1..=5).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()));
+    let plain = stage
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'+'));
     let word = stage.trim_start_matches(['-', '.', '+', '_']);
-    let word = &word[..word.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.len())];
+    let word = &word[..word
+        .find(|c: char| !c.is_ascii_alphabetic())
+        .unwrap_or(word.len())];
     let rest = stage.trim_start_matches(|c: char| !c.is_ascii_digit());
     counted
         && plain
@@ -432,8 +550,12 @@ fn is_migration(value: &str) -> bool {
         matches!(number.len(), 3 | 4 | 14)
             && number.bytes().all(|b| b.is_ascii_digit())
             && name.starts_with(|c: char| c.is_ascii_lowercase())
-            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
-            && name.split(['_', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']).any(|w| shape::wordiness(w) > 0.9)
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            && name
+                .split(['_', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
+                .any(|w| shape::wordiness(w) > 0.9)
     })
 }
 
@@ -443,7 +565,13 @@ mod tests {
 
     fn candidate<'a>(path: &'a str, line: &'a str, secret: &'a str) -> SecretCandidate<'a> {
         let at = line.rfind(secret).expect("the line holds the secret");
-        SecretCandidate { secret: secret.as_bytes(), line: line.as_bytes(), at, after: b"", path: path.as_bytes() }
+        SecretCandidate {
+            secret: secret.as_bytes(),
+            line: line.as_bytes(),
+            at,
+            after: b"",
+            path: path.as_bytes(),
+        }
     }
 
     #[test]
@@ -535,8 +663,11 @@ mod tests {
 
     #[test]
     fn weighs_tokens() {
-        for live in ["Xk7vQ2mWp9Lr4TzN8sYb", "9f86d081884c7d659a2feaa0c55ad015", "q83vEjRWeJCrze8BI0VniavN7wEjRWeJq83v"]
-        {
+        for live in [
+            "Xk7vQ2mWp9Lr4TzN8sYb",
+            "9f86d081884c7d659a2feaa0c55ad015",
+            "q83vEjRWeJCrze8BI0VniavN7wEjRWeJq83v",
+        ] {
             assert!(is_token(live, Bar::Normal), "{live}");
         }
         for dead in [
@@ -562,8 +693,15 @@ mod tests {
         assert!(!bare(&candidate("README.md", line, "xK9vvLq2")));
         let row = "password: Xk7vQ2mWp9Lr4TzN8sYb  region: a";
         assert!(bare(&candidate("README.md", row, "Xk7vQ2mWp9Lr4TzN8sYb")));
-        assert!(bare(&candidate("", row, "Xk7vQ2mWp9Lr4TzN8sYb")), "findings are masked");
-        assert!(!bare(&candidate("deploy/app.yml", row, "Xk7vQ2mWp9Lr4TzN8sYb")));
+        assert!(
+            bare(&candidate("", row, "Xk7vQ2mWp9Lr4TzN8sYb")),
+            "findings are masked"
+        );
+        assert!(!bare(&candidate(
+            "deploy/app.yml",
+            row,
+            "Xk7vQ2mWp9Lr4TzN8sYb"
+        )));
         let line = "const password = 'xK9vvLq2';";
         assert!(quoted(&candidate("src/app.ts", line, "xK9vvLq2")));
         assert!(!quoted(&candidate("src/locales/de.ts", line, "xK9vvLq2")));
@@ -590,7 +728,10 @@ mod tests {
             "[2001:db8::1]",
         ] {
             let line = format!("mysql://root:Winter2024!x@{host}/db");
-            assert!(url_password(&candidate("a.rb", &line, "Winter2024!x")), "{line}");
+            assert!(
+                url_password(&candidate("a.rb", &line, "Winter2024!x")),
+                "{line}"
+            );
         }
         for host in [
             "localhost",
@@ -613,7 +754,10 @@ mod tests {
             "example",
         ] {
             let line = format!("mysql://root:Winter2024!x@{host}:3306/db");
-            assert!(!url_password(&candidate("a.rb", &line, "Winter2024!x")), "{line}");
+            assert!(
+                !url_password(&candidate("a.rb", &line, "Winter2024!x")),
+                "{line}"
+            );
         }
         for (line, secret) in [
             ("postgres://postgres:postgres@localhost/x", "postgres"),

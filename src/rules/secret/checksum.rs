@@ -21,9 +21,12 @@ pub(super) fn crc32_digits(body: &[u8]) -> [u8; 6] {
     out
 }
 
-/// Returns true if the last six characters are the CRC-32 of the 30 before them: GitHub's and npm's tokens.
+/// Returns true if the last six characters are the CRC-32 of the 30 before them: GitHub's and npm's
+/// tokens.
 pub(super) fn crc32_base62(token: &[u8]) -> bool {
-    let Some(start) = token.len().checked_sub(36) else { return false };
+    let Some(start) = token.len().checked_sub(36) else {
+        return false;
+    };
     let (body, sum) = token[start..].split_at(30);
     crc32_digits(body) == sum
 }
@@ -36,7 +39,9 @@ pub(super) fn grafana_digits(body: &[u8]) -> String {
 
 /// Returns true if a Grafana service account token (`glsa_…_xxxxxxxx`) ends in its checksum.
 pub(super) fn grafana(token: &[u8]) -> bool {
-    let Some(at) = token.iter().rposition(|b| *b == b'_') else { return false };
+    let Some(at) = token.iter().rposition(|b| *b == b'_') else {
+        return false;
+    };
     grafana_digits(&token[..at]).as_bytes() == &token[at + 1..]
 }
 
@@ -47,10 +52,14 @@ pub(super) fn grafana(token: &[u8]) -> bool {
 /// before 2019 (fifth character below `Q`) do not.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html>
 pub(crate) fn aws_account(id: &[u8]) -> bool {
-    let Some(digits) = id.get(4..14) else { return false };
+    let Some(digits) = id.get(4..14) else {
+        return false;
+    };
     let mut n: u64 = 0;
     for d in digits {
-        let Some(v) = position(BASE32, *d) else { return false };
+        let Some(v) = position(BASE32, *d) else {
+            return false;
+        };
         n = n << 5 | v as u64;
     }
     // 50 bits; the first 48 are six bytes, of which 41 bits from the second on are the account.
@@ -64,9 +73,17 @@ pub(crate) fn aws_account(id: &[u8]) -> bool {
 /// <https://github.com/bitcoin/bips/blob/master/bip-0173.mediawiki>
 pub(super) fn bech32(text: &[u8]) -> bool {
     let text = text.to_ascii_lowercase();
-    let Some(at) = text.iter().rposition(|b| *b == b'1') else { return false };
+    let Some(at) = text.iter().rposition(|b| *b == b'1') else {
+        return false;
+    };
     let (prefix, data) = (&text[..at], &text[at + 1..]);
-    let Some(data) = data.iter().map(|b| position(BECH32, *b)).collect::<Option<Vec<_>>>() else { return false };
+    let Some(data) = data
+        .iter()
+        .map(|b| position(BECH32, *b))
+        .collect::<Option<Vec<_>>>()
+    else {
+        return false;
+    };
     data.len() > 6 && bech32_polymod(prefix, data.iter().map(|v| *v as u32)) == 1
 }
 
@@ -75,12 +92,22 @@ pub(super) fn bech32_encode(prefix: &str, data: &[u8]) -> String {
     let padded = data.iter().map(|v| u32::from(*v)).chain([0; 6]);
     let sum = bech32_polymod(prefix.as_bytes(), padded) ^ 1;
     let sum = (0..6).map(|i| (sum >> (5 * (5 - i)) & 31) as u8);
-    let digits = data.iter().copied().chain(sum).map(|v| char::from(BECH32[usize::from(v & 31)]));
+    let digits = data
+        .iter()
+        .copied()
+        .chain(sum)
+        .map(|v| char::from(BECH32[usize::from(v & 31)]));
     format!("{prefix}1{}", digits.collect::<String>())
 }
 
 fn bech32_polymod(prefix: &[u8], data: impl Iterator<Item = u32>) -> u32 {
-    const GENERATOR: [u32; 5] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3];
+    const GENERATOR: [u32; 5] = [
+        0x3b6a_57b2,
+        0x2650_8e6d,
+        0x1ea1_19fa,
+        0x3d42_33dd,
+        0x2a14_62b3,
+    ];
     let high = prefix.iter().map(|b| u32::from(b >> 5));
     let low = prefix.iter().map(|b| u32::from(b & 31));
     let mut sum = 1u32;
@@ -96,7 +123,8 @@ fn bech32_polymod(prefix: &[u8], data: impl Iterator<Item = u32>) -> u32 {
     sum
 }
 
-/// Returns true if a Base58Check string ends in its double SHA-256: extended private keys of wallets.
+/// Returns true if a Base58Check string ends in its double SHA-256: extended private keys of
+/// wallets.
 ///
 /// <https://en.bitcoin.it/wiki/Base58Check_encoding>
 pub(super) fn base58check(text: &[u8]) -> bool {
@@ -105,7 +133,9 @@ pub(super) fn base58check(text: &[u8]) -> bool {
     }
     let mut bytes: Vec<u8> = Vec::with_capacity(text.len());
     for c in text {
-        let Some(mut carry) = position(BASE58, *c) else { return false };
+        let Some(mut carry) = position(BASE58, *c) else {
+            return false;
+        };
         for b in bytes.iter_mut().rev() {
             carry += usize::from(*b) * 58;
             *b = (carry & 0xff) as u8;
@@ -116,7 +146,9 @@ pub(super) fn base58check(text: &[u8]) -> bool {
             carry >>= 8;
         }
     }
-    let Some(at) = bytes.len().checked_sub(4) else { return false };
+    let Some(at) = bytes.len().checked_sub(4) else {
+        return false;
+    };
     let (body, sum) = bytes.split_at(at);
     base58_sum(body) == sum
 }
@@ -150,7 +182,9 @@ fn base58_sum(body: &[u8]) -> [u8; 4] {
 ///
 /// <https://github.com/stellar/stellar-protocol/blob/master/ecosystem/sep-0023.md>
 pub(super) fn stellar(seed: &[u8]) -> bool {
-    let Some(bytes) = base32_decode(seed) else { return false };
+    let Some(bytes) = base32_decode(seed) else {
+        return false;
+    };
     bytes.len() == 35 && bytes[0] == 18 << 3 && crc16(&bytes[..33]).to_le_bytes() == bytes[33..]
 }
 
@@ -177,7 +211,11 @@ fn crc16(bytes: &[u8]) -> u16 {
     for b in bytes {
         crc ^= u16::from(*b) << 8;
         for _ in 0..8 {
-            crc = if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x1021 };
+            crc = if crc & 0x8000 == 0 {
+                crc << 1
+            } else {
+                crc << 1 ^ 0x1021
+            };
         }
     }
     crc
@@ -203,7 +241,9 @@ fn base32_decode(text: &[u8]) -> Option<Vec<u8>> {
 /// <https://www.wireguard.com/papers/wireguard.pdf>
 pub(super) fn wireguard(key: &[u8]) -> bool {
     use base64::Engine as _;
-    let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(key) else { return false };
+    let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(key) else {
+        return false;
+    };
     bytes.len() == 32 && bytes[0] & 7 == 0 && bytes[31] & 0xc0 == 0x40
 }
 
@@ -236,10 +276,16 @@ mod tests {
     #[test]
     fn reads_the_account_in_an_aws_key_id() {
         // The example key of the documentation is of the old kind.
-        assert!(aws_account([&b"AKIA"[..], b"IOSFODNN7EXAMPLE"].concat().as_slice()));
+        assert!(aws_account(
+            [&b"AKIA"[..], b"IOSFODNN7EXAMPLE"].concat().as_slice()
+        ));
         // All ones: 2^40 - 1 has thirteen digits.
-        assert!(!aws_account([&b"AKIA"[..], &[b'7'; 16]].concat().as_slice()));
-        assert!(!aws_account([&b"AKIA"[..], &[b'0'; 16]].concat().as_slice()));
+        assert!(!aws_account(
+            [&b"AKIA"[..], &[b'7'; 16]].concat().as_slice()
+        ));
+        assert!(!aws_account(
+            [&b"AKIA"[..], &[b'0'; 16]].concat().as_slice()
+        ));
         assert!(!aws_account(b"AKIA"));
     }
 
@@ -248,7 +294,9 @@ mod tests {
         // From BIP 173.
         assert!(bech32(b"abcdef1qpzry9x8gf2tvdw0s3jn54khce6mua7lmqqqxw"));
         assert!(!bech32(b"abcdef1qpzry9x8gf2tvdw0s3jn54khce6mua7lmqqqxq"));
-        assert!(bech32(bech32_encode("age-secret-key-", &[7; 52]).as_bytes()));
+        assert!(bech32(
+            bech32_encode("age-secret-key-", &[7; 52]).as_bytes()
+        ));
     }
 
     #[test]

@@ -17,7 +17,10 @@ const BODY_MAX: usize = 4 << 10;
 pub(super) fn private_key_body(c: &SecretCandidate<'_>) -> bool {
     // `const TEST_FAKE_KEY: &str = "-----BEGIN …`
     let name = String::from_utf8_lossy(c.head()).to_ascii_lowercase();
-    if ["test", "fake", "mock", "dummy", "example", "sample"].iter().any(|w| name.contains(w)) {
+    if ["test", "fake", "mock", "dummy", "example", "sample"]
+        .iter()
+        .any(|w| name.contains(w))
+    {
         return false;
     }
     let text = key::following(c, BODY_MAX);
@@ -41,7 +44,8 @@ fn cut(line: &[u8]) -> bool {
 }
 
 fn longest_base64(line: &[u8]) -> Option<&[u8]> {
-    line.split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))).max_by_key(|run| run.len())
+    line.split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')))
+        .max_by_key(|run| run.len())
 }
 
 /// A JSON Web Token with a readable header and payload.
@@ -59,8 +63,15 @@ pub(super) fn jwt(token: &[u8]) -> Option<Jwt> {
     if parts.next().is_some() || signature.len() < 27 || !shape::is_random(signature) {
         return None;
     }
-    let jwt = Jwt { header: decoded_json(header)?, payload: decoded_json(payload)? };
-    jwt.header.get("alg").and_then(serde_json::Value::as_str).is_some().then_some(jwt)
+    let jwt = Jwt {
+        header: decoded_json(header)?,
+        payload: decoded_json(payload)?,
+    };
+    jwt.header
+        .get("alg")
+        .and_then(serde_json::Value::as_str)
+        .is_some()
+        .then_some(jwt)
 }
 
 /// Returns the JSON value that a part of a token encodes.
@@ -71,12 +82,19 @@ fn decoded_json(part: &str) -> Option<serde_json::Value> {
 
 /// Returns a text of a JSON object in lower case, empty if the object lacks it.
 fn lower_text(object: &serde_json::Value, name: &str) -> String {
-    object.get(name).and_then(serde_json::Value::as_str).map(str::to_ascii_lowercase).unwrap_or_default()
+    object
+        .get(name)
+        .and_then(serde_json::Value::as_str)
+        .map(str::to_ascii_lowercase)
+        .unwrap_or_default()
 }
 
 /// URL-safe Base64 without padding. Some writers do not clear the unused bits of the last
 /// character.
-const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::URL_SAFE,
+    NO_PAD.with_decode_allow_trailing_bits(true),
+);
 
 impl Jwt {
     /// Returns true if a claim has a value.
@@ -94,11 +112,20 @@ impl Jwt {
     /// specification, and is not public.
     pub(super) fn is_credential(&self) -> bool {
         let signed = lower_text(&self.header, "alg") != "none";
-        let example = ["1234567890", "test", "user", "foo", "admin", "john", "johndoe"]
-            .contains(&lower_text(&self.payload, "sub").as_str())
+        let example = [
+            "1234567890",
+            "test",
+            "user",
+            "foo",
+            "admin",
+            "john",
+            "johndoe",
+        ]
+        .contains(&lower_text(&self.payload, "sub").as_str())
             || lower_text(&self.payload, "name").contains("john doe")
             || lower_text(&self.payload, "iss").contains("example")
-            || (lower_text(&self.payload, "iss") == "joe" && self.payload.get("http://example.com/is_root").is_some());
+            || (lower_text(&self.payload, "iss") == "joe"
+                && self.payload.get("http://example.com/is_root").is_some());
         // Supabase's key for browsers is public.
         let public = self.claims("role", "anon");
         signed && !example && !public && self.is_meant() && !self.claims("role", "service_role")
@@ -117,20 +144,35 @@ impl Jwt {
             "iat", "nbf", "foo", "bar", "baz", "hello", "some", "test", "testing", "key", "data", "value", "message",
             "msg", "payload", "example", "admin", "name", "loggedInAs",
         ];
-        const VALUES: &[&str] = &["", "foo", "bar", "baz", "test", "world", "value", "payload", "example", "string"];
-        let Some(claims) = self.payload.as_object() else { return false };
+        const VALUES: &[&str] = &[
+            "", "foo", "bar", "baz", "test", "world", "value", "payload", "example", "string",
+        ];
+        let Some(claims) = self.payload.as_object() else {
+            return false;
+        };
         claims.iter().any(|(name, value)| {
             let is_filler = value.is_null() || value.as_str().is_some_and(|v| VALUES.contains(&v));
-            ISSUED.contains(&name.as_str()) || name.len() > 1 && !EXERCISES.contains(&name.as_str()) && !is_filler
+            ISSUED.contains(&name.as_str())
+                || name.len() > 1 && !EXERCISES.contains(&name.as_str()) && !is_filler
         })
     }
 }
 
 /// Returns true if Base64 text decodes to `user:password` with a plausible password.
 pub(super) fn basic_auth(text: &[u8]) -> bool {
-    let text = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
-    let Ok(bytes) = STANDARD_NO_PAD.decode(text) else { return false };
-    let Some((user, password)) = std::str::from_utf8(&bytes).ok().and_then(|t| t.split_once(':')) else { return false };
+    let text = text
+        .strip_suffix(b"==")
+        .or_else(|| text.strip_suffix(b"="))
+        .unwrap_or(text);
+    let Ok(bytes) = STANDARD_NO_PAD.decode(text) else {
+        return false;
+    };
+    let Some((user, password)) = std::str::from_utf8(&bytes)
+        .ok()
+        .and_then(|t| t.split_once(':'))
+    else {
+        return false;
+    };
     user.bytes().all(|b| b.is_ascii_graphic())
         && !user.eq_ignore_ascii_case(password)
         && !user.to_ascii_lowercase().contains("example")
@@ -142,22 +184,30 @@ pub(super) fn basic_auth(text: &[u8]) -> bool {
 /// <https://discord.com/developers/docs/reference#snowflakes>
 pub(crate) fn discord_id(token: &[u8]) -> bool {
     let id = token.split(|b| *b == b'.').next().unwrap_or_default();
-    let Ok(bytes) = URL_SAFE.decode(id) else { return false };
+    let Ok(bytes) = URL_SAFE.decode(id) else {
+        return false;
+    };
     (17..=20).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit)
 }
 
 /// Returns true if the part after the first `-` is Base64 that starts with these bytes.
 pub(super) fn decodes_to(token: &[u8], start: &[u8]) -> bool {
-    let Some(at) = token.iter().position(|b| *b == b'-') else { return false };
+    let Some(at) = token.iter().position(|b| *b == b'-') else {
+        return false;
+    };
     let body = &token[at + 1..];
     let whole = body.len() - body.len() % 4;
-    URL_SAFE.decode(&body[..whole]).is_ok_and(|bytes| bytes.starts_with(start))
+    URL_SAFE
+        .decode(&body[..whole])
+        .is_ok_and(|bytes| bytes.starts_with(start))
 }
 
 /// Returns true if the token contains Base64 of a JSON object, after its last `_` or from its
 /// start.
 pub(super) fn base64_json(token: &[u8]) -> bool {
-    let Some(at) = token.windows(3).position(|w| w == b"eyJ") else { return false };
+    let Some(at) = token.windows(3).position(|w| w == b"eyJ") else {
+        return false;
+    };
     let body: Vec<u8> = token[at..]
         .iter()
         .map(|b| {
@@ -170,16 +220,30 @@ pub(super) fn base64_json(token: &[u8]) -> bool {
             }
         })
         .collect();
-    let end = body.iter().position(|b| matches!(b, b'=' | b'.')).unwrap_or(body.len());
-    let end = body[..end].iter().rposition(|b| *b == b'_').filter(|i| token[at + i] == b'_').unwrap_or(end);
-    URL_SAFE.decode(&body[..end - end % 4]).is_ok_and(|b| b.starts_with(b"{\"") && b.len() >= 12)
+    let end = body
+        .iter()
+        .position(|b| matches!(b, b'=' | b'.'))
+        .unwrap_or(body.len());
+    let end = body[..end]
+        .iter()
+        .rposition(|b| *b == b'_')
+        .filter(|i| token[at + i] == b'_')
+        .unwrap_or(end);
+    URL_SAFE
+        .decode(&body[..end - end % 4])
+        .is_ok_and(|b| b.starts_with(b"{\"") && b.len() >= 12)
 }
 
 /// Returns true if Base64 text in a manifest of secrets decodes to a password or a key.
 pub(super) fn base64_secret_text(c: &SecretCandidate<'_>) -> bool {
     let text = c.secret;
-    let bare = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
-    let Ok(bytes) = STANDARD_NO_PAD.decode(bare) else { return false };
+    let bare = text
+        .strip_suffix(b"==")
+        .or_else(|| text.strip_suffix(b"="))
+        .unwrap_or(text);
+    let Ok(bytes) = STANDARD_NO_PAD.decode(bare) else {
+        return false;
+    };
     let Ok(value) = std::str::from_utf8(&bytes) else {
         // A key as bytes.
         return bytes.len() >= 16
@@ -197,8 +261,14 @@ pub(super) fn base64_secret_text(c: &SecretCandidate<'_>) -> bool {
 /// decoded. Names of users and hosts are as frequent there as passwords.
 pub(super) fn kubernetes_value(c: &SecretCandidate<'_>) -> bool {
     let text = c.secret;
-    let bare = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
-    let decoded = STANDARD_NO_PAD.decode(bare).ok().filter(|_| text.len().is_multiple_of(4));
+    let bare = text
+        .strip_suffix(b"==")
+        .or_else(|| text.strip_suffix(b"="))
+        .unwrap_or(text);
+    let decoded = STANDARD_NO_PAD
+        .decode(bare)
+        .ok()
+        .filter(|_| text.len().is_multiple_of(4));
     match decoded.as_deref().map(std::str::from_utf8) {
         Some(Ok(value)) if value.contains("-----BEGIN") => value.contains("PRIVATE KEY-----"),
         Some(Ok(value)) => assignment::is_generated(value.trim()),
@@ -213,11 +283,17 @@ pub(super) fn kubernetes_value(c: &SecretCandidate<'_>) -> bool {
 ///
 /// <https://cloud.google.com/build/docs/securing-builds/use-encrypted-credentials>
 pub(super) fn is_encrypted(value: &str) -> bool {
-    let Ok(bytes) = STANDARD_NO_PAD.decode(value.trim_end_matches('=')) else { return false };
-    let named = bytes.strip_prefix(b"\x0a\x24\x00").and_then(|rest| rest.get(35..));
+    let Ok(bytes) = STANDARD_NO_PAD.decode(value.trim_end_matches('=')) else {
+        return false;
+    };
+    let named = bytes
+        .strip_prefix(b"\x0a\x24\x00")
+        .and_then(|rest| rest.get(35..));
     let (length, held) = match named {
         Some([0x12, n @ ..0x80, held @ ..]) => (usize::from(*n), held),
-        Some([0x12, low, high @ ..0x80, held @ ..]) => (usize::from(low & 0x7f) | usize::from(*high) << 7, held),
+        Some([0x12, low, high @ ..0x80, held @ ..]) => {
+            (usize::from(low & 0x7f) | usize::from(*high) << 7, held)
+        }
         _ => return false,
     };
     // At least an initial value and a tag.
@@ -231,10 +307,18 @@ pub(super) fn hides_stand_in(text: &str) -> bool {
     if text.len() < 8 || !text.len().is_multiple_of(4) {
         return false;
     }
-    let bare = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
-    let Ok(bytes) = STANDARD_NO_PAD.decode(bare) else { return false };
-    bytes.iter().all(|b| b.is_ascii_graphic() || matches!(b, b' ' | b'\n'))
-        && std::str::from_utf8(&bytes).is_ok_and(|t| !assignment::is_password(t.trim(), assignment::Bar::Normal))
+    let bare = text
+        .strip_suffix(b"==")
+        .or_else(|| text.strip_suffix(b"="))
+        .unwrap_or(text);
+    let Ok(bytes) = STANDARD_NO_PAD.decode(bare) else {
+        return false;
+    };
+    bytes
+        .iter()
+        .all(|b| b.is_ascii_graphic() || matches!(b, b' ' | b'\n'))
+        && std::str::from_utf8(&bytes)
+            .is_ok_and(|t| !assignment::is_password(t.trim(), assignment::Bar::Normal))
 }
 
 #[cfg(test)]
@@ -247,7 +331,13 @@ mod tests {
         let at = line.find(secret).expect("the header");
         let after = format!("\n{after}");
         let (line, after) = (line.as_bytes(), after.as_bytes());
-        private_key_body(&SecretCandidate { secret: secret.as_bytes(), line, at, after, path: b"a" })
+        private_key_body(&SecretCandidate {
+            secret: secret.as_bytes(),
+            line,
+            at,
+            after,
+            path: b"a",
+        })
     }
 
     fn body() -> String {
@@ -264,15 +354,30 @@ mod tests {
         let plain = "-----BEGIN RSA PRIVATE KEY-----";
         let body = body();
         assert!(has_body(plain, &body));
-        assert!(has_body(plain, &format!("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\n{body}\n")));
+        assert!(has_body(
+            plain,
+            &format!("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\n{body}\n")
+        ));
         assert!(has_body(&format!("{plain}\\n{body}\\n"), ""));
-        assert!(has_body(&format!("key = \"{plain}\\n\" +"), &format!("  \"{body}\\n\" +")));
+        assert!(has_body(
+            &format!("key = \"{plain}\\n\" +"),
+            &format!("  \"{body}\\n\" +")
+        ));
         for (line, after) in [
             (plain, ""),
-            ("if text.contains(\"-----BEGIN RSA PRIVATE KEY-----\") {", "    return parse(text);\n}\n"),
-            (plain, "MIIEpAIBAAKCAQEA0Z3VS5JJcds3...\n-----END RSA PRIVATE KEY-----\n"),
+            (
+                "if text.contains(\"-----BEGIN RSA PRIVATE KEY-----\") {",
+                "    return parse(text);\n}\n",
+            ),
+            (
+                plain,
+                "MIIEpAIBAAKCAQEA0Z3VS5JJcds3...\n-----END RSA PRIVATE KEY-----\n",
+            ),
             (plain, "...\n-----END RSA PRIVATE KEY-----\n"),
-            (plain, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"),
+            (
+                plain,
+                "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n",
+            ),
         ] {
             assert!(!has_body(line, after), "{line} {after}");
         }
@@ -286,9 +391,15 @@ mod tests {
             let token = format!("{head}.{}.{signature}", URL_SAFE_NO_PAD.encode(payload));
             jwt(token.as_bytes()).is_some_and(|j| j.is_credential())
         }
-        assert!(credential(r#"{"iss":"https://id.corp.net","sub":"8c1f","exp":1900000000}"#));
-        assert!(!credential(r#"{"sub":"1234567890","name":"John Doe","iat":1516239022}"#));
-        assert!(!credential(r#"{"iss":"supabase","role":"anon","exp":1900000000}"#));
+        assert!(credential(
+            r#"{"iss":"https://id.corp.net","sub":"8c1f","exp":1900000000}"#
+        ));
+        assert!(!credential(
+            r#"{"sub":"1234567890","name":"John Doe","iat":1516239022}"#
+        ));
+        assert!(!credential(
+            r#"{"iss":"supabase","role":"anon","exp":1900000000}"#
+        ));
         assert!(!credential(r#"{"a":1}"#));
         // Without an expiry.
         assert!(credential(r#"{"sub":"8c1f","iat":1700000000}"#));
@@ -297,7 +408,9 @@ mod tests {
         assert!(!credential(r#"{"loggedInAs":"admin","iat":1422779638}"#));
         assert!(!credential(r#"{"foo":"bar","iat":1437018582}"#));
         assert!(!credential(r#"{"some":"payload"}"#));
-        assert!(!credential(r#"{"sub":"1234567890","name":"John Doe","admin":true}"#));
+        assert!(!credential(
+            r#"{"sub":"1234567890","name":"John Doe","admin":true}"#
+        ));
         assert!(jwt(b"eyJhbGciOiJIUzI1NiJ9.eyJ.x").is_none());
     }
 
@@ -311,7 +424,12 @@ mod tests {
     #[test]
     fn tells_what_a_key_service_encrypted() {
         fn made(head: &[u8], length: &[u8], n: usize) -> String {
-            let bytes: Vec<u8> = head.iter().copied().chain(noise(35, 1)).chain([0x12]).collect();
+            let bytes: Vec<u8> = head
+                .iter()
+                .copied()
+                .chain(noise(35, 1))
+                .chain([0x12])
+                .collect();
             STANDARD.encode([bytes, length.to_vec(), noise(n, 2).collect()].concat())
         }
         assert!(is_encrypted(&made(b"\x0a\x24\x00", &[52], 52)));
@@ -333,7 +451,9 @@ mod tests {
     fn reads_user_and_password() {
         assert!(basic_auth(STANDARD.encode("deploy:kR8mm2pQx").as_bytes()));
         assert!(!basic_auth(STANDARD.encode("user:password").as_bytes()));
-        assert!(!basic_auth(STANDARD.encode("no colon here at all").as_bytes()));
+        assert!(!basic_auth(
+            STANDARD.encode("no colon here at all").as_bytes()
+        ));
     }
 
     #[test]
@@ -341,9 +461,15 @@ mod tests {
         let id = URL_SAFE_NO_PAD.encode("123456789012345678");
         assert!(discord_id(format!("{id}.abc.def").as_bytes()));
         assert!(!discord_id(b"abcdefghijklmnopqrstuvwx.abc.def"));
-        let pypi = format!("pypi-{}", URL_SAFE_NO_PAD.encode(b"\x02\x01\x08pypi.org\x02\x24abcdef"));
+        let pypi = format!(
+            "pypi-{}",
+            URL_SAFE_NO_PAD.encode(b"\x02\x01\x08pypi.org\x02\x24abcdef")
+        );
         assert!(decodes_to(pypi.as_bytes(), b"\x02\x01\x08pypi.org"));
-        let json = format!("sntrys_{}_kR8mm2pQ", STANDARD_NO_PAD.encode(r#"{"iat":1700000000.0,"url":null}"#));
+        let json = format!(
+            "sntrys_{}_kR8mm2pQ",
+            STANDARD_NO_PAD.encode(r#"{"iat":1700000000.0,"url":null}"#)
+        );
         assert!(base64_json(json.as_bytes()));
         assert!(!base64_json(b"sntrys_kR8mm2pQ"));
     }

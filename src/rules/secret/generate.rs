@@ -28,8 +28,13 @@ pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option
         }
         // The fifth character shows that an account number follows, and the sixth limits it to
         // twelve digits.
-        "aws-key-id" => format!("{argument}{}", ["Y", &make.of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 15)].concat()),
-        "age-key" => checksum::bech32_encode("age-secret-key-", &make.below(32, 52)).to_ascii_uppercase(),
+        "aws-key-id" => format!(
+            "{argument}{}",
+            ["Y", &make.of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 15)].concat()
+        ),
+        "age-key" => {
+            checksum::bech32_encode("age-secret-key-", &make.below(32, 52)).to_ascii_uppercase()
+        }
         "nostr-key" => checksum::bech32_encode("nsec", &make.below(32, 52)),
         "wallet-key" => {
             let mut body = vec![0x04, 0x88, 0xad, 0xe4];
@@ -50,9 +55,15 @@ pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option
         "jwt" => {
             let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
             let claims = match argument {
-                "" => format!(r#"{{"iss":"https://id.corp.net","sub":"{}","exp":1900000000}}"#, make.of(ALNUM, 12)),
+                "" => format!(
+                    r#"{{"iss":"https://id.corp.net","sub":"{}","exp":1900000000}}"#,
+                    make.of(ALNUM, 12)
+                ),
                 role => {
-                    format!(r#"{{"iss":"supabase","ref":"{}","role":"{role}","exp":1900000000}}"#, make.of(ALNUM, 20))
+                    format!(
+                        r#"{{"iss":"supabase","ref":"{}","role":"{role}","exp":1900000000}}"#,
+                        make.of(ALNUM, 20)
+                    )
                 }
             };
             let signature = URL_SAFE_NO_PAD.encode(make.below(256, 32));
@@ -61,13 +72,24 @@ pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option
         // The payload of the examples in the RFC and in tutorials.
         "jwt-example" => {
             let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
-            let claims = URL_SAFE_NO_PAD.encode(r#"{"sub":"1234567890","name":"John Doe","iat":1516239022}"#);
-            format!("{head}.{claims}.{}", URL_SAFE_NO_PAD.encode(make.below(256, 32)))
+            let claims = URL_SAFE_NO_PAD
+                .encode(r#"{"sub":"1234567890","name":"John Doe","iat":1516239022}"#);
+            format!(
+                "{head}.{claims}.{}",
+                URL_SAFE_NO_PAD.encode(make.below(256, 32))
+            )
         }
         "kubernetes-token" => {
-            let head = URL_SAFE_NO_PAD.encode(format!(r#"{{"alg":"RS256","kid":"{}"}}"#, make.of(ALNUM, 42)));
+            let head = URL_SAFE_NO_PAD.encode(format!(
+                r#"{{"alg":"RS256","kid":"{}"}}"#,
+                make.of(ALNUM, 42)
+            ));
             let claims = r#"{"iss":"kubernetes/serviceaccount","kubernetes.io/serviceaccount/namespace":"corp"}"#;
-            format!("{head}.{}.{}", URL_SAFE_NO_PAD.encode(claims), URL_SAFE_NO_PAD.encode(make.below(256, 256)))
+            format!(
+                "{head}.{}.{}",
+                URL_SAFE_NO_PAD.encode(claims),
+                URL_SAFE_NO_PAD.encode(make.below(256, 256))
+            )
         }
         // The Base64 of a JSON object with at least this length.
         "json-blob" => {
@@ -77,12 +99,24 @@ pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option
         "base32-lower" => make.of(b"abcdefghijklmnopqrstuvwxyz234567", argument.parse().ok()?),
         "uuid4" => {
             let hex = make.of(b"0123456789abcdef", 30);
-            format!("{}-{}-4{}-9{}-{}", &hex[..8], &hex[8..12], &hex[12..15], &hex[15..18], &hex[18..30])
+            format!(
+                "{}-{}-4{}-9{}-{}",
+                &hex[..8],
+                &hex[8..12],
+                &hex[12..15],
+                &hex[15..18],
+                &hex[18..30]
+            )
         }
         "basic-auth" => STANDARD.encode(format!("deploy:{}", make.mixed(14))),
         "discord-token" => {
             let id = format!("1{}", make.of(b"0123456789", 17));
-            format!("{}.{}.{}", URL_SAFE_NO_PAD.encode(id), make.of(ALNUM, 6), make.of(ALNUM, 38))
+            format!(
+                "{}.{}.{}",
+                URL_SAFE_NO_PAD.encode(id),
+                make.of(ALNUM, 6),
+                make.of(ALNUM, 38)
+            )
         }
         "pypi-token" => {
             let mut body = b"\x02\x01\x08pypi.org\x02".to_vec();
@@ -90,18 +124,32 @@ pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option
             format!("pypi-{}", URL_SAFE_NO_PAD.encode(body))
         }
         "sentry-token" => {
-            let body = STANDARD_NO_PAD.encode(r#"{"iat":1700000000.123,"url":"https://sentry.io","org":"corp"}"#);
+            let body = STANDARD_NO_PAD
+                .encode(r#"{"iat":1700000000.123,"url":"https://sentry.io","org":"corp"}"#);
             format!("sntrys_{body}_{}", make.of(ALNUM, 43))
         }
-        "pem-body" => STANDARD.encode([&[0x30, 0x82, 0x04, 0xa4][..], &make.below(256, 44)].concat()),
+        "pem-body" => {
+            STANDARD.encode([&[0x30, 0x82, 0x04, 0xa4][..], &make.below(256, 44)].concat())
+        }
         "pem-key" => {
             let text = STANDARD.encode(make.key(argument)?);
-            text.as_bytes().chunks(64).map(String::from_utf8_lossy).collect::<Vec<_>>().join("\n")
+            text.as_bytes()
+                .chunks(64)
+                .map(String::from_utf8_lossy)
+                .collect::<Vec<_>>()
+                .join("\n")
         }
         "base64-password" => STANDARD.encode(make.mixed(15)),
         "uuid" => {
             let hex = make.of(b"0123456789abcdef", 32);
-            format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+            format!(
+                "{}-{}-{}-{}-{}",
+                &hex[..8],
+                &hex[8..12],
+                &hex[12..16],
+                &hex[16..20],
+                &hex[20..]
+            )
         }
         "password" => make.mixed(argument.parse().unwrap_or(12)),
         _ => return None,
@@ -124,7 +172,9 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn of(&mut self, alphabet: &[u8], count: usize) -> String {
-        (0..count).map(|_| char::from(alphabet[(self.random)(alphabet.len() as u32) as usize])).collect()
+        (0..count)
+            .map(|_| char::from(alphabet[(self.random)(alphabet.len() as u32) as usize]))
+            .collect()
     }
 
     fn below(&mut self, limit: u32, count: usize) -> Vec<u8> {
@@ -146,36 +196,77 @@ impl Maker<'_> {
                 element(0x30, &[&[2, 1, 0][..], &numbers].concat())
             }
             "dsa" => {
-                let numbers: Vec<u8> = [128, 20, 128, 128, 20].iter().flat_map(|n| self.integer(*n)).collect();
+                let numbers: Vec<u8> = [128, 20, 128, 128, 20]
+                    .iter()
+                    .flat_map(|n| self.integer(*n))
+                    .collect();
                 element(0x30, &[&[2, 1, 0][..], &numbers].concat())
             }
             "ec" => {
                 let curve = element(0xa0, &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7]);
-                element(0x30, &[&[2, 1, 1][..], &element(4, &self.below(256, 32)), &curve].concat())
+                element(
+                    0x30,
+                    &[&[2, 1, 1][..], &element(4, &self.below(256, 32)), &curve].concat(),
+                )
             }
             "pkcs8" => {
                 let algorithm = [6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1, 5, 0];
                 let inner = self.key("rsa")?;
-                element(0x30, &[&[2, 1, 0][..], &element(0x30, &algorithm), &element(4, &inner)].concat())
+                element(
+                    0x30,
+                    &[
+                        &[2, 1, 0][..],
+                        &element(0x30, &algorithm),
+                        &element(4, &inner),
+                    ]
+                    .concat(),
+                )
             }
             "ed25519" => {
                 let inner = element(4, &self.below(256, 32));
                 element(
                     0x30,
-                    &[&[2, 1, 0][..], &element(0x30, &[6, 3, 0x2b, 0x65, 0x70]), &element(4, &inner)].concat(),
+                    &[
+                        &[2, 1, 0][..],
+                        &element(0x30, &[6, 3, 0x2b, 0x65, 0x70]),
+                        &element(4, &inner),
+                    ]
+                    .concat(),
                 )
             }
             "openssh" | "openssh-encrypted" => {
                 let encrypted = kind == "openssh-encrypted";
-                let names = if encrypted { ["aes256-ctr", "bcrypt"] } else { ["none", "none"] };
-                let public = [openssh_field(b"ssh-ed25519"), openssh_field(&self.below(256, 32))].concat();
+                let names = if encrypted {
+                    ["aes256-ctr", "bcrypt"]
+                } else {
+                    ["none", "none"]
+                };
+                let public = [
+                    openssh_field(b"ssh-ed25519"),
+                    openssh_field(&self.below(256, 32)),
+                ]
+                .concat();
                 let check = self.below(256, 4);
-                let private =
-                    [&check[..], &check, &public, &openssh_field(&self.below(256, 64)), &openssh_field(b"")].concat();
+                let private = [
+                    &check[..],
+                    &check,
+                    &public,
+                    &openssh_field(&self.below(256, 64)),
+                    &openssh_field(b""),
+                ]
+                .concat();
                 let mut out = b"openssh-key-v1\0".to_vec();
-                names.iter().for_each(|n| out.extend(openssh_field(n.as_bytes())));
+                names
+                    .iter()
+                    .for_each(|n| out.extend(openssh_field(n.as_bytes())));
                 out.extend(
-                    [openssh_field(b""), vec![0, 0, 0, 1], openssh_field(&public), openssh_field(&private)].concat(),
+                    [
+                        openssh_field(b""),
+                        vec![0, 0, 0, 1],
+                        openssh_field(&public),
+                        openssh_field(&private),
+                    ]
+                    .concat(),
                 );
                 out
             }

@@ -61,7 +61,8 @@ pub(super) fn is_local(host: &str) -> bool {
 
 /// Returns true for `127.0.0.1`, `127.1`.
 fn is_loopback_address(host: &str) -> bool {
-    host.strip_prefix("127.").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+    host.strip_prefix("127.")
+        .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
 }
 
 /// Returns true if every word of a name is usual for services in sets of containers: `db`,
@@ -76,7 +77,9 @@ fn is_service(host: &str) -> bool {
 
 /// Removes `my` and `your` from a name, with the character that joins them to it.
 fn without_owner(name: &str) -> &str {
-    let rest = name.strip_prefix("my").or_else(|| name.strip_prefix("your"));
+    let rest = name
+        .strip_prefix("my")
+        .or_else(|| name.strip_prefix("your"));
     match rest {
         // `mysql` is itself the name of a service.
         Some(rest) if !SERVICES.contains(&name) => rest.trim_start_matches(['-', '_', '.']),

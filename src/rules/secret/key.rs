@@ -32,8 +32,19 @@ pub(super) fn parses(c: &SecretCandidate<'_>) -> bool {
     if lines.iter().any(|l| contains(l, b"ENCRYPTED")) {
         return false;
     }
-    let every: Vec<u8> = lines.iter().flat_map(|l| runs(l)).filter(|r| *r != b"+").flatten().copied().collect();
-    let longest: Vec<u8> = lines.iter().filter_map(|l| runs(l).max_by_key(|r| r.len())).flatten().copied().collect();
+    let every: Vec<u8> = lines
+        .iter()
+        .flat_map(|l| runs(l))
+        .filter(|r| *r != b"+")
+        .flatten()
+        .copied()
+        .collect();
+    let longest: Vec<u8> = lines
+        .iter()
+        .filter_map(|l| runs(l).max_by_key(|r| r.len()))
+        .flatten()
+        .copied()
+        .collect();
     is_key(&every) || is_key(&longest)
 }
 
@@ -41,7 +52,11 @@ pub(super) fn parses(c: &SecretCandidate<'_>) -> bool {
 /// side of the end of the candidate's line. This makes the work on a text full of headers linear.
 pub(super) fn following(c: &SecretCandidate<'_>, most: usize) -> Vec<u8> {
     let (tail, is_whole) = before_edge(c.tail(), most);
-    let after = if is_whole { before_edge(c.after, most).0 } else { &[] };
+    let after = if is_whole {
+        before_edge(c.after, most).0
+    } else {
+        &[]
+    };
     [tail, after].concat()
 }
 
@@ -49,7 +64,11 @@ pub(super) fn following(c: &SecretCandidate<'_>, most: usize) -> Vec<u8> {
 fn before_edge(text: &[u8], most: usize) -> (&[u8], bool) {
     let text = &text[..text.len().min(most)];
     let mut dashes = memchr::memmem::find_iter(text, b"-----");
-    let edge = dashes.find(|at| [&b"BEGIN "[..], b"END "].iter().any(|e| text[at + 5..].starts_with(e)));
+    let edge = dashes.find(|at| {
+        [&b"BEGIN "[..], b"END "]
+            .iter()
+            .any(|e| text[at + 5..].starts_with(e))
+    });
     (&text[..edge.unwrap_or(text.len())], edge.is_none())
 }
 
@@ -78,11 +97,14 @@ fn body(text: &[u8]) -> Vec<&[u8]> {
 
 /// Returns the runs of Base64 digits in a line.
 fn runs(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|b| !b.is_ascii_alphanumeric() && !matches!(b, b'+' | b'/')).filter(|r| !r.is_empty())
+    line.split(|b| !b.is_ascii_alphanumeric() && !matches!(b, b'+' | b'/'))
+        .filter(|r| !r.is_empty())
 }
 
 fn is_key(digits: &[u8]) -> bool {
-    let Ok(bytes) = BASE64.decode(digits) else { return false };
+    let Ok(bytes) = BASE64.decode(digits) else {
+        return false;
+    };
     match bytes.strip_prefix(b"openssh-key-v1\0") {
         Some(rest) => is_openssh(rest),
         None => is_der(&bytes),
@@ -97,7 +119,9 @@ fn is_openssh(mut rest: &[u8]) -> bool {
         return false;
     }
     let (public, private) = (string(&mut rest), string(&mut rest));
-    let Some(mut private) = private.filter(|p| p.len() >= 64 && public.is_some()) else { return false };
+    let Some(mut private) = private.filter(|p| p.len() >= 64 && public.is_some()) else {
+        return false;
+    };
     number(&mut private).is_some_and(|n| number(&mut private) == Some(n))
 }
 
@@ -124,8 +148,12 @@ const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 /// Returns true for PKCS#1, PKCS#8, SEC 1 and OpenSSL's form of DSA.
 fn is_der(bytes: &[u8]) -> bool {
     let mut rest = bytes;
-    let Some((SEQUENCE, content)) = element(&mut rest) else { return false };
-    let Some(parts) = elements(content) else { return false };
+    let Some((SEQUENCE, content)) = element(&mut rest) else {
+        return false;
+    };
+    let Some(parts) = elements(content) else {
+        return false;
+    };
     match parts.as_slice() {
         [(INTEGER, _), (SEQUENCE, algorithm), (OCTETS, key), ..] => {
             let named = elements(algorithm).and_then(|parts| parts.first().copied());
@@ -138,7 +166,9 @@ fn is_der(bytes: &[u8]) -> bool {
         [(INTEGER, [1]), (OCTETS, key), ..] => (16..=72).contains(&key.len()) && is_varied(key),
         [(INTEGER, _), (INTEGER, prime), rest @ ..] => {
             // Seven more numbers of RSA, four more of DSA.
-            let all = rest.iter().all(|(tag, n)| matches!(*tag, INTEGER | SEQUENCE) && !n.is_empty());
+            let all = rest
+                .iter()
+                .all(|(tag, n)| matches!(*tag, INTEGER | SEQUENCE) && !n.is_empty());
             all && rest.len() >= 4 && prime.len() >= PRIME_MIN && is_varied(prime)
         }
         _ => false,
@@ -194,7 +224,13 @@ mod tests {
         let at = line.find(header).unwrap();
         let after = format!("\n{after}");
         let (line, after) = (line.as_bytes(), after.as_bytes());
-        parses(&SecretCandidate { secret: header.as_bytes(), line, at, after, path: b"" })
+        parses(&SecretCandidate {
+            secret: header.as_bytes(),
+            line,
+            at,
+            after,
+            path: b"",
+        })
     }
 
     const HEADER: &str = "-----BEGIN PRIVATE KEY-----";
@@ -206,12 +242,39 @@ mod tests {
             let body = key(kind);
             let lines: Vec<&str> = body.lines().collect();
             assert!(found(HEADER, &format!("{body}\n{FOOTER}\n")), "{kind}");
-            assert!(found(HEADER, &format!("{}\r\n{FOOTER}\r\n", lines.join("\r\n"))), "{kind}");
-            assert!(found(&format!("k = '{HEADER}\\n{}\\n{FOOTER}'", lines.join("\\n")), ""), "{kind}");
-            assert!(found(&format!("{HEADER} {} {FOOTER}", lines.join(" ")), ""), "{kind}");
-            assert!(found(&format!("k = \"{HEADER}\\n\" +"), &format!("  \"{}\\n\" +\n", lines.join("\\n\" +\n  \""))));
-            assert!(found(&format!("> {HEADER}"), &format!("> {}\n> {FOOTER}\n", lines.join("\n> "))), "{kind}");
-            assert!(found(&format!("// {HEADER}"), &format!("// {}\n", lines.join("\n// "))), "{kind}");
+            assert!(
+                found(HEADER, &format!("{}\r\n{FOOTER}\r\n", lines.join("\r\n"))),
+                "{kind}"
+            );
+            assert!(
+                found(
+                    &format!("k = '{HEADER}\\n{}\\n{FOOTER}'", lines.join("\\n")),
+                    ""
+                ),
+                "{kind}"
+            );
+            assert!(
+                found(&format!("{HEADER} {} {FOOTER}", lines.join(" ")), ""),
+                "{kind}"
+            );
+            assert!(found(
+                &format!("k = \"{HEADER}\\n\" +"),
+                &format!("  \"{}\\n\" +\n", lines.join("\\n\" +\n  \""))
+            ));
+            assert!(
+                found(
+                    &format!("> {HEADER}"),
+                    &format!("> {}\n> {FOOTER}\n", lines.join("\n> "))
+                ),
+                "{kind}"
+            );
+            assert!(
+                found(
+                    &format!("// {HEADER}"),
+                    &format!("// {}\n", lines.join("\n// "))
+                ),
+                "{kind}"
+            );
         }
     }
 
@@ -220,16 +283,31 @@ mod tests {
         for kind in ["rsa", "ec", "dsa", "pkcs8", "ed25519", "openssh"] {
             let body = key(kind);
             let half = &body[..body.len() / 2];
-            assert!(!found(HEADER, &format!("{half}\n...\n{FOOTER}\n")), "{kind}");
-            let encrypted = format!("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\n{body}\n{FOOTER}\n");
+            assert!(
+                !found(HEADER, &format!("{half}\n...\n{FOOTER}\n")),
+                "{kind}"
+            );
+            let encrypted =
+                format!("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\n{body}\n{FOOTER}\n");
             assert!(!found(HEADER, &encrypted), "{kind}");
         }
-        assert!(!found(HEADER, &format!("{}\n{FOOTER}\n", key("openssh-encrypted"))));
-        for text in ["", "...\n", "MIIEpAIBAAKCAQEA...\n", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"] {
+        assert!(!found(
+            HEADER,
+            &format!("{}\n{FOOTER}\n", key("openssh-encrypted"))
+        ));
+        for text in [
+            "",
+            "...\n",
+            "MIIEpAIBAAKCAQEA...\n",
+            "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n",
+        ] {
             assert!(!found(HEADER, &format!("{text}{FOOTER}\n")), "{text}");
         }
         let noise = sample::expand("${pem-body}\n${pem-body}\n", "noise");
         assert!(!found(HEADER, &noise));
-        assert!(!found(&format!("if text.starts_with(\"{HEADER}\") {{"), "    return parse(text);\n}\n"));
+        assert!(!found(
+            &format!("if text.starts_with(\"{HEADER}\") {{"),
+            "    return parse(text);\n}\n"
+        ));
     }
 }

@@ -43,7 +43,8 @@ pub(crate) fn split(name: &[u8]) -> Vec<String> {
         let after = name.get(i + 1);
         let hump = b.is_ascii_uppercase()
             && (before.is_some_and(|p| p.is_ascii_lowercase())
-                || before.is_some_and(|p| p.is_ascii_uppercase()) && after.is_some_and(u8::is_ascii_lowercase));
+                || before.is_some_and(|p| p.is_ascii_uppercase())
+                    && after.is_some_and(u8::is_ascii_lowercase));
         if fresh || hump {
             out.push(String::new());
             fresh = false;
@@ -57,8 +58,17 @@ pub(crate) fn split(name: &[u8]) -> Vec<String> {
 
 /// Returns the kind that a single word suggests.
 fn word(w: &str) -> Option<SecretKind> {
-    const PASSWORD: &[&str] =
-        &["password", "passwd", "passwort", "passphrase", "pwd", "pass", "passcode", "pswd", "psw"];
+    const PASSWORD: &[&str] = &[
+        "password",
+        "passwd",
+        "passwort",
+        "passphrase",
+        "pwd",
+        "pass",
+        "passcode",
+        "pswd",
+        "psw",
+    ];
     let singular = w.strip_suffix('s').filter(|s| s.len() > 4).unwrap_or(w);
     // Not every word with this ending counts: compass, bypass.
     #[rustfmt::skip]
@@ -71,11 +81,14 @@ fn word(w: &str) -> Option<SecretKind> {
         return Some(SecretKind::Password);
     }
     if PASSWORD.contains(&w)
-        || ["password", "passwd", "passphrase", "pwd", "pswd"].iter().any(|p| singular.ends_with(p))
+        || ["password", "passwd", "passphrase", "pwd", "pswd"]
+            .iter()
+            .any(|p| singular.ends_with(p))
     {
         return Some(SecretKind::Password);
     }
-    if singular == "secret" || singular.ends_with("secret") || w == "secretkey" || w == "credential" {
+    if singular == "secret" || singular.ends_with("secret") || w == "secretkey" || w == "credential"
+    {
         return Some(SecretKind::Secret);
     }
     if singular.ends_with("token") && !matches!(singular, "tokentoken") {
@@ -92,7 +105,9 @@ fn word(w: &str) -> Option<SecretKind> {
         "accountkey",
         "apisecret",
     ];
-    KEYS.iter().any(|k| singular.ends_with(k)).then_some(SecretKind::Token)
+    KEYS.iter()
+        .any(|k| singular.ends_with(k))
+        .then_some(SecretKind::Token)
 }
 
 /// Returns the kind of two words that only together suggest it: `api_key`, `accessKey`,
@@ -107,12 +122,22 @@ fn compound(name: &[u8]) -> Option<(usize, SecretKind)> {
         "cipher", "security", "authorization", "sas", "primary", "write", "ingest",
     ];
     let words = split(name);
-    words.windows(2).rposition(|w| matches!(w[1].as_str(), "key" | "keys") && BEFORE_KEY.contains(&w[0].as_str())).map(
-        |i| {
+    words
+        .windows(2)
+        .rposition(|w| {
+            matches!(w[1].as_str(), "key" | "keys") && BEFORE_KEY.contains(&w[0].as_str())
+        })
+        .map(|i| {
             // The primary key of a table and the session key of a map are often not secrets.
-            (i + 1, if words[i] == "secret" { SecretKind::Secret } else { SecretKind::Token })
-        },
-    )
+            (
+                i + 1,
+                if words[i] == "secret" {
+                    SecretKind::Secret
+                } else {
+                    SecretKind::Token
+                },
+            )
+        })
 }
 
 /// Returns the kind that a whole name suggests. The words before and after the word for a secret
@@ -166,16 +191,26 @@ fn judge(name: &[u8]) -> Option<SecretKind> {
     let after = &words[at + 1..];
     // Of `secret_key`, `token_secret` and `password_key`, only the first is a credential.
     let denied_after = after.iter().any(|w| NOT_AFTER.contains(&w.as_str()))
-        && !(named == SecretKind::Secret && after.first().is_some_and(|w| w == "key") && after.len() == 1);
-    let first = if compound(name).is_some() { at.saturating_sub(1) } else { at };
+        && !(named == SecretKind::Secret
+            && after.first().is_some_and(|w| w == "key")
+            && after.len() == 1);
+    let first = if compound(name).is_some() {
+        at.saturating_sub(1)
+    } else {
+        at
+    };
     // A pass of a renderer or a compiler.
     #[rustfmt::skip]
     const NOT_BEFORE_PASS: &[&str] = &[
         "draw", "render", "compute", "shader", "shadow", "depth", "blur", "light", "lighting", "first", "second",
         "third", "multi", "single", "two", "pre", "post", "compiler", "optimization", "forward",
     ];
-    let is_pass = words[at] == "pass" && first > 0 && NOT_BEFORE_PASS.contains(&words[first - 1].as_str());
-    let denied_before = is_pass || words[..first].iter().any(|w| NOT_BEFORE.contains(&w.as_str()));
+    let is_pass =
+        words[at] == "pass" && first > 0 && NOT_BEFORE_PASS.contains(&words[first - 1].as_str());
+    let denied_before = is_pass
+        || words[..first]
+            .iter()
+            .any(|w| NOT_BEFORE.contains(&w.as_str()));
     (!denied_after && !denied_before).then_some(named)
 }
 

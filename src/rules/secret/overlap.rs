@@ -58,11 +58,17 @@ pub(crate) fn kept(claims: &[SecretClaim], mut spared: Vec<Spared>) -> Vec<bool>
     }
     spared.sort_unstable();
     let spared = joined(&spared);
-    let mut order: Vec<usize> =
-        (0..claims.len()).filter(|i| claims[*i].knowledge >= ISSUER || !overlaps(&spared, &claims[*i])).collect();
+    let mut order: Vec<usize> = (0..claims.len())
+        .filter(|i| claims[*i].knowledge >= ISSUER || !overlaps(&spared, &claims[*i]))
+        .collect();
     order.sort_by_key(|i| {
         let c = &claims[*i];
-        let rank = (c.confidence, c.knowledge, c.severity, c.columns.1 - c.columns.0);
+        let rank = (
+            c.confidence,
+            c.knowledge,
+            c.severity,
+            c.columns.1 - c.columns.0,
+        );
         (c.line, Reverse(rank), *i)
     });
     let mut out = vec![false; claims.len()];
@@ -98,7 +104,9 @@ fn joined(spared: &[Spared]) -> Vec<Spared> {
 fn overlaps(texts: &[Spared], claim: &SecretClaim) -> bool {
     let (start, end) = claim.columns;
     let i = texts.partition_point(|(line, (_, e))| (*line, *e) <= (claim.line, start));
-    texts.get(i).is_some_and(|(line, (s, _))| *line == claim.line && *s < end)
+    texts
+        .get(i)
+        .is_some_and(|(line, (s, _))| *line == claim.line && *s < end)
 }
 
 #[cfg(test)]
@@ -106,7 +114,13 @@ mod tests {
     use super::*;
 
     fn claim(rule: &str, line: u32, columns: (u32, u32), confidence: Confidence) -> SecretClaim {
-        SecretClaim { line, columns, confidence, knowledge: knowledge(rule), severity: Severity::Critical }
+        SecretClaim {
+            line,
+            columns,
+            confidence,
+            knowledge: knowledge(rule),
+            severity: Severity::Critical,
+        }
     }
 
     #[test]
@@ -123,10 +137,21 @@ mod tests {
 
     #[test]
     fn the_best_of_many_that_overlap_is_found_wherever_it_stands() {
-        let mut claims: Vec<SecretClaim> =
-            (0..500).map(|i| claim("npm-token", 1, (i * 20, i * 20 + 15), Confidence::High)).collect();
-        claims.push(claim("hardcoded-credential", 1, (3, 12), Confidence::Medium));
-        claims.push(claim("hardcoded-credential", 1, (15, 20), Confidence::Medium));
+        let mut claims: Vec<SecretClaim> = (0..500)
+            .map(|i| claim("npm-token", 1, (i * 20, i * 20 + 15), Confidence::High))
+            .collect();
+        claims.push(claim(
+            "hardcoded-credential",
+            1,
+            (3, 12),
+            Confidence::Medium,
+        ));
+        claims.push(claim(
+            "hardcoded-credential",
+            1,
+            (15, 20),
+            Confidence::Medium,
+        ));
         let kept = kept(&claims, Vec::new());
         assert!(kept[..500].iter().all(|k| *k));
         assert_eq!(kept[500..], [false, true]);
@@ -144,7 +169,10 @@ mod tests {
         assert_eq!(kept(&claims, spared), [false, false, true, true]);
         assert_eq!(kept(&claims, vec![(4, (0, 100))]), [true; 4]);
         // Every one of many texts on a line counts.
-        let many = (0..200).map(|i| (3, (100 + i * 10, 105 + i * 10))).chain([(3, (30, 35))]).collect();
+        let many = (0..200)
+            .map(|i| (3, (100 + i * 10, 105 + i * 10)))
+            .chain([(3, (30, 35))])
+            .collect();
         assert_eq!(kept(&claims, many), [true, true, true, false]);
     }
 }

@@ -24,14 +24,23 @@ const MARKERS: &[&str] = &[
 /// which people make of words: see [`is_sample`](super::words::is_sample).
 pub(super) fn is_placeholder(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let markers = MARKER_SEARCH.iter().flat_map(|search| search.find_overlapping_iter(bytes));
+    let markers = MARKER_SEARCH
+        .iter()
+        .flat_map(|search| search.find_overlapping_iter(bytes));
     markers.map(|found| &bytes[found.range()]).any(is_typed)
-        || bytes.len() >= 4 && bytes.iter().all(|b| b.eq_ignore_ascii_case(&bytes[0]) || *b == b'-')
+        || bytes.len() >= 4
+            && bytes
+                .iter()
+                .all(|b| b.eq_ignore_ascii_case(&bytes[0]) || *b == b'-')
 }
 
 /// Finds all [`MARKERS`] at once, in any case. A line full of matches searches for each of them.
-static MARKER_SEARCH: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(MARKERS).ok());
+static MARKER_SEARCH: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .build(MARKERS)
+        .ok()
+});
 
 /// Returns true if a person typed a marker. A short marker can occur by chance, but a typed one has
 /// a single case.

@@ -2,16 +2,22 @@
 
 use super::SecretCandidate;
 
-/// Returns true if the text is the key ID, or starts with it, in the credential scope of a presigned address:
-/// `X-Amz-Credential=ID/date/region/service/aws4_request` with a signature.
+/// Returns true if the text is the key ID, or starts with it, in the credential scope of a
+/// presigned address: `X-Amz-Credential=ID/date/region/service/aws4_request` with a signature.
 ///
-/// The address is made to be handed out. Who has it can do the one signed request until it expires, and cannot sign another.
+/// The address is made to be handed out. Who has it can do the one signed request until it expires,
+/// and cannot sign another.
 pub(super) fn is_key_id(c: &SecretCandidate<'_>) -> bool {
     const NAME: &[u8] = b"X-Amz-Credential=";
     let head = c.head();
-    let name = head.get(head.len().saturating_sub(NAME.len())..).unwrap_or_default();
+    let name = head
+        .get(head.len().saturating_sub(NAME.len())..)
+        .unwrap_or_default();
     let value = c.line.get(c.at..).unwrap_or_default();
-    let id = value.iter().position(|b| !b.is_ascii_uppercase() && !b.is_ascii_digit()).unwrap_or(value.len());
+    let id = value
+        .iter()
+        .position(|b| !b.is_ascii_uppercase() && !b.is_ascii_digit())
+        .unwrap_or(value.len());
     name.eq_ignore_ascii_case(NAME)
         && id > 0
         && has_scope(&value[id..])
@@ -20,9 +26,13 @@ pub(super) fn is_key_id(c: &SecretCandidate<'_>) -> bool {
 
 /// Returns true if a text starts with `/date/region/service/aws4_request`.
 fn has_scope(text: &[u8]) -> bool {
-    let Some([date, region, service, end]) = scope(text) else { return false };
+    let Some([date, region, service, end]) = scope(text) else {
+        return false;
+    };
     let is_date = date.len() == 8 && date.iter().all(u8::is_ascii_digit);
-    let are_names = [region, service].iter().all(|name| (1..=32).contains(&name.len()));
+    let are_names = [region, service]
+        .iter()
+        .all(|name| (1..=32).contains(&name.len()));
     is_date && are_names && end == b"aws4_request"
 }
 
@@ -37,8 +47,12 @@ fn scope(text: &[u8]) -> Option<[&[u8]; 4]> {
 
 /// Reads a slash, which can be percent-encoded, and the word after it.
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let rest = [&b"/"[..], b"%2F", b"%2f"].iter().find_map(|slash| text.strip_prefix(*slash))?;
-    let end = rest.iter().position(|b| !b.is_ascii_alphanumeric() && !matches!(b, b'-' | b'_'));
+    let rest = [&b"/"[..], b"%2F", b"%2f"]
+        .iter()
+        .find_map(|slash| text.strip_prefix(*slash))?;
+    let end = rest
+        .iter()
+        .position(|b| !b.is_ascii_alphanumeric() && !matches!(b, b'-' | b'_'));
     Some(rest.split_at(end.unwrap_or(rest.len())))
 }
 
@@ -48,14 +62,22 @@ mod tests {
 
     fn is_presigned(line: &str) -> bool {
         let at = line.find("KEYID").unwrap();
-        is_key_id(&SecretCandidate { secret: b"KEYID", line: line.as_bytes(), at, after: b"", path: b"a.md" })
+        is_key_id(&SecretCandidate {
+            secret: b"KEYID",
+            line: line.as_bytes(),
+            at,
+            after: b"",
+            path: b"a.md",
+        })
     }
 
     #[test]
     fn the_key_id_of_a_presigned_address_is_no_credential() {
         for slash in ["/", "%2F", "%2f"] {
             let scope = ["", "20240131", "eu-west-1", "s3", "aws4_request"].join(slash);
-            let line = format!("https://a.example/b?X-Amz-Credential=KEYID{scope}&X-Amz-Expires=60&X-Amz-Signature=0a");
+            let line = format!(
+                "https://a.example/b?X-Amz-Credential=KEYID{scope}&X-Amz-Expires=60&X-Amz-Signature=0a"
+            );
             assert!(is_presigned(&line), "{line}");
         }
     }

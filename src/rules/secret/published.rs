@@ -8,8 +8,8 @@
 
 use sha2::Digest as _;
 
-/// The first eight bytes of the SHA-256 of each value, in order. The value is taken without a leading `0x` and
-/// without padding; 64 hexadecimal digits are taken in lower case.
+/// The first eight bytes of the SHA-256 of each value, in order. The value is taken without a
+/// leading `0x` and without padding; 64 hexadecimal digits are taken in lower case.
 const DIGESTS: &[u64] = &[
     0x0411_4db7_7271_6ac0,
     0x0aed_ba9d_586f_34f9,
@@ -61,8 +61,15 @@ pub(crate) fn is_published(secret: &[u8]) -> bool {
         return false;
     }
     let digits = secret.len() == 64 && secret.iter().all(u8::is_ascii_hexdigit);
-    let digest = if digits { sha2::Sha256::digest(secret.to_ascii_lowercase()) } else { sha2::Sha256::digest(secret) };
-    let first = digest.iter().take(8).fold(0, |n: u64, b| n << 8 | u64::from(*b));
+    let digest = if digits {
+        sha2::Sha256::digest(secret.to_ascii_lowercase())
+    } else {
+        sha2::Sha256::digest(secret)
+    };
+    let first = digest
+        .iter()
+        .take(8)
+        .fold(0, |n: u64, b| n << 8 | u64::from(*b));
     DIGESTS.binary_search(&first).is_ok()
 }
 
@@ -78,8 +85,16 @@ mod tests {
         assert!(!is_published(format!("{known}A").as_bytes()));
         assert!(!is_published(format!("A{known}").as_bytes()));
         assert!(!is_published(known.to_lowercase().as_bytes()));
-        let account = ["ac0974bec39a17e36ba4a6b4d238ff94", "4bacb478cbed5efcae784d7bf4f2ff80"].concat();
-        for spelling in [account.clone(), account.to_uppercase(), format!("0x{account}")] {
+        let account = [
+            "ac0974bec39a17e36ba4a6b4d238ff94",
+            "4bacb478cbed5efcae784d7bf4f2ff80",
+        ]
+        .concat();
+        for spelling in [
+            account.clone(),
+            account.to_uppercase(),
+            format!("0x{account}"),
+        ] {
             assert!(is_published(spelling.as_bytes()), "{spelling}");
         }
         assert!(!is_published([&account[..63], "1"].concat().as_bytes()));

@@ -15,10 +15,15 @@ pub(crate) fn entropy(text: &[u8]) -> f32 {
             sum += count * count.log2();
         }
     }
-    if text.is_empty() { 0.0 } else { n.log2() - sum / n }
+    if text.is_empty() {
+        0.0
+    } else {
+        n.log2() - sum / n
+    }
 }
 
-/// Returns true if text could be a generated key: spread over its alphabet, no runs, no sequences, no words.
+/// Returns true if text could be a generated key: spread over its alphabet, no runs, no sequences,
+/// no words.
 pub(crate) fn is_random(text: &str) -> bool {
     let bytes = text.as_bytes();
     let n = bytes.len();
@@ -34,7 +39,10 @@ pub(crate) fn is_random(text: &str) -> bool {
         16..24 => 2.9,
         _ => 3.1,
     };
-    entropy(bytes) >= wanted && longest_run(bytes) < 5 && longest_sequence(bytes) < 6 && period(bytes).is_none()
+    entropy(bytes) >= wanted
+        && longest_run(bytes) < 5
+        && longest_sequence(bytes) < 6
+        && period(bytes).is_none()
 }
 
 /// Returns true if text has a letter and a digit.
@@ -59,15 +67,23 @@ pub(crate) fn longest_run(bytes: &[u8]) -> usize {
 
 /// Returns the length of the longest run of bytes that go up or down by one: `abcdef`, `987654`.
 pub(crate) fn longest_sequence(bytes: &[u8]) -> usize {
-    let up = longest(bytes, |a, b| a.checked_add(1) == Some(b) || (a, b) == (b'9', b'0'));
-    let down = longest(bytes, |a, b| b.checked_add(1) == Some(a) || (a, b) == (b'0', b'9'));
+    let up = longest(bytes, |a, b| {
+        a.checked_add(1) == Some(b) || (a, b) == (b'9', b'0')
+    });
+    let down = longest(bytes, |a, b| {
+        b.checked_add(1) == Some(a) || (a, b) == (b'0', b'9')
+    });
     up.max(down)
 }
 
 fn longest(bytes: &[u8], follows: impl Fn(u8, u8) -> bool) -> usize {
     let (mut best, mut now) = (usize::from(!bytes.is_empty()), 1);
     for pair in bytes.windows(2) {
-        now = if follows(pair[0], pair[1]) { now + 1 } else { 1 };
+        now = if follows(pair[0], pair[1]) {
+            now + 1
+        } else {
+            1
+        };
         best = best.max(now);
     }
     best
@@ -78,7 +94,8 @@ pub(crate) fn period(bytes: &[u8]) -> Option<usize> {
     (1..=8).find(|p| bytes.len() >= p * 3 && bytes.iter().zip(&bytes[*p..]).all(|(a, b)| a == b))
 }
 
-/// The pairs of letters that make up 94 % of written English and of identifiers: bit `b` of row `a`.
+/// The pairs of letters that make up 94 % of written English and of identifiers: bit `b` of row
+/// `a`.
 const PAIRS: [&str; 26] = [
     "bcdgiklmnprstuvy",
     "aeilorsu",
@@ -123,9 +140,16 @@ pub(crate) fn wordiness(text: &str) -> f32 {
             start += 1;
             continue;
         }
-        let upper = bytes[start].is_ascii_uppercase() && bytes.get(start + 1).is_some_and(u8::is_ascii_uppercase);
+        let upper = bytes[start].is_ascii_uppercase()
+            && bytes.get(start + 1).is_some_and(u8::is_ascii_uppercase);
         let rest = bytes[start + 1..].iter();
-        let same = rest.take_while(|b| if upper { b.is_ascii_uppercase() } else { b.is_ascii_lowercase() });
+        let same = rest.take_while(|b| {
+            if upper {
+                b.is_ascii_uppercase()
+            } else {
+                b.is_ascii_lowercase()
+            }
+        });
         let end = start + 1 + same.count();
         let word = &bytes[start..end];
         if word.len() >= 3 && is_word(word) {
@@ -155,20 +179,34 @@ mod tests {
 
     #[test]
     fn tells_words_from_noise() {
-        for words in ["mySecretPassword", "access_token", "confirm-password", "KUBERNETES_TOKEN", "authorizationHeader"]
-        {
+        for words in [
+            "mySecretPassword",
+            "access_token",
+            "confirm-password",
+            "KUBERNETES_TOKEN",
+            "authorizationHeader",
+        ] {
             assert!(wordiness(words) > 0.7, "{words} {}", wordiness(words));
         }
-        for noise in ["hQw8mZkR2tPlqB9x", "9f86d081884c7d659a2feaa0c55ad015", "Xk7vQ2mWp9Lr4TzN", "zqxjkvbwpfmghtkd"] {
+        for noise in [
+            "hQw8mZkR2tPlqB9x",
+            "9f86d081884c7d659a2feaa0c55ad015",
+            "Xk7vQ2mWp9Lr4TzN",
+            "zqxjkvbwpfmghtkd",
+        ] {
             assert!(wordiness(noise) < 0.5, "{noise} {}", wordiness(noise));
         }
     }
 
     #[test]
     fn knows_what_no_generator_makes() {
-        for typed in
-            ["aaaaaaaaaaaaaaaaaaaa", "abcdefghijklmnop", "1234567890123456", "abc1abc1abc1abc1", "0123456789abcdef"]
-        {
+        for typed in [
+            "aaaaaaaaaaaaaaaaaaaa",
+            "abcdefghijklmnop",
+            "1234567890123456",
+            "abc1abc1abc1abc1",
+            "0123456789abcdef",
+        ] {
             assert!(!is_random(typed), "{typed}");
         }
         for made in ["hQw8mZkR2tPlqB9x", "9f86d081884c7d659a2feaa0c55ad015"] {

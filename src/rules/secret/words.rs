@@ -40,7 +40,9 @@ pub(super) fn is_reference(text: &str) -> bool {
 /// Returns true for `parts[1],` and `decode(raw).trim`: a name followed by an index or a call, and
 /// at most one punctuation character.
 fn is_access(text: &str) -> bool {
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')))
+        .unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     let close = match rest.as_bytes().first() {
         Some(b'[') => ']',
@@ -48,9 +50,9 @@ fn is_access(text: &str) -> bool {
         _ => return false,
     };
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && rest
-            .split_once(close)
-            .is_some_and(|(_, after)| after.is_empty() || after.starts_with(['.', ',', ';', ')', ']', '[', '(']))
+        && rest.split_once(close).is_some_and(|(_, after)| {
+            after.is_empty() || after.starts_with(['.', ',', ';', ')', ']', '[', '('])
+        })
 }
 
 /// Returns true for names joined by dots: `a.b.c`.
@@ -58,22 +60,32 @@ fn is_dotted(text: &str) -> bool {
     text.contains('.')
         && text.split('.').all(|part| {
             part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+                && part
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
         })
         && shape::wordiness(text) > 0.45
 }
 
 /// Returns true for an IP address, a version, a date or time, a mail address, a host with a port.
 fn is_address(text: &str) -> bool {
-    let numeric =
-        text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b':' | b'-' | b'/' | b'T' | b'Z' | b'+'));
+    let numeric = text
+        .bytes()
+        .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b':' | b'-' | b'/' | b'T' | b'Z' | b'+'));
     let separated = text.bytes().any(|b| matches!(b, b'.' | b':' | b'-' | b'/'));
     let mail = text.split_once('@').is_some_and(|(name, host)| {
         !name.is_empty()
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'+'))
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'+'))
             && host.contains('.')
-            && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-'))
-            && host.rsplit('.').next().is_some_and(|t| t.len() >= 2 && t.bytes().all(|b| b.is_ascii_alphabetic()))
+            && host
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-'))
+            && host
+                .rsplit('.')
+                .next()
+                .is_some_and(|t| t.len() >= 2 && t.bytes().all(|b| b.is_ascii_alphabetic()))
     });
     (numeric && separated) || mail
 }
@@ -115,11 +127,19 @@ struct StandIn {
 }
 
 /// Finds all [`STAND_INS`] at once.
-static STAND_IN_SEARCH: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(STAND_INS).ok());
+static STAND_IN_SEARCH: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::new(STAND_INS).ok());
 
 fn stand_ins(text: &[u8]) -> impl Iterator<Item = StandIn> {
-    let found = STAND_IN_SEARCH.iter().flat_map(move |search| search.find_overlapping_iter(text));
-    found.map(|m| StandIn { is_short: m.len() < 4, word: m.pattern().as_usize(), from: m.start(), to: m.end() })
+    let found = STAND_IN_SEARCH
+        .iter()
+        .flat_map(move |search| search.find_overlapping_iter(text));
+    found.map(|m| StandIn {
+        is_short: m.len() < 4,
+        word: m.pattern().as_usize(),
+        from: m.start(),
+        to: m.end(),
+    })
 }
 
 /// Returns the number of characters of a value that remain after removing placeholder words (also
@@ -130,12 +150,19 @@ pub(crate) fn substance(value: &str) -> usize {
     let mut gone = vec![false; lower.len()];
     let mut found: Vec<StandIn> = stand_ins(&lower).chain(stand_ins(&plain)).collect();
     found.sort_unstable();
-    for StandIn { is_short, from, to, .. } in found {
+    for StandIn {
+        is_short, from, to, ..
+    } in found
+    {
         // A short word counts only if it is separate: between ends, digits, punctuation and removed
         // words.
         let alone = !is_short
-            || (from.checked_sub(1).is_none_or(|b| gone[b] || !lower[b].is_ascii_alphabetic())
-                && lower.get(to).is_none_or(|b| gone[to] || !b.is_ascii_alphabetic()));
+            || (from
+                .checked_sub(1)
+                .is_none_or(|b| gone[b] || !lower[b].is_ascii_alphabetic())
+                && lower
+                    .get(to)
+                    .is_none_or(|b| gone[to] || !b.is_ascii_alphabetic()));
         if alone {
             gone[from..to].fill(true);
         }
@@ -156,7 +183,11 @@ pub(crate) fn substance(value: &str) -> usize {
         }
         i += run.max(1);
     }
-    lower.iter().zip(&gone).filter(|(b, gone)| !**gone && !matches!(b, b'_' | b'-' | b'.' | b'!' | b' ')).count()
+    lower
+        .iter()
+        .zip(&gone)
+        .filter(|(b, gone)| !**gone && !matches!(b, b'_' | b'-' | b'.' | b'!' | b' '))
+        .count()
 }
 
 /// Returns true if a whole text is filler: one or two characters repeated, also after a prefix of
@@ -164,7 +195,10 @@ pub(crate) fn substance(value: &str) -> usize {
 pub(crate) fn is_filler(text: &str) -> bool {
     let bytes = text.as_bytes();
     let end = bytes.len().saturating_sub(bytes.len() / 2);
-    let mut signs: Vec<u8> = bytes[bytes.len() - end..].iter().map(u8::to_ascii_lowercase).collect();
+    let mut signs: Vec<u8> = bytes[bytes.len() - end..]
+        .iter()
+        .map(u8::to_ascii_lowercase)
+        .collect();
     signs.sort_unstable();
     signs.dedup();
     signs.len() <= 2 || shape::period(&bytes[bytes.len() / 4..]).is_some_and(|p| p <= 4)
@@ -180,7 +214,10 @@ pub(crate) fn is_stand_in(value: &str) -> bool {
 
 /// Returns true if a value is one placeholder word, also in leet spelling: `p@55w0rd`.
 fn is_stand_in_word(value: &str) -> bool {
-    let plain: Vec<u8> = value.bytes().map(|b| unleet(b.to_ascii_lowercase())).collect();
+    let plain: Vec<u8> = value
+        .bytes()
+        .map(|b| unleet(b.to_ascii_lowercase()))
+        .collect();
     STAND_INS.iter().any(|word| word.as_bytes() == plain)
 }
 
@@ -190,7 +227,8 @@ fn has_own_part(value: &str) -> bool {
     let typed = has_typed_sign(value);
     value.split(|c: char| !c.is_ascii_digit()).any(|number| {
         let digits = number.as_bytes();
-        let counts = matches!(digits.first(), Some(b'0' | b'1')) && shape::longest_sequence(digits) == digits.len();
+        let counts = matches!(digits.first(), Some(b'0' | b'1'))
+            && shape::longest_sequence(digits) == digits.len();
         let down = digits.windows(2).all(|d| d[1] < d[0]) && digits.last() <= Some(&b'1');
         let year = digits.len() == 4 && (digits.starts_with(b"19") || digits.starts_with(b"20"));
         let repeats = shape::longest_run(digits) == digits.len();
@@ -217,12 +255,16 @@ fn has_typed_sign(value: &str) -> bool {
 /// For reports only: redaction hides the last three.
 pub(super) fn is_sample(value: &str) -> bool {
     const CUT: [&str; 4] = ["...", "…", "***", "•••"];
-    is_stand_in(value) || CUT.iter().any(|c| value.contains(c)) || asks_reader(value) || ends_with_count(value)
+    is_stand_in(value)
+        || CUT.iter().any(|c| value.contains(c))
+        || asks_reader(value)
+        || ends_with_count(value)
 }
 
 /// Returns true if a value is a word and consecutive digits: `password123`.
 fn ends_with_count(value: &str) -> bool {
-    let number = value.trim_start_matches(|c: char| c.is_ascii_lowercase() || matches!(c, '_' | '-'));
+    let number =
+        value.trim_start_matches(|c: char| c.is_ascii_lowercase() || matches!(c, '_' | '-'));
     let length = number.len();
     let is_count = length > 0 && number.bytes().all(|b| b.is_ascii_digit());
     is_count && shape::longest_sequence(number.as_bytes()) == length && substance(value) < 4
@@ -291,9 +333,17 @@ mod tests {
 
     #[test]
     fn finds_nothing_behind_weak_stand_ins() {
-        for text in
-            ["password123", "admin", "P@ssw0rd!", "test1234", "mypassword1", "root", "postgres", "s3cret", "secret2024"]
-        {
+        for text in [
+            "password123",
+            "admin",
+            "P@ssw0rd!",
+            "test1234",
+            "mypassword1",
+            "root",
+            "postgres",
+            "s3cret",
+            "secret2024",
+        ] {
             assert!(substance(text) < 4, "{text} {}", substance(text));
         }
         for text in ["Xk7vQ2mW", "tr0ub4dor&3", "kR8#mm2pQ", "zagreb77ko"] {

@@ -22,8 +22,8 @@ struct LanguageNames {
     extensions: &'static [&'static str],
     /// The name in the rules of this program: one of `format::LANGUAGES`.
     own: &'static str,
-    /// A letter that the grammar accepts in an identifier. It replaces the `$` of variables where the grammar does not
-    /// accept that.
+    /// A letter that the grammar accepts in an identifier. It replaces the `$` of variables where
+    /// the grammar does not accept that.
     variable: char,
 }
 
@@ -33,13 +33,33 @@ const fn names(
     own: &'static str,
     variable: char,
 ) -> LanguageNames {
-    LanguageNames { aliases, extensions, own, variable }
+    LanguageNames {
+        aliases,
+        extensions,
+        own,
+        variable,
+    }
 }
 
 const ALL: &[LanguageNames] = &[
-    names(&["python", "py"], &["py", "py3", "pyi", "bzl"], "python", 'µ'),
-    names(&["javascript", "js", "jsx"], &["js", "cjs", "jsx", "mjs"], "javascript", '$'),
-    names(&["typescript", "ts"], &["ts", "cts", "mts"], "typescript", '$'),
+    names(
+        &["python", "py"],
+        &["py", "py3", "pyi", "bzl"],
+        "python",
+        'µ',
+    ),
+    names(
+        &["javascript", "js", "jsx"],
+        &["js", "cjs", "jsx", "mjs"],
+        "javascript",
+        '$',
+    ),
+    names(
+        &["typescript", "ts"],
+        &["ts", "cts", "mts"],
+        "typescript",
+        '$',
+    ),
     names(&["tsx"], &["tsx"], "typescript", '$'),
     names(&["go", "golang"], &["go"], "go", 'µ'),
     names(&["java"], &["java"], "java", '$'),
@@ -48,7 +68,12 @@ const ALL: &[LanguageNames] = &[
     names(&["php"], &["php"], "php", 'µ'),
     names(&["rust", "rs"], &["rs"], "rust", 'µ'),
     names(&["c"], &["c", "h"], "c", '𐀀'),
-    names(&["cpp", "c++", "cc", "cxx"], &["cpp", "cc", "cxx", "hpp", "hh", "hxx", "cu", "ino"], "cpp", '𐀀'),
+    names(
+        &["cpp", "c++", "cc", "cxx"],
+        &["cpp", "cc", "cxx", "hpp", "hh", "hxx", "cu", "ino"],
+        "cpp",
+        '𐀀',
+    ),
     names(&["csharp", "cs"], &["cs"], "csharp", 'µ'),
     names(&["bash", "sh"], &["sh", "bash", "zsh", "ksh"], "shell", '$'),
 ];
@@ -56,7 +81,9 @@ const ALL: &[LanguageNames] = &[
 impl TreeLanguage {
     fn named(name: &str) -> Option<Self> {
         let name = name.to_lowercase();
-        ALL.iter().find(|names| names.aliases.contains(&name.as_str())).map(Self)
+        ALL.iter()
+            .find(|names| names.aliases.contains(&name.as_str()))
+            .map(Self)
     }
 
     /// Returns the language of a file, by its extension.
@@ -64,13 +91,21 @@ impl TreeLanguage {
         let name = path.file_name();
         let at = memchr::memrchr(b'.', name)?;
         let extension = &name[at + 1..];
-        let found = ALL.iter().find(|l| l.extensions.iter().any(|e| extension.eq_ignore_ascii_case(e.as_bytes())));
+        let found = ALL.iter().find(|l| {
+            l.extensions
+                .iter()
+                .any(|e| extension.eq_ignore_ascii_case(e.as_bytes()))
+        });
         found.map(Self)
     }
 
     /// Returns the languages that a built-in rule names. `typescript` includes TypeScript with JSX.
     pub(in crate::rules) fn of_rule(names: &[Cow<'static, str>]) -> impl Iterator<Item = Self> {
-        let named = ALL.iter().filter(|l| names.iter().any(|n| *n == l.own || Some(&&**n) == l.aliases.first()));
+        let named = ALL.iter().filter(|l| {
+            names
+                .iter()
+                .any(|n| *n == l.own || Some(&&**n) == l.aliases.first())
+        });
         named.map(Self)
     }
 
@@ -102,7 +137,11 @@ impl TreeLanguage {
 
 impl Language for TreeLanguage {
     fn pre_process_pattern<'q>(&self, query: &'q str) -> Cow<'q, str> {
-        if self.0.variable == '$' { Cow::Borrowed(query) } else { Cow::Owned(with_variables(query, self.0.variable)) }
+        if self.0.variable == '$' {
+            Cow::Borrowed(query)
+        } else {
+            Cow::Owned(with_variables(query, self.0.variable))
+        }
     }
 
     fn expando_char(&self) -> char {
@@ -114,7 +153,9 @@ impl Language for TreeLanguage {
     }
 
     fn field_to_id(&self, field: &str) -> Option<u16> {
-        self.grammar().field_id_for_name(field).map(std::num::NonZeroU16::get)
+        self.grammar()
+            .field_id_for_name(field)
+            .map(std::num::NonZeroU16::get)
     }
 
     fn build_pattern(&self, builder: &PatternBuilder<'_>) -> Result<Pattern, PatternError> {
@@ -128,7 +169,8 @@ impl LanguageExt for TreeLanguage {
     }
 }
 
-/// Replaces the `$` of variables (`$NAME`, `$_`, `$$$ARGS`, `$$$`) in a pattern by a letter. Other `$` stay.
+/// Replaces the `$` of variables (`$NAME`, `$_`, `$$$ARGS`, `$$$`) in a pattern by a letter. Other
+/// `$` stay.
 fn with_variables(pattern: &str, letter: char) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut chars = pattern.chars().peekable();
@@ -139,8 +181,14 @@ fn with_variables(pattern: &str, letter: char) -> String {
             if chars.peek() == Some(&'$') {
                 continue;
             }
-            let is_variable = dollars == 3 || chars.peek().is_some_and(|c| c.is_ascii_uppercase() || *c == '_');
-            out.extend(std::iter::repeat_n(if is_variable { letter } else { '$' }, dollars));
+            let is_variable = dollars == 3
+                || chars
+                    .peek()
+                    .is_some_and(|c| c.is_ascii_uppercase() || *c == '_');
+            out.extend(std::iter::repeat_n(
+                if is_variable { letter } else { '$' },
+                dollars,
+            ));
             dollars = 0;
         } else {
             out.push(c);
@@ -153,8 +201,14 @@ impl<'de> Deserialize<'de> for TreeLanguage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         Self::named(&name).ok_or_else(|| {
-            let known: Vec<&str> = ALL.iter().filter_map(|names| names.aliases.first().copied()).collect();
-            D::Error::custom(format!("unknown language {name:?}, expected one of {}", known.join(", ")))
+            let known: Vec<&str> = ALL
+                .iter()
+                .filter_map(|names| names.aliases.first().copied())
+                .collect();
+            D::Error::custom(format!(
+                "unknown language {name:?}, expected one of {}",
+                known.join(", ")
+            ))
         })
     }
 }
@@ -168,14 +222,26 @@ mod tests {
         for names in ALL {
             let language = TreeLanguage(names);
             let path = RepoPath::from(format!("a.{}", language.extension()).as_str());
-            assert!(TreeLanguage::of(&path) == Some(language) && symbols::language(&path).is_some(), "{names:?}");
-            assert!(crate::rules::languages().contains(&language.own_name()), "{names:?}");
+            assert!(
+                TreeLanguage::of(&path) == Some(language) && symbols::language(&path).is_some(),
+                "{names:?}"
+            );
+            assert!(
+                crate::rules::languages().contains(&language.own_name()),
+                "{names:?}"
+            );
         }
     }
 
     #[test]
     fn variables_of_a_pattern_get_the_letter_and_other_dollars_stay() {
-        assert_eq!(with_variables("f($A, $$$ARGS, $_, $$$)", 'µ'), "f(µA, µµµARGS, µ_, µµµ)");
-        assert_eq!(with_variables("echo $name $$ $1 $", 'µ'), "echo $name $$ $1 $");
+        assert_eq!(
+            with_variables("f($A, $$$ARGS, $_, $$$)", 'µ'),
+            "f(µA, µµµARGS, µ_, µµµ)"
+        );
+        assert_eq!(
+            with_variables("echo $name $$ $1 $", 'µ'),
+            "echo $name $$ $1 $"
+        );
     }
 }

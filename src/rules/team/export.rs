@@ -15,8 +15,13 @@ const ID_MAX: usize = 64 - PREFIX.len();
 /// Returns the built-in rule with an index as the text of a rule file. `None`: a team rule cannot
 /// express it, because its matcher is code.
 pub(in crate::rules) fn of_built_in(index: usize) -> Option<String> {
-    let rule = catalog::RULES.get(index).filter(|r| r.matcher == Matcher::Pattern)?;
-    let mut out = format!("# Copy of the built-in rule {}. A team rule needs an id of its own.\n", rule.id);
+    let rule = catalog::RULES
+        .get(index)
+        .filter(|r| r.matcher == Matcher::Pattern)?;
+    let mut out = format!(
+        "# Copy of the built-in rule {}. A team rule needs an id of its own.\n",
+        rule.id
+    );
     if rule.id.len() > ID_MAX {
         out.push_str("# The id is cut to fit the limit of 64 bytes.\n");
     }
@@ -86,7 +91,10 @@ fn owned(list: &TextList) -> Vec<String> {
 }
 
 fn fix(fix: &RuleFix) -> format::Fix {
-    format::Fix { find: fix.find.clone().into_owned(), replace: fix.replace.clone().into_owned() }
+    format::Fix {
+        find: fix.find.clone().into_owned(),
+        replace: fix.replace.clone().into_owned(),
+    }
 }
 
 /// Returns the literals of a built-in rule, in lower case as the prefilter has them.
@@ -94,13 +102,18 @@ fn literals(index: usize) -> Vec<String> {
     let filter = &catalog::FILTER;
     let used = filter.prefilter.literals.iter().zip(filter.users);
     let own = used.filter(|(_, users)| users.iter().any(|u| usize::from(*u) == index));
-    own.map(|(literal, _)| String::from_utf8_lossy(literal).into_owned()).collect()
+    own.map(|(literal, _)| String::from_utf8_lossy(literal).into_owned())
+        .collect()
 }
 
 /// Appends a rule, without the keys that have their default.
 fn write_rule(out: &mut String, rule: &format::Rule) {
     out.push_str("[[rule]]\n");
-    for (key, value) in [("id", &rule.id), ("title", &rule.title), ("category", &rule.category)] {
+    for (key, value) in [
+        ("id", &rule.id),
+        ("title", &rule.title),
+        ("category", &rule.category),
+    ] {
         text(out, key, value);
     }
     text(out, "severity", &rule.severity);
@@ -171,7 +184,9 @@ fn shown(value: &Value) -> String {
             for c in text.chars() {
                 match c {
                     '"' | '\\' => out.extend(['\\', c]),
-                    c if untrusted::is_active(c) => out.push_str(&format!("\\U{:08X}", u32::from(c))),
+                    c if untrusted::is_active(c) => {
+                        out.push_str(&format!("\\U{:08X}", u32::from(c)))
+                    }
                     c => out.push(c),
                 }
             }
@@ -199,7 +214,11 @@ fn optional(out: &mut String, key: &str, value: Option<&str>) {
 
 fn list(out: &mut String, key: &str, values: &[String]) {
     if !values.is_empty() {
-        line(out, key, &Value::Array(values.iter().cloned().map(Value::String).collect()));
+        line(
+            out,
+            key,
+            &Value::Array(values.iter().cloned().map(Value::String).collect()),
+        );
     }
 }
 
@@ -224,12 +243,19 @@ mod tests {
             let team = Team::parse(&[("a.toml".to_owned(), text.clone())]).unwrap();
             // The words that a line needs follow from the pattern. They are not derived for team
             // rules.
-            let copy = Rule { id: rule.id.clone(), needs: rule.needs, ..team.rules[0].clone() };
+            let copy = Rule {
+                id: rule.id.clone(),
+                needs: rule.needs,
+                ..team.rules[0].clone()
+            };
             assert_eq!(format!("{copy:?}"), format!("{rule:?}"), "{text}");
             assert!(!team.written[0].rule.literals.is_empty(), "{text}");
             let again = to_toml(&team.written[0]);
             let back = Team::parse(&[("a.toml".to_owned(), again)]).unwrap();
-            assert_eq!(format!("{:?}", convert(&back.written[0].rule)), format!("{:?}", team.rules[0]));
+            assert_eq!(
+                format!("{:?}", convert(&back.written[0].rule)),
+                format!("{:?}", team.rules[0])
+            );
         }
     }
 }

@@ -19,11 +19,17 @@ struct RuleKey {
 }
 
 const fn required(name: &'static str) -> RuleKey {
-    RuleKey { name, is_required: true }
+    RuleKey {
+        name,
+        is_required: true,
+    }
 }
 
 const fn optional(name: &'static str) -> RuleKey {
-    RuleKey { name, is_required: false }
+    RuleKey {
+        name,
+        is_required: false,
+    }
 }
 
 /// Keys of a `[[rule]]`: the fields of [`format::Rule`].
@@ -70,8 +76,13 @@ const RULE: &[RuleKey] = &[
 ];
 
 /// Keys of a `[[rule.sample]]`: the fields of [`format::Sample`].
-const SAMPLE: &[RuleKey] =
-    &[required("matches"), optional("path"), required("text"), optional("fixed"), optional("also")];
+const SAMPLE: &[RuleKey] = &[
+    required("matches"),
+    optional("path"),
+    required("text"),
+    optional("fixed"),
+    optional("also"),
+];
 
 /// Keys of a `[[rule.fix]]`: the fields of [`format::Fix`].
 const FIX: &[RuleKey] = &[required("find"), required("replace")];
@@ -98,7 +109,12 @@ impl fmt::Display for FileProblem {
 
 impl FileProblem {
     pub(in crate::rules) fn new(file: &str, line: u32, rule: Option<&str>, text: String) -> Self {
-        Self { file: file.to_owned(), line, rule: rule.map(str::to_owned), text }
+        Self {
+            file: file.to_owned(),
+            line,
+            rule: rule.map(str::to_owned),
+            text,
+        }
     }
 
     /// Returns true if the problem is one of the rule of that ID, or of a rule without a known ID.
@@ -119,13 +135,21 @@ impl FileProblem {
         let is_structural = problems.first().is_some_and(|p| is_structural(&p.file));
         let example = match is_structural {
             true => "see a complete rule: claude-reviewer rules new ID --structural",
-            false => "see a complete rule: claude-reviewer rules explain python-flask-debug --format toml",
+            false => {
+                "see a complete rule: claude-reviewer rules explain python-flask-debug --format toml"
+            }
         };
-        let mut error = error.hint_person(example).hint_agent("tell the user that the rule files need to be fixed");
+        let mut error = error
+            .hint_person(example)
+            .hint_agent("tell the user that the rule files need to be fixed");
         if problems.len() > 1 {
-            error.causes.extend(problems.iter().take(LISTED).map(Self::to_string));
+            error
+                .causes
+                .extend(problems.iter().take(LISTED).map(Self::to_string));
             let left = problems.len().saturating_sub(LISTED);
-            error.causes.extend((left > 0).then(|| format!("{left} more")));
+            error
+                .causes
+                .extend((left > 0).then(|| format!("{left} more")));
         }
         error
     }
@@ -144,13 +168,27 @@ pub(in crate::rules) struct Written {
 
 impl Written {
     /// `lines`: the lines of its keys.
-    pub(in crate::rules) fn new(file: &str, line: u32, lines: Vec<(String, u32)>, rule: format::Rule) -> Self {
-        Self { file: file.to_owned(), line, lines, rule }
+    pub(in crate::rules) fn new(
+        file: &str,
+        line: u32,
+        lines: Vec<(String, u32)>,
+        rule: format::Rule,
+    ) -> Self {
+        Self {
+            file: file.to_owned(),
+            line,
+            lines,
+            rule,
+        }
     }
 
     /// Places a fault of the rule on the line of its key.
     pub(in crate::rules) fn problem(&self, fault: &RuleFault) -> FileProblem {
-        let of_key = self.lines.iter().find(|(key, _)| key == fault.key).map(|(_, line)| *line);
+        let of_key = self
+            .lines
+            .iter()
+            .find(|(key, _)| key == fault.key)
+            .map(|(_, line)| *line);
         FileProblem {
             file: self.file.clone(),
             line: of_key.unwrap_or(self.line),
@@ -160,8 +198,8 @@ impl Written {
     }
 }
 
-/// Parses a rule file. Returns the rules that have all required keys and no unknown ones; for the others, a problem for
-/// each key.
+/// Parses a rule file. Returns the rules that have all required keys and no unknown ones; for the
+/// others, a problem for each key.
 pub(in crate::rules) fn parse(name: &str, content: &str) -> (Vec<Written>, Vec<FileProblem>) {
     // An editor may put a byte order mark first. Spaces of its length keep the offsets right.
     let blanked;
@@ -172,7 +210,12 @@ pub(in crate::rules) fn parse(name: &str, content: &str) -> (Vec<Written>, Vec<F
         }
         None => content,
     };
-    let mut reader = RuleReader { name, content, rules: Vec::new(), problems: Vec::new() };
+    let mut reader = RuleReader {
+        name,
+        content,
+        rules: Vec::new(),
+        problems: Vec::new(),
+    };
     match DeTable::parse(content) {
         Ok(document) => reader.document(document.get_ref()),
         Err(e) => {
@@ -211,13 +254,22 @@ impl RuleReader<'_> {
     fn rule(&mut self, value: &Spanned<DeValue<'_>>) {
         let at = value.span().start;
         let DeValue::Table(table) = value.get_ref() else {
-            return self.problem(at, None, format!("a rule is {}, expected a table", kind(value.get_ref())));
+            return self.problem(
+                at,
+                None,
+                format!("a rule is {}, expected a table", kind(value.get_ref())),
+            );
         };
         let before = self.problems.len();
-        let id = table.get("id").and_then(|v| v.get_ref().as_str()).map(str::to_owned);
+        let id = table
+            .get("id")
+            .and_then(|v| v.get_ref().as_str())
+            .map(str::to_owned);
         self.keys(table, at, (RULE, id.as_deref(), ""));
         for (name, known, of) in [("fix", FIX, "fix: "), ("sample", SAMPLE, "sample: ")] {
-            let Some(DeValue::Array(items)) = table.get(name).map(Spanned::get_ref) else { continue };
+            let Some(DeValue::Array(items)) = table.get(name).map(Spanned::get_ref) else {
+                continue;
+            };
             for item in items.iter() {
                 if let DeValue::Table(keys) = item.get_ref() {
                     self.keys(keys, item.span().start, (known, id.as_deref(), of));
@@ -229,26 +281,51 @@ impl RuleReader<'_> {
         }
         match format::Rule::deserialize(ValueDeserializer::from(value.clone())) {
             Ok(rule) => {
-                let lines = table.keys().map(|k| (k.get_ref().to_string(), self.line(k.span().start))).collect();
-                self.rules.push(Written { file: self.name.to_owned(), line: self.line(at), lines, rule });
+                let lines = table
+                    .keys()
+                    .map(|k| (k.get_ref().to_string(), self.line(k.span().start)))
+                    .collect();
+                self.rules.push(Written {
+                    file: self.name.to_owned(),
+                    line: self.line(at),
+                    lines,
+                    rule,
+                });
             }
-            Err(e) => self.problem(e.span().map_or(at, |s| s.start), id.as_deref(), e.message().to_owned()),
+            Err(e) => self.problem(
+                e.span().map_or(at, |s| s.start),
+                id.as_deref(),
+                e.message().to_owned(),
+            ),
         }
     }
 
     /// Reports each unknown key of a table, and each required key that it lacks.
-    fn keys(&mut self, table: &DeTable<'_>, at: usize, (known, rule, of): (&[RuleKey], Option<&str>, &str)) {
+    fn keys(
+        &mut self,
+        table: &DeTable<'_>,
+        at: usize,
+        (known, rule, of): (&[RuleKey], Option<&str>, &str),
+    ) {
         for key in table.keys() {
             let name = key.get_ref();
             if !known.iter().any(|k| k.name == name) {
                 let near = closest(name, known.iter().map(|k| k.name));
                 let near = near.map_or(String::new(), |n| format!(", did you mean `{n}`?"));
-                self.problem(key.span().start, rule, format!("{of}unknown key `{name}`{near}"));
+                self.problem(
+                    key.span().start,
+                    rule,
+                    format!("{of}unknown key `{name}`{near}"),
+                );
             }
         }
-        // A built-in rule with a matcher has neither; a team rule with one is rejected for that key alone.
+        // A built-in rule with a matcher has neither; a team rule with one is rejected for that key
+        // alone.
         let is_code = table.contains_key("matcher");
-        for key in known.iter().filter(|k| k.is_required && !table.contains_key(k.name)) {
+        for key in known
+            .iter()
+            .filter(|k| k.is_required && !table.contains_key(k.name))
+        {
             if !(is_code && matches!(key.name, "literals" | "pattern")) {
                 self.problem(at, rule, format!("{of}missing key `{}`", key.name));
             }
@@ -257,13 +334,20 @@ impl RuleReader<'_> {
 
     fn problem(&mut self, at: usize, rule: Option<&str>, text: String) {
         let (file, rule) = (self.name.to_owned(), rule.map(str::to_owned));
-        self.problems.push(FileProblem { file, line: self.line(at), rule, text });
+        self.problems.push(FileProblem {
+            file,
+            line: self.line(at),
+            rule,
+            text,
+        });
     }
 
     /// Returns the 1-based line of a byte offset.
     fn line(&self, at: usize) -> u32 {
         let before = &self.content.as_bytes()[..at.min(self.content.len())];
-        u32::try_from(memchr::memchr_iter(b'\n', before).count()).unwrap_or(u32::MAX).saturating_add(1)
+        u32::try_from(memchr::memchr_iter(b'\n', before).count())
+            .unwrap_or(u32::MAX)
+            .saturating_add(1)
     }
 }
 
@@ -293,7 +377,11 @@ mod tests {
     }
 
     fn problems(content: &str) -> Vec<String> {
-        parse("a.toml", content).1.iter().map(FileProblem::to_string).collect()
+        parse("a.toml", content)
+            .1
+            .iter()
+            .map(FileProblem::to_string)
+            .collect()
     }
 
     #[test]
@@ -304,21 +392,35 @@ mod tests {
             let error = toml::from_str::<WrittenRules>(&wrong).unwrap_err();
             let names: Vec<_> = keys.iter().map(|k| format!("`{}`", k.name)).collect();
             let expected = format!("unknown field `{to}`, expected one of {}", names.join(", "));
-            assert_eq!(error.message(), expected, "the list of keys here differs from the fields");
+            assert_eq!(
+                error.message(),
+                expected,
+                "the list of keys here differs from the fields"
+            );
         }
         for key in RULE.iter().chain(SAMPLE).filter(|k| k.is_required) {
-            let line = WHOLE.lines().find(|l| l.starts_with(&format!("{} =", key.name))).unwrap();
+            let line = WHOLE
+                .lines()
+                .find(|l| l.starts_with(&format!("{} =", key.name)))
+                .unwrap();
             let found = problems(&WHOLE.replacen(&format!("{line}\n"), "", 1));
             let missing = format!("missing key `{}`", key.name);
-            assert!(found.len() == 1 && found[0].ends_with(&missing), "{found:?}");
+            assert!(
+                found.len() == 1 && found[0].ends_with(&missing),
+                "{found:?}"
+            );
         }
     }
 
     #[test]
     fn every_problem_of_every_rule_has_its_line() {
         let second = "[[rule]]\ntitle = 5\nplaec = 'code'\n[[rule.sample]]\nmatch = true\n";
-        let text =
-            format!("\u{feff}rules = 1\n{}{second}", WHOLE.replace("severity = 'minor'\n", "").replace("'m'", "3"));
+        let text = format!(
+            "\u{feff}rules = 1\n{}{second}",
+            WHOLE
+                .replace("severity = 'minor'\n", "")
+                .replace("'m'", "3")
+        );
         assert_eq!(
             problems(&text),
             [
@@ -344,8 +446,14 @@ mod tests {
             problems(&WHOLE.replace("'bug'", "1")),
             ["a.toml:4: rule \"no-sleep\": invalid type: integer `1`, expected a string"]
         );
-        assert_eq!(problems("rule = 1"), ["a.toml:1: `rule` is a number, expected a list: [[rule]]"]);
+        assert_eq!(
+            problems("rule = 1"),
+            ["a.toml:1: `rule` is a number, expected a list: [[rule]]"]
+        );
         let found = problems("[[rule]]\nid = 'a\n");
-        assert!(found.len() == 1 && found[0].starts_with("a.toml:2: invalid TOML: "), "{found:?}");
+        assert!(
+            found.len() == 1 && found[0].starts_with("a.toml:2: invalid TOML: "),
+            "{found:?}"
+        );
     }
 }

@@ -60,7 +60,14 @@ const HELP: &[KeyGroup] = &[
             ("Esc", "end zoom, marks, search, filter in turn"),
         ],
     ),
-    ("Leave", &[("q", "quit; decisions are stored already"), ("Ctrl-Z", "suspend"), ("?", "this help")]),
+    (
+        "Leave",
+        &[
+            ("q", "quit; decisions are stored already"),
+            ("Ctrl-Z", "suspend"),
+            ("?", "this help"),
+        ],
+    ),
 ];
 
 pub(super) fn draw(state: &TriageState, theme: Theme, buffer: &mut Buffer) {
@@ -78,18 +85,50 @@ pub(super) fn draw(state: &TriageState, theme: Theme, buffer: &mut Buffer) {
 fn middle(buffer: &Buffer, width: u16, height: usize) -> Rect {
     let all = buffer.area;
     let width = width.min(all.width);
-    let height = u16::try_from(height).unwrap_or(u16::MAX).min(all.height.saturating_sub(1));
-    Rect { x: (all.width - width) / 2, y: (all.height - 1 - height) / 2, width, height }
+    let height = u16::try_from(height)
+        .unwrap_or(u16::MAX)
+        .min(all.height.saturating_sub(1));
+    Rect {
+        x: (all.width - width) / 2,
+        y: (all.height - 1 - height) / 2,
+        width,
+        height,
+    }
 }
 
 /// Draws a box with rows in the middle of the screen.
-pub(in crate::triage) fn draw_box(title: StyledRow, rows: &[StyledRow], theme: Theme, buffer: &mut Buffer) {
-    let wanted = rows.iter().map(StyledRow::width).max().unwrap_or(0).max(title.width() + 4) + 4;
-    let width = u16::try_from(wanted).unwrap_or(u16::MAX).min(buffer.area.width);
+pub(in crate::triage) fn draw_box(
+    title: StyledRow,
+    rows: &[StyledRow],
+    theme: Theme,
+    buffer: &mut Buffer,
+) {
+    let wanted = rows
+        .iter()
+        .map(StyledRow::width)
+        .max()
+        .unwrap_or(0)
+        .max(title.width() + 4)
+        + 4;
+    let width = u16::try_from(wanted)
+        .unwrap_or(u16::MAX)
+        .min(buffer.area.width);
     let area = middle(buffer, width, rows.len() + 2);
-    let inner = PaneFrame { title, note: StyledRow::default(), is_focused: true }.draw(area, theme, buffer);
+    let inner = PaneFrame {
+        title,
+        note: StyledRow::default(),
+        is_focused: true,
+    }
+    .draw(area, theme, buffer);
     for (row, y) in rows.iter().zip(inner.y..inner.bottom()) {
-        row.draw(Rect { y, height: 1, ..inner }, buffer);
+        row.draw(
+            Rect {
+                y,
+                height: 1,
+                ..inner
+            },
+            buffer,
+        );
     }
 }
 
@@ -100,9 +139,19 @@ pub(in crate::triage) fn room(buffer: &Buffer) -> usize {
 
 fn draw_prompt(prompt: &Prompt, theme: Theme, buffer: &mut Buffer) {
     let all = buffer.area;
-    let area = Rect { x: 0, y: all.height.saturating_sub(5), width: all.width, height: 4 };
+    let area = Rect {
+        x: 0,
+        y: all.height.saturating_sub(5),
+        width: all.width,
+        height: 4,
+    };
     let title = StyledRow::of(theme.style(Ink::Bold), prompt.title());
-    let inner = PaneFrame { title, note: StyledRow::default(), is_focused: true }.draw(area, theme, buffer);
+    let inner = PaneFrame {
+        title,
+        note: StyledRow::default(),
+        is_focused: true,
+    }
+    .draw(area, theme, buffer);
     let (before, after) = prompt.line.parts();
     let plain = theme.style(Ink::Plain);
     let cursor = plain.add_modifier(Modifier::REVERSED);
@@ -111,14 +160,23 @@ fn draw_prompt(prompt: &Prompt, theme: Theme, buffer: &mut Buffer) {
     let left = StyledRow::of(plain, &before);
     let room = usize::from(inner.width).saturating_sub(2);
     let excess = left.width().saturating_sub(room);
-    let row = left.shifted(excess, theme.ellipsis()).put(cursor, under).put(plain, rest.as_str());
-    row.cut(usize::from(inner.width), theme.ellipsis()).draw(inner, buffer);
+    let row = left
+        .shifted(excess, theme.ellipsis())
+        .put(cursor, under)
+        .put(plain, rest.as_str());
+    row.cut(usize::from(inner.width), theme.ellipsis())
+        .draw(inner, buffer);
     let (ink, text) = match &prompt.problem {
         Some(problem) => (Ink::Bad, format!("error: {problem}")),
         None => (Ink::Dim, prompt.hint().to_owned()),
     };
-    let line = Rect { y: inner.y + 1, ..inner };
-    StyledRow::of(theme.style(ink), text).cut(usize::from(inner.width), theme.ellipsis()).draw(line, buffer);
+    let line = Rect {
+        y: inner.y + 1,
+        ..inner
+    };
+    StyledRow::of(theme.style(ink), text)
+        .cut(usize::from(inner.width), theme.ellipsis())
+        .draw(line, buffer);
 }
 
 fn draw_filter(state: &TriageState, at: usize, theme: Theme, buffer: &mut Buffer) {
@@ -134,18 +192,46 @@ fn draw_filter(state: &TriageState, at: usize, theme: Theme, buffer: &mut Buffer
             cursor = rows.len();
         }
         let is_on = state.filter.chosen.contains(choice);
-        let row = StyledRow::of(theme.style(Ink::Accent), if is_on { " [x] " } else { " [ ] " });
-        rows.push(row.put(theme.style(Ink::Plain), choice.name()).put(theme.style(Ink::Dim), format!("  {count}")));
+        let row = StyledRow::of(
+            theme.style(Ink::Accent),
+            if is_on { " [x] " } else { " [ ] " },
+        );
+        rows.push(
+            row.put(theme.style(Ink::Plain), choice.name())
+                .put(theme.style(Ink::Dim), format!("  {count}")),
+        );
     }
     let title = StyledRow::of(theme.style(Ink::Bold), "Filter");
     let widest = rows.iter().map(StyledRow::width).max().unwrap_or(0).max(30) + 4;
-    let area = middle(buffer, u16::try_from(widest).unwrap_or(u16::MAX), rows.len() + 2);
-    let inner = PaneFrame { title, note: StyledRow::default(), is_focused: true }.draw(area, theme, buffer);
+    let area = middle(
+        buffer,
+        u16::try_from(widest).unwrap_or(u16::MAX),
+        rows.len() + 2,
+    );
+    let inner = PaneFrame {
+        title,
+        note: StyledRow::default(),
+        is_focused: true,
+    }
+    .draw(area, theme, buffer);
     let height = usize::from(inner.height);
-    let top = cursor.saturating_sub(height / 2).min(rows.len().saturating_sub(height));
-    for ((i, row), y) in rows.iter().enumerate().skip(top).zip(inner.y..inner.bottom()) {
-        let line = Rect { y, height: 1, ..inner };
-        row.clone().cut(usize::from(inner.width), theme.ellipsis()).draw(line, buffer);
+    let top = cursor
+        .saturating_sub(height / 2)
+        .min(rows.len().saturating_sub(height));
+    for ((i, row), y) in rows
+        .iter()
+        .enumerate()
+        .skip(top)
+        .zip(inner.y..inner.bottom())
+    {
+        let line = Rect {
+            y,
+            height: 1,
+            ..inner
+        };
+        row.clone()
+            .cut(usize::from(inner.width), theme.ellipsis())
+            .draw(line, buffer);
         if i == cursor {
             highlight(line, buffer);
         }
@@ -175,16 +261,28 @@ fn help(size: Size, theme: Theme) -> Vec<StyledRow> {
         return help_column(HELP, theme);
     }
     let (left, right) = HELP.split_at(2);
-    let (left, mut right) = (help_column(left, theme), help_column(right, theme).into_iter());
-    let mut rows: Vec<StyledRow> =
-        left.into_iter().map(|row| row.pad(54).and(right.next().unwrap_or_default())).collect();
+    let (left, mut right) = (
+        help_column(left, theme),
+        help_column(right, theme).into_iter(),
+    );
+    let mut rows: Vec<StyledRow> = left
+        .into_iter()
+        .map(|row| row.pad(54).and(right.next().unwrap_or_default()))
+        .collect();
     rows.extend(right.map(|row| StyledRow::default().pad(54).and(row)));
     rows
 }
 
 /// Returns the number of rows of the help.
 pub fn help_rows(size: Size) -> usize {
-    help(size, Theme { color: false, unicode: true }).len()
+    help(
+        size,
+        Theme {
+            color: false,
+            unicode: true,
+        },
+    )
+    .len()
 }
 
 /// Returns the number of rows of the help that are visible at once.
@@ -198,7 +296,11 @@ fn draw_help(size: Size, top: usize, theme: Theme, buffer: &mut Buffer) {
     let is_cut = rows.len() > room;
     let shown: Vec<StyledRow> = rows.into_iter().skip(top).take(room).collect();
     let title = StyledRow::of(theme.style(Ink::Bold), "Keys");
-    let title = if is_cut { title.put(theme.style(Ink::Dim), " (j, k scroll)") } else { title };
+    let title = if is_cut {
+        title.put(theme.style(Ink::Dim), " (j, k scroll)")
+    } else {
+        title
+    };
     draw_box(title, &shown, theme, buffer);
 }
 
@@ -208,9 +310,18 @@ fn draw_ask(title: &str, command: &[String], theme: Theme, buffer: &mut Buffer) 
     rows.push(StyledRow::default());
     rows.extend(StyledRow::of(theme.style(Ink::Accent), shown(command)).wrapped(room));
     rows.push(StyledRow::default());
-    let keys = StyledRow::of(theme.style(Ink::Accent), "Enter").put(theme.style(Ink::Dim), " run   ");
-    rows.push(keys.put(theme.style(Ink::Accent), "Esc").put(theme.style(Ink::Dim), " cancel"));
-    draw_box(StyledRow::of(theme.style(Ink::Bold), "Run"), &rows, theme, buffer);
+    let keys =
+        StyledRow::of(theme.style(Ink::Accent), "Enter").put(theme.style(Ink::Dim), " run   ");
+    rows.push(
+        keys.put(theme.style(Ink::Accent), "Esc")
+            .put(theme.style(Ink::Dim), " cancel"),
+    );
+    draw_box(
+        StyledRow::of(theme.style(Ink::Bold), "Run"),
+        &rows,
+        theme,
+        buffer,
+    );
 }
 
 /// Returns a command of this program in the form that a user types.
@@ -221,11 +332,20 @@ pub(in crate::triage) fn shown(command: &[String]) -> String {
 
 fn draw_notice(notice: &Notice, theme: Theme, buffer: &mut Buffer) {
     let room = room(buffer);
-    let mut rows: Vec<StyledRow> =
-        notice.lines.iter().flat_map(|line| wrapped(theme.style(Ink::Plain), line, room)).collect();
+    let mut rows: Vec<StyledRow> = notice
+        .lines
+        .iter()
+        .flat_map(|line| wrapped(theme.style(Ink::Plain), line, room))
+        .collect();
     for hint in &notice.hints {
-        let row = StyledRow::of(theme.style(Ink::Accent), "hint: ").put(theme.style(Ink::Plain), hint);
+        let row =
+            StyledRow::of(theme.style(Ink::Accent), "hint: ").put(theme.style(Ink::Plain), hint);
         rows.extend(row.wrapped(room));
     }
-    draw_box(StyledRow::of(theme.style(Ink::Bold), &notice.title), &rows, theme, buffer);
+    draw_box(
+        StyledRow::of(theme.style(Ink::Bold), &notice.title),
+        &rows,
+        theme,
+        buffer,
+    );
 }

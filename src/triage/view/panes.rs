@@ -26,25 +26,46 @@ pub(super) fn title(state: &TriageState, pane: Pane, theme: Theme) -> (StyledRow
     let dim = theme.style(Ink::Dim);
     match pane {
         Pane::Findings => {
-            let listed = state.rows().iter().filter(|r| matches!(r, filter::ListRow::Item(_))).count();
+            let listed = state
+                .rows()
+                .iter()
+                .filter(|r| matches!(r, filter::ListRow::Item(_)))
+                .count();
             let all = state.subject.items.len();
-            let count = if listed == all { format!("{all}") } else { format!("{listed} of {all}") };
-            let marked =
-                if state.marked.is_empty() { String::new() } else { format!(", {} marked", state.marked.len()) };
+            let count = if listed == all {
+                format!("{all}")
+            } else {
+                format!("{listed} of {all}")
+            };
+            let marked = if state.marked.is_empty() {
+                String::new()
+            } else {
+                format!(", {} marked", state.marked.len())
+            };
             let title = numbered("1", "Findings", theme).put(dim, format!(" {count}{marked}"));
-            (title, StyledRow::of(theme.style(Ink::Accent), state.filter.label()))
+            (
+                title,
+                StyledRow::of(theme.style(Ink::Accent), state.filter.label()),
+            )
         }
         Pane::Code => {
             let place = state.item().map(place).unwrap_or_default();
             (
-                numbered("2", "Code", theme).put(dim, " ").put(theme.style(Ink::Plain), place),
+                numbered("2", "Code", theme)
+                    .put(dim, " ")
+                    .put(theme.style(Ink::Plain), place),
                 StyledRow::of(dim, below(state)),
             )
         }
         Pane::Details => {
-            let id = state.item().map(|i| i.finding.id.clone()).unwrap_or_default();
+            let id = state
+                .item()
+                .map(|i| i.finding.id.clone())
+                .unwrap_or_default();
             (
-                numbered("3", "Details", theme).put(dim, " ").put(theme.style(Ink::Plain), id),
+                numbered("3", "Details", theme)
+                    .put(dim, " ")
+                    .put(theme.style(Ink::Plain), id),
                 StyledRow::of(dim, below(state)),
             )
         }
@@ -70,8 +91,16 @@ fn place(item: &TriageItem) -> String {
     let f = &item.finding;
     let file = f.file.as_deref().unwrap_or(WHOLE);
     let line = f.line.map(|n| format!(":{n}")).unwrap_or_default();
-    let end = f.end_line.filter(|end| Some(*end) != f.line).map(|n| format!("-{n}")).unwrap_or_default();
-    let commit = f.commit.as_ref().map(|c| format!(" at {}", c.get(..10).unwrap_or(c))).unwrap_or_default();
+    let end = f
+        .end_line
+        .filter(|end| Some(*end) != f.line)
+        .map(|n| format!("-{n}"))
+        .unwrap_or_default();
+    let commit = f
+        .commit
+        .as_ref()
+        .map(|c| format!(" at {}", c.get(..10).unwrap_or(c)))
+        .unwrap_or_default();
     format!("{file}{line}{end}{commit}")
 }
 
@@ -79,21 +108,34 @@ pub(super) fn draw(state: &TriageState, pane: Pane, theme: Theme, area: Rect, bu
     if pane == Pane::Findings {
         return findings(state, theme, area, buffer);
     }
-    let size = Size { width: area.width, height: area.height };
+    let size = Size {
+        width: area.width,
+        height: area.height,
+    };
     let (top, _) = extent(state, pane, size);
     let rows = match pane {
         Pane::Code => code_rows(state, theme, usize::from(area.width)).rows,
         _ => details(state, theme, usize::from(area.width)),
     };
     for (row, y) in rows.iter().skip(top).zip(area.y..area.bottom()) {
-        row.draw(Rect { y, height: 1, ..area }, buffer);
+        row.draw(
+            Rect {
+                y,
+                height: 1,
+                ..area
+            },
+            buffer,
+        );
     }
 }
 
 /// Returns the first visible row, and the last possible one.
 pub(super) fn extent(state: &TriageState, pane: Pane, inner: Size) -> (usize, usize) {
     // The theme does not affect the number of rows.
-    let theme = Theme { color: false, unicode: true };
+    let theme = Theme {
+        color: false,
+        unicode: true,
+    };
     let (width, height) = (usize::from(inner.width), usize::from(inner.height));
     match pane {
         Pane::Findings => (0, 0),
@@ -120,16 +162,41 @@ fn findings(state: &TriageState, theme: Theme, area: Rect, buffer: &mut Buffer) 
         };
         let rows = wrapped(theme.style(Ink::Dim), text, usize::from(area.width));
         for (row, y) in rows.iter().zip(area.y..area.bottom()) {
-            row.draw(Rect { y, height: 1, ..area }, buffer);
+            row.draw(
+                Rect {
+                    y,
+                    height: 1,
+                    ..area
+                },
+                buffer,
+            );
         }
         return;
     }
     let height = usize::from(area.height);
-    let at = rows.iter().position(|r| matches!(r, filter::ListRow::Item(i) if Some(*i) == state.current)).unwrap_or(0);
-    let top = if at < height { 0 } else { at.saturating_sub(height / 2).min(rows.len().saturating_sub(height)) };
-    let ids = state.subject.items.iter().map(|i| i.finding.id.len()).max().unwrap_or(0);
+    let at = rows
+        .iter()
+        .position(|r| matches!(r, filter::ListRow::Item(i) if Some(*i) == state.current))
+        .unwrap_or(0);
+    let top = if at < height {
+        0
+    } else {
+        at.saturating_sub(height / 2)
+            .min(rows.len().saturating_sub(height))
+    };
+    let ids = state
+        .subject
+        .items
+        .iter()
+        .map(|i| i.finding.id.len())
+        .max()
+        .unwrap_or(0);
     for (row, y) in rows.iter().skip(top).zip(area.y..area.bottom()) {
-        let line = Rect { y, height: 1, ..area };
+        let line = Rect {
+            y,
+            height: 1,
+            ..area
+        };
         match row {
             filter::ListRow::File { name, all, pending } => {
                 file(name.as_deref(), (*all, *pending), theme, line, buffer);
@@ -144,21 +211,39 @@ fn findings(state: &TriageState, theme: Theme, area: Rect, buffer: &mut Buffer) 
     }
 }
 
-fn file(name: Option<&str>, (all, pending): (usize, usize), theme: Theme, line: Rect, buffer: &mut Buffer) {
-    let count = if pending == 0 { format!("{all} decided") } else { format!("{pending}/{all} pending") };
+fn file(
+    name: Option<&str>,
+    (all, pending): (usize, usize),
+    theme: Theme,
+    line: Rect,
+    buffer: &mut Buffer,
+) {
+    let count = if pending == 0 {
+        format!("{all} decided")
+    } else {
+        format!("{pending}/{all} pending")
+    };
     let count = StyledRow::of(theme.style(Ink::Dim), count);
     let room = usize::from(line.width).saturating_sub(count.width() + 1);
     // The end of a path is more informative than its start.
     let name = StyledRow::of(theme.style(Ink::Bold), name.unwrap_or(WHOLE));
     let excess = name.width().saturating_sub(room);
-    name.shifted(excess, theme.ellipsis()).cut(room, theme.ellipsis()).pad(room + 1).and(count).draw(line, buffer);
+    name.shifted(excess, theme.ellipsis())
+        .cut(room, theme.ellipsis())
+        .pad(room + 1)
+        .and(count)
+        .draw(line, buffer);
 }
 
 fn finding(state: &TriageState, i: usize, ids: usize, theme: Theme, width: usize) -> StyledRow {
     let item = &state.subject.items[i];
     let f = &item.finding;
     let is_narrow = width < WIDE;
-    let mark = if state.marked.contains(&i) { theme.sign("◆", "*") } else { " " };
+    let mark = if state.marked.contains(&i) {
+        theme.sign("◆", "*")
+    } else {
+        " "
+    };
     let (sign, style) = sign(item, theme);
     let line = f.line.map(|n| n.to_string()).unwrap_or_default();
     let column = if is_narrow { 6 } else { 11 };
@@ -167,12 +252,21 @@ fn finding(state: &TriageState, i: usize, ids: usize, theme: Theme, width: usize
     StyledRow::of(theme.style(Ink::Accent), mark)
         .put(style, sign)
         .pad(3)
-        .put(theme.style(Ink::Dim), if item.is_fixed() { "-" } else { &f.id })
+        .put(
+            theme.style(Ink::Dim),
+            if item.is_fixed() { "-" } else { &f.id },
+        )
         .pad(start)
-        .put(theme.style(if is_done { Ink::Dim } else { ink(f.severity) }), short(f.severity, is_narrow))
+        .put(
+            theme.style(if is_done { Ink::Dim } else { ink(f.severity) }),
+            short(f.severity, is_narrow),
+        )
         .pad(start + column)
         .put(theme.style(Ink::Dim), format!("{line:>4} "))
-        .put(theme.style(if is_done { Ink::Dim } else { Ink::Plain }), &f.title)
+        .put(
+            theme.style(if is_done { Ink::Dim } else { Ink::Plain }),
+            &f.title,
+        )
         .cut(width, theme.ellipsis())
 }
 
@@ -205,10 +299,19 @@ struct CodeRows {
 }
 
 fn code_rows(state: &TriageState, theme: Theme, width: usize) -> CodeRows {
-    let Some(item) = state.item() else { return CodeRows { rows: Vec::new(), focus: 0 } };
+    let Some(item) = state.item() else {
+        return CodeRows {
+            rows: Vec::new(),
+            focus: 0,
+        };
+    };
     let code = code(&item.finding, &state.subject.files);
     let dim = theme.style(Ink::Dim);
-    let mut rows: Vec<StyledRow> = code.note.iter().map(|note| StyledRow::of(dim, note)).collect();
+    let mut rows: Vec<StyledRow> = code
+        .note
+        .iter()
+        .map(|note| StyledRow::of(dim, note))
+        .collect();
     let before = rows.len();
     let digits = digits(&code);
     let left = state.code_left + window(&code, width.saturating_sub(digits + 5));
@@ -221,19 +324,37 @@ fn code_rows(state: &TriageState, theme: Theme, width: usize) -> CodeRows {
     let diff = replacement(&item.finding, &code);
     if !diff.is_empty() {
         // Directly below the lines of the finding, so that both are visible together.
-        let last = code.rows.iter().rposition(|r| matches!(r, CodeRow::Line(l) if l.is_marked)).unwrap_or(0);
-        let mut own = vec![
-            StyledRow::of(dim, "    replace with")
-                .put(dim, if item.is_applied { " (applied)" } else { " (p applies)" }),
-        ];
-        own.extend(diff.iter().filter(|l| l.kind == LineKind::Added).map(|l| proposed(l, digits, left, width, theme)));
+        let last = code
+            .rows
+            .iter()
+            .rposition(|r| matches!(r, CodeRow::Line(l) if l.is_marked))
+            .unwrap_or(0);
+        let mut own = vec![StyledRow::of(dim, "    replace with").put(
+            dim,
+            if item.is_applied {
+                " (applied)"
+            } else {
+                " (p applies)"
+            },
+        )];
+        own.extend(
+            diff.iter()
+                .filter(|l| l.kind == LineKind::Added)
+                .map(|l| proposed(l, digits, left, width, theme)),
+        );
         if diff.iter().all(|l| l.kind == LineKind::Removed) {
-            own = vec![StyledRow::of(dim, "    replacement: remove the lines (p applies)")];
+            own = vec![StyledRow::of(
+                dim,
+                "    replacement: remove the lines (p applies)",
+            )];
         }
         let at = (before + last + 1).min(rows.len());
         rows.splice(at..at, own);
     }
-    CodeRows { rows, focus: before + code.focus }
+    CodeRows {
+        rows,
+        focus: before + code.focus,
+    }
 }
 
 fn digits(code: &FindingCode) -> usize {
@@ -246,9 +367,15 @@ fn digits(code: &FindingCode) -> usize {
 
 /// Returns the first column to show so that the quote of the finding is visible.
 fn window(code: &FindingCode, room: usize) -> usize {
-    let Some(CodeRow::Line(line)) = code.rows.get(code.focus) else { return 0 };
+    let Some(CodeRow::Line(line)) = code.rows.get(code.focus) else {
+        return 0;
+    };
     let Some(quoted) = &line.quoted else { return 0 };
-    if columns(&line.text[..quoted.end]) <= room { 0 } else { columns(&line.text[..quoted.start]).saturating_sub(LEAD) }
+    if columns(&line.text[..quoted.end]) <= room {
+        0
+    } else {
+        columns(&line.text[..quoted.start]).saturating_sub(LEAD)
+    }
 }
 
 /// Returns the number of columns that a text takes.
@@ -263,13 +390,24 @@ fn code_line(line: &CodeLine, digits: usize, left: usize, width: usize, theme: T
         LineKind::Context => (theme.sign("│", "|"), Ink::Dim),
     };
     let number = line.number.map(|n| n.to_string()).unwrap_or_default();
-    let gutter = theme.style(if line.is_marked { Ink::Accent } else { Ink::Dim });
-    StyledRow::of(gutter, if line.is_marked { theme.sign("▶", ">") } else { " " })
-        .put(gutter, format!(" {number:>digits$} "))
-        .put(theme.style(ink), sign)
-        .put(Style::new(), " ")
-        .and(painted(line, theme).shifted(left, theme.ellipsis()))
-        .cut(width, theme.ellipsis())
+    let gutter = theme.style(if line.is_marked {
+        Ink::Accent
+    } else {
+        Ink::Dim
+    });
+    StyledRow::of(
+        gutter,
+        if line.is_marked {
+            theme.sign("▶", ">")
+        } else {
+            " "
+        },
+    )
+    .put(gutter, format!(" {number:>digits$} "))
+    .put(theme.style(ink), sign)
+    .put(Style::new(), " ")
+    .and(painted(line, theme).shifted(left, theme.ellipsis()))
+    .cut(width, theme.ellipsis())
 }
 
 /// Returns a line that a replacement adds.
@@ -312,7 +450,9 @@ fn painted(line: &CodeLine, theme: Theme) -> StyledRow {
 }
 
 fn details(state: &TriageState, theme: Theme, width: usize) -> Vec<StyledRow> {
-    let Some(item) = state.item() else { return Vec::new() };
+    let Some(item) = state.item() else {
+        return Vec::new();
+    };
     let f = &item.finding;
     let (dim, plain) = (theme.style(Ink::Dim), theme.style(Ink::Plain));
     let dot = theme.sign(" · ", " - ");
@@ -325,7 +465,11 @@ fn details(state: &TriageState, theme: Theme, width: usize) -> Vec<StyledRow> {
         .put(plain, &f.origin);
     rows.extend(line.wrapped(width));
     let cwe = f.cwe.map(|n| format!("{dot}CWE-{n}")).unwrap_or_default();
-    let convention = f.convention.as_ref().map(|c| format!("{dot}{c}")).unwrap_or_default();
+    let convention = f
+        .convention
+        .as_ref()
+        .map(|c| format!("{dot}{c}"))
+        .unwrap_or_default();
     rows.extend(StyledRow::of(dim, format!("{}{cwe}{convention}", f.rule_id)).wrapped(width));
     rows.extend(decisions(item, theme, width));
     rows.push(StyledRow::default());
@@ -340,7 +484,11 @@ fn details(state: &TriageState, theme: Theme, width: usize) -> Vec<StyledRow> {
 /// Returns the further fields of a finding, with their names.
 fn fields(f: &Finding) -> Vec<(&'static str, String)> {
     let mut fields = Vec::new();
-    for (name, text) in [("fails when", &f.failure), ("help", &f.suggestion), ("disputed", &f.disputed)] {
+    for (name, text) in [
+        ("fails when", &f.failure),
+        ("help", &f.suggestion),
+        ("disputed", &f.disputed),
+    ] {
         if let Some(text) = text {
             fields.push((name, text.clone()));
         }
@@ -352,10 +500,16 @@ fn fields(f: &Finding) -> Vec<(&'static str, String)> {
         fields.push(("evidence", f.evidence.join(", ")));
     }
     for step in &f.flow {
-        fields.push((flow_role(step.role), format!("{}  {}", step.line, step.quote)));
+        fields.push((
+            flow_role(step.role),
+            format!("{}  {}", step.line, step.quote),
+        ));
     }
     for also in &f.also {
-        fields.push(("also", format!("{}:{}  {}", also.file, also.line, also.quote)));
+        fields.push((
+            "also",
+            format!("{}:{}  {}", also.file, also.line, also.quote),
+        ));
     }
     for url in &f.references {
         fields.push(("see", url.clone()));
@@ -387,24 +541,45 @@ fn decisions(item: &TriageItem, theme: Theme, width: usize) -> Vec<StyledRow> {
     }
     let mut rows = row.wrapped(width);
     if let Some(entry) = &item.proposal {
-        let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
+        let until = entry
+            .expires
+            .map(|date| format!(" until {date}"))
+            .unwrap_or_default();
         let what = format!("? an agent proposes: {}{until}", entry.decision.name());
-        let row = StyledRow::of(theme.style(Ink::Proposed), what).put(dim, format!(": {}", entry.reason));
-        let row = row.put(theme.style(Ink::Accent), "  c").put(dim, " confirms");
+        let row =
+            StyledRow::of(theme.style(Ink::Proposed), what).put(dim, format!(": {}", entry.reason));
+        let row = row
+            .put(theme.style(Ink::Accent), "  c")
+            .put(dim, " confirms");
         rows.extend(row.wrapped(width));
     }
     if let Some(waiver) = &f.waived {
-        rows.extend(StyledRow::of(dim, format!("waived by {}: {}", waiver.actor, waiver.reason)).wrapped(width));
+        rows.extend(
+            StyledRow::of(
+                dim,
+                format!("waived by {}: {}", waiver.actor, waiver.reason),
+            )
+            .wrapped(width),
+        );
     }
     if let Some(s) = &f.suppressed {
-        rows.extend(StyledRow::of(dim, format!("suppressed ({}): {}", s.by, s.reason)).wrapped(width));
+        rows.extend(
+            StyledRow::of(dim, format!("suppressed ({}): {}", s.by, s.reason)).wrapped(width),
+        );
     }
     rows
 }
 
 /// Returns the author, end date and reason of a decision.
 fn explained(entry: &DecisionEntry) -> String {
-    let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
-    let reason = if entry.reason.is_empty() { String::new() } else { format!(": {}", entry.reason) };
+    let until = entry
+        .expires
+        .map(|date| format!(" until {date}"))
+        .unwrap_or_default();
+    let reason = if entry.reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", entry.reason)
+    };
     format!(" by {}{until}{reason}", entry.owner)
 }

@@ -3,7 +3,8 @@
 use super::{Source, sources};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files that import each other, each group as a line. A file and the files of its folder are not a circle.
+/// Files that import each other, each group as a line. A file and the files of its folder are not a
+/// circle.
 ///
 /// A group may shrink or go. New ones are to be broken: move what both need into a file of its own.
 const KNOWN_CIRCLES: &[&str] = &[
@@ -52,7 +53,10 @@ fn parts(list: &str) -> Vec<&str> {
         }
     }
     out.push(&list[from..]);
-    out.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
+    out.into_iter()
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect()
 }
 
 /// Returns the paths of a `use` tree.
@@ -61,24 +65,40 @@ fn expanded(tree: &str) -> Vec<String> {
         None => vec![tree.split(" as ").next().unwrap_or(tree).trim().to_owned()],
         Some((prefix, rest)) => {
             let list = rest.trim_end().strip_suffix('}').unwrap_or(rest);
-            parts(list).into_iter().flat_map(expanded).map(|path| format!("{}{path}", prefix.trim())).collect()
+            parts(list)
+                .into_iter()
+                .flat_map(expanded)
+                .map(|path| format!("{}{path}", prefix.trim()))
+                .collect()
         }
     }
 }
 
-/// Returns every path that code names: those of `use`, and those that begin with `crate`, `super` or `self`.
+/// Returns every path that code names: those of `use`, and those that begin with `crate`, `super`
+/// or `self`.
 fn paths(code: &str) -> Vec<String> {
     let (mut out, mut rest) = (Vec::new(), String::new());
     for (i, statement) in code.split("use ").enumerate() {
         let is_import = i > 0 && statement.starts_with(|c: char| c.is_alphabetic());
-        let (tree, others) =
-            if is_import { statement.split_once(';').unwrap_or(("", statement)) } else { ("", statement) };
+        let (tree, others) = if is_import {
+            statement.split_once(';').unwrap_or(("", statement))
+        } else {
+            ("", statement)
+        };
         out.extend(expanded(tree));
         rest.push_str(others);
         rest.push('\n');
     }
     let words = rest.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
-    out.extend(words.filter(|w| ["crate::", "super::", "self::"].iter().any(|p| w.starts_with(p))).map(str::to_owned));
+    out.extend(
+        words
+            .filter(|w| {
+                ["crate::", "super::", "self::"]
+                    .iter()
+                    .any(|p| w.starts_with(p))
+            })
+            .map(str::to_owned),
+    );
     out
 }
 
@@ -123,8 +143,10 @@ fn imports(sources: &[Source]) -> Imports {
     let mut out = Imports::new();
     for source in sources {
         let from = module_path(source);
-        let mut named: BTreeSet<String> =
-            paths(&source.code).iter().filter_map(|path| target(&from, path, &all)).collect();
+        let mut named: BTreeSet<String> = paths(&source.code)
+            .iter()
+            .filter_map(|path| target(&from, path, &all))
+            .collect();
         named.retain(|to| *to != from && !is_below(to, &from) && !is_below(&from, to));
         out.insert(from, named);
     }
@@ -132,7 +154,8 @@ fn imports(sources: &[Source]) -> Imports {
 }
 
 fn is_below(file: &str, folder: &str) -> bool {
-    file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    file.strip_prefix(folder)
+        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Returns the files that a file reaches by its imports and those of others.
@@ -147,18 +170,29 @@ fn reached(imports: &Imports, from: &str) -> BTreeSet<String> {
 
 /// Returns the groups of files that reach each other.
 fn circles(imports: &Imports) -> BTreeSet<BTreeSet<String>> {
-    let reach: BTreeMap<&String, BTreeSet<String>> = imports.keys().map(|f| (f, reached(imports, f))).collect();
-    let in_circle = reach.iter().filter(|(file, reached)| reached.contains(**file));
+    let reach: BTreeMap<&String, BTreeSet<String>> =
+        imports.keys().map(|f| (f, reached(imports, f))).collect();
+    let in_circle = reach
+        .iter()
+        .filter(|(file, reached)| reached.contains(**file));
     in_circle
         .map(|(file, reached)| {
-            reached.iter().filter(|other| reach.get(other).is_some_and(|r| r.contains(*file))).cloned().collect()
+            reached
+                .iter()
+                .filter(|other| reach.get(other).is_some_and(|r| r.contains(*file)))
+                .cloned()
+                .collect()
         })
         .collect()
 }
 
 #[test]
 fn a_circle_of_imports_is_found() {
-    let file = |path: &str, code: &str| Source { path: path.to_owned(), text: String::new(), code: code.to_owned() };
+    let file = |path: &str, code: &str| Source {
+        path: path.to_owned(),
+        text: String::new(),
+        code: code.to_owned(),
+    };
     let sources = [
         file("a.rs", "mod b;\nmod c;\nuse b::{X, Y as Z};"),
         file("a/b.rs", "use super::c::{self, d::E};\nuse std::fmt;"),
@@ -174,15 +208,30 @@ fn a_circle_of_imports_is_found() {
 
 #[test]
 fn files_import_each_other_in_no_new_circle() {
-    let known: Vec<BTreeSet<&str>> = KNOWN_CIRCLES.iter().map(|c| c.split_whitespace().collect()).collect();
+    let known: Vec<BTreeSet<&str>> = KNOWN_CIRCLES
+        .iter()
+        .map(|c| c.split_whitespace().collect())
+        .collect();
     let found = circles(&imports(&sources()));
-    let is_known =
-        |circle: &BTreeSet<String>| known.iter().any(|k| circle.iter().all(|file| k.contains(file.as_str())));
-    let new: Vec<String> =
-        found.iter().filter(|c| !is_known(c)).map(|c| c.iter().cloned().collect::<Vec<_>>().join(" ")).collect();
-    assert!(new.is_empty(), "these files import each other:\n{}", new.join("\n"));
+    let is_known = |circle: &BTreeSet<String>| {
+        known
+            .iter()
+            .any(|k| circle.iter().all(|file| k.contains(file.as_str())))
+    };
+    let new: Vec<String> = found
+        .iter()
+        .filter(|c| !is_known(c))
+        .map(|c| c.iter().cloned().collect::<Vec<_>>().join(" "))
+        .collect();
+    assert!(
+        new.is_empty(),
+        "these files import each other:\n{}",
+        new.join("\n")
+    );
     for circle in &known {
-        let is_there = found.iter().any(|c| c.iter().any(|file| circle.contains(file.as_str())));
+        let is_there = found
+            .iter()
+            .any(|c| c.iter().any(|file| circle.contains(file.as_str())));
         assert!(is_there, "no longer a circle: {circle:?}");
     }
 }
@@ -192,15 +241,28 @@ fn a_type_name_means_one_thing() {
     let mut defined: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for source in sources() {
         for line in source.code.lines() {
-            let mut words = line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|w| !w.is_empty());
-            let kind = words.by_ref().find(|w| !["pub", "crate", "super", "in"].contains(w));
-            let Some(name) = kind.filter(|k| ["struct", "enum", "trait"].contains(k)).and_then(|_| words.next()) else {
+            let mut words = line
+                .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+                .filter(|w| !w.is_empty());
+            let kind = words
+                .by_ref()
+                .find(|w| !["pub", "crate", "super", "in"].contains(w));
+            let Some(name) = kind
+                .filter(|k| ["struct", "enum", "trait"].contains(k))
+                .and_then(|_| words.next())
+            else {
                 continue;
             };
-            defined.entry(name.to_owned()).or_default().insert(source.path.clone());
+            defined
+                .entry(name.to_owned())
+                .or_default()
+                .insert(source.path.clone());
         }
     }
     assert!(defined.len() > 500, "the definitions were not found");
     defined.retain(|_, files| files.len() > 2);
-    assert!(defined.is_empty(), "type names in more than two files: {defined:#?}");
+    assert!(
+        defined.is_empty(),
+        "type names in more than two files: {defined:#?}"
+    );
 }

@@ -11,7 +11,12 @@ fn hok_01_a_post_commit_hook_is_chained_and_comes_back_byte_for_byte() {
     fs::write(&hook, theirs).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o750)).unwrap();
     let run = desk.repo.reviewer(&["install-hooks"]).run(0);
-    assert!(run.stdout.contains("kept as .git/hooks/post-commit.chained"), "{}", run.stdout);
+    assert!(
+        run.stdout
+            .contains("kept as .git/hooks/post-commit.chained"),
+        "{}",
+        run.stdout
+    );
     desk.repo.stage("a.py", "A = 1\n");
     let out = desk.repo.try_git(&["commit", "-q", "-m", "a"]);
     assert!(text(&out).contains("theirs"), "{}", text(&out));
@@ -20,7 +25,10 @@ fn hok_01_a_post_commit_hook_is_chained_and_comes_back_byte_for_byte() {
     assert_eq!(desk.settled()["last"]["commit"], head.as_str());
     desk.repo.reviewer(&["install-hooks", "--uninstall"]).run(0);
     assert_eq!(fs::read(&hook).unwrap(), theirs);
-    assert_eq!(fs::metadata(&hook).unwrap().permissions().mode() & 0o7777, 0o750);
+    assert_eq!(
+        fs::metadata(&hook).unwrap().permissions().mode() & 0o7777,
+        0o750
+    );
 }
 
 #[test]
@@ -32,13 +40,25 @@ fn hok_01_the_post_commit_hook_is_installed_only_where_it_is_used() {
     let run = repo.reviewer(&["install-hooks", "--uninstall"]).run(0);
     assert!(!run.stdout.contains("post-commit"), "{}", run.stdout);
     let run = repo.reviewer(&["install-hooks", "--post-commit"]).run(0);
-    assert!(run.stdout.contains("installed .git/hooks/post-commit"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("installed .git/hooks/post-commit"),
+        "{}",
+        run.stdout
+    );
     assert!(run.stdout.contains("does nothing until"), "{}", run.stdout);
     repo.stage("a.py", "A = 1\n");
     let out = repo.try_git(&["commit", "-q", "-m", "a"]);
-    assert!(out.status.success() && text(&out).is_empty(), "{}", text(&out));
+    assert!(
+        out.status.success() && text(&out).is_empty(),
+        "{}",
+        text(&out)
+    );
     let run = repo.reviewer(&["status"]).run(0);
-    assert!(run.stdout.starts_with("background reviews: off"), "{}", run.stdout);
+    assert!(
+        run.stdout.starts_with("background reviews: off"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -51,7 +71,11 @@ fn hok_01_hook_managers_are_told_the_line_of_the_post_commit_hook() {
     let repo = Repo::new();
     repo.write("lefthook.yml", "");
     let run = repo.reviewer(&["install-hooks", "--post-commit"]).run(2);
-    assert!(run.stderr.contains("below post-commit, commands, add"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("below post-commit, commands, add"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -59,5 +83,8 @@ fn the_program_of_a_review_is_the_one_under_test() {
     let desk = Desk::gated();
     desk.commit("a.py");
     let pid = desk.running()["pid"].as_u64().unwrap();
-    assert_eq!(fs::read_link(format!("/proc/{pid}/exe")).unwrap(), fs::canonicalize(binary()).unwrap());
+    assert_eq!(
+        fs::read_link(format!("/proc/{pid}/exe")).unwrap(),
+        fs::canonicalize(binary()).unwrap()
+    );
 }

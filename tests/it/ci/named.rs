@@ -1,4 +1,5 @@
-//! Tests with both ends named in CI: the event still determines the trust, and an empty change is never a pass.
+//! Tests with both ends named in CI: the event still determines the trust, and an empty change is
+//! never a pass.
 
 use crate::support::Repo;
 
@@ -14,7 +15,10 @@ fn ci_03_a_range_with_nothing_in_it_is_no_pass_in_ci_though_both_ends_are_named(
     let branch = ["review", "branch", "HEAD", "--base", "HEAD", "--no-save"];
     repo.reviewer(&branch).run(0);
     for further in [&[][..], &["--fetch"]] {
-        let run = repo.reviewer(&[&branch[..], further].concat()).env("CI", "true").run(2);
+        let run = repo
+            .reviewer(&[&branch[..], further].concat())
+            .env("CI", "true")
+            .run(2);
         assert!(run.stderr.contains("has no commits that"), "{}", run.stderr);
     }
 }
@@ -22,8 +26,16 @@ fn ci_03_a_range_with_nothing_in_it_is_no_pass_in_ci_though_both_ends_are_named(
 #[test]
 fn ci_03_who_gates_in_a_system_that_nobody_knows_passes_nothing_either() {
     let repo = repo();
-    repo.git(&["remote", "add", "origin", &repo.path().display().to_string()]);
-    for source in [&["review", "branch"][..], &["review", "branch", "HEAD", "--base", "HEAD"]] {
+    repo.git(&[
+        "remote",
+        "add",
+        "origin",
+        &repo.path().display().to_string(),
+    ]);
+    for source in [
+        &["review", "branch"][..],
+        &["review", "branch", "HEAD", "--base", "HEAD"],
+    ] {
         for further in [&[][..], &["--fetch"]] {
             if source.len() == 2 && !further.is_empty() {
                 continue;
@@ -42,12 +54,26 @@ fn ci_05_a_stranger_is_one_though_both_ends_are_named_and_so_is_who_comments() {
     repo.stage("a.py", "x = 2\n").commit("second");
     let event = repo.outside().with_extension("json");
     for (name, payload) in [
-        ("pull_request_target", r#"{"pull_request": {"number": 1, "head": {"sha": "0"}, "base": {"sha": "0"}}}"#),
+        (
+            "pull_request_target",
+            r#"{"pull_request": {"number": 1, "head": {"sha": "0"}, "base": {"sha": "0"}}}"#,
+        ),
         ("issue_comment", r#"{"action": "created"}"#),
     ] {
         std::fs::write(&event, payload).unwrap();
-        let args = ["review", "branch", "HEAD", "--base", "HEAD~1", "--no-save", "--no-gate"];
-        let reviewer = repo.reviewer(&args).env("GITHUB_ACTIONS", "true").env("GITHUB_EVENT_NAME", name);
+        let args = [
+            "review",
+            "branch",
+            "HEAD",
+            "--base",
+            "HEAD~1",
+            "--no-save",
+            "--no-gate",
+        ];
+        let reviewer = repo
+            .reviewer(&args)
+            .env("GITHUB_ACTIONS", "true")
+            .env("GITHUB_EVENT_NAME", name);
         let run = reviewer.env("GITHUB_EVENT_PATH", &event).run(2);
         assert!(run.stderr.contains("--no-gate lets"), "{}", run.stderr);
     }

@@ -24,14 +24,21 @@ fn ci_03_bitbucket_names_both_ends_by_their_first_digits() {
             assert_eq!(report["source"]["base"], *forge.fork);
         }
         let first = forge.first();
-        assert_eq!(request(&forge.merge, &first, &forge.base).report(&["--fetch"], code)["source"]["head"], *first);
+        assert_eq!(
+            request(&forge.merge, &first, &forge.base).report(&["--fetch"], code)["source"]["head"],
+            *first
+        );
         // Missing everywhere, or on another branch: nothing else is reviewed instead.
         for head in ["12".repeat(20), forge.base.clone()] {
             let run = request(&forge.merge, &head, &forge.base).run(&["--fetch"], 3);
-            assert!(run.stderr.contains("neither here nor at origin"), "{}", run.stderr);
+            assert!(
+                run.stderr.contains("neither here nor at origin"),
+                "{}",
+                run.stderr
+            );
         }
-        // As Bitbucket does it: the source, with the destination's commit merged into it, and no branch of the
-        // remote.
+        // As Bitbucket does it: the source, with the destination's commit merged into it, and no
+        // branch of the remote.
         let job = request(&forge.merge, &forge.head, &forge.base);
         assert!(job.run(&[], 2).stderr.contains("--fetch"));
         job.git(&["fetch", "-q", "--unshallow", "origin", &forge.merge]);
@@ -65,7 +72,10 @@ fn ci_03_a_push_that_takes_the_default_branch_back_is_no_pass() {
     // It has no new commits, and the old commit may have been blocked before.
     let forge = Forge::good();
     let back = forge.push("refs/heads/main", &forge.base, &forge.fork);
-    let run = forge.job(&forge.fork).on("push", &back).run(&["--fetch"], 2);
+    let run = forge
+        .job(&forge.fork)
+        .on("push", &back)
+        .run(&["--fetch"], 2);
     assert!(run.stderr.contains("has no commits that"), "{}", run.stderr);
 }
 
@@ -76,7 +86,13 @@ fn cfg_08_a_tag_that_somebody_pushed_is_no_base() {
     // Only the first commit has the key: against it, no finding would be reported.
     let whole = |tags: &[&str]| {
         let job = forge.job(&forge.head);
-        job.git(&["fetch", "-q", "--unshallow", "origin", "+refs/heads/*:refs/remotes/origin/*"]);
+        job.git(&[
+            "fetch",
+            "-q",
+            "--unshallow",
+            "origin",
+            "+refs/heads/*:refs/remotes/origin/*",
+        ]);
         tags.iter().for_each(|t| drop(job.git(&["tag", t, &first])));
         job
     };
@@ -94,25 +110,55 @@ fn cfg_08_a_tag_that_somebody_pushed_is_no_base() {
         run.stderr
     );
     let job = whole(&["origin/main"]);
-    assert_eq!(job.report(&args("refs/remotes/origin/main"), 1)["source"]["base"], *forge.fork);
-    // With the flag, the remote decides what its branch is, although the clone only has the tag of that name.
+    assert_eq!(
+        job.report(&args("refs/remotes/origin/main"), 1)["source"]["base"],
+        *forge.fork
+    );
+    // With the flag, the remote decides what its branch is, although the clone only has the tag of
+    // that name.
     let fetching = |base| [&args(base)[..], &["--fetch"]].concat();
     for job in [whole(&["origin/main"]), shallow(&["origin/main"])] {
         for base in ["origin/main", "refs/remotes/origin/main"] {
-            assert_eq!(job.report(&fetching(base), 1)["source"]["base"], *forge.fork);
+            assert_eq!(
+                job.report(&fetching(base), 1)["source"]["base"],
+                *forge.fork
+            );
         }
     }
     for job in [whole(&["main"]), shallow(&["main"])] {
         let run = job.run(&fetching("main"), 2);
-        assert!(run.stderr.contains("refs/heads/main") && run.stderr.contains("refs/tags/main"), "{}", run.stderr);
-        assert_eq!(job.report(&fetching("refs/heads/main"), 1)["source"]["base"], *forge.fork);
+        assert!(
+            run.stderr.contains("refs/heads/main") && run.stderr.contains("refs/tags/main"),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(
+            job.report(&fetching("refs/heads/main"), 1)["source"]["base"],
+            *forge.fork
+        );
     }
     let run = shallow(&["origin/gone"]).run(&fetching("origin/gone"), 2);
-    assert!(run.stderr.contains("refs/tags/origin/gone"), "{}", run.stderr);
-    // A release tag still works, from the clone and from the remote, and a pushed branch does not hide it.
-    assert_eq!(shallow(&["v1"]).report(&fetching("v1"), 0)["source"]["base"], *first);
+    assert!(
+        run.stderr.contains("refs/tags/origin/gone"),
+        "{}",
+        run.stderr
+    );
+    // A release tag still works, from the clone and from the remote, and a pushed branch does not
+    // hide it.
+    assert_eq!(
+        shallow(&["v1"]).report(&fetching("v1"), 0)["source"]["base"],
+        *first
+    );
     forge.repo.git(&["tag", "v2", &forge.fork]);
-    assert_eq!(shallow(&[]).report(&fetching("v2"), 1)["source"]["base"], *forge.fork);
+    assert_eq!(
+        shallow(&[]).report(&fetching("v2"), 1)["source"]["base"],
+        *forge.fork
+    );
     forge.repo.git(&["branch", "v2", &first]);
-    assert!(shallow(&[]).run(&fetching("v2"), 2).stderr.contains("ambiguous"));
+    assert!(
+        shallow(&[])
+            .run(&fetching("v2"), 2)
+            .stderr
+            .contains("ambiguous")
+    );
 }

@@ -1,4 +1,5 @@
-//! A repository whose change refers to tickets, a loopback model, and an MCP server that is a shell script.
+//! A repository whose change refers to tickets, a loopback model, and an MCP server that is a shell
+//! script.
 
 use crate::loopback::{Reply, Request, Server};
 use crate::support::{Repo, Reviewer};
@@ -23,14 +24,14 @@ pub fn calm(r: &Request) -> Reply {
 pub fn misses(reference: &'static str) -> impl Fn(&Request) -> Reply + Send + Sync + 'static {
     move |r: &Request| {
         let mut answer = r.document(&[]);
-        answer["missing_requirements"] =
-            json!([{ "requirement": "The retries have no upper bound.", "reference": reference, "severity": "major" }]);
+        answer["missing_requirements"] = json!([{ "requirement": "The retries have no upper bound.", "reference": reference, "severity": "major" }]);
         r.text(&answer.to_string())
     }
 }
 
 impl Desk {
-    /// Creates a repository whose base names the project PROJ, and whose branch has a commit with `message`.
+    /// Creates a repository whose base names the project PROJ, and whose branch has a commit with
+    /// `message`.
     pub fn new(message: &str, model: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let repo = Repo::new();
         repo.stage("README.md", "# Sample\n");
@@ -39,7 +40,10 @@ impl Desk {
         repo.stage("src/retry.py", "def limit():\n    return 7\n");
         repo.commit(message);
         std::fs::create_dir_all(repo.outside().join("tickets")).unwrap();
-        Self { repo, model: Server::start(model) }
+        Self {
+            repo,
+            model: Server::start(model),
+        }
     }
 
     fn folder(&self) -> PathBuf {
@@ -89,7 +93,10 @@ echo ended >>"$dir/ends"
         let ticket = json!({
             "key": key, "summary": title, "description": description, "status": { "name": "Open" }, "updated": "u1",
         });
-        self.answer(key, &json!([{ "type": "text", "text": ticket.to_string() }]))
+        self.answer(
+            key,
+            &json!([{ "type": "text", "text": ticket.to_string() }]),
+        )
     }
 
     /// Writes the content of an answer.
@@ -103,15 +110,20 @@ echo ended >>"$dir/ends"
     /// Writes the user's policy: the model, and `[context]` with the script as its server.
     pub fn policy(&self, context: &str) -> &Self {
         let path = self.script("tools", REGULAR);
-        self.policy_with(&format!("[context]\n{context}\n[context.servers.tickets]\ncommand = [{path:?}]\n"))
+        self.policy_with(&format!(
+            "[context]\n{context}\n[context.servers.tickets]\ncommand = [{path:?}]\n"
+        ))
     }
 
     /// Writes the user's policy with more tables.
     pub fn policy_with(&self, more: &str) -> &Self {
         let config = self.repo.home().join(".config/claude-reviewer");
         std::fs::create_dir_all(&config).unwrap();
-        std::fs::write(config.join("config.toml"), self.model.policy("openai") + "context_tokens = 100000\n" + more)
-            .unwrap();
+        std::fs::write(
+            config.join("config.toml"),
+            self.model.policy("openai") + "context_tokens = 100000\n" + more,
+        )
+        .unwrap();
         self
     }
 
@@ -134,11 +146,19 @@ echo ended >>"$dir/ends"
 
     /// Returns the prompts that reached the model.
     pub fn prompts(&self) -> String {
-        self.model.questions().iter().map(Request::prompt).collect::<Vec<_>>().join("\n")
+        self.model
+            .questions()
+            .iter()
+            .map(Request::prompt)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
 pub fn notes(report: &Value) -> String {
     let all = report["notes"].as_array().unwrap().iter();
-    all.filter(|n| n["origin"] == "context").map(|n| n["text"].as_str().unwrap()).collect::<Vec<_>>().join("\n")
+    all.filter(|n| n["origin"] == "context")
+        .map(|n| n["text"].as_str().unwrap())
+        .collect::<Vec<_>>()
+        .join("\n")
 }

@@ -43,15 +43,24 @@ pub const FIXTURES: &[Fixture] = &[
     ("team-rule", team_rule),
     ("failing-team-rule", failing_team_rule),
     ("invalid-team-rule", invalid_team_rule),
-    ("call-that-a-team-rule-reports", call_that_a_team_rule_reports),
+    (
+        "call-that-a-team-rule-reports",
+        call_that_a_team_rule_reports,
+    ),
     ("change-that-removes-a-rule", change_that_removes_a_rule),
     ("structural-rule", structural_rule),
     ("invalid-structural-rule", invalid_structural_rule),
-    ("call-that-a-structural-rule-reports", call_that_a_structural_rule_reports),
+    (
+        "call-that-a-structural-rule-reports",
+        call_that_a_structural_rule_reports,
+    ),
     ("branch-and-remote", remote::branch_and_remote),
     ("shallow-clone", remote::shallow_clone),
     ("pull-requests", remote::pull_requests),
-    ("pull-request-with-findings", remote::pull_request_with_findings),
+    (
+        "pull-request-with-findings",
+        remote::pull_request_with_findings,
+    ),
     ("receipt-of-a-signer", remote::receipt_of_a_signer),
     ("signed-branch", remote::signed_branch),
     ("signed-branch-in-ci", ci::signed_branch_in_ci),
@@ -69,7 +78,13 @@ pub const FIXTURES: &[Fixture] = &[
 impl World {
     fn new(repo: Repo) -> Self {
         let dir = repo.path();
-        Self { repo, dir, env: Vec::new(), shown: Vec::new(), servers: Vec::new() }
+        Self {
+            repo,
+            dir,
+            env: Vec::new(),
+            shown: Vec::new(),
+            servers: Vec::new(),
+        }
     }
 
     /// Returns a folder that comes first in `PATH`, for replacements of programs.
@@ -111,11 +126,22 @@ fn write(path: &Path, text: &str) {
 /// Creates Dana's repository with two files and one commit.
 fn shop() -> Repo {
     let repo = Repo::new();
-    write_home(&repo, ".gitconfig", "[user]\n\tname = Dana\n\temail = dana@example.com\n");
-    for folder in ["outside", "home/.config", "home/.local/share/bash-completion/completions"] {
+    write_home(
+        &repo,
+        ".gitconfig",
+        "[user]\n\tname = Dana\n\temail = dana@example.com\n",
+    );
+    for folder in [
+        "outside",
+        "home/.config",
+        "home/.local/share/bash-completion/completions",
+    ] {
         std::fs::create_dir_all(repo.home().parent().unwrap().join(folder)).unwrap();
     }
-    repo.stage("app.py", "from flask import Flask, request\n\nfrom shop import db\n\napp = Flask(__name__)\n\n\n");
+    repo.stage(
+        "app.py",
+        "from flask import Flask, request\n\nfrom shop import db\n\napp = Flask(__name__)\n\n\n",
+    );
     repo.stage("prices.py", "def net(price):\n    return price\n");
     repo.commit("Start the shop");
     repo
@@ -124,7 +150,10 @@ fn shop() -> Repo {
 /// The index and the worktree each have a change without findings.
 fn clean_change() -> World {
     let repo = shop();
-    repo.stage("greeting.py", "def greeting(name):\n    return f\"Hello, {name}\"\n");
+    repo.stage(
+        "greeting.py",
+        "def greeting(name):\n    return f\"Hello, {name}\"\n",
+    );
     repo.write("prices.py", "def net(price):\n    return round(price, 2)\n");
     World::new(repo)
 }
@@ -151,15 +180,23 @@ fn sql_in_staged_change() -> World {
 
 fn yaml_in_staged_change() -> World {
     let repo = Repo::new();
-    write_home(&repo, ".gitconfig", "[user]\n\tname = Dana\n\temail = dana@example.com\n");
+    write_home(
+        &repo,
+        ".gitconfig",
+        "[user]\n\tname = Dana\n\temail = dana@example.com\n",
+    );
     repo.stage("app.py", "import yaml\n").commit("Start");
-    repo.stage("app.py", "import yaml\nconfig = yaml.unsafe_load(open(\"config.yml\"))\n");
+    repo.stage(
+        "app.py",
+        "import yaml\nconfig = yaml.unsafe_load(open(\"config.yml\"))\n",
+    );
     World::new(repo)
 }
 
 fn eval_in_staged_change() -> World {
     let repo = shop();
-    let text = "from flask import request\n\n\ndef run():\n    return eval(request.args[\"expr\"])\n";
+    let text =
+        "from flask import request\n\n\ndef run():\n    return eval(request.args[\"expr\"])\n";
     repo.stage("calc.py", text);
     World::new(repo)
 }
@@ -196,7 +233,8 @@ warn_on = ["minor"]
 
 fn policy() -> World {
     let repo = shop();
-    repo.stage(".claude-reviewer.toml", POLICY).commit("Add a policy");
+    repo.stage(".claude-reviewer.toml", POLICY)
+        .commit("Add a policy");
     World::new(repo)
 }
 
@@ -209,7 +247,10 @@ fn policies_of_project_and_user() -> World {
 
 fn invalid_policy() -> World {
     let repo = shop();
-    repo.write("draft.toml", "ignor = [\"vendor/**\"]\n[review]\ntimeout = 90\n");
+    repo.write(
+        "draft.toml",
+        "ignor = [\"vendor/**\"]\n[review]\ntimeout = 90\n",
+    );
     World::new(repo)
 }
 
@@ -225,7 +266,8 @@ base_url = "https://llm.example.com/v1"
 model = "reviewer-1"
 api_key_env = "GATEWAY_KEY"
 "#;
-    repo.stage(".claude-reviewer.toml", text).commit("Add a policy");
+    repo.stage(".claude-reviewer.toml", text)
+        .commit("Add a policy");
     World::new(repo)
 }
 
@@ -238,21 +280,31 @@ base_url = "https://models.example.com/v1"
 model = "m"
 api_key_env = "K"
 "#;
-    repo.stage(".claude-reviewer.toml", text).commit("Add a policy");
+    repo.stage(".claude-reviewer.toml", text)
+        .commit("Add a policy");
     World::new(repo)
 }
 
 fn older_configuration() -> World {
     let repo = shop();
-    repo.write(".claude-reviewer.json", "{\"ignored_files\": [\"vendor/**\"], \"test_command\": \"make test\"}\n");
+    repo.write(
+        ".claude-reviewer.json",
+        "{\"ignored_files\": [\"vendor/**\"], \"test_command\": \"make test\"}\n",
+    );
     World::new(repo)
 }
 
 /// One stored session of a change with a comment that only a stricter policy blocks.
 fn stored_review() -> World {
     let repo = shop();
-    repo.stage("app.py", "from flask import Flask\n# TODO: read the name\napp = Flask(__name__)\n");
-    repo.write("stricter.toml", "version = 1\nblock_on = [\"critical\", \"major\", \"minor\", \"suggestion\"]\n");
+    repo.stage(
+        "app.py",
+        "from flask import Flask\n# TODO: read the name\napp = Flask(__name__)\n",
+    );
+    repo.write(
+        "stricter.toml",
+        "version = 1\nblock_on = [\"critical\", \"major\", \"minor\", \"suggestion\"]\n",
+    );
     repo.review(&["staged"], 0);
     World::new(repo)
 }
@@ -260,7 +312,12 @@ fn stored_review() -> World {
 fn damaged_review() -> World {
     let world = stored_review();
     let sessions = world.repo.path().join(".reviews/sessions");
-    let session = std::fs::read_dir(&sessions).unwrap().next().unwrap().unwrap().path();
+    let session = std::fs::read_dir(&sessions)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     std::fs::write(session.join("request.json"), "{").unwrap();
     // The first command that reads a damaged session moves it aside.
     world.repo.reviewer(&["history"]).run(0);
@@ -303,7 +360,8 @@ fn with_team_rule(text: &str) -> Repo {
 fn team_rule() -> World {
     let repo = with_team_rule(TEAM_RULE);
     for i in 0..20 {
-        repo.stage("notes.txt", format!("{i}\n")).commit("Take notes");
+        repo.stage("notes.txt", format!("{i}\n"))
+            .commit("Take notes");
     }
     World::new(repo)
 }
@@ -320,14 +378,20 @@ fn call_that_a_team_rule_reports() -> World {
     let repo = with_team_rule(TEAM_RULE);
     let before = "import legacy_http\n\n\ndef a(u):\n    return u\n";
     repo.stage("src/orders.py", before).commit("Add orders");
-    repo.stage("src/orders.py", format!("{before}def b(u):\n    return legacy_http.post(u)\n"));
+    repo.stage(
+        "src/orders.py",
+        format!("{before}def b(u):\n    return legacy_http.post(u)\n"),
+    );
     World::new(repo)
 }
 
 /// Returns the rule on the page about structural rules, with its samples.
 fn page_rule() -> String {
     let page = include_str!("../../../docs/structural-rules.md");
-    let text = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let text = page
+        .split("```yaml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
     text.unwrap_or_default().to_owned()
 }
 
@@ -350,16 +414,28 @@ fn invalid_structural_rule() -> World {
 fn call_that_a_structural_rule_reports() -> World {
     let world = structural_rule();
     let before = "import requests\n\n\ndef order(url, lines):\n    return lines\n";
-    world.repo.stage("src/orders.py", before).commit("Add orders");
+    world
+        .repo
+        .stage("src/orders.py", before)
+        .commit("Add orders");
     let call = "    return requests.post(\n        url,\n        json=lines,\n    )\n";
-    world.repo.stage("src/orders.py", before.replace("    return lines\n", call));
+    world
+        .repo
+        .stage("src/orders.py", before.replace("    return lines\n", call));
     world.repo.reviewer(&["install-hooks"]).run(0);
     world
 }
 
 fn change_that_removes_a_rule() -> World {
-    let repo = with_team_rule(&format!("{TEAM_RULE}\n{}", TEAM_RULE.replace("legacy-http-client", "legacy-client")));
+    let repo = with_team_rule(&format!(
+        "{TEAM_RULE}\n{}",
+        TEAM_RULE.replace("legacy-http-client", "legacy-client")
+    ));
     repo.git(&["checkout", "-q", "-b", "topic"]);
-    repo.stage(TEAM_RULE_FILE, TEAM_RULE.replace("legacy-http-client", "legacy-client")).commit("Remove a rule");
+    repo.stage(
+        TEAM_RULE_FILE,
+        TEAM_RULE.replace("legacy-http-client", "legacy-client"),
+    )
+    .commit("Remove a rule");
     World::new(repo)
 }

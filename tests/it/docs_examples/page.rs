@@ -62,14 +62,21 @@ pub fn blocks(page: &str) -> Vec<Block> {
         }
         let indent = &lines[at][..lines[at].len() - start.len()];
         let fence = &start[..ticks];
-        let length = lines[at + 1..].iter().position(|l| l.trim() == fence).unwrap();
+        let length = lines[at + 1..]
+            .iter()
+            .position(|l| l.trim() == fence)
+            .unwrap();
         let body = lines[at + 1..at + 1 + length].iter();
         blocks.push(Block {
             line: at,
             language: start[ticks..].trim().to_owned(),
             indent: indent.to_owned(),
-            mark: at.checked_sub(1).map_or(Mark::None, |above| mark(lines[above])),
-            body: body.map(|l| l.strip_prefix(indent).unwrap_or(l).to_owned()).collect(),
+            mark: at
+                .checked_sub(1)
+                .map_or(Mark::None, |above| mark(lines[above])),
+            body: body
+                .map(|l| l.strip_prefix(indent).unwrap_or(l).to_owned())
+                .collect(),
         });
         at += length + 2;
     }
@@ -77,16 +84,25 @@ pub fn blocks(page: &str) -> Vec<Block> {
 }
 
 fn mark(line: &str) -> Mark {
-    let Some(comment) = line.trim().strip_prefix("<!-- ").and_then(|l| l.strip_suffix(" -->")) else {
+    let Some(comment) = line
+        .trim()
+        .strip_prefix("<!-- ")
+        .and_then(|l| l.strip_suffix(" -->"))
+    else {
         return Mark::None;
     };
     if let Some(reason) = comment.strip_prefix("not executed: ") {
         return Mark::NotExecuted(reason.to_owned());
     }
-    let Some(attributes) = comment.strip_prefix("example: ") else { return Mark::None };
+    let Some(attributes) = comment.strip_prefix("example: ") else {
+        return Mark::None;
+    };
     let mut attributes = attributes.split("; ");
     let fixture = attributes.next().unwrap_or_default().to_owned();
-    let mut example = Example { fixture, ..Example::default() };
+    let mut example = Example {
+        fixture,
+        ..Example::default()
+    };
     for attribute in attributes {
         match attribute.split_once(": ") {
             Some(("exit", code)) => example.exit = code.parse().unwrap_or(-1),
@@ -98,14 +114,19 @@ fn mark(line: &str) -> Mark {
     Mark::Example(example)
 }
 
-/// Splits a block into commands. A command starts with `$ ` and continues while its lines end with `\` or `&&`.
+/// Splits a block into commands. A command starts with `$ ` and continues while its lines end with
+/// `\` or `&&`.
 pub fn commands(body: &[String]) -> Vec<Command> {
     let mut commands: Vec<Command> = Vec::new();
     let mut is_open = false;
     for line in body {
         let first = line.strip_prefix("$ ");
         if let (Some(text), false) = (first, is_open) {
-            commands.push(Command { lines: vec![line.clone()], text: text.to_owned(), output: Vec::new() });
+            commands.push(Command {
+                lines: vec![line.clone()],
+                text: text.to_owned(),
+                output: Vec::new(),
+            });
         } else {
             let command = commands.last_mut().unwrap();
             if is_open {

@@ -1,12 +1,13 @@
-//! Tests of `fix` with the Claude Code command line, which is a shell script here. `tests/third-party` tests the real
-//! one.
+//! Tests of `fix` with the Claude Code command line, which is a shell script here.
+//! `tests/third-party` tests the real one.
 
 use super::{BAD, CODE, GOOD, state};
 use crate::support::{Repo, Run};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 
-/// Answers like a model that reports the division, plans, and then runs `EDITS` in its working folder.
+/// Answers like a model that reports the division, plans, and then runs `EDITS` in its working
+/// folder.
 const SCRIPT: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 case "$*" in --version) echo "2.1.330 (Claude Code)"; exit 0;; esac
@@ -42,8 +43,10 @@ fn fixed(edits: &str) -> (Repo, Run) {
     let program = repo.outside().join("claude");
     std::fs::write(&program, SCRIPT.replace("EDITS", edits)).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let policy =
-        format!("version = 1\n[review]\nbackends = [\"claude\"]\n[backend.claude]\npath = {:?}\n", program.display());
+    let policy = format!(
+        "version = 1\n[review]\nbackends = [\"claude\"]\n[backend.claude]\npath = {:?}\n",
+        program.display()
+    );
     repo.write("../home/.config/claude-reviewer/config.toml", policy);
     repo.stage("a.py", CODE);
     repo.reviewer(&["review", "staged"]).run(1);
@@ -59,16 +62,31 @@ fn fixed(edits: &str) -> (Repo, Run) {
 fn the_program_edits_its_own_folder_and_has_no_shell() {
     let (repo, run) = fixed("sed -i 's|/ n$|/ n if n else 0|' a.py");
     assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
-    assert_eq!(std::fs::read_to_string(repo.path().join("a.py")).unwrap(), CODE.replace(BAD, GOOD));
+    assert_eq!(
+        std::fs::read_to_string(repo.path().join("a.py")).unwrap(),
+        CODE.replace(BAD, GOOD)
+    );
     let args = std::fs::read_to_string(repo.outside().join("args")).unwrap();
     let args: Vec<&str> = args.lines().collect();
     let after = |flag: &str| args[args.iter().position(|a| *a == flag).unwrap() + 1];
-    assert_eq!((after("--tools"), after("--allowedTools")), ("Read,Grep,Glob,Edit,Write", "Edit(./**)"));
+    assert_eq!(
+        (after("--tools"), after("--allowedTools")),
+        ("Read,Grep,Glob,Edit,Write", "Edit(./**)")
+    );
     assert_eq!(after("--permission-mode"), "dontAsk");
-    assert!(!args.iter().any(|a| a.contains("dangerously") || a.contains("Bash")), "{args:?}");
+    assert!(
+        !args
+            .iter()
+            .any(|a| a.contains("dangerously") || a.contains("Bash")),
+        "{args:?}"
+    );
     let folder = std::fs::read_to_string(repo.outside().join("folder")).unwrap();
     let folder = std::path::Path::new(folder.trim());
-    assert!(!folder.starts_with(repo.path()) && !folder.exists(), "the private copy is gone: {}", folder.display());
+    assert!(
+        !folder.starts_with(repo.path()) && !folder.exists(),
+        "the private copy is gone: {}",
+        folder.display()
+    );
 }
 
 #[test]
@@ -83,16 +101,25 @@ fn dsp_05_what_the_program_leaves_besides_plain_files_is_refused() {
         (":", "the model changed no file"),
     ] {
         let (repo, run) = fixed(edits);
-        assert!(matches!(run.code, 1 | 3) && run.stderr.contains(reason), "{edits}: {}", run.stderr);
-        let stored = repo.reviewer(&["history", "latest", "--format", "json"]).run(0).json();
+        assert!(
+            matches!(run.code, 1 | 3) && run.stderr.contains(reason),
+            "{edits}: {}",
+            run.stderr
+        );
+        let stored = repo
+            .reviewer(&["history", "latest", "--format", "json"])
+            .run(0)
+            .json();
         let attempts: Vec<Value> = stored["fixes"][0]["attempts"].as_array().unwrap().clone();
         assert_eq!(attempts.len(), 3, "{edits}");
     }
 }
 
 #[test]
-fn an_edit_that_the_program_refuses_is_named_with_its_file_and_reason_and_told_to_the_next_attempt() {
-    // The first attempt is rejected: the text does not occur, and a file outside of the folder must not be edited.
+fn an_edit_that_the_program_refuses_is_named_with_its_file_and_reason_and_told_to_the_next_attempt()
+{
+    // The first attempt is rejected: the text does not occur, and a file outside of the folder must
+    // not be edited.
     let edits = r#"cp "$here/stdin" "$here/attempt"
     work=$(pwd -P)
     call() { printf '{"type":"assistant","message":{"role":"assistant","content":[{"type":"tool_use","id":"%s","name":"%s","input":{"file_path":"%s"}}]}}\n' "$1" "$2" "$3"; }
@@ -108,16 +135,23 @@ fn an_edit_that_the_program_refuses_is_named_with_its_file_and_reason_and_told_t
     fi"#;
     let (repo, run) = fixed(edits);
     assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
-    let first =
-        "attempt 1 failed: the model changed no file; refused: edit of `a.py`: String to replace not found in a.py";
+    let first = "attempt 1 failed: the model changed no file; refused: edit of `a.py`: String to replace not found in a.py";
     assert!(run.stdout.contains(first), "{}", run.stdout);
     assert!(
-        run.stdout.contains("refused: edit of `/etc/hostname`: Permission to use Write has been denied"),
+        run.stdout
+            .contains("refused: edit of `/etc/hostname`: Permission to use Write has been denied"),
         "{}",
         run.stdout
     );
     let prompt = std::fs::read_to_string(repo.outside().join("attempt")).unwrap();
-    assert!(prompt.contains("edit of `a.py`: String to replace not found in a.py"), "{prompt}");
+    assert!(
+        prompt.contains("edit of `a.py`: String to replace not found in a.py"),
+        "{prompt}"
+    );
     let folder = std::fs::read_to_string(repo.outside().join("folder")).unwrap();
-    assert!(!run.stdout.contains(folder.trim()) && !prompt.contains("tool_use_error"), "{}", run.stdout);
+    assert!(
+        !run.stdout.contains(folder.trim()) && !prompt.contains("tool_use_error"),
+        "{}",
+        run.stdout
+    );
 }

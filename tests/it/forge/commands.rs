@@ -33,10 +33,18 @@ impl Talk {
         w.hub.with(|s| {
             s.shown.push(("app.py".to_owned(), 1, 9));
             s.opened_by = json!({ "login": "author", "databaseId": 3 });
-            s.written_by = vec![commit(&head, &[json!({ "login": "author", "databaseId": 3 })])];
-            s.activity = vec![json!({ "ref": "refs/heads/feature", "after": head, "timestamp": PUSHED })];
-            s.roles =
-                vec![("mara", 20, "maintain"), ("root", 21, "admin"), ("will", 22, "write"), ("author", 3, "admin")];
+            s.written_by = vec![commit(
+                &head,
+                &[json!({ "login": "author", "databaseId": 3 })],
+            )];
+            s.activity =
+                vec![json!({ "ref": "refs/heads/feature", "after": head, "timestamp": PUSHED })];
+            s.roles = vec![
+                ("mara", 20, "maintain"),
+                ("root", 21, "admin"),
+                ("will", 22, "write"),
+                ("author", 3, "admin"),
+            ];
         });
         w.post(&[]).run(1);
         w.hub.writes();
@@ -61,12 +69,19 @@ impl Talk {
     }
 
     fn review(&self, code: i32) -> Run {
-        self.w.reviewer(&["review", "pr", "12", "--no-save"]).run(code)
+        self.w
+            .reviewer(&["review", "pr", "12", "--no-save"])
+            .run(code)
     }
 
     /// Reviews, and returns the waiver of the first finding and the notes about replies.
     fn report(&self, code: i32) -> (Value, Vec<String>) {
-        outcome(&self.w.reviewer(&["review", "pr", "12", "--no-save", "--format", "json"]).run(code))
+        outcome(
+            &self
+                .w
+                .reviewer(&["review", "pr", "12", "--no-save", "--format", "json"])
+                .run(code),
+        )
     }
 
     /// Checks that nothing is waived, and that the only note contains these words.
@@ -74,7 +89,10 @@ impl Talk {
     fn is_refused(&self, why: &str) {
         let (waived, notes) = self.report(1);
         assert_eq!(waived, Value::Null, "{why}");
-        assert!(notes.len() == 1 && notes[0].contains(why), "{why}: {notes:#?}");
+        assert!(
+            notes.len() == 1 && notes[0].contains(why),
+            "{why}: {notes:#?}"
+        );
     }
 }
 
@@ -88,8 +106,17 @@ fn allow(repo: &Repo) {
 /// Returns the waiver of the first finding, and the notes about replies.
 fn outcome(run: &Run) -> (Value, Vec<String>) {
     let report = run.json();
-    let notes = report["notes"].as_array().unwrap().iter().filter(|n| n["origin"] == "forge");
-    (report["findings"][0]["waived"].clone(), notes.map(|n| n["text"].as_str().unwrap().to_owned()).collect())
+    let notes = report["notes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|n| n["origin"] == "forge");
+    (
+        report["findings"][0]["waived"].clone(),
+        notes
+            .map(|n| n["text"].as_str().unwrap().to_owned())
+            .collect(),
+    )
 }
 
 /// Returns a commit whose authors and committer have these accounts.
@@ -110,17 +137,34 @@ fn a_maintainer_waives_a_finding_of_the_head_by_a_reply() {
     assert_eq!((waived, notes), (expected, Vec::new()));
     let run = t.review(0);
     let words = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("only a test server (waived by @mara, https://forge.example/r5)"), "{words}");
-    let page = t.w.reviewer(&["review", "pr", "12", "--no-save", "--format", "html"]).run(0);
-    assert!(page.stdout.contains("https://forge.example/r5"), "{}", page.stdout);
+    assert!(
+        words.contains("only a test server (waived by @mara, https://forge.example/r5)"),
+        "{words}"
+    );
+    let page =
+        t.w.reviewer(&["review", "pr", "12", "--no-save", "--format", "html"])
+            .run(0);
+    assert!(
+        page.stdout.contains("https://forge.example/r5"),
+        "{}",
+        page.stdout
+    );
     // The comment is not changed, so the reply counts the next time too.
     for _ in 0..2 {
         t.w.post(&["--gate"]).run(0);
     }
     t.w.hub.with(|s| {
-        assert_eq!((s.resolved.len(), &s.statuses[0]["state"]), (0, &json!("success")));
+        assert_eq!(
+            (s.resolved.len(), &s.statuses[0]["state"]),
+            (0, &json!("success"))
+        );
         let summary = s.comments[0]["body"].as_str().unwrap();
-        assert!(summary.contains("waived by") && summary.contains("mara") && !summary.contains(" @mara"), "{summary}");
+        assert!(
+            summary.contains("waived by")
+                && summary.contains("mara")
+                && !summary.contains(" @mara"),
+            "{summary}"
+        );
     });
 }
 
@@ -129,15 +173,23 @@ fn a_finding_is_deferred_and_accepted_by_replies_and_the_newest_counts() {
     let t = Talk::new();
     t.reply("/defer 2999-01-31 with the next release");
     let (waived, _) = t.report(0);
-    assert_eq!(waived["reason"], "deferred until 2999-01-31: with the next release");
+    assert_eq!(
+        waived["reason"],
+        "deferred until 2999-01-31: with the next release"
+    );
     t.reply_by("/accept", |r| {
         r["createdAt"] = json!("2026-01-01T11:30:00Z");
         r["author"] = json!({ "__typename": "User", "login": "root", "databaseId": 21 });
     });
     let (waived, notes) = t.report(1);
     assert_eq!(waived, Value::Null);
-    assert!(notes.len() == 1 && notes[0].starts_with("@root accepted the finding"), "{notes:?}");
-    t.reply_by("/reject after all", |r| r["createdAt"] = json!("2026-01-01T11:31:00Z"));
+    assert!(
+        notes.len() == 1 && notes[0].starts_with("@root accepted the finding"),
+        "{notes:?}"
+    );
+    t.reply_by("/reject after all", |r| {
+        r["createdAt"] = json!("2026-01-01T11:31:00Z")
+    });
     assert_eq!(t.report(0).0["reason"], "after all");
 }
 
@@ -146,26 +198,48 @@ fn replies_are_not_read_unless_the_operator_or_the_base_says_so() {
     let mut t = Talk::new();
     t.reply("/reject a demo");
     let config = t.w.repo.home().join(".config/claude-reviewer/config.toml");
-    let text = std::fs::read_to_string(&config).unwrap().replace("comment_commands = true\n", "");
+    let text = std::fs::read_to_string(&config)
+        .unwrap()
+        .replace("comment_commands = true\n", "");
     std::fs::write(&config, &text).unwrap();
     let (waived, notes) = t.report(1);
     assert_eq!((waived, notes.len()), (Value::Null, 0));
     // The policy in the change has no effect, and setting the key there is a finding.
     let policy = "version = 1\n[forge]\ncomment_commands = true\n";
-    t.w.push_with("a = 1\nb = 2\nc = 3\n", &[("app.py", LINE), (".claude-reviewer.toml", policy)]);
-    let run = t.w.reviewer(&["review", "pr", "12", "--no-save", "--format", "json"]).run(1);
+    t.w.push_with(
+        "a = 1\nb = 2\nc = 3\n",
+        &[("app.py", LINE), (".claude-reviewer.toml", policy)],
+    );
+    let run =
+        t.w.reviewer(&["review", "pr", "12", "--no-save", "--format", "json"])
+            .run(1);
     let report = run.json();
-    let rules: Vec<_> = report["findings"].as_array().unwrap().iter().map(|f| f["rule_id"].clone()).collect();
+    let rules: Vec<_> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f["rule_id"].clone())
+        .collect();
     assert!(rules.contains(&json!("policy-weakened")), "{rules:?}");
-    assert!(report["findings"].as_array().unwrap().iter().all(|f| f["waived"].is_null()));
+    assert!(
+        report["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|f| f["waived"].is_null())
+    );
     // The policy of the base has an effect.
     t.w.repo.stage(".claude-reviewer.toml", policy);
     t.w.base = t.w.repo.commit("allow commands");
-    t.w.repo.git(&["push", "-q", t.w.bare().to_str().unwrap(), "main"]);
+    t.w.repo
+        .git(&["push", "-q", t.w.bare().to_str().unwrap(), "main"]);
     t.w.push_with("a = 1\nb = 2\nc = 3\n", &[("app.py", LINE)]);
     let head = t.w.head.clone();
     t.w.hub.with(|s| {
-        s.written_by = vec![commit(&head, &[json!({ "login": "author", "databaseId": 3 })])];
+        s.written_by = vec![commit(
+            &head,
+            &[json!({ "login": "author", "databaseId": 3 })],
+        )];
         s.activity[0]["after"] = json!(head);
     });
     assert_eq!(t.report(0).0["actor"], "@mara");
@@ -188,12 +262,14 @@ fn who_has_no_rights_waives_nothing() {
     }
     let t = Talk::new();
     t.w.hub.with(|s| s.roles.clear());
-    t.reply("/reject a demo").is_refused("does not name the rights");
+    t.reply("/reject a demo")
+        .is_refused("does not name the rights");
     // The reply does not count either if the rights are unknown.
     for status in [403, 500] {
         let t = Talk::new();
         let reply = crate::loopback::Reply::json(status, &json!({ "message": "no" }));
-        t.w.hub.with(|s| s.instead.push(("GET", "/permission", 9, reply)));
+        t.w.hub
+            .with(|s| s.instead.push(("GET", "/permission", 9, reply)));
         t.reply("/reject a demo").is_refused("cannot be read");
     }
 }
@@ -203,11 +279,14 @@ fn no_author_of_the_change_waives_a_finding() {
     let mara = json!({ "login": "mara", "databaseId": 20 });
     let author = json!({ "login": "author", "databaseId": 3 });
     let t = Talk::new();
-    t.reply_by("/reject mine", |r| r["author"] = json!({ "__typename": "User", "login": "author", "databaseId": 3 }));
+    t.reply_by("/reject mine", |r| {
+        r["author"] = json!({ "__typename": "User", "login": "author", "databaseId": 3 })
+    });
     t.is_refused("is an author of the change");
     let t = Talk::new();
     t.w.hub.with(|s| s.opened_by = mara.clone());
-    t.reply("/reject mine").is_refused("is an author of the change");
+    t.reply("/reject mine")
+        .is_refused("is an author of the change");
     // Author, co-author and committer of any commit.
     for place in ["author", "co-author", "committer", "of an older commit"] {
         let t = Talk::new();
@@ -221,14 +300,25 @@ fn no_author_of_the_change_waives_a_finding() {
                 vec![one]
             }
             _ => {
-                vec![commit(&"1".repeat(40), std::slice::from_ref(&mara)), commit(&head, std::slice::from_ref(&author))]
+                vec![
+                    commit(&"1".repeat(40), std::slice::from_ref(&mara)),
+                    commit(&head, std::slice::from_ref(&author)),
+                ]
             }
         };
         t.w.hub.with(|s| s.written_by = commits);
-        t.reply("/reject mine").is_refused("is an author of the change");
+        t.reply("/reject mine")
+            .is_refused("is an author of the change");
     }
     // An unknown account could be any.
-    for place in ["author", "co-author", "committer", "no head", "more authors", "opened"] {
+    for place in [
+        "author",
+        "co-author",
+        "committer",
+        "no head",
+        "more authors",
+        "opened",
+    ] {
         let t = Talk::new();
         let head = t.w.head.clone();
         let mut one = commit(&head, &[author.clone(), author.clone()]);
@@ -241,11 +331,14 @@ fn no_author_of_the_change_waives_a_finding() {
             _ => t.w.hub.with(|s| s.opened_by = Value::Null),
         }
         t.w.hub.with(|s| s.written_by = vec![one]);
-        t.reply("/reject a demo").is_refused("not all authors of the change are known");
+        t.reply("/reject a demo")
+            .is_refused("not all authors of the change are known");
     }
     // GitHub commits for users who edit on its pages.
     let t = Talk::new();
-    t.w.hub.with(|s| s.written_by[0]["committer"] = json!({ "email": "noreply@github.com", "user": null }));
+    t.w.hub.with(|s| {
+        s.written_by[0]["committer"] = json!({ "email": "noreply@github.com", "user": null })
+    });
     t.reply("/reject a demo");
     assert_eq!(t.report(0).0["actor"], "@mara");
 }
@@ -253,13 +346,19 @@ fn no_author_of_the_change_waives_a_finding() {
 #[test]
 fn only_a_reply_that_is_as_it_was_written_counts() {
     let t = Talk::new();
-    t.reply_by("/reject a demo", |r| r["lastEditedAt"] = json!("2026-01-01T11:00:01Z")).is_refused("it was edited");
+    t.reply_by("/reject a demo", |r| {
+        r["lastEditedAt"] = json!("2026-01-01T11:00:01Z")
+    })
+    .is_refused("it was edited");
     let t = Talk::new();
-    t.reply_by("/reject a demo", |r| drop(r.as_object_mut().unwrap().remove("lastEditedAt")))
-        .is_refused("it was edited");
+    t.reply_by("/reject a demo", |r| {
+        drop(r.as_object_mut().unwrap().remove("lastEditedAt"))
+    })
+    .is_refused("it was edited");
     // Our comment had another text when the reply was written.
     let t = Talk::new();
-    t.w.hub.with(|s| s.inline[0]["edited"] = json!("2026-01-01T11:00:00Z"));
+    t.w.hub
+        .with(|s| s.inline[0]["edited"] = json!("2026-01-01T11:00:00Z"));
     t.reply("/reject a demo").is_refused("has changed since");
 }
 
@@ -267,23 +366,35 @@ fn only_a_reply_that_is_as_it_was_written_counts() {
 fn only_a_reply_about_this_head_counts() {
     for written in [BEFORE, PUSHED] {
         let t = Talk::new();
-        t.reply_by("/reject a demo", |r| r["createdAt"] = json!(written)).is_refused("older than the push of the head");
+        t.reply_by("/reject a demo", |r| r["createdAt"] = json!(written))
+            .is_refused("older than the push of the head");
     }
     // The same head was pushed again after the reply.
     let t = Talk::new();
-    t.w.hub.with(|s| s.activity[0]["timestamp"] = json!("2026-01-01T11:00:01Z"));
-    t.reply("/reject a demo").is_refused("older than the push of the head");
+    t.w.hub
+        .with(|s| s.activity[0]["timestamp"] = json!("2026-01-01T11:00:01Z"));
+    t.reply("/reject a demo")
+        .is_refused("older than the push of the head");
     // If GitHub does not report the time of the push, the reply must name the head.
-    for change in [json!([]), json!([{ "ref": "refs/heads/feature", "after": "3".repeat(40), "timestamp": PUSHED }])] {
+    for change in [
+        json!([]),
+        json!([{ "ref": "refs/heads/feature", "after": "3".repeat(40), "timestamp": PUSHED }]),
+    ] {
         let t = Talk::new();
-        t.w.hub.with(|s| s.activity = change.as_array().unwrap().clone());
-        t.reply("/reject a demo").is_refused("name the full ID of the head");
+        t.w.hub
+            .with(|s| s.activity = change.as_array().unwrap().clone());
+        t.reply("/reject a demo")
+            .is_refused("name the full ID of the head");
         t.w.hub.with(|s| s.replies.clear());
-        t.reply(&format!("/reject {} a demo", &t.w.head[..12])).is_refused("name the full ID of the head");
+        t.reply(&format!("/reject {} a demo", &t.w.head[..12]))
+            .is_refused("name the full ID of the head");
         t.w.hub.with(|s| s.replies.clear());
-        t.reply(&format!("/reject {} a demo", "4".repeat(40))).is_refused("another commit than the head");
+        t.reply(&format!("/reject {} a demo", "4".repeat(40)))
+            .is_refused("another commit than the head");
         t.w.hub.with(|s| s.replies.clear());
-        t.reply_by(&format!("/reject {} a demo", t.w.head), |r| r["createdAt"] = json!(BEFORE));
+        t.reply_by(&format!("/reject {} a demo", t.w.head), |r| {
+            r["createdAt"] = json!(BEFORE)
+        });
         assert_eq!(t.report(0).0["reason"], "a demo");
     }
     // A new push invalidates the waiver.
@@ -308,12 +419,19 @@ fn only_a_reply_to_our_comment_on_the_finding_as_it_is_counts() {
         copy["user"] = json!({ "login": "will", "id": 22, "type": "User" });
         s.inline.push(copy);
     });
-    t.reply_by("/reject a demo", |r| r["thread"] = json!(500)).is_refused("was written by another account");
+    t.reply_by("/reject a demo", |r| r["thread"] = json!(500))
+        .is_refused("was written by another account");
     // Our comment, with the mark of another finding, with other text, or without text.
     for change in ["mark", "words", "no mark", "ended"] {
         let t = Talk::with(&format!("{LINE}requests.post(url, verify=False)\n"));
         t.w.hub.with(|s| {
-            let other = s.inline[1]["body"].as_str().unwrap().lines().next_back().unwrap().to_owned();
+            let other = s.inline[1]["body"]
+                .as_str()
+                .unwrap()
+                .lines()
+                .next_back()
+                .unwrap()
+                .to_owned();
             let body = s.inline[0]["body"].as_str().unwrap().to_owned();
             let (text, mark) = body.rsplit_once('\n').unwrap();
             s.inline[0]["body"] = json!(match change {
@@ -334,20 +452,30 @@ fn only_a_reply_to_our_comment_on_the_finding_as_it_is_counts() {
     // A finding that no longer exists.
     let mut t = Talk::new();
     t.reply("/reject a demo");
-    t.w.push_with("a = 1\nb = 2\nc = 3\n", &[("app.py", "requests.put(other, verify=False)\n")]);
+    t.w.push_with(
+        "a = 1\nb = 2\nc = 3\n",
+        &[("app.py", "requests.put(other, verify=False)\n")],
+    );
     t.is_refused("its finding was not found");
 }
 
 #[test]
 fn critical_findings_bots_and_unclear_commands_are_refused() {
     let t = Talk::with(&line_with_key());
-    t.reply("/reject a demo").is_refused("a critical finding is not waived");
+    t.reply("/reject a demo")
+        .is_refused("a critical finding is not waived");
     for kind in ["Bot", "Mannequin", "EnterpriseUserAccount"] {
         let t = Talk::new();
-        t.reply_by("/reject a demo", |r| r["author"]["__typename"] = json!(kind)).is_refused("not written by a person");
+        t.reply_by("/reject a demo", |r| {
+            r["author"]["__typename"] = json!(kind)
+        })
+        .is_refused("not written by a person");
     }
     let t = Talk::new();
-    t.reply_by("/reject a demo", |r| r["author"]["login"] = json!("mara[bot]")).is_refused("not written by a person");
+    t.reply_by("/reject a demo", |r| {
+        r["author"]["login"] = json!("mara[bot]")
+    })
+    .is_refused("not written by a person");
     for (body, why) in [
         ("/reject", "no reason"),
         ("/reject a\n/accept", "several commands"),
@@ -370,26 +498,42 @@ fn hostile_replies_are_inert_and_bounded() {
     let t = Talk::new();
     let key = line_with_key();
     let secret = key.trim().rsplit(' ').next().unwrap();
-    t.reply(&format!("/reject \u{1b}[31m <img src=x> ::error::x {secret} @someone {}", "long ".repeat(500)));
+    t.reply(&format!(
+        "/reject \u{1b}[31m <img src=x> ::error::x {secret} @someone {}",
+        "long ".repeat(500)
+    ));
     let run = t.review(0);
-    assert!(!run.stdout.contains('\u{1b}') && !run.stdout.contains(secret), "{}", run.stdout);
+    assert!(
+        !run.stdout.contains('\u{1b}') && !run.stdout.contains(secret),
+        "{}",
+        run.stdout
+    );
     t.w.post(&["--gate"]).run(0);
     t.w.hub.with(|s| {
         let summary = s.comments[0]["body"].as_str().unwrap();
-        assert!(!summary.contains("<img") && !summary.contains(secret) && !summary.contains(" @someone"), "{summary}");
+        assert!(
+            !summary.contains("<img")
+                && !summary.contains(secret)
+                && !summary.contains(" @someone"),
+            "{summary}"
+        );
     });
     // Many replies of many accounts: few requests, few notes.
     let t = Talk::new();
     for n in 0..60 {
         t.reply_by("/reject a demo", |r| {
-            r["author"] = json!({ "__typename": "User", "login": format!("u{n}"), "databaseId": 1000 + n });
+            r["author"] =
+                json!({ "__typename": "User", "login": format!("u{n}"), "databaseId": 1000 + n });
         });
     }
     let before = t.w.hub.server.requests().len();
     let (waived, notes) = t.report(1);
     assert_eq!((waived, notes.len()), (Value::Null, 21));
     assert!(notes[20].contains("40 more replies"), "{notes:?}");
-    let asked = t.w.hub.server.requests()[before..].iter().filter(|r| r.path.contains("/permission")).count();
+    let asked = t.w.hub.server.requests()[before..]
+        .iter()
+        .filter(|r| r.path.contains("/permission"))
+        .count();
     assert_eq!(asked, 10);
 }
 
@@ -397,17 +541,32 @@ fn hostile_replies_are_inert_and_bounded() {
 fn a_job_of_ci_heeds_replies_too() {
     let t = Talk::new();
     t.reply("/reject a demo");
-    let event = t.w.hub.with(|s| json!({ "pull_request": s.pulls[0], "number": 12 }));
+    let event =
+        t.w.hub
+            .with(|s| json!({ "pull_request": s.pulls[0], "number": 12 }));
     let file = t.w.repo.outside().join("event.json");
     std::fs::write(&file, event.to_string()).unwrap();
     let run =
-        t.w.reviewer(&["review", "branch", "--gate", "--fetch", "--no-save", "--post", "status"])
-            .env("CI", "true")
-            .env("GITHUB_ACTIONS", "true")
-            .env("GITHUB_EVENT_NAME", "pull_request")
-            .env("GITHUB_EVENT_PATH", &file)
-            .env("GITHUB_API_URL", format!("{}/api/v3", t.w.hub.server.url()))
-            .env("GITHUB_TOKEN", &t.w.hub.token)
-            .run(0);
-    assert!(run.stdout.contains("@mara"), "{}\n{}", run.stdout, run.stderr);
+        t.w.reviewer(&[
+            "review",
+            "branch",
+            "--gate",
+            "--fetch",
+            "--no-save",
+            "--post",
+            "status",
+        ])
+        .env("CI", "true")
+        .env("GITHUB_ACTIONS", "true")
+        .env("GITHUB_EVENT_NAME", "pull_request")
+        .env("GITHUB_EVENT_PATH", &file)
+        .env("GITHUB_API_URL", format!("{}/api/v3", t.w.hub.server.url()))
+        .env("GITHUB_TOKEN", &t.w.hub.token)
+        .run(0);
+    assert!(
+        run.stdout.contains("@mara"),
+        "{}\n{}",
+        run.stdout,
+        run.stderr
+    );
 }

@@ -1,4 +1,5 @@
-//! A local GitHub server: it stores the written data, validates every request, and serves the repository.
+//! A local GitHub server: it stores the written data, validates every request, and serves the
+//! repository.
 
 use crate::loopback::{Reply, Request, Server};
 use crate::support::Repo;
@@ -23,7 +24,8 @@ pub struct State {
     pub resolved: Vec<u64>,
     /// Lines that accept comments: path, first, last.
     pub shown: Vec<(String, u64, u64)>,
-    /// Answers that replace the usual ones: method, a part of the path, number of times, the answer.
+    /// Answers that replace the usual ones: method, a part of the path, number of times, the
+    /// answer.
     pub instead: Vec<(&'static str, &'static str, usize, Reply)>,
     /// Replies: `thread` is the ID of the first comment, the other fields are those of GraphQL.
     pub replies: Vec<Value>,
@@ -53,7 +55,10 @@ impl Hub {
     /// Starts a server with the project `o/r`, whose repository is bare.
     pub fn start(bare: PathBuf) -> Self {
         let token = format!("token-{:016x}{:016x}", fastrand_like(1), fastrand_like(2));
-        let state = Arc::new(Mutex::new(State { next: 100, ..State::default() }));
+        let state = Arc::new(Mutex::new(State {
+            next: 100,
+            ..State::default()
+        }));
         let (held, expected) = (Arc::clone(&state), format!("Bearer {token}"));
         let server = Server::start(move |request| {
             let path = request.path.split('?').next().unwrap().to_owned();
@@ -69,16 +74,28 @@ impl Hub {
             }
             state.answer(request, &path)
         });
-        Self { server, state, token }
+        Self {
+            server,
+            state,
+            token,
+        }
     }
 
     /// Writes the user's configuration for this server, and adds its remote.
     pub fn serve(&self, repo: &Repo) {
         let config = repo.home().join(".config/claude-reviewer");
         std::fs::create_dir_all(&config).unwrap();
-        let text = format!("version = 1\n[forge]\ngithub_api = \"{}/api/v3\"\n", self.server.url());
+        let text = format!(
+            "version = 1\n[forge]\ngithub_api = \"{}/api/v3\"\n",
+            self.server.url()
+        );
         std::fs::write(config.join("config.toml"), text).unwrap();
-        repo.git(&["remote", "add", "origin", &format!("{}/o/r.git", self.server.url())]);
+        repo.git(&[
+            "remote",
+            "add",
+            "origin",
+            &format!("{}/o/r.git", self.server.url()),
+        ]);
     }
 
     #[track_caller]
@@ -94,7 +111,11 @@ impl Hub {
             for comment in &mut s.inline {
                 let at = |n: &Value| n.as_u64().and_then(|n| followed(old, new, n));
                 let last = at(&comment["line"]);
-                let first = if comment["start_line"].is_u64() { at(&comment["start_line"]) } else { None };
+                let first = if comment["start_line"].is_u64() {
+                    at(&comment["start_line"])
+                } else {
+                    None
+                };
                 let is_lost = last.is_none() || comment["start_line"].is_u64() && first.is_none();
                 comment["line"] = json!(last.filter(|_| !is_lost));
                 comment["start_line"] = json!(first.filter(|_| !is_lost));
@@ -109,12 +130,19 @@ impl Hub {
     }
 }
 
-/// Returns the position of a line of one text in another one that differs in one place; `None` if it is missing.
+/// Returns the position of a line of one text in another one that differs in one place; `None` if
+/// it is missing.
 pub(super) fn followed(old: &str, new: &str, line: u64) -> Option<u64> {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
     let above = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let most = old.len().min(new.len()) - above;
-    let below = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+    let below = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take(most)
+        .take_while(|(a, b)| a == b)
+        .count();
     let line = line as usize;
     match () {
         () if line <= above => Some(line as u64),
@@ -149,12 +177,19 @@ impl State {
     }
 
     fn answer(&mut self, request: &Request, path: &str) -> Reply {
-        for (name, value) in [("accept", "application/vnd.github+json"), ("x-github-api-version", "2022-11-28")] {
+        for (name, value) in [
+            ("accept", "application/vnd.github+json"),
+            ("x-github-api-version", "2022-11-28"),
+        ] {
             if request.header(name) != Some(value) {
-                self.wrong.push(format!("{path}: {name} is {:?}", request.header(name)));
+                self.wrong
+                    .push(format!("{path}: {name} is {:?}", request.header(name)));
             }
         }
-        if !request.header("user-agent").is_some_and(|a| a.starts_with("claude-reviewer/")) {
+        if !request
+            .header("user-agent")
+            .is_some_and(|a| a.starts_with("claude-reviewer/"))
+        {
             self.wrong.push(format!("{path}: no user-agent"));
         }
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
@@ -170,18 +205,31 @@ impl State {
             _ => None,
         };
         reply.unwrap_or_else(|| {
-            self.wrong.push(format!("{} {}", request.method, request.path));
+            self.wrong
+                .push(format!("{} {}", request.method, request.path));
             Reply::json(404, &json!({ "message": "Not Found" }))
         })
     }
 
-    fn rest(&mut self, method: &str, rest: &[&str], body: &Value, request: &Request) -> Option<Reply> {
+    fn rest(
+        &mut self,
+        method: &str,
+        rest: &[&str],
+        body: &Value,
+        request: &Request,
+    ) -> Option<Reply> {
         let list = |items: &[Value]| Some(Reply::json(200, &json!(items)));
         match (method, rest) {
             ("GET", ["pulls"]) => self.page(request),
             ("GET", ["pulls", n]) => {
-                let pull = self.pulls.iter().find(|p| p["number"].as_u64() == n.parse().ok());
-                Some(pull.map_or_else(|| Reply::json(404, &json!({ "message": "Not Found" })), |p| Reply::json(200, p)))
+                let pull = self
+                    .pulls
+                    .iter()
+                    .find(|p| p["number"].as_u64() == n.parse().ok());
+                Some(pull.map_or_else(
+                    || Reply::json(404, &json!({ "message": "Not Found" })),
+                    |p| Reply::json(200, p),
+                ))
             }
             ("GET", ["pulls", _, "commits"]) => list(&self.commits),
             ("GET", ["pulls", _, "comments"]) => list(&self.inline),
@@ -200,7 +248,10 @@ impl State {
                 Some(found.map_or_else(missing, |(login, id, role)| {
                     let permission = if *role == "admin" { "admin" } else { "write" };
                     let user = json!({ "login": login, "id": id });
-                    Reply::json(200, &json!({ "permission": permission, "role_name": role, "user": user }))
+                    Reply::json(
+                        200,
+                        &json!({ "permission": permission, "role_name": role, "user": user }),
+                    )
                 }))
             }
             ("POST", ["pulls", _, "reviews"]) => {
@@ -212,7 +263,9 @@ impl State {
                 if !comments.iter().all(|c| self.is_shown(c)) {
                     return Some(unprocessable());
                 }
-                comments.iter().for_each(|c| self.comment(c, &["path", "body", "line", "side"]));
+                comments
+                    .iter()
+                    .for_each(|c| self.comment(c, &["path", "body", "line", "side"]));
                 Some(Reply::json(200, &json!({ "id": 1 })))
             }
             ("POST", ["pulls", _, "comments"]) => {
@@ -230,10 +283,17 @@ impl State {
             }
             ("PATCH", [kind @ ("pulls" | "issues"), "comments", id]) => {
                 self.keys(body, &["body"], &[]);
-                let all = if *kind == "pulls" { &mut self.inline } else { &mut self.comments };
-                let comment = all.iter_mut().find(|c| c["id"].as_u64() == id.parse().ok())?;
+                let all = if *kind == "pulls" {
+                    &mut self.inline
+                } else {
+                    &mut self.comments
+                };
+                let comment = all
+                    .iter_mut()
+                    .find(|c| c["id"].as_u64() == id.parse().ok())?;
                 if comment["user"]["id"] != ME.1 {
-                    self.wrong.push(format!("another's comment {id} was changed"));
+                    self.wrong
+                        .push(format!("another's comment {id} was changed"));
                     return None;
                 }
                 comment["body"] = body["body"].clone();
@@ -255,20 +315,36 @@ impl State {
     /// Answers with a page of two pull requests.
     fn page(&mut self, request: &Request) -> Option<Reply> {
         let query = request.path.split_once('?')?.1;
-        let value = |name: &str| query.split('&').find_map(|p| p.strip_prefix(name)?.strip_prefix('='));
+        let value = |name: &str| {
+            query
+                .split('&')
+                .find_map(|p| p.strip_prefix(name)?.strip_prefix('='))
+        };
         if value("state") != Some("open") || value("per_page") != Some("100") {
             self.wrong.push(format!("query {query}"));
         }
         if let Some(head) = value("head") {
-            let of_head = |p: &&Value| p["head"]["label"].as_str().is_some_and(|l| head == l.replace(':', "%3A"));
+            let of_head = |p: &&Value| {
+                p["head"]["label"]
+                    .as_str()
+                    .is_some_and(|l| head == l.replace(':', "%3A"))
+            };
             let items: Vec<&Value> = self.pulls.iter().filter(of_head).collect();
             return Some(Reply::json(200, &json!(items)));
         }
         let page: usize = value("page").map_or(1, |p| p.parse().unwrap());
-        let items: Vec<Value> = self.pulls.iter().skip((page - 1) * 2).take(2).cloned().collect();
+        let items: Vec<Value> = self
+            .pulls
+            .iter()
+            .skip((page - 1) * 2)
+            .take(2)
+            .cloned()
+            .collect();
         let host = request.header("host").unwrap().to_owned();
-        let next =
-            format!("<http://{host}/api/v3/repos/o/r/pulls?state=open&per_page=100&page={}>; rel=\"next\"", page + 1);
+        let next = format!(
+            "<http://{host}/api/v3/repos/o/r/pulls?state=open&per_page=100&page={}>; rel=\"next\"",
+            page + 1
+        );
         let body = json!(items).to_string();
         let mut headers = vec![("content-type", "application/json")];
         if self.pulls.len() > page * 2 {
@@ -279,18 +355,27 @@ impl State {
 
     /// Records missing and unknown members of a body.
     fn keys(&mut self, body: &Value, needed: &[&str], allowed: &[&str]) {
-        let Some(object) = body.as_object() else { return self.wrong.push(format!("no object: {body}")) };
+        let Some(object) = body.as_object() else {
+            return self.wrong.push(format!("no object: {body}"));
+        };
         let missing = needed.iter().filter(|k| !object.contains_key(**k));
-        let strange = object.keys().filter(|k| !needed.contains(&k.as_str()) && !allowed.contains(&k.as_str()));
-        let found: Vec<String> =
-            missing.map(|k| format!("lacks {k}")).chain(strange.map(|k| format!("has {k}"))).collect();
-        self.wrong.extend(found.into_iter().map(|f| format!("{f}: {body}")));
+        let strange = object
+            .keys()
+            .filter(|k| !needed.contains(&k.as_str()) && !allowed.contains(&k.as_str()));
+        let found: Vec<String> = missing
+            .map(|k| format!("lacks {k}"))
+            .chain(strange.map(|k| format!("has {k}")))
+            .collect();
+        self.wrong
+            .extend(found.into_iter().map(|f| format!("{f}: {body}")));
     }
 
     fn is_shown(&self, comment: &Value) -> bool {
         let last = comment["line"].as_u64().unwrap_or_default();
         let first = comment["start_line"].as_u64().unwrap_or(last);
-        self.shown.iter().any(|(path, from, to)| comment["path"] == **path && *from <= first && last <= *to)
+        self.shown
+            .iter()
+            .any(|(path, from, to)| comment["path"] == **path && *from <= first && last <= *to)
     }
 
     fn comment(&mut self, body: &Value, needed: &[&str]) {
@@ -316,14 +401,22 @@ impl State {
     /// Returns a conversation with the replies to a comment.
     fn conversation(&self, comment: &Value) -> Value {
         let actor = |user: &Value| {
-            let kind = if user["id"] == ME.1 { &json!("Bot") } else { &user["type"] };
+            let kind = if user["id"] == ME.1 {
+                &json!("Bot")
+            } else {
+                &user["type"]
+            };
             json!({ "__typename": kind, "login": user["login"], "databaseId": user["id"] })
         };
         let root = json!({
             "body": comment["body"], "url": "https://forge.example/root", "createdAt": "2026-01-01T10:30:00Z",
             "lastEditedAt": comment["edited"], "author": actor(&comment["user"]),
         });
-        let replies = self.replies.iter().filter(|r| r["thread"] == comment["id"]).cloned();
+        let replies = self
+            .replies
+            .iter()
+            .filter(|r| r["thread"] == comment["id"])
+            .cloned();
         let nodes: Vec<Value> = [root].into_iter().chain(replies).collect();
         json!({ "comments": { "pageInfo": { "hasNextPage": false }, "nodes": nodes } })
     }
@@ -338,7 +431,11 @@ impl State {
             let threads = json!({ "nodes": threads, "pageInfo": { "hasNextPage": false, "endCursor": null } });
             json!({ "repository": { "pullRequest": { "reviewThreads": threads } } })
         } else if query.contains("authors(") {
-            let nodes: Vec<Value> = self.written_by.iter().map(|c| json!({ "commit": c })).collect();
+            let nodes: Vec<Value> = self
+                .written_by
+                .iter()
+                .map(|c| json!({ "commit": c }))
+                .collect();
             let info = json!({ "hasNextPage": false, "endCursor": null });
             let commits = json!({ "totalCount": nodes.len(), "pageInfo": info, "nodes": nodes });
             json!({ "repository": { "pullRequest": { "author": self.opened_by, "commits": commits } } })
@@ -359,14 +456,22 @@ impl State {
                     })
                 })
                 .collect();
-            let threads = json!({ "nodes": nodes, "pageInfo": { "hasNextPage": false, "endCursor": null } });
+            let threads =
+                json!({ "nodes": nodes, "pageInfo": { "hasNextPage": false, "endCursor": null } });
             json!({ "repository": { "pullRequest": { "reviewThreads": threads } } })
         } else if query.contains("esolveReviewThread") {
             if self.cannot_resolve {
                 let error = json!({ "type": "FORBIDDEN", "message": "Resource not accessible by integration" });
-                return Some(Reply::json(200, &json!({ "data": null, "errors": [error] })));
+                return Some(Reply::json(
+                    200,
+                    &json!({ "data": null, "errors": [error] }),
+                ));
             }
-            let id: u64 = body["variables"]["id"].as_str()?.strip_prefix('T')?.parse().ok()?;
+            let id: u64 = body["variables"]["id"]
+                .as_str()?
+                .strip_prefix('T')?
+                .parse()
+                .ok()?;
             self.resolved.retain(|r| *r != id);
             if query.contains("{ resolveReviewThread") {
                 self.resolved.push(id);
@@ -381,5 +486,8 @@ impl State {
 }
 
 fn unprocessable() -> Reply {
-    Reply::json(422, &json!({ "message": "Unprocessable Entity", "errors": ["Line could not be resolved"] }))
+    Reply::json(
+        422,
+        &json!({ "message": "Unprocessable Entity", "errors": ["Line could not be resolved"] }),
+    )
 }

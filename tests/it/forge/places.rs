@@ -1,5 +1,5 @@
-//! Tests of the positions of comments, and of reviews that must not be posted: for another base, or for a part of the
-//! change.
+//! Tests of the positions of comments, and of reviews that must not be posted: for another base, or
+//! for a part of the change.
 
 use super::World;
 use crate::loopback::{Reply, Server, finding};
@@ -21,9 +21,17 @@ fn a_review_against_another_base_is_not_posted() {
     let mut before = w.hub.with(|s| s.pulls[0].clone());
     // The target is a branch with another policy during the review, and main afterwards.
     before["base"]["ref"] = json!("lax");
-    w.hub.with(|s| s.instead.push(("GET", "/pulls/12", 1, Reply::json(200, &before))));
+    w.hub.with(|s| {
+        s.instead
+            .push(("GET", "/pulls/12", 1, Reply::json(200, &before)))
+    });
     let run = w.post(&["--require-post", "--exit-zero"]).run(3);
-    assert!(run.stderr.contains("now targets main, but was reviewed against lax"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("now targets main, but was reviewed against lax"),
+        "{}",
+        run.stderr
+    );
     assert!(w.hub.writes().is_empty());
 }
 
@@ -48,8 +56,14 @@ fn what_is_new_on_another_line_is_not_hidden_by_what_a_person_closed() {
     w.push(&format!("{}a = 1\nb = 2\nc = 3\n", line_with_another_key()));
     w.post(&["--require-post"]).run(1);
     let all = comments(&w);
-    assert_eq!((all.len(), &all[0].0, &all[1].0), (2, &Value::Null, &json!(1)));
-    assert!(all[0].1.contains("on other lines") && !all[1].1.contains("on other lines"), "{all:?}");
+    assert_eq!(
+        (all.len(), &all[0].0, &all[1].0),
+        (2, &Value::Null, &json!(1))
+    );
+    assert!(
+        all[0].1.contains("on other lines") && !all[1].1.contains("on other lines"),
+        "{all:?}"
+    );
     w.hub.writes();
     w.post(&["--require-post"]).run(1);
     assert_eq!(w.hub.writes(), Vec::<String>::new());
@@ -59,10 +73,17 @@ fn what_is_new_on_another_line_is_not_hidden_by_what_a_person_closed() {
 fn every_one_of_two_alike_has_a_comment_on_its_own_line() {
     let mut w = World::new();
     w.post(&[]).run(1);
-    w.push(&format!("{key}a = 1\n{key}b = 2\nc = 3\n", key = line_with_key()));
+    w.push(&format!(
+        "{key}a = 1\n{key}b = 2\nc = 3\n",
+        key = line_with_key()
+    ));
     w.post(&["--require-post"]).run(1);
     let all = comments(&w);
-    let mut live: Vec<_> = all.iter().filter(|c| !c.1.contains("on other lines")).map(|c| c.0.clone()).collect();
+    let mut live: Vec<_> = all
+        .iter()
+        .filter(|c| !c.1.contains("on other lines"))
+        .map(|c| c.0.clone())
+        .collect();
     live.sort_by_key(Value::as_u64);
     assert_eq!(live, [json!(1), json!(3)], "{all:?}");
     w.hub.writes();
@@ -75,10 +96,21 @@ fn what_is_waived_or_suppressed_is_not_said_to_be_gone() {
     let w = World::new();
     w.post(&[]).run(1);
     let text = comments(&w)[0].1.clone();
-    let fingerprint = text.split("finding=").nth(1).unwrap().split(' ').next().unwrap().to_owned();
-    w.post(&["--waive", &format!("{fingerprint}=a test key")]).run(0);
+    let fingerprint = text
+        .split("finding=")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap()
+        .to_owned();
+    w.post(&["--waive", &format!("{fingerprint}=a test key")])
+        .run(0);
     let all = comments(&w);
-    assert!(all[0].1.contains("**Waived:**") && !all[0].1.contains("not found any more"), "{all:?}");
+    assert!(
+        all[0].1.contains("**Waived:**") && !all[0].1.contains("not found any more"),
+        "{all:?}"
+    );
     w.hub.with(|s| assert_eq!(s.resolved.len(), 1));
     // On the same line, it is reopened.
     w.post(&[]).run(1);
@@ -92,9 +124,11 @@ fn a_suggestion_is_offered_on_just_the_lines_that_it_replaces() {
     let asked = Arc::new(Mutex::new(finding("app.conf", 2, "b = f(1)")));
     let says = Arc::clone(&asked);
     let model = Server::start(move |request| request.review(&[says.lock().unwrap().clone()]));
-    w.repo.stage(".claude-reviewer.toml", model.policy("openai"));
+    w.repo
+        .stage(".claude-reviewer.toml", model.policy("openai"));
     w.base = w.repo.commit("ask a model");
-    w.repo.git(&["push", "-q", w.bare().to_str().unwrap(), "main"]);
+    w.repo
+        .git(&["push", "-q", w.bare().to_str().unwrap(), "main"]);
     w.push("a = 1\nb = f(1)\nd = f(2)\ne = f(3)\nc = 3\n");
     w.post(&["--no-cache"]).run(1);
     assert_eq!(comments(&w)[0].0, 2);
@@ -107,7 +141,10 @@ fn a_suggestion_is_offered_on_just_the_lines_that_it_replaces() {
     w.post(&["--no-cache"]).run(1);
     let all = comments(&w);
     assert_eq!((all.len(), &all[1].0), (2, &json!(4)));
-    assert!(all[0].1.contains("on other lines") && !all[0].1.contains("```suggestion"), "{all:?}");
+    assert!(
+        all[0].1.contains("on other lines") && !all[0].1.contains("```suggestion"),
+        "{all:?}"
+    );
     assert!(all[1].1.contains("```suggestion"), "{all:?}");
     w.hub.with(|s| assert_eq!(s.inline[1]["start_line"], 2));
     // A comment on the last of them only shows the code.
@@ -115,7 +152,10 @@ fn a_suggestion_is_offered_on_just_the_lines_that_it_replaces() {
     w.post(&["--no-cache"]).run(1);
     let all = comments(&w);
     assert_eq!(all.len(), 2);
-    assert!(!all[1].1.contains("```suggestion") && all[1].1.contains("+ e = g(3)"), "{all:?}");
+    assert!(
+        !all[1].1.contains("```suggestion") && all[1].1.contains("+ e = g(3)"),
+        "{all:?}"
+    );
 }
 
 #[test]
@@ -127,21 +167,34 @@ fn a_summary_is_about_the_whole_change_or_is_not_written() {
     let before = w.hub.with(|s| s.comments.clone());
     w.hub.writes();
     let run = w.post(&["--require-post", "--files", "docs/*"]).run(3);
-    assert!(run.stderr.contains("a summary is about all of it"), "{}", run.stderr);
-    assert!(run.stderr.contains("a status is about all of it"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("a summary is about all of it"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("a status is about all of it"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(w.hub.writes(), Vec::<String>::new());
     assert_eq!(w.hub.with(|s| s.comments.clone()), before);
 }
 
 #[test]
 fn ci_07_what_must_be_posted_is_no_matter_of_findings_that_block() {
-    let reply = Reply::json(403, &json!({ "message": "Resource not accessible by integration" }));
+    let reply = Reply::json(
+        403,
+        &json!({ "message": "Resource not accessible by integration" }),
+    );
     let w = World::new();
-    w.hub.with(|s| s.instead.push(("POST", "/api/v3/", usize::MAX, reply)));
+    w.hub
+        .with(|s| s.instead.push(("POST", "/api/v3/", usize::MAX, reply)));
     w.post(&["--exit-zero"]).run(0);
     let run = w.post(&["--exit-zero", "--require-post"]).run(3);
     assert!(run.stderr.contains("exit=3"), "{}", run.stderr);
-    w.post(&["--exit-zero", "--require-post", "--on-incomplete", "warn"]).run(0);
+    w.post(&["--exit-zero", "--require-post", "--on-incomplete", "warn"])
+        .run(0);
 }
 
 #[test]
@@ -150,19 +203,38 @@ fn ci_07_only_what_github_says_of_lines_puts_a_finding_elsewhere() {
     let said = "user_id can only have one pending review per pull request";
     let body = json!({ "message": "Validation Failed", "errors": [{ "resource": "PullRequestReview", "code": "custom",
         "field": "user_id", "message": said }] });
-    w.hub.with(|s| s.instead.push(("POST", "/reviews", 1, Reply::json(422, &body))));
+    w.hub.with(|s| {
+        s.instead
+            .push(("POST", "/reviews", 1, Reply::json(422, &body)))
+    });
     let run = w.post(&["--require-post", "--exit-zero"]).run(3);
-    assert!(run.stderr.contains(said) && run.stderr.contains("1 of 1 comments on lines"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains(said) && run.stderr.contains("1 of 1 comments on lines"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
 fn ci_07_what_blocks_and_stands_nowhere_on_the_page_is_a_failure() {
     let w = World::new();
     w.hub.with(|s| s.shown.clear());
-    let words = ["review", "pr", "12", "--require-post", "--exit-zero", "--post"];
+    let words = [
+        "review",
+        "pr",
+        "12",
+        "--require-post",
+        "--exit-zero",
+        "--post",
+    ];
     let run = w.reviewer(&[&words[..], &["comments"]].concat()).run(3);
-    assert!(run.stderr.contains("no place on the page"), "{}", run.stderr);
-    w.reviewer(&[&words[..], &["comments,summary"]].concat()).run(0);
+    assert!(
+        run.stderr.contains("no place on the page"),
+        "{}",
+        run.stderr
+    );
+    w.reviewer(&[&words[..], &["comments,summary"]].concat())
+        .run(0);
 }
 
 #[test]
@@ -170,14 +242,23 @@ fn ci_07_the_status_is_set_whatever_becomes_of_the_comments() {
     let w = World::new();
     let stale = json!({ "state": "success", "context": "claude-reviewer-main", "description": "nothing found",
         "creator": { "login": "robot[bot]", "id": 7 } });
-    let refusal = Reply::json(403, &json!({ "message": "Resource not accessible by integration" }));
+    let refusal = Reply::json(
+        403,
+        &json!({ "message": "Resource not accessible by integration" }),
+    );
     w.hub.with(|s| {
         s.statuses.push(stale);
-        s.instead.push(("GET", "/issues/12/comments", usize::MAX, refusal));
+        s.instead
+            .push(("GET", "/issues/12/comments", usize::MAX, refusal));
     });
     let run = w.post(&["--require-post", "--exit-zero"]).run(3);
-    assert!(run.stderr.contains("posted: the status") && run.stderr.contains("not posted: comments"), "{}", run.stderr);
-    w.hub.with(|s| assert_eq!(s.statuses[0]["state"], "failure"));
+    assert!(
+        run.stderr.contains("posted: the status") && run.stderr.contains("not posted: comments"),
+        "{}",
+        run.stderr
+    );
+    w.hub
+        .with(|s| assert_eq!(s.statuses[0]["state"], "failure"));
 }
 
 #[test]
@@ -188,8 +269,14 @@ fn a_file_that_holds_secrets_by_its_name_has_comments_on_its_lines() {
     w.hub.with(|s| s.shown.push((".env".to_owned(), 1, 2)));
     let words = ["review", "pr", "12", "--post", "comments", "--require-post"];
     w.reviewer(&words).run(1);
-    let of =
-        |w: &World| w.hub.with(|s| s.inline.iter().map(|c| (c["path"].clone(), c["line"].clone())).collect::<Vec<_>>());
+    let of = |w: &World| {
+        w.hub.with(|s| {
+            s.inline
+                .iter()
+                .map(|c| (c["path"].clone(), c["line"].clone()))
+                .collect::<Vec<_>>()
+        })
+    };
     assert!(of(&w).contains(&(json!(".env"), json!(2))), "{:?}", of(&w));
     let before = of(&w);
     w.reviewer(&words).run(1);
@@ -203,11 +290,29 @@ fn no_forge_is_asked_offline() {
     let w = World::new();
     for (words, named) in [
         (&["review", "pr", "12", "--offline"][..], "review pr"),
-        (&["review", "pr", "12", "--offline", "--post", "status"][..], "--post"),
-        (&["review", "branch", "--base", "main", "--offline", "--post", "status"][..], "--post"),
+        (
+            &["review", "pr", "12", "--offline", "--post", "status"][..],
+            "--post",
+        ),
+        (
+            &[
+                "review",
+                "branch",
+                "--base",
+                "main",
+                "--offline",
+                "--post",
+                "status",
+            ][..],
+            "--post",
+        ),
     ] {
         let run = w.reviewer(words).env("CI", "true").run(2);
-        assert!(run.stderr.contains("--offline opens no socket") && run.stderr.contains(named), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("--offline opens no socket") && run.stderr.contains(named),
+            "{}",
+            run.stderr
+        );
     }
     assert_eq!(w.hub.server.connections(), 0);
 }
@@ -216,36 +321,61 @@ fn no_forge_is_asked_offline() {
 fn a_project_that_was_renamed_is_told_by_its_new_path() {
     let w = World::new();
     let to = format!("{}/api/v3/repositories/1/pulls/12", w.hub.server.url());
-    let moved = Reply::with(301, &[("location", &to), ("content-type", "application/json")], b"{}");
-    w.hub.with(|s| s.instead.push(("GET", "/repos/o/r/", usize::MAX, moved)));
+    let moved = Reply::with(
+        301,
+        &[("location", &to), ("content-type", "application/json")],
+        b"{}",
+    );
+    w.hub
+        .with(|s| s.instead.push(("GET", "/repos/o/r/", usize::MAX, moved)));
     let run = w.reviewer(&["review", "pr", "12"]).run(2);
-    let said = run.stderr.contains("/api/v3/repositories/1/pulls/12") && run.stderr.contains("git remote set-url");
+    let said = run.stderr.contains("/api/v3/repositories/1/pulls/12")
+        && run.stderr.contains("git remote set-url");
     assert!(said && !run.stderr.contains("github_api"), "{}", run.stderr);
 }
 
 #[test]
 fn a_signal_ends_what_is_being_posted() {
-    for (name, code, is_twice) in [("INT", 130, false), ("TERM", 143, false), ("INT", 130, true)] {
+    for (name, code, is_twice) in [
+        ("INT", 130, false),
+        ("TERM", 143, false),
+        ("INT", 130, true),
+    ] {
         let w = World::new();
         let slow = Reply::json(201, &json!({ "id": 1 })).after(Duration::from_secs(60));
-        w.hub.with(|s| s.instead.push(("POST", "/issues/12/comments", 1, slow)));
+        w.hub
+            .with(|s| s.instead.push(("POST", "/issues/12/comments", 1, slow)));
         let mut command = w.post(&["--require-post"]).command();
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         until("a comment is posted", || {
-            w.hub.server.requests().iter().any(|r| r.method == "POST" && r.path.ends_with("/issues/12/comments"))
+            w.hub
+                .server
+                .requests()
+                .iter()
+                .any(|r| r.method == "POST" && r.path.ends_with("/issues/12/comments"))
         });
         let told = Instant::now();
         for _ in 0..=usize::from(is_twice) {
-            let kill = Command::new("kill").args([&format!("-{name}"), "--", &child.id().to_string()]).status();
+            let kill = Command::new("kill")
+                .args([&format!("-{name}"), "--", &child.id().to_string()])
+                .status();
             assert!(kill.unwrap().success() || is_twice);
         }
         let out = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&out.stderr);
         assert_eq!(out.status.code(), Some(code), "{stderr}");
         assert!(told.elapsed() < Duration::from_secs(20), "{stderr}");
-        assert!(stderr.contains("not posted: the summary: the run was stopped"), "{stderr}");
+        assert!(
+            stderr.contains("not posted: the summary: the run was stopped"),
+            "{stderr}"
+        );
         assert!(stderr.contains(&format!("exit={code}")), "{stderr}");
         // The comments on the previous commit stay.
-        w.hub.with(|s| assert_eq!((s.statuses.len(), s.inline.len()), (1, 1)));
+        w.hub
+            .with(|s| assert_eq!((s.statuses.len(), s.inline.len()), (1, 1)));
     }
 }

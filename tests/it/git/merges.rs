@@ -20,7 +20,14 @@ fn added_and_removed() -> Repo {
 fn clone(repo: &Repo, name: &str, args: &[&str]) -> PathBuf {
     let to = repo.outside().join(name);
     let from = format!("file://{}", repo.path().display());
-    repo.git(&[&["clone", "-q", "--no-local"], args, &[&from, to.to_str().unwrap()]].concat());
+    repo.git(
+        &[
+            &["clone", "-q", "--no-local"],
+            args,
+            &[&from, to.to_str().unwrap()],
+        ]
+        .concat(),
+    );
     to
 }
 
@@ -30,7 +37,12 @@ fn in_clone(repo: &Repo, clone: &Path, args: &[&str]) {
 
 #[track_caller]
 fn review(repo: &Repo, clone: &Path, args: &[&str], code: i32) -> Run {
-    reviewer(clone, &repo.home(), &[&["review"], args, &["--no-save"]].concat()).run(code)
+    reviewer(
+        clone,
+        &repo.home(),
+        &[&["review"], args, &["--no-save"]].concat(),
+    )
+    .run(code)
 }
 
 const BRANCH: &[&str] = &["branch", "origin/topic", "--base", "origin/main", "--gate"];
@@ -46,9 +58,17 @@ fn ver_07_a_shallow_fetch_into_a_full_clone_hides_no_commit() {
     // All objects are still there, but git's history ends at a later commit.
     for (depth, branch) in [("1", "topic"), ("2", "topic"), ("1", "main")] {
         let cut = clone(&repo, &format!("{branch}-{depth}"), &[]);
-        in_clone(&repo, &cut, &["fetch", "-q", "--depth", depth, "origin", branch]);
+        in_clone(
+            &repo,
+            &cut,
+            &["fetch", "-q", "--depth", depth, "origin", branch],
+        );
         let run = review(&repo, &cut, BRANCH, 3);
-        assert!(run.stderr.contains("shallow clone") && run.stderr.contains("git fetch --unshallow"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("shallow clone") && run.stderr.contains("git fetch --unshallow"),
+            "{}",
+            run.stderr
+        );
         if branch == "topic" {
             review(&repo, &cut, RANGE, 3);
             review(&repo, &cut, &RANGE[..2], 3);
@@ -66,11 +86,13 @@ fn ver_07_a_shallow_clone_with_all_that_decides_is_complete() {
     review(&repo, &short, BRANCH, 3);
 }
 
-/// `main` fixed a defect of its first commit; `topic` merges a branch that is older than the fix, and takes its
-/// version.
+/// `main` fixed a defect of its first commit; `topic` merges a branch that is older than the fix,
+/// and takes its version.
 fn reverting_merge() -> Repo {
     let repo = Repo::new();
-    repo.stage("a.ini", line_with_key()).stage("b.txt", "one\n").commit("old");
+    repo.stage("a.ini", line_with_key())
+        .stage("b.txt", "one\n")
+        .commit("old");
     repo.git(&["branch", "side"]);
     repo.stage("a.ini", "none = 1\n").commit("the fix");
     repo.git(&["checkout", "-q", "side"]);
@@ -85,7 +107,10 @@ fn reverting_merge() -> Repo {
 #[test]
 fn a_gated_range_is_judged_by_its_net_change_too() {
     let repo = reverting_merge();
-    repo.review(&["branch", "topic", "--base", "main", "--gate", "--no-save"], 1);
+    repo.review(
+        &["branch", "topic", "--base", "main", "--gate", "--no-save"],
+        1,
+    );
     let report = repo.review_json(&["commit", "main..topic", "--gate", "--no-save"], 1);
     let findings = report["findings"].as_array().unwrap();
     assert_eq!(findings.len(), 1, "{report}");
@@ -95,7 +120,10 @@ fn a_gated_range_is_judged_by_its_net_change_too() {
     repo.review(&["commit", "main..topic", "--no-gate", "--no-save"], 0);
     // Files are counted with the commits that add them.
     let plain = repo.review_json(&["commit", "main..topic", "--no-gate", "--no-save"], 0);
-    assert_eq!(report["coverage"]["files_total"], plain["coverage"]["files_total"]);
+    assert_eq!(
+        report["coverage"]["files_total"],
+        plain["coverage"]["files_total"]
+    );
 }
 
 #[test]
@@ -111,7 +139,8 @@ fn the_net_change_of_a_gated_range_repeats_no_finding() {
     assert_eq!(findings[0]["commit"], first.as_str());
 }
 
-/// Two branches, each merged into the other: both are best common ancestors. `main` has the fix of one of them.
+/// Two branches, each merged into the other: both are best common ancestors. `main` has the fix of
+/// one of them.
 fn crossing(fix_is_first: bool, takes_it_back: bool) -> Repo {
     let repo = Repo::new();
     repo.stage("a.ini", line_with_key()).commit("old");
@@ -149,10 +178,16 @@ fn a_fix_that_only_one_of_several_merge_bases_has_cannot_be_taken_back() {
         let repo = crossing(fix_is_first, true);
         let bases = repo.git(&["merge-base", "--all", "main", "topic"]);
         assert_eq!(bases.lines().count(), 2, "{bases}");
-        repo.review(&["branch", "topic", "--base", "main", "--gate", "--no-save"], 1);
+        repo.review(
+            &["branch", "topic", "--base", "main", "--gate", "--no-save"],
+            1,
+        );
         repo.review(&["commit", "main..topic", "--gate", "--no-save"], 1);
         let honest = crossing(fix_is_first, false);
-        honest.review(&["branch", "topic", "--base", "main", "--gate", "--no-save"], 0);
+        honest.review(
+            &["branch", "topic", "--base", "main", "--gate", "--no-save"],
+            0,
+        );
         honest.review(&["commit", "main..topic", "--gate", "--no-save"], 0);
     }
 }

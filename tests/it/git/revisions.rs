@@ -7,7 +7,12 @@ use claude_reviewer::git::{ConfigScope, State};
 use claude_reviewer::request::PushRange;
 
 fn range(local: &str, remote: &str, to: Option<&str>) -> PushRange {
-    PushRange { local: local.into(), remote: remote.into(), name: "refs/heads/x".into(), to: to.map(str::to_owned) }
+    PushRange {
+        local: local.into(),
+        remote: remote.into(),
+        name: "refs/heads/x".into(),
+        to: to.map(str::to_owned),
+    }
 }
 
 const ZEROS: &str = "0000000000000000000000000000000000000000";
@@ -52,8 +57,15 @@ fn a_merge_alone_brings_only_what_no_parent_has() {
     assert_eq!(alone("feature"), ["f"]);
     assert_eq!(alone("main~1"), ["a"]);
     let mut touched = |rev: &str, path: &str| {
-        let ends = reader.touched(r.resolve(rev).unwrap(), &path.into()).unwrap();
-        ends.map(|(base, head)| (base.commit().map(|c| c.to_string()), head.commit().unwrap().to_string()))
+        let ends = reader
+            .touched(r.resolve(rev).unwrap(), &path.into())
+            .unwrap();
+        ends.map(|(base, head)| {
+            (
+                base.commit().map(|c| c.to_string()),
+                head.commit().unwrap().to_string(),
+            )
+        })
     };
     let id = |rev: &str| repo.git(&["rev-parse", rev]).trim().to_owned();
     assert_eq!(touched("main", "a"), Some((Some(id("main~1")), id("main"))));
@@ -66,16 +78,27 @@ fn a_merge_alone_brings_only_what_no_parent_has() {
     repo.stage("f", "by hand\n").stage("sneaked in", "x\n");
     repo.git(&["commit", "-q", "--amend", "--no-edit"]);
     let r = open(&repo);
-    assert_eq!(paths(&r.reader().alone(r.resolve("HEAD").unwrap()).unwrap()), ["f", "sneaked in"]);
+    assert_eq!(
+        paths(&r.reader().alone(r.resolve("HEAD").unwrap()).unwrap()),
+        ["f", "sneaked in"]
+    );
 }
 
 #[test]
 fn a_range_is_walked_from_the_oldest() {
     let repo = branches();
     let r = open(&repo);
-    let ids: Vec<_> = r.range("main~1", "merged").unwrap().iter().map(ToString::to_string).collect();
-    let git: Vec<_> =
-        repo.git(&["rev-list", "--reverse", "--date-order", "main~1..merged"]).lines().map(str::to_owned).collect();
+    let ids: Vec<_> = r
+        .range("main~1", "merged")
+        .unwrap()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let git: Vec<_> = repo
+        .git(&["rev-list", "--reverse", "--date-order", "main~1..merged"])
+        .lines()
+        .map(str::to_owned)
+        .collect();
     assert_eq!(ids, git);
     assert!(r.range("merged", "main").unwrap().is_empty());
     assert_eq!(r.range("main", "main").unwrap(), []);
@@ -86,7 +109,17 @@ fn revisions_are_understood_as_git_does() {
     let repo = branches();
     repo.git(&["tag", "-a", "-m", "t", "v1", "feature~1"]);
     let r = open(&repo);
-    for rev in ["HEAD", "feature", "refs/heads/feature", "v1", "HEAD^2", "HEAD~2", "merged^2~1", "@", "main^{commit}"] {
+    for rev in [
+        "HEAD",
+        "feature",
+        "refs/heads/feature",
+        "v1",
+        "HEAD^2",
+        "HEAD~2",
+        "merged^2~1",
+        "@",
+        "main^{commit}",
+    ] {
         let git = repo.git(&["rev-parse", &format!("{rev}^{{commit}}")]);
         assert_eq!(r.resolve(rev).unwrap().to_string(), git.trim(), "{rev}");
     }
@@ -102,7 +135,10 @@ fn a_branch_is_its_net_change() {
     assert_eq!(b.base_name, "main");
     assert_eq!(b.merge_base, r.resolve("main~1").unwrap());
     assert_eq!(b.commits.len(), 2);
-    assert_eq!(patch(&r, &b.change), git_patch(&repo, &["diff", "main...feature"]));
+    assert_eq!(
+        patch(&r, &b.change),
+        git_patch(&repo, &["diff", "main...feature"])
+    );
     // It has no commits of its own.
     let b = r.branch(Some("main~1"), Some("main")).unwrap();
     assert!(b.change.entries.is_empty() && b.commits.is_empty());
@@ -110,7 +146,10 @@ fn a_branch_is_its_net_change() {
     repo.commit("alone");
     let r = open(&repo);
     let e = r.branch(None, Some("main")).unwrap_err();
-    assert!(e.kind == Kind::Usage && e.message.contains("no commit in common"), "{e}");
+    assert!(
+        e.kind == Kind::Usage && e.message.contains("no commit in common"),
+        "{e}"
+    );
 }
 
 #[test]
@@ -121,7 +160,12 @@ fn a_base_that_nobody_names_is_found_and_said() {
     clone.git(&["remote", "add", "origin", origin.path().to_str().unwrap()]);
     clone.git(&["fetch", "-q"]);
     clone.git(&["checkout", "-q", "-b", "main", "origin/main"]);
-    let base = |clone: &Repo| open(clone).branch(None, None).map(|b| b.base_name).unwrap_or_else(|e| e.message);
+    let base = |clone: &Repo| {
+        open(clone)
+            .branch(None, None)
+            .map(|b| b.base_name)
+            .unwrap_or_else(|e| e.message)
+    };
     assert_eq!(base(&clone), "upstream origin/main");
     // No upstream: the default branch.
     clone.git(&["checkout", "-q", "--no-track", "-b", "topic"]);
@@ -140,7 +184,11 @@ fn a_base_that_nobody_names_is_found_and_said() {
     assert_eq!(base(&clone), "upstream origin/feature");
     let alone = Repo::init(&["-b", "odd"]);
     alone.stage("a", "a\n").commit("first");
-    assert!(base(&alone).contains("the branch has no upstream, and there is no default branch"), "{}", base(&alone));
+    assert!(
+        base(&alone).contains("the branch has no upstream, and there is no default branch"),
+        "{}",
+        base(&alone)
+    );
 }
 
 #[test]
@@ -181,7 +229,14 @@ fn a_base_that_cannot_be_read_is_no_missing_one() {
     let clone = Repo::new();
     clone.git(&["remote", "add", "origin", origin.path().to_str().unwrap()]);
     clone.git(&["fetch", "-q"]);
-    clone.git(&["checkout", "-q", "--no-track", "-b", "topic", "origin/feature"]);
+    clone.git(&[
+        "checkout",
+        "-q",
+        "--no-track",
+        "-b",
+        "topic",
+        "origin/feature",
+    ]);
     let head = clone.git(&["rev-parse", "HEAD"]).trim().to_owned();
     let main = clone.path().join(".git/refs/remotes/origin/main");
     let right = std::fs::read(&main).unwrap();
@@ -189,7 +244,10 @@ fn a_base_that_cannot_be_read_is_no_missing_one() {
     for wrong in ["", "no id at all\n", missing] {
         std::fs::write(&main, wrong).unwrap();
         let r = open(&clone);
-        for e in [r.branch(None, None).unwrap_err(), r.changes(None).unwrap_err()] {
+        for e in [
+            r.branch(None, None).unwrap_err(),
+            r.changes(None).unwrap_err(),
+        ] {
             assert_eq!(e.kind, Kind::Incomplete, "{wrong:?}: {e}");
         }
         let e = r.push(&range(&head, ZEROS, Some("origin"))).unwrap_err();
@@ -200,8 +258,17 @@ fn a_base_that_cannot_be_read_is_no_missing_one() {
     let head_of_origin = clone.path().join(".git/refs/remotes/origin/HEAD");
     std::fs::write(head_of_origin, "ref: refs/remotes/origin/pruned\n").unwrap();
     let r = open(&clone);
-    assert_eq!(r.branch(None, None).unwrap().base_name, "default branch origin/main");
-    assert!(r.push(&range(&head, ZEROS, Some("origin"))).unwrap().unwrap().commits.is_empty());
+    assert_eq!(
+        r.branch(None, None).unwrap().base_name,
+        "default branch origin/main"
+    );
+    assert!(
+        r.push(&range(&head, ZEROS, Some("origin")))
+            .unwrap()
+            .unwrap()
+            .commits
+            .is_empty()
+    );
 }
 
 #[test]
@@ -246,16 +313,26 @@ fn a_push_reviews_what_the_remote_does_not_have() {
         let b = r.push(&range(local, remote, to)).unwrap()?;
         Some((
             paths(&b.change),
-            b.commits.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            b.commits
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>(),
             b.merge_base.to_string(),
         ))
     };
-    let new = (vec!["t".to_owned()], vec![one.clone(), two.clone()], main.clone());
+    let new = (
+        vec!["t".to_owned()],
+        vec![one.clone(), two.clone()],
+        main.clone(),
+    );
     // A deletion, a new branch, an update, the same again.
     assert_eq!(push(ZEROS, &main, None), None);
     assert_eq!(push(&two, ZEROS, Some("origin")), Some(new.clone()));
     assert_eq!(push(&two, ZEROS, None), Some(new.clone()));
-    assert_eq!(push(&two, ZEROS, Some(origin.path().to_str().unwrap())), Some(new.clone()));
+    assert_eq!(
+        push(&two, ZEROS, Some(origin.path().to_str().unwrap())),
+        Some(new.clone())
+    );
     assert_eq!(push(&two, &one, Some("origin")).unwrap().1, [&*two]);
     assert_eq!(push(&two, &two, Some("origin")).unwrap().1, [""; 0]);
     // A name, in the form of pre-commit.
@@ -271,17 +348,36 @@ fn a_push_reviews_what_the_remote_does_not_have() {
     assert_ne!(tag, two);
     assert_eq!(push(&tag, ZEROS, Some("origin")), Some(new));
     let blob = repo.git(&["rev-parse", "HEAD:t"]).trim().to_owned();
-    assert_eq!(open(&repo).push(&range(&blob, ZEROS, None)).unwrap_err().kind, Kind::Usage);
+    assert_eq!(
+        open(&repo)
+            .push(&range(&blob, ZEROS, None))
+            .unwrap_err()
+            .kind,
+        Kind::Usage
+    );
     // A force push: the remote's old commit is not an ancestor.
     repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let other = repo.stage("t", "3\n").commit("other");
     let (files, commits, base) = push(&other, &two, Some("origin")).unwrap();
-    assert_eq!((files, commits, base), (vec!["t".to_owned()], vec![other.clone()], one.clone()));
+    assert_eq!(
+        (files, commits, base),
+        (vec!["t".to_owned()], vec![other.clone()], one.clone())
+    );
     // The remote's commit was never fetched, so the reference is treated as new.
     let unknown = "1234567890123456789012345678901234567890";
-    assert_eq!(push(&other, unknown, Some("origin")).unwrap().1, [one, other]);
+    assert_eq!(
+        push(&other, unknown, Some("origin")).unwrap().1,
+        [one, other]
+    );
     for (local, remote) in [("nope", ZEROS), ("--all", ZEROS), ("HEAD", "nope")] {
-        assert_eq!(open(&repo).push(&range(local, remote, None)).unwrap_err().kind, Kind::Usage, "{local} {remote}");
+        assert_eq!(
+            open(&repo)
+                .push(&range(local, remote, None))
+                .unwrap_err()
+                .kind,
+            Kind::Usage,
+            "{local} {remote}"
+        );
     }
 }
 
@@ -291,7 +387,10 @@ fn the_hooks_folder_is_the_one_git_uses() {
     repo.stage("a", "a\n").commit("first");
     let hooks = || open(&repo).hooks().unwrap();
     let common = repo.path().join(".git");
-    assert_eq!((hooks().path, hooks().configured, hooks().inside), (common.join("hooks"), None, true));
+    assert_eq!(
+        (hooks().path, hooks().configured, hooks().inside),
+        (common.join("hooks"), None, true)
+    );
     let tree = repo.path().with_file_name("tree");
     repo.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
     let linked = super::open_in(&repo, &tree, &[]).unwrap();
@@ -305,7 +404,10 @@ fn the_hooks_folder_is_the_one_git_uses() {
         (repo.path().join(".husky/_"), Some(ConfigScope::Local), true)
     );
     repo.git(&["config", "core.hooksPath", "/elsewhere/hooks"]);
-    assert_eq!((hooks().configured, hooks().inside), (Some(ConfigScope::Local), false));
+    assert_eq!(
+        (hooks().configured, hooks().inside),
+        (Some(ConfigScope::Local), false)
+    );
     repo.git(&["config", "--unset", "core.hooksPath"]);
     repo.git(&["config", "extensions.worktreeConfig", "true"]);
     repo.git(&["config", "--worktree", "core.hooksPath", "own"]);
@@ -327,6 +429,9 @@ fn identity_and_remotes_come_from_the_configuration() {
     assert_eq!(r.remotes(), ["a", "b"]);
     assert_eq!(r.head().unwrap().unwrap().to_string(), id);
     let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
-    assert_eq!(r.tree_of(r.head().unwrap().unwrap()).unwrap().to_string(), tree.trim());
+    assert_eq!(
+        r.tree_of(r.head().unwrap().unwrap()).unwrap().to_string(),
+        tree.trim()
+    );
     assert_eq!(r.common_dir(), repo.path().join(".git"));
 }

@@ -13,11 +13,15 @@ const GOOD: &str = "x = 1\n";
 /// Returns the findings of a report, as `file:line`.
 fn found(report: &serde_json::Value) -> Vec<String> {
     let findings = report["findings"].as_array().unwrap();
-    findings.iter().map(|f| format!("{}:{}", f["file"].as_str().unwrap_or("-"), f["line"])).collect()
+    findings
+        .iter()
+        .map(|f| format!("{}:{}", f["file"].as_str().unwrap_or("-"), f["line"]))
+        .collect()
 }
 
 fn json(run: &Run) -> serde_json::Value {
-    serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", run.stdout, run.stderr))
+    serde_json::from_str(&run.stdout)
+        .unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", run.stdout, run.stderr))
 }
 
 /// Creates a repository whose newest commit is clean, with a bad line staged on top.
@@ -32,7 +36,11 @@ fn with_bad_staged() -> Repo {
 fn hook(repo: &Repo, hooks: &Path) {
     fs::create_dir_all(hooks).unwrap();
     let report = repo.path().with_file_name("report.json");
-    let text = format!("#!/bin/sh\nexec '{}' review staged --format json >'{}'\n", binary(), report.display());
+    let text = format!(
+        "#!/bin/sh\nexec '{}' review staged --format json >'{}'\n",
+        binary(),
+        report.display()
+    );
     fs::write(hooks.join("pre-commit"), text).unwrap();
     set_executable(&hooks.join("pre-commit"));
 }
@@ -42,7 +50,10 @@ fn commit(repo: &Repo, args: &[&str]) -> (bool, serde_json::Value) {
     let out = repo.try_git(&[&["commit", "-q", "-m", "m"], args].concat());
     let report = fs::read(repo.path().with_file_name("report.json"))
         .unwrap_or_else(|_| panic!("no report: {}", String::from_utf8_lossy(&out.stderr)));
-    (out.status.success(), serde_json::from_slice(&report).unwrap())
+    (
+        out.status.success(),
+        serde_json::from_slice(&report).unwrap(),
+    )
 }
 
 #[test]
@@ -50,7 +61,11 @@ fn git_01_outside_of_a_repository_is_a_usage_error() {
     let repo = Repo::new();
     fs::create_dir(repo.outside()).unwrap();
     let run = reviewer(&repo.outside(), &repo.home(), &["review", "staged"]).run(2);
-    assert!(run.stderr.contains(repo.outside().to_str().unwrap()), "{}", run.stderr);
+    assert!(
+        run.stderr.contains(repo.outside().to_str().unwrap()),
+        "{}",
+        run.stderr
+    );
     assert!(!repo.outside().join(".reviews").exists());
 }
 
@@ -89,7 +104,11 @@ fn git_04_an_unknown_base_never_passes() {
         &["changes", "--base", "nope"],
     ] {
         let run = repo.review(args, 2);
-        assert!(run.stderr.contains("unknown revision nope"), "{args:?}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("unknown revision nope"),
+            "{args:?}: {}",
+            run.stderr
+        );
     }
 }
 
@@ -97,7 +116,15 @@ fn git_04_an_unknown_base_never_passes() {
 fn shallow(repo: &Repo, depth: &str, branches: &[&str]) -> PathBuf {
     let to = repo.outside();
     let from = format!("file://{}", repo.path().display());
-    let mut args = vec!["clone", "-q", "--depth", depth, "--no-single-branch", &from, to.to_str().unwrap()];
+    let mut args = vec![
+        "clone",
+        "-q",
+        "--depth",
+        depth,
+        "--no-single-branch",
+        &from,
+        to.to_str().unwrap(),
+    ];
     args.extend(branches);
     repo.git(&args);
     to
@@ -112,19 +139,46 @@ fn git_05_a_shallow_clone_without_the_merge_base_is_incomplete() {
     }
     repo.git(&["checkout", "-q", "-b", "feature", "HEAD~3"]);
     for i in 0..3 {
-        repo.stage("feature.py", format!("x = {i}\n")).commit("feature");
+        repo.stage("feature.py", format!("x = {i}\n"))
+            .commit("feature");
     }
     let clone = shallow(&repo, "1", &[]);
-    let run = reviewer(&clone, &repo.home(), &["review", "branch", "--base", "origin/main"]).run(3);
-    assert!(run.stderr.contains("shallow") && run.stderr.contains("git fetch"), "{}", run.stderr);
+    let run = reviewer(
+        &clone,
+        &repo.home(),
+        &["review", "branch", "--base", "origin/main"],
+    )
+    .run(3);
+    assert!(
+        run.stderr.contains("shallow") && run.stderr.contains("git fetch"),
+        "{}",
+        run.stderr
+    );
     // The parent of the newest commit is missing, so it must not count as a first commit.
     let run = reviewer(&clone, &repo.home(), &["review", "commit", "HEAD"]).run(3);
     assert!(run.stderr.contains("fetch-depth"), "{}", run.stderr);
     // An unknown base is not replaced by HEAD either.
-    repo.git(&["-C", clone.to_str().unwrap(), "remote", "set-head", "origin", "main"]);
+    repo.git(&[
+        "-C",
+        clone.to_str().unwrap(),
+        "remote",
+        "set-head",
+        "origin",
+        "main",
+    ]);
     let run = reviewer(&clone, &repo.home(), &["review", "changes"]).run(3);
-    assert!(run.stderr.contains("no merge base with default branch origin/main"), "{}", run.stderr);
-    let full = reviewer(&repo.path(), &repo.home(), &["review", "branch", "--base", "main"]).run(0);
+    assert!(
+        run.stderr
+            .contains("no merge base with default branch origin/main"),
+        "{}",
+        run.stderr
+    );
+    let full = reviewer(
+        &repo.path(),
+        &repo.home(),
+        &["review", "branch", "--base", "main"],
+    )
+    .run(0);
     assert!(full.stderr.contains("complete"), "{}", full.stderr);
 }
 
@@ -135,7 +189,10 @@ fn git_06_every_kind_of_checkout_gives_the_same_review() {
     repo.stage("sub/b.py", BAD).commit("second");
     let at = |dir: &Path, vars: &[(&str, &str)]| {
         let args = ["review", "commit", "HEAD", "--format", "json"];
-        let run = vars.iter().fold(reviewer(dir, &repo.home(), &args), |r, (k, v)| r.env(k, v)).run(1);
+        let run = vars
+            .iter()
+            .fold(reviewer(dir, &repo.home(), &args), |r, (k, v)| r.env(k, v))
+            .run(1);
         let mut report = json(&run);
         for key in ["timestamp", "duration_ms", "review_id"] {
             report.as_object_mut().unwrap().remove(key);
@@ -155,12 +212,27 @@ fn git_06_every_kind_of_checkout_gives_the_same_review() {
     let moved = repo.path().with_file_name("clone");
     let data = repo.path().with_file_name("data");
     let data = data.to_str().unwrap();
-    repo.git(&["clone", "-q", "--separate-git-dir", data, repo.path().to_str().unwrap(), moved.to_str().unwrap()]);
+    repo.git(&[
+        "clone",
+        "-q",
+        "--separate-git-dir",
+        data,
+        repo.path().to_str().unwrap(),
+        moved.to_str().unwrap(),
+    ]);
     assert_eq!(at(&moved, &[]), plain);
     assert_eq!(at(&moved, &[("GIT_DIR", data)]), plain);
     // The worktree of a submodule is a separate repository.
     let outer = Repo::new();
-    outer.git(&["-c", "protocol.file.allow=always", "submodule", "-q", "add", repo.path().to_str().unwrap(), "inner"]);
+    outer.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "-q",
+        "add",
+        repo.path().to_str().unwrap(),
+        "inner",
+    ]);
     assert_eq!(at(&outer.path().join("inner"), &[]), plain);
     assert_eq!(at(&outer.path().join("inner/sub"), &[]), plain);
 }
@@ -176,7 +248,11 @@ fn git_07_unmerged_paths_are_a_usage_error() {
     assert!(!repo.try_git(&["merge", "-q", "other"]).status.success());
     for source in ["staged", "unstaged", "changes"] {
         let run = repo.review(&[source], 2);
-        assert!(run.stderr.contains("unmerged paths: a.py"), "{source}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("unmerged paths: a.py"),
+            "{source}: {}",
+            run.stderr
+        );
     }
 }
 
@@ -184,7 +260,15 @@ fn git_07_unmerged_paths_are_a_usage_error() {
 fn git_07_staged_conflict_markers_block() {
     let repo = Repo::new();
     repo.stage("a.py", GOOD).commit("first");
-    repo.stage("a.py", format!("{} ours\nx = 2\n{}\nx = 3\n{} theirs\n", "<".repeat(7), "=".repeat(7), ">".repeat(7)));
+    repo.stage(
+        "a.py",
+        format!(
+            "{} ours\nx = 2\n{}\nx = 3\n{} theirs\n",
+            "<".repeat(7),
+            "=".repeat(7),
+            ">".repeat(7)
+        ),
+    );
     repo.review(&["staged"], 1);
 }
 
@@ -228,7 +312,15 @@ fn git_08_a_hook_of_a_submodule_reviews_the_submodule() {
     inner.stage("a.py", GOOD).commit("first");
     let repo = Repo::new();
     let url = inner.path();
-    repo.git(&["-c", "protocol.file.allow=always", "submodule", "-q", "add", url.to_str().unwrap(), "sub"]);
+    repo.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "-q",
+        "add",
+        url.to_str().unwrap(),
+        "sub",
+    ]);
     hook(&repo, &repo.path().join(".git/modules/sub/hooks"));
     fs::write(repo.path().join("sub/a.py"), BAD).unwrap();
     let out = repo.try_git(&["-C", "sub", "commit", "-q", "-a", "-m", "m"]);
@@ -240,7 +332,9 @@ fn git_08_a_hook_of_a_submodule_reviews_the_submodule() {
 #[test]
 fn git_09_a_partial_commit_reviews_only_its_paths() {
     let repo = Repo::new();
-    repo.stage("one.py", GOOD).stage("two.py", GOOD).commit("first");
+    repo.stage("one.py", GOOD)
+        .stage("two.py", GOOD)
+        .commit("first");
     hook(&repo, &repo.path().join(".git/hooks"));
     repo.write("one.py", "x = 2\n").stage("two.py", BAD);
     let (done, report) = commit(&repo, &["--", "one.py"]);
@@ -255,7 +349,8 @@ fn git_09_a_partial_commit_reviews_only_its_paths() {
 fn git_10_staged_bytes_are_reviewed_not_the_worktrees() {
     let repo = Repo::new();
     repo.stage("a.py", GOOD).commit("first");
-    repo.stage("a.py", format!("{GOOD}{BAD}")).write("a.py", GOOD);
+    repo.stage("a.py", format!("{GOOD}{BAD}"))
+        .write("a.py", GOOD);
     assert_eq!(found(&repo.review_json(&["staged"], 1)), ["a.py:2"]);
     repo.stage("a.py", "x = 2\n").write("a.py", BAD);
     assert_eq!(found(&repo.review_json(&["staged"], 0)), [""; 0]);
@@ -269,7 +364,11 @@ fn git_11_a_lock_that_somebody_holds_does_not_matter() {
     fs::write(&lock, "").unwrap();
     let index = fs::read(repo.path().join(".git/index")).unwrap();
     for source in ["staged", "changes"] {
-        assert_eq!(found(&repo.review_json(&[source], 1)), ["a.py:2"], "{source}");
+        assert_eq!(
+            found(&repo.review_json(&[source], 1)),
+            ["a.py:2"],
+            "{source}"
+        );
     }
     assert_eq!(fs::read(&lock).unwrap(), b"");
     assert_eq!(fs::read(repo.path().join(".git/index")).unwrap(), index);
@@ -279,22 +378,32 @@ fn git_11_a_lock_that_somebody_holds_does_not_matter() {
 fn git_12_a_corrupt_object_is_incomplete() {
     let repo = Repo::new();
     repo.stage("a.py", GOOD).commit("first");
-    repo.stage("a.py", "x = 2\n").stage("b.py", GOOD).commit("second");
+    repo.stage("a.py", "x = 2\n")
+        .stage("b.py", GOOD)
+        .commit("second");
     let id = repo.git(&["rev-parse", "HEAD:a.py"]);
-    let object = repo.path().join(format!(".git/objects/{}/{}", &id[..2], id[2..].trim()));
+    let object = repo
+        .path()
+        .join(format!(".git/objects/{}/{}", &id[..2], id[2..].trim()));
     fs::remove_file(&object).unwrap();
     let review = |args: &[&str]| repo.review(args, 3);
     assert!(review(&["commit", "HEAD"]).stderr.contains("incomplete"));
     for garbage in [&b"\x1b[31mgarbage"[..], b"", b"\x78\x01\x4b"] {
         fs::write(&object, garbage).unwrap();
-        for args in [&["commit", "HEAD"][..], &["commit", "HEAD~1..HEAD"], &["branch", "--base", "HEAD~1"]] {
+        for args in [
+            &["commit", "HEAD"][..],
+            &["commit", "HEAD~1..HEAD"],
+            &["branch", "--base", "HEAD~1"],
+        ] {
             let run = review(args);
             assert!(!run.stderr.contains('\x1b') && !run.stdout.contains('\x1b'));
         }
     }
     // An unreadable tree is not an empty one.
     let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
-    let object = repo.path().join(format!(".git/objects/{}/{}", &tree[..2], tree[2..].trim()));
+    let object = repo
+        .path()
+        .join(format!(".git/objects/{}/{}", &tree[..2], tree[2..].trim()));
     fs::remove_file(&object).unwrap();
     fs::write(&object, "garbage").unwrap();
     review(&["commit", "HEAD"]);
@@ -305,17 +414,27 @@ fn git_12_a_corrupt_object_is_incomplete() {
 #[test]
 fn a_file_that_is_too_large_leaves_the_rest_reviewed() {
     let repo = Repo::new();
-    repo.stage("a.py", GOOD).stage("huge", "1\n").stage("gone", "2\n").commit("first");
+    repo.stage("a.py", GOOD)
+        .stage("huge", "1\n")
+        .stage("gone", "2\n")
+        .commit("first");
     repo.write("a.py", BAD);
     fs::remove_file(repo.path().join("gone")).unwrap();
     // Sparse files, which take no space.
     for name in ["huge", "huge and new"] {
-        fs::File::create(repo.path().join(name)).unwrap().set_len((1 << 30) + 1).unwrap();
+        fs::File::create(repo.path().join(name))
+            .unwrap()
+            .set_len((1 << 30) + 1)
+            .unwrap();
     }
     let report = repo.review_json(&["unstaged", "--untracked"], 1);
     assert_eq!(found(&report), ["a.py:1"]);
     let failed = report["coverage"]["failed"].to_string();
-    assert!(failed.contains("huge and new is larger than 1024 MiB") && failed.contains("huge is larger"), "{failed}");
+    assert!(
+        failed.contains("huge and new is larger than 1024 MiB")
+            && failed.contains("huge is larger"),
+        "{failed}"
+    );
     repo.write("a.py", GOOD);
     repo.review(&["unstaged"], 3);
 }
@@ -328,18 +447,37 @@ fn git_13_a_repository_of_somebody_else_is_refused_with_gits_advice() {
         let run = repo.review(&["staged"], 2);
         let dir = repo.path();
         assert!(run.stderr.contains("dubious ownership"), "{}", run.stderr);
-        assert!(run.stderr.contains("git config --global --add safe.directory"), "{}", run.stderr);
+        assert!(
+            run.stderr
+                .contains("git config --global --add safe.directory"),
+            "{}",
+            run.stderr
+        );
         // The repository cannot permit itself.
-        repo.git(&["-c", &format!("safe.directory={}", dir.display()), "config", "safe.directory", "*"]);
+        repo.git(&[
+            "-c",
+            &format!("safe.directory={}", dir.display()),
+            "config",
+            "safe.directory",
+            "*",
+        ]);
         chown(&repo.path(), 12345);
         repo.review(&["staged"], 2);
         // Its user can permit it.
-        repo.git(&["config", "--global", "--add", "safe.directory", dir.to_str().unwrap()]);
+        repo.git(&[
+            "config",
+            "--global",
+            "--add",
+            "safe.directory",
+            dir.to_str().unwrap(),
+        ]);
         repo.review(&["staged"], 1);
     } else {
         // The root folder belongs to another user.
-        let run =
-            repo.reviewer(&["review", "staged"]).env("GIT_DIR", repo.path().join(".git")).env("GIT_WORK_TREE", "/");
+        let run = repo
+            .reviewer(&["review", "staged"])
+            .env("GIT_DIR", repo.path().join(".git"))
+            .env("GIT_WORK_TREE", "/");
         let run = run.run(2);
         assert!(run.stderr.contains("dubious ownership"), "{}", run.stderr);
     }
@@ -358,7 +496,11 @@ fn chown(path: &Path, to: u32) {
 fn arm(repo: &Repo) -> PathBuf {
     let trace = repo.path().with_file_name("trace");
     let script = repo.path().with_file_name("canary");
-    fs::write(&script, format!("#!/bin/sh\necho \"$0 $*\" >>'{}'\ncat\n", trace.display())).unwrap();
+    fs::write(
+        &script,
+        format!("#!/bin/sh\necho \"$0 $*\" >>'{}'\ncat\n", trace.display()),
+    )
+    .unwrap();
     set_executable(&script);
     let run = script.to_str().unwrap();
     for key in [
@@ -394,7 +536,13 @@ fn arm(repo: &Repo) -> PathBuf {
     repo.git(&["config", "log.showSignature", "true"]);
     let hooks = repo.path().with_file_name("hooks");
     fs::create_dir(&hooks).unwrap();
-    for hook in ["pre-commit", "post-index-change", "fsmonitor-watchman", "reference-transaction", "post-checkout"] {
+    for hook in [
+        "pre-commit",
+        "post-index-change",
+        "fsmonitor-watchman",
+        "reference-transaction",
+        "post-checkout",
+    ] {
         fs::copy(&script, hooks.join(hook)).unwrap();
     }
     repo.git(&["config", "core.hooksPath", hooks.to_str().unwrap()]);
@@ -405,9 +553,19 @@ fn arm(repo: &Repo) -> PathBuf {
 #[test]
 fn git_14_no_program_of_the_repository_is_run() {
     let repo = Repo::new();
-    repo.stage("a.py", GOOD).stage("text.F", "one\n").stage("img.bin", "a\0b").commit("first");
-    repo.stage(".gitattributes", "*.py diff=D merge=M\n*.F filter=F\n*.bin diff=D filter=lfs\n").commit("second");
-    repo.stage("a.py", BAD).write("text.F", "two\n").write("img.bin", "c\0d").write("new.F", "new\n");
+    repo.stage("a.py", GOOD)
+        .stage("text.F", "one\n")
+        .stage("img.bin", "a\0b")
+        .commit("first");
+    repo.stage(
+        ".gitattributes",
+        "*.py diff=D merge=M\n*.F filter=F\n*.bin diff=D filter=lfs\n",
+    )
+    .commit("second");
+    repo.stage("a.py", BAD)
+        .write("text.F", "two\n")
+        .write("img.bin", "c\0d")
+        .write("new.F", "new\n");
     let trace = arm(&repo);
     let index = fs::read(repo.path().join(".git/index")).unwrap();
     for (args, code) in [
@@ -429,11 +587,24 @@ fn git_14_no_program_of_the_repository_is_run() {
             run.stdout,
             run.stderr
         );
-        assert!(!trace.exists(), "{args:?} ran {}", fs::read_to_string(&trace).unwrap());
+        assert!(
+            !trace.exists(),
+            "{args:?} ran {}",
+            fs::read_to_string(&trace).unwrap()
+        );
     }
-    for args in [&["install-hooks"][..], &["policy", "check"], &["policy", "show"], &["rules", "list"]] {
+    for args in [
+        &["install-hooks"][..],
+        &["policy", "check"],
+        &["policy", "show"],
+        &["rules", "list"],
+    ] {
         repo.reviewer(args).run_any();
-        assert!(!trace.exists(), "{args:?} ran {}", fs::read_to_string(&trace).unwrap());
+        assert!(
+            !trace.exists(),
+            "{args:?} ran {}",
+            fs::read_to_string(&trace).unwrap()
+        );
     }
     assert_eq!(fs::read(repo.path().join(".git/index")).unwrap(), index);
     // The canary is triggered when git itself runs.
@@ -444,31 +615,51 @@ fn git_14_no_program_of_the_repository_is_run() {
 #[test]
 fn git_14_a_filter_that_is_not_run_is_told() {
     let repo = Repo::new();
-    repo.stage(".gitattributes", "*.big filter=F\n").stage("a.big", "one\n").commit("first");
+    repo.stage(".gitattributes", "*.big filter=F\n")
+        .stage("a.big", "one\n")
+        .commit("first");
     repo.write("a.big", "two\n");
     let trace = arm(&repo);
     let report = repo.review_json(&["unstaged"], 0);
     let notes = report["notes"].to_string();
-    assert!(notes.contains("a.big") && notes.contains("filter F"), "{notes}");
+    assert!(
+        notes.contains("a.big") && notes.contains("filter F"),
+        "{notes}"
+    );
     assert!(!trace.exists());
 }
 
 #[test]
 fn git_14_a_filter_that_is_not_run_is_told_of_new_files_too() {
     let repo = Repo::new();
-    repo.stage(".gitattributes", "*.big filter=F\n").stage("a.big", "one\n").commit("first");
+    repo.stage(".gitattributes", "*.big filter=F\n")
+        .stage("a.big", "one\n")
+        .commit("first");
     repo.stage("a.big", "two\n").commit("second");
-    repo.write("new.big", "new\n").write("a.txt", "fine\n").stage("meant.big", "meant\n");
+    repo.write("new.big", "new\n")
+        .write("a.txt", "fine\n")
+        .stage("meant.big", "meant\n");
     repo.git(&["reset", "-q", "meant.big"]);
     repo.git(&["add", "-N", "meant.big"]);
     repo.write("a.big", "three\n");
     let trace = arm(&repo);
-    for args in [&["unstaged", "--untracked"][..], &["changes"], &["changes", "--base", "HEAD~1"]] {
+    for args in [
+        &["unstaged", "--untracked"][..],
+        &["changes"],
+        &["changes", "--base", "HEAD~1"],
+    ] {
         let report = repo.review_json(args, 0);
-        let notes: Vec<_> = report["notes"].as_array().unwrap().iter().map(|n| n["text"].as_str().unwrap()).collect();
+        let notes: Vec<_> = report["notes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|n| n["text"].as_str().unwrap())
+            .collect();
         for file in ["a.big", "meant.big", "new.big"] {
-            let of_file: Vec<_> =
-                notes.iter().filter(|n| n.starts_with(&format!("{file}: read without the filter F"))).collect();
+            let of_file: Vec<_> = notes
+                .iter()
+                .filter(|n| n.starts_with(&format!("{file}: read without the filter F")))
+                .collect();
             assert_eq!(of_file.len(), 1, "{args:?} {file}: {notes:?}");
         }
         assert_eq!(notes.len(), 3, "{args:?}: {notes:?}");
@@ -479,10 +670,15 @@ fn git_14_a_filter_that_is_not_run_is_told_of_new_files_too() {
 #[test]
 fn a_new_file_that_is_not_in_its_encoding_is_read_as_it_is_and_told() {
     let repo = Repo::new();
-    repo.stage(".gitattributes", "*.txt working-tree-encoding=UTF-16LE\n").commit("first");
-    repo.write("right.txt", b"a\0\n\0").write("wrong.txt", b"\x00\xd8\x00\xd8\n\0");
+    repo.stage(".gitattributes", "*.txt working-tree-encoding=UTF-16LE\n")
+        .commit("first");
+    repo.write("right.txt", b"a\0\n\0")
+        .write("wrong.txt", b"\x00\xd8\x00\xd8\n\0");
     let notes = repo.review_json(&["changes"], 0)["notes"].to_string();
-    assert!(notes.contains("wrong.txt: read without conversion") && !notes.contains("right.txt"), "{notes}");
+    assert!(
+        notes.contains("wrong.txt: read without conversion") && !notes.contains("right.txt"),
+        "{notes}"
+    );
 }
 
 #[test]
@@ -491,7 +687,12 @@ fn git_15_what_is_configured_about_diffs_changes_nothing() {
     repo.write("kept.txt", "unstaged\n");
     let texts = || {
         let r = open(&repo);
-        [r.staged().unwrap(), r.unstaged(true).unwrap(), r.changes(None).unwrap().0].map(|c| patch(&r, &c))
+        [
+            r.staged().unwrap(),
+            r.unstaged(true).unwrap(),
+            r.changes(None).unwrap().0,
+        ]
+        .map(|c| patch(&r, &c))
     };
     let before = texts();
     assert!(before.iter().all(|t| !t.is_empty()));
@@ -575,11 +776,18 @@ fn git_17_an_embedded_bare_repository_is_not_used() {
     let trace = repo.path().with_file_name("trace");
     let mut config = fs::read_to_string(bare.join("config")).unwrap();
     config = config.replace("bare = true", "bare = false\n\tworktree = .\n");
-    config.push_str(&format!("[core]\n\tfsmonitor = \"touch {}; false\"\n", trace.display()));
+    config.push_str(&format!(
+        "[core]\n\tfsmonitor = \"touch {}; false\"\n",
+        trace.display()
+    ));
     for text in [fs::read_to_string(bare.join("config")).unwrap(), config] {
         fs::write(bare.join("config"), text).unwrap();
         for dir in [bare.clone(), bare.join("refs")] {
-            for args in [&["review", "staged"][..], &["review", "commit", "HEAD"], &["install-hooks"]] {
+            for args in [
+                &["review", "staged"][..],
+                &["review", "commit", "HEAD"],
+                &["install-hooks"],
+            ] {
                 let run = reviewer(&dir, &repo.home(), args).run(2);
                 assert!(run.stderr.contains("bare repository"), "{}", run.stderr);
             }
@@ -589,28 +797,54 @@ fn git_17_an_embedded_bare_repository_is_not_used() {
     assert!(!bare.join("hooks/pre-commit").exists());
     // A user who names it accepts it.
     let named = repo.path().with_file_name("named.git");
-    repo.git(&["clone", "-q", "--bare", repo.path().to_str().unwrap(), named.to_str().unwrap()]);
+    repo.git(&[
+        "clone",
+        "-q",
+        "--bare",
+        repo.path().to_str().unwrap(),
+        named.to_str().unwrap(),
+    ]);
     reviewer(&named, &repo.home(), &["review", "commit", "HEAD"]).run(2);
-    reviewer(&named, &repo.home(), &["review", "commit", "HEAD"]).env("GIT_DIR", &named).run(0);
+    reviewer(&named, &repo.home(), &["review", "commit", "HEAD"])
+        .env("GIT_DIR", &named)
+        .run(0);
 }
 
 #[test]
 fn git_18_a_partial_clone_is_incomplete_and_fetches_nothing() {
     let repo = Repo::new();
-    repo.stage("a.py", GOOD).stage("b.py", "y = 1\n").commit("first");
+    repo.stage("a.py", GOOD)
+        .stage("b.py", "y = 1\n")
+        .commit("first");
     repo.stage("a.py", "x = 2\n").commit("second");
     repo.git(&["config", "uploadpack.allowFilter", "true"]);
     let to = repo.outside();
     let from = format!("file://{}", repo.path().display());
-    repo.git(&["clone", "-q", "--filter=blob:none", &from, to.to_str().unwrap()]);
+    repo.git(&[
+        "clone",
+        "-q",
+        "--filter=blob:none",
+        &from,
+        to.to_str().unwrap(),
+    ]);
     let objects = || repo.git(&["-C", to.to_str().unwrap(), "count-objects", "-v"]);
     let before = objects();
     // The newest version is checked out, the older one was never fetched.
     let run = reviewer(&to, &repo.home(), &["review", "commit", "HEAD"]).run(3);
-    assert!(run.stdout.contains("from this partial"), "{}{}", run.stdout, run.stderr);
+    assert!(
+        run.stdout.contains("from this partial"),
+        "{}{}",
+        run.stdout,
+        run.stderr
+    );
     assert_eq!(objects(), before);
     fs::write(to.join("b.py"), BAD).unwrap();
-    let run = reviewer(&to, &repo.home(), &["review", "unstaged", "--format", "json"]).run(1);
+    let run = reviewer(
+        &to,
+        &repo.home(),
+        &["review", "unstaged", "--format", "json"],
+    )
+    .run(1);
     assert_eq!(found(&json(&run)), ["b.py:1"]);
 }
 
@@ -618,7 +852,8 @@ fn git_18_a_partial_clone_is_incomplete_and_fetches_nothing() {
 fn git_19_sha256_repositories_work() {
     let repo = Repo::init(&["--object-format=sha256"]);
     repo.stage("a.py", GOOD).commit("first");
-    repo.stage("a.py", format!("{GOOD}{BAD}")).write("b.py", GOOD);
+    repo.stage("a.py", format!("{GOOD}{BAD}"))
+        .write("b.py", GOOD);
     for source in [&["staged"][..], &["changes"]] {
         assert_eq!(found(&repo.review_json(source, 1)), ["a.py:2"]);
     }
@@ -628,7 +863,10 @@ fn git_19_sha256_repositories_work() {
     assert_eq!(report["source"]["head"], id.as_str());
     let r = open(&repo);
     let change = r.commit(r.resolve("HEAD").unwrap(), None).unwrap();
-    assert_eq!(patch(&r, &change), super::git_patch(&repo, &["diff", "HEAD~1", "HEAD"]));
+    assert_eq!(
+        patch(&r, &change),
+        super::git_patch(&repo, &["diff", "HEAD~1", "HEAD"])
+    );
 }
 
 #[test]
@@ -637,17 +875,29 @@ fn git_19_pushes_of_sha256_repositories_are_reviewed() {
     repo.stage("a.py", GOOD).commit("first");
     let id = repo.stage("a.py", format!("{GOOD}{BAD}")).commit("second");
     let push = |vars: &[(&str, &str)], stdin: &str, code: i32| {
-        let mut run = repo.reviewer(&["review", "--hook", "pre-push", "--format", "json"]).stdin(stdin);
+        let mut run = repo
+            .reviewer(&["review", "--hook", "pre-push", "--format", "json"])
+            .stdin(stdin);
         for (key, value) in vars {
             run = run.env(key, value);
         }
         json(&run.run(code))
     };
     // The first push of a history, in the variables of pre-commit.
-    let first = [("PRE_COMMIT_LOCAL_BRANCH", "refs/heads/main"), ("PRE_COMMIT_REMOTE_BRANCH", "refs/heads/main")];
+    let first = [
+        ("PRE_COMMIT_LOCAL_BRANCH", "refs/heads/main"),
+        ("PRE_COMMIT_REMOTE_BRANCH", "refs/heads/main"),
+    ];
     assert_eq!(found(&push(&first, "", 1)), ["a.py:2"]);
     let none = "0".repeat(64);
-    assert_eq!(found(&push(&[], &format!("refs/heads/main {id} refs/heads/main {none}\n"), 1)), ["a.py:2"]);
+    assert_eq!(
+        found(&push(
+            &[],
+            &format!("refs/heads/main {id} refs/heads/main {none}\n"),
+            1
+        )),
+        ["a.py:2"]
+    );
     let deletion = push(&[], &format!("(delete) {none} refs/heads/main {id}\n"), 0);
     assert_eq!(deletion["outcome"], "nothing_to_review");
 }
@@ -666,7 +916,10 @@ fn a_reftable_is_read_through_the_git_program() {
     let repo = reftable();
     let trace = arm(&repo);
     assert_eq!(found(&repo.review_json(&["commit", "HEAD"], 1)), ["a.py:2"]);
-    assert_eq!(found(&repo.review_json(&["branch", "--base", "main"], 1)), ["a.py:2"]);
+    assert_eq!(
+        found(&repo.review_json(&["branch", "--base", "main"], 1)),
+        ["a.py:2"]
+    );
     assert_eq!(found(&repo.review_json(&["branch"], 1)), ["a.py:2"]);
     repo.review(&["staged"], 0);
     repo.review(&["commit", "nope"], 2);
@@ -689,20 +942,34 @@ fn git_20_a_missing_or_old_git_is_named_where_it_is_needed() {
     let none = repo.path().with_file_name("none");
     fs::create_dir(&none).unwrap();
     let said = run(repo.reviewer(&["review", "staged"]).env("PATH", &none), 2);
-    assert!(said.contains("git not found on PATH") && said.contains("2.45"), "{said}");
+    assert!(
+        said.contains("git not found on PATH") && said.contains("2.45"),
+        "{said}"
+    );
     let old = folder_with(&repo, "old", "git", "#!/bin/sh\necho git version 2.39.1\n");
     let said = run(repo.reviewer(&["review", "staged"]).env("PATH", &old), 2);
     assert!(said.contains("2.39.1") && said.contains("2.45"), "{said}");
     // A program in the repository, or one found through the current folder, is not used.
-    let inside = folder_with(&repo, "repo/bin", "git", "#!/bin/sh\ntouch ran\necho git version 9.9.9\n");
+    let inside = folder_with(
+        &repo,
+        "repo/bin",
+        "git",
+        "#!/bin/sh\ntouch ran\necho git version 9.9.9\n",
+    );
     for path in [inside.to_str().unwrap(), ".", "bin", ""] {
         run(repo.reviewer(&["review", "staged"]).env("PATH", path), 2);
         assert!(!repo.path().join("ran").exists());
     }
     // With references in files, git is not needed at all.
     let plain = with_bad_staged();
-    plain.reviewer(&["review", "staged"]).env("PATH", &none).run(1);
-    plain.reviewer(&["review", "branch", "--base", "HEAD"]).env("PATH", &none).run(0);
+    plain
+        .reviewer(&["review", "staged"])
+        .env("PATH", &none)
+        .run(1);
+    plain
+        .reviewer(&["review", "branch", "--base", "HEAD"])
+        .env("PATH", &none)
+        .run(0);
 }
 
 #[test]
@@ -743,5 +1010,9 @@ fn dif_06_reports_name_the_right_file_whatever_it_is_called() {
     all.sort();
     assert_eq!(all, expected);
     let run = repo.review(&["staged"], 1);
-    assert!(!run.stdout.contains('\x1b') && !run.stderr.contains('\x1b'), "{}", run.stdout);
+    assert!(
+        !run.stdout.contains('\x1b') && !run.stderr.contains('\x1b'),
+        "{}",
+        run.stdout
+    );
 }

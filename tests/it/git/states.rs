@@ -10,8 +10,16 @@ use std::os::unix::ffi::OsStrExt as _;
 #[track_caller]
 fn equal_to_gits(repo: &Repo) {
     let r = open(repo);
-    assert_eq!(patch(&r, &r.staged().unwrap()), git_patch(repo, &["diff", "--cached"]), "staged");
-    assert_eq!(patch(&r, &r.unstaged(false).unwrap()), git_patch(repo, &["diff"]), "unstaged");
+    assert_eq!(
+        patch(&r, &r.staged().unwrap()),
+        git_patch(repo, &["diff", "--cached"]),
+        "staged"
+    );
+    assert_eq!(
+        patch(&r, &r.unstaged(false).unwrap()),
+        git_patch(repo, &["diff"]),
+        "unstaged"
+    );
 }
 
 /// Creates many files in folders, with staged and unstaged changes.
@@ -22,7 +30,9 @@ fn many() -> Repo {
     }
     repo.git(&["add", "."]);
     repo.commit("first");
-    repo.stage("d1/s1/f1.txt", "staged\n").stage("d2/new", "new\n").write("d3/s0/f3.txt", "not staged\n");
+    repo.stage("d1/s1/f1.txt", "staged\n")
+        .stage("d2/new", "new\n")
+        .write("d3/s0/f3.txt", "not staged\n");
     repo.git(&["rm", "-q", "d0/s2/f8.txt"]);
     repo
 }
@@ -41,13 +51,12 @@ fn a_split_index_is_put_together() {
     let repo = many();
     repo.git(&["update-index", "--split-index"]);
     repo.stage("d1/s1/f13.txt", "also staged\n");
-    assert!(
-        fs::read_dir(repo.path().join(".git")).unwrap().any(|e| e
-            .unwrap()
+    assert!(fs::read_dir(repo.path().join(".git")).unwrap().any(|e| {
+        e.unwrap()
             .file_name()
             .as_bytes()
-            .starts_with(b"sharedindex"))
-    );
+            .starts_with(b"sharedindex")
+    }));
     equal_to_gits(&repo);
 }
 
@@ -87,7 +96,10 @@ fn a_touched_file_is_not_changed() {
     let repo = Repo::new();
     repo.stage("a", "one\n").commit("first");
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
-    fs::File::open(repo.path().join("a")).unwrap().set_modified(later).unwrap();
+    fs::File::open(repo.path().join("a"))
+        .unwrap()
+        .set_modified(later)
+        .unwrap();
     let r = open(&repo);
     assert!(r.unstaged(true).unwrap().entries.is_empty());
 }
@@ -100,8 +112,14 @@ fn the_executable_bit_counts_only_where_git_trusts_it() {
     equal_to_gits(&repo);
     let r = open(&repo);
     let change = r.unstaged(false).unwrap();
-    assert_eq!(change.entries[0].new.as_ref().unwrap().mode, FileMode::Executable);
-    assert!(matches!(r.reader().load(&change, 0).unwrap().body, Body::Same));
+    assert_eq!(
+        change.entries[0].new.as_ref().unwrap().mode,
+        FileMode::Executable
+    );
+    assert!(matches!(
+        r.reader().load(&change, 0).unwrap().body,
+        Body::Same
+    ));
     repo.git(&["config", "core.fileMode", "false"]);
     let r = open(&repo);
     assert!(r.unstaged(false).unwrap().entries.is_empty());
@@ -126,8 +144,10 @@ fn unmerged_and_intended_entries_are_not_staged() {
 #[test]
 fn worktree_files_are_compared_as_git_would_store_them() {
     let repo = Repo::new();
-    let utf16: Vec<u8> =
-        [0xff, 0xfe].into_iter().chain("one\ntwo\n".encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    let utf16: Vec<u8> = [0xff, 0xfe]
+        .into_iter()
+        .chain("one\ntwo\n".encode_utf16().flat_map(u16::to_le_bytes))
+        .collect();
     repo.stage(
         ".gitattributes",
         "*.txt text\n*.id ident\n*.u16 text working-tree-encoding=UTF-16\n*.crlf text eol=crlf\n*.raw -text\n",
@@ -145,7 +165,10 @@ fn worktree_files_are_compared_as_git_would_store_them() {
     repo.git(&["checkout", "-q", "--", "."]);
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
     for f in ["a.txt", "b.id", "c.u16", "d.crlf", "e.raw"] {
-        fs::File::open(repo.path().join(f)).unwrap().set_modified(later).unwrap();
+        fs::File::open(repo.path().join(f))
+            .unwrap()
+            .set_modified(later)
+            .unwrap();
     }
     let r = open(&repo);
     assert_eq!(paths(&r.unstaged(false).unwrap()), [""; 0]);
@@ -178,8 +201,13 @@ fn dif_06_names_that_are_hard_to_write_come_through() {
         fs::write(path, "text\n").unwrap();
     }
     let r = open(&repo);
-    let mut untracked: Vec<_> =
-        r.unstaged(true).unwrap().entries.iter().map(|e| e.path().as_bytes().to_vec()).collect();
+    let mut untracked: Vec<_> = r
+        .unstaged(true)
+        .unwrap()
+        .entries
+        .iter()
+        .map(|e| e.path().as_bytes().to_vec())
+        .collect();
     let mut expected: Vec<_> = hard.iter().map(|n| n.to_vec()).collect();
     untracked.sort();
     expected.sort();
@@ -188,7 +216,11 @@ fn dif_06_names_that_are_hard_to_write_come_through() {
     equal_to_gits(&repo);
     repo.commit("first");
     for name in hard {
-        fs::write(repo.path().join(std::ffi::OsStr::from_bytes(name)), "changed\n").unwrap();
+        fs::write(
+            repo.path().join(std::ffi::OsStr::from_bytes(name)),
+            "changed\n",
+        )
+        .unwrap();
     }
     equal_to_gits(&repo);
 }
@@ -196,15 +228,26 @@ fn dif_06_names_that_are_hard_to_write_come_through() {
 #[test]
 fn new_files_in_place_of_tracked_ones_are_seen() {
     let repo = Repo::new();
-    repo.stage("file", "1\n").stage("folder/a", "1\n").stage("linked/a", "1\n").stage("same/a", "1\n").commit("first");
+    repo.stage("file", "1\n")
+        .stage("folder/a", "1\n")
+        .stage("linked/a", "1\n")
+        .stage("same/a", "1\n")
+        .commit("first");
     fs::remove_file(repo.path().join("file")).unwrap();
     fs::remove_dir_all(repo.path().join("folder")).unwrap();
     fs::remove_dir_all(repo.path().join("linked")).unwrap();
-    repo.write("file/deep/inside", "2\n").write("folder", "3\n").write("same/b", "4\n");
+    repo.write("file/deep/inside", "2\n")
+        .write("folder", "3\n")
+        .write("same/b", "4\n");
     symlink("same", &repo.path().join("linked"));
     let r = open(&repo);
     for change in [r.unstaged(true).unwrap(), r.changes(None).unwrap().0] {
-        let new: Vec<_> = change.entries.iter().filter(|e| e.new.is_some()).map(|e| e.path().to_wire()).collect();
+        let new: Vec<_> = change
+            .entries
+            .iter()
+            .filter(|e| e.new.is_some())
+            .map(|e| e.path().to_wire())
+            .collect();
         assert_eq!(new, ["file/deep/inside", "folder", "linked", "same/b"]);
     }
 }
@@ -215,7 +258,15 @@ fn dif_05_submodules_are_their_commits() {
     inner.stage("a", "one\n").commit("first");
     let repo = Repo::new();
     repo.stage("x", "x\n").commit("first");
-    repo.git(&["-c", "protocol.file.allow=always", "submodule", "-q", "add", inner.path().to_str().unwrap(), "sub"]);
+    repo.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "-q",
+        "add",
+        inner.path().to_str().unwrap(),
+        "sub",
+    ]);
     equal_to_gits(&repo);
     repo.commit("with a submodule");
     let sub = repo.path().join("sub");
@@ -225,7 +276,10 @@ fn dif_05_submodules_are_their_commits() {
     equal_to_gits(&repo);
     let r = open(&repo);
     let change = r.unstaged(false).unwrap();
-    assert!(matches!(r.reader().load(&change, 0).unwrap().body, Body::Submodule { dirty: true }));
+    assert!(matches!(
+        r.reader().load(&change, 0).unwrap().body,
+        Body::Submodule { dirty: true }
+    ));
     in_sub(&["commit", "-q", "-a", "-m", "two"]);
     equal_to_gits(&repo);
     repo.git(&["add", "sub"]);
@@ -237,7 +291,8 @@ fn dif_05_submodules_are_their_commits() {
     in_sub(&["commit", "-q", "-a", "-m", "three"]);
     let r = open(&repo);
     assert!(paths(&r.unstaged(false).unwrap()).contains(&"sub".to_owned()));
-    // Untracked files inside do not make it dirty, and a folder that is not checked out is not a change.
+    // Untracked files inside do not make it dirty, and a folder that is not checked out is not a
+    // change.
     repo.git(&["add", "-f", "sub", ".gitmodules"]);
     repo.commit("again");
     fs::write(sub.join("new"), "").unwrap();
@@ -257,15 +312,25 @@ fn changes_take_index_and_worktree_together() {
         .stage("gone", "1\n")
         .stage("kept", "1\n")
         .commit("first");
-    repo.stage("staged", "2\n").stage("both", "2\n").write("both", "3\n").stage("back", "2\n").write("back", "1\n");
-    repo.stage("added", "1\n").stage("came and went", "1\n").write("untracked", "1\n");
+    repo.stage("staged", "2\n")
+        .stage("both", "2\n")
+        .write("both", "3\n")
+        .stage("back", "2\n")
+        .write("back", "1\n");
+    repo.stage("added", "1\n")
+        .stage("came and went", "1\n")
+        .write("untracked", "1\n");
     fs::remove_file(repo.path().join("came and went")).unwrap();
     repo.git(&["rm", "-q", "gone"]);
     repo.git(&["rm", "-q", "--cached", "kept"]);
     let r = open(&repo);
     let (change, label) = r.changes(None).unwrap();
     assert_eq!(label, "HEAD");
-    let all: Vec<_> = change.entries.iter().map(|e| (e.path().to_wire(), e.kind)).collect();
+    let all: Vec<_> = change
+        .entries
+        .iter()
+        .map(|e| (e.path().to_wire(), e.kind))
+        .collect();
     let expected = [
         ("added", ChangeKind::Added),
         ("both", ChangeKind::Modified),
@@ -274,16 +339,32 @@ fn changes_take_index_and_worktree_together() {
         ("untracked", ChangeKind::Added),
     ];
     // `gone` and one of the new files are equal, which is a rename, as in git.
-    let renamed = all.iter().any(|(_, k)| matches!(k, ChangeKind::Renamed { .. }));
+    let renamed = all
+        .iter()
+        .any(|(_, k)| matches!(k, ChangeKind::Renamed { .. }));
     if !renamed {
         assert_eq!(all, expected.map(|(p, k)| (p.to_owned(), k)));
     }
     let mut reader = r.reader();
-    let both = change.entries.iter().position(|e| e.path().as_bytes() == b"both").unwrap();
+    let both = change
+        .entries
+        .iter()
+        .position(|e| e.path().as_bytes() == b"both")
+        .unwrap();
     let file = reader.load(&change, both).unwrap();
     assert_eq!(file.text().unwrap().new.whole().unwrap(), b"3\n");
     // Reading it twice gives the same result.
-    assert_eq!(reader.load(&change, both).unwrap().text().unwrap().new.whole().unwrap(), b"3\n");
+    assert_eq!(
+        reader
+            .load(&change, both)
+            .unwrap()
+            .text()
+            .unwrap()
+            .new
+            .whole()
+            .unwrap(),
+        b"3\n"
+    );
 }
 
 #[test]
@@ -306,11 +387,15 @@ fn a_file_that_changes_during_the_review_is_told() {
 fn dif_01_an_attribute_hides_nothing() {
     let repo = Repo::new();
     repo.stage("a.py", "x = 1\n").commit("first");
-    repo.stage(".gitattributes", "[attr]hide -diff\n*.py hide\n/deep/** binary\n")
-        .stage("a.py", "x = 2\n")
-        .stage("deep/er/b.txt", "text\n")
-        .stage("c.txt", "c\n");
-    repo.stage("other/.gitattributes", "*.py diff\n").stage("other/d.py", "x = 3\n");
+    repo.stage(
+        ".gitattributes",
+        "[attr]hide -diff\n*.py hide\n/deep/** binary\n",
+    )
+    .stage("a.py", "x = 2\n")
+    .stage("deep/er/b.txt", "text\n")
+    .stage("c.txt", "c\n");
+    repo.stage("other/.gitattributes", "*.py diff\n")
+        .stage("other/d.py", "x = 3\n");
     let hidden = |state: &str| {
         let r = open(&repo);
         let change = match state {
@@ -344,7 +429,9 @@ fn dif_01_an_attribute_hides_nothing() {
 #[test]
 fn reading_a_file_never_follows_a_link_and_never_waits() {
     let repo = Repo::new();
-    repo.stage("policy.toml", "version = 1\n").stage("dir/file", "x\n").commit("first");
+    repo.stage("policy.toml", "version = 1\n")
+        .stage("dir/file", "x\n")
+        .commit("first");
     let secret = repo.path().with_file_name("secret");
     fs::write(&secret, "secret\n").unwrap();
     symlink(secret.to_str().unwrap(), &repo.path().join("link"));
@@ -358,9 +445,18 @@ fn reading_a_file_never_follows_a_link_and_never_waits() {
     let mut reader = r.reader();
     for state in [State::Worktree, State::Index, head] {
         let mut read = |path: &str, max| reader.read(&state, &RepoPath::from(path), max);
-        assert_eq!(read("policy.toml", 100).unwrap().unwrap(), b"version = 1\n", "{state:?}");
+        assert_eq!(
+            read("policy.toml", 100).unwrap().unwrap(),
+            b"version = 1\n",
+            "{state:?}"
+        );
         assert_eq!(read("policy.toml", 12).unwrap().unwrap().len(), 12);
-        assert!(read("policy.toml", 11).unwrap_err().message.contains("larger than 11 bytes"));
+        assert!(
+            read("policy.toml", 11)
+                .unwrap_err()
+                .message
+                .contains("larger than 11 bytes")
+        );
         for none in [
             "link",
             "linked dir/file",
@@ -377,7 +473,12 @@ fn reading_a_file_never_follows_a_link_and_never_waits() {
         }
     }
     symlink("/dev/zero", &repo.path().join("zero"));
-    assert_eq!(r.reader().read(&State::Worktree, &"zero".into(), 100).unwrap(), None);
+    assert_eq!(
+        r.reader()
+            .read(&State::Worktree, &"zero".into(), 100)
+            .unwrap(),
+        None
+    );
 }
 
 #[test]
@@ -390,9 +491,15 @@ fn a_pipe_in_the_place_of_the_index_is_told_and_not_waited_for() {
     crate::support::mkfifo(&index);
     for source in ["staged", "unstaged", "changes"] {
         let mut program = std::process::Command::new(crate::support::binary());
-        program.args(["review", source]).current_dir(repo.path()).env("HOME", repo.home());
-        let mut child =
-            program.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        program
+            .args(["review", source])
+            .current_dir(repo.path())
+            .env("HOME", repo.home());
+        let mut child = program
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
         let started = std::time::Instant::now();
         let code = loop {
             if let Some(status) = child.try_wait().unwrap() {
@@ -405,9 +512,17 @@ fn a_pipe_in_the_place_of_the_index_is_told_and_not_waited_for() {
             std::thread::sleep(std::time::Duration::from_millis(5));
         };
         let mut said = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut said)
+            .unwrap();
         assert_eq!(code, Some(3), "{said}");
-        assert!(said.contains(".git/index is not a regular file") && said.contains("git reset"), "{said}");
+        assert!(
+            said.contains(".git/index is not a regular file") && said.contains("git reset"),
+            "{said}"
+        );
     }
 }
 
@@ -433,5 +548,10 @@ fn a_repository_in_an_untracked_folder_is_told_of() {
     repo.write("inner/secret.txt", "x\n");
     let r = open(&repo);
     let change = r.unstaged(true).unwrap();
-    assert!(change.notes.iter().any(|n| n.contains("inner")), "{:?} {:?}", change.notes, paths(&change));
+    assert!(
+        change.notes.iter().any(|n| n.contains("inner")),
+        "{:?} {:?}",
+        change.notes,
+        paths(&change)
+    );
 }

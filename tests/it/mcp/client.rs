@@ -1,7 +1,10 @@
-//! A raw client: JSON-RPC lines over the pipes of the real binary. Every line on its standard output must be a
-//! message of the protocol.
+//! A raw client: JSON-RPC lines over the pipes of the real binary. Every line on its standard
+//! output must be a message of the protocol.
 
-#![expect(clippy::needless_pass_by_value, reason = "callers write their JSON in place")]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "callers write their JSON in place"
+)]
 
 use crate::support::{Repo, binary};
 use serde_json::{Value, json};
@@ -40,19 +43,34 @@ impl Client {
     }
 
     /// Starts it in a folder, with additional variables.
-    pub fn start_in(repo: &Repo, dir: &std::path::Path, args: &[&str], env: &[(&str, &str)]) -> Self {
+    pub fn start_in(
+        repo: &Repo,
+        dir: &std::path::Path,
+        args: &[&str],
+        env: &[(&str, &str)],
+    ) -> Self {
         let mut command = Command::new(binary());
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", repo.home());
-        command.env("LC_ALL", "C").env("GIT_CONFIG_NOSYSTEM", "1").envs(env.iter().copied());
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", repo.home());
+        command
+            .env("LC_ALL", "C")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .envs(env.iter().copied());
         command.current_dir(dir).arg("serve-mcp").args(args);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (tell, lines) = channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
             for line in stdout.lines() {
                 let Ok(line) = line else { return };
-                let message: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("no JSON: {e}: {line}"));
+                let message: Value =
+                    serde_json::from_str(&line).unwrap_or_else(|e| panic!("no JSON: {e}: {line}"));
                 let alone = std::slice::from_ref(&message);
                 let all = message.as_array().map_or(alone, Vec::as_slice);
                 assert!(all.iter().all(|m| m["jsonrpc"] == "2.0"), "{line}");
@@ -68,7 +86,14 @@ impl Client {
             text
         });
         let stdin = child.stdin.take();
-        Self { child, stdin, lines, stderr: Some(stderr), next: 0, aside: Vec::new() }
+        Self {
+            child,
+            stdin,
+            lines,
+            stderr: Some(stderr),
+            next: 0,
+            aside: Vec::new(),
+        }
     }
 
     /// Starts it and performs the handshake of the second newest protocol version.
@@ -124,13 +149,19 @@ impl Client {
     #[track_caller]
     pub fn answer(&mut self, id: impl Into<Value>) -> Value {
         let id = id.into();
-        if let Some(at) = self.aside.iter().position(|m| m["id"] == id && m.get("method").is_none()) {
+        if let Some(at) = self
+            .aside
+            .iter()
+            .position(|m| m["id"] == id && m.get("method").is_none())
+        {
             return self.aside.remove(at);
         }
         let until = Instant::now() + PATIENCE;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let message = self.next_within(left).unwrap_or_else(|| panic!("no answer to {id}; {:?}", self.aside));
+            let message = self
+                .next_within(left)
+                .unwrap_or_else(|| panic!("no answer to {id}; {:?}", self.aside));
             if message["id"] == id && message.get("method").is_none() {
                 return message;
             }
@@ -150,7 +181,10 @@ impl Client {
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
         assert!(answer.get("error").is_none(), "{tool}: {answer}");
-        assert!(answer["result"]["structuredContent"].is_object(), "{tool}: {answer}");
+        assert!(
+            answer["result"]["structuredContent"].is_object(),
+            "{tool}: {answer}"
+        );
         answer["result"].clone()
     }
 
@@ -190,8 +224,17 @@ impl Client {
         };
         let took = began.elapsed();
         let rest = self.lines.iter().collect();
-        let stderr = self.stderr.take().map(|t| t.join().unwrap()).unwrap_or_default();
-        End { code: status.code(), took, stderr, rest }
+        let stderr = self
+            .stderr
+            .take()
+            .map(|t| t.join().unwrap())
+            .unwrap_or_default();
+        End {
+            code: status.code(),
+            took,
+            stderr,
+            rest,
+        }
     }
 }
 

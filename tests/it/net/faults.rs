@@ -18,7 +18,9 @@ fn scripted(kind: BackendKind, replies: Vec<Reply>) -> (Server, Question) {
 
 fn good(kind: BackendKind) -> Value {
     match kind {
-        OpenAi => json!({ "choices": [{ "message": { "content": "{}" }, "finish_reason": "stop" }] }),
+        OpenAi => {
+            json!({ "choices": [{ "message": { "content": "{}" }, "finish_reason": "stop" }] })
+        }
         Google => {
             json!({ "candidates": [{ "content": { "parts": [{ "text": "{}" }] }, "finishReason": "STOP" }] })
         }
@@ -38,7 +40,11 @@ fn net_01_a_refused_connection_is_tried_again_and_named() {
     let url = format!("http://127.0.0.1:{}", closed_port());
     let failure = question(OpenAi, &url).fails(Cause::Unreachable);
     assert_eq!(failure.usage.requests, 2);
-    assert!(failure.message.contains("127.0.0.1") && failure.message.contains("refused"), "{}", failure.message);
+    assert!(
+        failure.message.contains("127.0.0.1") && failure.message.contains("refused"),
+        "{}",
+        failure.message
+    );
 }
 
 #[test]
@@ -49,7 +55,11 @@ fn net_02_a_rate_limit_is_waited_for() {
         let answer = question.ask().unwrap();
         assert_eq!(answer.usage.requests, 2);
         let at: Vec<_> = server.questions().iter().map(|r| r.at).collect();
-        assert!(at[1] - at[0] >= Duration::from_secs(1), "{:?}", at[1] - at[0]);
+        assert!(
+            at[1] - at[0] >= Duration::from_secs(1),
+            "{:?}",
+            at[1] - at[0]
+        );
     }
 }
 
@@ -83,20 +93,35 @@ fn net_02_a_rate_limit_holds_for_every_request_of_the_backend() {
         assert!(first.is_ok() && second.is_ok());
     });
     let at: Vec<_> = server.questions().iter().map(|r| r.at).collect();
-    assert_eq!(at.len(), 3, "the second request was not turned away: it waited");
+    assert_eq!(
+        at.len(),
+        3,
+        "the second request was not turned away: it waited"
+    );
     assert!(at[1..].iter().all(|t| *t - at[0] >= Duration::from_secs(1)));
 }
 
 #[test]
 fn net_03_a_limit_beyond_the_deadline_ends_it_at_once() {
     each_kind(
-        |_| Reply::error_with(429, ("retry-after", "3600"), "rate_limit_error", "slow down"),
+        |_| {
+            Reply::error_with(
+                429,
+                ("retry-after", "3600"),
+                "rate_limit_error",
+                "slow down",
+            )
+        },
         |question, server| {
             let started = Instant::now();
             let failure = question.fails(Cause::Refused);
             assert!(started.elapsed() < Duration::from_secs(5));
             assert_eq!(server.requests().len(), 1);
-            assert!(failure.message.contains("retry after 3600 s"), "{}", failure.message);
+            assert!(
+                failure.message.contains("retry after 3600 s"),
+                "{}",
+                failure.message
+            );
             assert_eq!(failure.retry_after, Some(Duration::from_secs(3600)));
         },
     );
@@ -119,11 +144,16 @@ fn net_04_spent_credit_gets_one_request_whatever_the_server_says_of_coming_again
         { "@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{ "quotaId": "RequestsPerDay" }] },
         { "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s" },
     ] } });
-    let quota = json!({ "error": { "message": "You exceeded your quota", "code": "insufficient_quota" } });
-    let billing = json!({ "type": "error", "error": { "type": "billing_error", "message": "no credit" } });
+    let quota =
+        json!({ "error": { "message": "You exceeded your quota", "code": "insufficient_quota" } });
+    let billing =
+        json!({ "type": "error", "error": { "type": "billing_error", "message": "no credit" } });
     for (kind, body) in [(OpenAi, quota), (Anthropic, billing), (Google, daily)] {
         let headers = [("content-type", "application/json"), ("retry-after", "1")];
-        let (server, question) = scripted(kind, vec![Reply::with(429, &headers, body.to_string().as_bytes())]);
+        let (server, question) = scripted(
+            kind,
+            vec![Reply::with(429, &headers, body.to_string().as_bytes())],
+        );
         let failure = question.fails(Cause::Refused);
         assert_eq!(server.requests().len(), 1);
         assert!(failure.hint.unwrap().contains("credit"), "{kind:?}");
@@ -132,17 +162,41 @@ fn net_04_spent_credit_gets_one_request_whatever_the_server_says_of_coming_again
 
 #[test]
 fn net_05_a_server_in_trouble_is_asked_a_bounded_number_of_times() {
-    for (status, kind) in [(500, OpenAi), (502, Google), (503, Anthropic), (529, Anthropic), (408, OpenAi)] {
+    for (status, kind) in [
+        (500, OpenAi),
+        (502, Google),
+        (503, Anthropic),
+        (529, Anthropic),
+        (408, OpenAi),
+    ] {
         let (server, question) = scripted(kind, vec![Reply::error(status, "api_error", "sorry")]);
-        let failure = question.with(|b| b.max_retries = 2).fails(Cause::Unreachable);
-        assert_eq!((server.requests().len(), failure.usage.requests), (3, 3), "{status}");
-        assert!(failure.message.starts_with(&status.to_string()), "{}", failure.message);
+        let failure = question
+            .with(|b| b.max_retries = 2)
+            .fails(Cause::Unreachable);
+        assert_eq!(
+            (server.requests().len(), failure.usage.requests),
+            (3, 3),
+            "{status}"
+        );
+        assert!(
+            failure.message.starts_with(&status.to_string()),
+            "{}",
+            failure.message
+        );
         assert_eq!(server.connections(), 1, "the connection is used again");
     }
-    let (server, question) = scripted(OpenAi, vec![Reply::error(503, "x", "Loading model"), good_reply(OpenAi)]);
+    let (server, question) = scripted(
+        OpenAi,
+        vec![Reply::error(503, "x", "Loading model"), good_reply(OpenAi)],
+    );
     question.ask().unwrap();
     assert_eq!(server.requests().len(), 2);
-    let told = Reply::error_with(500, ("x-should-retry", "false"), "api_error", "do not come again");
+    let told = Reply::error_with(
+        500,
+        ("x-should-retry", "false"),
+        "api_error",
+        "do not come again",
+    );
     let (server, question) = scripted(Anthropic, vec![told]);
     question.fails(Cause::Unreachable);
     assert_eq!(server.requests().len(), 1);
@@ -159,12 +213,28 @@ fn net_06_what_the_server_will_not_do_is_asked_once() {
             (413, Cause::TooLarge),
             (422, Cause::Refused),
         ] {
-            let (server, question) = scripted(kind, vec![Reply::error(status, "some_error", "because of this")]);
-            let failure = question.env(kind.key_variable().unwrap(), &canary()).fails(cause);
+            let (server, question) = scripted(
+                kind,
+                vec![Reply::error(status, "some_error", "because of this")],
+            );
+            let failure = question
+                .env(kind.key_variable().unwrap(), &canary())
+                .fails(cause);
             assert_eq!(server.requests().len(), 1, "{status}");
-            assert!(failure.message.starts_with(&status.to_string()), "{}", failure.message);
-            assert!(failure.message.contains("because of this"), "{}", failure.message);
-            assert!(failure.hint.is_some() || matches!(status, 400 | 413 | 422), "{status}");
+            assert!(
+                failure.message.starts_with(&status.to_string()),
+                "{}",
+                failure.message
+            );
+            assert!(
+                failure.message.contains("because of this"),
+                "{}",
+                failure.message
+            );
+            assert!(
+                failure.hint.is_some() || matches!(status, 400 | 413 | 422),
+                "{status}"
+            );
         }
     }
 }
@@ -173,14 +243,20 @@ fn net_06_what_the_server_will_not_do_is_asked_once() {
 fn a_prompt_that_does_not_fit_is_told_apart_from_other_refusals() {
     let anthropic = json!({ "type": "error", "error": {
         "type": "invalid_request_error", "message": "prompt is too long: 208310 tokens > 200000 maximum" } });
-    let openai = json!({ "error": { "message": "too many tokens", "code": "context_length_exceeded" } });
+    let openai =
+        json!({ "error": { "message": "too many tokens", "code": "context_length_exceeded" } });
     let llama = json!({ "error": { "code": 400, "message": "the request exceeds the available context size",
         "type": "exceed_context_size_error", "n_prompt_tokens": 9000, "n_ctx": 4096 } });
-    let vllm =
-        json!({ "object": "error", "message": "This model's maximum context length is 8192 tokens", "code": 400 });
+    let vllm = json!({ "object": "error", "message": "This model's maximum context length is 8192 tokens", "code": 400 });
     let google = json!({ "error": { "code": 400, "status": "INVALID_ARGUMENT",
         "message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048575)." } });
-    for (kind, body) in [(Anthropic, anthropic), (OpenAi, openai), (OpenAi, llama), (OpenAi, vllm), (Google, google)] {
+    for (kind, body) in [
+        (Anthropic, anthropic),
+        (OpenAi, openai),
+        (OpenAi, llama),
+        (OpenAi, vllm),
+        (Google, google),
+    ] {
         let (server, question) = scripted(kind, vec![Reply::json(400, &body)]);
         question.fails(Cause::TooLarge);
         assert_eq!(server.requests().len(), 1);
@@ -215,7 +291,9 @@ fn net_07_a_stream_that_breaks_is_no_answer_even_where_its_text_is_whole() {
                 reply = reply.then(Step::Send(chunk(&event(e))));
             }
             let (_server, question) = scripted(Anthropic, vec![reply.then(end)]);
-            question.with(|b| b.max_retries = 0).fails(Cause::Unreachable);
+            question
+                .with(|b| b.max_retries = 0)
+                .fails(Cause::Unreachable);
         }
     }
     let (_server, question) = scripted(Anthropic, vec![Reply::events(&all)]);
@@ -230,9 +308,19 @@ fn net_08_an_answer_that_lacks_its_end_is_no_answer() {
         let typed = ("content-type", "application/json");
         let right_length = Reply::with(200, &[typed], short);
         let length = body.len().to_string();
-        let short_of_length =
-            Reply::raw([head(200, &[typed, ("content-length", &length)]), short.to_vec()].concat()).then(Step::Close);
-        let chunked = [head(200, &[typed, ("transfer-encoding", "chunked")]), chunk(body.as_bytes())].concat();
+        let short_of_length = Reply::raw(
+            [
+                head(200, &[typed, ("content-length", &length)]),
+                short.to_vec(),
+            ]
+            .concat(),
+        )
+        .then(Step::Close);
+        let chunked = [
+            head(200, &[typed, ("transfer-encoding", "chunked")]),
+            chunk(body.as_bytes()),
+        ]
+        .concat();
         let no_last_chunk = Reply::raw(chunked).then(Step::Close);
         for (reply, cause) in [
             (right_length, Cause::Malformed),
@@ -250,8 +338,14 @@ fn net_08_an_answer_that_lacks_its_end_is_no_answer() {
 fn is_late(kind: BackendKind, reply: Reply) -> Failure {
     let (server, question) = scripted(kind, vec![reply]);
     let started = Instant::now();
-    let failure = question.within(Duration::from_secs(1)).fails(Cause::TimedOut);
-    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    let failure = question
+        .within(Duration::from_secs(1))
+        .fails(Cause::TimedOut);
+    assert!(
+        started.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        started.elapsed()
+    );
     assert_eq!(server.requests().len(), 1);
     failure
 }
@@ -259,13 +353,35 @@ fn is_late(kind: BackendKind, reply: Reply) -> Failure {
 #[test]
 fn net_09_the_deadline_ends_a_server_that_drips() {
     let second = Duration::from_secs(1);
-    let body = head(200, &[("content-type", "application/json"), ("content-length", "500")]);
-    is_late(OpenAi, Reply::raw(body).then(Step::Repeat(b" ".to_vec(), 500, second)));
-    is_late(Google, Reply::raw("HTTP/1.1 200 OK\r\n").then(Step::Repeat(b"x".to_vec(), 500, second)));
+    let body = head(
+        200,
+        &[
+            ("content-type", "application/json"),
+            ("content-length", "500"),
+        ],
+    );
+    is_late(
+        OpenAi,
+        Reply::raw(body).then(Step::Repeat(b" ".to_vec(), 500, second)),
+    );
+    is_late(
+        Google,
+        Reply::raw("HTTP/1.1 200 OK\r\n").then(Step::Repeat(b"x".to_vec(), 500, second)),
+    );
     let ping = chunk(&event(&json!({ "type": "ping" })));
-    is_late(Anthropic, Reply::raw(Reply::stream_head()).then(Step::Repeat(ping, 500, second / 4)));
-    let failure = is_late(OpenAi, Reply::default().then(Step::Wait(Duration::from_secs(60))));
-    assert!(failure.message.contains("no answer within 1 s"), "{}", failure.message);
+    is_late(
+        Anthropic,
+        Reply::raw(Reply::stream_head()).then(Step::Repeat(ping, 500, second / 4)),
+    );
+    let failure = is_late(
+        OpenAi,
+        Reply::default().then(Step::Wait(Duration::from_secs(60))),
+    );
+    assert!(
+        failure.message.contains("no answer within 1 s"),
+        "{}",
+        failure.message
+    );
 }
 
 #[test]
@@ -275,30 +391,55 @@ fn net_10_headers_are_bounded() {
         1 << 22,
         Duration::ZERO,
     ));
-    let many = Reply::raw([b"HTTP/1.1 200 OK\r\n".to_vec(), b"x: y\r\n".repeat(10_000), b"\r\n{}".to_vec()].concat());
-    let one = Reply::raw("HTTP/1.1 200 OK\r\nx: ").then(Step::Repeat(vec![b'x'; 1 << 16], 1 << 12, Duration::ZERO));
+    let many = Reply::raw(
+        [
+            b"HTTP/1.1 200 OK\r\n".to_vec(),
+            b"x: y\r\n".repeat(10_000),
+            b"\r\n{}".to_vec(),
+        ]
+        .concat(),
+    );
+    let one = Reply::raw("HTTP/1.1 200 OK\r\nx: ").then(Step::Repeat(
+        vec![b'x'; 1 << 16],
+        1 << 12,
+        Duration::ZERO,
+    ));
     for reply in [endless, many, one] {
         let (_server, question) = scripted(OpenAi, vec![reply]);
-        question.with(|b| b.max_retries = 0).fails(Cause::Unreachable);
+        question
+            .with(|b| b.max_retries = 0)
+            .fails(Cause::Unreachable);
     }
 }
 
 #[test]
 fn net_11_a_body_ends_at_its_bound() {
     let typed = ("content-type", "application/json");
-    let huge = Reply::raw(head(200, &[typed, ("content-length", "10737418240")])).then(Step::Repeat(
-        vec![b' '; 1 << 20],
-        10 << 10,
-        Duration::ZERO,
-    ));
+    let huge = Reply::raw(head(200, &[typed, ("content-length", "10737418240")]))
+        .then(Step::Repeat(vec![b' '; 1 << 20], 10 << 10, Duration::ZERO));
     // 1 GiB of spaces in a megabyte.
     let packed = gzip(&vec![b' '; 64 << 20]);
     let bomb: Vec<u8> = packed.repeat(16);
     let length = bomb.len().to_string();
-    let bomb =
-        Reply::raw([head(200, &[typed, ("content-encoding", "gzip"), ("content-length", &length)]), bomb].concat());
-    let stream =
-        Reply::raw(Reply::stream_head()).then(Step::Repeat(chunk(&vec![b'x'; 1 << 20]), 10 << 10, Duration::ZERO));
+    let bomb = Reply::raw(
+        [
+            head(
+                200,
+                &[
+                    typed,
+                    ("content-encoding", "gzip"),
+                    ("content-length", &length),
+                ],
+            ),
+            bomb,
+        ]
+        .concat(),
+    );
+    let stream = Reply::raw(Reply::stream_head()).then(Step::Repeat(
+        chunk(&vec![b'x'; 1 << 20]),
+        10 << 10,
+        Duration::ZERO,
+    ));
     for (kind, reply) in [(OpenAi, huge), (Google, bomb), (Anthropic, stream)] {
         let (server, question) = scripted(kind, vec![reply]);
         let failure = question.fails(Cause::Malformed);
@@ -310,10 +451,18 @@ fn net_11_a_body_ends_at_its_bound() {
 #[test]
 fn an_answer_may_be_packed() {
     let body = gzip(good(OpenAi).to_string().as_bytes());
-    let headers = [("content-type", "application/json"), ("content-encoding", "gzip")];
+    let headers = [
+        ("content-type", "application/json"),
+        ("content-encoding", "gzip"),
+    ];
     let (server, question) = scripted(OpenAi, vec![Reply::with(200, &headers, &body)]);
     assert_eq!(question.ask().unwrap().text, "{}");
-    assert!(server.requests()[0].header("accept-encoding").unwrap().contains("gzip"));
+    assert!(
+        server.requests()[0]
+            .header("accept-encoding")
+            .unwrap()
+            .contains("gzip")
+    );
 }
 
 #[test]
@@ -323,7 +472,13 @@ fn net_12_bytes_that_are_no_text_are_no_answer() {
     let bom = Reply::with(200, &typed, format!("\u{feff}{body}").as_bytes());
     let (_server, question) = scripted(OpenAi, vec![bom]);
     assert_eq!(question.ask().unwrap().text, "{}");
-    for bad in [&b"\xff\xfe\x00"[..], b"{\"choices\": \"\xff\"}", b"\x00", b"{\"a\":\"\x00\"}", b""] {
+    for bad in [
+        &b"\xff\xfe\x00"[..],
+        b"{\"choices\": \"\xff\"}",
+        b"\x00",
+        b"{\"a\":\"\x00\"}",
+        b"",
+    ] {
         let (_server, question) = scripted(OpenAi, vec![Reply::with(200, &typed, bad)]);
         question.fails(Cause::Malformed);
     }
@@ -336,12 +491,27 @@ fn net_12_bytes_that_are_no_text_are_no_answer() {
 
 #[test]
 fn net_13_a_login_page_is_shown_as_what_it_is() {
-    let page = format!("<!doctype html>\x1b[2J<title>Log in</title>{}", "\u{202e}x".repeat(300));
+    let page = format!(
+        "<!doctype html>\x1b[2J<title>Log in</title>{}",
+        "\u{202e}x".repeat(300)
+    );
     for kind in super::KINDS {
-        let (server, question) =
-            scripted(kind, vec![Reply::with(200, &[("content-type", "text/html")], page.as_bytes())]);
+        let (server, question) = scripted(
+            kind,
+            vec![Reply::with(
+                200,
+                &[("content-type", "text/html")],
+                page.as_bytes(),
+            )],
+        );
         let failure = question.fails(Cause::Malformed);
-        assert!(failure.message.contains("not JSON: <!doctype html>\\x1b[2J<title>"), "{}", failure.message);
+        assert!(
+            failure
+                .message
+                .contains("not JSON: <!doctype html>\\x1b[2J<title>"),
+            "{}",
+            failure.message
+        );
         assert!(failure.message.chars().count() < 240, "{}", failure.message);
         assert_eq!(server.requests().len(), 1);
     }
@@ -357,7 +527,13 @@ fn net_14_an_overload_inside_of_a_stream_is_tried_again() {
     assert_eq!(question.ask().unwrap().usage.requests, 2);
     assert_eq!(server.requests().len(), 2);
     let (_server, question) = scripted(Anthropic, vec![Reply::events(&cut)]);
-    assert!(question.fails(Cause::Unreachable).message.starts_with("529"), "as if it had the status");
+    assert!(
+        question
+            .fails(Cause::Unreachable)
+            .message
+            .starts_with("529"),
+        "as if it had the status"
+    );
     // OpenRouter reports an error of the provider behind it in an answer with status 200.
     let inside = json!({ "error": { "code": 502, "message": "provider is down" }, "choices": [] });
     let (server, question) = scripted(OpenAi, vec![Reply::json(200, &inside), good_reply(OpenAi)]);
@@ -401,7 +577,10 @@ fn a_run_that_is_stopped_does_not_wait() {
 /// Compresses bytes in the format of RFC 1952.
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![0; bytes.len() / 100 + 1024];
-    let config = zlib_rs::DeflateConfig { window_bits: 31, ..zlib_rs::DeflateConfig::default() };
+    let config = zlib_rs::DeflateConfig {
+        window_bits: 31,
+        ..zlib_rs::DeflateConfig::default()
+    };
     let (packed, code) = zlib_rs::compress_slice(&mut out, bytes, config);
     assert_eq!(code, zlib_rs::ReturnCode::Ok);
     packed.to_vec()

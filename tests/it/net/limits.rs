@@ -10,14 +10,25 @@ use std::time::{Duration, Instant};
 
 /// Returns the output limit and the effort of the only question.
 fn sent(kind: BackendKind, change: impl FnOnce(&mut policy::Backend)) -> (Value, Value) {
-    let server = Server::start(|r| r.answer(&Says { text: "{}".to_owned(), ..Says::default() }));
+    let server = Server::start(|r| {
+        r.answer(&Says {
+            text: "{}".to_owned(),
+            ..Says::default()
+        })
+    });
     question(kind, &server.url()).with(change).ask().unwrap();
     let body = server.questions()[0].json();
     match kind {
-        BackendKind::Anthropic => (body["max_tokens"].clone(), body["output_config"]["effort"].clone()),
+        BackendKind::Anthropic => (
+            body["max_tokens"].clone(),
+            body["output_config"]["effort"].clone(),
+        ),
         BackendKind::Google => {
             let config = &body["generationConfig"];
-            (config["maxOutputTokens"].clone(), config["thinkingConfig"].clone())
+            (
+                config["maxOutputTokens"].clone(),
+                config["thinkingConfig"].clone(),
+            )
         }
         _ => (body["max_tokens"].clone(), body["reasoning_effort"].clone()),
     }
@@ -30,7 +41,11 @@ fn every_server_gets_a_limit_for_the_answer() {
         (BackendKind::Google, None, 16_000),
         (BackendKind::OpenAi, Some(200_000), 16_000),
     ] {
-        assert_eq!(sent(kind, |b| b.context_tokens = context), (json!(limit), Value::Null), "{kind:?}");
+        assert_eq!(
+            sent(kind, |b| b.context_tokens = context),
+            (json!(limit), Value::Null),
+            "{kind:?}"
+        );
     }
 }
 
@@ -47,11 +62,19 @@ fn a_request_and_its_answer_fit_in_the_context() {
         for lines in [1, 100, 500] {
             let server = Server::start(|r| r.review(&[]));
             let name = kind.name();
-            let tokens = configured.map_or_else(String::new, |tokens| format!("context_tokens = {tokens}\n"));
+            let tokens = configured
+                .map_or_else(String::new, |tokens| format!("context_tokens = {tokens}\n"));
             let repo = Repo::new();
-            let policy = server.policy(name).replace("[review]\n", "[review]\nmax_requests = 200\n");
+            let policy = server
+                .policy(name)
+                .replace("[review]\n", "[review]\nmax_requests = 200\n");
             repo.stage(".claude-reviewer.toml", policy + &tokens);
-            repo.stage("src/a.py", (0..lines).map(|i| format!("value_{i} = compute({i})\n")).collect::<String>());
+            repo.stage(
+                "src/a.py",
+                (0..lines)
+                    .map(|i| format!("value_{i} = compute({i})\n"))
+                    .collect::<String>(),
+            );
             repo.reviewer(&["review", "staged", "--no-save"]).run(0);
             for question in server.questions() {
                 let body = question.json();
@@ -61,7 +84,10 @@ fn a_request_and_its_answer_fit_in_the_context() {
                 };
                 let (limit, prompt) = (limit.unwrap(), question.prompt().len() as u64);
                 // A token has 3.6 bytes of code or more.
-                assert!(limit >= context / 4 && limit + prompt * 10 / 36 <= context, "{name} {limit} {prompt}");
+                assert!(
+                    limit >= context / 4 && limit + prompt * 10 / 36 <= context,
+                    "{name} {limit} {prompt}"
+                );
             }
         }
     }
@@ -71,26 +97,57 @@ fn a_request_and_its_answer_fit_in_the_context() {
 fn effort_is_sent_in_the_words_of_the_provider_and_allows_longer_answers() {
     let with = |kind, effort, model: &str| {
         let model = Some(model.to_owned());
-        sent(kind, |b| *b = policy::Backend { effort: Some(effort), model, context_tokens: Some(900_000), ..b.clone() })
+        sent(kind, |b| {
+            *b = policy::Backend {
+                effort: Some(effort),
+                model,
+                context_tokens: Some(900_000),
+                ..b.clone()
+            }
+        })
     };
     let [low, medium, high] = [Effort::Low, Effort::Medium, Effort::High];
-    assert_eq!(with(BackendKind::Anthropic, low, "m"), (json!(16_000), json!("low")));
-    assert_eq!(with(BackendKind::Anthropic, high, "m"), (json!(64_000), json!("high")));
-    assert_eq!(with(BackendKind::OpenAi, medium, "m"), (json!(32_000), json!("medium")));
-    assert_eq!(with(BackendKind::Google, low, "gemini-2.5-pro"), (json!(16_000), json!({ "thinkingBudget": 1_024 })));
-    assert_eq!(with(BackendKind::Google, high, "gemini-3-pro"), (json!(64_000), json!({ "thinkingLevel": "high" })));
+    assert_eq!(
+        with(BackendKind::Anthropic, low, "m"),
+        (json!(16_000), json!("low"))
+    );
+    assert_eq!(
+        with(BackendKind::Anthropic, high, "m"),
+        (json!(64_000), json!("high"))
+    );
+    assert_eq!(
+        with(BackendKind::OpenAi, medium, "m"),
+        (json!(32_000), json!("medium"))
+    );
+    assert_eq!(
+        with(BackendKind::Google, low, "gemini-2.5-pro"),
+        (json!(16_000), json!({ "thinkingBudget": 1_024 }))
+    );
+    assert_eq!(
+        with(BackendKind::Google, high, "gemini-3-pro"),
+        (json!(64_000), json!({ "thinkingLevel": "high" }))
+    );
 }
 
 #[test]
 fn a_question_ends_at_the_time_limit_of_its_backend() {
     let server = Server::start(|r| r.review(&[]).after(Duration::from_secs(60)));
     let repo = Repo::new();
-    repo.stage(".claude-reviewer.toml", server.policy("openai") + "timeout = \"1s\"\n");
+    repo.stage(
+        ".claude-reviewer.toml",
+        server.policy("openai") + "timeout = \"1s\"\n",
+    );
     repo.stage("src/a.py", "A = 1\n");
     let started = Instant::now();
-    let run = repo.reviewer(&["review", "staged", "--format", "json", "--timeout", "50s"]).run(3);
+    let run = repo
+        .reviewer(&["review", "staged", "--format", "json", "--timeout", "50s"])
+        .run(3);
     assert!(started.elapsed() < Duration::from_secs(30));
-    assert!(run.stdout.contains("no answer within 1 s"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("no answer within 1 s"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -98,8 +155,12 @@ fn net_05_the_first_pause_before_a_retry_is_the_configured_one() {
     let time = |delay: u64| {
         let server = Server::start(|_| Reply::error(503, "api_error", "sorry"));
         let started = Instant::now();
-        let change = |b: &mut policy::Backend| (b.max_retries, b.retry_delay) = (8, Duration::from_millis(delay));
-        question(BackendKind::OpenAi, &server.url()).with(change).fails(Cause::Unreachable);
+        let change = |b: &mut policy::Backend| {
+            (b.max_retries, b.retry_delay) = (8, Duration::from_millis(delay))
+        };
+        question(BackendKind::OpenAi, &server.url())
+            .with(change)
+            .fails(Cause::Unreachable);
         assert_eq!(server.requests().len(), 9);
         started.elapsed()
     };

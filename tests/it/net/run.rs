@@ -1,8 +1,11 @@
-//! Tests of the whole program with a model server: findings block, faults never pass a change, keys stay secret.
+//! Tests of the whole program with a model server: findings block, faults never pass a change, keys
+//! stay secret.
 
 use super::{KINDS, canary};
 use crate::certificate::Certificate;
-use crate::loopback::{Dialect, Reply, Request, Says, Server, Step, closed_port, event, events, finding, head};
+use crate::loopback::{
+    Dialect, Reply, Request, Says, Server, Step, closed_port, event, events, finding, head,
+};
 use crate::support::{Repo, Run, line_with_key};
 use claude_reviewer::policy::BackendKind;
 use serde_json::{Value, json};
@@ -17,7 +20,10 @@ fn repo(policy: &str) -> Repo {
     repo.write(".claude-reviewer.toml", policy);
     repo.git(&["add", "-A"]);
     repo.commit("seed");
-    repo.stage("src/ratio.rs", format!("pub fn ratio(total: u32, count: u32) -> u32 {{\n    {LINE}\n    ratio\n}}\n"));
+    repo.stage(
+        "src/ratio.rs",
+        format!("pub fn ratio(total: u32, count: u32) -> u32 {{\n    {LINE}\n    ratio\n}}\n"),
+    );
     repo
 }
 
@@ -40,10 +46,18 @@ fn a_finding_of_each_provider_is_verified_and_blocks() {
             (&found["origin"], &found["file"], &found["line"]),
             (&json!(kind.name()), &json!("src/ratio.rs"), &json!(2))
         );
-        assert_eq!((&found["blocking"], &report["outcome"]), (&json!(true), &json!("reviewed")), "{report}");
+        assert_eq!(
+            (&found["blocking"], &report["outcome"]),
+            (&json!(true), &json!("reviewed")),
+            "{report}"
+        );
         let usage = &report["usage"][0];
         assert_eq!(
-            (&usage["backend"], &usage["requests"], &usage["input_tokens"]),
+            (
+                &usage["backend"],
+                &usage["requests"],
+                &usage["input_tokens"]
+            ),
             (&json!(kind.name()), &json!(2), &json!(2000)),
             "the review, and a second look at the claim"
         );
@@ -72,22 +86,50 @@ fn faults(kind: BackendKind) -> Vec<(&'static str, Option<Fault>)> {
     let fault = |f: fn(&Request) -> Reply| -> Option<Fault> { Some(Box::new(f)) };
     let mut all = vec![
         ("NET-01", None),
-        ("NET-03", fault(|_| Reply::error_with(429, ("retry-after", "3600"), "rate_limit_error", "x"))),
-        ("NET-04", fault(|_| Reply::error(429, "rate_limit_error", "x"))),
+        (
+            "NET-03",
+            fault(|_| Reply::error_with(429, ("retry-after", "3600"), "rate_limit_error", "x")),
+        ),
+        (
+            "NET-04",
+            fault(|_| Reply::error(429, "rate_limit_error", "x")),
+        ),
         ("NET-05", fault(|_| Reply::error(503, "x", "x"))),
         ("NET-06", fault(|_| Reply::error(401, "x", "x"))),
         ("NET-06", fault(|_| Reply::error(413, "x", "x"))),
-        ("NET-07", fault(|r| Reply::raw(&r.review(&[]).bytes()[..120]).then(Step::Reset))),
-        ("NET-08", fault(|r| Reply::raw(&r.review(&[]).bytes()[..120]).then(Step::Close))),
+        (
+            "NET-07",
+            fault(|r| Reply::raw(&r.review(&[]).bytes()[..120]).then(Step::Reset)),
+        ),
+        (
+            "NET-08",
+            fault(|r| Reply::raw(&r.review(&[]).bytes()[..120]).then(Step::Close)),
+        ),
         (
             "NET-10",
             fault(|_| {
-                Reply::raw([b"HTTP/1.1 200 OK\r\n".to_vec(), b"x: y\r\n".repeat(10_000)].concat()).then(Step::Close)
+                Reply::raw([b"HTTP/1.1 200 OK\r\n".to_vec(), b"x: y\r\n".repeat(10_000)].concat())
+                    .then(Step::Close)
             }),
         ),
-        ("NET-12", fault(|_| Reply::with(200, &[("content-type", "application/json")], b"\xff\x00"))),
-        ("NET-13", fault(|_| Reply::with(200, &[("content-type", "text/html")], b"<html>log in</html>"))),
-        ("NET-17", fault(|_| Reply::with(302, &[("location", "http://127.0.0.1:1/")], b""))),
+        (
+            "NET-12",
+            fault(|_| Reply::with(200, &[("content-type", "application/json")], b"\xff\x00")),
+        ),
+        (
+            "NET-13",
+            fault(|_| {
+                Reply::with(
+                    200,
+                    &[("content-type", "text/html")],
+                    b"<html>log in</html>",
+                )
+            }),
+        ),
+        (
+            "NET-17",
+            fault(|_| Reply::with(302, &[("location", "http://127.0.0.1:1/")], b"")),
+        ),
         ("NET-20", fault(|r| r.calls(&[("run", json!({}))]))),
         ("OUT-01", fault(|r| r.text("Looks good to me."))),
         (
@@ -98,9 +140,18 @@ fn faults(kind: BackendKind) -> Vec<(&'static str, Option<Fault>)> {
                 r.text(&document.to_string())
             }),
         ),
-        ("OUT-11", fault(|r| r.text(&format!("{}{}", r.document(&[]), r.document(&[]))))),
-        ("OUT-12", fault(|r| r.text(&r.document(&[]).to_string().replace(&r.nonce(), "0")))),
-        ("empty", fault(|_| Reply::with(200, &[("content-type", "application/json")], b"{}"))),
+        (
+            "OUT-11",
+            fault(|r| r.text(&format!("{}{}", r.document(&[]), r.document(&[])))),
+        ),
+        (
+            "OUT-12",
+            fault(|r| r.text(&r.document(&[]).to_string().replace(&r.nonce(), "0"))),
+        ),
+        (
+            "empty",
+            fault(|_| Reply::with(200, &[("content-type", "application/json")], b"{}")),
+        ),
     ];
     let stops = match kind {
         BackendKind::Anthropic => ["max_tokens", "refusal"],
@@ -112,7 +163,11 @@ fn faults(kind: BackendKind) -> Vec<(&'static str, Option<Fault>)> {
             "NET-15",
             Some(Box::new(move |r: &Request| {
                 let text = r.document(&[]).to_string();
-                r.answer(&Says { text, stop: Some(stop.to_owned()), ..Says::default() })
+                r.answer(&Says {
+                    text,
+                    stop: Some(stop.to_owned()),
+                    ..Says::default()
+                })
             })),
         ));
     }
@@ -157,9 +212,16 @@ fn no_fault_makes_the_exit_code_smaller_than_the_rules_alone_would() {
             // Findings of the rules are kept and reported.
             repo.stage("config.ini", line_with_key());
             let run = repo.review(&["staged"], 1);
-            assert!(run.stdout.contains("config.ini"), "{kind} {name}: {}", run.stdout);
+            assert!(
+                run.stdout.contains("config.ini"),
+                "{kind} {name}: {}",
+                run.stdout
+            );
             let last = run.stderr.lines().last().unwrap_or_default().to_owned();
-            assert!(last.starts_with("review: incomplete") && last.ends_with("exit=1"), "{kind} {name}: {last}");
+            assert!(
+                last.starts_with("review: incomplete") && last.ends_with("exit=1"),
+                "{kind} {name}: {last}"
+            );
             drop(server);
         }
     }
@@ -176,7 +238,11 @@ fn net_01_what_the_rules_found_is_printed_when_nobody_answers() {
     let started = Instant::now();
     let run = repo.review(&["staged"], 1);
     assert!(started.elapsed() < Duration::from_secs(20));
-    assert!(run.stdout.contains("config.ini") && run.stdout.contains("refused"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("config.ini") && run.stdout.contains("refused"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -186,13 +252,18 @@ fn net_21_a_part_that_fails_is_named_and_the_others_are_shown() {
             true => Reply::error(400, "invalid_request_error", "not this one"),
             false => r.review(&[bug()]),
         });
-        let policy = server.policy(kind.name()).replace("[review]\n", "[review]\nmax_files = 1\n");
+        let policy = server
+            .policy(kind.name())
+            .replace("[review]\n", "[review]\nmax_files = 1\n");
         let repo = repo(&policy);
         repo.stage("src/other.rs", "pub fn other() -> u32 {\n    7\n}\n");
         let report = repo.review_json(&["staged"], 1);
         assert_eq!(report["findings"][0]["file"], "src/ratio.rs");
         let failed = report["coverage"]["failed"].to_string();
-        assert!(failed.contains("src/other.rs") && !failed.contains("src/ratio.rs"), "{failed}");
+        assert!(
+            failed.contains("src/other.rs") && !failed.contains("src/ratio.rs"),
+            "{failed}"
+        );
         assert_eq!(report["outcome"], "incomplete");
     }
 }
@@ -215,7 +286,11 @@ fn net_09_a_deadline_of_the_run_is_kept() {
         let repo = repo(&server.policy(kind.name()));
         let started = Instant::now();
         repo.review(&["staged", "--timeout", "2s"], 3);
-        assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+        assert!(
+            started.elapsed() < Duration::from_secs(4),
+            "{:?}",
+            started.elapsed()
+        );
     }
 }
 
@@ -223,7 +298,11 @@ fn net_09_a_deadline_of_the_run_is_kept() {
 fn net_19_plain_http_to_another_machine_is_a_mistake_of_the_policy() {
     let policy = "version = 1\n[review]\nbackends = [\"openai\"]\n[backend.openai]\nbase_url = \"http://192.0.2.1/v1\"\nmodel = \"m\"\n";
     let run = repo(policy).review(&["staged"], 2);
-    assert!(run.stderr.contains("plain http") && run.stderr.contains("hint:"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("plain http") && run.stderr.contains("hint:"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -246,7 +325,12 @@ fn as_operator(repo: &Repo, policy: &str) {
 
 #[track_caller]
 fn shows_nothing(run: &Run, secret: &str) {
-    assert!(!run.stdout.contains(secret) && !run.stderr.contains(secret), "{}\n{}", run.stdout, run.stderr);
+    assert!(
+        !run.stdout.contains(secret) && !run.stderr.contains(secret),
+        "{}\n{}",
+        run.stdout,
+        run.stderr
+    );
 }
 
 #[test]
@@ -261,7 +345,11 @@ fn sec_02_sec_03_sec_04_no_output_shows_a_key() {
         let server = Server::start(move |r| {
             let key = r.header(header).unwrap_or("no key").to_owned();
             match r.number % 2 {
-                0 => Reply::error(401, "authentication_error", &format!("{}: {key}", "x".repeat(180))),
+                0 => Reply::error(
+                    401,
+                    "authentication_error",
+                    &format!("{}: {key}", "x".repeat(180)),
+                ),
                 _ => r.review(&[finding("src/ratio.rs", 2, &key)]),
             }
         });
@@ -274,13 +362,14 @@ fn sec_02_sec_03_sec_04_no_output_shows_a_key() {
                 .run(code);
             shows_nothing(&run, &canary());
         }
-        assert!(server.requests().iter().all(|r| r.header(header).is_some_and(|v| v.ends_with(&canary()))));
         assert!(
             server
                 .requests()
                 .iter()
-                .all(|r| !r.path.contains(&canary()) && !String::from_utf8_lossy(&r.body).contains(&canary()))
+                .all(|r| r.header(header).is_some_and(|v| v.ends_with(&canary())))
         );
+        assert!(server.requests().iter().all(|r| !r.path.contains(&canary())
+            && !String::from_utf8_lossy(&r.body).contains(&canary())));
     }
 }
 
@@ -316,7 +405,10 @@ fn sec_10_nothing_of_the_environment_reaches_a_server() {
         let server = Server::start(|r| r.review(&[]));
         let repo = repo(&server.policy(kind.name()));
         let reviewer = repo.reviewer(&["review", "staged", "--depth", "thorough"]);
-        let run = NAMES.iter().fold(reviewer, |r, name| r.env(name, canary())).run(0);
+        let run = NAMES
+            .iter()
+            .fold(reviewer, |r, name| r.env(name, canary()))
+            .run(0);
         shows_nothing(&run, &canary());
         assert!(!server.questions().is_empty() && !server.saw(&canary()));
     }
@@ -324,7 +416,11 @@ fn sec_10_nothing_of_the_environment_reaches_a_server() {
 
 #[test]
 fn net_16_a_certificate_is_believed_where_the_operator_says_so() {
-    let made = Certificate { host: "127.0.0.1", until: "20990101000000Z" }.make();
+    let made = Certificate {
+        host: "127.0.0.1",
+        until: "20990101000000Z",
+    }
+    .make();
     let server = Server::tls(made.config, |r| r.review(&[]));
     let repo = repo("version = 1\n");
     as_operator(&repo, &server.policy("openai"));
@@ -341,17 +437,31 @@ fn net_16_a_certificate_is_believed_where_the_operator_says_so() {
     run(&roots, 0);
     let asked = server.questions().len();
     assert_eq!(asked, 1);
-    let others = Certificate { host: "127.0.0.1", until: "20990101000000Z" }.make();
+    let others = Certificate {
+        host: "127.0.0.1",
+        until: "20990101000000Z",
+    }
+    .make();
     std::fs::write(&roots, others.pem).unwrap();
     run(&roots, 3);
-    assert_eq!(server.questions().len(), asked, "whoever has another certificate gets nothing");
+    assert_eq!(
+        server.questions().len(),
+        asked,
+        "whoever has another certificate gets nothing"
+    );
 }
 
 #[test]
 fn net_11_a_body_without_an_end_takes_bounded_memory() {
     let server = Server::start(|_| {
-        Reply::raw(head(200, &[("content-type", "application/json"), ("content-length", "10737418240")]))
-            .then(Step::Repeat(vec![b' '; 1 << 20], 10 << 10, Duration::ZERO))
+        Reply::raw(head(
+            200,
+            &[
+                ("content-type", "application/json"),
+                ("content-length", "10737418240"),
+            ],
+        ))
+        .then(Step::Repeat(vec![b' '; 1 << 20], 10 << 10, Duration::ZERO))
     });
     let repo = repo(&server.policy("openai"));
     // 800 MB of address space: more than the program reserves, and much less than the server sends.
@@ -365,7 +475,12 @@ fn net_11_a_body_without_an_end_takes_bounded_memory() {
         .output()
         .unwrap();
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(output.status.code(), Some(3), "{shown}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(3),
+        "{shown}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(shown.contains("16 MiB"), "{shown}");
 }
 
@@ -379,31 +494,52 @@ fn net_06_net_15_what_is_too_large_is_asked_about_in_parts() {
         let repo = repo(&server.policy(kind.name()));
         repo.stage("docs/other.txt", "A text of some length.\n".repeat(60));
         let report = repo.review_json(&["staged"], 1);
-        assert_eq!((&report["outcome"], &report["usage"][0]["requests"]), (&json!("reviewed"), &json!(4)), "{report}");
+        assert_eq!(
+            (&report["outcome"], &report["usage"][0]["requests"]),
+            (&json!("reviewed"), &json!(4)),
+            "{report}"
+        );
     }
 }
 
 #[test]
 fn net_15_a_model_that_rambles_about_little_is_asked_once() {
-    let stop = Says { text: "{".into(), stop: Some("length".into()), ..Says::default() };
+    let stop = Says {
+        text: "{".into(),
+        stop: Some("length".into()),
+        ..Says::default()
+    };
     let server = Server::start(move |r| r.answer(&stop));
     let repo = repo(&server.policy("openai"));
     repo.review(&["staged"], 3);
     assert_eq!(server.questions().len(), 1);
     repo.stage("docs/other.txt", "A text of some length.\n".repeat(150));
     repo.review(&["staged"], 3);
-    assert!((3..=10).contains(&server.questions().len()), "{}", server.questions().len());
+    assert!(
+        (3..=10).contains(&server.questions().len()),
+        "{}",
+        server.questions().len()
+    );
 }
 
 #[test]
 fn requests_run_side_by_side_over_few_connections_and_never_more_than_jobs() {
     let server = Server::start(|r| r.review(&[]).after(Duration::from_millis(300)));
-    let policy = server.policy("openai").replace("[review]\n", "[review]\nmax_files = 1\njobs = 3\n");
+    let policy = server
+        .policy("openai")
+        .replace("[review]\n", "[review]\nmax_files = 1\njobs = 3\n");
     let repo = repo(&policy);
     for i in 0..8 {
-        repo.stage(&format!("src/part{i}/code.rs"), format!("pub fn part{i}() -> u32 {{\n    {i}\n}}\n"));
+        repo.stage(
+            &format!("src/part{i}/code.rs"),
+            format!("pub fn part{i}() -> u32 {{\n    {i}\n}}\n"),
+        );
     }
     repo.review(&["staged"], 0);
     assert_eq!((server.questions().len(), server.most_in_flight()), (9, 3));
-    assert!(server.connections() <= 3, "{} connections", server.connections());
+    assert!(
+        server.connections() <= 3,
+        "{} connections",
+        server.connections()
+    );
 }

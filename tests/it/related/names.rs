@@ -1,10 +1,11 @@
-//! Tests of names that an import renames, functions of scripts that a script reads, and files that are missing from a
-//! clone.
+//! Tests of names that an import renames, functions of scripts that a script reads, and files that
+//! are missing from a clone.
 
 use super::{Project, filler};
 use crate::support::reviewer;
 
-/// A file with a definition, and one that renames it: path, import, the function before and after, its path.
+/// A file with a definition, and one that renames it: path, import, the function before and after,
+/// its path.
 struct Renamed {
     library: (&'static str, &'static str),
     path: &'static str,
@@ -17,7 +18,10 @@ struct Renamed {
 
 const RENAMED: [Renamed; 7] = [
     Renamed {
-        library: ("lib/store.py", "def load(path, strict=False):\n    return path\n"),
+        library: (
+            "lib/store.py",
+            "def load(path, strict=False):\n    return path\n",
+        ),
         path: "app/main.py",
         head: "from lib.store import load as read_config\n\n\n",
         old: "def main():\n    pass\n",
@@ -26,7 +30,10 @@ const RENAMED: [Renamed; 7] = [
         alias: "read_config",
     },
     Renamed {
-        library: ("lib/store.js", "export function load(path, strict) {\n  return path\n}\n"),
+        library: (
+            "lib/store.js",
+            "export function load(path, strict) {\n  return path\n}\n",
+        ),
         path: "app/main.ts",
         head: "import { load as readConfig } from '../lib/store'\n\n",
         old: "export function main() {\n}\n",
@@ -35,7 +42,10 @@ const RENAMED: [Renamed; 7] = [
         alias: "readConfig",
     },
     Renamed {
-        library: ("lib/store.js", "exports.load = function load(path, strict) {\n  return path\n}\n"),
+        library: (
+            "lib/store.js",
+            "exports.load = function load(path, strict) {\n  return path\n}\n",
+        ),
         path: "app/main.js",
         head: "const { load: readConfig } = require('../lib/store')\n\n",
         old: "function main() {\n}\n",
@@ -44,7 +54,10 @@ const RENAMED: [Renamed; 7] = [
         alias: "readConfig",
     },
     Renamed {
-        library: ("src/store.rs", "pub fn load(path: &str, strict: bool) -> u8 {\n    1\n}\n"),
+        library: (
+            "src/store.rs",
+            "pub fn load(path: &str, strict: bool) -> u8 {\n    1\n}\n",
+        ),
         path: "src/main.rs",
         head: "use store::load as read_config;\n\n",
         old: "fn run() {\n}\n",
@@ -53,7 +66,10 @@ const RENAMED: [Renamed; 7] = [
         alias: "read_config",
     },
     Renamed {
-        library: ("lib/Store.kt", "package lib\n\nfun load(path: String): Int {\n    return 1\n}\n"),
+        library: (
+            "lib/Store.kt",
+            "package lib\n\nfun load(path: String): Int {\n    return 1\n}\n",
+        ),
         path: "app/Main.kt",
         head: "package app\n\nimport lib.load as readConfig\n\n",
         old: "fun main() {\n}\n",
@@ -62,7 +78,10 @@ const RENAMED: [Renamed; 7] = [
         alias: "readConfig",
     },
     Renamed {
-        library: ("Lib/Store.php", "<?php\nnamespace Lib;\nclass Store {\n    public int $limit = 3;\n}\n"),
+        library: (
+            "Lib/Store.php",
+            "<?php\nnamespace Lib;\nclass Store {\n    public int $limit = 3;\n}\n",
+        ),
         path: "app/main.php",
         head: "<?php\nuse Lib\\Store as Config;\n\n",
         old: "function run() {\n}\n",
@@ -71,7 +90,10 @@ const RENAMED: [Renamed; 7] = [
         alias: "Config",
     },
     Renamed {
-        library: ("store/store.go", "package store\n\nfunc Load(path string) int {\n\treturn 1\n}\n"),
+        library: (
+            "store/store.go",
+            "package store\n\nfunc Load(path string) int {\n\treturn 1\n}\n",
+        ),
         path: "app/main.go",
         head: "package app\n\nimport st \"example.org/x/store\"\n\n",
         old: "func Run() int {\n\treturn 0\n}\n",
@@ -83,7 +105,11 @@ const RENAMED: [Renamed; 7] = [
 
 impl Renamed {
     fn imported(&self) -> String {
-        if self.alias.is_empty() { String::new() } else { format!(" (imported as {})", self.alias) }
+        if self.alias.is_empty() {
+            String::new()
+        } else {
+            format!(" (imported as {})", self.alias)
+        }
     }
 }
 
@@ -92,11 +118,20 @@ fn definitions_of_names_that_an_import_renames_are_shown() {
     for case in RENAMED {
         let project = Project::new();
         project.repo.stage(case.library.0, case.library.1);
-        project.repo.stage(case.path, format!("{}{}", case.head, case.old)).commit("one");
-        project.repo.stage(case.path, format!("{}{}", case.head, case.new));
+        project
+            .repo
+            .stage(case.path, format!("{}{}", case.head, case.old))
+            .commit("one");
+        project
+            .repo
+            .stage(case.path, format!("{}{}", case.head, case.new));
         let prompt = project.prompt();
         let heading = format!(": definition of {}{}\n", case.name, case.imported());
-        assert!(prompt.contains(&heading) && prompt.contains(case.library.0), "{}: {prompt}", case.path);
+        assert!(
+            prompt.contains(&heading) && prompt.contains(case.library.0),
+            "{}: {prompt}",
+            case.path
+        );
     }
 }
 
@@ -105,9 +140,18 @@ fn uses_of_a_changed_name_by_that_of_an_import_are_shown() {
     for case in RENAMED {
         let project = Project::new();
         project.repo.stage(case.library.0, case.library.1);
-        project.repo.stage(case.path, format!("{}{}", case.head, case.new)).commit("one");
-        let changed = case.library.1.replace("1\n", "2\n").replace("return path", "return path + 1");
-        project.repo.stage(case.library.0, changed.replace("limit = 3", "limit = 4"));
+        project
+            .repo
+            .stage(case.path, format!("{}{}", case.head, case.new))
+            .commit("one");
+        let changed = case
+            .library
+            .1
+            .replace("1\n", "2\n")
+            .replace("return path", "return path + 1");
+        project
+            .repo
+            .stage(case.library.0, changed.replace("limit = 3", "limit = 4"));
         let prompt = project.prompt();
         let heading = format!(": use of {}{} in ", case.name, case.imported());
         assert!(prompt.contains(&heading), "{}: {prompt}", case.path);
@@ -119,10 +163,18 @@ fn uses_of_a_changed_name_by_that_of_an_import_are_shown() {
 #[test]
 fn a_definition_in_a_file_that_is_not_imported_is_not_taken_for_a_renamed_one() {
     let project = Project::new();
-    project.repo.stage("util/http.py", "def fetch_all(url):\n    return url\n");
+    project
+        .repo
+        .stage("util/http.py", "def fetch_all(url):\n    return url\n");
     let head = "from requests import fetch_all as read_all\n\n\n";
-    project.repo.stage("app/main.py", format!("{head}def main():\n    pass\n")).commit("one");
-    project.repo.stage("app/main.py", format!("{head}def main():\n    return read_all('a')\n"));
+    project
+        .repo
+        .stage("app/main.py", format!("{head}def main():\n    pass\n"))
+        .commit("one");
+    project.repo.stage(
+        "app/main.py",
+        format!("{head}def main():\n    return read_all('a')\n"),
+    );
     let prompt = project.prompt();
     assert!(!prompt.contains("util/http.py"), "{prompt}");
 }
@@ -132,26 +184,49 @@ fn a_member_with_a_common_name_is_used_where_code_names_its_type() {
     let project = Project::new();
     let writer = |body: &str| format!("class PagerWriter:\n    def flush(self):\n        {body}\n");
     project.repo.stage("app/pager.py", writer("pass"));
-    project.repo.stage("app/a.py", "import sys\n\n\ndef one():\n    # as PagerWriter does\n    sys.stdout.flush()\n");
-    project.repo.stage("app/b.py", "from app.pager import PagerWriter\n\n\ndef two():\n    PagerWriter().flush()\n");
+    project.repo.stage(
+        "app/a.py",
+        "import sys\n\n\ndef one():\n    # as PagerWriter does\n    sys.stdout.flush()\n",
+    );
+    project.repo.stage(
+        "app/b.py",
+        "from app.pager import PagerWriter\n\n\ndef two():\n    PagerWriter().flush()\n",
+    );
     project.repo.commit("one");
     project.repo.stage("app/pager.py", writer("return 1"));
     let prompt = project.prompt();
-    assert!(prompt.contains("app/b.py:4-5: use of flush in two"), "{prompt}");
+    assert!(
+        prompt.contains("app/b.py:4-5: use of flush in two"),
+        "{prompt}"
+    );
     assert!(!prompt.contains("app/a.py"), "{prompt}");
 }
 
 #[test]
 fn what_is_shown_as_a_definition_is_not_shown_as_a_signature_too() {
     let project = Project::new();
-    project.repo.stage("app/store.py", "def load_all(path):\n    return [path]\n");
-    project.repo.stage("app/main.py", "def main():\n    x = 1\n    load_all(x)\n");
-    project.repo.stage("tests/test_main.py", "def test_main():\n    pass\n").commit("one");
-    project.repo.stage("app/main.py", "def main():\n    x = 2\n    load_all(x)\n");
-    project.repo.stage("tests/test_main.py", "def test_main():\n    assert load_all(1)\n");
+    project
+        .repo
+        .stage("app/store.py", "def load_all(path):\n    return [path]\n");
+    project
+        .repo
+        .stage("app/main.py", "def main():\n    x = 1\n    load_all(x)\n");
+    project
+        .repo
+        .stage("tests/test_main.py", "def test_main():\n    pass\n")
+        .commit("one");
+    project
+        .repo
+        .stage("app/main.py", "def main():\n    x = 2\n    load_all(x)\n");
+    project.repo.stage(
+        "tests/test_main.py",
+        "def test_main():\n    assert load_all(1)\n",
+    );
     let prompt = project.prompt();
     assert!(
-        prompt.contains("app/store.py:1-2: definition of load_all\n1 def load_all(path):\n2     return"),
+        prompt.contains(
+            "app/store.py:1-2: definition of load_all\n1 def load_all(path):\n2     return"
+        ),
         "{prompt}"
     );
     assert!(!prompt.contains("signature of load_all"), "{prompt}");
@@ -159,19 +234,35 @@ fn what_is_shown_as_a_definition_is_not_shown_as_a_signature_too() {
 
 #[test]
 fn functions_of_a_script_that_a_script_reads_are_shown() {
-    for source in ["source lib/common.sh", ". \"$(dirname \"$0\")/lib/common.sh\""] {
+    for source in [
+        "source lib/common.sh",
+        ". \"$(dirname \"$0\")/lib/common.sh\"",
+    ] {
         let project = Project::new();
         let common = "log_step() {\n  printf '%s\\n' \"$1\" >&2\n}\n";
-        project.repo.stage("lib/common.sh", common).stage("lib/other.sh", "deploy_all() {\n  true\n}\n");
+        project
+            .repo
+            .stage("lib/common.sh", common)
+            .stage("lib/other.sh", "deploy_all() {\n  true\n}\n");
         let head = format!("#!/bin/sh\n{source}\n\n");
-        project.repo.stage("run.sh", format!("{head}main() {{\n  true\n}}\n")).commit("one");
-        project.repo.stage("run.sh", format!("{head}main() {{\n  log_step 'a'\n}}\n"));
+        project
+            .repo
+            .stage("run.sh", format!("{head}main() {{\n  true\n}}\n"))
+            .commit("one");
+        project
+            .repo
+            .stage("run.sh", format!("{head}main() {{\n  log_step 'a'\n}}\n"));
         let prompt = project.prompt();
-        assert!(prompt.contains("lib/common.sh:1-3: definition of log_step\n1 log_step() {\n"), "{prompt}");
+        assert!(
+            prompt.contains("lib/common.sh:1-3: definition of log_step\n1 log_step() {\n"),
+            "{prompt}"
+        );
         assert!(!prompt.contains("deploy_all"), "{prompt}");
         // A change of the function shows the scripts that call it.
         project.repo.commit("two");
-        project.repo.stage("lib/common.sh", common.replace(">&2", ""));
+        project
+            .repo
+            .stage("lib/common.sh", common.replace(">&2", ""));
         let prompt = project.prompt();
         assert!(prompt.contains(": use of log_step in main\n"), "{prompt}");
     }
@@ -190,53 +281,105 @@ fn functions_of_a_script_that_a_script_reads_are_shown() {
 #[test]
 fn files_that_a_partial_clone_does_not_have_are_named() {
     let project = Project::new();
-    let caller = |i: usize| format!("from src.a import charge\n\n\ndef show_{i}():\n    return charge({i})\n");
+    let caller = |i: usize| {
+        format!("from src.a import charge\n\n\ndef show_{i}():\n    return charge({i})\n")
+    };
     for i in 0..12 {
         project.repo.stage(&format!("web/view{i:02}.py"), caller(i));
     }
     let text = |body: &str| format!("def charge(total):\n{}    return {body}\n", filler("x", 5));
-    project.repo.stage("src/a.py", text("total")).stage("src/b.py", caller(99)).commit("one");
-    project.repo.git(&["config", "uploadpack.allowFilter", "true"]);
-    project.repo.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
-    let (from, to) = (format!("file://{}", project.repo.path().display()), project.repo.outside().join("clone"));
+    project
+        .repo
+        .stage("src/a.py", text("total"))
+        .stage("src/b.py", caller(99))
+        .commit("one");
+    project
+        .repo
+        .git(&["config", "uploadpack.allowFilter", "true"]);
+    project
+        .repo
+        .git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    let (from, to) = (
+        format!("file://{}", project.repo.path().display()),
+        project.repo.outside().join("clone"),
+    );
     let dir = to.to_str().unwrap();
-    project.repo.git(&["clone", "-q", "--filter=blob:none", "--sparse", &from, dir]);
-    project.repo.git(&["-C", dir, "sparse-checkout", "set", "src"]);
+    project
+        .repo
+        .git(&["clone", "-q", "--filter=blob:none", "--sparse", &from, dir]);
+    project
+        .repo
+        .git(&["-C", dir, "sparse-checkout", "set", "src"]);
     std::fs::write(to.join("src/a.py"), text("total + 1")).unwrap();
     project.repo.git(&["-C", dir, "add", "src/a.py"]);
     let objects = || project.repo.git(&["-C", dir, "count-objects", "-v"]);
     let before = objects();
-    let run = reviewer(&to, &project.repo.home(), &["review", "staged", "--no-save"]).run(0);
+    let run = reviewer(
+        &to,
+        &project.repo.home(),
+        &["review", "staged", "--no-save"],
+    )
+    .run(0);
     assert_eq!(objects(), before, "nothing is fetched");
     let prompt = project.server.questions()[0].prompt();
-    assert!(prompt.contains("src/b.py:") && prompt.contains("use of charge in show_99"), "{prompt}");
+    assert!(
+        prompt.contains("src/b.py:") && prompt.contains("use of charge in show_99"),
+        "{prompt}"
+    );
     let files = "web/view00.py, web/view01.py, web/view02.py, web/view03.py, web/view04.py, web/view05.py, \
          web/view06.py, web/view07.py, web/view08.py, web/view09.py and 2 more";
-    let listed = format!("(not searched for definitions and uses, since they could not be read: {files})\n");
+    let listed =
+        format!("(not searched for definitions and uses, since they could not be read: {files})\n");
     assert!(prompt.contains(&listed), "{prompt}");
     let report = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(report.contains("12 files were not searched for definitions and uses: web/view00.py, "), "{report}");
-    assert!(report.contains("missing from this partial clone"), "{report}");
+    assert!(
+        report.contains("12 files were not searched for definitions and uses: web/view00.py, "),
+        "{report}"
+    );
+    assert!(
+        report.contains("missing from this partial clone"),
+        "{report}"
+    );
     // With all files, there is no note.
     project.repo.stage("src/a.py", text("total + 1"));
     let prompt = project.prompt();
-    assert!(prompt.contains("use of charge in show_3") && !prompt.contains("could not be read"), "{prompt}");
+    assert!(
+        prompt.contains("use of charge in show_3") && !prompt.contains("could not be read"),
+        "{prompt}"
+    );
 }
 
 #[test]
 fn files_that_a_sparse_checkout_left_out_are_searched() {
     for is_sparse_index in [false, true] {
         let project = Project::new();
-        let text = |body: &str| format!("def charge(total):\n{}    return {body}\n", filler("x", 5));
+        let text =
+            |body: &str| format!("def charge(total):\n{}    return {body}\n", filler("x", 5));
         let caller = "from src.a import charge\n\n\ndef show_all():\n    return charge(1)\n";
-        project.repo.stage("src/a.py", text("total")).stage("web/view.py", caller).commit("one");
-        project.repo.git(&["config", "index.sparse", if is_sparse_index { "true" } else { "false" }]);
-        project.repo.git(&["sparse-checkout", "set", "--cone", "src"]);
+        project
+            .repo
+            .stage("src/a.py", text("total"))
+            .stage("web/view.py", caller)
+            .commit("one");
+        project.repo.git(&[
+            "config",
+            "index.sparse",
+            if is_sparse_index { "true" } else { "false" },
+        ]);
+        project
+            .repo
+            .git(&["sparse-checkout", "set", "--cone", "src"]);
         assert!(!project.repo.path().join("web").exists());
         project.repo.write("src/a.py", text("total + 1"));
-        project.repo.reviewer(&["review", "unstaged", "--no-save", "--no-cache"]).run(0);
+        project
+            .repo
+            .reviewer(&["review", "unstaged", "--no-save", "--no-cache"])
+            .run(0);
         let prompt = project.server.questions()[0].prompt();
-        assert!(prompt.contains("web/view.py:4-5: use of charge in show_all"), "{prompt}");
+        assert!(
+            prompt.contains("web/view.py:4-5: use of charge in show_all"),
+            "{prompt}"
+        );
     }
 }
 
@@ -245,45 +388,75 @@ fn a_name_of_the_standard_library_is_not_one_of_the_repository() {
     let cases = [
         (
             "py",
-            ("class Pathway:\n    def up(self):\n        pass\n", "x = Pathway(N)\n"),
+            (
+                "class Pathway:\n    def up(self):\n        pass\n",
+                "x = Pathway(N)\n",
+            ),
             ("from pathlib import Pathway", "from lib.own import Pathway"),
         ),
         (
             "ts",
-            ("export class Pathway {\n  up() {}\n}\n", "x = new Pathway(N)\n"),
-            ("import { Pathway } from 'node:path'", "import { Pathway } from './own'"),
+            (
+                "export class Pathway {\n  up() {}\n}\n",
+                "x = new Pathway(N)\n",
+            ),
+            (
+                "import { Pathway } from 'node:path'",
+                "import { Pathway } from './own'",
+            ),
         ),
         (
             "js",
             ("class Pathway {\n  up() {}\n}\n", "x = new Pathway(N)\n"),
-            ("const { Pathway } = require('fs')", "const { Pathway } = require('./own')"),
+            (
+                "const { Pathway } = require('fs')",
+                "const { Pathway } = require('./own')",
+            ),
         ),
         (
             "rs",
-            ("pub struct Pathway {\n    up: u8,\n}\n", "fn f(x: Pathway) -> u8 {\n    N\n}\n"),
+            (
+                "pub struct Pathway {\n    up: u8,\n}\n",
+                "fn f(x: Pathway) -> u8 {\n    N\n}\n",
+            ),
             ("use std::path::Pathway;", "use crate::own::Pathway;"),
         ),
         (
             "kt",
-            ("class Pathway {\n    val up = 1\n}\n", "val x = Pathway(N)\n"),
+            (
+                "class Pathway {\n    val up = 1\n}\n",
+                "val x = Pathway(N)\n",
+            ),
             ("import java.nio.Pathway", "import lib.own.Pathway"),
         ),
     ];
     for (extension, (library, used), (standard, own)) in cases {
         for (import, is_shown) in [(standard, false), (own, true)] {
             let project = Project::new();
-            let (path, definition) = (format!("lib/main.{extension}"), format!("lib/own.{extension}"));
+            let (path, definition) = (
+                format!("lib/main.{extension}"),
+                format!("lib/own.{extension}"),
+            );
             let text = |n: &str| format!("{import}\n\n{}", used.replace('N', n));
-            project.repo.stage(&definition, library).stage(&path, text("1")).commit("one");
+            project
+                .repo
+                .stage(&definition, library)
+                .stage(&path, text("1"))
+                .commit("one");
             project.repo.stage(&path, text("2"));
             let prompt = project.prompt();
             let shown = prompt.contains(&format!("{definition}:1-"));
             assert_eq!(shown, is_shown, "{import}: {prompt}");
             // In the other direction: a change of the definition shows its uses.
             project.repo.commit("two");
-            project.repo.stage(&definition, library.replace("up", "down"));
+            project
+                .repo
+                .stage(&definition, library.replace("up", "down"));
             let prompt = project.prompt();
-            assert!(is_shown || !prompt.contains(&format!("{path}:")), "{import}: {prompt}");
+            assert!(
+                is_shown || !prompt.contains(&format!("{path}:")),
+                "{import}: {prompt}"
+            );
         }
     }
 }
@@ -294,27 +467,48 @@ fn a_name_of_a_package_of_another_project_is_not_one_of_the_repository() {
     let cases = [
         (
             "py",
-            ("class Pathway:\n    def up(self):\n        pass\n", "x = Pathway(N)\n"),
-            ("from pathkit.core import Pathway", "from lib.own import Pathway"),
+            (
+                "class Pathway:\n    def up(self):\n        pass\n",
+                "x = Pathway(N)\n",
+            ),
+            (
+                "from pathkit.core import Pathway",
+                "from lib.own import Pathway",
+            ),
             ("pyproject.toml", "[project]\nname = \"app\"\n"),
         ),
         (
             "ts",
-            ("export class Pathway {\n  up() {}\n}\n", "x = new Pathway(N)\n"),
-            ("import { Pathway } from 'path-kit/core'", "import { Pathway } from '@/own'"),
+            (
+                "export class Pathway {\n  up() {}\n}\n",
+                "x = new Pathway(N)\n",
+            ),
+            (
+                "import { Pathway } from 'path-kit/core'",
+                "import { Pathway } from '@/own'",
+            ),
             ("package.json", node),
         ),
         (
             "js",
             ("class Pathway {\n  up() {}\n}\n", "x = new Pathway(N)\n"),
-            ("const { Pathway } = require('path-kit')", "const { Pathway } = require('./own')"),
+            (
+                "const { Pathway } = require('path-kit')",
+                "const { Pathway } = require('./own')",
+            ),
             ("package.json", node),
         ),
         (
             "rs",
-            ("pub struct Pathway {\n    up: u8,\n}\n", "fn f(x: Pathway) -> u8 {\n    N\n}\n"),
+            (
+                "pub struct Pathway {\n    up: u8,\n}\n",
+                "fn f(x: Pathway) -> u8 {\n    N\n}\n",
+            ),
             ("use path_kit::Pathway;", "use app::own::Pathway;"),
-            ("Cargo.toml", "[package]\nname = \"app\"\n[dependencies]\npath-kit = \"1\"\n"),
+            (
+                "Cargo.toml",
+                "[package]\nname = \"app\"\n[dependencies]\npath-kit = \"1\"\n",
+            ),
         ),
         (
             "php",
@@ -323,31 +517,46 @@ fn a_name_of_a_package_of_another_project_is_not_one_of_the_repository() {
                 "class Way extends Base {\n  public $way;\n  function f() { return new Pathway(N); }\n}\n",
             ),
             ("<?php\nuse PathKit\\Pathway;", "<?php\nuse App\\Pathway;"),
-            ("composer.json", r#"{"autoload": {"psr-4": {"App\\": "lib/"}}}"#),
+            (
+                "composer.json",
+                r#"{"autoload": {"psr-4": {"App\\": "lib/"}}}"#,
+            ),
         ),
     ];
     for (extension, (library, used), (foreign, own), (manifest, text_of_manifest)) in cases {
         for (import, is_shown) in [(foreign, false), (own, true)] {
             let project = Project::new();
-            let (path, definition) = (format!("lib/main.{extension}"), format!("lib/own.{extension}"));
+            let (path, definition) = (
+                format!("lib/main.{extension}"),
+                format!("lib/own.{extension}"),
+            );
             let text = |n: &str| format!("{import}\n\n{}", used.replace('N', n));
             project.repo.stage(manifest, text_of_manifest);
-            project.repo.stage(&definition, library).stage(&path, text("1")).commit("one");
+            project
+                .repo
+                .stage(&definition, library)
+                .stage(&path, text("1"))
+                .commit("one");
             project.repo.stage(&path, text("2"));
             let prompt = project.prompt();
             let shown = prompt.contains(&format!("{definition}:"));
             assert_eq!(shown, is_shown, "{import}: {prompt}");
             // In the other direction: a change of the definition shows its uses.
             project.repo.commit("two");
-            project.repo.stage(&definition, library.replace("up", "down"));
+            project
+                .repo
+                .stage(&definition, library.replace("up", "down"));
             let prompt = project.prompt();
-            assert!(is_shown || !prompt.contains(&format!("{path}:")), "{import}: {prompt}");
+            assert!(
+                is_shown || !prompt.contains(&format!("{path}:")),
+                "{import}: {prompt}"
+            );
         }
     }
 }
 
-/// A file that uses names of another project with a module or type before them, in a repository that defines the same
-/// names.
+/// A file that uses names of another project with a module or type before them, in a repository
+/// that defines the same names.
 struct Qualified {
     path: &'static str,
     manifest: (&'static str, &'static str),
@@ -366,23 +575,38 @@ const QUALIFIED: [Qualified; 8] = [
         head: "import requests\nimport numpy as np\n\n\n",
         call: "    return requests.fetch(np.norms(1))\n",
         function: ("def main():\n    x = 1\n", ""),
-        own: ("app/util.py", "def fetch(url):\n    return url\n\n\ndef norms(x):\n    return x\n"),
+        own: (
+            "app/util.py",
+            "def fetch(url):\n    return url\n\n\ndef norms(x):\n    return x\n",
+        ),
     },
     Qualified {
         path: "app/main.js",
-        manifest: ("package.json", "{\"name\": \"app\", \"dependencies\": {\"axios\": \"1\"}}\n"),
+        manifest: (
+            "package.json",
+            "{\"name\": \"app\", \"dependencies\": {\"axios\": \"1\"}}\n",
+        ),
         head: "const axios = require('axios')\nconst fs = require('fs')\n\n",
         call: "  return axios.fetch(fs.norms(1))\n",
         function: ("function main() {\n", "}\n"),
-        own: ("app/tools.js", "exports.fetch = function (url) {\n}\n\nexports.norms = function (x) {\n}\n"),
+        own: (
+            "app/tools.js",
+            "exports.fetch = function (url) {\n}\n\nexports.norms = function (x) {\n}\n",
+        ),
     },
     Qualified {
         path: "app/main.ts",
-        manifest: ("package.json", "{\"name\": \"app\", \"dependencies\": {\"axios\": \"1\", \"ky\": \"1\"}}\n"),
+        manifest: (
+            "package.json",
+            "{\"name\": \"app\", \"dependencies\": {\"axios\": \"1\", \"ky\": \"1\"}}\n",
+        ),
         head: "import axios from 'axios'\nimport * as ky from 'ky'\n\n",
         call: "  return axios.fetch(ky.norms(1))\n",
         function: ("export function main() {\n", "}\n"),
-        own: ("app/tools.ts", "export function fetch(url) {\n}\n\nexport function norms(x) {\n}\n"),
+        own: (
+            "app/tools.ts",
+            "export function fetch(url) {\n}\n\nexport function norms(x) {\n}\n",
+        ),
     },
     Qualified {
         path: "app/main.go",
@@ -390,15 +614,24 @@ const QUALIFIED: [Qualified; 8] = [
         head: "package app\n\nimport (\n\t\"net/http\"\n\n\tm \"github.com/gorilla/mux/v2\"\n)\n\n",
         call: "\thttp.Fetch(m.Norms(1))\n",
         function: ("func Main() {\n", "}\n"),
-        own: ("util/util.go", "package util\n\nfunc Fetch(url string) {\n}\n\nfunc Norms(x int) {\n}\n"),
+        own: (
+            "util/util.go",
+            "package util\n\nfunc Fetch(url string) {\n}\n\nfunc Norms(x int) {\n}\n",
+        ),
     },
     Qualified {
         path: "src/main.rs",
-        manifest: ("Cargo.toml", "[package]\nname = \"app\"\n[dependencies]\nureq = \"1\"\n"),
+        manifest: (
+            "Cargo.toml",
+            "[package]\nname = \"app\"\n[dependencies]\nureq = \"1\"\n",
+        ),
         head: "use std::cmp;\n\n",
         call: "    ureq::fetch(cmp::norms(1));\n",
         function: ("fn main() {\n", "}\n"),
-        own: ("src/util.rs", "pub fn fetch(url: &str) {\n}\n\npub fn norms(x: u8) {\n}\n"),
+        own: (
+            "src/util.rs",
+            "pub fn fetch(url: &str) {\n}\n\npub fn norms(x: u8) {\n}\n",
+        ),
     },
     Qualified {
         path: "src/org/acme/app/Main.java",
@@ -413,7 +646,10 @@ const QUALIFIED: [Qualified; 8] = [
     },
     Qualified {
         path: "app/main.php",
-        manifest: ("composer.json", "{\"autoload\": {\"psr-4\": {\"App\\\\\": \"app/\"}}}\n"),
+        manifest: (
+            "composer.json",
+            "{\"autoload\": {\"psr-4\": {\"App\\\\\": \"app/\"}}}\n",
+        ),
         head: "<?php\nnamespace App;\n\nuse Other\\Client;\nuse Other\\Maths;\n\n",
         call: "    Client::fetch(Maths::norms(1));\n",
         function: ("function main() {\n", "}\n"),
@@ -428,7 +664,10 @@ const QUALIFIED: [Qualified; 8] = [
         head: "#include <vector>\n\n",
         call: "  std::fetch(std::norms(1));\n",
         function: ("void run() {\n", "}\n"),
-        own: ("src/util.cpp", "void fetch(int x) {\n}\n\nint norms(int x) {\n  return x;\n}\n"),
+        own: (
+            "src/util.cpp",
+            "void fetch(int x) {\n}\n\nint norms(int x) {\n  return x;\n}\n",
+        ),
     },
 ];
 
@@ -442,17 +681,32 @@ impl Qualified {
 fn a_name_with_a_module_of_another_project_before_it_is_not_one_of_the_repository() {
     for case in &QUALIFIED {
         let project = Project::new();
-        project.repo.stage(case.manifest.0, case.manifest.1).stage(case.own.0, case.own.1);
+        project
+            .repo
+            .stage(case.manifest.0, case.manifest.1)
+            .stage(case.own.0, case.own.1);
         project.repo.stage(case.path, case.text("")).commit("one");
         project.repo.stage(case.path, case.text(case.call));
         let prompt = project.prompt();
         assert!(!prompt.contains(case.own.0), "{}: {prompt}", case.path);
         // Without a module, the same names are those of the repository.
         let bare = |call: &str| {
-            ["requests.", "np.", "axios.", "fs.", "ky.", "http.", "m.", "ureq::", "cmp::", "Client.", "Maths."]
-                .iter()
-                .chain(&["Client::", "Maths::", "std::"])
-                .fold(call.to_owned(), |call, module| call.replace(module, ""))
+            [
+                "requests.",
+                "np.",
+                "axios.",
+                "fs.",
+                "ky.",
+                "http.",
+                "m.",
+                "ureq::",
+                "cmp::",
+                "Client.",
+                "Maths.",
+            ]
+            .iter()
+            .chain(&["Client::", "Maths::", "std::"])
+            .fold(call.to_owned(), |call, module| call.replace(module, ""))
         };
         project.repo.stage(case.path, case.text(&bare(case.call)));
         let prompt = project.prompt();
@@ -464,11 +718,24 @@ fn a_name_with_a_module_of_another_project_before_it_is_not_one_of_the_repositor
 fn a_use_with_a_module_of_another_project_before_it_is_not_one_of_a_changed_definition() {
     for case in &QUALIFIED {
         let project = Project::new();
-        project.repo.stage(case.manifest.0, case.manifest.1).stage(case.own.0, case.own.1);
-        project.repo.stage(case.path, case.text(case.call)).commit("one");
-        project.repo.stage(case.own.0, case.own.1.replace("url", "link").replace('x', "y"));
+        project
+            .repo
+            .stage(case.manifest.0, case.manifest.1)
+            .stage(case.own.0, case.own.1);
+        project
+            .repo
+            .stage(case.path, case.text(case.call))
+            .commit("one");
+        project.repo.stage(
+            case.own.0,
+            case.own.1.replace("url", "link").replace('x', "y"),
+        );
         let prompt = project.prompt();
-        assert!(!prompt.contains(&format!("{}:", case.path)), "{}: {prompt}", case.path);
+        assert!(
+            !prompt.contains(&format!("{}:", case.path)),
+            "{}: {prompt}",
+            case.path
+        );
     }
 }
 
@@ -479,7 +746,9 @@ fn a_local_variable_before_a_name_is_not_a_module() {
         .repo
         .stage("go.mod", "module example.org/app\n")
         .stage("util/util.go", "package util\n\nfunc Fetch() {\n}\n");
-    let text = |call: &str| format!("package app\n\nimport \"net/url\"\n\nfunc Main(url Link) {{\n{call}}}\n");
+    let text = |call: &str| {
+        format!("package app\n\nimport \"net/url\"\n\nfunc Main(url Link) {{\n{call}}}\n")
+    };
     project.repo.stage("app/main.go", text("")).commit("one");
     project.repo.stage("app/main.go", text("\turl.Fetch()\n"));
     assert!(project.prompt().contains("util/util.go"));
@@ -489,45 +758,83 @@ fn a_local_variable_before_a_name_is_not_a_module() {
 fn the_type_before_a_name_decides_which_of_several_definitions_is_shown() {
     let project = Project::new();
     let store = |name: &str| {
-        format!("namespace N {{\n  class {name} {{\n    static int LoadAll(int a) {{ return 1; }}\n  }}\n}}\n")
+        format!(
+            "namespace N {{\n  class {name} {{\n    static int LoadAll(int a) {{ return 1; }}\n  }}\n}}\n"
+        )
     };
-    project.repo.stage("A.cs", store("Config")).stage("B.cs", store("Other"));
+    project
+        .repo
+        .stage("A.cs", store("Config"))
+        .stage("B.cs", store("Other"));
     let text = |call: &str| format!("class Main {{\n  void Run() {{\n{call}  }}\n}}\n");
     project.repo.stage("Main.cs", text("")).commit("one");
-    project.repo.stage("Main.cs", text("    Config.LoadAll(1);\n"));
+    project
+        .repo
+        .stage("Main.cs", text("    Config.LoadAll(1);\n"));
     let prompt = project.prompt();
-    assert!(prompt.contains("A.cs:") && !prompt.contains("B.cs:"), "{prompt}");
-    project.repo.stage("Main.cs", text("    Unknown.LoadAll(1);\n"));
+    assert!(
+        prompt.contains("A.cs:") && !prompt.contains("B.cs:"),
+        "{prompt}"
+    );
+    project
+        .repo
+        .stage("Main.cs", text("    Unknown.LoadAll(1);\n"));
     let prompt = project.prompt();
-    assert!(prompt.contains("A.cs:") && prompt.contains("B.cs:"), "{prompt}");
+    assert!(
+        prompt.contains("A.cs:") && prompt.contains("B.cs:"),
+        "{prompt}"
+    );
 }
 
 #[test]
 fn a_use_in_a_file_that_defines_the_name_itself_is_not_one_of_another_file() {
     let project = Project::new();
     let app = |body: &str| {
-        format!("function createApp(a) {{\n  return {body}\n}}\n\nit('works', () => {{\n  createApp(1)\n}})\n")
+        format!(
+            "function createApp(a) {{\n  return {body}\n}}\n\nit('works', () => {{\n  createApp(1)\n}})\n"
+        )
     };
-    project.repo.stage("test/one.test.js", app("a")).stage("test/two.test.js", app("a + 2"));
     project
         .repo
-        .stage("test/three.test.js", "const { createApp } = require('./one.test')\n\ncreateApp(3)\n")
+        .stage("test/one.test.js", app("a"))
+        .stage("test/two.test.js", app("a + 2"));
+    project
+        .repo
+        .stage(
+            "test/three.test.js",
+            "const { createApp } = require('./one.test')\n\ncreateApp(3)\n",
+        )
         .commit("one");
     project.repo.stage("test/one.test.js", app("a + 1"));
     let prompt = project.prompt();
-    assert!(prompt.contains("test/three.test.js:") && !prompt.contains("test/two.test.js:"), "{prompt}");
+    assert!(
+        prompt.contains("test/three.test.js:") && !prompt.contains("test/two.test.js:"),
+        "{prompt}"
+    );
 }
 
 #[test]
 fn a_parameter_with_the_name_of_a_changed_definition_is_no_use_of_it() {
     let project = Project::new();
-    project.repo.stage("app/store.py", "def load_all(path):\n    return path\n");
-    project.repo.stage("app/a.py", "def run(load_all):\n    return load_all(1)\n");
     project
         .repo
-        .stage("app/b.py", "from app.store import load_all\n\n\ndef go():\n    return load_all(1)\n")
+        .stage("app/store.py", "def load_all(path):\n    return path\n");
+    project
+        .repo
+        .stage("app/a.py", "def run(load_all):\n    return load_all(1)\n");
+    project
+        .repo
+        .stage(
+            "app/b.py",
+            "from app.store import load_all\n\n\ndef go():\n    return load_all(1)\n",
+        )
         .commit("one");
-    project.repo.stage("app/store.py", "def load_all(path):\n    return path + 1\n");
+    project
+        .repo
+        .stage("app/store.py", "def load_all(path):\n    return path + 1\n");
     let prompt = project.prompt();
-    assert!(prompt.contains("app/b.py:") && !prompt.contains("app/a.py:"), "{prompt}");
+    assert!(
+        prompt.contains("app/b.py:") && !prompt.contains("app/a.py:"),
+        "{prompt}"
+    );
 }

@@ -7,8 +7,13 @@ use claude_reviewer::wire::stored::{History, Status};
 /// A modification of a session's folder.
 type Harm = fn(&std::path::Path);
 
-const FILES: [&str; 5] =
-    ["request.json", "round-1/review.json", "round-1/response.json", "round-2/seal.json", "complete.json"];
+const FILES: [&str; 5] = [
+    "request.json",
+    "round-1/review.json",
+    "round-1/response.json",
+    "round-2/seal.json",
+    "complete.json",
+];
 
 /// Creates a store with a session whose file has this content, and an older valid one.
 fn with(file: &str, content: &[u8]) -> Yard {
@@ -20,7 +25,11 @@ fn with(file: &str, content: &[u8]) -> Yard {
 }
 
 fn listed(history: &History) -> Vec<&str> {
-    history.sessions.iter().map(|s| s.review_id.as_str()).collect()
+    history
+        .sessions
+        .iter()
+        .map(|s| s.review_id.as_str())
+        .collect()
 }
 
 #[test]
@@ -28,12 +37,21 @@ fn sto_06_a_damaged_session_is_told_and_put_aside_and_the_others_are_listed() {
     let zeros = [0_u8; 300];
     let broken: [(&str, &[u8]); 7] = [
         ("empty", b""),
-        ("truncated", b"{\"schema_version\": 1, \"review_id\": \"2026-"),
+        (
+            "truncated",
+            b"{\"schema_version\": 1, \"review_id\": \"2026-",
+        ),
         ("zero-filled", &zeros),
-        ("of another schema", b"{\"schema_version\": 1, \"other\": true}"),
+        (
+            "of another schema",
+            b"{\"schema_version\": 1, \"other\": true}",
+        ),
         ("of no version", b"{\"review_id\": \"2026-01-31-001\"}"),
         ("of a strange version", b"{\"schema_version\": \"1\"}"),
-        ("no UTF-8", b"{\"schema_version\": 1, \"review_id\": \"\xff\"}"),
+        (
+            "no UTF-8",
+            b"{\"schema_version\": 1, \"review_id\": \"\xff\"}",
+        ),
     ];
     for file in FILES {
         for (what, content) in broken {
@@ -41,12 +59,28 @@ fn sto_06_a_damaged_session_is_told_and_put_aside_and_the_others_are_listed() {
             let error = yard.store().session(&id("2026-01-31-001")).unwrap_err();
             assert_eq!(error.kind, Kind::Usage, "{file} {what}");
             assert!(error.causes.join(" ").contains(file), "{what}: {error:?}");
-            assert!(error.hints.join(" ").contains(".reviews/.corrupt/2026-01-31-001"), "{file} {what}: {error:?}");
-            assert_eq!(std::fs::read(yard.path(".corrupt/2026-01-31-001").join(file)).unwrap(), content);
+            assert!(
+                error
+                    .hints
+                    .join(" ")
+                    .contains(".reviews/.corrupt/2026-01-31-001"),
+                "{file} {what}: {error:?}"
+            );
+            assert_eq!(
+                std::fs::read(yard.path(".corrupt/2026-01-31-001").join(file)).unwrap(),
+                content
+            );
             // A second call reports where the session was moved.
             let error = yard.store().session(&id("2026-01-31-001")).unwrap_err();
-            assert!(error.hints.join(" ").contains(".corrupt"), "{file} {what}: {error:?}");
-            assert_eq!(listed(&yard.store().list(5).unwrap()), ["2026-01-10-001"], "{file} {what}");
+            assert!(
+                error.hints.join(" ").contains(".corrupt"),
+                "{file} {what}: {error:?}"
+            );
+            assert_eq!(
+                listed(&yard.store().list(5).unwrap()),
+                ["2026-01-10-001"],
+                "{file} {what}"
+            );
             assert!(
                 yard.store()
                     .verify(None, None)
@@ -65,14 +99,24 @@ fn sto_06_who_closes_or_continues_a_damaged_session_puts_it_aside() {
             let yard = with(file, b"{\"schema_version\": 1, \"review_id\": \"2026-");
             let (store, name) = (yard.store(), id("2026-01-31-001"));
             let error = if closes {
-                store.complete(&name, closing(Status::Abandoned), false).unwrap_err()
+                store
+                    .complete(&name, closing(Status::Abandoned), false)
+                    .unwrap_err()
             } else {
                 let write = |round: u32| review("2026-01-31-001", round, 0);
-                store.append(&name, day(31), 2, &change("+2\n"), None, &write).unwrap_err()
+                store
+                    .append(&name, day(31), 2, &change("+2\n"), None, &write)
+                    .unwrap_err()
             };
             assert_eq!(error.kind, Kind::Usage, "{file}");
             assert!(error.causes.join(" ").contains(file), "{error:?}");
-            assert!(error.hints.join(" ").contains(".reviews/.corrupt/2026-01-31-001"), "{file} {closes}: {error:?}");
+            assert!(
+                error
+                    .hints
+                    .join(" ")
+                    .contains(".reviews/.corrupt/2026-01-31-001"),
+                "{file} {closes}: {error:?}"
+            );
             assert!(
                 yard.path(".corrupt/2026-01-31-001").join(file).exists()
                     && !yard.path("sessions/2026-01-31-001").exists()
@@ -84,11 +128,18 @@ fn sto_06_who_closes_or_continues_a_damaged_session_puts_it_aside() {
 
 #[test]
 fn sto_06_a_listing_tells_what_it_put_aside() {
-    for file in ["request.json", "round-2/review.json", "round-2/seal.json", "complete.json"] {
+    for file in [
+        "request.json",
+        "round-2/review.json",
+        "round-2/seal.json",
+        "complete.json",
+    ] {
         let yard = with(file, b"{\"schema_version\": 1");
         let history = yard.store().list(5).unwrap();
         assert_eq!(listed(&history), ["2026-01-10-001"], "{file}");
-        let [damaged] = history.damaged.as_slice() else { panic!("{file}: {:?}", history.damaged) };
+        let [damaged] = history.damaged.as_slice() else {
+            panic!("{file}: {:?}", history.damaged)
+        };
         assert_eq!(damaged.review_id, "2026-01-31-001");
         assert!(damaged.why.contains(file), "{damaged:?}");
         assert_eq!(damaged.moved_to.as_deref(), Some(".corrupt/2026-01-31-001"));
@@ -101,7 +152,10 @@ fn sto_06_a_second_one_of_the_same_name_is_put_beside_the_first() {
     yard.store().list(5).unwrap();
     std::fs::create_dir(yard.path("sessions/2026-01-31-001")).unwrap();
     let history = yard.store().list(5).unwrap();
-    assert_eq!(history.damaged[0].moved_to.as_deref(), Some(".corrupt/2026-01-31-001.2"));
+    assert_eq!(
+        history.damaged[0].moved_to.as_deref(),
+        Some(".corrupt/2026-01-31-001.2")
+    );
 }
 
 #[test]
@@ -111,15 +165,24 @@ fn sto_06_what_a_newer_program_wrote_is_refused_by_its_version_and_left_alone() 
         let yard = with(file, content);
         let error = yard.store().session(&id("2026-01-31-001")).unwrap_err();
         let told = error.causes.join(" ");
-        assert!(told.contains(file) && told.contains("schema_version is 7"), "{error:?}");
-        assert!(error.hints.join(" ").contains("update claude-reviewer"), "{error:?}");
+        assert!(
+            told.contains(file) && told.contains("schema_version is 7"),
+            "{error:?}"
+        );
+        assert!(
+            error.hints.join(" ").contains("update claude-reviewer"),
+            "{error:?}"
+        );
         let path = yard.path("sessions/2026-01-31-001").join(file);
         assert_eq!(std::fs::read(path).unwrap(), content);
         assert!(!yard.path(".corrupt").exists());
         // The listing reads no responses, and only the last round.
         let history = yard.store().list(5).unwrap();
         assert!(listed(&history).contains(&"2026-01-10-001"), "{file}");
-        assert!(history.damaged.iter().all(|d| d.moved_to.is_none()), "{file}");
+        assert!(
+            history.damaged.iter().all(|d| d.moved_to.is_none()),
+            "{file}"
+        );
     }
 }
 
@@ -128,11 +191,15 @@ fn sto_06_a_report_of_a_newer_program_is_refused_too() {
     let yard = Yard::new();
     full_session(&yard.store());
     let path = yard.path("sessions/2026-01-31-001/round-2/review.json");
-    let mut review: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let mut review: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     review["report"]["schema_version"] = 2.into();
     std::fs::write(&path, review.to_string()).unwrap();
     let error = yard.store().session(&id("2026-01-31-001")).unwrap_err();
-    assert!(error.causes.join(" ").contains("schema_version is 2"), "{error:?}");
+    assert!(
+        error.causes.join(" ").contains("schema_version is 2"),
+        "{error:?}"
+    );
     assert!(path.exists());
 }
 
@@ -141,30 +208,51 @@ fn fields_that_are_not_known_yet_are_no_damage() {
     let yard = Yard::new();
     let session = full_session(&yard.store());
     let path = yard.path("sessions/2026-01-31-001/request.json");
-    let text = std::fs::read_to_string(&path).unwrap().replacen('{', "{\"later\": {\"deep\": [1]},", 1);
+    let text =
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .replacen('{', "{\"later\": {\"deep\": [1]},", 1);
     std::fs::write(&path, text).unwrap();
-    assert_eq!(yard.store().session(&session).unwrap().review_id, "2026-01-31-001");
+    assert_eq!(
+        yard.store().session(&session).unwrap().review_id,
+        "2026-01-31-001"
+    );
 }
 
 #[test]
 fn sto_06_rounds_that_are_missing_or_stand_in_for_others_are_damage() {
     let cases: [(&str, Harm); 5] = [
-        ("round-1 is gone", |s| std::fs::remove_dir_all(s.join("round-1")).unwrap()),
-        ("round-2 is called round-3", |s| std::fs::rename(s.join("round-2"), s.join("round-3")).unwrap()),
+        ("round-1 is gone", |s| {
+            std::fs::remove_dir_all(s.join("round-1")).unwrap()
+        }),
+        ("round-2 is called round-3", |s| {
+            std::fs::rename(s.join("round-2"), s.join("round-3")).unwrap()
+        }),
         ("round-2 holds round 1", |s| {
             std::fs::copy(s.join("round-1/review.json"), s.join("round-2/review.json")).unwrap();
         }),
-        ("a seal is gone", |s| std::fs::remove_file(s.join("round-2/seal.json")).unwrap()),
+        ("a seal is gone", |s| {
+            std::fs::remove_file(s.join("round-2/seal.json")).unwrap()
+        }),
         ("it is another session's", |s| {
             let text = std::fs::read_to_string(s.join("request.json")).unwrap();
-            std::fs::write(s.join("request.json"), text.replace("2026-01-31-001", "2026-01-31-002")).unwrap();
+            std::fs::write(
+                s.join("request.json"),
+                text.replace("2026-01-31-001", "2026-01-31-002"),
+            )
+            .unwrap();
         }),
     ];
     for (what, harm) in cases {
         let yard = Yard::new();
         let session = full_session(&yard.store());
         harm(&yard.path("sessions/2026-01-31-001"));
-        assert!(!yard.store().verify(Some(&session), None).unwrap()[0].edits.is_empty(), "{what}");
+        assert!(
+            !yard.store().verify(Some(&session), None).unwrap()[0]
+                .edits
+                .is_empty(),
+            "{what}"
+        );
         assert!(yard.store().session(&session).is_err(), "{what}");
         assert!(yard.path(".corrupt/2026-01-31-001").exists(), "{what}");
     }
@@ -176,7 +264,12 @@ fn a_file_larger_than_any_that_is_written_is_not_read() {
     let session = full_session(&yard.store());
     let path = yard.path("sessions/2026-01-31-001/request.json");
     // A sparse file takes no space.
-    std::fs::File::options().write(true).open(&path).unwrap().set_len(10 << 30).unwrap();
+    std::fs::File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(10 << 30)
+        .unwrap();
     let error = yard.store().session(&session).unwrap_err();
     assert!(error.causes.join(" ").contains("larger than"), "{error:?}");
 }
@@ -212,7 +305,14 @@ fn mutate(text: &[u8], dice: &mut Dice) -> Vec<u8> {
             }
             6 => drop(out.splice(at..at, [b'['; 400])),
             _ => {
-                let words: [&[u8]; 6] = [b"null", b"-1", b"1e999", b"4294967296", b"\"\\ud800\"", b"true"];
+                let words: [&[u8]; 6] = [
+                    b"null",
+                    b"-1",
+                    b"1e999",
+                    b"4294967296",
+                    b"\"\\ud800\"",
+                    b"true",
+                ];
                 let end = (at + dice.below(12)).min(out.len());
                 out.splice(at..end, words[dice.below(6)].to_vec());
             }
@@ -225,7 +325,13 @@ fn mutate(text: &[u8], dice: &mut Dice) -> Vec<u8> {
 #[test]
 fn no_content_of_a_file_makes_a_reader_panic() {
     let mut dice = Dice(0x2545_f491_4f6c_dd1d);
-    let files = ["request.json", "round-1/review.json", "round-1/response.json", "round-2/seal.json", "complete.json"];
+    let files = [
+        "request.json",
+        "round-1/review.json",
+        "round-1/response.json",
+        "round-2/seal.json",
+        "complete.json",
+    ];
     for file in files {
         let yard = Yard::new();
         let session = full_session(&yard.store());

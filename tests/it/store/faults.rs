@@ -20,7 +20,10 @@ enum When {
 }
 
 fn changes(act: Act) -> bool {
-    !matches!(act, Act::Open | Act::Look | Act::List | Act::Read | Act::Lock)
+    !matches!(
+        act,
+        Act::Open | Act::Look | Act::List | Act::Read | Act::Lock
+    )
 }
 
 /// Makes operations fail, counted from 1; the flag is set when one did.
@@ -35,13 +38,28 @@ fn failing(k: usize, when: When, errno: Errno) -> (Options, Arc<AtomicBool>) {
         }
         Ok(())
     });
-    (Options { faults, patience: Duration::from_secs(1) }, hit)
+    (
+        Options {
+            faults,
+            patience: Duration::from_secs(1),
+        },
+        hit,
+    )
 }
 
 /// Makes every operation of a kind fail.
 fn all_fail(which: impl Fn(Act, &str) -> bool + Send + Sync + 'static, errno: Errno) -> Options {
-    let faults = Faults::new(move |step| if which(step.act, step.name) { Err(errno.into()) } else { Ok(()) });
-    Options { faults, patience: Duration::from_secs(1) }
+    let faults = Faults::new(move |step| {
+        if which(step.act, step.name) {
+            Err(errno.into())
+        } else {
+            Ok(())
+        }
+    });
+    Options {
+        faults,
+        patience: Duration::from_secs(1),
+    }
 }
 
 /// Returns the number of stored sessions, rounds, responses, closings.
@@ -52,7 +70,11 @@ fn extent(store: &Store) -> [usize; 4] {
         sessions.len(),
         rounds().count(),
         rounds().filter(|r| r.response.is_some()).count(),
-        sessions.iter().filter_map(|s| s.completion.as_ref()).map(|c| c.entries.len()).sum(),
+        sessions
+            .iter()
+            .filter_map(|s| s.completion.as_ref())
+            .map(|c| c.entries.len())
+            .sum(),
     ]
 }
 
@@ -74,7 +96,10 @@ fn fails_everywhere(act: impl Fn(&Store) -> Result<()>, expected: [usize; 4]) {
             }
             act(&yard.store()).unwrap();
             let again = extent(&yard.store());
-            assert!(again != before && again[0] <= expected[0] + 1, "{k}: {again:?}");
+            assert!(
+                again != before && again[0] <= expected[0] + 1,
+                "{k}: {again:?}"
+            );
             if !hit.load(Ordering::SeqCst) {
                 done.unwrap();
                 assert!(k > 20, "only {k} operations");
@@ -99,7 +124,9 @@ fn sto_01_whichever_step_fails_a_round_is_told_as_it_is() {
 fn sto_01_whichever_step_fails_a_closing_is_told_as_it_is() {
     let close = |store: &Store| {
         let id = super::kit::id("2026-01-10-001");
-        store.complete(&id, closing(Status::Merged), false).map(drop)
+        store
+            .complete(&id, closing(Status::Merged), false)
+            .map(drop)
     };
     for k in 1.. {
         let yard = Yard::new();
@@ -147,8 +174,17 @@ fn sto_02_a_full_disk_is_told_with_what_to_do() {
     let error = create(&yard.store_with(&options), day(20), 0).unwrap_err();
     assert_eq!(error.kind, Kind::Incomplete);
     assert_eq!(error.message, "the review was not stored");
-    assert!(error.causes.join(" ").contains("No space left"), "{error:?}");
-    assert!(error.hints.join(" ").contains("claude-reviewer history prune"), "{error:?}");
+    assert!(
+        error.causes.join(" ").contains("No space left"),
+        "{error:?}"
+    );
+    assert!(
+        error
+            .hints
+            .join(" ")
+            .contains("claude-reviewer history prune"),
+        "{error:?}"
+    );
     assert_eq!(yard.files(), files, "nothing is left of it");
 }
 
@@ -160,7 +196,10 @@ fn sto_03_a_store_that_may_not_be_written_can_be_read() {
         let frozen = all_fail(|act, _| changes(act), errno);
         let error = create(&yard.store_with(&frozen), day(20), 0).unwrap_err();
         assert_eq!(error.kind, Kind::Incomplete);
-        assert!(error.hints.join(" ").contains("[history] path"), "{error:?}");
+        assert!(
+            error.hints.join(" ").contains("[history] path"),
+            "{error:?}"
+        );
         let store = Store::find_with(&yard.place(), &frozen).unwrap().unwrap();
         assert_eq!(extent(&store), [1, 2, 1, 1]);
         assert_eq!(store.change(&id, 1).unwrap(), b"+1\n");
@@ -177,7 +216,11 @@ fn sto_03_what_is_damaged_in_a_store_that_may_not_be_written_stays_where_it_is()
     create(&yard.store(), day(10), 0).unwrap();
     std::fs::write(yard.path("sessions/2026-01-10-001/request.json"), "{").unwrap();
     let frozen = all_fail(|act, _| changes(act), Errno::ROFS);
-    let history = Store::find_with(&yard.place(), &frozen).unwrap().unwrap().list(5).unwrap();
+    let history = Store::find_with(&yard.place(), &frozen)
+        .unwrap()
+        .unwrap()
+        .list(5)
+        .unwrap();
     assert_eq!(history.damaged.len(), 1);
     assert_eq!(history.damaged[0].moved_to, None);
     assert!(yard.path("sessions/2026-01-10-001/request.json").exists());
@@ -191,7 +234,10 @@ fn sto_13_a_file_system_without_locks_is_told_and_nothing_is_written() {
         let files = yard.files();
         let options = all_fail(|act, _| act == Act::Lock, errno);
         let error = create(&yard.store_with(&options), day(20), 0).unwrap_err();
-        assert!(error.causes.join(" ").contains("cannot lock .reviews/lock"), "{error:?}");
+        assert!(
+            error.causes.join(" ").contains("cannot lock .reviews/lock"),
+            "{error:?}"
+        );
         assert!(error.hints.join(" ").contains("has no locks"), "{error:?}");
         assert_eq!(yard.files(), files);
     }
@@ -213,8 +259,14 @@ fn sto_13_a_rename_across_file_systems_is_told_and_leaves_nothing() {
     let id = create(&yard.store(), day(10), 0).unwrap().id;
     let files = yard.files();
     let store = yard.store_with(&all_fail(|act, _| act == Act::Rename, Errno::XDEV));
-    for error in [create(&store, day(20), 0).unwrap_err(), append(&store, &id, day(20)).unwrap_err()] {
-        assert!(error.hints.join(" ").contains("one file system"), "{error:?}");
+    for error in [
+        create(&store, day(20), 0).unwrap_err(),
+        append(&store, &id, day(20)).unwrap_err(),
+    ] {
+        assert!(
+            error.hints.join(" ").contains("one file system"),
+            "{error:?}"
+        );
     }
     assert_eq!(yard.files(), files);
     assert_eq!(extent(&yard.store()), [1, 1, 0, 0]);
@@ -222,19 +274,38 @@ fn sto_13_a_rename_across_file_systems_is_told_and_leaves_nothing() {
 
 /// Makes fsync fail for names that contain this part.
 fn unsynced(part: &'static str) -> Options {
-    let is = move |step: &str| step.rsplit('/').next().is_some_and(|name| name.starts_with(part));
+    let is = move |step: &str| {
+        step.rsplit('/')
+            .next()
+            .is_some_and(|name| name.starts_with(part))
+    };
     all_fail(move |act, step| act == Act::Sync && is(step), Errno::IO)
 }
 
 #[test]
 fn sto_14_a_session_that_did_not_reach_the_disk_is_not_called_stored() {
-    for part in ["changes.diff", "request.json", "review.json", "seal.json", "round-1", "new-", "sessions"] {
+    for part in [
+        "changes.diff",
+        "request.json",
+        "review.json",
+        "seal.json",
+        "round-1",
+        "new-",
+        "sessions",
+    ] {
         let yard = Yard::new();
         create(&yard.store(), day(10), 0).unwrap();
         let files = yard.files();
         let error = create(&yard.store_with(&unsynced(part)), day(20), 0).unwrap_err();
-        assert_eq!((error.kind, error.message.as_str()), (Kind::Incomplete, "the review was not stored"), "{part}");
-        assert!(error.causes.join(" ").contains("cannot write to the disk"), "{error:?}");
+        assert_eq!(
+            (error.kind, error.message.as_str()),
+            (Kind::Incomplete, "the review was not stored"),
+            "{part}"
+        );
+        assert!(
+            error.causes.join(" ").contains("cannot write to the disk"),
+            "{error:?}"
+        );
         assert_eq!(yard.files(), files, "{part}");
         assert_eq!(extent(&yard.store()), [1, 1, 0, 0], "{part}");
     }
@@ -242,12 +313,23 @@ fn sto_14_a_session_that_did_not_reach_the_disk_is_not_called_stored() {
 
 #[test]
 fn sto_14_a_round_that_did_not_reach_the_disk_is_not_called_stored() {
-    for part in ["changes.diff", "review.json", "seal.json", "new-", "answer-", "round-1", "2026-01-10-001"] {
+    for part in [
+        "changes.diff",
+        "review.json",
+        "seal.json",
+        "new-",
+        "answer-",
+        "round-1",
+        "2026-01-10-001",
+    ] {
         let yard = Yard::new();
         let id = create(&yard.store(), day(10), 0).unwrap().id;
         let files = yard.files();
         let error = append(&yard.store_with(&unsynced(part)), &id, day(20)).unwrap_err();
-        assert_eq!(error.message, "the review was not stored as a round of 2026-01-10-001", "{part}");
+        assert_eq!(
+            error.message, "the review was not stored as a round of 2026-01-10-001",
+            "{part}"
+        );
         assert_eq!(yard.files(), files, "{part}");
         assert_eq!(extent(&yard.store()), [1, 1, 0, 0], "{part}");
     }

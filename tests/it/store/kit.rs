@@ -1,4 +1,5 @@
-//! A store in a temporary folder, sample documents, and a function that runs a test's work in a separate process.
+//! A store in a temporary folder, sample documents, and a function that runs a test's work in a
+//! separate process.
 
 use claude_reviewer::history::{Closing, Options, Progress, Saved, SessionId, Store};
 use claude_reviewer::policy::HistoryPolicy;
@@ -18,7 +19,9 @@ pub struct Yard {
 
 impl Yard {
     pub fn new() -> Self {
-        Self { dir: TempDir::new().unwrap() }
+        Self {
+            dir: TempDir::new().unwrap(),
+        }
     }
 
     pub fn top(&self) -> &Path {
@@ -52,7 +55,9 @@ impl Yard {
 }
 
 fn walk(dir: &Path, prefix: &str, files: &mut Vec<String>) {
-    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return;
+    };
     for entry in entries {
         let entry = entry.unwrap();
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
@@ -66,7 +71,10 @@ fn walk(dir: &Path, prefix: &str, files: &mut Vec<String>) {
 pub fn place(top: &Path) -> StoreLocation {
     StoreLocation {
         top: top.to_owned(),
-        history: HistoryPolicy { path: ".reviews".to_owned(), commit: false },
+        history: HistoryPolicy {
+            path: ".reviews".to_owned(),
+            commit: false,
+        },
         max_rounds: 5,
         actor: "A U Thor <author@example.com>".to_owned(),
         head: None,
@@ -89,7 +97,10 @@ pub fn id(name: &str) -> SessionId {
 }
 
 pub fn change(text: &str) -> Record {
-    Record { text: text.as_bytes().to_vec(), left_out: Vec::new() }
+    Record {
+        text: text.as_bytes().to_vec(),
+        left_out: Vec::new(),
+    }
 }
 
 /// Returns a request as JSON.
@@ -163,7 +174,11 @@ pub fn response(id: &str, round: u32) -> Response {
 }
 
 /// Stores a session whose first round has this number of blocking findings.
-pub fn create(store: &Store, now: Timestamp, blocking: usize) -> claude_reviewer::error::Result<Saved> {
+pub fn create(
+    store: &Store,
+    now: Timestamp,
+    blocking: usize,
+) -> claude_reviewer::error::Result<Saved> {
     store.create(now, &change("+1\n"), &|id| {
         let id = id.to_string();
         (request(&id), review(&id, 1, blocking))
@@ -171,44 +186,83 @@ pub fn create(store: &Store, now: Timestamp, blocking: usize) -> claude_reviewer
 }
 
 /// Stores a further round, with a response to the previous one.
-pub fn append(store: &Store, id: &SessionId, now: Timestamp) -> claude_reviewer::error::Result<Saved> {
+pub fn append(
+    store: &Store,
+    id: &SessionId,
+    now: Timestamp,
+) -> claude_reviewer::error::Result<Saved> {
     append_after(store, id, now, store.session(id)?.rounds.len() as u32)
 }
 
 /// Stores the round after this one, with a response to it.
-pub fn append_after(store: &Store, id: &SessionId, now: Timestamp, last: u32) -> claude_reviewer::error::Result<Saved> {
+pub fn append_after(
+    store: &Store,
+    id: &SessionId,
+    now: Timestamp,
+    last: u32,
+) -> claude_reviewer::error::Result<Saved> {
     let name = id.to_string();
-    store.append(id, now, last, &change("+2\n"), Some(response(&name, last)), &|round| review(&name, round, 0))
+    store.append(
+        id,
+        now,
+        last,
+        &change("+2\n"),
+        Some(response(&name, last)),
+        &|round| review(&name, round, 0),
+    )
 }
 
 pub fn closing(status: Status) -> Closing {
-    Closing { status, notes: None, actor: "A U Thor".to_owned(), via: "cli", now: day(31) }
+    Closing {
+        status,
+        notes: None,
+        actor: "A U Thor".to_owned(),
+        via: "cli",
+        now: day(31),
+    }
 }
 
 /// Stores a session with two rounds, a response between them and a closing: every kind of file.
 pub fn full_session(store: &Store) -> SessionId {
     let id = create(store, day(31), 1).unwrap().id;
     append(store, &id, day(31)).unwrap();
-    store.complete(&id, closing(Status::Approved), false).unwrap();
+    store
+        .complete(&id, closing(Status::Approved), false)
+        .unwrap();
     id
 }
 
 /// Returns a fix with a number of attempts.
 pub fn fix(attempts: u32) -> StoredFix {
-    let attempt =
-        |n| Attempt { attempt_number: n, cost: Some(0.1 + 0.2), patch: "+x\n".to_owned(), ..Attempt::default() };
+    let attempt = |n| Attempt {
+        attempt_number: n,
+        cost: Some(0.1 + 0.2),
+        patch: "+x\n".to_owned(),
+        ..Attempt::default()
+    };
     let attempts = (1..=attempts).map(attempt).collect();
-    StoredFix { attempts, findings: vec!["F1".to_owned()], ..StoredFix::new("cli", Vec::new(), day(31)) }
+    StoredFix {
+        attempts,
+        findings: vec!["F1".to_owned()],
+        ..StoredFix::new("cli", Vec::new(), day(31))
+    }
 }
 
-/// Stores a session like [`full_session`], with fixes: one that ends in the second round, and one after the closing.
+/// Stores a session like [`full_session`], with fixes: one that ends in the second round, and one
+/// after the closing.
 pub fn fixed_session(store: &Store) -> SessionId {
     let id = create(store, day(31), 1).unwrap().id;
     let first = store.record_fix(&id, fix(0), Progress::Open).unwrap();
     append(store, &id, day(31)).unwrap();
-    let ended = StoredFix { attempts: fix(2).attempts, outcome: FixOutcome::Applied, ..first };
+    let ended = StoredFix {
+        attempts: fix(2).attempts,
+        outcome: FixOutcome::Applied,
+        ..first
+    };
     store.record_fix(&id, ended, Progress::Ended).unwrap();
-    store.complete(&id, closing(Status::Approved), false).unwrap();
+    store
+        .complete(&id, closing(Status::Approved), false)
+        .unwrap();
     store.record_fix(&id, fix(1), Progress::Ended).unwrap();
     store.complete(&id, closing(Status::Merged), false).unwrap();
     id
@@ -222,7 +276,11 @@ pub fn whole(store: &Store) -> Vec<Session> {
     for checked in store.verify(None, None).unwrap() {
         assert!(checked.edits.is_empty(), "{checked:?}");
     }
-    let sessions: Vec<_> = history.sessions.iter().map(|s| store.session(&id(&s.review_id)).unwrap()).collect();
+    let sessions: Vec<_> = history
+        .sessions
+        .iter()
+        .map(|s| store.session(&id(&s.review_id)).unwrap())
+        .collect();
     let newest = history.sessions.first().map(|s| id(&s.review_id));
     assert_eq!(store.latest().unwrap(), newest);
     sessions
@@ -231,7 +289,12 @@ pub fn whole(store: &Store) -> Vec<Session> {
 /// Starts this test program again for one of the cases of `kill::child_work`.
 pub fn child(work: &str, top: &Path, vars: &[(&str, &str)]) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["store::kill::child_work", "--exact", "--nocapture", "--test-threads=1"])
+        .args([
+            "store::kill::child_work",
+            "--exact",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env("STORE_CHILD", work)
         .env("STORE_TOP", top)
         .envs(vars.iter().copied())

@@ -1,4 +1,5 @@
-//! STO-07, STO-11: names of sessions, the file that points to the newest, and the store from git's view.
+//! STO-07, STO-11: names of sessions, the file that points to the newest, and the store from git's
+//! view.
 
 use super::kit::{Yard, append, closing, create, day, id, time, whole};
 use crate::support::Repo;
@@ -38,7 +39,10 @@ fn a_session_lies_where_the_documents_say() {
     ];
     assert_eq!(yard.files(), expected);
     let latest = latest(&yard).unwrap();
-    assert_eq!((latest.review_id.as_str(), latest.path.as_str()), ("2026-01-31-001", "sessions/2026-01-31-001"));
+    assert_eq!(
+        (latest.review_id.as_str(), latest.path.as_str()),
+        ("2026-01-31-001", "sessions/2026-01-31-001")
+    );
 }
 
 #[test]
@@ -47,15 +51,27 @@ fn what_is_stored_is_read_back() {
     let id = super::kit::full_session(&yard.store());
     let session = yard.store().session(&id).unwrap();
     assert_eq!(session.request, super::kit::request("2026-01-31-001"));
-    assert_eq!(session.rounds[0].review, super::kit::review("2026-01-31-001", 1, 1));
-    assert_eq!(session.rounds[0].response, Some(super::kit::response("2026-01-31-001", 1)));
-    assert_eq!((session.status, session.rounds.len()), (Status::Approved, 2));
+    assert_eq!(
+        session.rounds[0].review,
+        super::kit::review("2026-01-31-001", 1, 1)
+    );
+    assert_eq!(
+        session.rounds[0].response,
+        Some(super::kit::response("2026-01-31-001", 1))
+    );
+    assert_eq!(
+        (session.status, session.rounds.len()),
+        (Status::Approved, 2)
+    );
     assert_eq!(session.head, session.completion.unwrap().entries[0].seal);
     assert_eq!(yard.store().change(&id, 1).unwrap(), b"+1\n");
     assert_eq!(yard.store().change(&id, 2).unwrap(), b"+2\n");
     for round in [0, 3, u32::MAX] {
         let error = yard.store().change(&id, round).unwrap_err();
-        assert!(error.message.contains(&format!("has no round {round}")), "{error:?}");
+        assert!(
+            error.message.contains(&format!("has no round {round}")),
+            "{error:?}"
+        );
     }
 }
 
@@ -72,24 +88,42 @@ fn sto_11_sessions_of_one_second_are_numbered() {
 #[test]
 fn sto_11_when_the_clock_goes_back_names_do_not() {
     let yard = Yard::new();
-    for now in ["2026-03-29T00:59:59Z", "2026-03-28T23:00:00Z", "1970-01-01T00:00:00Z", "2026-03-29T01:00:01Z"] {
+    for now in [
+        "2026-03-29T00:59:59Z",
+        "2026-03-28T23:00:00Z",
+        "1970-01-01T00:00:00Z",
+        "2026-03-29T01:00:01Z",
+    ] {
         create(&yard.store(), time(now), 0).unwrap();
     }
     // If the pointer is lost too, the names themselves are enough.
     std::fs::remove_file(yard.path("latest.json")).unwrap();
     create(&yard.store(), time("2020-01-01T00:00:00Z"), 0).unwrap();
     create(&yard.store(), time("2026-03-30T00:00:00Z"), 0).unwrap();
-    let days: Vec<_> = (1..=5).map(|n| format!("2026-03-29-{n:03}")).chain(["2026-03-30-001".to_owned()]).collect();
+    let days: Vec<_> = (1..=5)
+        .map(|n| format!("2026-03-29-{n:03}"))
+        .chain(["2026-03-30-001".to_owned()])
+        .collect();
     assert_eq!(names(&yard.store()), days);
 }
 
 #[test]
 fn sto_11_the_day_is_that_of_utc_and_years_do_not_end_in_2038() {
     let yard = Yard::new();
-    for now in ["2026-03-29T01:30:00+02:00", "2038-01-19T03:14:08Z", "2106-02-07T06:28:16Z", "9999-12-30T22:00:00Z"] {
+    for now in [
+        "2026-03-29T01:30:00+02:00",
+        "2038-01-19T03:14:08Z",
+        "2106-02-07T06:28:16Z",
+        "9999-12-30T22:00:00Z",
+    ] {
         create(&yard.store(), time(now), 0).unwrap();
     }
-    let expected = ["2026-03-28-001", "2038-01-19-001", "2106-02-07-001", "9999-12-30-001"];
+    let expected = [
+        "2026-03-28-001",
+        "2038-01-19-001",
+        "2106-02-07-001",
+        "9999-12-30-001",
+    ];
     assert_eq!(names(&yard.store()), expected);
 }
 
@@ -98,15 +132,26 @@ fn sto_11_after_999_sessions_of_a_day_numbers_grow() {
     let yard = Yard::new();
     create(&yard.store(), day(10), 0).unwrap();
     let sessions = yard.path("sessions");
-    std::fs::rename(sessions.join("2026-01-10-001"), sessions.join("2026-01-10-999")).unwrap();
+    std::fs::rename(
+        sessions.join("2026-01-10-001"),
+        sessions.join("2026-01-10-999"),
+    )
+    .unwrap();
     create(&yard.store(), day(10), 0).unwrap();
     assert_eq!(yard.store().latest().unwrap(), Some(id("2026-01-10-1000")));
 }
 
 #[test]
 fn sto_07_a_pointer_that_is_missing_dangling_or_broken_is_made_again() {
-    let broken = [None, Some("{\"schema_version\": 1"), Some(""), Some("[]"), Some("{\"schema_version\": 99}")];
-    let dangling = r#"{"schema_version":1,"review_id":"2026-01-30-007","timestamp":"","path":"/etc"}"#;
+    let broken = [
+        None,
+        Some("{\"schema_version\": 1"),
+        Some(""),
+        Some("[]"),
+        Some("{\"schema_version\": 99}"),
+    ];
+    let dangling =
+        r#"{"schema_version":1,"review_id":"2026-01-30-007","timestamp":"","path":"/etc"}"#;
     for text in broken.into_iter().chain([Some(dangling)]) {
         let yard = Yard::new();
         create(&yard.store(), day(10), 0).unwrap();
@@ -115,9 +160,17 @@ fn sto_07_a_pointer_that_is_missing_dangling_or_broken_is_made_again() {
             None => std::fs::remove_file(yard.path("latest.json")).unwrap(),
             Some(text) => std::fs::write(yard.path("latest.json"), text).unwrap(),
         }
-        assert_eq!(yard.store().latest().unwrap(), Some(id("2026-01-11-001")), "{text:?}");
+        assert_eq!(
+            yard.store().latest().unwrap(),
+            Some(id("2026-01-11-001")),
+            "{text:?}"
+        );
         create(&yard.store(), day(12), 0).unwrap();
-        assert_eq!(latest(&yard).unwrap().review_id, "2026-01-12-001", "{text:?}");
+        assert_eq!(
+            latest(&yard).unwrap().review_id,
+            "2026-01-12-001",
+            "{text:?}"
+        );
     }
 }
 
@@ -130,9 +183,15 @@ fn sto_07_a_pointer_that_is_older_than_the_sessions_is_not_believed() {
     // As after a crash between writing the session and the pointer.
     std::fs::write(yard.path("latest.json"), old).unwrap();
     let long_ago = std::fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH);
-    std::fs::File::open(yard.path("latest.json")).unwrap().set_times(long_ago).unwrap();
+    std::fs::File::open(yard.path("latest.json"))
+        .unwrap()
+        .set_times(long_ago)
+        .unwrap();
     assert_eq!(yard.store().latest().unwrap(), Some(id("2026-01-25-001")));
-    assert_eq!(create(&yard.store(), day(11), 0).unwrap().id, id("2026-01-25-002"));
+    assert_eq!(
+        create(&yard.store(), day(11), 0).unwrap().id,
+        id("2026-01-25-002")
+    );
 }
 
 #[test]
@@ -142,10 +201,16 @@ fn names_of_removed_sessions_are_not_given_again() {
     create(&yard.store(), day(10), 0).unwrap();
     yard.store().prune(0, day(10)).unwrap();
     assert_eq!(yard.store().latest().unwrap(), None);
-    assert_eq!(create(&yard.store(), day(10), 0).unwrap().id, id("2026-01-10-003"));
+    assert_eq!(
+        create(&yard.store(), day(10), 0).unwrap().id,
+        id("2026-01-10-003")
+    );
     std::fs::write(yard.path("sessions/2026-01-10-003/request.json"), "").unwrap();
     assert_eq!(yard.store().list(5).unwrap().damaged.len(), 1);
-    assert_eq!(create(&yard.store(), day(10), 0).unwrap().id, id("2026-01-10-004"));
+    assert_eq!(
+        create(&yard.store(), day(10), 0).unwrap().id,
+        id("2026-01-10-004")
+    );
 }
 
 #[test]
@@ -162,7 +227,9 @@ fn pruning_keeps_the_newest_and_removes_what_broken_runs_left() {
     let pruned = yard.store().prune(2, now).unwrap();
     assert_eq!((pruned.removed.len(), pruned.kept, pruned.swept), (4, 2, 0));
     assert_eq!(names(&yard.store()), ["2026-01-05-001", "2026-01-06-001"]);
-    let later = now.checked_add(jiff::SignedDuration::from_hours(2)).unwrap();
+    let later = now
+        .checked_add(jiff::SignedDuration::from_hours(2))
+        .unwrap();
     let pruned = yard.store().prune(2, later).unwrap();
     assert_eq!((pruned.removed.len(), pruned.kept, pruned.swept), (0, 2, 2));
     assert!(!yard.files().iter().any(|f| f.starts_with("tmp/")));
@@ -173,7 +240,10 @@ fn a_closed_session_gets_no_further_round() {
     let yard = Yard::new();
     let id = super::kit::full_session(&yard.store());
     let error = append(&yard.store(), &id, day(31)).unwrap_err();
-    assert!(error.message.contains("is closed: it was approved"), "{error:?}");
+    assert!(
+        error.message.contains("is closed: it was approved"),
+        "{error:?}"
+    );
     assert_eq!(yard.store().session(&id).unwrap().rounds.len(), 2);
 }
 
@@ -181,12 +251,18 @@ fn a_closed_session_gets_no_further_round() {
 fn approving_what_blocks_takes_force_and_is_recorded() {
     let yard = Yard::new();
     let id = create(&yard.store(), day(10), 2).unwrap().id;
-    let error = yard.store().complete(&id, closing(Status::Approved), false).unwrap_err();
+    let error = yard
+        .store()
+        .complete(&id, closing(Status::Approved), false)
+        .unwrap_err();
     assert!(error.message.contains("2 findings block"), "{error:?}");
     assert!(error.hints.join(" ").contains("--force"), "{error:?}");
     assert!(yard.store().session(&id).unwrap().completion.is_none());
 
-    let session = yard.store().complete(&id, closing(Status::Approved), true).unwrap();
+    let session = yard
+        .store()
+        .complete(&id, closing(Status::Approved), true)
+        .unwrap();
     let entry = &session.completion.unwrap().entries[0];
     assert!(entry.forced);
     assert_eq!(entry.open, ["0000000000000001", "0000000000000002"]);
@@ -200,16 +276,27 @@ fn approving_what_was_not_all_reviewed_takes_force() {
         ("cancelled", "pass", "its last round was broken off"),
     ] {
         let yard = Yard::new();
-        let saved = yard.store().create(day(10), &super::kit::change(""), &|id| {
-            let mut review = super::kit::review_json(&id.to_string(), 1, 0);
-            review["outcome"] = outcome.into();
-            review["verdict"] = verdict.into();
-            (super::kit::request(&id.to_string()), serde_json::from_value(review).unwrap())
-        });
+        let saved = yard
+            .store()
+            .create(day(10), &super::kit::change(""), &|id| {
+                let mut review = super::kit::review_json(&id.to_string(), 1, 0);
+                review["outcome"] = outcome.into();
+                review["verdict"] = verdict.into();
+                (
+                    super::kit::request(&id.to_string()),
+                    serde_json::from_value(review).unwrap(),
+                )
+            });
         let id = saved.unwrap().id;
-        let error = yard.store().complete(&id, closing(Status::Approved), false).unwrap_err();
+        let error = yard
+            .store()
+            .complete(&id, closing(Status::Approved), false)
+            .unwrap_err();
         assert!(error.message.contains(words), "{error:?}");
-        let session = yard.store().complete(&id, closing(Status::Abandoned), false).unwrap();
+        let session = yard
+            .store()
+            .complete(&id, closing(Status::Abandoned), false)
+            .unwrap();
         assert_eq!(session.status, Status::Abandoned);
         assert!(!session.completion.unwrap().entries[0].forced);
     }
@@ -220,10 +307,21 @@ fn a_session_can_be_closed_again_and_the_same_word_twice_is_one() {
     let yard = Yard::new();
     let id = create(&yard.store(), day(10), 0).unwrap().id;
     for _ in 0..2 {
-        yard.store().complete(&id, closing(Status::Approved), false).unwrap();
+        yard.store()
+            .complete(&id, closing(Status::Approved), false)
+            .unwrap();
     }
-    let session = yard.store().complete(&id, closing(Status::Merged), false).unwrap();
-    let words: Vec<_> = session.completion.unwrap().entries.iter().map(|e| e.status).collect();
+    let session = yard
+        .store()
+        .complete(&id, closing(Status::Merged), false)
+        .unwrap();
+    let words: Vec<_> = session
+        .completion
+        .unwrap()
+        .entries
+        .iter()
+        .map(|e| e.status)
+        .collect();
     assert_eq!(words, [Status::Approved, Status::Merged]);
     assert_eq!(session.status, Status::Merged);
     assert_eq!(whole(&yard.store()).len(), 1);
@@ -232,16 +330,33 @@ fn a_session_can_be_closed_again_and_the_same_word_twice_is_one() {
 #[test]
 fn git_does_not_see_a_store_unless_it_is_to_be_committed() {
     let repo = Repo::new();
-    let mut place = StoreLocation { top: repo.path(), ..super::kit::place(&repo.path()) };
+    let mut place = StoreLocation {
+        top: repo.path(),
+        ..super::kit::place(&repo.path())
+    };
     create(&Store::open(&place).unwrap(), day(10), 0).unwrap();
     assert_eq!(repo.git(&["status", "--porcelain", "-uall"]), "");
-    place.history = HistoryPolicy { commit: true, ..place.history };
+    place.history = HistoryPolicy {
+        commit: true,
+        ..place.history
+    };
     create(&Store::open(&place).unwrap(), day(10), 0).unwrap();
     let seen = repo.git(&["status", "--porcelain", "-uall"]);
-    assert!(seen.contains("sessions/2026-01-10-002/round-1/review.json"), "{seen}");
-    assert!(!["lock", "latest", "tmp"].iter().any(|own| seen.contains(own)), "{seen}");
+    assert!(
+        seen.contains("sessions/2026-01-10-002/round-1/review.json"),
+        "{seen}"
+    );
+    assert!(
+        !["lock", "latest", "tmp"]
+            .iter()
+            .any(|own| seen.contains(own)),
+        "{seen}"
+    );
     // A file that a user wrote there is not changed.
     std::fs::write(repo.path().join(".reviews/.gitignore"), "# mine\n").unwrap();
     drop(Store::open_with(&place, &Options::default()).unwrap());
-    assert_eq!(std::fs::read_to_string(repo.path().join(".reviews/.gitignore")).unwrap(), "# mine\n");
+    assert_eq!(
+        std::fs::read_to_string(repo.path().join(".reviews/.gitignore")).unwrap(),
+        "# mine\n"
+    );
 }

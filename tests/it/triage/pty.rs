@@ -43,10 +43,14 @@ pub struct Pty {
 impl Pty {
     /// Starts a program in its own process group, on a terminal of this size.
     pub fn start(reviewer: Reviewer, size: (u16, u16)) -> Self {
-        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        let controller =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
-        let name = ptsname(&controller, Vec::new()).unwrap().into_string().unwrap();
+        let name = ptsname(&controller, Vec::new())
+            .unwrap()
+            .into_string()
+            .unwrap();
         let controller = File::from(controller);
         let open = || File::options().read(true).write(true).open(&name).unwrap();
         let terminal = open();
@@ -56,7 +60,10 @@ impl Pty {
             command.env("TERM", "xterm-256color");
         }
         command.env("LC_ALL", "C.UTF-8").process_group(0);
-        command.stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
+        command
+            .stdin(Stdio::from(open()))
+            .stdout(Stdio::from(open()))
+            .stderr(Stdio::from(open()));
         let child = command.spawn().unwrap();
         let (sender, output) = channel();
         let is_closed = Arc::new(AtomicBool::new(false));
@@ -76,10 +83,14 @@ impl Pty {
         }
     }
 
-    /// Types keys. A key after a single Escape would count as part of a sequence: wait for the effect of the Escape
-    /// first.
+    /// Types keys. A key after a single Escape would count as part of a sequence: wait for the
+    /// effect of the Escape first.
     pub fn send(&mut self, keys: &str) -> &mut Self {
-        self.controller.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
+        self.controller
+            .as_mut()
+            .unwrap()
+            .write_all(keys.as_bytes())
+            .unwrap();
         self
     }
 
@@ -87,7 +98,12 @@ impl Pty {
     #[track_caller]
     pub fn until(&mut self, text: &str) -> &mut Self {
         let is_shown = self.while_output(|pty| !pty.screen.text().contains(text));
-        assert!(is_shown, "no {text:?} on the screen:\n{}\n{:?}", self.screen.text(), tail(&self.printed));
+        assert!(
+            is_shown,
+            "no {text:?} on the screen:\n{}\n{:?}",
+            self.screen.text(),
+            tail(&self.printed)
+        );
         self
     }
 
@@ -95,28 +111,44 @@ impl Pty {
     #[track_caller]
     pub fn until_gone(&mut self, text: &str) -> &mut Self {
         let is_gone = self.while_output(|pty| pty.screen.text().contains(text));
-        assert!(is_gone, "{text:?} stays on the screen:\n{}", self.screen.text());
+        assert!(
+            is_gone,
+            "{text:?} stays on the screen:\n{}",
+            self.screen.text()
+        );
         self
     }
 
     /// Waits until the alternate screen was entered this number of times, and shows a text.
     #[track_caller]
     pub fn until_entered(&mut self, times: usize, text: &str) -> &mut Self {
-        assert!(self.while_output(|pty| pty.screen.entered < times), "{}", self.screen.text());
+        assert!(
+            self.while_output(|pty| pty.screen.entered < times),
+            "{}",
+            self.screen.text()
+        );
         self.until(text)
     }
 
     /// Waits until the alternate screen is left.
     #[track_caller]
     pub fn until_left(&mut self) {
-        assert!(self.while_output(|pty| pty.screen.is_alternate), "{}", self.screen.text());
+        assert!(
+            self.while_output(|pty| pty.screen.is_alternate),
+            "{}",
+            self.screen.text()
+        );
     }
 
-    /// Reads output while a condition is true. Returns false if it still is when no more output arrives.
+    /// Reads output while a condition is true. Returns false if it still is when no more output
+    /// arrives.
     fn while_output(&mut self, condition: impl Fn(&Self) -> bool) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while condition(self) {
-            let Ok(bytes) = self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) else {
+            let Ok(bytes) = self
+                .output
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            else {
                 return false;
             };
             self.take(&bytes);
@@ -147,7 +179,9 @@ impl Pty {
     /// Waits until the program is stopped.
     #[track_caller]
     pub fn wait_for_stop(&mut self) {
-        let (_, status) = waitpid(Some(self.pid()), WaitOptions::UNTRACED).unwrap().unwrap();
+        let (_, status) = waitpid(Some(self.pid()), WaitOptions::UNTRACED)
+            .unwrap()
+            .unwrap();
         assert!(status.stopped(), "{status:?}");
     }
 
@@ -163,8 +197,8 @@ impl Pty {
     /// Waits for the end of the program, and reads the rest of its output.
     pub fn end(&mut self) -> How {
         let how = how(&mut self.child);
-        // The test's own copy of the terminal keeps the reader waiting, so the rest is read until nothing more
-        // arrives.
+        // The test's own copy of the terminal keeps the reader waiting, so the rest is read until
+        // nothing more arrives.
         while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(300)) {
             self.take(&bytes);
         }
@@ -173,7 +207,9 @@ impl Pty {
 
     /// Returns true if the terminal passes each key to the program at once, without echo.
     pub fn is_raw(&self) -> bool {
-        let modes = tcgetattr(self.terminal.as_ref().unwrap()).unwrap().local_modes;
+        let modes = tcgetattr(self.terminal.as_ref().unwrap())
+            .unwrap()
+            .local_modes;
         !modes.intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
     }
 
@@ -221,11 +257,18 @@ fn forward(mut reader: File, sender: &Sender<Vec<u8>>, is_closed: &AtomicBool) {
 
 fn how(child: &mut Child) -> How {
     let status = child.wait().unwrap();
-    status.code().map_or_else(|| How::Signal(status.signal().unwrap()), How::Exit)
+    status
+        .code()
+        .map_or_else(|| How::Signal(status.signal().unwrap()), How::Exit)
 }
 
 fn set_size(terminal: &File, (width, height): (u16, u16)) {
-    let size = Winsize { ws_col: width, ws_row: height, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = Winsize {
+        ws_col: width,
+        ws_row: height,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
     tcsetwinsize(terminal, size).unwrap();
 }
 
@@ -247,7 +290,14 @@ struct Screen {
 impl Screen {
     fn new((width, height): (u16, u16)) -> Self {
         let cells = vec![vec![" ".to_owned(); width.into()]; height.into()];
-        Self { cells, at: (0, 0), rest: Vec::new(), is_alternate: false, entered: 0, has_cursor: true }
+        Self {
+            cells,
+            at: (0, 0),
+            rest: Vec::new(),
+            is_alternate: false,
+            entered: 0,
+            has_cursor: true,
+        }
     }
 
     fn resize(&mut self, size: (u16, u16)) {
@@ -255,7 +305,10 @@ impl Screen {
     }
 
     fn text(&self) -> String {
-        self.cells.iter().map(|row| row.concat().trim_end().to_owned() + "\n").collect()
+        self.cells
+            .iter()
+            .map(|row| row.concat().trim_end().to_owned() + "\n")
+            .collect()
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -274,7 +327,9 @@ impl Screen {
                 left = &left[c.len_utf8()..];
                 continue;
             }
-            let Some(length) = self.sequence(left) else { break };
+            let Some(length) = self.sequence(left) else {
+                break;
+            };
             left = &left[length..];
         }
         self.rest = [left.as_bytes(), &all[end..]].concat();
@@ -291,19 +346,28 @@ impl Screen {
             }
             // A combining mark belongs to the character before it.
             '\u{300}'..='\u{36f}' => {
-                if let Some(cell) = self.at.0.checked_sub(1).and_then(|x| self.cells.get_mut(self.at.1)?.get_mut(x)) {
+                if let Some(cell) = self
+                    .at
+                    .0
+                    .checked_sub(1)
+                    .and_then(|x| self.cells.get_mut(self.at.1)?.get_mut(x))
+                {
                     cell.push(c);
                 }
             }
             c => {
-                assert!(!c.is_control() || c == '\u{8}' || c == '\u{7f}', "the program printed {c:?}");
-                let is_wide =
-                    matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0x1f300..=0x1faff);
+                assert!(
+                    !c.is_control() || c == '\u{8}' || c == '\u{7f}',
+                    "the program printed {c:?}"
+                );
+                let is_wide = matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0x1f300..=0x1faff);
                 let (x, y) = self.at;
                 if let Some(cell) = self.cells.get_mut(y).and_then(|row| row.get_mut(x)) {
                     *cell = c.to_string();
                 }
-                if is_wide && let Some(cell) = self.cells.get_mut(y).and_then(|row| row.get_mut(x + 1)) {
+                if is_wide
+                    && let Some(cell) = self.cells.get_mut(y).and_then(|row| row.get_mut(x + 1))
+                {
                     cell.clear();
                 }
                 self.at.0 += if is_wide { 2 } else { 1 };
@@ -311,24 +375,38 @@ impl Screen {
         }
     }
 
-    /// Performs a sequence, and returns its length; `None` if it is incomplete. Fails for sequences that are not for
-    /// drawing.
+    /// Performs a sequence, and returns its length; `None` if it is incomplete. Fails for sequences
+    /// that are not for drawing.
     fn sequence(&mut self, text: &str) -> Option<usize> {
         let body = text.strip_prefix("\u{1b}[").or_else(|| {
-            assert!(text.len() < 2, "the program printed {:?}", text.get(..20.min(text.len())));
+            assert!(
+                text.len() < 2,
+                "the program printed {:?}",
+                text.get(..20.min(text.len()))
+            );
             None
         })?;
         let end = body.find(|c: char| ('@'..='~').contains(&c))?;
         let (parameters, last) = (&body[..end], &body[end..=end]);
-        let numbers: Vec<usize> = parameters.split(';').map(|n| n.parse().unwrap_or(1)).collect();
+        let numbers: Vec<usize> = parameters
+            .split(';')
+            .map(|n| n.parse().unwrap_or(1))
+            .collect();
         match (parameters, last) {
             (_, "m") => {}
             (_, "H") => self.at = (numbers.get(1).copied().unwrap_or(1) - 1, numbers[0] - 1),
-            ("2", "J") => self.cells.iter_mut().flatten().for_each(|cell| *cell = " ".to_owned()),
+            ("2", "J") => self
+                .cells
+                .iter_mut()
+                .flatten()
+                .for_each(|cell| *cell = " ".to_owned()),
             ("?1049", "h" | "l") => {
                 self.is_alternate = last == "h";
                 self.entered += usize::from(self.is_alternate);
-                self.cells.iter_mut().flatten().for_each(|cell| *cell = " ".to_owned());
+                self.cells
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|cell| *cell = " ".to_owned());
                 self.at = (0, 0);
             }
             ("?25", "h" | "l") => self.has_cursor = last == "h",

@@ -88,7 +88,8 @@ pub enum Wide {
     Utf32Be,
 }
 
-/// Returns values from documentation, assembled here so that the sources contain no text in the form of a key.
+/// Returns values from documentation, assembled here so that the sources contain no text in the
+/// form of a key.
 fn exempt(index: usize) -> String {
     match index {
         0 => ["AKIA", "IOSFODNN7EXAMPLE"].concat(),
@@ -111,11 +112,22 @@ const FORMS: &[&str] = &[
     ".env.prod.",
     "containerfile.dev.",
 ];
-/// Unknown names; from [`TEXT_NAMES`] on, names of formats that are not text. In those, only secrets with a
-/// distinctive form are searched.
-const NAMES: &[&str] = &["blob", ".hidden", "a b.unknown", "caf\u{e9}", "LICENSE", "data.bin", "picture.png", "x.dat"];
+/// Unknown names; from [`TEXT_NAMES`] on, names of formats that are not text. In those, only
+/// secrets with a distinctive form are searched.
+const NAMES: &[&str] = &[
+    "blob",
+    ".hidden",
+    "a b.unknown",
+    "caf\u{e9}",
+    "LICENSE",
+    "data.bin",
+    "picture.png",
+    "x.dat",
+];
 const TEXT_NAMES: usize = 5;
-const PATTERNS: &[&str] = &["*", "**", "*.*", "?*", "[!.]*", "**/*", "{name}", "{name?}", "/{path}", "*.{ext}"];
+const PATTERNS: &[&str] = &[
+    "*", "**", "*.*", "?*", "[!.]*", "**/*", "{name}", "{name?}", "/{path}", "*.{ext}",
+];
 const ATTRIBUTES: &[&str] = &[
     "-diff",
     "binary",
@@ -144,8 +156,8 @@ pub const MACROS: &str = "[attr]hide -diff\n[attr]hide-again hide -text\n";
 pub const POLICY: &str = "ignore = [\"**/ignored/**\"]\n";
 
 impl Edit {
-    /// Draws an edit that does not change the effect of this sample; `None` if the drawn one does not suit the
-    /// sample.
+    /// Draws an edit that does not change the effect of this sample; `None` if the drawn one does
+    /// not suit the sample.
     pub fn draw(random: &mut Random, seed: &Seed) -> Option<Self> {
         let syntax = seed.syntax();
         let tokens = seed.tokens();
@@ -161,11 +173,15 @@ impl Edit {
             3 if syntax.indents => Self::Indent(*random.pick(&[1, 4, 1_100])),
             4 => Self::TrailingBlanks(*random.pick(&[1, 1_100, 17_000])),
             5 if trailing => Self::LongComment(*random.pick(&[100, 1_100, 5_000, 17_000])),
-            6 if trailing && !tokens.is_empty() => {
-                Self::DecoyComment { word: random.pick(&tokens).clone(), count: many(random) }
-            }
+            6 if trailing && !tokens.is_empty() => Self::DecoyComment {
+                word: random.pick(&tokens).clone(),
+                count: many(random),
+            },
             7 if syntax.statement.is_some() && !tokens.is_empty() && is_at_start(seed) => {
-                Self::DecoyStatements { word: random.pick(&tokens).clone(), count: many(random) }
+                Self::DecoyStatements {
+                    word: random.pick(&tokens).clone(),
+                    count: many(random),
+                }
             }
             8 if trailing => Self::ExemptNeighbour(random.below(EXEMPT)),
             9 if syntax.comment.is_some() && random.one_in(8) => Self::DroppedDecoys(1_001),
@@ -176,22 +192,45 @@ impl Edit {
             12 => Self::Grown,
             13 => Self::MovedFrom("ignored"),
             14 if !is_test(seed) => Self::MovedFrom("tests"),
-            // Git ends the lines of these files only with line feeds, so another line end makes another file.
-            15 if ["conflict-marker", "attributes-hide-text"].contains(&seed.rule.as_str()) => Self::LineEnds("\r\n"),
+            // Git ends the lines of these files only with line feeds, so another line end makes
+            // another file.
+            15 if ["conflict-marker", "attributes-hide-text"].contains(&seed.rule.as_str()) => {
+                Self::LineEnds("\r\n")
+            }
             15 => Self::LineEnds(random.word(&["\r\n", "\r"])),
-            16 => Self::Nuls { place: random.below(4), count: *random.pick(&[1, 3, 5_000]) },
-            17 => Self::JunkAbove { size: *random.pick(&[9, 600, 9_000]), seed: random.below(1 << 30) as u64 },
-            18 => Self::JunkBelow { size: *random.pick(&[9, 600, 9_000]), seed: random.below(1 << 30) as u64 },
+            16 => Self::Nuls {
+                place: random.below(4),
+                count: *random.pick(&[1, 3, 5_000]),
+            },
+            17 => Self::JunkAbove {
+                size: *random.pick(&[9, 600, 9_000]),
+                seed: random.below(1 << 30) as u64,
+            },
+            18 => Self::JunkBelow {
+                size: *random.pick(&[9, 600, 9_000]),
+                seed: random.below(1 << 30) as u64,
+            },
             19 => Self::Magic(random.pick(MAGIC).0),
             20 => Self::Mark,
             21 => Self::NotUtf8,
             22 => Self::Wide {
-                encoding: *random.pick(&[Wide::Utf16Le, Wide::Utf16Be, Wide::Utf32Le, Wide::Utf32Be]),
+                encoding: *random.pick(&[
+                    Wide::Utf16Le,
+                    Wide::Utf16Be,
+                    Wide::Utf32Le,
+                    Wide::Utf32Be,
+                ]),
                 marked: random.one_in(2),
                 surrogates: *random.pick(&[0, 0, 1, 40]),
             },
-            23 if !seed.extension().is_empty() && !seed.by_name => Self::TwoNames(random.word(FORMS)),
-            24 if seed.distinct => Self::OddName(random.word(if seed.marked { NAMES } else { &NAMES[..TEXT_NAMES] })),
+            23 if !seed.extension().is_empty() && !seed.by_name => {
+                Self::TwoNames(random.word(FORMS))
+            }
+            24 if seed.distinct => Self::OddName(random.word(if seed.marked {
+                NAMES
+            } else {
+                &NAMES[..TEXT_NAMES]
+            })),
             25 if !seed.by_name => Self::Attributes {
                 pattern: random.word(PATTERNS),
                 attributes: random.word(ATTRIBUTES),
@@ -235,16 +274,22 @@ impl Edit {
         }
     }
 
-    /// Returns the order in which the edit is applied, independent of the order in which the edits were drawn.
+    /// Returns the order in which the edit is applied, independent of the order in which the edits
+    /// were drawn.
     fn stage(&self) -> u8 {
         match self {
-            Self::DecoyComment { .. } | Self::ExemptNeighbour(_) | Self::LongComment(_) | Self::TrailingBlanks(_) => 0,
+            Self::DecoyComment { .. }
+            | Self::ExemptNeighbour(_)
+            | Self::LongComment(_)
+            | Self::TrailingBlanks(_) => 0,
             Self::DecoyStatements { .. } => 1,
             Self::SuppressedDecoys(_) | Self::OldSuppression => 2,
             Self::Wrap | Self::Indent(_) => 3,
             Self::DroppedDecoys(_) | Self::LinesAbove(_) | Self::LinesBelow(_) => 4,
             Self::LineEnds(_) => 5,
-            Self::Nuls { .. } | Self::NotUtf8 | Self::JunkBelow { .. } | Self::JunkAbove { .. } => 6,
+            Self::Nuls { .. } | Self::NotUtf8 | Self::JunkBelow { .. } | Self::JunkAbove { .. } => {
+                6
+            }
             Self::Magic(_) => 7,
             Self::Mark | Self::Wide { .. } => 8,
             Self::TwoNames(_) | Self::OddName(_) => 9,
@@ -254,10 +299,15 @@ impl Edit {
 
     /// Returns true if the two edits cannot be combined, or undo each other.
     fn clashes(&self, other: &Self) -> bool {
-        let writes_bytes =
-            |e: &Self| matches!(e, Self::Nuls { .. } | Self::NotUtf8 | Self::JunkAbove { .. } | Self::JunkBelow { .. });
+        let writes_bytes = |e: &Self| {
+            matches!(
+                e,
+                Self::Nuls { .. } | Self::NotUtf8 | Self::JunkAbove { .. } | Self::JunkBelow { .. }
+            )
+        };
         let starts_file = |e: &Self| matches!(e, Self::Magic(_) | Self::Mark | Self::Wide { .. });
-        let names_base = |e: &Self| matches!(e, Self::Grown | Self::MovedFrom(_) | Self::OldSuppression);
+        let names_base =
+            |e: &Self| matches!(e, Self::Grown | Self::MovedFrom(_) | Self::OldSuppression);
         let is_wide = |e: &Self| matches!(e, Self::Wide { .. });
         let both = |is: &dyn Fn(&Self) -> bool| is(self) && is(other);
         self.class() == other.class()
@@ -268,19 +318,21 @@ impl Edit {
             || both(&|e| is_wide(e) || writes_bytes(e)) && (is_wide(self) || is_wide(other))
             // In a file of one line, a suppression covers everything.
             || both(&|e| matches!(e, Self::LineEnds("\r") | Self::SuppressedDecoys(_) | Self::OldSuppression))
-            // In a local review, a suppression counts for the lines of a file, not for one that moved.
+            // In a local review, a suppression counts for the lines of a file, not for one that
+            // moved.
             || (matches!(self, Self::SuppressedDecoys(_)) && names_base(other))
             || (matches!(other, Self::SuppressedDecoys(_)) && names_base(self))
     }
 }
 
-/// Returns true if the sample's own path is that of a test, so that a move out of a test folder has no effect.
+/// Returns true if the sample's own path is that of a test, so that a move out of a test folder has
+/// no effect.
 fn is_test(seed: &Seed) -> bool {
     seed.path.contains("test") || seed.path.contains("spec")
 }
 
-/// Returns true if another statement may precede the line: the line is the only one, and not a comment, an attribute
-/// or a statement that must begin its line.
+/// Returns true if another statement may precede the line: the line is the only one, and not a
+/// comment, an attribute or a statement that must begin its line.
 fn is_at_start(seed: &Seed) -> bool {
     let begins = |word: &&str| seed.text.trim_start().starts_with(*word);
     seed.text.lines().count() == 1 && !["#", "//", "[", "@", "assert"].iter().any(begins)
@@ -321,7 +373,9 @@ impl Case {
             if edits.len() == count {
                 break;
             }
-            let Some(edit) = Edit::draw(random, seed) else { continue };
+            let Some(edit) = Edit::draw(random, seed) else {
+                continue;
+            };
             if !edits.iter().any(|e| e.clashes(&edit) || edit.clashes(e)) {
                 edits.push(edit);
             }
@@ -333,7 +387,10 @@ impl Case {
     pub fn of(seed: &Seed, edits: &[Edit], folder: &str) -> Self {
         let mut edits = edits.to_vec();
         edits.sort_by_key(Edit::stage);
-        let lines = seed.text.split_inclusive('\n').map(|l| l.trim_end_matches('\n').as_bytes().to_vec());
+        let lines = seed
+            .text
+            .split_inclusive('\n')
+            .map(|l| l.trim_end_matches('\n').as_bytes().to_vec());
         let mut draft = Draft {
             lines: lines.collect(),
             at: seed.line as usize - 1,
@@ -362,7 +419,11 @@ impl Case {
     }
 
     fn rename(&mut self, edit: &Edit, folder: &str) {
-        let dir = self.path.rfind('/').map_or(folder, |i| &self.path[..i]).to_owned();
+        let dir = self
+            .path
+            .rfind('/')
+            .map_or(folder, |i| &self.path[..i])
+            .to_owned();
         match edit {
             Edit::TwoNames(form) => self.path = format!("{dir}/{form}{}", self.seed.extension()),
             Edit::OddName(name) => self.path = format!("{dir}/{name}"),
@@ -372,7 +433,9 @@ impl Case {
 
     /// Creates the files of both sides.
     fn commit(&mut self, draft: &Draft, edits: &[Edit], folder: &str) {
-        let wide = edits.iter().find(|e| matches!(e, Edit::Wide { .. } | Edit::Mark));
+        let wide = edits
+            .iter()
+            .find(|e| matches!(e, Edit::Wide { .. } | Edit::Mark));
         let content = encode(draft.bytes(None), wide);
         let without = encode(draft.bytes(Some(draft.at)), wide);
         let file = |path: &str, content: &[u8]| File {
@@ -382,23 +445,36 @@ impl Case {
         };
         self.head.push(file(&self.path, &content));
         let below = self.path[folder.len() + 1..].to_owned();
-        let has_old = edits.iter().any(|e| matches!(e, Edit::Grown | Edit::OldSuppression));
+        let has_old = edits
+            .iter()
+            .any(|e| matches!(e, Edit::Grown | Edit::OldSuppression));
         for edit in edits {
             match edit {
                 Edit::MovedFrom(dir) => {
                     let old = if has_old { &without } else { &content };
-                    self.base.push(file(&format!("{folder}/{dir}/{below}"), old));
+                    self.base
+                        .push(file(&format!("{folder}/{dir}/{below}"), old));
                 }
-                Edit::Attributes { pattern, attributes, old } => {
+                Edit::Attributes {
+                    pattern,
+                    attributes,
+                    old,
+                } => {
                     let name = below.rsplit('/').next().unwrap_or_default();
                     // A character of the name, replaced by git's wildcard `?`.
-                    let any = name.char_indices().map(|(i, c)| if i == 1 { '?' } else { c }).collect::<String>();
+                    let any = name
+                        .char_indices()
+                        .map(|(i, c)| if i == 1 { '?' } else { c })
+                        .collect::<String>();
                     let ext = name.rsplit('.').next().unwrap_or_default();
                     let pattern = pattern.replace("{name}", name).replace("{name?}", &any);
                     let pattern = pattern.replace("{path}", &below).replace("{ext}", ext);
                     let line = format!("\"{pattern}\" {attributes}\n");
                     let attributes = file(&format!("{folder}/.gitattributes"), line.as_bytes());
-                    let attributes = File { executable: false, ..attributes };
+                    let attributes = File {
+                        executable: false,
+                        ..attributes
+                    };
                     self.head.push(attributes.clone());
                     if *old {
                         self.base.push(attributes);
@@ -421,28 +497,41 @@ impl Draft {
         let this = self.at;
         match edit {
             Edit::LinesAbove(n) => {
-                let note = if syntax.comment.is_some() { format!("{comment}a note") } else { String::new() };
+                let note = if syntax.comment.is_some() {
+                    format!("{comment}a note")
+                } else {
+                    String::new()
+                };
                 let from = self.first();
                 self.insert(from, vec![note.into_bytes(); *n]);
             }
             Edit::LinesBelow(n) => self.lines.extend(vec![Vec::new(); *n]),
             Edit::Wrap => {
                 let (open, close) = syntax.function.unwrap_or_default();
-                self.lines.iter_mut().for_each(|l| drop(l.splice(0..0, *b"    ")));
+                self.lines
+                    .iter_mut()
+                    .for_each(|l| drop(l.splice(0..0, *b"    ")));
                 self.lines.push(close.into());
                 let from = self.first();
                 self.insert(from, vec![open.into()]);
             }
             Edit::Indent(n) => {
-                let blanks = if n % 2 == 1 { "\t".repeat(*n) } else { " ".repeat(*n) };
-                self.lines.iter_mut().for_each(|l| drop(l.splice(0..0, blanks.bytes())));
+                let blanks = if n % 2 == 1 {
+                    "\t".repeat(*n)
+                } else {
+                    " ".repeat(*n)
+                };
+                self.lines
+                    .iter_mut()
+                    .for_each(|l| drop(l.splice(0..0, blanks.bytes())));
             }
             Edit::TrailingBlanks(n) => self.lines[this].extend(" ".repeat(*n).bytes()),
             Edit::LongComment(n) => {
                 self.lines[this].extend(format!(" {comment}{}", "word ".repeat(n / 5)).bytes());
             }
             Edit::DecoyComment { word, count } => {
-                self.lines[this].extend(format!(" {comment}{}", format!("{word} ").repeat(*count)).bytes());
+                self.lines[this]
+                    .extend(format!(" {comment}{}", format!("{word} ").repeat(*count)).bytes());
             }
             Edit::DecoyStatements { word, count } => {
                 let (open, close) = syntax.statement.unwrap_or_default();
@@ -487,9 +576,14 @@ impl Draft {
                 junk.push(b'\n');
                 self.above.extend(junk);
             }
-            Edit::JunkBelow { size, seed } => self.below.extend(Random::of_case(*seed, 1).bytes(*size)),
+            Edit::JunkBelow { size, seed } => {
+                self.below.extend(Random::of_case(*seed, 1).bytes(*size))
+            }
             Edit::Magic(name) => {
-                let magic = MAGIC.iter().find(|(n, _)| n == name).map_or(&[][..], |(_, bytes)| bytes);
+                let magic = MAGIC
+                    .iter()
+                    .find(|(n, _)| n == name)
+                    .map_or(&[][..], |(_, bytes)| bytes);
                 self.above.splice(0..0, [magic, b"\n"].concat());
             }
             Edit::NotUtf8 => self.below.extend(b"\xff\xfe\xfd \xc3(\n"),
@@ -520,7 +614,12 @@ impl Draft {
     /// Returns the file without one of its lines.
     fn bytes(&self, left_out: Option<usize>) -> Vec<u8> {
         let mut out = self.above.clone();
-        for (_, line) in self.lines.iter().enumerate().filter(|(i, _)| Some(*i) != left_out) {
+        for (_, line) in self
+            .lines
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| Some(*i) != left_out)
+        {
             out.extend_from_slice(line);
             out.extend_from_slice(self.line_end.as_bytes());
         }
@@ -533,19 +632,31 @@ impl Draft {
 pub fn encode(text: Vec<u8>, edit: Option<&Edit>) -> Vec<u8> {
     let (encoding, marked, surrogates) = match edit {
         Some(Edit::Mark) => return [b"\xef\xbb\xbf", &text[..]].concat(),
-        Some(Edit::Wide { encoding, marked, surrogates }) => (*encoding, *marked, *surrogates),
+        Some(Edit::Wide {
+            encoding,
+            marked,
+            surrogates,
+        }) => (*encoding, *marked, *surrogates),
         _ => return text,
     };
     let text = String::from_utf8_lossy(&text).into_owned();
     let mark = if marked { "\u{feff}" } else { "" };
     let mut out = Vec::new();
     let unit = |out: &mut Vec<u8>, c: char| match encoding {
-        Wide::Utf16Le => c.encode_utf16(&mut [0; 2]).iter().for_each(|u| out.extend(u.to_le_bytes())),
-        Wide::Utf16Be => c.encode_utf16(&mut [0; 2]).iter().for_each(|u| out.extend(u.to_be_bytes())),
+        Wide::Utf16Le => c
+            .encode_utf16(&mut [0; 2])
+            .iter()
+            .for_each(|u| out.extend(u.to_le_bytes())),
+        Wide::Utf16Be => c
+            .encode_utf16(&mut [0; 2])
+            .iter()
+            .for_each(|u| out.extend(u.to_be_bytes())),
         Wide::Utf32Le => out.extend(u32::from(c).to_le_bytes()),
         Wide::Utf32Be => out.extend(u32::from(c).to_be_bytes()),
     };
-    mark.chars().chain(text.chars()).for_each(|c| unit(&mut out, c));
+    mark.chars()
+        .chain(text.chars())
+        .for_each(|c| unit(&mut out, c));
     for _ in 0..surrogates {
         match encoding {
             Wide::Utf16Le => out.extend(0xd801u16.to_le_bytes()),

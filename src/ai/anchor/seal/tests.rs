@@ -24,22 +24,39 @@ fn injection() -> Claim {
 }
 
 fn by(case: &ClaimCase, backend: &str, claim: Claim) -> ClaimCandidate {
-    ClaimCandidate { backend: backend.to_owned(), ..case.candidate(claim) }
+    ClaimCandidate {
+        backend: backend.to_owned(),
+        ..case.candidate(claim)
+    }
 }
 
 fn reading(case: &ClaimCase, backend: &str, claim: Claim) -> ClaimCandidate {
     let candidate = by(case, backend, claim);
     let location = candidate.draft.location.clone().unwrap();
     let line = location.lines.unwrap().first;
-    let evidence = vec![Evidence::Read { path: location.file, first: line, last: line }];
-    ClaimCandidate { evidence, ..candidate }
+    let evidence = vec![Evidence::Read {
+        path: location.file,
+        first: line,
+        last: line,
+    }];
+    ClaimCandidate {
+        evidence,
+        ..candidate
+    }
 }
 
 /// Formats findings: severity, confidence, origin, evidence.
 fn listed(sealed: &Sealed) -> Vec<String> {
     let lines = sealed.findings.iter().map(|f| {
         let evidence = f.evidence().iter().map(word).collect::<Vec<_>>().join("+");
-        format!("{} {} {} {evidence}", f.severity(), f.confidence().name(), f.origin().name()).trim().to_owned()
+        format!(
+            "{} {} {} {evidence}",
+            f.severity(),
+            f.confidence().name(),
+            f.origin().name()
+        )
+        .trim()
+        .to_owned()
     });
     lines.collect()
 }
@@ -74,21 +91,59 @@ fn both(case: &ClaimCase, a: ClaimCandidate, b: ClaimCandidate) -> Vec<String> {
 fn confidence_follows_from_the_evidence_by_the_table() {
     let case = case();
     let exact = "return db.last[name]";
-    assert_eq!(one(&case, by(&case, "a", bug(exact))), "major medium a quote");
-    assert_eq!(one(&case, reading(&case, "a", bug(exact))), "major high a quote+read");
+    assert_eq!(
+        one(&case, by(&case, "a", bug(exact))),
+        "major medium a quote"
+    );
+    assert_eq!(
+        one(&case, reading(&case, "a", bug(exact))),
+        "major high a quote+read"
+    );
     // A loose match has low confidence, whatever other evidence exists.
     assert_eq!(one(&case, by(&case, "a", bug(""))), "major low a");
-    assert_eq!(one(&case, by(&case, "a", bug("return db.newest[name]"))), "major low a");
-    assert_eq!(one(&case, reading(&case, "a", bug("return db.newest[name]"))), "major low a read");
-    assert_eq!(one(&case, by(&case, "a", bug("db.last[name]"))), "major medium a quote");
-    let numbered = ClaimCandidate { quoted: Quoted::AsNumbered, ..by(&case, "a", bug(exact)) };
+    assert_eq!(
+        one(&case, by(&case, "a", bug("return db.newest[name]"))),
+        "major low a"
+    );
+    assert_eq!(
+        one(&case, reading(&case, "a", bug("return db.newest[name]"))),
+        "major low a read"
+    );
+    assert_eq!(
+        one(&case, by(&case, "a", bug("db.last[name]"))),
+        "major medium a quote"
+    );
+    let numbered = ClaimCandidate {
+        quoted: Quoted::AsNumbered,
+        ..by(&case, "a", bug(exact))
+    };
     assert_eq!(one(&case, numbered), "major medium a quote");
-    let numbered = ClaimCandidate { quoted: Quoted::AsNumbered, ..reading(&case, "a", bug(exact)) };
+    let numbered = ClaimCandidate {
+        quoted: Quoted::AsNumbered,
+        ..reading(&case, "a", bug(exact))
+    };
     assert_eq!(one(&case, numbered), "major medium a quote+read");
-    assert_eq!(both(&case, by(&case, "a", bug(exact)), by(&case, "b", bug(exact))), ["major high a quote+b"]);
-    assert_eq!(both(&case, by(&case, "a", bug("")), by(&case, "b", bug(""))), ["major low a b"]);
+    assert_eq!(
+        both(
+            &case,
+            by(&case, "a", bug(exact)),
+            by(&case, "b", bug(exact))
+        ),
+        ["major high a quote+b"]
+    );
+    assert_eq!(
+        both(&case, by(&case, "a", bug("")), by(&case, "b", bug(""))),
+        ["major low a b"]
+    );
     // Two claims of the same backend do not count as agreement.
-    assert_eq!(both(&case, by(&case, "a", bug(exact)), by(&case, "a", bug(exact))), ["major medium a quote"]);
+    assert_eq!(
+        both(
+            &case,
+            by(&case, "a", bug(exact)),
+            by(&case, "a", bug(exact))
+        ),
+        ["major medium a quote"]
+    );
 }
 
 #[test]
@@ -102,11 +157,24 @@ fn two_backends_that_say_the_same_make_one_finding() {
         failure: Some("name = \"' or 1 = 1 --\" returns every row".to_owned()),
         ..injection()
     };
-    let sealed = seal(vec![by(&case, "b", other), by(&case, "a", injection())], &[], &case.rules);
+    let sealed = seal(
+        vec![by(&case, "b", other), by(&case, "a", injection())],
+        &[],
+        &case.rules,
+    );
     assert_eq!(listed(&sealed), ["critical high b quote+a"]);
     let finding = &sealed.findings[0];
-    assert!(finding.message().contains("a says: SQL injection: The name is concatenated"), "{}", finding.message());
-    assert_eq!((finding.cwe(), finding.failure().is_some()), (Some(89), true));
+    assert!(
+        finding
+            .message()
+            .contains("a says: SQL injection: The name is concatenated"),
+        "{}",
+        finding.message()
+    );
+    assert_eq!(
+        (finding.cwe(), finding.failure().is_some()),
+        (Some(89), true)
+    );
 }
 
 #[test]
@@ -117,11 +185,23 @@ fn two_problems_on_one_line_stay_two() {
         message: "Every call keeps a cursor open until the process ends.".to_owned(),
         ..claim("app/run.py", 7, QUERY)
     };
-    let sealed = seal(vec![by(&case, "a", leak.clone()), by(&case, "a", injection())], &[], &case.rules);
+    let sealed = seal(
+        vec![by(&case, "a", leak.clone()), by(&case, "a", injection())],
+        &[],
+        &case.rules,
+    );
     assert_eq!(sealed.findings.len(), 2);
     // The same holds for one category. They are still two findings after the report is arranged.
-    let bug = Claim { category: "bug".into(), cwe: None, ..injection() };
-    let sealed = seal(vec![by(&case, "a", leak), by(&case, "a", bug)], &[], &case.rules);
+    let bug = Claim {
+        category: "bug".into(),
+        cwe: None,
+        ..injection()
+    };
+    let sealed = seal(
+        vec![by(&case, "a", leak), by(&case, "a", bug)],
+        &[],
+        &case.rules,
+    );
     let arranged = crate::finding::arrange(sealed.findings);
     assert_eq!(arranged.len(), 2);
     assert_ne!(arranged[0].fingerprint(), arranged[1].fingerprint());
@@ -130,10 +210,24 @@ fn two_problems_on_one_line_stay_two() {
 #[test]
 fn the_order_of_answers_changes_nothing() {
     let case = case();
-    let [b, a, c] =
-        [by(&case, "b", injection()), by(&case, "a", injection()), by(&case, "c", claim("app/run.py", 6, ""))];
-    let first = listed(&seal(vec![b.clone(), a.clone(), c.clone()], &[], &case.rules));
-    assert_eq!(listed(&seal(vec![c.clone(), a.clone(), b.clone()], &[], &case.rules)), first);
+    let [b, a, c] = [
+        by(&case, "b", injection()),
+        by(&case, "a", injection()),
+        by(&case, "c", claim("app/run.py", 6, "")),
+    ];
+    let first = listed(&seal(
+        vec![b.clone(), a.clone(), c.clone()],
+        &[],
+        &case.rules,
+    ));
+    assert_eq!(
+        listed(&seal(
+            vec![c.clone(), a.clone(), b.clone()],
+            &[],
+            &case.rules
+        )),
+        first
+    );
     assert_eq!(listed(&seal(vec![a, c, b], &[], &case.rules)), first);
 }
 
@@ -141,15 +235,28 @@ fn the_order_of_answers_changes_nothing() {
 fn a_listed_weakness_is_critical_from_confidence_medium_up() {
     let case = case();
     for cwe in [74, 77, 78, 79, 89, 94, 95, 502, 611, 918, 798, 522, 321] {
-        assert_eq!(sealed_weakness(&case, QUERY, cwe), (Severity::Critical, 1), "{cwe}");
+        assert_eq!(
+            sealed_weakness(&case, QUERY, cwe),
+            (Severity::Critical, 1),
+            "{cwe}"
+        );
     }
     assert_eq!(sealed_weakness(&case, QUERY, 476), (Severity::Minor, 0));
-    assert_eq!(sealed_weakness(&case, "database.run(", 89), (Severity::Minor, 0), "low confidence raises nothing");
+    assert_eq!(
+        sealed_weakness(&case, "database.run(", 89),
+        (Severity::Minor, 0),
+        "low confidence raises nothing"
+    );
 }
 
 /// Returns the severity of the finding of a minor claim with a weakness, and the number of notes.
 fn sealed_weakness(case: &ClaimCase, quote: &str, cwe: i64) -> (Severity, usize) {
-    let claim = Claim { cwe: Some(cwe), severity: "minor".into(), quote: Some(quote.into()), ..injection() };
+    let claim = Claim {
+        cwe: Some(cwe),
+        severity: "minor".into(),
+        quote: Some(quote.into()),
+        ..injection()
+    };
     let sealed = seal(vec![by(case, "a", claim)], &[], &case.rules);
     (sealed.findings[0].severity(), sealed.notes.len())
 }
@@ -157,21 +264,47 @@ fn sealed_weakness(case: &ClaimCase, quote: &str, cwe: i64) -> (Severity, usize)
 #[test]
 fn a_loose_claim_makes_a_sure_one_no_worse() {
     let case = case();
-    let sure = Claim { severity: "minor".into(), category: "bug".into(), cwe: None, ..injection() };
-    let loose = Claim { severity: "critical".into(), quote: None, ..injection() };
-    let sealed = seal(vec![by(&case, "a", sure), by(&case, "b", loose)], &[], &case.rules);
+    let sure = Claim {
+        severity: "minor".into(),
+        category: "bug".into(),
+        cwe: None,
+        ..injection()
+    };
+    let loose = Claim {
+        severity: "critical".into(),
+        quote: None,
+        ..injection()
+    };
+    let sealed = seal(
+        vec![by(&case, "a", sure), by(&case, "b", loose)],
+        &[],
+        &case.rules,
+    );
     assert_eq!(sealed.findings.len(), 1);
-    assert_eq!((sealed.findings[0].severity(), sealed.findings[0].cwe()), (Severity::Minor, None));
+    assert_eq!(
+        (sealed.findings[0].severity(), sealed.findings[0].cwe()),
+        (Severity::Minor, None)
+    );
 }
 
 #[test]
 fn a_refuted_claim_is_disputed_unless_another_stands() {
     let case = case();
-    let refuted = ClaimCandidate { disputed: Some("it is escaped".into()), ..by(&case, "a", injection()) };
+    let refuted = ClaimCandidate {
+        disputed: Some("it is escaped".into()),
+        ..by(&case, "a", injection())
+    };
     let sealed = seal(vec![refuted.clone()], &[], &case.rules);
-    assert_eq!(sealed.findings[0].disputed.as_deref(), Some("it is escaped"));
+    assert_eq!(
+        sealed.findings[0].disputed.as_deref(),
+        Some("it is escaped")
+    );
     let sealed = seal(vec![refuted, by(&case, "b", injection())], &[], &case.rules);
-    assert_eq!(listed(&sealed), ["critical medium b quote"], "what is refuted supports nothing");
+    assert_eq!(
+        listed(&sealed),
+        ["critical medium b quote"],
+        "what is refuted supports nothing"
+    );
     assert_eq!(sealed.findings[0].disputed, None);
 }
 
@@ -180,7 +313,8 @@ fn with_a_key() -> (ClaimCase, Vec<Finding>, String) {
     let line = format!("aws_access_key_id = \"{}{}\"\n", "AKIA", "Q3EGRNDLK5V2TW7A");
     let case = ClaimCase::new(&[("conf.py", "a = 1\n", &format!("a = 1\n{line}"))]);
     let mut found = Vec::new();
-    case.rules.scan(&case.group.files[0].change, Scope::All, &mut found);
+    case.rules
+        .scan(&case.group.files[0].change, Scope::All, &mut found);
     assert!(!found.is_empty());
     let shown = case.group.files[0].hunks[0].lines[1].text.clone();
     (case, found, shown)
@@ -199,10 +333,21 @@ fn a_claim_that_repeats_a_rule_is_evidence_and_not_reported_twice() {
     let sealed = seal(vec![by(&case, "a", hardcoded)], &found, &case.rules);
     assert!(sealed.findings.is_empty(), "{:?}", listed(&sealed));
     assert_eq!(sealed.echoes.len(), 1);
-    let before = (found[0].severity(), found[0].confidence(), found[0].fingerprint().clone());
+    let before = (
+        found[0].severity(),
+        found[0].confidence(),
+        found[0].fingerprint().clone(),
+    );
     sealed.tell(&mut found);
     assert!(found[0].evidence().contains(&Evidence::Backend("a".into())));
-    assert_eq!((found[0].severity(), found[0].confidence(), found[0].fingerprint().clone()), before);
+    assert_eq!(
+        (
+            found[0].severity(),
+            found[0].confidence(),
+            found[0].fingerprint().clone()
+        ),
+        before
+    );
 }
 
 #[test]
@@ -216,8 +361,15 @@ fn a_rule_on_the_same_lines_is_evidence_for_another_problem_of_its_kind() {
         ..claim("conf.py", 2, &shown)
     };
     let sealed = seal(vec![by(&case, "a", other)], &found, &case.rules);
-    assert_eq!(listed(&sealed), [format!("major high a quote+rule:{}", found[0].rule_id())]);
-    let style = Claim { category: "style".into(), title: "Long line".into(), ..claim("conf.py", 2, &shown) };
+    assert_eq!(
+        listed(&sealed),
+        [format!("major high a quote+rule:{}", found[0].rule_id())]
+    );
+    let style = Claim {
+        category: "style".into(),
+        title: "Long line".into(),
+        ..claim("conf.py", 2, &shown)
+    };
     let sealed = seal(vec![by(&case, "a", style)], &found, &case.rules);
     assert_eq!(listed(&sealed), ["major medium a quote"]);
 }
@@ -235,7 +387,10 @@ fn out_10_a_model_that_calls_a_rules_finding_false_only_disputes_it() {
     let sealed = seal(vec![by(&case, "a", doubt)], &found, &case.rules);
     assert!(sealed.findings.is_empty());
     sealed.tell(&mut found);
-    assert_eq!(found[0].disputed.as_deref(), Some("a: This is a false positive: the key is an example."));
+    assert_eq!(
+        found[0].disputed.as_deref(),
+        Some("a: This is a false positive: the key is an example.")
+    );
     assert!(found[0].counts());
 }
 
@@ -253,18 +408,43 @@ fn a_claim_that_is_worse_than_the_rule_it_repeats_is_kept() {
         &[],
     )
     .unwrap();
-    let hardcoded = Claim { category: "security".into(), cwe, title: "Key".into(), ..claim("conf.py", 2, &shown) };
+    let hardcoded = Claim {
+        category: "security".into(),
+        cwe,
+        title: "Key".into(),
+        ..claim("conf.py", 2, &shown)
+    };
     // The policy lowered the severity of the rule. A claim must not undo this decision of a person.
     let mut lowered = Vec::new();
     mild.scan(&case.group.files[0].change, Scope::All, &mut lowered);
     assert_eq!(lowered[0].severity(), Severity::Suggestion);
     let sealed = seal(vec![by(&case, "a", hardcoded)], &lowered, &mild);
-    assert_eq!((sealed.findings.len(), sealed.echoes.len()), (0, 1), "{:?}", listed(&sealed));
+    assert_eq!(
+        (sealed.findings.len(), sealed.echoes.len()),
+        (0, 1),
+        "{:?}",
+        listed(&sealed)
+    );
     // Here the severity of the rule is low by default, and the claim has a higher one.
-    let rule = crate::rules::describe_all().find(|r| r.severity <= Severity::Minor && r.cwe.is_some()).unwrap();
-    let draft = Draft { rule_id: rule.id.into(), severity: rule.severity, cwe: rule.cwe, ..draft_of(&found[0]) };
-    let worse = Claim { cwe: rule.cwe.map(i64::from), title: "Worse".into(), ..claim("conf.py", 2, &shown) };
-    let sealed = seal(vec![by(&case, "a", worse)], &[Finding::sample(draft, Confidence::High)], &case.rules);
+    let rule = crate::rules::describe_all()
+        .find(|r| r.severity <= Severity::Minor && r.cwe.is_some())
+        .unwrap();
+    let draft = Draft {
+        rule_id: rule.id.into(),
+        severity: rule.severity,
+        cwe: rule.cwe,
+        ..draft_of(&found[0])
+    };
+    let worse = Claim {
+        cwe: rule.cwe.map(i64::from),
+        title: "Worse".into(),
+        ..claim("conf.py", 2, &shown)
+    };
+    let sealed = seal(
+        vec![by(&case, "a", worse)],
+        &[Finding::sample(draft, Confidence::High)],
+        &case.rules,
+    );
     assert_eq!((sealed.findings.len(), sealed.echoes.len()), (1, 0));
 }
 
@@ -292,7 +472,10 @@ fn draft_of(finding: &Finding) -> Draft {
 fn the_same_claim_about_two_branches_of_a_push_stays_two() {
     // Neither group has a commit: each is a net change.
     let case = case();
-    let candidates = [1, 0].map(|group| ClaimCandidate { group, ..by(&case, "a", injection()) });
+    let candidates = [1, 0].map(|group| ClaimCandidate {
+        group,
+        ..by(&case, "a", injection())
+    });
     let sealed = seal(candidates.into(), &[], &case.rules);
     assert_eq!(listed(&sealed).len(), 2);
     assert_eq!(sealed.groups, [0, 1]);
@@ -306,18 +489,35 @@ fn what_one_backend_says_under_several_lenses_is_one_thing_to_ask_about() {
         message: "Every call keeps a cursor open until the process ends.".to_owned(),
         ..claim("app/run.py", 7, QUERY)
     };
-    let again = Claim { title: "SQL injection by name".to_owned(), ..injection() };
-    let mut all =
-        [by(&case, "a", injection()), by(&case, "b", injection()), by(&case, "a", leak), by(&case, "a", again)];
+    let again = Claim {
+        title: "SQL injection by name".to_owned(),
+        ..injection()
+    };
+    let mut all = [
+        by(&case, "a", injection()),
+        by(&case, "b", injection()),
+        by(&case, "a", leak),
+        by(&case, "a", again),
+    ];
     let same = alike(&mut all);
     let titles = same.iter().map(|same| {
-        let mut titles: Vec<_> = same.iter().map(|i| format!("{} {}", all[*i].backend, all[*i].draft.title)).collect();
+        let mut titles: Vec<_> = same
+            .iter()
+            .map(|i| format!("{} {}", all[*i].backend, all[*i].draft.title))
+            .collect();
         titles.sort();
         titles
     });
     let mut said: Vec<_> = titles.collect();
     said.sort();
-    let both = vec!["a SQL injection".to_owned(), "a SQL injection by name".to_owned()];
-    let expected = [both, vec!["a The cursor is never closed".to_owned()], vec!["b SQL injection".to_owned()]];
+    let both = vec![
+        "a SQL injection".to_owned(),
+        "a SQL injection by name".to_owned(),
+    ];
+    let expected = [
+        both,
+        vec!["a The cursor is never closed".to_owned()],
+        vec!["b SQL injection".to_owned()],
+    ];
     assert_eq!(said, expected);
 }

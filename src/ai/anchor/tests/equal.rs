@@ -15,26 +15,52 @@ fn equal_lines_are_told_apart_by_the_number() {
         (0, "src/a.rs loosely"),
         (55, "src/a.rs:31 loosely"),
     ] {
-        assert_eq!(place(&case.anchor(claim("src/a.rs", line, "free(buffer);"))), expected, "{line}");
+        assert_eq!(
+            place(&case.anchor(claim("src/a.rs", line, "free(buffer);"))),
+            expected,
+            "{line}"
+        );
     }
     let c = case.candidate(claim("src/a.rs", 26, "free(buffer);"));
-    assert!(c.draft.message.ends_with("The quoted line occurs in several places: 21, 31."), "{}", c.draft.message);
+    assert!(
+        c.draft
+            .message
+            .ends_with("The quoted line occurs in several places: 21, 31."),
+        "{}",
+        c.draft.message
+    );
 }
 
 #[test]
 fn a_quote_that_may_be_a_part_of_another_line_is_believed_less() {
-    let case = ClaimCase::new(&[("a.c", "int a;\n", "int a;\nclose(f);\nif (x) close(f);\nopen(f);\n")]);
-    for (line, expected) in
-        [(2, "a.c:2 as numbered"), (3, "a.c:2 loosely"), (0, "a.c:2 loosely"), (90, "a.c:2 exactly")]
-    {
-        assert_eq!(place(&case.anchor(claim("a.c", line, "close(f);"))), expected, "{line}");
+    let case = ClaimCase::new(&[(
+        "a.c",
+        "int a;\n",
+        "int a;\nclose(f);\nif (x) close(f);\nopen(f);\n",
+    )]);
+    for (line, expected) in [
+        (2, "a.c:2 as numbered"),
+        (3, "a.c:2 loosely"),
+        (0, "a.c:2 loosely"),
+        (90, "a.c:2 exactly"),
+    ] {
+        assert_eq!(
+            place(&case.anchor(claim("a.c", line, "close(f);"))),
+            expected,
+            "{line}"
+        );
     }
-    assert_eq!(place(&case.anchor(claim("a.c", 9, "open(f);"))), "a.c:4 exactly");
+    assert_eq!(
+        place(&case.anchor(claim("a.c", 9, "open(f);"))),
+        "a.c:4 exactly"
+    );
 }
 
 #[test]
 fn a_quote_that_every_file_has_is_no_tie_away_from_its_number() {
-    let rest: String = (4..=60).map(|i| format!("let value_{i} = compute_{i}(input);\n")).collect();
+    let rest: String = (4..=60)
+        .map(|i| format!("let value_{i} = compute_{i}(input);\n"))
+        .collect();
     let case = ClaimCase::new(&[("src/a.rs", "", &format!("fn a() {{\n    b();\n}}\n{rest}"))]);
     for (line, quote, expected) in [
         (50, "}", "src/a.rs:3 loosely"),
@@ -44,7 +70,11 @@ fn a_quote_that_every_file_has_is_no_tie_away_from_its_number() {
         (50, "    b();\n}", "src/a.rs:2-3 loosely"),
         (50, "fn a() {\n    b();", "src/a.rs:1-2 exactly"),
     ] {
-        assert_eq!(place(&case.anchor(claim("src/a.rs", line, quote))), expected, "{line} {quote}");
+        assert_eq!(
+            place(&case.anchor(claim("src/a.rs", line, quote))),
+            expected,
+            "{line} {quote}"
+        );
     }
 }
 
@@ -93,7 +123,8 @@ pub(super) fn edited(added: &[(usize, &str)], unchanged: &[(usize, &str)]) -> (S
         match (line_at(added, i), line_at(unchanged, i)) {
             (Some(text), _) => new += &format!("{text}\n"),
             (None, unchanged) => {
-                let line = unchanged.map_or_else(|| format!("row {i}\n"), |text| format!("{text}\n"));
+                let line =
+                    unchanged.map_or_else(|| format!("row {i}\n"), |text| format!("{text}\n"));
                 old += &line;
                 new += &line;
             }
@@ -109,13 +140,25 @@ fn line_at<'t>(lines: &[(usize, &'t str)], i: usize) -> Option<&'t str> {
 #[track_caller]
 pub(super) fn check(case: &ClaimCase, file: &str, expected: &[(i64, &str, &str)]) {
     for (line, quote, expected) in expected {
-        assert_eq!(place(&case.anchor(claim(file, *line, quote))), *expected, "{line} {quote}");
+        assert_eq!(
+            place(&case.anchor(claim(file, *line, quote))),
+            *expected,
+            "{line} {quote}"
+        );
     }
 }
 
 #[test]
 fn identical_lines_40_apart_are_told_apart_by_their_number_or_their_neighbours_only() {
-    let case = with_added("a.c", &[(20, "free(buffer);"), (21, "done(a);"), (60, "free(buffer);"), (61, "done(b);")]);
+    let case = with_added(
+        "a.c",
+        &[
+            (20, "free(buffer);"),
+            (21, "done(a);"),
+            (60, "free(buffer);"),
+            (61, "done(b);"),
+        ],
+    );
     check(
         &case,
         "a.c",
@@ -138,7 +181,11 @@ fn identical_lines_40_apart_are_told_apart_by_their_number_or_their_neighbours_o
 fn a_part_of_several_lines_is_believed_at_the_claimed_number_only() {
     let case = with_lines(
         "a.c",
-        &[(20, "x = load(path, 1);"), (60, "y = load(path, 2);"), (90, "z = store(path, 3);")],
+        &[
+            (20, "x = load(path, 1);"),
+            (60, "y = load(path, 2);"),
+            (90, "z = store(path, 3);"),
+        ],
         &[(22, "w = load(path, 0);"), (92, "v = store(path, 4);")],
     );
     check(
@@ -197,18 +244,41 @@ fn a_part_counts_from_eight_characters_and_two_tokens_with_a_word() {
 
 #[test]
 fn back_ticks_around_a_line_do_not_take_its_own() {
-    let lines = [(20, "`row` is a name"), (21, "use `row`"), (22, "```py"), (23, "plain text"), (24, "it’s “here”…")];
+    let lines = [
+        (20, "`row` is a name"),
+        (21, "use `row`"),
+        (22, "```py"),
+        (23, "plain text"),
+        (24, "it’s “here”…"),
+    ];
     let case = with_added("a.md", &lines);
     for (n, text) in lines {
         let quoted = format!("`{text}`");
-        assert_eq!(place(&case.anchor(claim("a.md", n as i64, &quoted))), format!("a.md:{n} exactly"), "{quoted}");
+        assert_eq!(
+            place(&case.anchor(claim("a.md", n as i64, &quoted))),
+            format!("a.md:{n} exactly"),
+            "{quoted}"
+        );
     }
-    check(&case, "a.md", &[(24, "it's \"here\"...", "a.md:24 exactly"), (23, "```plain text```", "a.md:23 exactly")]);
+    check(
+        &case,
+        "a.md",
+        &[
+            (24, "it's \"here\"...", "a.md:24 exactly"),
+            (23, "```plain text```", "a.md:23 exactly"),
+        ],
+    );
 }
 
 #[test]
 fn what_looks_like_a_diff_marker_may_be_part_of_the_line() {
-    let case = with_added("ci.yml", &[(20, "    - uses: actions/checkout"), (60, "      uses: actions/checkout")]);
+    let case = with_added(
+        "ci.yml",
+        &[
+            (20, "    - uses: actions/checkout"),
+            (60, "      uses: actions/checkout"),
+        ],
+    );
     check(
         &case,
         "ci.yml",
@@ -225,8 +295,14 @@ fn what_looks_like_a_diff_marker_may_be_part_of_the_line() {
 
 #[test]
 fn characters_that_look_alike_are_not_equal() {
-    let case =
-        with_added("a.py", &[(20, "if user == \u{430}dmin:"), (60, "if user == admin:"), (90, "if user == guest:")]);
+    let case = with_added(
+        "a.py",
+        &[
+            (20, "if user == \u{430}dmin:"),
+            (60, "if user == admin:"),
+            (90, "if user == guest:"),
+        ],
+    );
     check(
         &case,
         "a.py",
@@ -253,42 +329,110 @@ fn a_bracket_is_believed_at_its_number_only() {
     );
     // The model received one such line, but the file contains several.
     let case = with_lines("a.c", &[(20, "}")], &[(70, "}")]);
-    check(&case, "a.c", &[(21, "}", "a.c:20 loosely"), (20, "}", "a.c:20 as numbered"), (0, "}", "a.c:20 loosely")]);
+    check(
+        &case,
+        "a.c",
+        &[
+            (21, "}", "a.c:20 loosely"),
+            (20, "}", "a.c:20 as numbered"),
+            (0, "}", "a.c:20 loosely"),
+        ],
+    );
 }
 
 #[test]
 fn an_equal_line_of_another_file_counts_only_with_its_number() {
     let [a, b] = [20, 40].map(|at| {
-        let lines = (1..=80).map(|i| if i == at { "open(it);\n".into() } else { format!("{at} {i}\n") });
+        let lines = (1..=80).map(|i| {
+            if i == at {
+                "open(it);\n".into()
+            } else {
+                format!("{at} {i}\n")
+            }
+        });
         lines.collect::<String>()
     });
     let case = ClaimCase::new(&[("a.c", "", &a), ("b.c", "", &b), ("c.c", "", "none\n")]);
-    check(&case, "a.c", &[(20, "open(it);", "a.c:20 exactly"), (25, "open(it);", "a.c:20 as numbered")]);
-    check(&case, "a.c", &[(0, "open(it);", "a.c:20 as numbered"), (40, "open(it);", "a.c:20 loosely")]);
-    check(&case, "c.c", &[(40, "open(it);", "b.c:40 as numbered"), (42, "open(it);", "b.c:40 loosely")]);
+    check(
+        &case,
+        "a.c",
+        &[
+            (20, "open(it);", "a.c:20 exactly"),
+            (25, "open(it);", "a.c:20 as numbered"),
+        ],
+    );
+    check(
+        &case,
+        "a.c",
+        &[
+            (0, "open(it);", "a.c:20 as numbered"),
+            (40, "open(it);", "a.c:20 loosely"),
+        ],
+    );
+    check(
+        &case,
+        "c.c",
+        &[
+            (40, "open(it);", "b.c:40 as numbered"),
+            (42, "open(it);", "b.c:40 loosely"),
+        ],
+    );
 }
 
 #[test]
 fn a_line_that_was_read_and_not_shown_is_what_a_claim_with_its_number_is_about() {
-    let case = with_lines("a.c", &[(20, "return open(it);")], &[(90, "return open(it);")]);
+    let case = with_lines(
+        "a.c",
+        &[(20, "return open(it);")],
+        &[(90, "return open(it);")],
+    );
     check(&case, "a.c", &[(90, "return open(it);", "a.c:20 exactly")]);
     let case = case.read("a.c", 80, 100);
-    check(&case, "a.c", &[(90, "return open(it);", "remark a.c:90"), (90, "return open(", "remark a.c:90")]);
+    check(
+        &case,
+        "a.c",
+        &[
+            (90, "return open(it);", "remark a.c:90"),
+            (90, "return open(", "remark a.c:90"),
+        ],
+    );
     check(&case, "a.c", &[(21, "return open(it);", "a.c:20 exactly")]);
 }
 
 #[test]
 fn no_quote_makes_a_claim_about_a_changed_line_disappear() {
-    let case = with_lines("a.c", &[(20, "first(a, b);"), (60, "second(a, b);")], &[(90, "import click.another")]);
-    for quote in
-        ["import click.another", "import click.an", "}", "first", "nothing like it", "row 1", "row", "…", "\u{430}"]
-    {
+    let case = with_lines(
+        "a.c",
+        &[(20, "first(a, b);"), (60, "second(a, b);")],
+        &[(90, "import click.another")],
+    );
+    for quote in [
+        "import click.another",
+        "import click.an",
+        "}",
+        "first",
+        "nothing like it",
+        "row 1",
+        "row",
+        "…",
+        "\u{430}",
+    ] {
         for line in [20, 60] {
             let anchored = case.anchor(claim("a.c", line, quote));
-            assert!(matches!(anchored, Anchored::Candidate(_)), "{line} {quote}: {anchored:?}");
+            assert!(
+                matches!(anchored, Anchored::Candidate(_)),
+                "{line} {quote}: {anchored:?}"
+            );
         }
     }
-    check(&case, "a.c", &[(60, "import click.another", "a.c:60 loosely"), (60, "secnd(a, b);", "a.c:60 loosely")]);
+    check(
+        &case,
+        "a.c",
+        &[
+            (60, "import click.another", "a.c:60 loosely"),
+            (60, "secnd(a, b);", "a.c:60 loosely"),
+        ],
+    );
 }
 
 #[test]
@@ -296,11 +440,24 @@ fn a_very_long_line_or_quote_is_worked_through() {
     let long = "a(b, c); ".repeat(5_000);
     let words: String = (0..5_000).map(|i| format!("word_{i}, ")).collect();
     let case = ClaimCase::new(&[("a.c", "", &format!("{long}\n{words}\nend(of, it);\n"))]);
-    let dots = ["... ".repeat(5_000), "a…".repeat(5_000), "+ 1 ".repeat(5_000), words.replace("word", "other")];
-    for quote in dots.iter().map(String::as_str).chain([&long[..], &long[..20_000], &words[1..], "b, c); a"]) {
+    let dots = [
+        "... ".repeat(5_000),
+        "a…".repeat(5_000),
+        "+ 1 ".repeat(5_000),
+        words.replace("word", "other"),
+    ];
+    for quote in
+        dots.iter()
+            .map(String::as_str)
+            .chain([&long[..], &long[..20_000], &words[1..], "b, c); a"])
+    {
         for line in 1..=3 {
             let anchored = case.anchor(claim("a.c", line, quote));
-            assert!(matches!(anchored, Anchored::Candidate(_)), "{line} {}: {anchored:?}", &quote[..8]);
+            assert!(
+                matches!(anchored, Anchored::Candidate(_)),
+                "{line} {}: {anchored:?}",
+                &quote[..8]
+            );
         }
     }
 }

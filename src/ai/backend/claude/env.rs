@@ -30,8 +30,8 @@ const PASSED: &[&str] = &[
     "USERPROFILE",
     "APPDATA",
     "LOCALAPPDATA",
-    // Settings for login and requests of the program. Variables that an outer session sets for its children are
-    // excluded.
+    // Settings for login and requests of the program. Variables that an outer session sets for its
+    // children are excluded.
     "CLAUDE_CODE_OAUTH_TOKEN",
     "CLAUDE_CODE_CLIENT_CERT",
     "CLAUDE_CODE_CLIENT_KEY",
@@ -71,19 +71,37 @@ const CLOUDS: &[(&str, &[&str])] = &[
     ),
     (
         "CLAUDE_CODE_USE_VERTEX",
-        &["CLOUD_ML_REGION", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"],
+        &[
+            "CLOUD_ML_REGION",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "GOOGLE_CLOUD_PROJECT",
+            "GCLOUD_PROJECT",
+        ],
     ),
     (
         "CLAUDE_CODE_USE_FOUNDRY",
-        &["AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_TENANT_ID", "AZURE_FEDERATED_TOKEN_FILE"],
+        &[
+            "AZURE_CLIENT_ID",
+            "AZURE_CLIENT_SECRET",
+            "AZURE_TENANT_ID",
+            "AZURE_FEDERATED_TOKEN_FILE",
+        ],
     ),
 ];
 
 /// Returns the environment of the program, except its temporary folder.
 pub(super) fn allowed(env: &Env, top: Option<&Path>, retries: u32) -> Vec<(OsString, OsString)> {
-    let clouds = CLOUDS.iter().filter(|(switch, _)| env.os(switch).is_some()).flat_map(|(_, names)| *names);
-    let named = PASSED.iter().chain(clouds).filter_map(|name| Some((OsString::from(name), env.os(name)?.clone())));
-    let provider = env.vars().filter(|(name, _)| name.as_encoded_bytes().starts_with(PREFIX));
+    let clouds = CLOUDS
+        .iter()
+        .filter(|(switch, _)| env.os(switch).is_some())
+        .flat_map(|(_, names)| *names);
+    let named = PASSED
+        .iter()
+        .chain(clouds)
+        .filter_map(|name| Some((OsString::from(name), env.os(name)?.clone())));
+    let provider = env
+        .vars()
+        .filter(|(name, _)| name.as_encoded_bytes().starts_with(PREFIX));
     let provider = provider.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let set = [
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
@@ -96,12 +114,14 @@ pub(super) fn allowed(env: &Env, top: Option<&Path>, retries: u32) -> Vec<(OsStr
     all
 }
 
-/// Returns `PATH` without relative entries and entries in the repository, because the program starts others by name.
+/// Returns `PATH` without relative entries and entries in the repository, because the program
+/// starts others by name.
 fn search_path(env: &Env, top: Option<&Path>) -> Option<OsString> {
     let top = top.and_then(|t| t.canonicalize().ok());
     let safe = env.path().into_iter().filter(|dir| {
         let real = dir.canonicalize();
-        dir.is_absolute() && real.is_ok_and(|real| top.as_ref().is_none_or(|top| !real.starts_with(top)))
+        dir.is_absolute()
+            && real.is_ok_and(|real| top.as_ref().is_none_or(|top| !real.starts_with(top)))
     });
     let mut joined = OsString::new();
     let separator = if cfg!(windows) { ";" } else { ":" };
@@ -118,11 +138,19 @@ fn search_path(env: &Env, top: Option<&Path>) -> Option<OsString> {
 pub(super) fn secrets(env: &Env) -> Vec<Key> {
     let mut secrets = Vec::new();
     for (name, value) in env.vars() {
-        let (name, Some(value)) = (name.to_string_lossy().to_ascii_uppercase(), value.to_str()) else { continue };
-        if ["KEY", "TOKEN", "SECRET", "PASSPHRASE", "CUSTOM_HEADERS"].iter().any(|part| name.contains(part)) {
+        let (name, Some(value)) = (name.to_string_lossy().to_ascii_uppercase(), value.to_str())
+        else {
+            continue;
+        };
+        if ["KEY", "TOKEN", "SECRET", "PASSPHRASE", "CUSTOM_HEADERS"]
+            .iter()
+            .any(|part| name.contains(part))
+        {
             secrets.extend(Key::new(value).filter(|_| value.len() >= 8));
         } else if name.ends_with("_PROXY") || name.ends_with("_BASE_URL") {
-            let login = value.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
+            let login = value
+                .split_once("://")
+                .and_then(|(_, rest)| rest.rsplit_once('@'));
             secrets.extend(login.and_then(|(login, _)| Key::new(login)));
         }
     }
@@ -138,8 +166,10 @@ mod tests {
 
     fn names(vars: &[(&str, &str)]) -> Vec<String> {
         let env = Env::from_pairs(PathBuf::from("/"), vars.iter().copied());
-        let mut names: Vec<_> =
-            allowed(&env, None, 2).into_iter().map(|(name, _)| name.into_string().unwrap()).collect();
+        let mut names: Vec<_> = allowed(&env, None, 2)
+            .into_iter()
+            .map(|(name, _)| name.into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -172,14 +202,32 @@ mod tests {
             "SSH_AUTH_SOCK",
             "VAULT_TOKEN",
         ];
-        let vars: Vec<_> = canaries.iter().map(|name| (*name, "canary")).chain([("HOME", "/h")]).collect();
-        let set = ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "CLAUDE_CODE_MAX_RETRIES", "DISABLE_AUTOUPDATER"];
+        let vars: Vec<_> = canaries
+            .iter()
+            .map(|name| (*name, "canary"))
+            .chain([("HOME", "/h")])
+            .collect();
+        let set = [
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+            "CLAUDE_CODE_MAX_RETRIES",
+            "DISABLE_AUTOUPDATER",
+        ];
         assert_eq!(names(&vars), [&set[..], &["HOME"]].concat());
         // The credentials of a cloud are passed when it is selected.
-        let vars = [&vars[..], &[("CLAUDE_CODE_USE_BEDROCK", "1"), ("ANTHROPIC_API_KEY", "x")]].concat();
+        let vars = [
+            &vars[..],
+            &[("CLAUDE_CODE_USE_BEDROCK", "1"), ("ANTHROPIC_API_KEY", "x")],
+        ]
+        .concat();
         let names = names(&vars);
-        assert!(names.contains(&"AWS_SECRET_ACCESS_KEY".to_owned()) && names.contains(&"ANTHROPIC_API_KEY".to_owned()));
-        assert!(!names.contains(&"AZURE_CLIENT_SECRET".to_owned()) && !names.contains(&"GH_TOKEN".to_owned()));
+        assert!(
+            names.contains(&"AWS_SECRET_ACCESS_KEY".to_owned())
+                && names.contains(&"ANTHROPIC_API_KEY".to_owned())
+        );
+        assert!(
+            !names.contains(&"AZURE_CLIENT_SECRET".to_owned())
+                && !names.contains(&"GH_TOKEN".to_owned())
+        );
     }
 
     #[test]
@@ -189,8 +237,13 @@ mod tests {
         std::fs::create_dir_all(top.join("repo/bin")).unwrap();
         std::fs::create_dir_all(top.join("bin")).unwrap();
         let path = format!("{0}/repo/bin:.::{0}/bin:{0}/nothing:bin", top.display());
-        let env =
-            Env::from_pairs(top.join("repo"), [("PATH", path), ("TMPDIR", format!("{}/repo/bin", top.display()))]);
+        let env = Env::from_pairs(
+            top.join("repo"),
+            [
+                ("PATH", path),
+                ("TMPDIR", format!("{}/repo/bin", top.display())),
+            ],
+        );
         let found = search_path(&env, Some(&top.join("repo"))).unwrap();
         assert_eq!(found, top.join("bin").into_os_string());
         let temporary = temporary(&env, Some(&top.join("repo"))).unwrap();
@@ -199,11 +252,20 @@ mod tests {
 
     #[test]
     fn what_may_not_be_shown_is_known() {
-        let vars =
-            [("ANTHROPIC_API_KEY", "canary-one-23"), ("HTTPS_PROXY", "http://me:canary-two@proxy:1"), ("HOME", "/h")];
+        let vars = [
+            ("ANTHROPIC_API_KEY", "canary-one-23"),
+            ("HTTPS_PROXY", "http://me:canary-two@proxy:1"),
+            ("HOME", "/h"),
+        ];
         let masked = secrets(&Env::from_pairs(PathBuf::from("/"), vars))
             .iter()
-            .fold("x canary-one-23 me:canary-two /h".to_owned(), |text, key| key.mask(&text));
-        assert!(!masked.contains("canary") && masked.starts_with("x ") && masked.ends_with(" /h"), "{masked}");
+            .fold(
+                "x canary-one-23 me:canary-two /h".to_owned(),
+                |text, key| key.mask(&text),
+            );
+        assert!(
+            !masked.contains("canary") && masked.starts_with("x ") && masked.ends_with(" /h"),
+            "{masked}"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Records the lines that the tools of the program returned to the model.
 //!
-//! A line counts as read if the result of a tool contains its number and the same text as in the tree. Neither a
-//! request nor the text of a file can forge an entry.
+//! A line counts as read if the result of a tool contains its number and the same text as in the
+//! tree. Neither a request nor the text of a file can forge an entry.
 
 use super::word;
 use crate::ai::ask::{Lookup, LookupSubject, Lookups, Read};
@@ -50,10 +50,13 @@ struct TextsByPath(HashMap<RepoPath, Vec<String>>);
 impl TextsByPath {
     /// Returns true if the file has this text at this line.
     fn has(&mut self, tree: &Tree<'_>, path: &RepoPath, number: u32, text: &str) -> bool {
-        let lines = self.0.entry(path.clone()).or_insert_with(|| match tree.text(path) {
-            Ok(text) => text.lines().map(str::to_owned).collect(),
-            Err(_) => Vec::new(),
-        });
+        let lines = self
+            .0
+            .entry(path.clone())
+            .or_insert_with(|| match tree.text(path) {
+                Ok(text) => text.lines().map(str::to_owned).collect(),
+                Err(_) => Vec::new(),
+            });
         let line = number.checked_sub(1).and_then(|i| lines.get(i as usize));
         line.is_some_and(|line| line == text.strip_suffix('\r').unwrap_or(text))
     }
@@ -82,7 +85,8 @@ impl<'a, 't> Log<'a, 't> {
             "Edit" | "Write" => {
                 self.is_wide = true;
                 if let (Some(id), Some(path)) = (id, argument(block, "file_path")) {
-                    self.open.insert(id.to_owned(), (LoggedTool::Edit, path.to_owned()));
+                    self.open
+                        .insert(id.to_owned(), (LoggedTool::Edit, path.to_owned()));
                 }
                 return;
             }
@@ -96,23 +100,31 @@ impl<'a, 't> Log<'a, 't> {
             None => std::mem::replace(&mut self.is_wide, true),
         };
         if let Some(id) = id {
-            self.open.insert(id.to_owned(), (tool, path.unwrap_or_default().to_owned()));
+            self.open
+                .insert(id.to_owned(), (tool, path.unwrap_or_default().to_owned()));
         }
     }
 
     /// Records a `tool_result` block.
     pub(super) fn answered(&mut self, block: &Value) {
-        let id = block.get("tool_use_id").and_then(Value::as_str).unwrap_or_default();
+        let id = block
+            .get("tool_use_id")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let text = match block.get("content") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Array(blocks)) => {
-                let texts = blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str));
+                let texts = blocks
+                    .iter()
+                    .filter_map(|block| block.get("text").and_then(Value::as_str));
                 texts.collect::<Vec<_>>().join("\n")
             }
             _ => return,
         };
         self.is_aimed |= self.tree.has_orders(&text);
-        let Some((tool, path)) = self.open.remove(id) else { return };
+        let Some((tool, path)) = self.open.remove(id) else {
+            return;
+        };
         if block.get("is_error") == Some(&Value::Bool(true)) {
             if matches!(tool, LoggedTool::Edit) {
                 self.refused(&path, &text);
@@ -135,27 +147,36 @@ impl<'a, 't> Log<'a, 't> {
         }
     }
 
-    /// Records an edit that the program rejected. `path` is the path from the model; the message omits the private
-    /// folder.
+    /// Records an edit that the program rejected. `path` is the path from the model; the message
+    /// omits the private folder.
     fn refused(&self, path: &str, why: &str) {
         let work = self.snapshot.desk().work().display().to_string();
-        let inside = path.strip_prefix(&work).map_or(path, |rest| rest.trim_start_matches('/'));
-        let why = why.replace("<tool_use_error>", "").replace("</tool_use_error>", "").replace(&format!("{work}/"), "");
+        let inside = path
+            .strip_prefix(&work)
+            .map_or(path, |rest| rest.trim_start_matches('/'));
+        let why = why
+            .replace("<tool_use_error>", "")
+            .replace("</tool_use_error>", "")
+            .replace(&format!("{work}/"), "");
         let name = self.tree.name(&RepoPath::from(inside));
-        self.tree.refuse(inside, &format!("edit of `{name}`: {}", why.trim()));
+        self.tree
+            .refuse(inside, &format!("edit of `{name}`: {}", why.trim()));
     }
 
-    /// Parses a line of search results: `path:number:text`, with `-` as separator for context lines, and without a path
-    /// if one file was searched.
+    /// Parses a line of search results: `path:number:text`, with `-` as separator for context
+    /// lines, and without a path if one file was searched.
     fn found(&mut self, texts: &mut TextsByPath, file: Option<&RepoPath>, line: &str) {
         if let (Some(file), Some((number, text))) = (file, numbered(line, &[':', '-'])) {
             self.add(texts, file, number, text);
             return;
         }
-        // The path itself can contain these separators, and the text can imitate a result from another file. Accept
-        // only a position where the tree has this text at this line of this file.
+        // The path itself can contain these separators, and the text can imitate a result from
+        // another file. Accept only a position where the tree has this text at this line of this
+        // file.
         for (i, sign) in line.match_indices([':', '-']).take(MAX_TRIES) {
-            let Some(path) = self.snapshot.file(&line[..i]).cloned() else { continue };
+            let Some(path) = self.snapshot.file(&line[..i]).cloned() else {
+                continue;
+            };
             let signs = [sign.chars().next().unwrap_or(':')];
             if let Some((number, text)) = numbered(&line[i + 1..], &signs)
                 && self.add(texts, &path, number, text)
@@ -179,11 +200,21 @@ impl<'a, 't> Log<'a, 't> {
         let subjects: Vec<LookupSubject> = if is_wide {
             vec![LookupSubject::Tree]
         } else {
-            self.files.iter().cloned().map(LookupSubject::File).collect()
+            self.files
+                .iter()
+                .cloned()
+                .map(LookupSubject::File)
+                .collect()
         };
-        let all: Option<Vec<Lookup>> = subjects.into_iter().map(|s| Lookup::in_tree(self.tree, s)).collect();
+        let all: Option<Vec<Lookup>> = subjects
+            .into_iter()
+            .map(|s| Lookup::in_tree(self.tree, s))
+            .collect();
         let is_unfit = self.is_aimed || self.tree.is_editable() || all.is_none();
-        Lookups { all: all.unwrap_or_default(), is_unfit }
+        Lookups {
+            all: all.unwrap_or_default(),
+            is_unfit,
+        }
     }
 
     /// Returns the line ranges that the model read, by path, and its lookups.
@@ -199,7 +230,11 @@ impl<'a, 't> Log<'a, 't> {
                 }
             }
             all.extend(ranges.into_iter().filter_map(|(first, last)| {
-                Some(Read { path: path.clone(), first: LineNo::new(first)?, last: LineNo::new(last)? })
+                Some(Read {
+                    path: path.clone(),
+                    first: LineNo::new(first)?,
+                    last: LineNo::new(last)?,
+                })
             }));
         }
         (all, lookups)
@@ -217,5 +252,8 @@ fn numbered<'t>(line: &'t str, signs: &[char]) -> Option<(u32, &'t str)> {
 
 /// Returns a string argument of a tool call.
 fn argument<'v>(block: &'v Value, key: &str) -> Option<&'v str> {
-    block.get("input").and_then(|input| input.get(key)).and_then(Value::as_str)
+    block
+        .get("input")
+        .and_then(|input| input.get(key))
+        .and_then(Value::as_str)
 }

@@ -2,7 +2,9 @@
 
 use super::{account, below, is_short_for, pages, text_of};
 use crate::forge::bitbucket::{MOST, Person, add_authors, parts};
-use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights, address_in, changed_since};
+use crate::forge::commands::{
+    Authors, CommentReply, FirstComment, Rights, address_in, changed_since,
+};
 use crate::forge::{Account, Forge, MOST_COMMITS, PullRequest, Reads};
 use crate::http::{Failure, Limits};
 use jiff::Timestamp;
@@ -20,9 +22,23 @@ pub(in crate::forge::bitbucket) async fn replies(
     limits: &Limits<'_>,
 ) -> Result<(Vec<CommentReply>, bool), Failure> {
     let query = [("sort", "created_on"), ("pagelen", "100")];
-    let pages = pages(forge, &below(forge, pull, &["comments"]), &query, MOST, limits).await?;
-    let by_id: HashMap<u64, &Value> = pages.items.iter().filter_map(|c| Some((c["id"].as_u64()?, c))).collect();
-    let shown = pages.items.iter().filter(|c| c["deleted"] != true && c["pending"] != true && c["parent"].is_object());
+    let pages = pages(
+        forge,
+        &below(forge, pull, &["comments"]),
+        &query,
+        MOST,
+        limits,
+    )
+    .await?;
+    let by_id: HashMap<u64, &Value> = pages
+        .items
+        .iter()
+        .filter_map(|c| Some((c["id"].as_u64()?, c)))
+        .collect();
+    let shown = pages
+        .items
+        .iter()
+        .filter(|c| c["deleted"] != true && c["pending"] != true && c["parent"].is_object());
     let replies = shown.filter_map(|comment| {
         let root = root_of(comment, &by_id)?;
         (root["inline"].is_object() && root["deleted"] != true).then(|| reply(comment, root))
@@ -30,7 +46,8 @@ pub(in crate::forge::bitbucket) async fn replies(
     Ok((replies.collect(), !pages.more))
 }
 
-/// Returns the first comment of a conversation, or `None` if it is not among the comments that were read.
+/// Returns the first comment of a conversation, or `None` if it is not among the comments that were
+/// read.
 fn root_of<'a>(comment: &'a Value, by_id: &HashMap<u64, &'a Value>) -> Option<&'a Value> {
     let mut at = comment;
     for _ in 0..MOST_PARENTS {
@@ -60,8 +77,8 @@ fn reply(comment: &Value, root: &Value) -> CommentReply {
     }
 }
 
-/// Returns the time when the head was pushed. Each update contains the head at that time, newest first. Updates of a
-/// title or a description contain it too, so the oldest in a row is the push.
+/// Returns the time when the head was pushed. Each update contains the head at that time, newest
+/// first. Updates of a title or a description contain it too, so the oldest in a row is the push.
 pub(in crate::forge::bitbucket) async fn pushed(
     forge: &Forge,
     pull: &PullRequest,
@@ -70,7 +87,12 @@ pub(in crate::forge::bitbucket) async fn pushed(
     let path = below(forge, pull, &["activity"]);
     let events = pages(forge, &path, &[("pagelen", "50")], MOST_EVENTS, limits).await?;
     let mut pushed = None;
-    for update in events.items.iter().filter_map(|e| e.get("update")).filter(|u| u.is_object()) {
+    for update in events
+        .items
+        .iter()
+        .filter_map(|e| e.get("update"))
+        .filter(|u| u.is_object())
+    {
         if !is_short_for(&update.name_at("/source/commit/hash"), pull.head.id) {
             return Ok(pushed);
         }
@@ -79,8 +101,8 @@ pub(in crate::forge::bitbucket) async fn pushed(
             return Ok(None);
         }
     }
-    // Older updates that were not read may contain it too. Then the push is older than the time returned, which is
-    // safe.
+    // Older updates that were not read may contain it too. Then the push is older than the time
+    // returned, which is safe.
     Ok(pushed)
 }
 
@@ -90,8 +112,13 @@ pub(in crate::forge::bitbucket) async fn authors(
     limits: &Limits<'_>,
 ) -> Result<Authors, Failure> {
     let mut out = Authors::default();
-    let opened = forge.client.get(&parts(&below(forge, pull, &[])), &[], limits).await?;
-    out.add(Some(account(&opened["author"])), || "Bitbucket does not name who opened it".to_owned());
+    let opened = forge
+        .client
+        .get(&parts(&below(forge, pull, &[])), &[], limits)
+        .await?;
+    out.add(Some(account(&opened["author"])), || {
+        "Bitbucket does not name who opened it".to_owned()
+    });
     let path = below(forge, pull, &["commits"]);
     let commits = pages(forge, &path, &[("pagelen", "100")], MOST_COMMITS, limits).await?;
     add_authors(&mut out, pull, &commits, ("/hash", &person));
@@ -100,11 +127,14 @@ pub(in crate::forge::bitbucket) async fn authors(
 
 /// Reads the author or committer of a commit.
 fn person(value: &Value) -> Person {
-    (address_in(&value.name_at("/raw")), Some(account(&value["user"])).filter(|a| !a.id.is_empty()))
+    (
+        address_in(&value.name_at("/raw")),
+        Some(account(&value["user"])).filter(|a| !a.id.is_empty()),
+    )
 }
 
-/// Returns the rights of an account: its effective permission for the repository. There is no role between write and
-/// admin.
+/// Returns the rights of an account: its effective permission for the repository. There is no role
+/// between write and admin.
 pub(in crate::forge::bitbucket) async fn rights(
     forge: &Forge,
     account: &Account,
@@ -112,12 +142,19 @@ pub(in crate::forge::bitbucket) async fn rights(
 ) -> Result<Rights, Failure> {
     let project = &forge.site.project;
     let (workspace, slug) = (project.owner(), project.name());
-    let path = ["workspaces", &workspace, "permissions", "repositories", slug];
+    let path = [
+        "workspaces",
+        &workspace,
+        "permissions",
+        "repositories",
+        slug,
+    ];
     let filter = format!("user.uuid=\"{}\"", account.id.replace(['"', '\\'], ""));
     let answer = forge.client.get(&path, &[("q", &filter)], limits).await?;
-    let is_admin = answer["values"]
-        .as_array()
-        .is_some_and(|all| all.iter().any(|p| p["user"]["uuid"] == *account.id && p["permission"] == "admin"));
+    let is_admin = answer["values"].as_array().is_some_and(|all| {
+        all.iter()
+            .any(|p| p["user"]["uuid"] == *account.id && p["permission"] == "admin")
+    });
     Ok(match is_admin {
         true => Rights::Maintains,
         false => Rights::Lacks("its author does not administer the repository".to_owned()),

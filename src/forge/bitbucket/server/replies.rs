@@ -1,9 +1,12 @@
-//! Reads replies on Bitbucket Data Center, the rights of their authors, and the time of the head's push.
+//! Reads replies on Bitbucket Data Center, the rights of their authors, and the time of the head's
+//! push.
 
 use super::{pages, path};
 use crate::forge::bitbucket::{MOST, Person, add_authors, key, parts};
 use crate::forge::client::Pages;
-use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights, address_in, changed_since};
+use crate::forge::commands::{
+    Authors, CommentReply, FirstComment, Rights, address_in, changed_since,
+};
 use crate::forge::{Account, Forge, MOST_COMMITS, PullRequest, Reads};
 use crate::http::{Failure, Limits};
 use jiff::Timestamp;
@@ -14,8 +17,15 @@ const MOST_GRANTS: usize = 100;
 /// Depth of nested replies that are read, at most.
 const MOST_DEPTH: usize = 20;
 
-async fn activities(forge: &Forge, pull: &PullRequest, limits: &Limits<'_>) -> Result<Pages, Failure> {
-    let path = path(forge, &["pull-requests", &pull.number.to_string(), "activities"]);
+async fn activities(
+    forge: &Forge,
+    pull: &PullRequest,
+    limits: &Limits<'_>,
+) -> Result<Pages, Failure> {
+    let path = path(
+        forge,
+        &["pull-requests", &pull.number.to_string(), "activities"],
+    );
     pages(forge, &path, &[], MOST, limits).await
 }
 
@@ -27,7 +37,11 @@ pub(in crate::forge::bitbucket) async fn replies(
     let activities = activities(forge, pull, limits).await?;
     let mut out: Vec<CommentReply> = Vec::new();
     let mut seen = Vec::new();
-    for activity in activities.items.iter().filter(|a| a["action"] == "COMMENTED" && a["commentAction"] == "ADDED") {
+    for activity in activities
+        .items
+        .iter()
+        .filter(|a| a["action"] == "COMMENTED" && a["commentAction"] == "ADDED")
+    {
         let root = &activity["comment"];
         let is_inline = activity["commentAnchor"].is_object() || root["anchor"].is_object();
         if is_inline && !seen.contains(&&root["id"]) {
@@ -39,8 +53,19 @@ pub(in crate::forge::bitbucket) async fn replies(
 }
 
 /// Collects replies and the replies to them: all belong to the same first comment.
-fn gather(pull: &PullRequest, comments: &Value, root: &Value, depth: usize, out: &mut Vec<CommentReply>) {
-    for comment in comments.as_array().into_iter().flatten().filter(|_| depth < MOST_DEPTH) {
+fn gather(
+    pull: &PullRequest,
+    comments: &Value,
+    root: &Value,
+    depth: usize,
+    out: &mut Vec<CommentReply>,
+) {
+    for comment in comments
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|_| depth < MOST_DEPTH)
+    {
         out.push(reply(pull, comment, root));
         gather(pull, &comment["comments"], root, depth + 1, out);
     }
@@ -55,7 +80,9 @@ fn reply(pull: &PullRequest, comment: &Value, root: &Value) -> CommentReply {
         is_person: comment["author"]["type"] == "NORMAL" && comment["author"]["active"] == true,
         body: comment["text"].as_str().unwrap_or_default().to_owned(),
         link: format!("{address}/overview?commentId={}", key(&comment["id"])),
-        is_edited: written.is_none() || written != moment(&comment["updatedDate"]) || comment["version"] != 0,
+        is_edited: written.is_none()
+            || written != moment(&comment["updatedDate"])
+            || comment["version"] != 0,
         written,
         root: FirstComment {
             author: account(&root["author"]),
@@ -65,7 +92,8 @@ fn reply(pull: &PullRequest, comment: &Value, root: &Value) -> CommentReply {
     }
 }
 
-/// Returns the time when the head was pushed: the newest activity that moved the source branch, or else the opening.
+/// Returns the time when the head was pushed: the newest activity that moved the source branch, or
+/// else the opening.
 pub(in crate::forge::bitbucket) async fn pushed(
     forge: &Forge,
     pull: &PullRequest,
@@ -73,7 +101,9 @@ pub(in crate::forge::bitbucket) async fn pushed(
 ) -> Result<Option<Timestamp>, Failure> {
     let activities = activities(forge, pull, limits).await?;
     let mut all = activities.items.iter();
-    let newest = match all.find(|a| a["action"] == "RESCOPED" && a["fromHash"] != a["previousFromHash"]) {
+    let newest = match all
+        .find(|a| a["action"] == "RESCOPED" && a["fromHash"] != a["previousFromHash"])
+    {
         Some(moved) if moved.id_at("/fromHash").is_ok_and(|id| id == pull.head.id) => Some(moved),
         Some(_) => None,
         None if activities.more => None,
@@ -89,41 +119,87 @@ pub(in crate::forge::bitbucket) async fn authors(
 ) -> Result<Authors, Failure> {
     let mut out = Authors::default();
     let number = pull.number.to_string();
-    let opened = forge.client.get(&parts(&path(forge, &["pull-requests", &number])), &[], limits).await?;
-    out.add(Some(account(&opened["author"]["user"])), || "Bitbucket does not name who opened it".to_owned());
-    let commits = pages(forge, &path(forge, &["pull-requests", &number, "commits"]), &[], MOST_COMMITS, limits).await?;
+    let opened = forge
+        .client
+        .get(
+            &parts(&path(forge, &["pull-requests", &number])),
+            &[],
+            limits,
+        )
+        .await?;
+    out.add(Some(account(&opened["author"]["user"])), || {
+        "Bitbucket does not name who opened it".to_owned()
+    });
+    let commits = pages(
+        forge,
+        &path(forge, &["pull-requests", &number, "commits"]),
+        &[],
+        MOST_COMMITS,
+        limits,
+    )
+    .await?;
     add_authors(&mut out, pull, &commits, ("/id", &person));
     Ok(out)
 }
 
-/// Reads the author or committer of a commit. It has an ID only if the address belongs to an account.
+/// Reads the author or committer of a commit. It has an ID only if the address belongs to an
+/// account.
 fn person(value: &Value) -> Person {
     let address = address_in(&format!("<{}>", value.name_at("/emailAddress")));
     (address, Some(account(value)).filter(|a| !a.id.is_empty()))
 }
 
-/// Returns the rights of an account: a permission granted to it directly, for the repository or its project. No API
-/// reports the permissions that it has through groups.
+/// Returns the rights of an account: a permission granted to it directly, for the repository or its
+/// project. No API reports the permissions that it has through groups.
 pub(in crate::forge::bitbucket) async fn rights(
     forge: &Forge,
     account: &Account,
     limits: &Limits<'_>,
 ) -> Result<Rights, Failure> {
-    let project = ["api", "1.0", "projects", &forge.site.project.owner(), "permissions", "users"].map(str::to_owned);
-    let places = [(path(forge, &["permissions", "users"]), "REPO_ADMIN"), (project.to_vec(), "PROJECT_ADMIN")];
+    let project = [
+        "api",
+        "1.0",
+        "projects",
+        &forge.site.project.owner(),
+        "permissions",
+        "users",
+    ]
+    .map(str::to_owned);
+    let places = [
+        (path(forge, &["permissions", "users"]), "REPO_ADMIN"),
+        (project.to_vec(), "PROJECT_ADMIN"),
+    ];
     for (path, wanted) in places {
-        let grants = pages(forge, &path, &[("filter", &account.name)], MOST_GRANTS, limits).await?;
-        if grants.items.iter().any(|g| key(&g["user"]["id"]) == account.id && g["permission"] == wanted) {
+        let grants = pages(
+            forge,
+            &path,
+            &[("filter", &account.name)],
+            MOST_GRANTS,
+            limits,
+        )
+        .await?;
+        if grants
+            .items
+            .iter()
+            .any(|g| key(&g["user"]["id"]) == account.id && g["permission"] == wanted)
+        {
             return Ok(Rights::Maintains);
         }
     }
-    Ok(Rights::Lacks("its author was not given the right to administer the repository or the project".to_owned()))
+    Ok(Rights::Lacks(
+        "its author was not given the right to administer the repository or the project".to_owned(),
+    ))
 }
 
 fn account(value: &Value) -> Account {
-    Account { id: key(&value["id"]), name: value.name_at("/name") }
+    Account {
+        id: key(&value["id"]),
+        name: value.name_at("/name"),
+    }
 }
 
 fn moment(value: &Value) -> Option<Timestamp> {
-    value.as_i64().and_then(|ms| Timestamp::from_millisecond(ms).ok())
+    value
+        .as_i64()
+        .and_then(|ms| Timestamp::from_millisecond(ms).ok())
 }

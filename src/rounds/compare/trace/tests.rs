@@ -45,7 +45,10 @@ type FileTexts<'f> = &'f [(&'f str, &'f str)];
 
 /// Returns the stored change of files from the base.
 fn changes(files: FileTexts<'_>) -> Vec<u8> {
-    files.iter().flat_map(|(f, t)| change(f, &base(), t)).collect()
+    files
+        .iter()
+        .flat_map(|(f, t)| change(f, &base(), t))
+        .collect()
 }
 
 /// Returns a report of the changes since one base commit.
@@ -63,13 +66,27 @@ fn told(
 ) -> (State, Option<(String, u32)>) {
     let (before, after) = (changes(before), changes(now));
     let review = stored(from_base(report(1, vec![found])), None);
-    let earlier = [Earlier { review: &review, response: None, change: &before, cover: Cover::Whole }];
+    let earlier = [Earlier {
+        review: &review,
+        response: None,
+        change: &before,
+        cover: Cover::Whole,
+    }];
     let silent = from_base(report(2, Vec::new()));
     let beside = FileBeside(aside);
-    let now = Current { change: RoundChange { text: &after, left_out: &[] }, source: &silent.source, look: &beside };
+    let now = Current {
+        change: RoundChange {
+            text: &after,
+            left_out: &[],
+        },
+        source: &silent.source,
+        look: &beside,
+    };
     let comparison = Comparison::new(&earlier, &now);
     let carried = comparison.carried(&silent, None);
-    let place = carried.first().map(|f| (f.file.clone().unwrap(), f.line.unwrap()));
+    let place = carried
+        .first()
+        .map(|f| (f.file.clone().unwrap(), f.line.unwrap()));
     let since = comparison.since(&from_base(report(2, carried)));
     assert_eq!(since.entries.len(), 1, "{since:?}");
     (since.entries[0].state, place)
@@ -77,7 +94,12 @@ fn told(
 
 /// Returns the state of a claim about line `line` of a text that begins at line 20 of `a.rs`.
 fn claimed(text: &str, line: u32, now: FileTexts<'_>) -> (State, Option<(String, u32)>) {
-    told(claim(19 + line, "Off by one"), &[("a.rs", &with(20, text))], now, UnshownFile::Nothing)
+    told(
+        claim(19 + line, "Off by one"),
+        &[("a.rs", &with(20, text))],
+        now,
+        UnshownFile::Nothing,
+    )
 }
 
 fn there(state: State, file: &str, line: u32) -> (State, Option<(String, u32)>) {
@@ -90,13 +112,35 @@ const CALL: &str = "begin();\nlet rest = split(all, count + 1);\nend();\n";
 #[test]
 fn white_space_is_no_answer() {
     for (what, text, line) in [
-        ("indented", "begin();\n    let rest = split(all, count + 1);\nend();\n".to_owned(), 21),
-        ("indented together", CALL.replace("b", "  b").replace("let", "\tlet").replace("end", "\tend"), 21),
-        ("spaced", "begin();\nlet  rest =  split(all,  count + 1);\nend();\n".to_owned(), 21),
-        ("set apart", CALL.replace("let", "\n\nlet").replace("end", "\nend"), 23),
+        (
+            "indented",
+            "begin();\n    let rest = split(all, count + 1);\nend();\n".to_owned(),
+            21,
+        ),
+        (
+            "indented together",
+            CALL.replace("b", "  b")
+                .replace("let", "\tlet")
+                .replace("end", "\tend"),
+            21,
+        ),
+        (
+            "spaced",
+            "begin();\nlet  rest =  split(all,  count + 1);\nend();\n".to_owned(),
+            21,
+        ),
+        (
+            "set apart",
+            CALL.replace("let", "\n\nlet").replace("end", "\nend"),
+            23,
+        ),
         ("blank lines above", CALL.replace("begin", "\nbegin"), 22),
     ] {
-        assert_eq!(claimed(CALL, 2, &[("a.rs", &with(20, &text))]), there(State::StillThere, "a.rs", line), "{what}");
+        assert_eq!(
+            claimed(CALL, 2, &[("a.rs", &with(20, &text))]),
+            there(State::StillThere, "a.rs", line),
+            "{what}"
+        );
     }
 }
 
@@ -104,29 +148,65 @@ fn white_space_is_no_answer() {
 fn other_code_beside_the_lines_is_an_answer() {
     for (what, text) in [
         ("a guard above", CALL.replace("let", "check(all);\nlet")),
-        ("a guard, and indented under it", CALL.replace("let", "if ok {\n    let").replace("end", "}\nend")),
-        ("a guard over all of it", format!("if ok {{\n{}}}\n", CALL.replace("b", "  b").replace("let", "  let"))),
+        (
+            "a guard, and indented under it",
+            CALL.replace("let", "if ok {\n    let")
+                .replace("end", "}\nend"),
+        ),
+        (
+            "a guard over all of it",
+            format!(
+                "if ok {{\n{}}}\n",
+                CALL.replace("b", "  b").replace("let", "  let")
+            ),
+        ),
         ("something below", CALL.replace("end", "check(rest);\nend")),
         ("a line beside it changed", CALL.replace("begin", "start")),
         ("a line beside it is gone", CALL.replace("end();\n", "")),
-        ("deleted", CALL.replace("let rest = split(all, count + 1);\n", "")),
+        (
+            "deleted",
+            CALL.replace("let rest = split(all, count + 1);\n", ""),
+        ),
         ("written anew", CALL.replace("+ 1", "+ 2")),
-        ("put after the line below it", "begin();\nend();\nlet rest = split(all, count + 1);\n".to_owned()),
+        (
+            "put after the line below it",
+            "begin();\nend();\nlet rest = split(all, count + 1);\n".to_owned(),
+        ),
     ] {
-        assert_eq!(claimed(CALL, 2, &[("a.rs", &with(20, &text))]), FIXED, "{what}");
+        assert_eq!(
+            claimed(CALL, 2, &[("a.rs", &with(20, &text))]),
+            FIXED,
+            "{what}"
+        );
     }
     // Around a block that is longer than the compared surroundings.
-    let long: String = (1..=9).map(|n| format!("step_{n}(all, count);\n")).collect();
+    let long: String = (1..=9)
+        .map(|n| format!("step_{n}(all, count);\n"))
+        .collect();
     let under: String = long.lines().map(|l| format!("    {l}\n")).collect();
     let same = with(20, &under);
-    assert_eq!(claimed(&long, 5, &[("a.rs", &same)]), there(State::StillThere, "a.rs", 24));
+    assert_eq!(
+        claimed(&long, 5, &[("a.rs", &same)]),
+        there(State::StillThere, "a.rs", 24)
+    );
     let guarded = with(20, &format!("if ok {{\n{under}}}\n"));
     assert_eq!(claimed(&long, 5, &[("a.rs", &guarded)]), FIXED);
     // In a language with significant indentation.
     fn of(file: &str) -> (State, Option<(String, u32)>) {
-        let (inside, after) = ("for x in all:\n    use(x)\n    return x\n", "for x in all:\n    use(x)\nreturn x\n");
-        let found = Finding { file: Some(file.to_owned()), ..claim(22, "Off by one") };
-        told(found, &[(file, &with(20, inside))], &[(file, &with(20, after))], UnshownFile::Nothing)
+        let (inside, after) = (
+            "for x in all:\n    use(x)\n    return x\n",
+            "for x in all:\n    use(x)\nreturn x\n",
+        );
+        let found = Finding {
+            file: Some(file.to_owned()),
+            ..claim(22, "Off by one")
+        };
+        told(
+            found,
+            &[(file, &with(20, inside))],
+            &[(file, &with(20, after))],
+            UnshownFile::Nothing,
+        )
     }
     assert_eq!((of("a.py"), of("a.rs").0), (FIXED, State::StillThere));
 }
@@ -134,79 +214,177 @@ fn other_code_beside_the_lines_is_an_answer() {
 #[test]
 fn a_text_that_was_moved_is_still_there() {
     let moved = with(35, CALL);
-    assert_eq!(claimed(CALL, 2, &[("a.rs", &moved)]), there(State::Moved, "a.rs", 36));
+    assert_eq!(
+        claimed(CALL, 2, &[("a.rs", &moved)]),
+        there(State::Moved, "a.rs", 36)
+    );
     let indented = with(35, &CALL.replace("let", "    let"));
-    assert_eq!(claimed(CALL, 2, &[("a.rs", &indented)]), there(State::Moved, "a.rs", 36));
+    assert_eq!(
+        claimed(CALL, 2, &[("a.rs", &indented)]),
+        there(State::Moved, "a.rs", 36)
+    );
     let (rest, other) = (with(20, "begin_now();\n"), with(5, CALL));
-    assert_eq!(claimed(CALL, 2, &[("a.rs", &rest), ("b.rs", &other)]), there(State::Moved, "b.rs", 6));
+    assert_eq!(
+        claimed(CALL, 2, &[("a.rs", &rest), ("b.rs", &other)]),
+        there(State::Moved, "b.rs", 6)
+    );
     // Alone, if the text is distinctive.
     let alone = with(5, "let rest = split(all, count + 1);\n");
-    assert_eq!(claimed(CALL, 2, &[("a.rs", &rest), ("b.rs", &alone)]), there(State::Moved, "b.rs", 5));
+    assert_eq!(
+        claimed(CALL, 2, &[("a.rs", &rest), ("b.rs", &alone)]),
+        there(State::Moved, "b.rs", 5)
+    );
     // Moved and fixed.
     for (what, text) in [
         ("other text", CALL.replace("+ 1", "+ 2")),
         ("a check above", CALL.replace("let", "check(all);\nlet")),
-        ("under a guard", CALL.replace("let", "if ok {\n    let").replace("end", "}\nend")),
+        (
+            "under a guard",
+            CALL.replace("let", "if ok {\n    let")
+                .replace("end", "}\nend"),
+        ),
     ] {
         let there = with(35, &text);
         assert_eq!(claimed(CALL, 2, &[("a.rs", &there)]), FIXED, "{what}");
-        assert_eq!(claimed(CALL, 2, &[("a.rs", &rest), ("b.rs", &there)]), FIXED, "{what}");
+        assert_eq!(
+            claimed(CALL, 2, &[("a.rs", &rest), ("b.rs", &there)]),
+            FIXED,
+            "{what}"
+        );
     }
 }
 
 #[test]
 fn a_line_of_which_there_are_many_is_not_found_in_another_one() {
-    for line in ["}", "return None;", "import os", "return nil, err", "assert x"] {
+    for line in [
+        "}",
+        "return None;",
+        "import os",
+        "return nil, err",
+        "assert x",
+    ] {
         let text = format!("begin();\n{line}\nend();\n");
         let rest = with(20, "begin();\nend();\n");
         // It existed before, elsewhere in the file.
-        let [before, after] =
-            [with(20, &text), rest.clone()].map(|text| text.replace("base_3();\n", &format!("base_3();\n{line}\n")));
+        let [before, after] = [with(20, &text), rest.clone()]
+            .map(|text| text.replace("base_3();\n", &format!("base_3();\n{line}\n")));
         let found = claim(22, "Off by one");
-        assert_eq!(told(found, &[("a.rs", &before)], &[("a.rs", &after)], UnshownFile::Nothing), FIXED, "{line}");
+        assert_eq!(
+            told(
+                found,
+                &[("a.rs", &before)],
+                &[("a.rs", &after)],
+                UnshownFile::Nothing
+            ),
+            FIXED,
+            "{line}"
+        );
         // It is new elsewhere, among other lines.
-        let new = rest.replace("base_30();\n", &format!("if at_end() {{\n{line}\nother();\n"));
+        let new = rest.replace(
+            "base_30();\n",
+            &format!("if at_end() {{\n{line}\nother();\n"),
+        );
         assert_eq!(claimed(&text, 2, &[("a.rs", &new)]), FIXED, "{line}");
-        assert_eq!(claimed(&text, 2, &[("a.rs", &rest), ("b.rs", &with(9, &new))]), FIXED, "{line}");
+        assert_eq!(
+            claimed(&text, 2, &[("a.rs", &rest), ("b.rs", &with(9, &new))]),
+            FIXED,
+            "{line}"
+        );
         // Moved with an adjacent line, it is the same line.
         let moved = with(35, &text);
         if line != "}" {
-            assert_eq!(claimed(&text, 2, &[("a.rs", &moved)]), there(State::Moved, "a.rs", 36), "{line}");
+            assert_eq!(
+                claimed(&text, 2, &[("a.rs", &moved)]),
+                there(State::Moved, "a.rs", 36),
+                "{line}"
+            );
         }
     }
     // Of two equal lines, the one with the finding is deleted: adjacent, or far apart.
     let line = "let rest = split(all, count + 1);\n";
     for first in [1, 2] {
-        assert_eq!(claimed(&format!("{line}{line}"), first, &[("a.rs", &with(20, line))]), FIXED);
+        assert_eq!(
+            claimed(
+                &format!("{line}{line}"),
+                first,
+                &[("a.rs", &with(20, line))]
+            ),
+            FIXED
+        );
     }
     let far = format!("{line}one();\ntwo();\nthree();\nfour();\nfive();\n{line}");
     let kept = far.strip_prefix(line).unwrap();
     assert_eq!(claimed(&far, 1, &[("a.rs", &with(20, kept))]), FIXED);
-    assert_eq!(claimed(&far, 7, &[("a.rs", &with(20, far.strip_suffix(line).unwrap()))]), FIXED);
+    assert_eq!(
+        claimed(
+            &far,
+            7,
+            &[("a.rs", &with(20, far.strip_suffix(line).unwrap()))]
+        ),
+        FIXED
+    );
 }
 
 #[test]
 fn a_rule_is_believed_about_the_file_that_it_looked_at() {
     fn ruled(now: FileTexts<'_>) -> State {
-        told(rule("py-eval", 21), &[("a.rs", &with(20, CALL))], now, UnshownFile::Nothing).0
+        told(
+            rule("py-eval", 21),
+            &[("a.rs", &with(20, CALL))],
+            now,
+            UnshownFile::Nothing,
+        )
+        .0
     }
     let indented = with(20, &CALL.replace("let", "    let"));
     assert_eq!(ruled(&[("a.rs", &indented)]), State::Fixed);
     assert_eq!(ruled(&[("a.rs", &with(35, CALL))]), State::Fixed);
     // In a file that the rule may not read.
-    assert_eq!(ruled(&[("a.rs", &base()), ("b.rs", &with(9, CALL))]), State::Unchecked);
-    assert_eq!(ruled(&[("b.rs", &with(9, &CALL.replace("+ 1", "+ 2")))]), State::Fixed);
+    assert_eq!(
+        ruled(&[("a.rs", &base()), ("b.rs", &with(9, CALL))]),
+        State::Unchecked
+    );
+    assert_eq!(
+        ruled(&[("b.rs", &with(9, &CALL.replace("+ 1", "+ 2")))]),
+        State::Fixed
+    );
     // The interpreter line is gone.
-    let [before, now] = ["#!/usr/bin/python3", "#"].map(|first| with(20, CALL).replace("base_1();", first));
-    let found = Finding { file: Some("a".to_owned()), ..rule("py-eval", 21) };
-    assert_eq!(told(found, &[("a", &before)], &[("a", &now)], UnshownFile::Nothing).0, State::Unchecked);
+    let [before, now] =
+        ["#!/usr/bin/python3", "#"].map(|first| with(20, CALL).replace("base_1();", first));
+    let found = Finding {
+        file: Some("a".to_owned()),
+        ..rule("py-eval", 21)
+    };
+    assert_eq!(
+        told(
+            found,
+            &[("a", &before)],
+            &[("a", &now)],
+            UnshownFile::Nothing
+        )
+        .0,
+        State::Unchecked
+    );
     let now = before.replace("base_5();", "base_five();");
-    assert_eq!(told(rule("py-eval", 21), &[("a", &before)], &[("a", &now)], UnshownFile::Nothing).0, State::Fixed);
+    assert_eq!(
+        told(
+            rule("py-eval", 21),
+            &[("a", &before)],
+            &[("a", &now)],
+            UnshownFile::Nothing
+        )
+        .0,
+        State::Fixed
+    );
 }
 
 /// Returns the current content of a file outside of the change.
 fn aside(now: &str, aside: Standing) -> UnshownFile {
-    UnshownFile::Text { now: now.as_bytes().to_vec(), base: base().into_bytes(), aside }
+    UnshownFile::Text {
+        now: now.as_bytes().to_vec(),
+        base: base().into_bytes(),
+        aside,
+    }
 }
 
 #[test]
@@ -223,26 +401,79 @@ fn what_is_beside_the_change_is_looked_through() {
     let before = with(20, CALL);
     for (what, beside, expected) in [
         ("gone", UnshownFile::Nothing, FIXED),
-        ("as the base has it", aside(&base(), Standing::Hidden), FIXED),
-        ("hidden", aside(&before, Standing::Hidden), there(State::StillThere, "a.rs", 21)),
-        ("hidden, and further down", aside(&with(30, CALL), Standing::Hidden), there(State::Moved, "a.rs", 31)),
-        ("hidden and mended", aside(&with(20, &CALL.replace("+ 1", "+ 2")), Standing::Hidden), FIXED),
-        ("ignored for all", aside(&before, Standing::Ignored), (State::Unchecked, None)),
-        ("not staged", aside(&before, Standing::Unstaged), (State::Unchecked, None)),
-        ("not to be read", UnshownFile::Unreadable, (State::Unchecked, None)),
+        (
+            "as the base has it",
+            aside(&base(), Standing::Hidden),
+            FIXED,
+        ),
+        (
+            "hidden",
+            aside(&before, Standing::Hidden),
+            there(State::StillThere, "a.rs", 21),
+        ),
+        (
+            "hidden, and further down",
+            aside(&with(30, CALL), Standing::Hidden),
+            there(State::Moved, "a.rs", 31),
+        ),
+        (
+            "hidden and mended",
+            aside(&with(20, &CALL.replace("+ 1", "+ 2")), Standing::Hidden),
+            FIXED,
+        ),
+        (
+            "ignored for all",
+            aside(&before, Standing::Ignored),
+            (State::Unchecked, None),
+        ),
+        (
+            "not staged",
+            aside(&before, Standing::Unstaged),
+            (State::Unchecked, None),
+        ),
+        (
+            "not to be read",
+            UnshownFile::Unreadable,
+            (State::Unchecked, None),
+        ),
     ] {
         assert_eq!(of(claim(), beside), expected, "{what}");
     }
-    assert_eq!(of(rule("py-eval", 21), hidden(Standing::Hidden)).0, State::Unchecked);
-    assert_eq!(of(rule("py-eval", 21), hidden(Standing::Ignored)).0, State::Unchecked);
-    assert_eq!(of(rule("secret", 21), hidden(Standing::Hidden)).0, State::Unchecked);
-    assert_eq!(of(rule("secret", 21), hidden(Standing::Ignored)).0, State::Fixed);
+    assert_eq!(
+        of(rule("py-eval", 21), hidden(Standing::Hidden)).0,
+        State::Unchecked
+    );
+    assert_eq!(
+        of(rule("py-eval", 21), hidden(Standing::Ignored)).0,
+        State::Unchecked
+    );
+    assert_eq!(
+        of(rule("secret", 21), hidden(Standing::Hidden)).0,
+        State::Unchecked
+    );
+    assert_eq!(
+        of(rule("secret", 21), hidden(Standing::Ignored)).0,
+        State::Fixed
+    );
     // A secret that only one of the policies masks is the same text.
     let stars = CALL.replace("count + 1", "**********");
     let key = CALL.replace("count + 1", "keykeykeyk");
     let masked = with(20, &stars);
-    let found = told(claim(), &[("a.rs", &masked)], &[], aside(&with(20, &key), Standing::Hidden));
+    let found = told(
+        claim(),
+        &[("a.rs", &masked)],
+        &[],
+        aside(&with(20, &key), Standing::Hidden),
+    );
     assert_eq!(found, there(State::StillThere, "a.rs", 21));
     let product = with(20, &CALL.replace("+ 1", "* 1"));
-    assert_eq!(told(claim(), &[("a.rs", &product)], &[], aside(&before, Standing::Hidden)), FIXED);
+    assert_eq!(
+        told(
+            claim(),
+            &[("a.rs", &product)],
+            &[],
+            aside(&before, Standing::Hidden)
+        ),
+        FIXED
+    );
 }

@@ -33,7 +33,16 @@ pub(super) static CLASSES: &[Class] = &[
     },
     Class {
         name: HOOK,
-        parts: &[".hooks", ".husky", ".githooks", ".git-hooks", "git-hooks", "githooks", "lefthook", ".lefthook"],
+        parts: &[
+            ".hooks",
+            ".husky",
+            ".githooks",
+            ".git-hooks",
+            "git-hooks",
+            "githooks",
+            "lefthook",
+            ".lefthook",
+        ],
         bases: &[
             ".pre-commit-config",
             ".pre-commit-hooks",
@@ -195,7 +204,12 @@ pub(super) static CLASSES: &[Class] = &[
             "circle.",
             "pipeline.y",
         ],
-        ends: &[".jenkinsfile", "-pipeline.yml", "-pipeline.yaml", ".gitlab-ci.yml"],
+        ends: &[
+            ".jenkinsfile",
+            "-pipeline.yml",
+            "-pipeline.yaml",
+            ".gitlab-ci.yml",
+        ],
     },
     Class {
         name: "a file of git or of its host",
@@ -367,11 +381,19 @@ pub(super) static CLASSES: &[Class] = &[
             "cucumber.js",
             "detox.config",
         ],
-        ends: &[".snap", ".snap.new", ".golden", ".runsettings", ".approved.txt"],
+        ends: &[
+            ".snap",
+            ".snap.new",
+            ".golden",
+            ".runsettings",
+            ".approved.txt",
+        ],
     },
     Class {
         name: "a configuration of a linter or a checker",
-        parts: &[".eslint", ".ruff", ".semgrep", ".codeql", ".snyk", ".bandit"],
+        parts: &[
+            ".eslint", ".ruff", ".semgrep", ".codeql", ".snyk", ".bandit",
+        ],
         bases: &[
             "ruff",
             ".ruff",
@@ -521,7 +543,9 @@ pub(super) static CLASSES: &[Class] = &[
     },
     Class {
         name: "a file that a tool runs when it opens the folder",
-        parts: &[".vscode", ".idea", ".zed", ".fleet", ".run", ".direnv", ".vim", ".nvim", ".emacs.d"],
+        parts: &[
+            ".vscode", ".idea", ".zed", ".fleet", ".run", ".direnv", ".vim", ".nvim", ".emacs.d",
+        ],
         bases: &[],
         files: &[
             ".envrc",

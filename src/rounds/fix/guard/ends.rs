@@ -1,6 +1,7 @@
 //! Detects code that ends a test run with success, or keeps tests from running. Pure.
 //!
-//! The code under test runs in the test process, so this applies to all program text and not only to tests.
+//! The code under test runs in the test process, so this applies to all program text and not only
+//! to tests.
 
 use super::{SHELLS, added};
 use crate::diff::RepoPath;
@@ -9,15 +10,17 @@ use regex::Regex;
 use std::sync::LazyLock;
 
 /// Words before a name that mark a definition instead of a call.
-const DEFINITIONS: &[&str] =
-    &["def", "fn", "func", "function", "fun", "void", "sub", "static", "private", "public", "async"];
+const DEFINITIONS: &[&str] = &[
+    "def", "fn", "func", "function", "fun", "void", "sub", "static", "private", "public", "async",
+];
 
 /// A call that ends the process without a status or with success.
 static EXIT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let receiver =
-        r"(?:(?:sys|os|process|system|kernel|deno|bun|environment|builtins|libc|runtime|platform)\s*(?:\.|::)\s*)?";
+    let receiver = r"(?:(?:sys|os|process|system|kernel|deno|bun|environment|builtins|libc|runtime|platform)\s*(?:\.|::)\s*)?";
     let status = r"(?:(?:code|status|arg)\s*=\s*)?(?:0+|true|false\s*\|\|\s*0|none|null|undefined|exit_success|\.success|(?:\w+::)*exitcode::success)?";
-    let call = format!(r"(?i)(?:^|[^\w.$>-]|std::){receiver}(?:exit|quit|die|reallyexit)!?\s*\(\s*{status}\s*\)");
+    let call = format!(
+        r"(?i)(?:^|[^\w.$>-]|std::){receiver}(?:exit|quit|die|reallyexit)!?\s*\(\s*{status}\s*\)"
+    );
     Regex::new(&call).ok()
 });
 /// Other ways to end a process with success, or to keep tests from running.
@@ -53,7 +56,9 @@ static OTHERS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 pub(super) fn ends<'t>(path: &RepoPath, before: &[u8], after: &'t [u8]) -> Option<&'t [u8]> {
     let name = String::from_utf8_lossy(path.file_name()).to_lowercase();
     // Shell scripts run in their own processes, where an early success is usual.
-    let is_shell = name.rsplit_once('.').is_some_and(|(_, extension)| SHELLS.contains(&extension));
+    let is_shell = name
+        .rsplit_once('.')
+        .is_some_and(|(_, extension)| SHELLS.contains(&extension));
     if is_shell || !is_program_text(path.as_bytes()) {
         return None;
     }
@@ -71,7 +76,11 @@ fn is_end(line: &[u8]) -> bool {
 
 /// Returns true if a match is a call of a function, and not its definition.
 fn is_call(text: &str, found: &regex::Match<'_>) -> bool {
-    let first = found.as_str().chars().next().map_or(0, |c| if c.is_alphanumeric() { 0 } else { c.len_utf8() });
+    let first = found
+        .as_str()
+        .chars()
+        .next()
+        .map_or(0, |c| if c.is_alphanumeric() { 0 } else { c.len_utf8() });
     let last = text[..found.start() + first].split_whitespace().next_back();
     !last.is_some_and(|word| DEFINITIONS.contains(&word))
 }
@@ -97,7 +106,10 @@ mod tests {
             ("a.py", "pytest.skip(allow_module_level=True)"),
             ("a.py", "from pytest import skip as s"),
             ("a.py", "raise unittest.SkipTest('x')"),
-            ("tests/helper.py", "def pytest_collection_modifyitems(items): items.clear()"),
+            (
+                "tests/helper.py",
+                "def pytest_collection_modifyitems(items): items.clear()",
+            ),
             ("a.js", "process.exit(0);"),
             ("a.ts", "  process.exit();"),
             ("a.ts", "process.exitCode = 0;"),

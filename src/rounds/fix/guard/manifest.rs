@@ -3,7 +3,8 @@
 use crate::diff::RepoPath;
 use serde_json::Value as Json;
 
-/// Keys of `package.json`, `composer.json` and `deno.json` that neither run a program nor configure a check.
+/// Keys of `package.json`, `composer.json` and `deno.json` that neither run a program nor configure
+/// a check.
 const JSON_KEYS: &[&str] = &[
     "dependencies",
     "devDependencies",
@@ -63,7 +64,11 @@ fn toml_settings(text: &[u8]) -> Option<toml::Value> {
 }
 
 /// Returns true if the remaining content of a manifest differs, or cannot be parsed.
-fn is_changed<T: PartialEq>(before: &[u8], after: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> bool {
+fn is_changed<T: PartialEq>(
+    before: &[u8],
+    after: &[u8],
+    read: impl Fn(&[u8]) -> Option<T>,
+) -> bool {
     match (read(before), read(after)) {
         (Some(before), Some(after)) => before != after,
         // A manifest that is new, or invalid before or after.
@@ -82,7 +87,15 @@ fn without_data(mut value: Json) -> Json {
 fn without_dependencies(mut value: toml::Value) -> toml::Value {
     if let Some(table) = value.as_table_mut() {
         TOML_KEYS.iter().for_each(|key| drop(table.remove(*key)));
-        for name in ["project", "package", "workspace", "target", "tool", "poetry", "group"] {
+        for name in [
+            "project",
+            "package",
+            "workspace",
+            "target",
+            "tool",
+            "poetry",
+            "group",
+        ] {
             if let Some(inner) = table.remove(name) {
                 table.insert(name.to_owned(), without_nested(name, inner));
             }
@@ -95,9 +108,12 @@ fn without_dependencies(mut value: toml::Value) -> toml::Value {
 fn without_nested(name: &str, value: toml::Value) -> toml::Value {
     match value {
         // Each platform or group has tables of its own.
-        toml::Value::Table(table) if matches!(name, "target" | "group") => {
-            toml::Value::Table(table.into_iter().map(|(key, inner)| (key, without_dependencies(inner))).collect())
-        }
+        toml::Value::Table(table) if matches!(name, "target" | "group") => toml::Value::Table(
+            table
+                .into_iter()
+                .map(|(key, inner)| (key, without_dependencies(inner)))
+                .collect(),
+        ),
         toml::Value::Table(mut table) if name == "tool" => {
             if let Some(poetry) = table.remove("poetry") {
                 table.insert("poetry".to_owned(), without_dependencies(poetry));

@@ -1,4 +1,5 @@
-//! Detects new files that a test runner loads in place of its own modules, or before the tests. Pure.
+//! Detects new files that a test runner loads in place of its own modules, or before the tests.
+//! Pure.
 
 use super::tests_of::is_test;
 use crate::diff::RepoPath;
@@ -36,7 +37,8 @@ const RUNNERS: &[&str] = &[
     "luaunit",
     "bats",
 ];
-/// Modules that a Python test runner imports. They count only in folders that precede Python's own library.
+/// Modules that a Python test runner imports. They count only in folders that precede Python's own
+/// library.
 const LIBRARY: &[&str] = &[
     "abc",
     "argparse",
@@ -132,10 +134,13 @@ const LIBRARY: &[&str] = &[
 /// Modules that Python loads on startup.
 const AT_START: &[&str] = &["sitecustomize", "usercustomize"];
 /// File extensions of modules.
-const MODULES: &[&str] =
-    &["py", "pyc", "pyd", "so", "pyw", "js", "cjs", "mjs", "ts", "cts", "mts", "rb", "php", "lua", "bash"];
+const MODULES: &[&str] = &[
+    "py", "pyc", "pyd", "so", "pyw", "js", "cjs", "mjs", "ts", "cts", "mts", "rb", "php", "lua",
+    "bash",
+];
 
-/// Returns the class of a new file, to follow "is", or `None` if a test runner does not load it by itself.
+/// Returns the class of a new file, to follow "is", or `None` if a test runner does not load it by
+/// itself.
 pub(super) fn class(path: &RepoPath, tree: &BTreeSet<RepoPath>) -> Option<&'static str> {
     let text = String::from_utf8_lossy(path.as_bytes()).to_lowercase();
     let (folder, name) = text.rsplit_once('/').unwrap_or(("", &text));
@@ -143,8 +148,14 @@ pub(super) fn class(path: &RepoPath, tree: &BTreeSet<RepoPath>) -> Option<&'stat
     let is_module = MODULES.contains(&extension.rsplit('.').next().unwrap_or_default());
     // A package is identified by its folder. Files may be added to an existing one.
     let packages = new_folders(&text, tree);
-    let packages = packages.iter().map(|p| p.rsplit_once('/').unwrap_or(("", p)));
-    let modules: Vec<(&str, &str)> = is_module.then_some((folder, stem)).into_iter().chain(packages).collect();
+    let packages = packages
+        .iter()
+        .map(|p| p.rsplit_once('/').unwrap_or(("", p)));
+    let modules: Vec<(&str, &str)> = is_module
+        .then_some((folder, stem))
+        .into_iter()
+        .chain(packages)
+        .collect();
     if modules.iter().any(|(_, name)| AT_START.contains(name)) {
         return Some("a file that Python runs when it starts");
     }
@@ -152,7 +163,11 @@ pub(super) fn class(path: &RepoPath, tree: &BTreeSet<RepoPath>) -> Option<&'stat
         return Some("named like a module of a test runner");
     }
     let is_python = extension.starts_with("py") || extension.ends_with("so");
-    if is_python && modules.iter().any(|(folder, name)| LIBRARY.contains(name) && is_root(folder, tree)) {
+    if is_python
+        && modules
+            .iter()
+            .any(|(folder, name)| LIBRARY.contains(name) && is_root(folder, tree))
+    {
         return Some("named like a module that a test runner imports");
     }
     let is_loaded = matches!(name, "__init__.py" | "__main__.py") && has_tests_below(folder, tree);
@@ -162,16 +177,21 @@ pub(super) fn class(path: &RepoPath, tree: &BTreeSet<RepoPath>) -> Option<&'stat
 /// Returns the folders of a path that contain no file yet.
 fn new_folders(path: &str, tree: &BTreeSet<RepoPath>) -> Vec<String> {
     let ends = path.match_indices('/').map(|(at, _)| &path[..at]);
-    ends.filter(|folder| !tree.iter().any(|f| is_below(f, folder))).map(str::to_owned).collect()
+    ends.filter(|folder| !tree.iter().any(|f| is_below(f, folder)))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn is_below(path: &RepoPath, folder: &str) -> bool {
     let path = String::from_utf8_lossy(path.as_bytes()).to_lowercase();
-    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    folder.is_empty()
+        || path
+            .strip_prefix(folder)
+            .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Returns true if Python imports modules from a folder during a test run: the top, `src`, `lib`, and folders with
-/// tests.
+/// Returns true if Python imports modules from a folder during a test run: the top, `src`, `lib`,
+/// and folders with tests.
 fn is_root(folder: &str, tree: &BTreeSet<RepoPath>) -> bool {
     matches!(folder, "" | "src" | "lib")
         || tree.iter().any(|f| {
@@ -190,7 +210,14 @@ mod tests {
 
     #[test]
     fn new_files_that_a_test_runner_loads_are_found() {
-        let tree = ["a.py", "pkg/mod.py", "pkg/tests/test_mod.py", "web/a.test.js", "other/x.py", "jest/kept.js"];
+        let tree = [
+            "a.py",
+            "pkg/mod.py",
+            "pkg/tests/test_mod.py",
+            "web/a.test.js",
+            "other/x.py",
+            "jest/kept.js",
+        ];
         let tree: BTreeSet<RepoPath> = tree.into_iter().map(RepoPath::from).collect();
         for path in [
             "pytest.py",

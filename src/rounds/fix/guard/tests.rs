@@ -17,9 +17,15 @@ fn why(changed: ChangedFile, of_findings: &[&str], allowed: &[&str]) -> Option<S
         of_policy: vec!["quality/rules".to_owned(), "STYLE.md".to_owned()],
         of_hooks: vec!["etc/git".to_owned()],
         run_by_checks: [RepoPath::from("qa/run.py")].into(),
-        tree: ["qa/run.py", "pkg/tests/test_a.py", "pkg/a.py"].map(RepoPath::from).into(),
+        tree: ["qa/run.py", "pkg/tests/test_a.py", "pkg/a.py"]
+            .map(RepoPath::from)
+            .into(),
     };
-    let bounds = Bounds { allowed: &allowed, of_findings: &of_findings, around: &around };
+    let bounds = Bounds {
+        allowed: &allowed,
+        of_findings: &of_findings,
+        around: &around,
+    };
     violations(&[changed], &bounds).pop().map(|v| v.why)
 }
 
@@ -35,7 +41,10 @@ fn dsp_05_paths_of_what_checks_the_code_are_known_by_class() {
                 ".reviews/x",
             ][..],
         ),
-        ("named by the policy", &["quality/rules/a.toml", "sub/style.md"]),
+        (
+            "named by the policy",
+            &["quality/rules/a.toml", "sub/style.md"],
+        ),
         (
             "a hook",
             &[
@@ -81,8 +90,26 @@ fn dsp_05_paths_of_what_checks_the_code_are_known_by_class() {
                 "action.json",
             ],
         ),
-        ("a file of git", &[".gitattributes", ".gitignore", ".gitmodules", "sub/.gitignore", "docs/CODEOWNERS"]),
-        ("a coding agent", &["CLAUDE.md", ".claude/settings.json", ".mcp.json", "sub/AGENTS.md", ".cursor/rules"]),
+        (
+            "a file of git",
+            &[
+                ".gitattributes",
+                ".gitignore",
+                ".gitmodules",
+                "sub/.gitignore",
+                "docs/CODEOWNERS",
+            ],
+        ),
+        (
+            "a coding agent",
+            &[
+                "CLAUDE.md",
+                ".claude/settings.json",
+                ".mcp.json",
+                "sub/AGENTS.md",
+                ".cursor/rules",
+            ],
+        ),
         (
             "a configuration of tests",
             &[
@@ -158,21 +185,46 @@ fn dsp_05_paths_of_what_checks_the_code_are_known_by_class() {
         ),
         (
             "a tool runs",
-            &[".envrc", "sub/.envrc", ".vscode/tasks.json", ".vscode/launch.json", ".idea/x.xml", "a.code-workspace"],
+            &[
+                ".envrc",
+                "sub/.envrc",
+                ".vscode/tasks.json",
+                ".vscode/launch.json",
+                ".idea/x.xml",
+                "a.code-workspace",
+            ],
         ),
         (
             "a script that checks",
-            &["scripts/run-tests.sh", "bin/test", "test.sh", "run_tests.sh", "tools/lint", "dev/pre_check.ps1"],
+            &[
+                "scripts/run-tests.sh",
+                "bin/test",
+                "test.sh",
+                "run_tests.sh",
+                "tools/lint",
+                "dev/pre_check.ps1",
+            ],
         ),
         ("run by a CI file", &["qa/run.py"]),
-        ("Python runs when it starts", &["src/x.pth", "pkg.egg-info/entry_points.txt"]),
+        (
+            "Python runs when it starts",
+            &["src/x.pth", "pkg.egg-info/entry_points.txt"],
+        ),
     ] {
         for path in paths {
             let found = why(of(path, Some("a\n"), "b\n"), &[], &[]).unwrap_or_default();
-            let known_elsewhere = found.starts_with("is ") && !found.contains(class) && path.contains(".gitleaks");
+            let known_elsewhere =
+                found.starts_with("is ") && !found.contains(class) && path.contains(".gitleaks");
             assert!(found.contains(class) || known_elsewhere, "{path}: {found}");
-            assert!(why(of(path, None, "b\n"), &[], &[]).is_some(), "{path} is created");
-            assert_eq!(why(of(path, Some("a\n"), "b\n"), &[], &[path]), None, "{path} is allowed");
+            assert!(
+                why(of(path, None, "b\n"), &[], &[]).is_some(),
+                "{path} is created"
+            );
+            assert_eq!(
+                why(of(path, Some("a\n"), "b\n"), &[], &[path]),
+                None,
+                "{path} is allowed"
+            );
         }
     }
     for path in [
@@ -200,35 +252,70 @@ fn dsp_05_paths_of_what_checks_the_code_are_known_by_class() {
 
 #[test]
 fn dsp_05_manifests_may_change_dependencies_only() {
-    let package = r#"{"scripts": {"test": "jest"}, "dependencies": {"a": "1"}, "jest": {"bail": true}}"#;
+    let package =
+        r#"{"scripts": {"test": "jest"}, "dependencies": {"a": "1"}, "jest": {"bail": true}}"#;
     for (after, is_refused) in [
         (package.replace("\"a\": \"1\"", "\"a\": \"2\""), false),
         (package.replace("jest\"}", "true\"}"), true),
         (package.replace("true}", "false}"), true),
-        (package.replace("{\"scripts\"", "{\"husky\": {}, \"scripts\""), true),
+        (
+            package.replace("{\"scripts\"", "{\"husky\": {}, \"scripts\""),
+            true,
+        ),
         ("{".to_owned(), true),
     ] {
-        assert_eq!(why(of("web/package.json", Some(package), &after), &[], &[]).is_some(), is_refused, "{after}");
+        assert_eq!(
+            why(of("web/package.json", Some(package), &after), &[], &[]).is_some(),
+            is_refused,
+            "{after}"
+        );
     }
     let cargo = "[package]\nname = \"a\"\n[dependencies]\nb = \"1\"\n[lints.clippy]\nunwrap_used = \"deny\"\n";
     for (after, is_refused) in [
         (cargo.replace("\"1\"", "\"2\""), false),
-        (format!("{cargo}[target.'cfg(unix)'.dependencies]\nc = \"1\"\n"), true),
+        (
+            format!("{cargo}[target.'cfg(unix)'.dependencies]\nc = \"1\"\n"),
+            true,
+        ),
         (cargo.replace("deny", "allow"), true),
-        (cargo.replace("name = \"a\"", "name = \"a\"\nbuild = \"x.rs\""), true),
+        (
+            cargo.replace("name = \"a\"", "name = \"a\"\nbuild = \"x.rs\""),
+            true,
+        ),
         (format!("{cargo}[build-dependencies]\nc = \"1\"\n"), true),
     ] {
-        assert_eq!(why(of("Cargo.toml", Some(cargo), &after), &[], &[]).is_some(), is_refused, "{after}");
+        assert_eq!(
+            why(of("Cargo.toml", Some(cargo), &after), &[], &[]).is_some(),
+            is_refused,
+            "{after}"
+        );
     }
     let python = "[project]\ndependencies = [\"a\"]\n[tool.pytest.ini_options]\naddopts = \"-x\"\n";
-    assert_eq!(why(of("pyproject.toml", Some(python), &python.replace("\"a\"", "\"b\"")), &[], &[]), None);
-    assert!(why(of("pyproject.toml", Some(python), &python.replace("-x", "-q")), &[], &[]).is_some());
+    assert_eq!(
+        why(
+            of(
+                "pyproject.toml",
+                Some(python),
+                &python.replace("\"a\"", "\"b\"")
+            ),
+            &[],
+            &[]
+        ),
+        None
+    );
+    assert!(
+        why(
+            of("pyproject.toml", Some(python), &python.replace("-x", "-q")),
+            &[],
+            &[]
+        )
+        .is_some()
+    );
 }
 
 #[test]
 fn dsp_05_assertions_stay_and_no_test_is_skipped() {
-    let test =
-        "from a import mean\n\ndef test_mean():\n    got = mean([1, 3])\n    assert (\n        got == 2\n    )\n";
+    let test = "from a import mean\n\ndef test_mean():\n    got = mean([1, 3])\n    assert (\n        got == 2\n    )\n";
     let path = "tests/test_a.py";
     for after in [
         test.replace("    assert (\n        got == 2\n    )\n", "    pass\n"),
@@ -241,15 +328,33 @@ fn dsp_05_assertions_stay_and_no_test_is_skipped() {
         test.replace("from a", "import pytest; pytest.skip('x')\nfrom a"),
         String::new(),
     ] {
-        assert!(why(of(path, Some(test), &after), &[], &[]).is_some(), "{after}");
+        assert!(
+            why(of(path, Some(test), &after), &[], &[]).is_some(),
+            "{after}"
+        );
         assert_eq!(why(of(path, Some(test), &after), &[], &["tests/**"]), None);
     }
     let more = format!("{test}\ndef test_empty():\n    assert mean([]) == 0\n");
-    assert_eq!(why(of(path, Some(test), &more), &[], &[]), None, "a test more");
+    assert_eq!(
+        why(of(path, Some(test), &more), &[], &[]),
+        None,
+        "a test more"
+    );
     let import = test.replace("from a import", "from b import");
     assert!(why(of(path, Some(test), &import), &[], &[]).is_some());
-    assert_eq!(why(of(path, Some(test), &import), &[path], &[]), None, "a finding is about the test");
-    assert!(why(of(path, Some(test), &test.replace("== 2", "== 3")), &[path], &[]).is_some());
+    assert_eq!(
+        why(of(path, Some(test), &import), &[path], &[]),
+        None,
+        "a finding is about the test"
+    );
+    assert!(
+        why(
+            of(path, Some(test), &test.replace("== 2", "== 3")),
+            &[path],
+            &[]
+        )
+        .is_some()
+    );
 }
 
 #[test]
@@ -260,26 +365,58 @@ fn dsp_05_assertions_in_other_languages_and_beside_code_stay() {
             "fn a() {}\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn x() {\n        assert_eq!(a(), ());\n    }\n}\n",
             "        assert_eq!(a(), ());\n",
         ),
-        ("src/a.test.ts", "it('adds', () => {\n  expect(add(1, 2)).toBe(3);\n});\n", "  expect(add(1, 2)).toBe(3);\n"),
+        (
+            "src/a.test.ts",
+            "it('adds', () => {\n  expect(add(1, 2)).toBe(3);\n});\n",
+            "  expect(add(1, 2)).toBe(3);\n",
+        ),
         (
             "a_test.go",
             "func TestA(t *testing.T) {\n\tif a() != 1 {\n\t\tt.Fatal(\"a\")\n\t}\n}\n",
             "\t\tt.Fatal(\"a\")\n",
         ),
-        ("src/test/java/ATest.java", "@Test\nvoid a() {\n  assertEquals(1, a());\n}\n", "  assertEquals(1, a());\n"),
-        ("spec/a_spec.rb", "it 'adds' do\n  expect(add).to eq 3\nend\n", "  expect(add).to eq 3\n"),
+        (
+            "src/test/java/ATest.java",
+            "@Test\nvoid a() {\n  assertEquals(1, a());\n}\n",
+            "  assertEquals(1, a());\n",
+        ),
+        (
+            "spec/a_spec.rb",
+            "it 'adds' do\n  expect(add).to eq 3\nend\n",
+            "  expect(add).to eq 3\n",
+        ),
         (
             "tests/ATest.php",
             "public function testA() {\n  $this->assertSame(1, a());\n}\n",
             "  $this->assertSame(1, a());\n",
         ),
     ] {
-        assert!(why(of(path, Some(before), &before.replace(check, "")), &[path], &[]).is_some(), "{path}");
-        assert_eq!(why(of(path, Some(before), before), &[], &[]), None, "{path}");
+        assert!(
+            why(
+                of(path, Some(before), &before.replace(check, "")),
+                &[path],
+                &[]
+            )
+            .is_some(),
+            "{path}"
+        );
+        assert_eq!(
+            why(of(path, Some(before), before), &[], &[]),
+            None,
+            "{path}"
+        );
     }
     let rust = "fn a() -> u8 {\n    1\n}\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn x() {\n        assert_eq!(super::a(), 1);\n    }\n}\n";
     assert_eq!(
-        why(of("src/a.rs", Some(rust), &rust.replace("    1\n", "    2 - 1\n")), &[], &[]),
+        why(
+            of(
+                "src/a.rs",
+                Some(rust),
+                &rust.replace("    1\n", "    2 - 1\n")
+            ),
+            &[],
+            &[]
+        ),
         None,
         "code may change"
     );
@@ -295,8 +432,24 @@ fn dsp_05_suppressions_and_emptied_files_are_no_fixes() {
         "# type: ignore",
         "// NOLINT",
     ] {
-        assert!(why(of("src/a.x", Some("a\n"), &format!("a {comment}\n")), &[], &[]).is_some(), "{comment}");
-        assert_eq!(why(of("src/a.x", Some(&format!("a {comment}\n")), "b\n"), &[], &[]), None, "{comment} goes");
+        assert!(
+            why(
+                of("src/a.x", Some("a\n"), &format!("a {comment}\n")),
+                &[],
+                &[]
+            )
+            .is_some(),
+            "{comment}"
+        );
+        assert_eq!(
+            why(
+                of("src/a.x", Some(&format!("a {comment}\n")), "b\n"),
+                &[],
+                &[]
+            ),
+            None,
+            "{comment} goes"
+        );
     }
     assert!(why(of("src/a.py", Some("a\n"), "\n"), &[], &[]).is_some());
 }
@@ -306,7 +459,10 @@ fn dsp_05_new_files_that_end_a_test_run_or_shadow_its_runner_are_refused() {
     for (path, text) in [
         ("test_0.py", "import os\nos._exit(0)\n"),
         ("tests/test_0.py", "import sys\n\nsys.exit(0)\n"),
-        ("tests/__init__.py", "import pytest\npytest.skip(allow_module_level=True)\n"),
+        (
+            "tests/__init__.py",
+            "import pytest\npytest.skip(allow_module_level=True)\n",
+        ),
         ("pkg/tests/__init__.py", ""),
         ("pkg/__init__.py", "x = 1\n"),
         ("pytest.py", "print('1 passed')\n"),
@@ -318,12 +474,19 @@ fn dsp_05_new_files_that_end_a_test_run_or_shadow_its_runner_are_refused() {
         ("pkg/tests/conftest.py", "x = 1\n"),
         ("pkg/helper.py", "import os\nos._exit(0)\n"),
         ("a.test.js", "describe.only('x', () => {});\n"),
-        ("main_test.go", "package a\nfunc TestMain(m *testing.M) {}\n"),
+        (
+            "main_test.go",
+            "package a\nfunc TestMain(m *testing.M) {}\n",
+        ),
         ("tests/a.rs", "#[test]\nfn a() { std::process::exit(0) }\n"),
         ("spec/a_spec.rb", "at_exit { exit! }\nexit!\n"),
     ] {
         assert!(why(of(path, None, text), &[], &[]).is_some(), "{path}");
-        assert_eq!(why(of(path, None, text), &[], &[path]), None, "{path} is allowed");
+        assert_eq!(
+            why(of(path, None, text), &[], &[path]),
+            None,
+            "{path} is allowed"
+        );
     }
     for (path, text) in [
         (
@@ -332,7 +495,10 @@ fn dsp_05_new_files_that_end_a_test_run_or_shadow_its_runner_are_refused() {
         ),
         ("src/new/__init__.py", "from .a import b\n"),
         ("src/cli.py", "def main():\n    sys.exit(run())\n"),
-        ("a.test.js", "it('adds', () => { expect(add(1, 2)).toBe(3); });\n"),
+        (
+            "a.test.js",
+            "it('adds', () => { expect(add(1, 2)).toBe(3); });\n",
+        ),
     ] {
         assert_eq!(why(of(path, None, text), &[], &[]), None, "{path}");
     }
@@ -341,12 +507,31 @@ fn dsp_05_new_files_that_end_a_test_run_or_shadow_its_runner_are_refused() {
 #[test]
 fn dsp_05_code_under_test_does_not_end_the_test_run() {
     let code = "def mean(all, n):\n    return sum(all) / n\n";
-    for line in
-        ["os._exit(0)", "    raise unittest.SkipTest", "sys.exit()", "pytest.skip('x', allow_module_level=True)"]
-    {
-        assert!(why(of("a.py", Some(code), &format!("{line}\n{code}")), &["a.py"], &[]).is_some(), "{line}");
+    for line in [
+        "os._exit(0)",
+        "    raise unittest.SkipTest",
+        "sys.exit()",
+        "pytest.skip('x', allow_module_level=True)",
+    ] {
+        assert!(
+            why(
+                of("a.py", Some(code), &format!("{line}\n{code}")),
+                &["a.py"],
+                &[]
+            )
+            .is_some(),
+            "{line}"
+        );
         assert_eq!(
-            why(of("a.py", Some(&format!("{line}\n{code}")), &format!("{line}\n# x\n{code}")), &[], &[]),
+            why(
+                of(
+                    "a.py",
+                    Some(&format!("{line}\n{code}")),
+                    &format!("{line}\n# x\n{code}")
+                ),
+                &[],
+                &[]
+            ),
             None,
             "{line} was there"
         );
@@ -364,22 +549,66 @@ fn dsp_05_examples_features_and_helpers_of_tests_are_checks() {
         ("docs/a.rst", "Text\n\n>>> f(1)\n2\n\nmore\n", "2\n", "3\n"),
         ("src/a.rs", rust, "one(), 1", "one(), 2"),
         ("lib/a.ex", elixir, "      1\n", "      2\n"),
-        ("features/a.feature", "Scenario: a\n  Then I see 1\n", "see 1", "see 2"),
+        (
+            "features/a.feature",
+            "Scenario: a\n  Then I see 1\n",
+            "see 1",
+            "see 2",
+        ),
         ("features/steps/a.py", "assert x == 1\n", "x == 1", "x == 2"),
         ("a.robot", "Should Be Equal  1  1\n", "1  1", "2  2"),
-        ("testing.py", "def check(a, b):\n    assert a == b\n", "assert a == b", "pass"),
-        ("lib/assertions.rb", "def same(a, b)\n  assert_equal a, b\nend\n", "assert_equal a, b", "true"),
+        (
+            "testing.py",
+            "def check(a, b):\n    assert a == b\n",
+            "assert a == b",
+            "pass",
+        ),
+        (
+            "lib/assertions.rb",
+            "def same(a, b)\n  assert_equal a, b\nend\n",
+            "assert_equal a, b",
+            "true",
+        ),
     ] {
-        assert!(why(of(path, Some(before), &before.replace(old, new)), &[path], &[]).is_some(), "{path}");
-        assert_eq!(why(of(path, Some(before), &before.replace(old, new)), &[], &[path]), None, "{path} is allowed");
+        assert!(
+            why(
+                of(path, Some(before), &before.replace(old, new)),
+                &[path],
+                &[]
+            )
+            .is_some(),
+            "{path}"
+        );
+        assert_eq!(
+            why(
+                of(path, Some(before), &before.replace(old, new)),
+                &[],
+                &[path]
+            ),
+            None,
+            "{path} is allowed"
+        );
     }
     for (path, before, old, new) in [
         ("a.py", python, "x + 1", "1 + x"),
         ("src/a.rs", rust, "    1\n", "    2 - 1\n"),
-        ("testing.py", "def check(a, b):\n    x = 1\n    assert a == b\n", "x = 1", "x = 2"),
+        (
+            "testing.py",
+            "def check(a, b):\n    x = 1\n    assert a == b\n",
+            "x = 1",
+            "x = 2",
+        ),
     ] {
-        assert_eq!(why(of(path, Some(before), &before.replace(old, new)), &[], &[]), None, "{path}");
+        assert_eq!(
+            why(of(path, Some(before), &before.replace(old, new)), &[], &[]),
+            None,
+            "{path}"
+        );
     }
     let more = python.replace("    2\n", "    2\n    >>> f(2)\n    3\n");
-    assert_eq!(why(of("a.py", Some(python), &more), &[], &[]), None, "an example more");
+    assert_eq!(
+        why(of("a.py", Some(python), &more), &[], &[]),
+        None,
+        "an example more"
+    );
 }

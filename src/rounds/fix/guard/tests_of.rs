@@ -113,8 +113,17 @@ const SKIPS: &[&str] = &[
     "if (true)",
 ];
 /// Whole lines that end a test early.
-const EARLY_ENDS: &[&str] =
-    &["return", "return;", "return ok(());", "return nil", "pass", "exit 0", "exit(0)", "exit(0);", "exit"];
+const EARLY_ENDS: &[&str] = &[
+    "return",
+    "return;",
+    "return ok(());",
+    "return nil",
+    "pass",
+    "exit 0",
+    "exit(0)",
+    "exit(0);",
+    "exit",
+];
 /// Names of files with test helpers, without extensions.
 const HELPERS: &[&str] = &[
     "testing",
@@ -140,8 +149,18 @@ const HELPERS: &[&str] = &[
     "custom_assertions",
 ];
 /// Extensions of files that are tests in any folder.
-const FORMATS: &[&str] =
-    &[".feature", ".robot", ".bats", ".phpt", ".slt", ".hurl", ".cram", ".doctest", ".story", ".spec.json"];
+const FORMATS: &[&str] = &[
+    ".feature",
+    ".robot",
+    ".bats",
+    ".phpt",
+    ".slt",
+    ".hurl",
+    ".cram",
+    ".doctest",
+    ".story",
+    ".spec.json",
+];
 /// Prompts of examples in documentation that a runner checks: in Python and in Elixir.
 const PROMPTS: &[&str] = &[">>>", "iex>", "iex("];
 /// Markers of documentation in Rust, whose examples are tests.
@@ -168,15 +187,24 @@ pub(super) fn is_test(path: &RepoPath) -> bool {
 fn part(path: &RepoPath) -> TestRelation {
     let text = String::from_utf8_lossy(path.as_bytes()).to_lowercase();
     let (folder, name) = text.rsplit_once('/').unwrap_or(("", &text));
-    // Step definitions and hooks of behavior tests: `features/steps/a.py`, `features/support/env.rb`.
+    // Step definitions and hooks of behavior tests: `features/steps/a.py`,
+    // `features/support/env.rb`.
     let is_step = is_within(folder, &["features"])
         && (is_within(folder, &["steps", "support"]) || name.starts_with("environment."));
     let is_perl = name.ends_with(".t") && is_within(folder, &["t", "xt"]);
-    if is_test_path(path.as_bytes()) || is_step || is_perl || FORMATS.iter().any(|end| name.ends_with(end)) {
+    if is_test_path(path.as_bytes())
+        || is_step
+        || is_perl
+        || FORMATS.iter().any(|end| name.ends_with(end))
+    {
         return TestRelation::Tests;
     }
     let stem = name.split('.').next().unwrap_or(name);
-    if HELPERS.contains(&stem) || may_be_test(path.as_bytes()) { TestRelation::Some } else { TestRelation::Program }
+    if HELPERS.contains(&stem) || may_be_test(path.as_bytes()) {
+        TestRelation::Some
+    } else {
+        TestRelation::Program
+    }
 }
 
 /// Returns true if a component of a folder has one of the names.
@@ -184,31 +212,41 @@ fn is_within(folder: &str, names: &[&str]) -> bool {
     folder.split('/').any(|f| names.contains(&f))
 }
 
-/// Returns how a fix weakens a test, or `None` if it does not. With `is_of_finding`, a finding is about the file, so
-/// that lines without a check may change.
+/// Returns how a fix weakens a test, or `None` if it does not. With `is_of_finding`, a finding is
+/// about the file, so that lines without a check may change.
 pub(super) fn weakened(change: &ChangedFile, is_of_finding: bool) -> Option<String> {
     let part = part(&change.path);
     let Some(before) = change.before.as_deref() else {
         // A new test may return early, but may not skip or end the run.
-        let mut lines = change.after.split(|b| *b == b'\n').filter(|line| !is_comment(line));
+        let mut lines = change
+            .after
+            .split(|b| *b == b'\n')
+            .filter(|line| !is_comment(line));
         let line = lines.find(|line| part != TestRelation::Program && has_skip(line))?;
         return Some(format!("skips a test: {}", shown(line)));
     };
     if let Some(example) = lost(&examples(before), &examples(&change.after)) {
-        return Some(format!("loses or changes an example that is a test: {example}"));
+        return Some(format!(
+            "loses or changes an example that is a test: {example}"
+        ));
     }
     if part == TestRelation::Some {
         if let Some(check) = lost(&assertions(before), &assertions(&change.after)) {
             return Some(format!("loses or changes a check of a test: {check}"));
         }
-        if let Some(line) = added(before, &change.after).into_iter().find(|line| has_skip(line)) {
+        if let Some(line) = added(before, &change.after)
+            .into_iter()
+            .find(|line| has_skip(line))
+        {
             return Some(format!("skips a test: {}", shown(line)));
         }
     }
     let (before, after) = match part {
         TestRelation::Tests => (before, change.after.as_slice()),
         // Tests in a source file, as in Rust.
-        TestRelation::Some | TestRelation::Program => (inner(before)?, inner(&change.after).unwrap_or_default()),
+        TestRelation::Some | TestRelation::Program => {
+            (inner(before)?, inner(&change.after).unwrap_or_default())
+        }
     };
     if let Some(check) = lost(&checks(before), &checks(after)) {
         return Some(format!("loses or changes a check of a test: {check}"));
@@ -220,7 +258,10 @@ pub(super) fn weakened(change: &ChangedFile, is_of_finding: bool) -> Option<Stri
     let may_change = is_of_finding && !has_test_format(&change.path);
     let mut lines = removed(before, after).into_iter().filter(|_| !may_change);
     let line = lines.find(|line| !line.trim_ascii().is_empty() && !is_comment(line))?;
-    Some(format!("loses or changes a line of a test: {}", shown(line)))
+    Some(format!(
+        "loses or changes a line of a test: {}",
+        shown(line)
+    ))
 }
 
 fn has_test_format(path: &RepoPath) -> bool {
@@ -231,25 +272,45 @@ fn has_test_format(path: &RepoPath) -> bool {
 /// Counts the checks whose name marks them as assertions, for files that contain other code too.
 fn assertions(text: &[u8]) -> BTreeMap<String, usize> {
     let mut out = checks(text);
-    out.retain(|text, _| ["assert", "expect"].iter().any(|word| text.to_lowercase().contains(word)));
+    out.retain(|text, _| {
+        ["assert", "expect"]
+            .iter()
+            .any(|word| text.to_lowercase().contains(word))
+    });
     out
 }
 
-/// Counts the examples of documentation that are tests, without white space: a prompt with its expected value, and
-/// assertions in Rust documentation.
+/// Counts the examples of documentation that are tests, without white space: a prompt with its
+/// expected value, and assertions in Rust documentation.
 fn examples(text: &[u8]) -> BTreeMap<String, usize> {
     let text = String::from_utf8_lossy(text);
-    let lines: Vec<&str> =
-        text.lines().map(|line| line.trim().trim_start_matches(['*', '#', '/', '!']).trim_start()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(|line| {
+            line.trim()
+                .trim_start_matches(['*', '#', '/', '!'])
+                .trim_start()
+        })
+        .collect();
     let mut out = BTreeMap::new();
     for (i, line) in lines.iter().enumerate().filter(|(_, line)| is_prompt(line)) {
         let value = lines[i + 1..].iter().take(MOST_LINES).take_while(|line| {
-            !line.is_empty() && !is_prompt(line) && !line.starts_with("\"\"\"") && !line.starts_with("'''")
+            !line.is_empty()
+                && !is_prompt(line)
+                && !line.starts_with("\"\"\"")
+                && !line.starts_with("'''")
         });
-        let whole: String = std::iter::once(line).chain(value).flat_map(|l| l.split_whitespace()).collect();
+        let whole: String = std::iter::once(line)
+            .chain(value)
+            .flat_map(|l| l.split_whitespace())
+            .collect();
         *out.entry(whole).or_insert(0) += 1;
     }
-    for line in text.lines().map(str::trim).filter(|line| DOCUMENTATION.iter().any(|mark| line.starts_with(mark))) {
+    for line in text
+        .lines()
+        .map(str::trim)
+        .filter(|line| DOCUMENTATION.iter().any(|mark| line.starts_with(mark)))
+    {
         let lower = line.to_lowercase();
         if lower.contains("assert") && lower.contains('!') && lower.contains('(') {
             *out.entry(line.split_whitespace().collect()).or_insert(0) += 1;
@@ -266,7 +327,10 @@ fn is_prompt(line: &str) -> bool {
 /// Returns the part of a source file with tests, or `None` if it has none.
 fn inner(text: &[u8]) -> Option<&[u8]> {
     let marks: [&[u8]; 3] = [b"#[cfg(test)]", b"#[test]", b"unittest.TestCase"];
-    let at = marks.iter().filter_map(|mark| memchr::memmem::find(text, mark)).min()?;
+    let at = marks
+        .iter()
+        .filter_map(|mark| memchr::memmem::find(text, mark))
+        .min()?;
     Some(&text[at..])
 }
 
@@ -282,8 +346,13 @@ fn checks(text: &[u8]) -> BTreeMap<String, usize> {
         }
         let is_check = CHECKS.iter().any(|c| lower.contains(c));
         if is_check || DECLARATIONS.iter().any(|d| lower.contains(d)) {
-            let whole = if is_check { statement(&lines[i..]) } else { (*line).to_owned() };
-            *out.entry(whole.split_whitespace().collect::<String>()).or_insert(0) += 1;
+            let whole = if is_check {
+                statement(&lines[i..])
+            } else {
+                (*line).to_owned()
+            };
+            *out.entry(whole.split_whitespace().collect::<String>())
+                .or_insert(0) += 1;
         }
     }
     out
@@ -311,7 +380,9 @@ fn statement(lines: &[&str]) -> String {
 
 /// Returns the first entry that the new text has less often.
 fn lost(before: &BTreeMap<String, usize>, after: &BTreeMap<String, usize>) -> Option<String> {
-    let lost = before.iter().find(|(text, n)| after.get(*text).copied().unwrap_or(0) < **n);
+    let lost = before
+        .iter()
+        .find(|(text, n)| after.get(*text).copied().unwrap_or(0) < **n);
     lost.map(|(text, _)| shown(text.as_bytes()))
 }
 
@@ -336,5 +407,8 @@ pub(super) fn is_comment(line: &[u8]) -> bool {
 
 /// Returns the first characters of a line.
 fn shown(line: &[u8]) -> String {
-    String::from_utf8_lossy(line.trim_ascii()).chars().take(80).collect()
+    String::from_utf8_lossy(line.trim_ascii())
+        .chars()
+        .take(80)
+        .collect()
 }

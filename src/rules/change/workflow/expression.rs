@@ -25,8 +25,9 @@ fn expression_end(text: &str) -> Option<usize> {
     text.find("}}")
 }
 
-/// Returns a text with members in brackets written with a dot (`github['event']` is `github.event`), without blanks
-/// around dots and brackets, and in lower case: all of these spellings mean the same to GitHub.
+/// Returns a text with members in brackets written with a dot (`github['event']` is
+/// `github.event`), without blanks around dots and brackets, and in lower case: all of these
+/// spellings mean the same to GitHub.
 pub(super) fn dotted(text: &str) -> String {
     let text = without_blanks(&text.to_ascii_lowercase());
     let mut out = String::with_capacity(text.len());
@@ -70,8 +71,13 @@ fn member(text: &str) -> Option<(&str, usize)> {
     const NAME_MAX: usize = 100;
     let end = text.bytes().take(NAME_MAX).position(|b| b == b']')?;
     let inner = text.get(1..end)?.trim();
-    let name = ['\'', '"'].iter().find_map(|quote| inner.strip_prefix(*quote)?.strip_suffix(*quote))?;
-    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    let name = ['\'', '"']
+        .iter()
+        .find_map(|quote| inner.strip_prefix(*quote)?.strip_suffix(*quote))?;
+    let is_name = !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
     is_name.then_some((name, end + 1))
 }
 
@@ -110,11 +116,16 @@ fn yielded_parts(expression: &str, depth: usize, out: &mut String) {
             b'&' | b'|' | b',' if inside == 0 || i == bytes.len() => {
                 let part = &expression[start..i];
                 let name = open.map_or(part, |at| &expression[start..at]);
-                let is_test = compares || (open.is_some() && TESTS.iter().any(|t| name.trim().ends_with(t)));
+                let is_test =
+                    compares || (open.is_some() && TESTS.iter().any(|t| name.trim().ends_with(t)));
                 match open {
                     _ if is_test => {}
                     Some(at) if depth < DEPTH_MAX => {
-                        yielded_parts(expression[at + 1..i].trim_end().trim_end_matches(')'), depth + 1, out);
+                        yielded_parts(
+                            expression[at + 1..i].trim_end().trim_end_matches(')'),
+                            depth + 1,
+                            out,
+                        );
                     }
                     _ => out.push_str(part),
                 }
@@ -161,14 +172,19 @@ pub(super) fn untrusted(expression: &str) -> Option<String> {
     ];
     // For lists, the word ends at an index or `*`.
     const WITHIN: &[(&str, &[&str])] = &[
-        ("github.event.commits", &[".message", ".author.email", ".author.name"]),
+        (
+            "github.event.commits",
+            &[".message", ".author.email", ".author.name"],
+        ),
         ("github.event.pages", &[".page_name", ".title"]),
         ("github.event.workflow_run.pull_requests", &[".head.ref"]),
     ];
     let expression = yielded(&dotted(expression));
     for context in EXACT {
         let mut found = expression.match_indices(context);
-        if found.any(|(i, _)| may_precede(&expression[..i]) && may_follow(&expression[i + context.len()..])) {
+        if found.any(|(i, _)| {
+            may_precede(&expression[..i]) && may_follow(&expression[i + context.len()..])
+        }) {
             return Some((*context).to_owned());
         }
     }
@@ -189,5 +205,7 @@ fn may_precede(before: &str) -> bool {
 
 /// Returns true if a text after a context is not a part of its name.
 fn may_follow(rest: &str) -> bool {
-    rest.bytes().next().is_none_or(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'[')))
+    rest.bytes()
+        .next()
+        .is_none_or(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'[')))
 }

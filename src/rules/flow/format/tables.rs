@@ -1,8 +1,8 @@
 //! Writes the knowledge as static tables, in Rust.
 
 use super::{
-    Condition, Guard, Handler, KINDS, KnowledgeFile, Many, Params, Places, Presence, Propagator, SOURCES, Sanitizer,
-    Sink, Type, WrittenCall, WrittenPlace, WrittenSource, faults,
+    Condition, Guard, Handler, KINDS, KnowledgeFile, Many, Params, Places, Presence, Propagator,
+    SOURCES, Sanitizer, Sink, Type, WrittenCall, WrittenPlace, WrittenSource, faults,
 };
 use crate::slot::{SLOTS, slot};
 use std::collections::BTreeMap;
@@ -35,25 +35,88 @@ pub(crate) fn table(name: &str, file: &KnowledgeFile) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "pub(super) static {name}: Table = Table {{");
     let _ = writeln!(out, "usual: &{:?},", file.usual);
-    list(&mut out, "sources", file.source.iter().enumerate().map(|(i, s)| source(&mut patterns, i, s)));
+    list(
+        &mut out,
+        "sources",
+        file.source
+            .iter()
+            .enumerate()
+            .map(|(i, s)| source(&mut patterns, i, s)),
+    );
     list(&mut out, "handlers", file.handler.iter().map(handler));
-    list(&mut out, "types", file.types.iter().enumerate().map(|(i, t)| ty(&mut patterns, i, t)));
+    list(
+        &mut out,
+        "types",
+        file.types
+            .iter()
+            .enumerate()
+            .map(|(i, t)| ty(&mut patterns, i, t)),
+    );
     let mut names: Vec<(String, usize)> = Vec::new();
     for (i, t) in file.types.iter().enumerate() {
         names.extend(t.names.iter().map(|n| (n.clone(), i)));
     }
     names.sort();
-    list(&mut out, "names", names.iter().map(|(n, i)| format!("({n:?}, {i})")));
-    list(&mut out, "sinks", file.sink.iter().enumerate().map(|(i, s)| sink(&mut patterns, i, s)));
-    list(&mut out, "sanitizers", file.sanitizer.iter().enumerate().map(|(i, s)| sanitizer(&mut patterns, i, s)));
-    list(&mut out, "guards", file.guard.iter().enumerate().map(|(i, s)| guard(&mut patterns, i, s)));
-    list(&mut out, "propagators", file.propagator.iter().enumerate().map(|(i, s)| propagator(&mut patterns, i, s)));
-    list(&mut out, "calls", file.call.iter().enumerate().map(|(i, s)| call(&mut patterns, i, s)));
+    list(
+        &mut out,
+        "names",
+        names.iter().map(|(n, i)| format!("({n:?}, {i})")),
+    );
+    list(
+        &mut out,
+        "sinks",
+        file.sink
+            .iter()
+            .enumerate()
+            .map(|(i, s)| sink(&mut patterns, i, s)),
+    );
+    list(
+        &mut out,
+        "sanitizers",
+        file.sanitizer
+            .iter()
+            .enumerate()
+            .map(|(i, s)| sanitizer(&mut patterns, i, s)),
+    );
+    list(
+        &mut out,
+        "guards",
+        file.guard
+            .iter()
+            .enumerate()
+            .map(|(i, s)| guard(&mut patterns, i, s)),
+    );
+    list(
+        &mut out,
+        "propagators",
+        file.propagator
+            .iter()
+            .enumerate()
+            .map(|(i, s)| propagator(&mut patterns, i, s)),
+    );
+    list(
+        &mut out,
+        "calls",
+        file.call
+            .iter()
+            .enumerate()
+            .map(|(i, s)| call(&mut patterns, i, s)),
+    );
     patterns.sort();
     patterns.dedup();
-    list(&mut out, "patterns", patterns.iter().map(|p| p.text.clone()));
+    list(
+        &mut out,
+        "patterns",
+        patterns.iter().map(|p| p.text.clone()),
+    );
     let _ = writeln!(out, "slots: &{:?},", slots(&patterns));
-    list(&mut out, "makers", makers(file, &patterns).iter().map(|(ty, makers)| maker(ty, makers)));
+    list(
+        &mut out,
+        "makers",
+        makers(file, &patterns)
+            .iter()
+            .map(|(ty, makers)| maker(ty, makers)),
+    );
     out.push_str("};\n");
     out
 }
@@ -68,9 +131,16 @@ fn list(out: &mut String, name: &str, items: impl Iterator<Item = String>) {
 
 /// Adds a pattern for a role: `new a.b.C()`, `*.m()`, `a.b`.
 fn pattern(patterns: &mut Vec<Written>, text: &str, role: &str, i: usize, is_write: bool) {
-    let (is_new, rest) = text.strip_prefix("new ").map_or((false, text), |r| (true, r));
-    let (is_call, rest) = rest.strip_suffix("()").map_or((is_new, rest), |r| (true, r));
-    let (prefix, last) = rest.rsplit_once('.').filter(|(p, _)| !p.is_empty()).unwrap_or(("", rest));
+    let (is_new, rest) = text
+        .strip_prefix("new ")
+        .map_or((false, text), |r| (true, r));
+    let (is_call, rest) = rest
+        .strip_suffix("()")
+        .map_or((is_new, rest), |r| (true, r));
+    let (prefix, last) = rest
+        .rsplit_once('.')
+        .filter(|(p, _)| !p.is_empty())
+        .unwrap_or(("", rest));
     let (any, prefix) = match prefix.strip_prefix('*') {
         Some(p) => (true, p.trim_start_matches('.')),
         None => (false, prefix),
@@ -79,7 +149,11 @@ fn pattern(patterns: &mut Vec<Written>, text: &str, role: &str, i: usize, is_wri
         "Pattern {{ last: {last:?}, prefix: {prefix:?}, any: {any}, call: {is_call}, new: {is_new}, write: {is_write}, role: Role::{role}({i}) }}"
     );
     let ty = (role == "Type").then_some(i);
-    patterns.push(Written { last: last.to_owned(), text: item, ty });
+    patterns.push(Written {
+        last: last.to_owned(),
+        text: item,
+        ty,
+    });
 }
 
 /// Returns the filter of the last words of patterns.
@@ -96,7 +170,10 @@ fn slots(patterns: &[Written]) -> Vec<u64> {
 fn makers<'f>(file: &'f KnowledgeFile, patterns: &[Written]) -> BTreeMap<&'f str, Makers<'f>> {
     let mut out: BTreeMap<&str, Makers<'_>> = BTreeMap::new();
     for ty in &file.types {
-        out.entry(&ty.is).or_default().names.extend(ty.names.iter().map(String::as_str));
+        out.entry(&ty.is)
+            .or_default()
+            .names
+            .extend(ty.names.iter().map(String::as_str));
     }
     for (i, handler) in file.handler.iter().enumerate() {
         if let Some(ty) = &handler.ty {
@@ -112,8 +189,14 @@ fn makers<'f>(file: &'f KnowledgeFile, patterns: &[Written]) -> BTreeMap<&'f str
 }
 
 fn maker(ty: &str, makers: &Makers<'_>) -> String {
-    let Makers { names, handlers, patterns } = makers;
-    format!("({ty:?}, Makers {{ names: &{names:?}, handlers: &{handlers:?}, patterns: &{patterns:?} }})")
+    let Makers {
+        names,
+        handlers,
+        patterns,
+    } = makers;
+    format!(
+        "({ty:?}, Makers {{ names: &{names:?}, handlers: &{handlers:?}, patterns: &{patterns:?} }})"
+    )
 }
 
 fn optional<T: std::fmt::Debug>(v: &Option<T>) -> String {
@@ -121,7 +204,9 @@ fn optional<T: std::fmt::Debug>(v: &Option<T>) -> String {
 }
 
 fn places(p: &Option<Places>, default: &str) -> String {
-    let Some(p) = p else { return default.to_owned() };
+    let Some(p) = p else {
+        return default.to_owned();
+    };
     let items: Vec<String> = p.list().iter().map(place).collect();
     format!("&[{}]", items.join(", "))
 }
@@ -135,7 +220,10 @@ fn place(p: &WrittenPlace) -> String {
         WrittenPlace::Word(w) if w == "value" => "Place::Arg(0)".to_owned(),
         WrittenPlace::Word(w) if w == "**" => "Place::Spread".to_owned(),
         WrittenPlace::Word(w) if w.ends_with("..") => {
-            format!("Place::From({})", w.trim_end_matches('.').parse().unwrap_or(0u8))
+            format!(
+                "Place::From({})",
+                w.trim_end_matches('.').parse().unwrap_or(0u8)
+            )
         }
         WrittenPlace::Word(w) => format!("Place::Keyword({w:?})"),
     }
@@ -158,12 +246,19 @@ fn complement(list: &[String]) -> u32 {
 }
 
 fn conditions_of(c: &Option<Many<Condition>>) -> String {
-    let items: Vec<String> = c.iter().flat_map(Many::list).map(|c| condition(&c)).collect();
+    let items: Vec<String> = c
+        .iter()
+        .flat_map(Many::list)
+        .map(|c| condition(&c))
+        .collect();
     format!("&[{}]", items.join(", "))
 }
 
 fn condition(c: &Condition) -> String {
-    let values: Option<Vec<String>> = c.value.as_ref().map(|v| v.list().iter().map(constant).collect());
+    let values: Option<Vec<String>> = c
+        .value
+        .as_ref()
+        .map(|v| v.list().iter().map(constant).collect());
     let values = values.map_or("None".to_owned(), |v| format!("Some(&{v:?})"));
     let arg = match (&c.arg, &c.keyword) {
         (Some(p), _) => format!("Some({})", place(p)),
@@ -202,9 +297,14 @@ fn constant(v: &toml::Value) -> String {
 }
 
 fn source(patterns: &mut Vec<Written>, i: usize, s: &WrittenSource) -> String {
-    s.r#match.iter().for_each(|m| pattern(patterns, m, "Source", i, false));
+    s.r#match
+        .iter()
+        .for_each(|m| pattern(patterns, m, "Source", i, false));
     let args = places(&s.to, "&[Place::Result]");
-    let kind = SOURCES.iter().position(|k| *k == s.kind).unwrap_or_default();
+    let kind = SOURCES
+        .iter()
+        .position(|k| *k == s.kind)
+        .unwrap_or_default();
     format!(
         "Source {{ label: {:?}, kind: {kind}, args: {args}, clean: {}, when: {}, unless: {} }}",
         s.label,
@@ -218,9 +318,15 @@ fn handler(h: &Handler) -> String {
     let params = match &h.params {
         None => "&[]".to_owned(),
         Some(Params::Word(_)) => "&[Place::All]".to_owned(),
-        Some(Params::Several(l)) => format!("&[{}]", l.iter().map(place).collect::<Vec<_>>().join(", ")),
+        Some(Params::Several(l)) => {
+            format!("&[{}]", l.iter().map(place).collect::<Vec<_>>().join(", "))
+        }
     };
-    let kind = h.kind.as_ref().and_then(|k| SOURCES.iter().position(|n| n == k)).unwrap_or_default();
+    let kind = h
+        .kind
+        .as_ref()
+        .and_then(|k| SOURCES.iter().position(|n| n == k))
+        .unwrap_or_default();
     format!(
         "Handler {{ framework: {:?}, decorator: &{:?}, callee: &{:?}, annotation: &{:?}, param_type: &{:?}, param_name: &{:?}, function: &{:?}, base: &{:?}, class_annotation: &{:?}, params: {params}, ty: {}, label: {:?}, kind: {kind}, not_type: &{:?}, except_default: &{:?}, clean: {}, returns: &{:?}, when: {} }}",
         h.framework.as_deref().unwrap_or_default(),
@@ -244,14 +350,22 @@ fn handler(h: &Handler) -> String {
 
 /// Returns names without the sign of an annotation and without parentheses.
 fn bare_names(names: &[String]) -> Vec<String> {
-    names.iter().map(|n| n.trim_start_matches('@').trim_end_matches("()").to_owned()).collect()
+    names
+        .iter()
+        .map(|n| n.trim_start_matches('@').trim_end_matches("()").to_owned())
+        .collect()
 }
 
 fn ty(patterns: &mut Vec<Written>, i: usize, t: &Type) -> String {
-    t.r#match.iter().for_each(|m| pattern(patterns, m, "Type", i, false));
+    t.r#match
+        .iter()
+        .for_each(|m| pattern(patterns, m, "Type", i, false));
     let to = places(&t.to, "&[Place::Result]");
     let (when, unless) = (conditions_of(&t.when), conditions_of(&t.unless));
-    format!("Type {{ is: {:?}, to: {to}, when: {when}, unless: {unless} }}", t.is)
+    format!(
+        "Type {{ is: {:?}, to: {to}, when: {when}, unless: {unless} }}",
+        t.is
+    )
 }
 
 fn confidence(c: &Option<String>) -> &'static str {
@@ -289,7 +403,9 @@ fn sink(patterns: &mut Vec<Written>, i: usize, s: &Sink) -> String {
 }
 
 fn sanitizer(patterns: &mut Vec<Written>, i: usize, s: &Sanitizer) -> String {
-    s.r#match.iter().for_each(|m| pattern(patterns, m, "Sanitizer", i, false));
+    s.r#match
+        .iter()
+        .for_each(|m| pattern(patterns, m, "Sanitizer", i, false));
     let args = places(&s.arg, "&[Place::Arg(0), Place::Receiver]");
     format!(
         "Sanitizer {{ kinds: {}, args: {args}, when: {}, unless: {} }}",
@@ -300,7 +416,9 @@ fn sanitizer(patterns: &mut Vec<Written>, i: usize, s: &Sanitizer) -> String {
 }
 
 fn guard(patterns: &mut Vec<Written>, i: usize, s: &Guard) -> String {
-    s.r#match.iter().for_each(|m| pattern(patterns, m, "Guard", i, false));
+    s.r#match
+        .iter()
+        .for_each(|m| pattern(patterns, m, "Guard", i, false));
     let args = places(&s.arg, "&[Place::Arg(0)]");
     format!(
         "Guard {{ kinds: {}, args: {args}, negative: {}, when: {}, unless: {} }}",
@@ -312,7 +430,9 @@ fn guard(patterns: &mut Vec<Written>, i: usize, s: &Guard) -> String {
 }
 
 fn propagator(patterns: &mut Vec<Written>, i: usize, s: &Propagator) -> String {
-    s.r#match.iter().for_each(|m| pattern(patterns, m, "Propagator", i, false));
+    s.r#match
+        .iter()
+        .for_each(|m| pattern(patterns, m, "Propagator", i, false));
     let from = places(&s.from, "&[]");
     let to = places(&s.to, "&[Place::Result]");
     format!(
@@ -326,7 +446,9 @@ fn propagator(patterns: &mut Vec<Written>, i: usize, s: &Propagator) -> String {
 }
 
 fn call(patterns: &mut Vec<Written>, i: usize, s: &WrittenCall) -> String {
-    s.r#match.iter().for_each(|m| pattern(patterns, m, "Call", i, s.assign));
+    s.r#match
+        .iter()
+        .for_each(|m| pattern(patterns, m, "Call", i, s.assign));
     format!(
         "Call {{ rule: {:?}, label: {:?}, when: {}, unless: {}, absent: &{:?}, into: {:?}, cwe: {:?}, confidence: {}, texts: {} }}",
         s.rule,
@@ -371,5 +493,9 @@ pub(crate) fn tables(folder: &str) -> Result<String, Vec<String>> {
             Err(e) => wrong.push(format!("{path}: {e}")),
         }
     }
-    if wrong.is_empty() { Ok(out) } else { Err(wrong) }
+    if wrong.is_empty() {
+        Ok(out)
+    } else {
+        Err(wrong)
+    }
 }

@@ -25,16 +25,26 @@ impl WrittenTexts<'_> {
     pub(super) fn faults(&self) -> Vec<String> {
         let mut out = Vec::new();
         let name = self.name.map_or("", String::as_str);
-        let texts = [("title", self.title), ("message", self.message), ("suggestion", self.suggestion)];
+        let texts = [
+            ("title", self.title),
+            ("message", self.message),
+            ("suggestion", self.suggestion),
+        ];
         for (field, text) in texts {
             if text.is_some_and(|t| t.trim() != t || t.is_empty()) {
-                out.push(format!("{name:?}: {field} is empty or has spaces around it"));
+                out.push(format!(
+                    "{name:?}: {field} is empty or has spaces around it"
+                ));
             }
             if text.is_some_and(|t| t.ends_with('.') == (field == "title")) {
-                out.push(format!("{name:?}: {field}: only messages and suggestions end with a full stop"));
+                out.push(format!(
+                    "{name:?}: {field}: only messages and suggestions end with a full stop"
+                ));
             }
             if GENERIC.contains(&self.word) && text.is_none() {
-                out.push(format!("{name:?}: {field}: missing, and that of the rule does not say what is wrong"));
+                out.push(format!(
+                    "{name:?}: {field}: missing, and that of the rule does not say what is wrong"
+                ));
             }
         }
         if self.message.is_some() != self.suggestion.is_some() {

@@ -8,7 +8,8 @@ mod memory;
 mod value;
 
 use super::super::shape::{
-    Catch, Class, CodeBlock, ExprId, ExprKind, Field, Function, FunctionId, Param, StmtKind, SwitchCase, Sym,
+    Catch, Class, CodeBlock, ExprId, ExprKind, Field, Function, FunctionId, Param, StmtKind,
+    SwitchCase, Sym,
 };
 use super::{Lower, child, children, field, fields, has_token, integer, span, stmt};
 use memory::Locals;
@@ -26,7 +27,11 @@ struct C<'l, 't> {
 
 /// Lowers a file.
 pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> CodeBlock {
-    let mut c = C { l, macros: HashMap::new(), locals: Locals::default() };
+    let mut c = C {
+        l,
+        macros: HashMap::new(),
+        locals: Locals::default(),
+    };
     c.collect(root);
     c.body(root)
 }
@@ -37,7 +42,9 @@ impl<'n, 't> C<'_, 't> {
         for n in children(root) {
             match n.kind() {
                 "preproc_def" => {
-                    let (Some(name), Some(value)) = (field(n, "name"), field(n, "value")) else { continue };
+                    let (Some(name), Some(value)) = (field(n, "name"), field(n, "value")) else {
+                        continue;
+                    };
                     let value = integer(self.l.text(value).trim().trim_matches(['(', ')']));
                     if let Some(value) = value {
                         self.macros.insert(self.l.text(name).to_owned(), value);
@@ -101,7 +108,9 @@ impl<'n, 't> C<'_, 't> {
                 let id = self.function(node);
                 StmtKind::Function(id)
             }
-            "class_specifier" | "struct_specifier" if field(node, "body").is_some() => self.class(node),
+            "class_specifier" | "struct_specifier" if field(node, "body").is_some() => {
+                self.class(node)
+            }
             "return_statement" | "co_return_statement" => {
                 let value = children(node).first().copied();
                 self.return_of_stack(node, value, out);
@@ -115,7 +124,12 @@ impl<'n, 't> C<'_, 't> {
             "while_statement" | "do_statement" => {
                 let test = field(node, "condition").map(|n| self.expr(n));
                 let is_post_test = node.kind() == "do_statement";
-                StmtKind::While { test, body: self.body_of(node, "body"), update: Vec::new(), is_post_test }
+                StmtKind::While {
+                    test,
+                    body: self.body_of(node, "body"),
+                    update: Vec::new(),
+                    is_post_test,
+                }
             }
             "for_statement" => {
                 if let Some(n) = field(node, "initializer") {
@@ -124,11 +138,21 @@ impl<'n, 't> C<'_, 't> {
                 self.loop_past_end(node, out);
                 let test = field(node, "condition").map(|n| self.expr(n));
                 let update = self.body_of(node, "update");
-                StmtKind::While { test, body: self.body_of(node, "body"), update, is_post_test: false }
+                StmtKind::While {
+                    test,
+                    body: self.body_of(node, "body"),
+                    update,
+                    is_post_test: false,
+                }
             }
             "for_range_loop" => {
                 let (target, iterable) = (self.declarator_of(node), self.expr_of(node, "right"));
-                StmtKind::Each { target, key: None, iterable, body: self.body_of(node, "body") }
+                StmtKind::Each {
+                    target,
+                    key: None,
+                    iterable,
+                    body: self.body_of(node, "body"),
+                }
             }
             "switch_statement" => self.switch(node),
             "try_statement" => self.attempt(node),
@@ -165,7 +189,11 @@ impl<'n, 't> C<'_, 't> {
         let mut kind = StmtKind::Block(Vec::new());
         for n in chain.into_iter().rev() {
             let (test, then) = (self.expr_of(n, "condition"), self.body_of(n, "consequence"));
-            kind = StmtKind::If { test, then, otherwise: std::mem::take(&mut otherwise) };
+            kind = StmtKind::If {
+                test,
+                then,
+                otherwise: std::mem::take(&mut otherwise),
+            };
             if n.id() != node.id() {
                 otherwise.push(stmt(n, std::mem::replace(&mut kind, StmtKind::Break)));
             }
@@ -174,15 +202,23 @@ impl<'n, 't> C<'_, 't> {
     }
 
     fn call_statement(&mut self, node: Node<'n>, out: &mut CodeBlock) {
-        let name = field(node, "function").map(|f| self.l.text(f)).unwrap_or_default();
+        let name = field(node, "function")
+            .map(|f| self.l.text(f))
+            .unwrap_or_default();
         let name = name.trim_start_matches("std::");
-        if matches!(name, "setuid" | "seteuid" | "setgid" | "setegid" | "setreuid" | "setresuid" | "setregid") {
+        if matches!(
+            name,
+            "setuid" | "seteuid" | "setgid" | "setegid" | "setreuid" | "setresuid" | "setregid"
+        ) {
             let id = self.l.call(node, "__privilege_drop_unchecked", Vec::new());
             out.push(stmt(node, StmtKind::Expr(id)));
         }
         let id = self.expr(node);
         out.push(stmt(node, StmtKind::Expr(id)));
-        if matches!(name, "exit" | "_exit" | "abort" | "_Exit" | "longjmp" | "quick_exit" | "errx" | "err") {
+        if matches!(
+            name,
+            "exit" | "_exit" | "abort" | "_Exit" | "longjmp" | "quick_exit" | "errx" | "err"
+        ) {
             out.push(stmt(node, StmtKind::Throw(None)));
         }
     }
@@ -210,15 +246,26 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    /// Returns the name of a class or structure. Numbers and characters have no type here: their data matters for sizes.
+    /// Returns the name of a class or structure. Numbers and characters have no type here: their
+    /// data matters for sizes.
     fn type_name(&mut self, node: Node<'n>) -> Option<Sym> {
         let ty = field(node, "type")?;
-        if matches!(ty.kind(), "primitive_type" | "sized_type_specifier" | "placeholder_type_specifier") {
+        if matches!(
+            ty.kind(),
+            "primitive_type" | "sized_type_specifier" | "placeholder_type_specifier"
+        ) {
             return None;
         }
         let text = self.l.text(ty).replace("::", ".");
-        let name = text.split('<').next().unwrap_or_default().trim_start_matches("struct ").trim().to_owned();
-        let is_number = name.ends_with("_t") || matches!(name.as_str(), "DWORD" | "UINT" | "BOOL" | "auto");
+        let name = text
+            .split('<')
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("struct ")
+            .trim()
+            .to_owned();
+        let is_number =
+            name.ends_with("_t") || matches!(name.as_str(), "DWORD" | "UINT" | "BOOL" | "auto");
         (!is_number).then(|| self.l.sym(&name))
     }
 
@@ -228,7 +275,9 @@ impl<'n, 't> C<'_, 't> {
             if d.kind() == "function_declarator" && !self.is_construction(d) {
                 continue;
             }
-            let Some(name) = self.declared(d) else { continue };
+            let Some(name) = self.declared(d) else {
+                continue;
+            };
             let (inner, value) = match d.kind() {
                 "init_declarator" => (field(d, "declarator").unwrap_or(d), field(d, "value")),
                 _ => (d, None),
@@ -245,7 +294,9 @@ impl<'n, 't> C<'_, 't> {
             };
             out.push(stmt(d, StmtKind::Declare { target, ty, value }));
         }
-        if let Some(ty) = field(node, "type").filter(|t| matches!(t.kind(), "struct_specifier" | "class_specifier")) {
+        if let Some(ty) = field(node, "type")
+            .filter(|t| matches!(t.kind(), "struct_specifier" | "class_specifier"))
+        {
             self.statement(ty, out);
         }
     }
@@ -258,7 +309,9 @@ impl<'n, 't> C<'_, 't> {
 
     /// Lowers `std::ifstream in(path)` to a call of the type.
     fn construction(&mut self, node: Node<'n>, list: Node<'n>) -> ExprId {
-        let path = field(node, "type").map(|t| self.l.text(t).replace("::", ".")).unwrap_or_default();
+        let path = field(node, "type")
+            .map(|t| self.l.text(t).replace("::", "."))
+            .unwrap_or_default();
         let args = children(list).into_iter().map(|n| self.expr(n)).collect();
         let path = path.split('<').next().unwrap_or_default().to_owned();
         self.l.call(list, &path, args)
@@ -273,27 +326,48 @@ impl<'n, 't> C<'_, 't> {
             }
             let value = field(part, "value");
             let tests = value.map(|v| self.expr(v)).into_iter().collect();
-            let inside: Vec<Node<'n>> =
-                children(part).into_iter().filter(|n| value.is_none_or(|v| v.id() != n.id())).collect();
+            let inside: Vec<Node<'n>> = children(part)
+                .into_iter()
+                .filter(|n| value.is_none_or(|v| v.id() != n.id()))
+                .collect();
             let mut body = Vec::new();
             self.statements(&inside, &mut body);
             cases.push(SwitchCase { tests, body });
         }
-        StmtKind::Switch { subject, cases, falls_through: true }
+        StmtKind::Switch {
+            subject,
+            cases,
+            falls_through: true,
+        }
     }
 
     fn attempt(&mut self, node: Node<'n>) -> StmtKind {
         let body = self.body_of(node, "body");
         let mut catches = Vec::new();
-        for part in children(node).into_iter().filter(|n| n.kind() == "catch_clause") {
-            catches.push(Catch { name: None, ty: None, body: self.body_of(part, "body") });
+        for part in children(node)
+            .into_iter()
+            .filter(|n| n.kind() == "catch_clause")
+        {
+            catches.push(Catch {
+                name: None,
+                ty: None,
+                body: self.body_of(part, "body"),
+            });
         }
-        StmtKind::Try { body, catches, finally: Vec::new() }
+        StmtKind::Try {
+            body,
+            catches,
+            finally: Vec::new(),
+        }
     }
 
     fn class(&mut self, node: Node<'n>) -> StmtKind {
         let name = field(node, "name").map(|n| self.l.sym_of(n));
-        let mut class = Class { span: span(node), name, ..Default::default() };
+        let mut class = Class {
+            span: span(node),
+            name,
+            ..Default::default()
+        };
         for n in field(node, "body").map(children).unwrap_or_default() {
             match n.kind() {
                 "function_definition" => {
@@ -303,8 +377,15 @@ impl<'n, 't> C<'_, 't> {
                 "field_declaration" => {
                     let ty = self.type_name(n);
                     for d in fields(n, "declarator") {
-                        let Some(name) = self.declared(d).map(|n| self.l.sym_of(n)) else { continue };
-                        class.fields.push(Field { name, ty, value: None, marks: Vec::new() });
+                        let Some(name) = self.declared(d).map(|n| self.l.sym_of(n)) else {
+                            continue;
+                        };
+                        class.fields.push(Field {
+                            name,
+                            ty,
+                            value: None,
+                            marks: Vec::new(),
+                        });
                     }
                 }
                 _ => {}
@@ -318,8 +399,17 @@ impl<'n, 't> C<'_, 't> {
         while let Some(d) = declarator.filter(|d| d.kind() != "function_declarator") {
             declarator = field(d, "declarator");
         }
-        let name = declarator.and_then(|d| field(d, "declarator")).and_then(|d| self.declared(d));
-        let name = name.map(|n| self.l.text(n).rsplit("::").next().unwrap_or_default().to_owned());
+        let name = declarator
+            .and_then(|d| field(d, "declarator"))
+            .and_then(|d| self.declared(d));
+        let name = name.map(|n| {
+            self.l
+                .text(n)
+                .rsplit("::")
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        });
         let name = name.map(|n| self.l.sym(&n));
         let outside = std::mem::take(&mut self.locals);
         let list = declarator.and_then(|d| field(d, "parameters"));
@@ -328,21 +418,40 @@ impl<'n, 't> C<'_, 't> {
         let body = self.body_of(node, "body");
         self.locals = outside;
         let ty = self.type_name(node);
-        let function = Function { span: span(node), name, params, body, ty, ..Default::default() };
+        let function = Function {
+            span: span(node),
+            name,
+            params,
+            body,
+            ty,
+            ..Default::default()
+        };
         self.l.module.add_function(function)
     }
 
     fn parameters(&mut self, node: Node<'n>) -> Vec<Param> {
         let mut out = Vec::new();
         for p in children(node) {
-            if !matches!(p.kind(), "parameter_declaration" | "optional_parameter_declaration") {
+            if !matches!(
+                p.kind(),
+                "parameter_declaration" | "optional_parameter_declaration"
+            ) {
                 continue;
             }
-            let name = field(p, "declarator").and_then(|d| self.declared(d)).map(|n| self.l.sym_of(n));
+            let name = field(p, "declarator")
+                .and_then(|d| self.declared(d))
+                .map(|n| self.l.sym_of(n));
             let ty = self.type_name(p);
             let default = field(p, "default_value").map(|v| self.expr(v));
             let is_variadic = has_token(p, "...");
-            out.push(Param { span: span(p), name, ty, default, is_variadic, ..Default::default() });
+            out.push(Param {
+                span: span(p),
+                name,
+                ty,
+                default,
+                is_variadic,
+                ..Default::default()
+            });
         }
         out
     }
@@ -352,7 +461,12 @@ impl<'n, 't> C<'_, 't> {
         let list = child(node, "abstract_function_declarator").and_then(|d| field(d, "parameters"));
         let params = list.map(|p| self.parameters(p)).unwrap_or_default();
         let body = self.body_of(node, "body");
-        let function = Function { span: span(node), params, body, ..Default::default() };
+        let function = Function {
+            span: span(node),
+            params,
+            body,
+            ..Default::default()
+        };
         let id = self.l.module.add_function(function);
         self.l.expr(node, ExprKind::Function(id))
     }

@@ -1,15 +1,15 @@
 //! The shape of C# files.
 //!
-//! Attributes become marks, and also calls of `Attribute.Name` in the body of the class, so that structural rules see
-//! them. An object initializer becomes assignments to the members of a new variable. `__number` and `__service` are
-//! calls around parameters that carry no text of a client.
+//! Attributes become marks, and also calls of `Attribute.Name` in the body of the class, so that
+//! structural rules see them. An object initializer becomes assignments to the members of a new
+//! variable. `__number` and `__service` are calls around parameters that carry no text of a client.
 
 mod idiom;
 mod value;
 
 use super::super::shape::{
-    Annotation, Arg, Catch, Class, CodeBlock, ExprId, ExprKind, Field, Function, FunctionId, Op, Param, StmtKind,
-    SwitchCase, Sym,
+    Annotation, Arg, Catch, Class, CodeBlock, ExprId, ExprKind, Field, Function, FunctionId, Op,
+    Param, StmtKind, SwitchCase, Sym,
 };
 use super::{Lower, child, children, field, fields, has_token, span, stmt};
 use tree_sitter::Node;
@@ -31,9 +31,18 @@ struct CSharp<'l, 't> {
 /// Lowers a file.
 pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> CodeBlock {
     let text = l.text(root);
-    let is_web = text.contains("System.Web") || text.contains("Page_Load") || !text.contains("System.Windows");
-    let is_old_entity = text.contains("System.Data.Entity") && !text.contains("EntityFrameworkCore");
-    let mut c = CSharp { l, bindings: Vec::new(), fresh: 0, is_web, is_old_entity };
+    let is_web = text.contains("System.Web")
+        || text.contains("Page_Load")
+        || !text.contains("System.Windows");
+    let is_old_entity =
+        text.contains("System.Data.Entity") && !text.contains("EntityFrameworkCore");
+    let mut c = CSharp {
+        l,
+        bindings: Vec::new(),
+        fresh: 0,
+        is_web,
+        is_old_entity,
+    };
     c.body(root)
 }
 
@@ -91,7 +100,9 @@ impl<'n> CSharp<'_, '_> {
             | "event_field_declaration" => {
                 return self.declaration(node, out);
             }
-            "return_statement" | "yield_statement" => StmtKind::Return(children(node).first().map(|n| self.expr(*n))),
+            "return_statement" | "yield_statement" => {
+                StmtKind::Return(children(node).first().map(|n| self.expr(*n)))
+            }
             "throw_statement" => StmtKind::Throw(children(node).first().map(|n| self.expr(*n))),
             "break_statement" => StmtKind::Break,
             "continue_statement" => StmtKind::Continue,
@@ -99,12 +110,22 @@ impl<'n> CSharp<'_, '_> {
             "while_statement" | "do_statement" => {
                 let test = field(node, "condition").map(|n| self.expr(n));
                 let is_post_test = node.kind() == "do_statement";
-                StmtKind::While { test, body: self.body_of(node, "body"), update: Vec::new(), is_post_test }
+                StmtKind::While {
+                    test,
+                    body: self.body_of(node, "body"),
+                    update: Vec::new(),
+                    is_post_test,
+                }
             }
             "for_statement" => self.counted(node, out),
             "foreach_statement" => {
                 let (target, iterable) = (self.expr_of(node, "left"), self.expr_of(node, "right"));
-                StmtKind::Each { target, key: None, iterable, body: self.body_of(node, "body") }
+                StmtKind::Each {
+                    target,
+                    key: None,
+                    iterable,
+                    body: self.body_of(node, "body"),
+                }
             }
             "switch_statement" => self.switch(node),
             "try_statement" => self.attempt(node),
@@ -124,11 +145,16 @@ impl<'n> CSharp<'_, '_> {
                 self.attribute_calls(node, out);
                 StmtKind::Function(id)
             }
-            "class_declaration" | "struct_declaration" | "record_declaration" | "interface_declaration" => {
+            "class_declaration"
+            | "struct_declaration"
+            | "record_declaration"
+            | "interface_declaration" => {
                 self.attribute_calls(node, out);
                 self.class(node)
             }
-            "property_declaration" | "indexer_declaration" | "event_declaration" => return self.property(node, out),
+            "property_declaration" | "indexer_declaration" | "event_declaration" => {
+                return self.property(node, out);
+            }
             "comment"
             | "empty_statement"
             | "delegate_declaration"
@@ -158,7 +184,11 @@ impl<'n> CSharp<'_, '_> {
         let mut kind = StmtKind::Block(Vec::new());
         for n in chain.into_iter().rev() {
             let (test, then) = (self.expr_of(n, "condition"), self.body_of(n, "consequence"));
-            kind = StmtKind::If { test, then, otherwise: std::mem::take(&mut otherwise) };
+            kind = StmtKind::If {
+                test,
+                then,
+                otherwise: std::mem::take(&mut otherwise),
+            };
             if n.id() != node.id() {
                 otherwise.push(stmt(n, std::mem::replace(&mut kind, StmtKind::Break)));
             }
@@ -167,7 +197,9 @@ impl<'n> CSharp<'_, '_> {
     }
 
     fn import(&mut self, node: Node<'n>) {
-        let Some(path) = children(node).last().map(|n| self.l.text(*n).to_owned()) else { return };
+        let Some(path) = children(node).last().map(|n| self.l.text(*n).to_owned()) else {
+            return;
+        };
         match field(node, "name") {
             Some(alias) => {
                 let alias = self.l.text(alias).to_owned();
@@ -180,27 +212,63 @@ impl<'n> CSharp<'_, '_> {
     /// Returns the name of a type without type arguments, `?` and arrays.
     fn type_name(&mut self, node: Node<'n>) -> Option<Sym> {
         let text = self.l.text(node).trim_start_matches("global::");
-        let text = ["Task<", "ValueTask<", "ActionResult<", "Nullable<", "System.Threading.Tasks.Task<"]
-            .iter()
-            .fold(text, |t, p| t.strip_prefix(p).map_or(t, |r| if *p == "ActionResult<" { "ActionResult" } else { r }));
-        let name = text.split(['<', '?', '[', '>', ' ', '*']).next().unwrap_or_default();
+        let text = [
+            "Task<",
+            "ValueTask<",
+            "ActionResult<",
+            "Nullable<",
+            "System.Threading.Tasks.Task<",
+        ]
+        .iter()
+        .fold(text, |t, p| {
+            t.strip_prefix(p).map_or(t, |r| {
+                if *p == "ActionResult<" {
+                    "ActionResult"
+                } else {
+                    r
+                }
+            })
+        });
+        let name = text
+            .split(['<', '?', '[', '>', ' ', '*'])
+            .next()
+            .unwrap_or_default();
         (!name.is_empty() && name != "var").then(|| self.l.sym(name))
     }
 
     fn declaration(&mut self, node: Node<'n>, out: &mut CodeBlock) {
-        let inside =
-            if node.kind() == "variable_declaration" { Some(node) } else { child(node, "variable_declaration") };
-        let Some(declaration) = inside else { return out.extend(self.body(node)) };
+        let inside = if node.kind() == "variable_declaration" {
+            Some(node)
+        } else {
+            child(node, "variable_declaration")
+        };
+        let Some(declaration) = inside else {
+            return out.extend(self.body(node));
+        };
         let ty = field(declaration, "type").and_then(|t| self.type_name(t));
-        for d in children(declaration).into_iter().filter(|n| n.kind() == "variable_declarator") {
-            let Some(name) = field(d, "name").or_else(|| child(d, "tuple_pattern")) else { continue };
-            let value = children(d).into_iter().rfind(|n| n.id() != name.id() && n.kind() != "bracketed_argument_list");
+        for d in children(declaration)
+            .into_iter()
+            .filter(|n| n.kind() == "variable_declarator")
+        {
+            let Some(name) = field(d, "name").or_else(|| child(d, "tuple_pattern")) else {
+                continue;
+            };
+            let value = children(d)
+                .into_iter()
+                .rfind(|n| n.id() != name.id() && n.kind() != "bracketed_argument_list");
             let lowered = value.map(|v| self.expr(v));
             let target = self.target(name);
             if let Some(value) = value {
                 self.idiom_of_assignment(name, value, out);
             }
-            out.push(stmt(d, StmtKind::Declare { target, ty, value: lowered }));
+            out.push(stmt(
+                d,
+                StmtKind::Declare {
+                    target,
+                    ty,
+                    value: lowered,
+                },
+            ));
         }
     }
 
@@ -213,7 +281,12 @@ impl<'n> CSharp<'_, '_> {
         for n in fields(node, "update") {
             self.statement(n, &mut update);
         }
-        StmtKind::While { test, body: self.body_of(node, "body"), update, is_post_test: false }
+        StmtKind::While {
+            test,
+            body: self.body_of(node, "body"),
+            update,
+            is_post_test: false,
+        }
     }
 
     fn switch(&mut self, node: Node<'n>) -> StmtKind {
@@ -223,17 +296,25 @@ impl<'n> CSharp<'_, '_> {
             let (mut tests, mut body) = (Vec::new(), Vec::new());
             for n in children(section) {
                 match n.kind() {
-                    "constant_pattern" => tests.extend(children(n).into_iter().map(|n| self.expr(n))),
+                    "constant_pattern" => {
+                        tests.extend(children(n).into_iter().map(|n| self.expr(n)))
+                    }
                     "or_pattern" => self.alternatives(n, &mut tests),
                     kind if kind.ends_with("_pattern") => tests.push(self.l.unknown(n, Vec::new())),
                     "when_clause" => {}
-                    kind if kind.ends_with("statement") || kind == "block" => self.statement(n, &mut body),
+                    kind if kind.ends_with("statement") || kind == "block" => {
+                        self.statement(n, &mut body)
+                    }
                     _ => tests.push(self.expr(n)),
                 }
             }
             cases.push(SwitchCase { tests, body });
         }
-        StmtKind::Switch { subject, cases, falls_through: true }
+        StmtKind::Switch {
+            subject,
+            cases,
+            falls_through: true,
+        }
     }
 
     /// Adds the constants of `"a" or "b"` as tests.
@@ -254,27 +335,49 @@ impl<'n> CSharp<'_, '_> {
             match part.kind() {
                 "catch_clause" => {
                     let declared = child(part, "catch_declaration");
-                    let name = declared.and_then(|d| field(d, "name")).map(|n| self.l.sym_of(n));
-                    let ty = declared.and_then(|d| field(d, "type")).map(|n| self.l.sym_of(n));
-                    catches.push(Catch { name, ty, body: self.body_of(part, "body") });
+                    let name = declared
+                        .and_then(|d| field(d, "name"))
+                        .map(|n| self.l.sym_of(n));
+                    let ty = declared
+                        .and_then(|d| field(d, "type"))
+                        .map(|n| self.l.sym_of(n));
+                    catches.push(Catch {
+                        name,
+                        ty,
+                        body: self.body_of(part, "body"),
+                    });
                 }
                 "finally_clause" => finally = self.body(part),
                 _ => {}
             }
         }
-        StmtKind::Try { body, catches, finally }
+        StmtKind::Try {
+            body,
+            catches,
+            finally,
+        }
     }
 
     fn class(&mut self, node: Node<'n>) -> StmtKind {
         let name = field(node, "name").map(|n| self.l.sym_of(n));
-        let mut class = Class { span: span(node), name, marks: self.marks(node), ..Default::default() };
+        let mut class = Class {
+            span: span(node),
+            name,
+            marks: self.marks(node),
+            ..Default::default()
+        };
         for base in child(node, "base_list").map(children).unwrap_or_default() {
             class.bases.extend(self.type_name(base));
         }
         if let Some(p) = child(node, "parameter_list") {
             for p in self.parameters(p) {
                 let Some(name) = p.name else { continue };
-                class.fields.push(Field { name, ty: p.ty, value: None, marks: Vec::new() });
+                class.fields.push(Field {
+                    name,
+                    ty: p.ty,
+                    value: None,
+                    marks: Vec::new(),
+                });
             }
         }
         let mut body = Vec::new();
@@ -286,7 +389,9 @@ impl<'n> CSharp<'_, '_> {
         let is_handler = class.bases.is_empty()
             || class.bases.iter().any(|b| {
                 let base = self.l.module.word(*b);
-                ["Controller", "Page", "Hub", "Endpoint", "Api"].iter().any(|w| base.contains(w))
+                ["Controller", "Page", "Hub", "Endpoint", "Api"]
+                    .iter()
+                    .any(|w| base.contains(w))
             });
         let is_handler = is_handler && !self.has_modifier(node, "static");
         for s in body {
@@ -302,10 +407,17 @@ impl<'n> CSharp<'_, '_> {
                 }
                 StmtKind::Declare { target, ty, value } => {
                     if let ExprKind::Name(name) = self.l.module.expr(target).kind {
-                        class.fields.push(Field { name, ty, value, marks: Vec::new() });
+                        class.fields.push(Field {
+                            name,
+                            ty,
+                            value,
+                            marks: Vec::new(),
+                        });
                     }
                     // A value that runs statements is also a statement of the class.
-                    if value.is_some_and(|v| matches!(self.l.module.expr(v).kind, ExprKind::Block { .. })) {
+                    if value.is_some_and(|v| {
+                        matches!(self.l.module.expr(v).kind, ExprKind::Block { .. })
+                    }) {
                         class.body.push(s);
                     }
                 }
@@ -317,7 +429,9 @@ impl<'n> CSharp<'_, '_> {
     }
 
     fn property(&mut self, node: Node<'n>, out: &mut CodeBlock) {
-        let Some(name) = field(node, "name") else { return };
+        let Some(name) = field(node, "name") else {
+            return;
+        };
         let name_sym = self.l.sym_of(name);
         let ty = field(node, "type").and_then(|t| self.type_name(t));
         if let Some(value) = field(node, "value") {
@@ -333,31 +447,67 @@ impl<'n> CSharp<'_, '_> {
         }
         let mut has_body = false;
         for accessor in field(node, "accessors").map(children).unwrap_or_default() {
-            let Some(body) = field(accessor, "body") else { continue };
+            let Some(body) = field(accessor, "body") else {
+                continue;
+            };
             has_body = true;
             let is_get = field(accessor, "name").is_some_and(|n| self.l.text(n) == "get");
-            let body = if body.kind() == "arrow_expression_clause" { self.arrow(body) } else { self.body(body) };
+            let body = if body.kind() == "arrow_expression_clause" {
+                self.arrow(body)
+            } else {
+                self.body(body)
+            };
             if is_get {
                 let id = self.getter(node, name_sym, ty, body);
                 out.push(stmt(node, StmtKind::Function(id)));
             } else {
                 let value = self.l.sym("value");
-                let params = vec![Param { span: span(accessor), name: Some(value), ty, ..Default::default() }];
-                let function = Function { span: span(accessor), params, body, ..Default::default() };
+                let params = vec![Param {
+                    span: span(accessor),
+                    name: Some(value),
+                    ty,
+                    ..Default::default()
+                }];
+                let function = Function {
+                    span: span(accessor),
+                    params,
+                    body,
+                    ..Default::default()
+                };
                 let id = self.l.module.add_function(function);
                 out.push(stmt(accessor, StmtKind::Function(id)));
             }
         }
         if !has_body {
             let target = self.l.name(name);
-            out.push(stmt(node, StmtKind::Declare { target, ty, value: None }));
+            out.push(stmt(
+                node,
+                StmtKind::Declare {
+                    target,
+                    ty,
+                    value: None,
+                },
+            ));
         }
     }
 
-    fn getter(&mut self, node: Node<'n>, name: Sym, ty: Option<Sym>, body: CodeBlock) -> FunctionId {
+    fn getter(
+        &mut self,
+        node: Node<'n>,
+        name: Sym,
+        ty: Option<Sym>,
+        body: CodeBlock,
+    ) -> FunctionId {
         let is_static = self.has_modifier(node, "static");
-        let function =
-            Function { span: span(node), name: Some(name), ty, body, is_getter: true, is_static, ..Default::default() };
+        let function = Function {
+            span: span(node),
+            name: Some(name),
+            ty,
+            body,
+            is_getter: true,
+            is_static,
+            ..Default::default()
+        };
         self.l.module.add_function(function)
     }
 
@@ -367,18 +517,29 @@ impl<'n> CSharp<'_, '_> {
     }
 
     fn has_modifier(&self, node: Node<'n>, word: &str) -> bool {
-        children(node).iter().any(|n| n.kind() == "modifier" && self.l.text(*n) == word)
+        children(node)
+            .iter()
+            .any(|n| n.kind() == "modifier" && self.l.text(*n) == word)
     }
 
     fn function(&mut self, node: Node<'n>) -> FunctionId {
         let name = field(node, "name").map(|n| self.l.sym_of(n));
-        let ty = field(node, "returns").or_else(|| field(node, "type")).and_then(|t| self.type_name(t));
-        let is_hidden = ["private", "protected", "internal"].iter().any(|w| self.has_modifier(node, w));
+        let ty = field(node, "returns")
+            .or_else(|| field(node, "type"))
+            .and_then(|t| self.type_name(t));
+        let is_hidden = ["private", "protected", "internal"]
+            .iter()
+            .any(|w| self.has_modifier(node, w));
         // A method that returns nothing is an action only if the framework can call it.
         let ty = ty.filter(|t| !is_hidden || !matches!(self.l.module.word(*t), "void" | "Task"));
-        let params = field(node, "parameters").map(|p| self.parameters(p)).unwrap_or_default();
+        let params = field(node, "parameters")
+            .map(|p| self.parameters(p))
+            .unwrap_or_default();
         let mut body = self.harmless(node, &params);
-        for n in children(node).into_iter().filter(|n| n.kind() == "constructor_initializer") {
+        for n in children(node)
+            .into_iter()
+            .filter(|n| n.kind() == "constructor_initializer")
+        {
             out_of_initializer(self, n, &mut body);
         }
         match field(node, "body").or_else(|| child(node, "arrow_expression_clause")) {
@@ -408,7 +569,9 @@ impl<'n> CSharp<'_, '_> {
     fn harmless(&mut self, node: Node<'n>, params: &[Param]) -> CodeBlock {
         let mut out = Vec::new();
         for p in params {
-            let (Some(name), Some(ty)) = (p.name, p.ty) else { continue };
+            let (Some(name), Some(ty)) = (p.name, p.ty) else {
+                continue;
+            };
             let word = self.l.module.word(ty);
             let callee = if idiom::is_number(word) {
                 "__number"
@@ -419,7 +582,14 @@ impl<'n> CSharp<'_, '_> {
             };
             let target = self.l.expr(node, ExprKind::Name(name));
             let value = Some(self.l.call(node, callee, vec![target]));
-            out.push(stmt(node, StmtKind::Declare { target, ty: p.ty, value }));
+            out.push(stmt(
+                node,
+                StmtKind::Declare {
+                    target,
+                    ty: p.ty,
+                    value,
+                },
+            ));
         }
         out
     }
@@ -427,10 +597,17 @@ impl<'n> CSharp<'_, '_> {
     fn parameters(&mut self, node: Node<'n>) -> Vec<Param> {
         if node.kind() == "identifier" || node.kind() == "implicit_parameter" {
             let name = Some(self.l.sym_of(node));
-            return vec![Param { span: span(node), name, ..Default::default() }];
+            return vec![Param {
+                span: span(node),
+                name,
+                ..Default::default()
+            }];
         }
         let mut out = Vec::new();
-        for p in children(node).into_iter().filter(|n| n.kind() == "parameter" || n.kind() == "identifier") {
+        for p in children(node)
+            .into_iter()
+            .filter(|n| n.kind() == "parameter" || n.kind() == "identifier")
+        {
             let name = field(p, "name").unwrap_or(p);
             let default = children(p).into_iter().rfind(|n| {
                 n.id() != name.id()
@@ -453,9 +630,17 @@ impl<'n> CSharp<'_, '_> {
 
     fn marks(&mut self, node: Node<'n>) -> Vec<Annotation> {
         let mut out = Vec::new();
-        for list in children(node).into_iter().filter(|n| n.kind() == "attribute_list") {
-            for a in children(list).into_iter().filter(|n| n.kind() == "attribute") {
-                let Some(name) = field(a, "name") else { continue };
+        for list in children(node)
+            .into_iter()
+            .filter(|n| n.kind() == "attribute_list")
+        {
+            for a in children(list)
+                .into_iter()
+                .filter(|n| n.kind() == "attribute")
+            {
+                let Some(name) = field(a, "name") else {
+                    continue;
+                };
                 let text = self.l.text(name).trim_end_matches("Attribute").to_owned();
                 let (name, args) = (self.l.path(name, &text), self.attribute_arguments(a));
                 out.push(Annotation { name, args });
@@ -466,20 +651,37 @@ impl<'n> CSharp<'_, '_> {
 
     fn attribute_arguments(&mut self, node: Node<'n>) -> Vec<Arg> {
         let mut out = Vec::new();
-        for a in child(node, "attribute_argument_list").map(children).unwrap_or_default() {
+        for a in child(node, "attribute_argument_list")
+            .map(children)
+            .unwrap_or_default()
+        {
             let keyword = field(a, "name").map(|n| self.l.sym_of(n));
-            let Some(value) = children(a).last().map(|n| self.expr(*n)) else { continue };
+            let Some(value) = children(a).last().map(|n| self.expr(*n)) else {
+                continue;
+            };
             // `origins: "*"` and `Name = "x"` are assignments or named arguments.
-            out.push(Arg { keyword, value, is_spread: false });
+            out.push(Arg {
+                keyword,
+                value,
+                is_spread: false,
+            });
         }
         out
     }
 
     /// Adds a call of `Attribute.Name` for every attribute.
     fn attribute_calls(&mut self, node: Node<'n>, out: &mut CodeBlock) {
-        for list in children(node).into_iter().filter(|n| n.kind() == "attribute_list") {
-            for a in children(list).into_iter().filter(|n| n.kind() == "attribute") {
-                let Some(name) = field(a, "name") else { continue };
+        for list in children(node)
+            .into_iter()
+            .filter(|n| n.kind() == "attribute_list")
+        {
+            for a in children(list)
+                .into_iter()
+                .filter(|n| n.kind() == "attribute")
+            {
+                let Some(name) = field(a, "name") else {
+                    continue;
+                };
                 let text = self.l.text(name).trim_end_matches("Attribute");
                 let path = format!("Attribute.{}", text.rsplit('.').next().unwrap_or_default());
                 let args = self.attribute_arguments(a);

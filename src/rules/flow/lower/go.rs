@@ -1,7 +1,9 @@
 //! The shape of Go files.
 //!
-//! - `x, err := f()`: `x` gets the result of `f`, and a last name such as `err` or `ok` gets an unknown value without data.
-//! - `T{Field: x}`: a call of `T` with keywords if `T` belongs to a package, `new T` if this file declares it.
+//! - `x, err := f()`: `x` gets the result of `f`, and a last name such as `err` or `ok` gets an
+//!   unknown value without data.
+//! - `T{Field: x}`: a call of `T` with keywords if `T` belongs to a package, `new T` if this file
+//!   declares it.
 //! - `fmt.Sprintf("…%s", x)`: the parts of one text. An argument of a verb for numbers is a number.
 
 mod compare;
@@ -12,8 +14,8 @@ mod text;
 
 use super::super::declared::CHECKED;
 use super::super::shape::{
-    Arg, Class, ClassId, CodeBlock, CollectionItem, ExprId, ExprKind, Field, Function, FunctionId, Op, Param, Stmt,
-    StmtKind, SwitchCase, Sym,
+    Arg, Class, ClassId, CodeBlock, CollectionItem, ExprId, ExprKind, Field, Function, FunctionId,
+    Op, Param, Stmt, StmtKind, SwitchCase, Sym,
 };
 use super::{Lower, child, children, field, fields, integer, span, stmt};
 use std::collections::{HashMap, HashSet};
@@ -81,13 +83,19 @@ impl Go<'_, '_> {
 
     /// Collects a struct.
     fn collect_type(&mut self, spec: Node<'_>) {
-        let (Some(name), Some(ty)) = (field(spec, "name"), field(spec, "type")) else { return };
+        let (Some(name), Some(ty)) = (field(spec, "name"), field(spec, "type")) else {
+            return;
+        };
         let name = self.l.text(name).to_owned();
         let mut names = Vec::new();
         if ty.kind() == "struct_type" {
             let list = child(ty, "field_declaration_list");
             for declaration in list.map(children).unwrap_or_default() {
-                names.extend(fields(declaration, "name").into_iter().map(|n| self.l.text(n).to_owned()));
+                names.extend(
+                    fields(declaration, "name")
+                        .into_iter()
+                        .map(|n| self.l.text(n).to_owned()),
+                );
             }
         } else if ty.kind() == "interface_type" {
             return;
@@ -114,7 +122,10 @@ impl Go<'_, '_> {
         for class in classes {
             let at = class.span;
             let id: ClassId = self.l.module.add_class(class);
-            out.push(Stmt { span: at, kind: StmtKind::Class(id) });
+            out.push(Stmt {
+                span: at,
+                kind: StmtKind::Class(id),
+            });
         }
         out
     }
@@ -167,7 +178,14 @@ impl Go<'_, '_> {
                 if let Some(of) = children(node).first() {
                     let target = self.expr(*of);
                     let value = self.l.expr(node, ExprKind::Int(1));
-                    let id = self.l.expr(node, ExprKind::Assign { target, op: Some(Op::Sub), value });
+                    let id = self.l.expr(
+                        node,
+                        ExprKind::Assign {
+                            target,
+                            op: Some(Op::Sub),
+                            value,
+                        },
+                    );
                     out.push(stmt(node, StmtKind::Expr(id)));
                 }
             }
@@ -189,7 +207,9 @@ impl Go<'_, '_> {
             "receive_statement" => self.receive(node, out),
             "if_statement" => self.choice(node, out),
             "for_statement" => self.repeat(node, out),
-            "expression_switch_statement" | "type_switch_statement" | "select_statement" => self.switch(node, out),
+            "expression_switch_statement" | "type_switch_statement" | "select_statement" => {
+                self.switch(node, out)
+            }
             "return_statement" => self.returned(node, out),
             "break_statement" => out.push(stmt(node, StmtKind::Break)),
             "continue_statement" => out.push(stmt(node, StmtKind::Continue)),
@@ -197,13 +217,24 @@ impl Go<'_, '_> {
         }
     }
 
-    /// Lowers an expression as a statement. A call that ends the program or the function ends the branch.
+    /// Lowers an expression as a statement. A call that ends the program or the function ends the
+    /// branch.
     fn expression_statement(&mut self, node: Node<'_>, out: &mut CodeBlock) {
         let id = self.expr(node);
         out.push(stmt(node, StmtKind::Expr(id)));
-        let callee = field(node, "function").map(|f| self.l.text(f)).unwrap_or_default();
-        let ends =
-            ["panic", "os.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln", "log.Panic", "log.Panicf", "runtime.Goexit"];
+        let callee = field(node, "function")
+            .map(|f| self.l.text(f))
+            .unwrap_or_default();
+        let ends = [
+            "panic",
+            "os.Exit",
+            "log.Fatal",
+            "log.Fatalf",
+            "log.Fatalln",
+            "log.Panic",
+            "log.Panicf",
+            "runtime.Goexit",
+        ];
         if node.kind() == "call_expression" && ends.contains(&callee) {
             out.push(stmt(node, StmtKind::Throw(None)));
         }
@@ -238,8 +269,14 @@ impl Go<'_, '_> {
 
     /// Lowers a declared type: a struct, or another type with a name.
     fn class(&mut self, spec: Node<'_>) {
-        let (Some(name), Some(ty)) = (field(spec, "name"), field(spec, "type")) else { return };
-        let mut class = Class { span: span(spec), name: Some(self.l.sym_of(name)), ..Class::default() };
+        let (Some(name), Some(ty)) = (field(spec, "name"), field(spec, "type")) else {
+            return;
+        };
+        let mut class = Class {
+            span: span(spec),
+            name: Some(self.l.sym_of(name)),
+            ..Class::default()
+        };
         match ty.kind() {
             "struct_type" => {
                 let list = child(ty, "field_declaration_list");
@@ -255,25 +292,43 @@ impl Go<'_, '_> {
 
     /// Adds the fields of one declaration of a struct. A field without a name is a base.
     fn struct_field(&mut self, declaration: Node<'_>, class: &mut Class) {
-        let Some(ty) = field(declaration, "type") else { return };
-        let tag = field(declaration, "tag").map(|tag| self.l.text(tag)).unwrap_or_default();
-        let ty = if tag::is_checked(tag) { Some(self.l.sym(CHECKED)) } else { self.ty(ty) };
+        let Some(ty) = field(declaration, "type") else {
+            return;
+        };
+        let tag = field(declaration, "tag")
+            .map(|tag| self.l.text(tag))
+            .unwrap_or_default();
+        let ty = if tag::is_checked(tag) {
+            Some(self.l.sym(CHECKED))
+        } else {
+            self.ty(ty)
+        };
         let names = fields(declaration, "name");
         if names.is_empty() {
             class.bases.extend(ty);
         }
         for name in names {
             let name = self.l.sym_of(name);
-            class.fields.push(Field { name, ty, value: None, marks: Vec::new() });
+            class.fields.push(Field {
+                name,
+                ty,
+                value: None,
+                marks: Vec::new(),
+            });
         }
     }
 
-    /// Returns the name of a type without pointers and type arguments. Slices, maps and functions have none.
+    /// Returns the name of a type without pointers and type arguments. Slices, maps and functions
+    /// have none.
     fn ty(&mut self, node: Node<'_>) -> Option<Sym> {
         match node.kind() {
-            "pointer_type" | "parenthesized_type" => children(node).first().copied().and_then(|n| self.ty(n)),
+            "pointer_type" | "parenthesized_type" => {
+                children(node).first().copied().and_then(|n| self.ty(n))
+            }
             "generic_type" => field(node, "type").and_then(|n| self.ty(n)),
-            "type_identifier" | "qualified_type" | "identifier" | "selector_expression" => Some(self.l.sym_of(node)),
+            "type_identifier" | "qualified_type" | "identifier" | "selector_expression" => {
+                Some(self.l.sym_of(node))
+            }
             _ => None,
         }
     }
@@ -281,18 +336,27 @@ impl Go<'_, '_> {
     fn method(&mut self, node: Node<'_>) {
         let id = self.function(node);
         let receiver = field(node, "receiver").and_then(|r| children(r).first().copied());
-        let ty = receiver.and_then(|r| field(r, "type")).and_then(|t| self.ty(t));
-        let name = receiver.and_then(|r| field(r, "name")).map(|n| self.l.sym_of(n));
+        let ty = receiver
+            .and_then(|r| field(r, "type"))
+            .and_then(|t| self.ty(t));
+        let name = receiver
+            .and_then(|r| field(r, "name"))
+            .map(|n| self.l.sym_of(n));
         if let Some(f) = self.l.module.functions.get_mut(id.0 as usize) {
             f.receiver = name;
         }
-        let ty = ty.map(|t| self.l.module.word(t).to_owned()).unwrap_or_default();
+        let ty = ty
+            .map(|t| self.l.module.word(t).to_owned())
+            .unwrap_or_default();
         self.methods.push((ty, id));
     }
 
     /// Lowers a function, method or function literal.
     fn function(&mut self, node: Node<'_>) -> FunctionId {
-        let mut function = Function { span: span(node), ..Function::default() };
+        let mut function = Function {
+            span: span(node),
+            ..Function::default()
+        };
         function.name = field(node, "name").map(|n| self.l.sym_of(n));
         if let Some(list) = field(node, "parameters") {
             function.params = self.params(list);
@@ -326,7 +390,10 @@ impl Go<'_, '_> {
 
     /// Gives a response whose content type is not HTML a type that no sink knows.
     fn without_html(&mut self, param: &mut Param) {
-        if param.ty.is_some_and(|t| self.l.module.word(t).ends_with("ResponseWriter")) {
+        if param
+            .ty
+            .is_some_and(|t| self.l.module.word(t).ends_with("ResponseWriter"))
+        {
             param.ty = Some(self.l.sym("http.PlainResponse"));
         }
     }
@@ -338,11 +405,22 @@ impl Go<'_, '_> {
             let is_variadic = declaration.kind() == "variadic_parameter_declaration";
             let names = fields(declaration, "name");
             if names.is_empty() {
-                out.push(Param { span: span(declaration), ty, is_variadic, ..Param::default() });
+                out.push(Param {
+                    span: span(declaration),
+                    ty,
+                    is_variadic,
+                    ..Param::default()
+                });
             }
             for name in names {
                 let sym = self.l.sym_of(name);
-                out.push(Param { span: span(name), name: Some(sym), ty, is_variadic, ..Param::default() });
+                out.push(Param {
+                    span: span(name),
+                    name: Some(sym),
+                    ty,
+                    is_variadic,
+                    ..Param::default()
+                });
             }
         }
         out
@@ -350,7 +428,10 @@ impl Go<'_, '_> {
 
     /// Lowers `var x T = y` and `const x = y`.
     fn declare(&mut self, node: Node<'_>, out: &mut CodeBlock) {
-        let names: Vec<Node<'_>> = fields(node, "name").into_iter().filter(|n| n.kind() == "identifier").collect();
+        let names: Vec<Node<'_>> = fields(node, "name")
+            .into_iter()
+            .filter(|n| n.kind() == "identifier")
+            .collect();
         let ty = field(node, "type").and_then(|t| self.ty(t));
         let values = field(node, "value").map(children).unwrap_or_default();
         if values.len() == 1 && names.len() > 1 {
@@ -372,8 +453,10 @@ impl Go<'_, '_> {
         let right = field(node, "right").map(children).unwrap_or_default();
         match (left.as_slice(), right.as_slice()) {
             ([target], [value]) => {
-                let op = field(node, "operator").and_then(|o| text::operator_of_assignment(self.l.text(o)));
-                let is_error = value.kind() == "call_expression" && matches!(self.l.text(*target), "err" | "_");
+                let op = field(node, "operator")
+                    .and_then(|o| text::operator_of_assignment(self.l.text(o)));
+                let is_error = value.kind() == "call_expression"
+                    && matches!(self.l.text(*target), "err" | "_");
                 let mut value = self.expr(*value);
                 let target = self.expr(*target);
                 if is_error {
@@ -392,7 +475,14 @@ impl Go<'_, '_> {
                     sides.push(self.l.expr(node, ExprKind::Collection(list)));
                 }
                 if let [target, value] = sides.as_slice() {
-                    let id = self.l.expr(node, ExprKind::Assign { target: *target, op: None, value: *value });
+                    let id = self.l.expr(
+                        node,
+                        ExprKind::Assign {
+                            target: *target,
+                            op: None,
+                            value: *value,
+                        },
+                    );
                     out.push(stmt(node, StmtKind::Expr(id)));
                 }
             }
@@ -400,11 +490,23 @@ impl Go<'_, '_> {
     }
 
     /// Lowers `a, b, err := value`.
-    fn results_of(&mut self, node: Node<'_>, targets: &[Node<'_>], value: Node<'_>, out: &mut CodeBlock) {
+    fn results_of(
+        &mut self,
+        node: Node<'_>,
+        targets: &[Node<'_>],
+        value: Node<'_>,
+        out: &mut CodeBlock,
+    ) {
         let is_local = self.is_local_call(value);
         let value_id = self.expr(value);
-        let has_flag = targets.last().is_some_and(|n| text::is_flag(self.l.text(*n)));
-        let data = if has_flag { targets.get(..targets.len() - 1).unwrap_or_default() } else { targets };
+        let has_flag = targets
+            .last()
+            .is_some_and(|n| text::is_flag(self.l.text(*n)));
+        let data = if has_flag {
+            targets.get(..targets.len() - 1).unwrap_or_default()
+        } else {
+            targets
+        };
         if is_local {
             let list = targets.iter().map(|n| self.expr(*n)).map(item).collect();
             let target = self.l.expr(node, ExprKind::Collection(list));
@@ -414,7 +516,11 @@ impl Go<'_, '_> {
             out.push(self.l.assign(node, target, value_id));
             for other in others {
                 let (of, target) = (self.expr(*first), self.expr(*other));
-                let of = if self.l.text(*first) == "_" { value_id } else { of };
+                let of = if self.l.text(*first) == "_" {
+                    value_id
+                } else {
+                    of
+                };
                 let same = self.l.unknown(*other, vec![of]);
                 out.push(self.l.assign(node, target, same));
             }
@@ -425,7 +531,14 @@ impl Go<'_, '_> {
                 // `_, ok := allowed[key]`
                 "index_expression" => {
                     let (left, right) = (self.part(value, "index"), self.part(value, "operand"));
-                    self.l.expr(*flag, ExprKind::Binary { op: Op::In, left, right })
+                    self.l.expr(
+                        *flag,
+                        ExprKind::Binary {
+                            op: Op::In,
+                            left,
+                            right,
+                        },
+                    )
                 }
                 _ => self.l.unknown(*flag, Vec::new()),
             };
@@ -435,10 +548,14 @@ impl Go<'_, '_> {
 
     /// Returns true for a call of a function or method that this file declares.
     fn is_local_call(&self, node: Node<'_>) -> bool {
-        let Some(callee) = field(node, "function") else { return false };
+        let Some(callee) = field(node, "function") else {
+            return false;
+        };
         match callee.kind() {
             "identifier" => self.local.contains(self.l.text(callee)),
-            "selector_expression" => field(callee, "field").is_some_and(|f| self.local.contains(self.l.text(f))),
+            "selector_expression" => {
+                field(callee, "field").is_some_and(|f| self.local.contains(self.l.text(f)))
+            }
             "func_literal" => true,
             _ => false,
         }
@@ -446,7 +563,9 @@ impl Go<'_, '_> {
 
     /// Lowers `channel <- value`.
     fn send(&mut self, node: Node<'_>, out: &mut CodeBlock) {
-        let (Some(channel), Some(value)) = (field(node, "channel"), field(node, "value")) else { return };
+        let (Some(channel), Some(value)) = (field(node, "channel"), field(node, "value")) else {
+            return;
+        };
         let (of, value) = (self.expr(channel), self.expr(value));
         let key = self.l.unknown(channel, Vec::new());
         let target = self.l.expr(channel, ExprKind::Index { of, key });
@@ -454,7 +573,9 @@ impl Go<'_, '_> {
     }
 
     fn receive(&mut self, node: Node<'_>, out: &mut CodeBlock) {
-        let Some(right) = field(node, "right") else { return };
+        let Some(right) = field(node, "right") else {
+            return;
+        };
         let left = field(node, "left").map(children).unwrap_or_default();
         if left.len() > 1 {
             self.results_of(node, &left, right, out);
@@ -478,14 +599,23 @@ impl Go<'_, '_> {
             Some(c) => self.expr(c),
             None => self.l.unknown(node, Vec::new()),
         };
-        let then = field(node, "consequence").map(|b| self.block(b)).unwrap_or_default();
+        let then = field(node, "consequence")
+            .map(|b| self.block(b))
+            .unwrap_or_default();
         let mut otherwise = CodeBlock::new();
         match field(node, "alternative") {
             Some(other) if other.kind() == "block" => otherwise = self.block(other),
             Some(other) => self.statement(other, &mut otherwise),
             None => {}
         }
-        out.push(stmt(node, StmtKind::If { test, then, otherwise }));
+        out.push(stmt(
+            node,
+            StmtKind::If {
+                test,
+                then,
+                otherwise,
+            },
+        ));
     }
 
     fn repeat(&mut self, node: Node<'_>, out: &mut CodeBlock) {
@@ -503,7 +633,15 @@ impl Go<'_, '_> {
                     None => self.l.named(clause, "_"),
                 };
                 let body = self.body_of(node);
-                out.push(stmt(node, StmtKind::Each { target, key, iterable, body }));
+                out.push(stmt(
+                    node,
+                    StmtKind::Each {
+                        target,
+                        key,
+                        iterable,
+                        body,
+                    },
+                ));
             }
             Some(clause) if clause.kind() == "for_clause" => {
                 if let Some(first) = field(clause, "initializer") {
@@ -515,19 +653,37 @@ impl Go<'_, '_> {
                 if let Some(last) = field(clause, "update") {
                     self.statement(last, &mut update);
                 }
-                out.push(stmt(node, StmtKind::While { test, body, update, is_post_test: false }));
+                out.push(stmt(
+                    node,
+                    StmtKind::While {
+                        test,
+                        body,
+                        update,
+                        is_post_test: false,
+                    },
+                ));
             }
             other => {
                 let test = other.map(|c| self.expr(c));
                 let body = self.body_of(node);
-                out.push(stmt(node, StmtKind::While { test, body, update: CodeBlock::new(), is_post_test: false }));
+                out.push(stmt(
+                    node,
+                    StmtKind::While {
+                        test,
+                        body,
+                        update: CodeBlock::new(),
+                        is_post_test: false,
+                    },
+                ));
             }
         }
     }
 
     /// Lowers the body of a loop, which is empty where the code has an error.
     fn body_of(&mut self, node: Node<'_>) -> CodeBlock {
-        field(node, "body").map(|b| self.block(b)).unwrap_or_default()
+        field(node, "body")
+            .map(|b| self.block(b))
+            .unwrap_or_default()
     }
 
     fn switch(&mut self, node: Node<'_>, out: &mut CodeBlock) {
@@ -554,11 +710,21 @@ impl Go<'_, '_> {
                 _ => {}
             }
         }
-        out.push(stmt(node, StmtKind::Switch { subject, cases, falls_through: false }));
+        out.push(stmt(
+            node,
+            StmtKind::Switch {
+                subject,
+                cases,
+                falls_through: false,
+            },
+        ));
     }
 
     fn case(&mut self, node: Node<'_>, typed: Option<ExprId>) -> SwitchCase {
-        let mut case = SwitchCase { tests: Vec::new(), body: CodeBlock::new() };
+        let mut case = SwitchCase {
+            tests: Vec::new(),
+            body: CodeBlock::new(),
+        };
         match (node.kind(), typed) {
             ("expression_case", _) => {
                 let values = field(node, "value").map(children).unwrap_or_default();
@@ -567,7 +733,8 @@ impl Go<'_, '_> {
             ("type_case", Some(of)) => {
                 for ty in fields(node, "type").into_iter().filter(Node::is_named) {
                     let sym = self.ty(ty).unwrap_or_else(|| self.l.sym_of(ty));
-                    case.tests.push(self.l.expr(ty, ExprKind::IsType { of, ty: sym }));
+                    case.tests
+                        .push(self.l.expr(ty, ExprKind::IsType { of, ty: sym }));
                 }
             }
             ("default_case", _) => {}
@@ -583,12 +750,18 @@ impl Go<'_, '_> {
     }
 
     fn returned(&mut self, node: Node<'_>, out: &mut CodeBlock) {
-        let values = children(node).first().map(|n| children(*n)).unwrap_or_default();
+        let values = children(node)
+            .first()
+            .map(|n| children(*n))
+            .unwrap_or_default();
         let value = match values.as_slice() {
             [] if self.results.is_empty() => None,
             [] => {
                 let names = self.results.clone();
-                let list: Vec<ExprId> = names.into_iter().map(|n| self.l.expr(node, ExprKind::Name(n))).collect();
+                let list: Vec<ExprId> = names
+                    .into_iter()
+                    .map(|n| self.l.expr(node, ExprKind::Name(n)))
+                    .collect();
                 Some(self.list(node, list))
             }
             [one] => Some(self.expr(*one)),
@@ -623,7 +796,9 @@ impl Go<'_, '_> {
 
     fn expr_inside(&mut self, node: Node<'_>) -> ExprId {
         match node.kind() {
-            "identifier" | "type_identifier" | "field_identifier" | "package_identifier" => self.l.name(node),
+            "identifier" | "type_identifier" | "field_identifier" | "package_identifier" => {
+                self.l.name(node)
+            }
             "nil" => self.l.expr(node, ExprKind::Null),
             "true" | "false" => {
                 let is_true = node.kind() == "true";
@@ -642,7 +817,9 @@ impl Go<'_, '_> {
                 self.l.constant(node, &value)
             }
             "selector_expression" | "qualified_type" => self.member(node),
-            "index_expression" if self.l.text(node) == "os.Args[0]" => self.l.unknown(node, Vec::new()),
+            "index_expression" if self.l.text(node) == "os.Args[0]" => {
+                self.l.unknown(node, Vec::new())
+            }
             "index_expression" => {
                 let (of, key) = (self.part(node, "operand"), self.part(node, "index"));
                 self.l.expr(node, ExprKind::Index { of, key })
@@ -651,7 +828,9 @@ impl Go<'_, '_> {
                 let of = self.part(node, "operand");
                 self.l.expr(node, ExprKind::Pass(of))
             }
-            "parenthesized_expression" | "literal_element" | "variadic_argument" => self.only_child(node),
+            "parenthesized_expression" | "literal_element" | "variadic_argument" => {
+                self.only_child(node)
+            }
             "unary_expression" => self.unary(node),
             "binary_expression" => self.binary(node),
             "call_expression" => self.call(node),
@@ -696,7 +875,9 @@ impl Go<'_, '_> {
             "qualified_type" => (field(node, "package"), field(node, "name")),
             _ => (field(node, "operand"), field(node, "field")),
         };
-        let (Some(of), Some(name)) = (of, name) else { return self.l.unknown(node, Vec::new()) };
+        let (Some(of), Some(name)) = (of, name) else {
+            return self.l.unknown(node, Vec::new());
+        };
         let (of, name) = (self.expr(of), self.l.sym_of(name));
         self.l.expr(node, ExprKind::Member { of, name })
     }
@@ -716,7 +897,9 @@ impl Go<'_, '_> {
     }
 
     fn call(&mut self, node: Node<'_>) -> ExprId {
-        let Some(function) = field(node, "function") else { return self.l.unknown(node, Vec::new()) };
+        let Some(function) = field(node, "function") else {
+            return self.l.unknown(node, Vec::new());
+        };
         let arguments = field(node, "arguments").map(children).unwrap_or_default();
         let name = self.l.text(function);
         match (name, arguments.as_slice()) {
@@ -726,7 +909,13 @@ impl Go<'_, '_> {
             }
             ("new", [ty]) => {
                 let class = self.expr(*ty);
-                return self.l.expr(node, ExprKind::New { class, args: Vec::new() });
+                return self.l.expr(
+                    node,
+                    ExprKind::New {
+                        class,
+                        args: Vec::new(),
+                    },
+                );
             }
             ("make", [_, sizes @ ..]) => {
                 for size in sizes {
@@ -750,7 +939,10 @@ impl Go<'_, '_> {
             _ => {}
         }
         let is_type = function.kind() == "type_identifier"
-            || matches!(name, "int" | "int64" | "int32" | "uint" | "uint64" | "float64");
+            || matches!(
+                name,
+                "int" | "int64" | "int32" | "uint" | "uint64" | "float64"
+            );
         if let (true, [of]) = (is_type, arguments.as_slice())
             && let Some(ty) = self.ty(function)
         {
@@ -771,16 +963,36 @@ impl Go<'_, '_> {
             return id;
         }
         let body = vec![stmt(node, StmtKind::Expr(id))];
-        let value = self.l.expr(node, ExprKind::Call { callee, args: Vec::new() });
-        self.l.expr(node, ExprKind::Block { body, value: Some(value) })
+        let value = self.l.expr(
+            node,
+            ExprKind::Call {
+                callee,
+                args: Vec::new(),
+            },
+        );
+        self.l.expr(
+            node,
+            ExprKind::Block {
+                body,
+                value: Some(value),
+            },
+        )
     }
 
     fn arg(&mut self, node: Node<'_>) -> Arg {
-        Arg { keyword: None, value: self.expr(node), is_spread: node.kind() == "variadic_argument" }
+        Arg {
+            keyword: None,
+            value: self.expr(node),
+            is_spread: node.kind() == "variadic_argument",
+        }
     }
 }
 
 /// Returns an item without a key.
 fn item(value: ExprId) -> CollectionItem {
-    CollectionItem { key: None, value, is_spread: false }
+    CollectionItem {
+        key: None,
+        value,
+        is_spread: false,
+    }
 }

@@ -10,7 +10,9 @@ mod output;
 mod validated;
 mod waited;
 
-use super::super::shape::{Catch, CodeBlock, CollectionItem, ExprId, ExprKind, Stmt, StmtKind, SwitchCase};
+use super::super::shape::{
+    Catch, CodeBlock, CollectionItem, ExprId, ExprKind, Stmt, StmtKind, SwitchCase,
+};
 use super::{Lower, block, child, children, field, fields, stmt};
 use expression::expr;
 use tree_sitter::Node;
@@ -43,7 +45,12 @@ fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
 
 fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let kind = match node.kind() {
-        "statement_block" | "ERROR" | "program" | "else_clause" | "class_static_block" | "ambient_declaration" => {
+        "statement_block"
+        | "ERROR"
+        | "program"
+        | "else_clause"
+        | "class_static_block"
+        | "ambient_declaration" => {
             return out.extend(body(l, node));
         }
         "expression_statement" => return expression_statement(l, node, out),
@@ -56,7 +63,9 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         | "empty_statement"
         | "debugger_statement"
         | "hash_bang_line" => return,
-        "lexical_declaration" | "variable_declaration" | "using_declaration" => return declarations(l, node, out),
+        "lexical_declaration" | "variable_declaration" | "using_declaration" => {
+            return declarations(l, node, out);
+        }
         "export_statement" => return export(l, node, out),
         "return_statement" => StmtKind::Return(children(node).first().map(|n| expr(l, *n))),
         "throw_statement" => StmtKind::Throw(children(node).first().map(|n| expr(l, *n))),
@@ -65,18 +74,32 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         "if_statement" => {
             let test = field_expr(l, node, "condition");
             let then = body_of(l, node, "consequence");
-            StmtKind::If { test, then, otherwise: body_of(l, node, "alternative") }
+            StmtKind::If {
+                test,
+                then,
+                otherwise: body_of(l, node, "alternative"),
+            }
         }
         "while_statement" | "do_statement" => {
             let test = Some(field_expr(l, node, "condition"));
             let body = body_of(l, node, "body");
-            StmtKind::While { test, body, update: Vec::new(), is_post_test: node.kind() == "do_statement" }
+            StmtKind::While {
+                test,
+                body,
+                update: Vec::new(),
+                is_post_test: node.kind() == "do_statement",
+            }
         }
         "for_statement" => return counted(l, node, out),
         "for_in_statement" => {
             let target = field_expr(l, node, "left");
             let iterable = field_expr(l, node, "right");
-            StmtKind::Each { target, key: None, iterable, body: body_of(l, node, "body") }
+            StmtKind::Each {
+                target,
+                key: None,
+                iterable,
+                body: body_of(l, node, "body"),
+            }
         }
         "switch_statement" => choice(l, node),
         "try_statement" => attempt(l, node),
@@ -89,7 +112,9 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         "function_declaration" | "generator_function_declaration" => {
             StmtKind::Function(function::function(l, node, None))
         }
-        "class_declaration" | "abstract_class_declaration" => StmtKind::Class(class::class(l, node, &[])),
+        "class_declaration" | "abstract_class_declaration" => {
+            StmtKind::Class(class::class(l, node, &[]))
+        }
         "enum_declaration" => return enumeration(l, node, out),
         "internal_module" | "module" => return out.extend(body_of(l, node, "body")),
         "finally_clause" => return out.extend(body_of(l, node, "body")),
@@ -121,8 +146,13 @@ fn expression_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) 
 }
 
 fn declarations(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
-    for d in children(node).into_iter().filter(|n| n.kind() == "variable_declarator") {
-        let Some(name) = field(d, "name") else { continue };
+    for d in children(node)
+        .into_iter()
+        .filter(|n| n.kind() == "variable_declarator")
+    {
+        let Some(name) = field(d, "name") else {
+            continue;
+        };
         let value = field(d, "value").map(|v| named_value(l, v, name));
         let target = expr(l, name);
         let ty = field(d, "type").and_then(|t| function::type_name(l, t));
@@ -141,7 +171,13 @@ fn named_value(l: &mut Lower<'_>, value: Node<'_>, target: Node<'_>) -> ExprId {
         return match notice::secret(l, value, word, value) {
             Some(shown) => {
                 let body = vec![stmt(value, StmtKind::Expr(shown))];
-                l.expr(value, ExprKind::Block { body, value: Some(id) })
+                l.expr(
+                    value,
+                    ExprKind::Block {
+                        body,
+                        value: Some(id),
+                    },
+                )
             }
             None => id,
         };
@@ -168,7 +204,10 @@ fn export(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
             out.push(stmt(node, StmtKind::Expr(value)));
         }
         (None, None) => {
-            for n in children(node).into_iter().filter(|n| n.kind() == "expression") {
+            for n in children(node)
+                .into_iter()
+                .filter(|n| n.kind() == "expression")
+            {
                 let value = expr(l, n);
                 out.push(stmt(node, StmtKind::Expr(value)));
             }
@@ -187,33 +226,60 @@ fn counted(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         statement(l, n, &mut update);
     }
     let body = body_of(l, node, "body");
-    out.push(stmt(node, StmtKind::While { test, body, update, is_post_test: false }));
+    out.push(stmt(
+        node,
+        StmtKind::While {
+            test,
+            body,
+            update,
+            is_post_test: false,
+        },
+    ));
 }
 
 fn choice(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
     let subject = field(node, "value").map(|n| expr(l, n));
     let mut cases = Vec::new();
     for part in field(node, "body").map(children).unwrap_or_default() {
-        let tests = field(part, "value").map(|v| expr(l, v)).into_iter().collect();
+        let tests = field(part, "value")
+            .map(|v| expr(l, v))
+            .into_iter()
+            .collect();
         let body = block(l, &fields(part, "body"), statement);
         cases.push(SwitchCase { tests, body });
     }
-    StmtKind::Switch { subject, cases, falls_through: true }
+    StmtKind::Switch {
+        subject,
+        cases,
+        falls_through: true,
+    }
 }
 
 fn attempt(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
     let body = body_of(l, node, "body");
     let mut catches = Vec::new();
     if let Some(handler) = field(node, "handler") {
-        let name = field(handler, "parameter").filter(|p| p.kind() == "identifier").map(|p| l.sym_of(p));
-        catches.push(Catch { name, ty: None, body: body_of(l, handler, "body") });
+        let name = field(handler, "parameter")
+            .filter(|p| p.kind() == "identifier")
+            .map(|p| l.sym_of(p));
+        catches.push(Catch {
+            name,
+            ty: None,
+            body: body_of(l, handler, "body"),
+        });
     }
-    StmtKind::Try { body, catches, finally: body_of(l, node, "finalizer") }
+    StmtKind::Try {
+        body,
+        catches,
+        finally: body_of(l, node, "finalizer"),
+    }
 }
 
 /// Lowers an enumeration to an object of constants.
 fn enumeration(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
-    let (Some(name), Some(body)) = (field(node, "name"), field(node, "body")) else { return };
+    let (Some(name), Some(body)) = (field(node, "name"), field(node, "body")) else {
+        return;
+    };
     let mut items = Vec::new();
     for member in children(body) {
         let word = field(member, "name").unwrap_or(member);
@@ -223,7 +289,11 @@ fn enumeration(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
             Some(v) => expr(l, v),
             None => l.expr(member, ExprKind::Int(0)),
         };
-        items.push(CollectionItem { key: Some(key), value, is_spread: false });
+        items.push(CollectionItem {
+            key: Some(key),
+            value,
+            is_spread: false,
+        });
     }
     let value = l.expr(body, ExprKind::Collection(items));
     let target = l.name(name);
@@ -235,9 +305,13 @@ fn import(l: &mut Lower<'_>, node: Node<'_>) {
     if let Some(clause) = child(node, "import_require_clause") {
         return import_require(l, clause);
     }
-    let Some(source) = field(node, "source") else { return };
+    let Some(source) = field(node, "source") else {
+        return;
+    };
     let path = l.text(source).trim_matches(['"', '\'']).to_owned();
-    let Some(clause) = child(node, "import_clause") else { return };
+    let Some(clause) = child(node, "import_clause") else {
+        return;
+    };
     for part in children(clause) {
         match part.kind() {
             "identifier" => {
@@ -256,8 +330,12 @@ fn import(l: &mut Lower<'_>, node: Node<'_>) {
 
 fn import_names(l: &mut Lower<'_>, node: Node<'_>, path: &str) {
     for specifier in children(node) {
-        let Some(name) = field(specifier, "name").map(|n| l.text(n)) else { continue };
-        let alias = field(specifier, "alias").map_or(name, |a| l.text(a)).to_owned();
+        let Some(name) = field(specifier, "name").map(|n| l.text(n)) else {
+            continue;
+        };
+        let alias = field(specifier, "alias")
+            .map_or(name, |a| l.text(a))
+            .to_owned();
         if name == "default" {
             l.import(&alias, path);
         } else {
@@ -268,7 +346,9 @@ fn import_names(l: &mut Lower<'_>, node: Node<'_>, path: &str) {
 
 /// Lowers `import fs = require("fs")` of TypeScript.
 fn import_require(l: &mut Lower<'_>, clause: Node<'_>) {
-    let (Some(name), Some(source)) = (child(clause, "identifier"), field(clause, "source")) else { return };
+    let (Some(name), Some(source)) = (child(clause, "identifier"), field(clause, "source")) else {
+        return;
+    };
     let path = l.text(source).trim_matches(['"', '\'']).to_owned();
     let alias = l.text(name).to_owned();
     l.import(&alias, &path);

@@ -1,10 +1,12 @@
 //! The shape of Kotlin files.
 
 use super::super::shape::{
-    Annotation, Arg, Arm, Catch, Class, CodeBlock, CollectionItem, ExprId, ExprKind, Function, FunctionId, Op, Param,
-    Stmt, StmtKind, SwitchCase, Sym,
+    Annotation, Arg, Arm, Catch, Class, CodeBlock, CollectionItem, ExprId, ExprKind, Function,
+    FunctionId, Op, Param, Stmt, StmtKind, SwitchCase, Sym,
 };
-use super::{Lower, block, child, children, field, fields, has_token, integer, plain, span, stmt, unescape};
+use super::{
+    Lower, block, child, children, field, fields, has_token, integer, plain, span, stmt, unescape,
+};
 use call::{call, change, generic, is_requirement, required};
 use declare::{bases, class, function, mark, members};
 use tree_sitter::Node;
@@ -20,7 +22,8 @@ pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> CodeBlock {
     out
 }
 
-/// Lowers statements. The grammar reads an annotation before a class at the top of a file as an expression of its own.
+/// Lowers statements. The grammar reads an annotation before a class at the top of a file as an
+/// expression of its own.
 fn declarations(l: &mut Lower<'_>, nodes: &[Node<'_>], out: &mut CodeBlock) {
     let mut before = Vec::new();
     for n in nodes {
@@ -92,11 +95,18 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         "source_file" | "ERROR" => return declarations(l, &children(node), out),
         "block" => StmtKind::Block(body(l, node)),
         "import" => return import(l, node),
-        "package_header" | "file_annotation" | "type_alias" | "shebang" | "modifiers" | "user_type" => return,
+        "package_header" | "file_annotation" | "type_alias" | "shebang" | "modifiers"
+        | "user_type" => return,
         "property_declaration" => return property(l, node, out),
         "function_declaration" => StmtKind::Function(function(l, node, Vec::new(), &[])),
-        "class_declaration" | "object_declaration" | "companion_object" => class(l, node, Vec::new()),
-        "anonymous_initializer" => return children(node).into_iter().for_each(|n| out.extend(body(l, n))),
+        "class_declaration" | "object_declaration" | "companion_object" => {
+            class(l, node, Vec::new())
+        }
+        "anonymous_initializer" => {
+            return children(node)
+                .into_iter()
+                .for_each(|n| out.extend(body(l, n)));
+        }
         "return_expression" => StmtKind::Return(value_of(l, node)),
         "throw_expression" => StmtKind::Throw(value_of(l, node)),
         "identifier" if l.text(node) == "break" => StmtKind::Break,
@@ -105,14 +115,24 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
             let test = condition(l, node);
             let (then, otherwise) = branches(node);
             let then = then.map(|n| body(l, n)).unwrap_or_default();
-            StmtKind::If { test, then, otherwise: otherwise.map(|n| body(l, n)).unwrap_or_default() }
+            StmtKind::If {
+                test,
+                then,
+                otherwise: otherwise.map(|n| body(l, n)).unwrap_or_default(),
+            }
         }
         "while_statement" | "do_while_statement" => {
             let test = Some(condition(l, node));
-            let main =
-                children(node).into_iter().rfind(|n| Some(*n) != field(node, "condition") && n.kind() != "label");
+            let main = children(node)
+                .into_iter()
+                .rfind(|n| Some(*n) != field(node, "condition") && n.kind() != "label");
             let main = main.map(|n| body(l, n)).unwrap_or_default();
-            StmtKind::While { test, body: main, update: Vec::new(), is_post_test: node.kind() == "do_while_statement" }
+            StmtKind::While {
+                test,
+                body: main,
+                update: Vec::new(),
+                is_post_test: node.kind() == "do_while_statement",
+            }
         }
         "for_statement" => return each(l, node, out),
         "when_expression" => return choice_statement(l, node, out),
@@ -149,7 +169,9 @@ fn branches<'n>(node: Node<'n>) -> (Option<Node<'n>>, Option<Node<'n>>) {
 /// Lowers the value of `return` or `throw`.
 fn value_of(l: &mut Lower<'_>, node: Node<'_>) -> Option<ExprId> {
     let label = field(node, "label");
-    let value = children(node).into_iter().rfind(|n| Some(*n) != label && n.kind() != "label");
+    let value = children(node)
+        .into_iter()
+        .rfind(|n| Some(*n) != label && n.kind() != "label");
     value.map(|n| expr(l, n))
 }
 
@@ -172,13 +194,23 @@ fn type_name(l: &mut Lower<'_>, node: Node<'_>) -> Sym {
 }
 
 fn is_type(node: Node<'_>) -> bool {
-    matches!(node.kind(), "user_type" | "nullable_type" | "parenthesized_type" | "non_nullable_type" | "function_type")
+    matches!(
+        node.kind(),
+        "user_type"
+            | "nullable_type"
+            | "parenthesized_type"
+            | "non_nullable_type"
+            | "function_type"
+    )
 }
 
 /// Returns the name and the type of a declared variable.
 fn variable(l: &mut Lower<'_>, node: Node<'_>) -> (Option<ExprId>, Option<Sym>) {
     let name = child(node, "identifier").map(|n| l.name(n));
-    let ty = children(node).into_iter().find(|n| is_type(*n)).map(|n| type_name(l, n));
+    let ty = children(node)
+        .into_iter()
+        .find(|n| is_type(*n))
+        .map(|n| type_name(l, n));
     (name, ty)
 }
 
@@ -187,7 +219,11 @@ fn several(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let mut items = Vec::new();
     for n in children(node) {
         if let (Some(value), _) = variable(l, n) {
-            items.push(CollectionItem { key: None, value, is_spread: false });
+            items.push(CollectionItem {
+                key: None,
+                value,
+                is_spread: false,
+            });
         }
     }
     l.expr(node, ExprKind::Collection(items))
@@ -200,7 +236,9 @@ fn property(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         if let Some(value) = value {
             out.push(l.assign(node, target, value));
         }
-    } else if let Some((Some(target), ty)) = child(node, "variable_declaration").map(|n| variable(l, n)) {
+    } else if let Some((Some(target), ty)) =
+        child(node, "variable_declaration").map(|n| variable(l, n))
+    {
         out.push(stmt(node, StmtKind::Declare { target, ty, value }));
     }
 }
@@ -224,8 +262,13 @@ fn property_value(l: &mut Lower<'_>, node: Node<'_>) -> Option<ExprId> {
 }
 
 fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
-    let parts: Vec<_> = children(node).into_iter().filter(|n| !matches!(n.kind(), "annotation" | "label")).collect();
-    let [target, iterable, rest @ ..] = parts.as_slice() else { return };
+    let parts: Vec<_> = children(node)
+        .into_iter()
+        .filter(|n| !matches!(n.kind(), "annotation" | "label"))
+        .collect();
+    let [target, iterable, rest @ ..] = parts.as_slice() else {
+        return;
+    };
     let iterable = expr(l, *iterable);
     let target = match target.kind() {
         "multi_variable_declaration" => several(l, *target),
@@ -235,7 +278,15 @@ fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         },
     };
     let body = rest.first().map(|n| body(l, *n)).unwrap_or_default();
-    out.push(stmt(node, StmtKind::Each { target, key: None, iterable, body }));
+    out.push(stmt(
+        node,
+        StmtKind::Each {
+            target,
+            key: None,
+            iterable,
+            body,
+        },
+    ));
 }
 
 fn subject(l: &mut Lower<'_>, node: Node<'_>) -> Option<ExprId> {
@@ -243,7 +294,14 @@ fn subject(l: &mut Lower<'_>, node: Node<'_>) -> Option<ExprId> {
     let parts = children(subject);
     let value = expr(l, *parts.last()?);
     match child(subject, "variable_declaration").map(|n| variable(l, n)) {
-        Some((Some(target), _)) => Some(l.expr(subject, ExprKind::Assign { target, op: None, value })),
+        Some((Some(target), _)) => Some(l.expr(
+            subject,
+            ExprKind::Assign {
+                target,
+                op: None,
+                value,
+            },
+        )),
         _ => Some(value),
     }
 }
@@ -254,7 +312,10 @@ fn tests(l: &mut Lower<'_>, entry: Node<'_>) -> Vec<ExprId> {
     for n in fields(entry, "condition") {
         let test = match n.kind() {
             "type_test" | "range_test" => {
-                let inside = children(n).into_iter().filter(|c| !is_type(*c)).collect::<Vec<_>>();
+                let inside = children(n)
+                    .into_iter()
+                    .filter(|c| !is_type(*c))
+                    .collect::<Vec<_>>();
                 let inside = inside.into_iter().map(|c| expr(l, c)).collect();
                 l.unknown(n, inside)
             }
@@ -272,7 +333,10 @@ fn entry_body<'n>(entry: Node<'n>) -> Option<Node<'n>> {
 }
 
 fn entries<'n>(node: Node<'n>) -> Vec<Node<'n>> {
-    children(node).into_iter().filter(|n| n.kind() == "when_entry").collect()
+    children(node)
+        .into_iter()
+        .filter(|n| n.kind() == "when_entry")
+        .collect()
 }
 
 fn choice_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
@@ -281,7 +345,14 @@ fn choice_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         for entry in entries(node).into_iter().rev() {
             let then = entry_body(entry).map(|n| body(l, n)).unwrap_or_default();
             otherwise = match any(l, entry) {
-                Some(test) => vec![stmt(entry, StmtKind::If { test, then, otherwise })],
+                Some(test) => vec![stmt(
+                    entry,
+                    StmtKind::If {
+                        test,
+                        then,
+                        otherwise,
+                    },
+                )],
                 None => then,
             };
         }
@@ -294,7 +365,14 @@ fn choice_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         let body = entry_body(entry).map(|n| body(l, n)).unwrap_or_default();
         cases.push(SwitchCase { tests, body });
     }
-    out.push(stmt(node, StmtKind::Switch { subject, cases, falls_through: false }));
+    out.push(stmt(
+        node,
+        StmtKind::Switch {
+            subject,
+            cases,
+            falls_through: false,
+        },
+    ));
 }
 
 /// Joins the tests of a branch without subject by `||`. `else`: None.
@@ -302,7 +380,14 @@ fn any(l: &mut Lower<'_>, entry: Node<'_>) -> Option<ExprId> {
     let mut tests = tests(l, entry).into_iter();
     let mut test = tests.next()?;
     for right in tests {
-        test = l.expr(entry, ExprKind::Binary { op: Op::Or, left: test, right });
+        test = l.expr(
+            entry,
+            ExprKind::Binary {
+                op: Op::Or,
+                left: test,
+                right,
+            },
+        );
     }
     Some(test)
 }
@@ -314,7 +399,14 @@ fn choice(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         for entry in entries(node).into_iter().rev() {
             let yes = entry_body(entry).map(|n| branch(l, n)).unwrap_or(value);
             value = match any(l, entry) {
-                Some(test) => l.expr(entry, ExprKind::Conditional { test, yes, no: value }),
+                Some(test) => l.expr(
+                    entry,
+                    ExprKind::Conditional {
+                        test,
+                        yes,
+                        no: value,
+                    },
+                ),
                 None => yes,
             };
         }
@@ -344,7 +436,10 @@ fn branch(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 /// Takes the last expression out of a block.
 fn last_value(body: &mut CodeBlock) -> Option<ExprId> {
     match body.pop() {
-        Some(Stmt { kind: StmtKind::Expr(id), .. }) => Some(id),
+        Some(Stmt {
+            kind: StmtKind::Expr(id),
+            ..
+        }) => Some(id),
         Some(other) => {
             body.push(other);
             None
@@ -364,20 +459,35 @@ fn attempt(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
             "finally_block" => finally = inside.map(|b| body(l, b)).unwrap_or_default(),
             "catch_block" => {
                 let name = child(part, "identifier").map(|n| l.sym_of(n));
-                let ty = children(part).into_iter().find(|n| is_type(*n)).map(|n| type_name(l, n));
-                catches.push(Catch { name, ty, body: inside.map(|b| body(l, b)).unwrap_or_default() });
+                let ty = children(part)
+                    .into_iter()
+                    .find(|n| is_type(*n))
+                    .map(|n| type_name(l, n));
+                catches.push(Catch {
+                    name,
+                    ty,
+                    body: inside.map(|b| body(l, b)).unwrap_or_default(),
+                });
             }
             _ => {}
         }
     }
-    StmtKind::Try { body: main, catches, finally }
+    StmtKind::Try {
+        body: main,
+        catches,
+        finally,
+    }
 }
 
 /// Lowers `try` with a value: the value of the block, or the value of a `catch`.
 fn attempt_value(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let mut values = Vec::new();
     for part in children(node) {
-        let block = if part.kind() == "block" { Some(part) } else { child(part, "block") };
+        let block = if part.kind() == "block" {
+            Some(part)
+        } else {
+            child(part, "block")
+        };
         if part.kind() != "finally_block"
             && let Some(block) = block
         {
@@ -385,10 +495,19 @@ fn attempt_value(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         }
     }
     let mut values = values.into_iter().rev();
-    let Some(mut value) = values.next() else { return l.unknown(node, Vec::new()) };
+    let Some(mut value) = values.next() else {
+        return l.unknown(node, Vec::new());
+    };
     for yes in values {
         let test = l.unknown(node, Vec::new());
-        value = l.expr(node, ExprKind::Conditional { test, yes, no: value });
+        value = l.expr(
+            node,
+            ExprKind::Conditional {
+                test,
+                yes,
+                no: value,
+            },
+        );
     }
     value
 }
@@ -398,10 +517,16 @@ fn arguments(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Arg> {
     for a in children(node) {
         let parts = children(a);
         let arg = match parts.as_slice() {
-            [name, value] if has_token(a, "=") => {
-                Arg { keyword: Some(l.sym_of(*name)), value: expr(l, *value), is_spread: false }
-            }
-            [.., value] => Arg { keyword: None, value: expr(l, *value), is_spread: has_token(a, "*") },
+            [name, value] if has_token(a, "=") => Arg {
+                keyword: Some(l.sym_of(*name)),
+                value: expr(l, *value),
+                is_spread: false,
+            },
+            [.., value] => Arg {
+                keyword: None,
+                value: expr(l, *value),
+                is_spread: has_token(a, "*"),
+            },
             [] => continue,
         };
         out.push(arg);
@@ -434,12 +559,16 @@ fn expr(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 }
 
 fn is_postfix(node: Node<'_>) -> bool {
-    matches!(node.kind(), "navigation_expression" | "call_expression" | "index_expression")
+    matches!(
+        node.kind(),
+        "navigation_expression" | "call_expression" | "index_expression"
+    )
 }
 
 /// Returns true if the node is the object of a call, member or index.
 fn is_first_of_postfix(node: Node<'_>) -> bool {
-    node.parent().is_some_and(|p| is_postfix(p) && children(p).first() == Some(&node))
+    node.parent()
+        .is_some_and(|p| is_postfix(p) && children(p).first() == Some(&node))
 }
 
 /// Returns true for `!a.b()`, which the grammar reads as `(!a).b()`.
@@ -465,14 +594,21 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "string_literal" | "multiline_string_literal" => return text::lower(l, node, expr),
         "character_literal" => ExprKind::Text(unescape(l.text(node).trim_matches('\'')).into()),
         "number_literal" => integer(l.text(node)).map_or(ExprKind::Float(0.0), ExprKind::Int),
-        "float_literal" => ExprKind::Float(l.text(node).trim_end_matches(['f', 'F']).parse().unwrap_or_default()),
+        "float_literal" => ExprKind::Float(
+            l.text(node)
+                .trim_end_matches(['f', 'F'])
+                .parse()
+                .unwrap_or_default(),
+        ),
         "this_expression" => ExprKind::This,
         "super_expression" => ExprKind::Super,
         "parenthesized_expression" => ExprKind::Pass(first(l, node)),
-        "annotated_expression" | "labeled_expression" | "spread_expression" => match children(node).last() {
-            Some(n) => ExprKind::Pass(expr(l, *n)),
-            None => ExprKind::Unknown(Vec::new()),
-        },
+        "annotated_expression" | "labeled_expression" | "spread_expression" => {
+            match children(node).last() {
+                Some(n) => ExprKind::Pass(expr(l, *n)),
+                None => ExprKind::Unknown(Vec::new()),
+            }
+        }
         "navigation_expression" => return navigation(l, node),
         "index_expression" => {
             let parts = all(l, node);
@@ -486,19 +622,30 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "unary_expression" => return unary(l, node),
         "infix_expression" => return infix(l, node),
         "in_expression" => {
-            let op = if has_token(node, "!in") { Op::NotIn } else { Op::In };
+            let op = if has_token(node, "!in") {
+                Op::NotIn
+            } else {
+                Op::In
+            };
             return two(l, node, op);
         }
         "is_expression" => return instance(l, node),
         "as_expression" => match (field(node, "left"), field(node, "right")) {
-            (Some(of), Some(ty)) => ExprKind::Cast { of: expr(l, of), ty: type_name(l, ty) },
+            (Some(of), Some(ty)) => ExprKind::Cast {
+                of: expr(l, of),
+                ty: type_name(l, ty),
+            },
             _ => ExprKind::Pass(first(l, node)),
         },
         "assignment" => return assign(l, node),
         "if_expression" => {
             let test = condition(l, node);
             match branches(node) {
-                (Some(yes), Some(no)) => ExprKind::Conditional { test, yes: branch(l, yes), no: branch(l, no) },
+                (Some(yes), Some(no)) => ExprKind::Conditional {
+                    test,
+                    yes: branch(l, yes),
+                    no: branch(l, no),
+                },
                 (yes, _) => ExprKind::Unknown(yes.map(|n| branch(l, n)).into_iter().collect()),
             }
         }
@@ -509,7 +656,9 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             statement(l, node, &mut body);
             ExprKind::Block { body, value: None }
         }
-        "lambda_literal" | "annotated_lambda" | "anonymous_function" => ExprKind::Function(lambda(l, node)),
+        "lambda_literal" | "annotated_lambda" | "anonymous_function" => {
+            ExprKind::Function(lambda(l, node))
+        }
         "object_literal" => return object(l, node),
         "collection_literal" => ExprKind::Collection(items(l, node)),
         "callable_reference" => match children(node).as_slice() {
@@ -517,7 +666,10 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             [of, name] => {
                 let of = l.text(*of).to_owned();
                 let of = l.path(node, &of);
-                ExprKind::Member { of, name: l.sym_of(*name) }
+                ExprKind::Member {
+                    of,
+                    name: l.sym_of(*name),
+                }
             }
             _ => ExprKind::Unknown(Vec::new()),
         },
@@ -533,18 +685,29 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 
 fn navigation(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let parts = children(node);
-    let [of, name] = parts.as_slice() else { return first(l, node) };
+    let [of, name] = parts.as_slice() else {
+        return first(l, node);
+    };
     let of = expr(l, *of);
     let name = l.sym_of(*name);
     l.expr(node, ExprKind::Member { of, name })
 }
 
 fn items(l: &mut Lower<'_>, node: Node<'_>) -> Vec<CollectionItem> {
-    all(l, node).into_iter().map(|value| CollectionItem { key: None, value, is_spread: false }).collect()
+    all(l, node)
+        .into_iter()
+        .map(|value| CollectionItem {
+            key: None,
+            value,
+            is_spread: false,
+        })
+        .collect()
 }
 
 fn two(l: &mut Lower<'_>, node: Node<'_>, op: Op) -> ExprId {
-    let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return first(l, node) };
+    let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+        return first(l, node);
+    };
     let (left, right) = (expr(l, left), expr(l, right));
     l.expr(node, ExprKind::Binary { op, left, right })
 }
@@ -570,7 +733,9 @@ fn operator(text: &str) -> Op {
 }
 
 fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let text = field(node, "operator").map(|o| l.text(o)).unwrap_or_default();
+    let text = field(node, "operator")
+        .map(|o| l.text(o))
+        .unwrap_or_default();
     let op = operator(text);
     if op == Op::Else {
         return otherwise(l, node);
@@ -592,7 +757,8 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 
 /// Lowers `a ?: b`. If `b` leaves the function, it is a branch.
 fn otherwise(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let leaves = field(node, "right").is_some_and(|r| matches!(r.kind(), "return_expression" | "throw_expression"));
+    let leaves = field(node, "right")
+        .is_some_and(|r| matches!(r.kind(), "return_expression" | "throw_expression"));
     let is_jump = field(node, "right").is_some_and(|r| matches!(l.text(r), "break" | "continue"));
     if is_jump {
         return first(l, node);
@@ -600,10 +766,19 @@ fn otherwise(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     if !leaves {
         return two(l, node, Op::Else);
     }
-    let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return first(l, node) };
+    let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+        return first(l, node);
+    };
     let (yes, no) = (expr(l, left), expr(l, right));
     let null = l.expr(node, ExprKind::Null);
-    let test = l.expr(node, ExprKind::Binary { op: Op::NotEqual, left: yes, right: null });
+    let test = l.expr(
+        node,
+        ExprKind::Binary {
+            op: Op::NotEqual,
+            left: yes,
+            right: null,
+        },
+    );
     l.expr(node, ExprKind::Conditional { test, yes, no })
 }
 
@@ -611,9 +786,13 @@ fn otherwise(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 fn is_in_unsafe(l: &Lower<'_>, node: Node<'_>) -> bool {
     let mut at = node;
     for _ in 0..6 {
-        let Some(parent) = at.parent() else { return false };
+        let Some(parent) = at.parent() else {
+            return false;
+        };
         if parent.kind() == "call_expression" {
-            return children(parent).first().is_some_and(|callee| l.text(*callee) == "unsafe");
+            return children(parent)
+                .first()
+                .is_some_and(|callee| l.text(*callee) == "unsafe");
         }
         at = parent;
     }
@@ -621,8 +800,12 @@ fn is_in_unsafe(l: &Lower<'_>, node: Node<'_>) -> bool {
 }
 
 fn unary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let Some(operand) = field(node, "argument") else { return first(l, node) };
-    let sign = field(node, "operator").map(|o| l.text(o)).unwrap_or_default();
+    let Some(operand) = field(node, "argument") else {
+        return first(l, node);
+    };
+    let sign = field(node, "operator")
+        .map(|o| l.text(o))
+        .unwrap_or_default();
     let of = expr(l, operand);
     if sign == "!" && is_first_of_postfix(node) {
         return of;
@@ -632,7 +815,13 @@ fn unary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         let name = l.sym("unsafe");
         let tag = l.named(node, "HTMLTag");
         let callee = l.expr(node, ExprKind::Member { of: tag, name });
-        return l.expr(node, ExprKind::Call { callee, args: vec![plain(of)] });
+        return l.expr(
+            node,
+            ExprKind::Call {
+                callee,
+                args: vec![plain(of)],
+            },
+        );
     }
     let kind = match (sign, &l.module.expr(of).kind) {
         ("!", _) => ExprKind::Not(of),
@@ -641,7 +830,11 @@ fn unary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         ("++" | "--", _) => {
             let op = Some(if sign == "++" { Op::Add } else { Op::Sub });
             let value = l.expr(node, ExprKind::Int(1));
-            ExprKind::Assign { target: of, op, value }
+            ExprKind::Assign {
+                target: of,
+                op,
+                value,
+            }
         }
         _ => ExprKind::Pass(of),
     };
@@ -650,37 +843,60 @@ fn unary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 
 fn infix(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let parts = children(node);
-    let [left, name, right] = parts.as_slice() else { return first(l, node) };
+    let [left, name, right] = parts.as_slice() else {
+        return first(l, node);
+    };
     let word = l.text(*name);
     let (left, right) = (expr(l, *left), expr(l, *right));
     let kind = match word {
         "to" => {
-            let items = [left, right].map(|value| CollectionItem { key: None, value, is_spread: false });
+            let items = [left, right].map(|value| CollectionItem {
+                key: None,
+                value,
+                is_spread: false,
+            });
             ExprKind::Collection(items.into())
         }
         "until" | "downTo" | "step" | "shl" | "shr" | "ushr" | "and" | "or" | "xor" => {
-            ExprKind::Binary { op: Op::Bits, left, right }
+            ExprKind::Binary {
+                op: Op::Bits,
+                left,
+                right,
+            }
         }
         _ => {
             let name = l.sym(word);
             let callee = l.expr(node, ExprKind::Member { of: left, name });
-            ExprKind::Call { callee, args: vec![plain(right)] }
+            ExprKind::Call {
+                callee,
+                args: vec![plain(right)],
+            }
         }
     };
     l.expr(node, kind)
 }
 
 fn instance(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let (Some(of), Some(ty)) = (field(node, "left"), field(node, "right")) else { return first(l, node) };
+    let (Some(of), Some(ty)) = (field(node, "left"), field(node, "right")) else {
+        return first(l, node);
+    };
     let of = expr(l, of);
     let ty = type_name(l, ty);
     let test = l.expr(node, ExprKind::IsType { of, ty });
-    if has_token(node, "!is") { l.expr(node, ExprKind::Not(test)) } else { test }
+    if has_token(node, "!is") {
+        l.expr(node, ExprKind::Not(test))
+    } else {
+        test
+    }
 }
 
 fn assign(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return first(l, node) };
-    let text = field(node, "operator").map(|o| l.text(o)).unwrap_or_default();
+    let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+        return first(l, node);
+    };
+    let text = field(node, "operator")
+        .map(|o| l.text(o))
+        .unwrap_or_default();
     let op = (text != "=").then(|| operator(text.trim_end_matches('=')));
     let value = expr(l, right);
     let target = expr(l, left);
@@ -699,24 +915,47 @@ fn lambda(l: &mut Lower<'_>, node: Node<'_>) -> FunctionId {
                 params.push(lambda_parameter(l, p));
             }
         }
-        None => params.push(Param { span: span(node), name: Some(l.sym("it")), ..Default::default() }),
+        None => params.push(Param {
+            span: span(node),
+            name: Some(l.sym("it")),
+            ..Default::default()
+        }),
     }
-    let nodes: Vec<_> = children(node).into_iter().filter(|n| n.kind() != "lambda_parameters").collect();
+    let nodes: Vec<_> = children(node)
+        .into_iter()
+        .filter(|n| n.kind() != "lambda_parameters")
+        .collect();
     let body = block(l, &nodes, statement);
-    let function = Function { span: span(node), params, body, returns_last: true, ..Default::default() };
+    let function = Function {
+        span: span(node),
+        params,
+        body,
+        returns_last: true,
+        ..Default::default()
+    };
     l.module.add_function(function)
 }
 
 fn lambda_parameter(l: &mut Lower<'_>, node: Node<'_>) -> Param {
     if node.kind() == "multi_variable_declaration" {
-        return Param { span: span(node), pattern: Some(several(l, node)), ..Default::default() };
+        return Param {
+            span: span(node),
+            pattern: Some(several(l, node)),
+            ..Default::default()
+        };
     }
     let name = child(node, "identifier").map(|n| l.sym_of(n));
     let (_, ty) = variable(l, node);
-    Param { span: span(node), name, ty, ..Default::default() }
+    Param {
+        span: span(node),
+        name,
+        ty,
+        ..Default::default()
+    }
 }
 
-/// Lowers `object : Base { … }`. With one method, it is a function that sees the variables around it.
+/// Lowers `object : Base { … }`. With one method, it is a function that sees the variables around
+/// it.
 fn object(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let inside = child(node, "class_body");
     if let Some(inside) = inside
@@ -727,14 +966,33 @@ fn object(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         return l.expr(node, ExprKind::Function(id));
     }
     let bases = bases(l, node);
-    let base = bases.first().map(|s| l.module.word(*s).to_owned()).unwrap_or_default();
-    let mut class = Class { span: span(node), bases, ..Default::default() };
+    let base = bases
+        .first()
+        .map(|s| l.module.word(*s).to_owned())
+        .unwrap_or_default();
+    let mut class = Class {
+        span: span(node),
+        bases,
+        ..Default::default()
+    };
     if let Some(inside) = inside {
         members(l, inside, &mut class, false);
     }
     let id = l.module.add_class(class);
     let body = vec![stmt(node, StmtKind::Class(id))];
     let class = l.path(node, &base);
-    let new = l.expr(node, ExprKind::New { class, args: Vec::new() });
-    l.expr(node, ExprKind::Block { body, value: Some(new) })
+    let new = l.expr(
+        node,
+        ExprKind::New {
+            class,
+            args: Vec::new(),
+        },
+    );
+    l.expr(
+        node,
+        ExprKind::Block {
+            body,
+            value: Some(new),
+        },
+    )
 }

@@ -1,7 +1,7 @@
 //! The shape of PHP files.
 //!
-//! - `echo`, `<?= … ?>`, `print`, `exit`, `include`, `eval` and backticks are calls of functions with these names
-//!   (backticks: `shell_exec`).
+//! - `echo`, `<?= … ?>`, `print`, `exit`, `include`, `eval` and backticks are calls of functions
+//!   with these names (backticks: `shell_exec`).
 //! - A name of a class is its last word: `\Illuminate\Http\Request` is `Request`.
 //! - A call of a function in a namespace has the last word of its name: `\exec()` is `exec()`.
 
@@ -27,11 +27,18 @@ pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> CodeBlock {
     if text.contains("ontent-Type:") || text.contains("ontent-type:") {
         l.sym(CONTENT_TYPE);
     }
-    if text.lines().filter(|t| t.contains("class ") && !t.trim_start().starts_with(['*', '/', '#'])).count() < 2 {
+    if text
+        .lines()
+        .filter(|t| t.contains("class ") && !t.trim_start().starts_with(['*', '/', '#']))
+        .count()
+        < 2
+    {
         l.sym(ONE_CLASS);
     }
     for after in text.split("function ").skip(1) {
-        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+        let end = after
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(after.len());
         let name = format!(" {}", after.get(..end).unwrap_or_default());
         l.sym(&name);
     }
@@ -72,7 +79,11 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         | "comment"
         | "goto_statement"
         | "named_label_statement" => {}
-        "compound_statement" | "colon_block" | "ERROR" | "declare_statement" | "namespace_use_group" => {
+        "compound_statement"
+        | "colon_block"
+        | "ERROR"
+        | "declare_statement"
+        | "namespace_use_group" => {
             out.append(&mut block(l, node));
         }
         "namespace_definition" => {
@@ -105,7 +116,15 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
             let test = field(node, "condition").map(|c| expr(l, c));
             let body = body(l, field(node, "body"));
             let is_post_test = node.kind() == "do_statement";
-            out.push(stmt(node, StmtKind::While { test, body, update: CodeBlock::new(), is_post_test }));
+            out.push(stmt(
+                node,
+                StmtKind::While {
+                    test,
+                    body,
+                    update: CodeBlock::new(),
+                    is_post_test,
+                },
+            ));
         }
         "for_statement" => repeat(l, node, out),
         "foreach_statement" => each(l, node, out),
@@ -115,7 +134,10 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
             let id = declare::function(l, node);
             out.push(stmt(node, StmtKind::Function(id)));
         }
-        "class_declaration" | "interface_declaration" | "trait_declaration" | "enum_declaration" => {
+        "class_declaration"
+        | "interface_declaration"
+        | "trait_declaration"
+        | "enum_declaration" => {
             let id = declare::class(l, node);
             out.push(stmt(node, StmtKind::Class(id)));
         }
@@ -136,8 +158,10 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
 /// Returns true for the expression of `<?= … ?>`.
 fn is_echo(l: &Lower<'_>, node: Node<'_>) -> bool {
     let before = node.prev_sibling();
-    before
-        .is_some_and(|n| matches!(n.kind(), "php_tag" | "text_interpolation") && l.text(n).trim_end().ends_with("<?="))
+    before.is_some_and(|n| {
+        matches!(n.kind(), "php_tag" | "text_interpolation")
+            && l.text(n).trim_end().ends_with("<?=")
+    })
 }
 
 /// Returns true if the enclosing function, or the file outside functions, sends a content type that
@@ -149,7 +173,10 @@ fn is_plain_output(l: &Lower<'_>, node: Node<'_>) -> bool {
     let mut at = node;
     while let Some(parent) = at.parent() {
         at = parent;
-        if matches!(at.kind(), "function_definition" | "method_declaration" | "anonymous_function") {
+        if matches!(
+            at.kind(),
+            "function_definition" | "method_declaration" | "anonymous_function"
+        ) {
             break;
         }
     }
@@ -158,15 +185,23 @@ fn is_plain_output(l: &Lower<'_>, node: Node<'_>) -> bool {
         return false;
     }
     let text = text.to_ascii_lowercase();
-    let Some((_, after)) = text.split_once("content-type:") else { return false };
+    let Some((_, after)) = text.split_once("content-type:") else {
+        return false;
+    };
     let kind = after.trim_start();
-    !kind.starts_with("text/html") && !text.contains("text/html") && kind.starts_with(|c: char| c.is_ascii_alphabetic())
+    !kind.starts_with("text/html")
+        && !text.contains("text/html")
+        && kind.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
 /// Lowers `echo a, b;`: one call for each.
 fn echo(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let parts: Vec<Node<'_>> = children(node).into_iter().flat_map(sequence).collect();
-    let name = if is_plain_output(l, node) { "plain_output" } else { "echo" };
+    let name = if is_plain_output(l, node) {
+        "plain_output"
+    } else {
+        "echo"
+    };
     for part in parts {
         let value = expr(l, part);
         let call = l.call(part, name, vec![value]);
@@ -183,8 +218,19 @@ fn expression_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) 
     }
     let id = expr(l, node);
     out.push(stmt(node, StmtKind::Expr(id)));
-    let callee = field(node, "function").map(|f| l.text(f).trim_start_matches('\\')).unwrap_or_default();
-    let ends = ["exit", "die", "abort", "wp_die", "wp_send_json", "wp_send_json_error", "wp_send_json_success", "dd"];
+    let callee = field(node, "function")
+        .map(|f| l.text(f).trim_start_matches('\\'))
+        .unwrap_or_default();
+    let ends = [
+        "exit",
+        "die",
+        "abort",
+        "wp_die",
+        "wp_send_json",
+        "wp_send_json_error",
+        "wp_send_json_success",
+        "dd",
+    ];
     if ends.contains(&callee) {
         out.push(stmt(node, StmtKind::Throw(None)));
     }
@@ -204,12 +250,21 @@ fn choice(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let then = body(l, field(node, "body"));
     let others = fields(node, "alternative");
     let otherwise = alternatives(l, &others);
-    out.push(stmt(node, StmtKind::If { test, then, otherwise }));
+    out.push(stmt(
+        node,
+        StmtKind::If {
+            test,
+            then,
+            otherwise,
+        },
+    ));
 }
 
 /// Lowers consecutive `elseif` and `else` branches.
 fn alternatives(l: &mut Lower<'_>, nodes: &[Node<'_>]) -> CodeBlock {
-    let Some((first, rest)) = nodes.split_first() else { return CodeBlock::new() };
+    let Some((first, rest)) = nodes.split_first() else {
+        return CodeBlock::new();
+    };
     if first.kind() != "else_if_clause" {
         return body(l, field(*first, "body"));
     }
@@ -220,14 +275,24 @@ fn alternatives(l: &mut Lower<'_>, nodes: &[Node<'_>]) -> CodeBlock {
     let then = body(l, field(*first, "body"));
     let otherwise = alternatives(l, rest);
     l.leave();
-    vec![stmt(*first, StmtKind::If { test, then, otherwise })]
+    vec![stmt(
+        *first,
+        StmtKind::If {
+            test,
+            then,
+            otherwise,
+        },
+    )]
 }
 
 fn repeat(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     for first in fields(node, "initialize").into_iter().flat_map(sequence) {
         expression_statement(l, first, out);
     }
-    let tests: Vec<Node<'_>> = fields(node, "condition").into_iter().flat_map(sequence).collect();
+    let tests: Vec<Node<'_>> = fields(node, "condition")
+        .into_iter()
+        .flat_map(sequence)
+        .collect();
     let test = tests.last().map(|t| expr(l, *t));
     let mut update = CodeBlock::new();
     for last in fields(node, "update").into_iter().flat_map(sequence) {
@@ -237,13 +302,26 @@ fn repeat(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     for part in fields(node, "body") {
         statement(l, part, &mut inner);
     }
-    out.push(stmt(node, StmtKind::While { test, body: inner, update, is_post_test: false }));
+    out.push(stmt(
+        node,
+        StmtKind::While {
+            test,
+            body: inner,
+            update,
+            is_post_test: false,
+        },
+    ));
 }
 
 fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let inner = field(node, "body");
-    let heads: Vec<Node<'_>> = children(node).into_iter().filter(|n| Some(*n) != inner).collect();
-    let [iterable, names, ..] = heads.as_slice() else { return };
+    let heads: Vec<Node<'_>> = children(node)
+        .into_iter()
+        .filter(|n| Some(*n) != inner)
+        .collect();
+    let [iterable, names, ..] = heads.as_slice() else {
+        return;
+    };
     let iterable = expr(l, *iterable);
     let (key, value) = match (names.kind(), children(*names).as_slice()) {
         ("pair", [key, value]) => (Some(expr(l, *key)), *value),
@@ -251,7 +329,15 @@ fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     };
     let target = expr(l, value);
     let body = body(l, inner);
-    out.push(stmt(node, StmtKind::Each { target, key, iterable, body }));
+    out.push(stmt(
+        node,
+        StmtKind::Each {
+            target,
+            key,
+            iterable,
+            body,
+        },
+    ));
 }
 
 fn switch(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
@@ -267,9 +353,17 @@ fn switch(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         cases.push(SwitchCase { tests, body });
     }
     // `switch (true) { case $x > 1: … }` tests the cases.
-    let is_true = field(node, "condition").is_some_and(|c| l.text(c).eq_ignore_ascii_case("(true)"));
+    let is_true =
+        field(node, "condition").is_some_and(|c| l.text(c).eq_ignore_ascii_case("(true)"));
     let subject = if is_true { None } else { subject };
-    out.push(stmt(node, StmtKind::Switch { subject, cases, falls_through: true }));
+    out.push(stmt(
+        node,
+        StmtKind::Switch {
+            subject,
+            cases,
+            falls_through: true,
+        },
+    ));
 }
 
 fn attempt(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
@@ -279,14 +373,27 @@ fn attempt(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         match part.kind() {
             "catch_clause" => {
                 let name = field(part, "name").map(|n| l.sym_of(n));
-                let ty = field(part, "type").and_then(|t| children(t).first().copied()).map(|t| class_name(l, t));
-                catches.push(Catch { name, ty, body: body(l, field(part, "body")) });
+                let ty = field(part, "type")
+                    .and_then(|t| children(t).first().copied())
+                    .map(|t| class_name(l, t));
+                catches.push(Catch {
+                    name,
+                    ty,
+                    body: body(l, field(part, "body")),
+                });
             }
             "finally_clause" => finally = body(l, field(part, "body")),
             _ => {}
         }
     }
-    out.push(stmt(node, StmtKind::Try { body: inner, catches, finally }));
+    out.push(stmt(
+        node,
+        StmtKind::Try {
+            body: inner,
+            catches,
+            finally,
+        },
+    ));
 }
 
 /// Returns the last word of a name with a namespace.
@@ -373,7 +480,9 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "array_creation_expression" | "list_literal" => collection(l, node),
         "array_element_initializer" => last_child(l, node),
         "subscript_expression" => subscript(l, node),
-        "member_access_expression" | "nullsafe_member_access_expression" => member(l, node, "object"),
+        "member_access_expression" | "nullsafe_member_access_expression" => {
+            member(l, node, "object")
+        }
         "scoped_property_access_expression" => member(l, node, "scope"),
         "class_constant_access_expression" => constant_of_class(l, node),
         "function_call_expression"
@@ -388,24 +497,43 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "assignment_expression" | "reference_assignment_expression" => {
             let value = part(l, node, "right");
             let target = part(l, node, "left");
-            l.expr(node, ExprKind::Assign { target, op: None, value })
+            l.expr(
+                node,
+                ExprKind::Assign {
+                    target,
+                    op: None,
+                    value,
+                },
+            )
         }
         "augmented_assignment_expression" => augmented(l, node),
         "binary_expression" => binary(l, node),
         "unary_op_expression" => {
             let of = last_child(l, node);
-            let kind = if has_token(node, "!") { ExprKind::Not(of) } else { ExprKind::Negate(of) };
+            let kind = if has_token(node, "!") {
+                ExprKind::Not(of)
+            } else {
+                ExprKind::Negate(of)
+            };
             l.expr(node, kind)
         }
         "update_expression" => {
             let target = part(l, node, "argument");
             let value = l.expr(node, ExprKind::Int(1));
-            l.expr(node, ExprKind::Assign { target, op: Some(Op::Sub), value })
+            l.expr(
+                node,
+                ExprKind::Assign {
+                    target,
+                    op: Some(Op::Sub),
+                    value,
+                },
+            )
         }
         "conditional_expression" => conditional(l, node),
         "cast_expression" => {
             let of = part(l, node, "value");
-            let ty = field(node, "type").map(|t| l.text(t).trim_matches(['(', ')', ' ']).to_ascii_lowercase());
+            let ty = field(node, "type")
+                .map(|t| l.text(t).trim_matches(['(', ')', ' ']).to_ascii_lowercase());
             let ty = ty.unwrap_or_default();
             if ty == "string" {
                 return l.call(node, "strval", vec![of]);
@@ -415,9 +543,10 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         }
         "match_expression" => matched(l, node),
         "print_intrinsic" => word(l, node, "print"),
-        "include_expression" | "include_once_expression" | "require_expression" | "require_once_expression" => {
-            word(l, node, "include")
-        }
+        "include_expression"
+        | "include_once_expression"
+        | "require_expression"
+        | "require_once_expression" => word(l, node, "include"),
         "exit_statement" => word(l, node, "exit"),
         "pair" => last_child(l, node),
         _ => {
@@ -462,7 +591,11 @@ fn collection(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
                 "=>" => key = before.take(),
                 "," | ")" | "]" => {
                     if let Some(value) = before.take() {
-                        items.push(CollectionItem { key: key.take(), value, is_spread: false });
+                        items.push(CollectionItem {
+                            key: key.take(),
+                            value,
+                            is_spread: false,
+                        });
                     }
                 }
                 _ if part.is_named() => before = Some(expr(l, part)),
@@ -473,7 +606,9 @@ fn collection(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     }
     for element in children(node) {
         let parts = children(element);
-        let is_spread = parts.first().is_some_and(|n| n.kind() == "variadic_unpacking");
+        let is_spread = parts
+            .first()
+            .is_some_and(|n| n.kind() == "variadic_unpacking");
         match parts.as_slice() {
             [key, value] => {
                 let key = match key.kind() {
@@ -484,9 +619,17 @@ fn collection(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
                     }
                     _ => expr(l, *key),
                 };
-                items.push(CollectionItem { key: Some(key), value: expr(l, *value), is_spread });
+                items.push(CollectionItem {
+                    key: Some(key),
+                    value: expr(l, *value),
+                    is_spread,
+                });
             }
-            [value] => items.push(CollectionItem { key: None, value: expr(l, *value), is_spread }),
+            [value] => items.push(CollectionItem {
+                key: None,
+                value: expr(l, *value),
+                is_spread,
+            }),
             _ => {}
         }
     }
@@ -495,8 +638,13 @@ fn collection(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 
 fn subscript(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let parts = children(node);
-    let Some(of) = parts.first() else { return l.unknown(node, Vec::new()) };
-    let key = parts.get(1).map(|k| l.text(*k).trim_matches(['\'', '"'])).unwrap_or_default();
+    let Some(of) = parts.first() else {
+        return l.unknown(node, Vec::new());
+    };
+    let key = parts
+        .get(1)
+        .map(|k| l.text(*k).trim_matches(['\'', '"']))
+        .unwrap_or_default();
     if is_server_side(l.text(*of), key) {
         return l.unknown(node, Vec::new());
     }
@@ -543,13 +691,21 @@ fn is_server_side(of: &str, key: &str) -> bool {
 
 fn member(l: &mut Lower<'_>, node: Node<'_>, object: &str) -> ExprId {
     let of = part(l, node, object);
-    let Some(name) = field(node, "name") else { return of };
+    let Some(name) = field(node, "name") else {
+        return of;
+    };
     match name.kind() {
         "name" if object == "object" && is_input(l, node) => {
             let key = l.text(name);
             let (key, method) = (l.constant(name, key), l.sym("input"));
             let callee = l.expr(node, ExprKind::Member { of, name: method });
-            l.expr(node, ExprKind::Call { callee, args: vec![plain(key)] })
+            l.expr(
+                node,
+                ExprKind::Call {
+                    callee,
+                    args: vec![plain(key)],
+                },
+            )
         }
         "name" => {
             let name = l.sym_of(name);
@@ -569,23 +725,38 @@ fn member(l: &mut Lower<'_>, node: Node<'_>, object: &str) -> ExprId {
 
 /// Returns true for `$request->name`, which reads the input `name` of a request of Laravel.
 fn is_input(l: &Lower<'_>, node: Node<'_>) -> bool {
-    const OWN: [&str; 8] = ["query", "request", "attributes", "cookies", "headers", "files", "server", "get"];
-    matches!(node.kind(), "member_access_expression" | "nullsafe_member_access_expression")
-        && field(node, "object").is_some_and(|o| l.text(o) == "$request")
+    const OWN: [&str; 8] = [
+        "query",
+        "request",
+        "attributes",
+        "cookies",
+        "headers",
+        "files",
+        "server",
+        "get",
+    ];
+    matches!(
+        node.kind(),
+        "member_access_expression" | "nullsafe_member_access_expression"
+    ) && field(node, "object").is_some_and(|o| l.text(o) == "$request")
         && field(node, "name").is_some_and(|n| !OWN.contains(&l.text(n)))
 }
 
 /// Lowers `Class::NAME` and `Class::class`.
 fn constant_of_class(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let parts = children(node);
-    let (Some(of), Some(name)) = (parts.first(), parts.get(1)) else { return l.unknown(node, Vec::new()) };
+    let (Some(of), Some(name)) = (parts.first(), parts.get(1)) else {
+        return l.unknown(node, Vec::new());
+    };
     let of = expr(l, *of);
     let name = l.sym_of(*name);
     l.expr(node, ExprKind::Member { of, name })
 }
 
 fn augmented(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let operator = field(node, "operator").map(|o| l.text(o)).unwrap_or_default();
+    let operator = field(node, "operator")
+        .map(|o| l.text(o))
+        .unwrap_or_default();
     let (target, value) = (part(l, node, "left"), part(l, node, "right"));
     let op = match operator {
         ".=" => Op::Add,
@@ -593,11 +764,20 @@ fn augmented(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "+=" | "-=" | "*=" | "/=" | "**=" => Op::Sub,
         _ => Op::Bits,
     };
-    l.expr(node, ExprKind::Assign { target, op: Some(op), value })
+    l.expr(
+        node,
+        ExprKind::Assign {
+            target,
+            op: Some(op),
+            value,
+        },
+    )
 }
 
 fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let operator = field(node, "operator").map(|o| l.text(o)).unwrap_or_default();
+    let operator = field(node, "operator")
+        .map(|o| l.text(o))
+        .unwrap_or_default();
     if operator == "." {
         let parts = l.chain(node, "binary_expression", ".");
         let parts = parts.into_iter().map(|n| expr(l, n)).collect();
@@ -648,8 +828,8 @@ fn is_digest(l: &Lower<'_>, node: Node<'_>, side: &str) -> bool {
 /// Lowers `strpos($path, '..') !== false` to `str_contains($path, '..')`.
 fn contains_dots(l: &mut Lower<'_>, node: Node<'_>, operator: &str) -> Option<ExprId> {
     let call = field(node, "left").filter(|c| c.kind() == "function_call_expression")?;
-    let is_search =
-        field(call, "function").is_some_and(|f| matches!(l.text(f), "strpos" | "stripos" | "strstr" | "mb_strpos"));
+    let is_search = field(call, "function")
+        .is_some_and(|f| matches!(l.text(f), "strpos" | "stripos" | "strstr" | "mb_strpos"));
     let is_false = field(node, "right").is_some_and(|r| l.text(r).eq_ignore_ascii_case("false"));
     if !is_search || !is_false || !matches!(operator, "===" | "!==" | "==" | "!=") {
         return None;
@@ -661,12 +841,21 @@ fn contains_dots(l: &mut Lower<'_>, node: Node<'_>, operator: &str) -> Option<Ex
     }
     let callee = l.named(call, "str_contains");
     let found = l.expr(call, ExprKind::Call { callee, args });
-    Some(if operator.starts_with('!') { found } else { l.expr(node, ExprKind::Not(found)) })
+    Some(if operator.starts_with('!') {
+        found
+    } else {
+        l.expr(node, ExprKind::Not(found))
+    })
 }
 
 /// Lowers the comparison of a digest: a call of `loose_equal` or `strict_equal` precedes it, which
 /// structural entries match.
-fn compared(l: &mut Lower<'_>, node: Node<'_>, operator: &str, sides: (ExprId, ExprId)) -> Option<ExprId> {
+fn compared(
+    l: &mut Lower<'_>,
+    node: Node<'_>,
+    operator: &str,
+    sides: (ExprId, ExprId),
+) -> Option<ExprId> {
     let (op, name) = match operator {
         "==" => (Op::Equal, "loose_equal"),
         "!=" | "<>" => (Op::NotEqual, "loose_equal"),
@@ -681,8 +870,21 @@ fn compared(l: &mut Lower<'_>, node: Node<'_>, operator: &str, sides: (ExprId, E
     };
     let call = l.call(node, name, vec![digest]);
     let body = vec![stmt(node, StmtKind::Expr(call))];
-    let value = l.expr(node, ExprKind::Binary { op, left: sides.0, right: sides.1 });
-    Some(l.expr(node, ExprKind::Block { body, value: Some(value) }))
+    let value = l.expr(
+        node,
+        ExprKind::Binary {
+            op,
+            left: sides.0,
+            right: sides.1,
+        },
+    );
+    Some(l.expr(
+        node,
+        ExprKind::Block {
+            body,
+            value: Some(value),
+        },
+    ))
 }
 
 fn conditional(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
@@ -692,7 +894,14 @@ fn conditional(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             let yes = expr(l, yes);
             l.expr(node, ExprKind::Conditional { test, yes, no })
         }
-        None => l.expr(node, ExprKind::Binary { op: Op::Else, left: test, right: no }),
+        None => l.expr(
+            node,
+            ExprKind::Binary {
+                op: Op::Else,
+                left: test,
+                right: no,
+            },
+        ),
     }
 }
 
@@ -702,7 +911,9 @@ fn matched(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let subject = condition.filter(|_| !is_true).map(|c| expr(l, c));
     let mut arms = Vec::new();
     for part_node in field(node, "body").map(children).unwrap_or_default() {
-        let tests = field(part_node, "conditional_expressions").map(children).unwrap_or_default();
+        let tests = field(part_node, "conditional_expressions")
+            .map(children)
+            .unwrap_or_default();
         let tests = tests.into_iter().map(|t| expr(l, t)).collect();
         let value = part(l, part_node, "return_expression");
         arms.push(Arm { tests, value });
@@ -724,7 +935,11 @@ fn args(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Arg> {
             Some(n) => expr(l, *n),
             None => continue,
         };
-        out.push(Arg { keyword, value, is_spread });
+        out.push(Arg {
+            keyword,
+            value,
+            is_spread,
+        });
     }
     out
 }

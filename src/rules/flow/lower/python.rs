@@ -3,10 +3,12 @@
 mod compare;
 
 use super::super::shape::{
-    Annotation, Arg, Catch, Class, CodeBlock, CollectionItem, ExprId, ExprKind, Field, Function, FunctionId, Op, Param,
-    StmtKind, SwitchCase, Sym,
+    Annotation, Arg, Catch, Class, CodeBlock, CollectionItem, ExprId, ExprKind, Field, Function,
+    FunctionId, Op, Param, StmtKind, SwitchCase, Sym,
 };
-use super::{Lower, block, child, children, field, fields, integer, plain, slow, span, stmt, unescape};
+use super::{
+    Lower, block, child, children, field, fields, integer, plain, slow, span, stmt, unescape,
+};
 use tree_sitter::Node;
 
 /// Lowers a file.
@@ -33,7 +35,9 @@ fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
 fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let kind = match node.kind() {
         "expression_statement" | "ERROR" | "block" | "module" => return out.extend(body(l, node)),
-        "import_statement" | "import_from_statement" | "future_import_statement" => return import(l, node),
+        "import_statement" | "import_from_statement" | "future_import_statement" => {
+            return import(l, node);
+        }
         "assignment" => return assignment(l, node, out),
         "return_statement" => StmtKind::Return(children(node).first().map(|n| expr(l, *n))),
         "raise_statement" => StmtKind::Throw(children(node).first().map(|n| expr(l, *n))),
@@ -47,12 +51,24 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         "while_statement" => {
             let test = field(node, "condition").map(|n| expr(l, n));
             let body = body_of(l, node, "body");
-            StmtKind::While { test, body, update: Vec::new(), is_post_test: false }
+            StmtKind::While {
+                test,
+                body,
+                update: Vec::new(),
+                is_post_test: false,
+            }
         }
         "for_statement" => {
-            let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return };
+            let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+                return;
+            };
             let (target, iterable) = (expr(l, left), expr(l, right));
-            StmtKind::Each { target, key: None, iterable, body: body_of(l, node, "body") }
+            StmtKind::Each {
+                target,
+                key: None,
+                iterable,
+                body: body_of(l, node, "body"),
+            }
         }
         "with_statement" => return with(l, node, out),
         "try_statement" => attempt(l, node),
@@ -76,7 +92,9 @@ fn import(l: &mut Lower<'_>, node: Node<'_>) {
             "aliased_import" => (field(name, "name"), field(name, "alias")),
             _ => (Some(name), None),
         };
-        let Some(path) = path.map(|p| l.text(p).to_owned()) else { continue };
+        let Some(path) = path.map(|p| l.text(p).to_owned()) else {
+            continue;
+        };
         let alias = alias.map(|a| l.text(a).to_owned());
         match (&from, alias) {
             (Some(from), alias) => {
@@ -94,7 +112,9 @@ fn import(l: &mut Lower<'_>, node: Node<'_>) {
 }
 
 fn assignment(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
-    let Some(left) = field(node, "left") else { return };
+    let Some(left) = field(node, "left") else {
+        return;
+    };
     if let Some(ty) = field(node, "type") {
         let ty = Some(type_name(l, ty));
         let (target, value) = (expr(l, left), field(node, "right").map(|n| expr(l, n)));
@@ -108,9 +128,21 @@ fn assignment(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
 /// Returns the name of a type: `Optional[str]` is `str`, `list[str]` is `list`, `"User"` is `User`.
 fn type_name(l: &mut Lower<'_>, node: Node<'_>) -> Sym {
     let text = l.text(node).trim_matches(['"', '\'', ' ']);
-    let inner = ["Optional[", "typing.Optional[", "Annotated[", "typing.Annotated["];
-    let text = inner.iter().find_map(|p| text.strip_prefix(p)).unwrap_or(text);
-    let text = text.split(['[', ',', ']', '|']).next().unwrap_or_default().trim();
+    let inner = [
+        "Optional[",
+        "typing.Optional[",
+        "Annotated[",
+        "typing.Annotated[",
+    ];
+    let text = inner
+        .iter()
+        .find_map(|p| text.strip_prefix(p))
+        .unwrap_or(text);
+    let text = text
+        .split(['[', ',', ']', '|'])
+        .next()
+        .unwrap_or_default()
+        .trim();
     l.sym(text)
 }
 
@@ -127,15 +159,29 @@ fn condition(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
         } else if let Some(test) = field(part, "condition") {
             let test = expr(l, test);
             let then = body_of(l, part, "consequence");
-            otherwise = vec![stmt(part, StmtKind::If { test, then, otherwise })];
+            otherwise = vec![stmt(
+                part,
+                StmtKind::If {
+                    test,
+                    then,
+                    otherwise,
+                },
+            )];
         }
     }
-    StmtKind::If { test, then, otherwise }
+    StmtKind::If {
+        test,
+        then,
+        otherwise,
+    }
 }
 
 fn with(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let mut items = Vec::new();
-    for clause in children(node).into_iter().filter(|n| n.kind() == "with_clause") {
+    for clause in children(node)
+        .into_iter()
+        .filter(|n| n.kind() == "with_clause")
+    {
         for item in children(clause) {
             items.extend(field(item, "value"));
         }
@@ -163,18 +209,29 @@ fn attempt(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
     for part in children(node) {
         match part.kind() {
             "else_clause" => main.extend(body_of(l, part, "body")),
-            "finally_clause" => finally = child(part, "block").map(|b| body(l, b)).unwrap_or_default(),
+            "finally_clause" => {
+                finally = child(part, "block").map(|b| body(l, b)).unwrap_or_default()
+            }
             "except_clause" | "except_group_clause" => {
                 let pattern = child(part, "as_pattern");
-                let alias = field(part, "alias").or_else(|| pattern.and_then(|p| field(p, "alias")));
+                let alias =
+                    field(part, "alias").or_else(|| pattern.and_then(|p| field(p, "alias")));
                 let name = alias.map(|a| l.sym_of(a));
                 let body = child(part, "block").map(|b| body(l, b)).unwrap_or_default();
-                catches.push(Catch { name, ty: None, body });
+                catches.push(Catch {
+                    name,
+                    ty: None,
+                    body,
+                });
             }
             _ => {}
         }
     }
-    StmtKind::Try { body: main, catches, finally }
+    StmtKind::Try {
+        body: main,
+        catches,
+        finally,
+    }
 }
 
 fn choice(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
@@ -183,26 +240,42 @@ fn choice(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
     let parts = field(node, "body").map(children).unwrap_or_default();
     for part in parts.into_iter().filter(|n| n.kind() == "case_clause") {
         let mut tests = Vec::new();
-        for pattern in children(part).into_iter().filter(|n| n.kind() == "case_pattern") {
+        for pattern in children(part)
+            .into_iter()
+            .filter(|n| n.kind() == "case_pattern")
+        {
             let inside = children(pattern);
-            let constants = inside.iter().filter(|n| matches!(n.kind(), "string" | "integer" | "true" | "false"));
+            let constants = inside
+                .iter()
+                .filter(|n| matches!(n.kind(), "string" | "integer" | "true" | "false"));
             tests.extend(constants.copied().map(|n| expr(l, n)));
             if let Some(union) = inside.iter().find(|n| n.kind() == "union_pattern") {
                 tests.extend(children(*union).into_iter().map(|n| expr(l, n)));
             }
         }
-        let body = field(part, "consequence").map(|b| body(l, b)).unwrap_or_default();
+        let body = field(part, "consequence")
+            .map(|b| body(l, b))
+            .unwrap_or_default();
         cases.push(SwitchCase { tests, body });
     }
-    StmtKind::Switch { subject, cases, falls_through: false }
+    StmtKind::Switch {
+        subject,
+        cases,
+        falls_through: false,
+    }
 }
 
 fn decorated(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let mut marks = Vec::new();
-    for d in children(node).into_iter().filter(|n| n.kind() == "decorator") {
+    for d in children(node)
+        .into_iter()
+        .filter(|n| n.kind() == "decorator")
+    {
         marks.extend(children(d).first().map(|n| mark(l, *n)));
     }
-    let Some(definition) = field(node, "definition") else { return };
+    let Some(definition) = field(node, "definition") else {
+        return;
+    };
     let kind = match definition.kind() {
         "class_definition" => class(l, definition, marks),
         _ => StmtKind::Function(function(l, definition, marks)),
@@ -211,19 +284,34 @@ fn decorated(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
 }
 
 fn mark(l: &mut Lower<'_>, node: Node<'_>) -> Annotation {
-    match (node.kind(), field(node, "function"), field(node, "arguments")) {
-        ("call", Some(name), Some(args)) => Annotation { name: expr(l, name), args: arguments(l, args) },
-        _ => Annotation { name: expr(l, node), args: Vec::new() },
+    match (
+        node.kind(),
+        field(node, "function"),
+        field(node, "arguments"),
+    ) {
+        ("call", Some(name), Some(args)) => Annotation {
+            name: expr(l, name),
+            args: arguments(l, args),
+        },
+        _ => Annotation {
+            name: expr(l, node),
+            args: Vec::new(),
+        },
     }
 }
 
 fn function(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>) -> FunctionId {
     let name = field(node, "name").map(|n| l.sym_of(n));
     let ty = field(node, "return_type").map(|n| type_name(l, n));
-    let params = field(node, "parameters").map(|p| parameters(l, p)).unwrap_or_default();
+    let params = field(node, "parameters")
+        .map(|p| parameters(l, p))
+        .unwrap_or_default();
     let body = body_of(l, node, "body");
     let is_constructor = field(node, "name").is_some_and(|n| l.text(n) == "__init__");
-    let (is_static, is_getter) = (has_mark(l, &marks, "staticmethod"), has_mark(l, &marks, "property"));
+    let (is_static, is_getter) = (
+        has_mark(l, &marks, "staticmethod"),
+        has_mark(l, &marks, "property"),
+    );
     let function = Function {
         span: span(node),
         name,
@@ -241,7 +329,9 @@ fn function(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>) -> Functi
 
 /// Returns true if one of the decorators has this name, without a module before it.
 fn has_mark(l: &Lower<'_>, marks: &[Annotation], name: &str) -> bool {
-    marks.iter().any(|m| matches!(&l.module.expr(m.name).kind, ExprKind::Name(s) if l.module.word(*s) == name))
+    marks.iter().any(
+        |m| matches!(&l.module.expr(m.name).kind, ExprKind::Name(s) if l.module.word(*s) == name),
+    )
 }
 
 fn parameters(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Param> {
@@ -251,23 +341,45 @@ fn parameters(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Param> {
             "typed_parameter" => children(p).first().copied().unwrap_or(p),
             _ => field(p, "name").unwrap_or(p),
         };
-        let is_variadic = matches!(inner.kind(), "list_splat_pattern" | "dictionary_splat_pattern");
-        let inner = if is_variadic { children(inner).first().copied().unwrap_or(inner) } else { inner };
+        let is_variadic = matches!(
+            inner.kind(),
+            "list_splat_pattern" | "dictionary_splat_pattern"
+        );
+        let inner = if is_variadic {
+            children(inner).first().copied().unwrap_or(inner)
+        } else {
+            inner
+        };
         if inner.kind() != "identifier" {
             continue;
         }
         let name = Some(l.sym_of(inner));
         let ty = field(p, "type").map(|t| type_name(l, t));
         let default = field(p, "value").map(|v| expr(l, v));
-        out.push(Param { span: span(p), name, ty, default, is_variadic, ..Default::default() });
+        out.push(Param {
+            span: span(p),
+            name,
+            ty,
+            default,
+            is_variadic,
+            ..Default::default()
+        });
     }
     out
 }
 
 fn class(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>) -> StmtKind {
     let name = field(node, "name").map(|n| l.sym_of(n));
-    let mut class = Class { span: span(node), name, marks, ..Default::default() };
-    for base in field(node, "superclasses").map(children).unwrap_or_default() {
+    let mut class = Class {
+        span: span(node),
+        name,
+        marks,
+        ..Default::default()
+    };
+    for base in field(node, "superclasses")
+        .map(children)
+        .unwrap_or_default()
+    {
         if base.kind() != "keyword_argument" {
             class.bases.push(type_name(l, base));
         }
@@ -283,7 +395,12 @@ fn class(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>) -> StmtKind 
                 }
             }
             StmtKind::Declare { target, ty, value } => match l.module.expr(target).kind {
-                ExprKind::Name(name) => class.fields.push(Field { name, ty, value, marks: Vec::new() }),
+                ExprKind::Name(name) => class.fields.push(Field {
+                    name,
+                    ty,
+                    value,
+                    marks: Vec::new(),
+                }),
                 _ => class.body.push(s),
             },
             _ => class.body.push(s),
@@ -295,7 +412,9 @@ fn class(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>) -> StmtKind 
 /// Removes `self` from the parameters.
 fn method(l: &mut Lower<'_>, id: FunctionId, class: &mut Class) {
     class.methods.push(id);
-    let Some(f) = l.module.functions.get_mut(id.0 as usize) else { return };
+    let Some(f) = l.module.functions.get_mut(id.0 as usize) else {
+        return;
+    };
     if !f.is_static && !f.params.is_empty() {
         let first = f.params.remove(0);
         f.receiver = first.name;
@@ -303,9 +422,23 @@ fn method(l: &mut Lower<'_>, id: FunctionId, class: &mut Class) {
 }
 
 fn static_field(l: &Lower<'_>, id: ExprId) -> Option<Field> {
-    let ExprKind::Assign { target, op: None, value } = l.module.expr(id).kind else { return None };
-    let ExprKind::Name(name) = l.module.expr(target).kind else { return None };
-    Some(Field { name, ty: None, value: Some(value), marks: Vec::new() })
+    let ExprKind::Assign {
+        target,
+        op: None,
+        value,
+    } = l.module.expr(id).kind
+    else {
+        return None;
+    };
+    let ExprKind::Name(name) = l.module.expr(target).kind else {
+        return None;
+    };
+    Some(Field {
+        name,
+        ty: None,
+        value: Some(value),
+        marks: Vec::new(),
+    })
 }
 
 fn arguments(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Arg> {
@@ -315,10 +448,16 @@ fn arguments(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Arg> {
     let mut out = Vec::new();
     for a in children(node) {
         let arg = match (a.kind(), field(a, "name"), field(a, "value")) {
-            ("keyword_argument", Some(name), Some(value)) => {
-                Arg { keyword: Some(l.sym_of(name)), value: expr(l, value), is_spread: false }
-            }
-            ("list_splat" | "dictionary_splat", ..) => Arg { keyword: None, value: first(l, a), is_spread: true },
+            ("keyword_argument", Some(name), Some(value)) => Arg {
+                keyword: Some(l.sym_of(name)),
+                value: expr(l, value),
+                is_spread: false,
+            },
+            ("list_splat" | "dictionary_splat", ..) => Arg {
+                keyword: None,
+                value: first(l, a),
+                is_spread: true,
+            },
             _ => plain(expr(l, a)),
         };
         out.push(arg);
@@ -374,12 +513,16 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "conditional_expression" => {
             let parts = all(l, node);
             match parts.as_slice() {
-                [yes, test, no] => ExprKind::Conditional { test: *test, yes: *yes, no: *no },
+                [yes, test, no] => ExprKind::Conditional {
+                    test: *test,
+                    yes: *yes,
+                    no: *no,
+                },
                 _ => ExprKind::Unknown(parts),
             }
         }
-        "list" | "tuple" | "set" | "dictionary" | "expression_list" | "pattern_list" | "tuple_pattern"
-        | "list_pattern" => ExprKind::Collection(items(l, node)),
+        "list" | "tuple" | "set" | "dictionary" | "expression_list" | "pattern_list"
+        | "tuple_pattern" | "list_pattern" => ExprKind::Collection(items(l, node)),
         "parenthesized_expression"
         | "await"
         | "yield"
@@ -388,18 +531,30 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         | "list_splat_pattern"
         | "type" => ExprKind::Pass(first(l, node)),
         "lambda" => {
-            let params = field(node, "parameters").map(|p| parameters(l, p)).unwrap_or_default();
+            let params = field(node, "parameters")
+                .map(|p| parameters(l, p))
+                .unwrap_or_default();
             let value = field(node, "body").map(|b| expr(l, b));
             let body = vec![stmt(node, StmtKind::Return(value))];
-            let function = Function { span: span(node), params, body, ..Default::default() };
+            let function = Function {
+                span: span(node),
+                params,
+                body,
+                ..Default::default()
+            };
             ExprKind::Function(l.module.add_function(function))
         }
         "assignment" | "named_expression" => return assign(l, node, None),
         "augmented_assignment" => {
-            let op = field(node, "operator").map(|o| l.text(o).trim_end_matches('=')).and_then(operator);
+            let op = field(node, "operator")
+                .map(|o| l.text(o).trim_end_matches('='))
+                .and_then(operator);
             return assign(l, node, Some(op.unwrap_or(Op::Bits)));
         }
-        "list_comprehension" | "set_comprehension" | "generator_expression" | "dictionary_comprehension" => {
+        "list_comprehension"
+        | "set_comprehension"
+        | "generator_expression"
+        | "dictionary_comprehension" => {
             return comprehension(l, node);
         }
         "pair" => {
@@ -417,7 +572,9 @@ fn has(l: &Lower<'_>, node: Node<'_>, word: &str) -> bool {
 }
 
 fn two(l: &mut Lower<'_>, node: Node<'_>, op: Op) -> ExprId {
-    let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return first(l, node) };
+    let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+        return first(l, node);
+    };
     let (left, right) = (expr(l, left), expr(l, right));
     l.expr(node, ExprKind::Binary { op, left, right })
 }
@@ -425,23 +582,32 @@ fn two(l: &mut Lower<'_>, node: Node<'_>, op: Op) -> ExprId {
 fn assign(l: &mut Lower<'_>, node: Node<'_>, op: Option<Op>) -> ExprId {
     let left = field(node, "left").or_else(|| field(node, "name"));
     let right = field(node, "right").or_else(|| field(node, "value"));
-    let (Some(left), Some(right)) = (left, right) else { return first(l, node) };
+    let (Some(left), Some(right)) = (left, right) else {
+        return first(l, node);
+    };
     let value = expr(l, right);
     let target = expr(l, left);
     l.expr(node, ExprKind::Assign { target, op, value })
 }
 
 fn attribute(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let (Some(of), Some(name)) = (field(node, "object"), field(node, "attribute")) else { return first(l, node) };
+    let (Some(of), Some(name)) = (field(node, "object"), field(node, "attribute")) else {
+        return first(l, node);
+    };
     let of = expr(l, of);
     let name = l.sym_of(name);
     l.expr(node, ExprKind::Member { of, name })
 }
 
 fn subscript(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let Some(of) = field(node, "value") else { return first(l, node) };
+    let Some(of) = field(node, "value") else {
+        return first(l, node);
+    };
     let of = expr(l, of);
-    let keys: Vec<ExprId> = fields(node, "subscript").into_iter().map(|n| expr(l, n)).collect();
+    let keys: Vec<ExprId> = fields(node, "subscript")
+        .into_iter()
+        .map(|n| expr(l, n))
+        .collect();
     match keys.as_slice() {
         [key] => {
             let key = *key;
@@ -452,8 +618,12 @@ fn subscript(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 }
 
 fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let Some(function) = field(node, "function") else { return first(l, node) };
-    let args = field(node, "arguments").map(|a| arguments(l, a)).unwrap_or_default();
+    let Some(function) = field(node, "function") else {
+        return first(l, node);
+    };
+    let args = field(node, "arguments")
+        .map(|a| arguments(l, a))
+        .unwrap_or_default();
     if l.text(function) == "super" {
         return l.expr(node, ExprKind::Super);
     }
@@ -472,14 +642,30 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     }
     let shown = l.call(node, "slow regex", Vec::new());
     let body = vec![stmt(node, StmtKind::Expr(shown))];
-    l.expr(node, ExprKind::Block { body, value: Some(id) })
+    l.expr(
+        node,
+        ExprKind::Block {
+            body,
+            value: Some(id),
+        },
+    )
 }
 
 /// Returns true for a call of `re` with a pattern that can take exponential time.
 fn slow_pattern(l: &Lower<'_>, function: Node<'_>, args: &[Arg]) -> bool {
-    const CALLS: [&str; 8] =
-        ["re.compile", "re.match", "re.search", "re.fullmatch", "re.sub", "re.findall", "re.split", "re.finditer"];
-    let Some(ExprKind::Text(pattern)) = args.first().map(|a| &l.module.expr(a.value).kind) else { return false };
+    const CALLS: [&str; 8] = [
+        "re.compile",
+        "re.match",
+        "re.search",
+        "re.fullmatch",
+        "re.sub",
+        "re.findall",
+        "re.split",
+        "re.finditer",
+    ];
+    let Some(ExprKind::Text(pattern)) = args.first().map(|a| &l.module.expr(a.value).kind) else {
+        return false;
+    };
     CALLS.contains(&l.text(function)) && slow::is_slow(pattern)
 }
 
@@ -504,7 +690,10 @@ fn operator(text: &str) -> Option<Op> {
 }
 
 fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let op = field(node, "operator").map(|o| l.text(o)).and_then(operator).unwrap_or(Op::Bits);
+    let op = field(node, "operator")
+        .map(|o| l.text(o))
+        .and_then(operator)
+        .unwrap_or(Op::Bits);
     if op != Op::Add {
         return two(l, node, op);
     }
@@ -548,13 +737,21 @@ fn items(l: &mut Lower<'_>, node: Node<'_>) -> Vec<CollectionItem> {
     let mut out = Vec::new();
     for n in children(node) {
         let item = match (n.kind(), field(n, "key"), field(n, "value")) {
-            ("pair", Some(key), Some(value)) => {
-                CollectionItem { key: Some(expr(l, key)), value: expr(l, value), is_spread: false }
-            }
-            ("list_splat" | "dictionary_splat" | "list_splat_pattern", ..) => {
-                CollectionItem { key: None, value: first(l, n), is_spread: true }
-            }
-            _ => CollectionItem { key: None, value: expr(l, n), is_spread: false },
+            ("pair", Some(key), Some(value)) => CollectionItem {
+                key: Some(expr(l, key)),
+                value: expr(l, value),
+                is_spread: false,
+            },
+            ("list_splat" | "dictionary_splat" | "list_splat_pattern", ..) => CollectionItem {
+                key: None,
+                value: first(l, n),
+                is_spread: true,
+            },
+            _ => CollectionItem {
+                key: None,
+                value: expr(l, n),
+                is_spread: false,
+            },
         };
         out.push(item);
     }
@@ -574,7 +771,15 @@ fn comprehension(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         } else if let (Some(left), Some(right)) = (field(clause, "left"), field(clause, "right")) {
             let (target, iterable) = (expr(l, left), expr(l, right));
             let tests = std::mem::take(&mut tests);
-            element = l.expr(node, ExprKind::Comprehension { target, iterable, tests, element });
+            element = l.expr(
+                node,
+                ExprKind::Comprehension {
+                    target,
+                    iterable,
+                    tests,
+                    element,
+                },
+            );
         }
     }
     element
@@ -602,9 +807,19 @@ fn child_text<'t>(l: &Lower<'t>, node: Node<'_>, kind: &str) -> Option<&'t str> 
     child(node, kind).map(|n| l.text(n))
 }
 
-fn content(l: &mut Lower<'_>, node: Node<'_>, is_raw: bool, is_format: bool, parts: &mut Vec<ExprId>) {
+fn content(
+    l: &mut Lower<'_>,
+    node: Node<'_>,
+    is_raw: bool,
+    is_format: bool,
+    parts: &mut Vec<ExprId>,
+) {
     let text = l.text(node);
-    let mut text = if is_raw { text.to_owned() } else { unescape(text) };
+    let mut text = if is_raw {
+        text.to_owned()
+    } else {
+        unescape(text)
+    };
     if is_format {
         text = text.replace("{{", "{").replace("}}", "}");
     }

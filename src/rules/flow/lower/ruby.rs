@@ -9,7 +9,8 @@ mod idiom;
 mod value;
 
 use super::super::shape::{
-    Catch, Class, CodeBlock, ExprId, ExprKind, Field, Function, FunctionId, Op, Param, Stmt, StmtKind, SwitchCase,
+    Catch, Class, CodeBlock, ExprId, ExprKind, Field, Function, FunctionId, Op, Param, Stmt,
+    StmtKind, SwitchCase,
 };
 use super::{Lower, children, field, fields, span, stmt};
 use std::collections::{HashMap, HashSet};
@@ -86,7 +87,10 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     fn statements(&mut self, nodes: &[Node<'n>], out: &mut CodeBlock) {
-        if nodes.iter().any(|n| matches!(n.kind(), "rescue" | "ensure" | "else")) {
+        if nodes
+            .iter()
+            .any(|n| matches!(n.kind(), "rescue" | "ensure" | "else"))
+        {
             if let Some(first) = nodes.first() {
                 let kind = self.attempt(nodes);
                 out.push(stmt(*first, kind));
@@ -115,7 +119,8 @@ impl<'n> Ruby<'_, '_, 'n> {
             | "then"
             | "do"
             | "begin" => return out.extend(self.body(node)),
-            "comment" | "heredoc_body" | "empty_statement" | "uninterpreted" | "alias" | "undef" | "else" => return,
+            "comment" | "heredoc_body" | "empty_statement" | "uninterpreted" | "alias"
+            | "undef" | "else" => return,
             "begin_block" | "end_block" => StmtKind::Block(self.body(node)),
             "if" | "elsif" | "unless" => self.condition(node),
             "if_modifier" | "unless_modifier" => self.modified(node),
@@ -167,13 +172,28 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     fn is_ending(&self, node: Node<'n>) -> bool {
-        let name = field(node, "method").map(|m| self.l.text(m)).unwrap_or_default();
-        matches!(name, "raise" | "fail" | "abort" | "exit" | "exit!" | "halt" | "not_found" | "throw" | "error!")
+        let name = field(node, "method")
+            .map(|m| self.l.text(m))
+            .unwrap_or_default();
+        matches!(
+            name,
+            "raise"
+                | "fail"
+                | "abort"
+                | "exit"
+                | "exit!"
+                | "halt"
+                | "not_found"
+                | "throw"
+                | "error!"
+        )
     }
 
     /// Lowers `a and return`, `a or raise "…"` and `a && b` to a branch.
     fn short_circuit(&mut self, node: Node<'n>, out: &mut CodeBlock) {
-        let operator = field(node, "operator").map(|o| self.l.text(o)).unwrap_or_default();
+        let operator = field(node, "operator")
+            .map(|o| self.l.text(o))
+            .unwrap_or_default();
         let parts = (field(node, "left"), field(node, "right"));
         let ("and" | "or" | "&&" | "||", (Some(left), Some(right))) = (operator, parts) else {
             let id = self.expr(node);
@@ -181,17 +201,36 @@ impl<'n> Ruby<'_, '_, 'n> {
             return;
         };
         let is_and = matches!(operator, "and" | "&&");
-        let responds = ["redirect_to", "render", "head", "redirect_back", "send_file", "send_data", "redirect"];
+        let responds = [
+            "redirect_to",
+            "render",
+            "head",
+            "redirect_back",
+            "send_file",
+            "send_data",
+            "redirect",
+        ];
         if is_and && responds.iter().any(|w| self.l.text(left).starts_with(w)) {
             self.statement(left, out);
             self.statement(right, out);
             return;
         }
         let test = self.expr(left);
-        let test = if is_and { test } else { self.l.expr(left, ExprKind::Not(test)) };
+        let test = if is_and {
+            test
+        } else {
+            self.l.expr(left, ExprKind::Not(test))
+        };
         let mut then = Vec::new();
         self.statement(right, &mut then);
-        out.push(stmt(node, StmtKind::If { test, then, otherwise: Vec::new() }));
+        out.push(stmt(
+            node,
+            StmtKind::If {
+                test,
+                then,
+                otherwise: Vec::new(),
+            },
+        ));
     }
 
     /// Returns the argument of `return`, `next` or `break`.
@@ -209,9 +248,15 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     fn test_of(&mut self, node: Node<'n>, is_negated: bool) -> ExprId {
-        let Some(test) = field(node, "condition") else { return self.l.unknown(node, Vec::new()) };
+        let Some(test) = field(node, "condition") else {
+            return self.l.unknown(node, Vec::new());
+        };
         let id = self.expr(test);
-        if is_negated { self.l.expr(test, ExprKind::Not(id)) } else { id }
+        if is_negated {
+            self.l.expr(test, ExprKind::Not(id))
+        } else {
+            id
+        }
     }
 
     fn condition(&mut self, node: Node<'n>) -> StmtKind {
@@ -224,7 +269,11 @@ impl<'n> Ruby<'_, '_, 'n> {
                 _ => otherwise = self.body(part),
             }
         }
-        StmtKind::If { test, then, otherwise }
+        StmtKind::If {
+            test,
+            then,
+            otherwise,
+        }
     }
 
     fn modified(&mut self, node: Node<'n>) -> StmtKind {
@@ -233,7 +282,11 @@ impl<'n> Ruby<'_, '_, 'n> {
         if let Some(body) = field(node, "body") {
             self.statement(body, &mut then);
         }
-        StmtKind::If { test, then, otherwise: Vec::new() }
+        StmtKind::If {
+            test,
+            then,
+            otherwise: Vec::new(),
+        }
     }
 
     fn repeat(&mut self, node: Node<'n>) -> StmtKind {
@@ -242,7 +295,12 @@ impl<'n> Ruby<'_, '_, 'n> {
         if let Some(part) = field(node, "body") {
             self.statement(part, &mut body);
         }
-        StmtKind::While { test, body, update: Vec::new(), is_post_test: false }
+        StmtKind::While {
+            test,
+            body,
+            update: Vec::new(),
+            is_post_test: false,
+        }
     }
 
     fn each_in(&mut self, node: Node<'n>) -> StmtKind {
@@ -252,7 +310,12 @@ impl<'n> Ruby<'_, '_, 'n> {
             None => self.l.unknown(node, Vec::new()),
         };
         let body = self.body_of(node, "body");
-        StmtKind::Each { target, key: None, iterable, body }
+        StmtKind::Each {
+            target,
+            key: None,
+            iterable,
+            body,
+        }
     }
 
     /// Lowers `xs.each { |x| … }` and similar calls to a loop.
@@ -282,7 +345,11 @@ impl<'n> Ruby<'_, '_, 'n> {
         for n in &names {
             self.bind(*n);
         }
-        let mut targets = names.iter().map(|n| self.expr(*n)).collect::<Vec<_>>().into_iter();
+        let mut targets = names
+            .iter()
+            .map(|n| self.expr(*n))
+            .collect::<Vec<_>>()
+            .into_iter();
         let (first, second) = (targets.next(), targets.next());
         let (target, key) = match (first, second) {
             (Some(key), Some(value)) if name != "each_with_index" => (value, Some(key)),
@@ -290,7 +357,12 @@ impl<'n> Ruby<'_, '_, 'n> {
             (None, _) => (self.l.unknown(node, Vec::new()), None),
         };
         let body = self.body_of(block, "body");
-        Some(StmtKind::Each { target, key, iterable, body })
+        Some(StmtKind::Each {
+            target,
+            key,
+            iterable,
+            body,
+        })
     }
 
     fn choice(&mut self, node: Node<'n>) -> StmtKind {
@@ -300,15 +372,28 @@ impl<'n> Ruby<'_, '_, 'n> {
             match part.kind() {
                 "when" => {
                     let tests = fields(part, "pattern");
-                    let tests = tests.into_iter().filter_map(|p| children(p).first().copied()).collect::<Vec<_>>();
+                    let tests = tests
+                        .into_iter()
+                        .filter_map(|p| children(p).first().copied())
+                        .collect::<Vec<_>>();
                     let tests = tests.into_iter().map(|t| self.expr(t)).collect();
-                    cases.push(SwitchCase { tests, body: self.body_of(part, "body") });
+                    cases.push(SwitchCase {
+                        tests,
+                        body: self.body_of(part, "body"),
+                    });
                 }
-                "else" => cases.push(SwitchCase { tests: Vec::new(), body: self.body(part) }),
+                "else" => cases.push(SwitchCase {
+                    tests: Vec::new(),
+                    body: self.body(part),
+                }),
                 _ => {}
             }
         }
-        StmtKind::Switch { subject, cases, falls_through: false }
+        StmtKind::Switch {
+            subject,
+            cases,
+            falls_through: false,
+        }
     }
 
     fn matching(&mut self, node: Node<'n>) -> StmtKind {
@@ -316,12 +401,22 @@ impl<'n> Ruby<'_, '_, 'n> {
         let mut cases = Vec::new();
         for part in fields(node, "clauses") {
             let test = field(part, "pattern").map(|p| self.expr(p));
-            cases.push(SwitchCase { tests: test.into_iter().collect(), body: self.body_of(part, "body") });
+            cases.push(SwitchCase {
+                tests: test.into_iter().collect(),
+                body: self.body_of(part, "body"),
+            });
         }
         if let Some(part) = field(node, "else") {
-            cases.push(SwitchCase { tests: Vec::new(), body: self.body(part) });
+            cases.push(SwitchCase {
+                tests: Vec::new(),
+                body: self.body(part),
+            });
         }
-        StmtKind::Switch { subject, cases, falls_through: false }
+        StmtKind::Switch {
+            subject,
+            cases,
+            falls_through: false,
+        }
     }
 
     fn attempt(&mut self, nodes: &[Node<'n>]) -> StmtKind {
@@ -331,14 +426,22 @@ impl<'n> Ruby<'_, '_, 'n> {
                 "rescue" => {
                     let name = field(*part, "variable").and_then(|v| children(v).first().copied());
                     let name = name.map(|n| self.l.sym_of(n));
-                    catches.push(Catch { name, ty: None, body: self.body_of(*part, "body") });
+                    catches.push(Catch {
+                        name,
+                        ty: None,
+                        body: self.body_of(*part, "body"),
+                    });
                 }
                 "else" => body.extend(self.body(*part)),
                 "ensure" => finally = self.body(*part),
                 _ => self.statement(*part, &mut body),
             }
         }
-        StmtKind::Try { body, catches, finally }
+        StmtKind::Try {
+            body,
+            catches,
+            finally,
+        }
     }
 
     fn class(&mut self, node: Node<'n>) -> StmtKind {
@@ -354,7 +457,13 @@ impl<'n> Ruby<'_, '_, 'n> {
         let body = self.body_of(node, "body");
         self.locals.pop();
         let methods = std::mem::replace(&mut self.members, outside);
-        let mut class = Class { span: span(node), name, bases, methods, ..Default::default() };
+        let mut class = Class {
+            span: span(node),
+            name,
+            bases,
+            methods,
+            ..Default::default()
+        };
         for s in body {
             match self.constant_of(&s.kind) {
                 Some(field) => class.fields.push(field),
@@ -366,21 +475,41 @@ impl<'n> Ruby<'_, '_, 'n> {
 
     /// Returns the field of `NAME = value`.
     fn constant_of(&self, kind: &StmtKind) -> Option<Field> {
-        let StmtKind::Expr(id) = kind else { return None };
-        let ExprKind::Assign { target, op: None, value } = self.l.module.expr(*id).kind else { return None };
-        let ExprKind::Name(name) = self.l.module.expr(target).kind else { return None };
+        let StmtKind::Expr(id) = kind else {
+            return None;
+        };
+        let ExprKind::Assign {
+            target,
+            op: None,
+            value,
+        } = self.l.module.expr(*id).kind
+        else {
+            return None;
+        };
+        let ExprKind::Name(name) = self.l.module.expr(target).kind else {
+            return None;
+        };
         if matches!(self.l.module.expr(value).kind, ExprKind::Block { .. }) {
             return None;
         }
-        Some(Field { name, ty: None, value: Some(value), marks: Vec::new() })
+        Some(Field {
+            name,
+            ty: None,
+            value: Some(value),
+            marks: Vec::new(),
+        })
     }
 
     fn method(&mut self, node: Node<'n>) -> FunctionId {
-        let text = field(node, "name").map(|n| self.l.text(n)).unwrap_or_default();
+        let text = field(node, "name")
+            .map(|n| self.l.text(n))
+            .unwrap_or_default();
         let name = Some(self.l.sym(text));
         let outside = std::mem::take(&mut self.members);
         self.locals.push(HashSet::new());
-        let params = field(node, "parameters").map(|p| self.parameters(p)).unwrap_or_default();
+        let params = field(node, "parameters")
+            .map(|p| self.parameters(p))
+            .unwrap_or_default();
         let mut body = match field(node, "body") {
             Some(b) if b.kind() == "body_statement" => self.body(b),
             Some(b) => {
@@ -410,7 +539,10 @@ impl<'n> Ruby<'_, '_, 'n> {
         for p in children(node) {
             self.bind(p);
             let name = field(p, "name").unwrap_or(p);
-            let mut param = Param { span: span(p), ..Default::default() };
+            let mut param = Param {
+                span: span(p),
+                ..Default::default()
+            };
             match p.kind() {
                 "identifier" | "optional_parameter" | "keyword_parameter" => {
                     param.name = Some(self.l.sym_of(name));
@@ -433,14 +565,21 @@ impl<'n> Ruby<'_, '_, 'n> {
 
     /// Lowers a block, `->(x) { … }` or `lambda { … }` as a function literal.
     fn closure(&mut self, node: Node<'n>, body_at: Node<'n>) -> ExprId {
-        let params = field(node, "parameters").map(|p| self.parameters(p)).unwrap_or_default();
+        let params = field(node, "parameters")
+            .map(|p| self.parameters(p))
+            .unwrap_or_default();
         let mut body = match field(body_at, "body") {
             Some(b) if matches!(b.kind(), "block" | "do_block") => self.body_of(b, "body"),
             Some(b) => self.body(b),
             None => Vec::new(),
         };
         return_last(&mut body);
-        let function = Function { span: span(node), params, body, ..Default::default() };
+        let function = Function {
+            span: span(node),
+            params,
+            body,
+            ..Default::default()
+        };
         let id = self.l.module.add_function(function);
         self.l.expr(node, ExprKind::Function(id))
     }
@@ -487,7 +626,9 @@ fn return_last(body: &mut CodeBlock) {
     let Some(last) = body.last_mut() else { return };
     match &mut last.kind {
         StmtKind::Expr(id) => last.kind = StmtKind::Return(Some(*id)),
-        StmtKind::If { then, otherwise, .. } => {
+        StmtKind::If {
+            then, otherwise, ..
+        } => {
             return_last(then);
             return_last(otherwise);
         }
@@ -506,17 +647,30 @@ fn store_last(l: &mut Lower<'_>, node: Node<'_>, target: ExprId, body: &mut Code
     let Some(last) = body.last_mut() else { return };
     match &mut last.kind {
         StmtKind::Expr(id) => {
-            let id = l.expr(node, ExprKind::Assign { target, op: None, value: *id });
+            let id = l.expr(
+                node,
+                ExprKind::Assign {
+                    target,
+                    op: None,
+                    value: *id,
+                },
+            );
             last.kind = StmtKind::Expr(id);
         }
-        StmtKind::If { then, otherwise, .. } => {
+        StmtKind::If {
+            then, otherwise, ..
+        } => {
             store_last(l, node, target, then);
             store_last(l, node, target, otherwise);
         }
-        StmtKind::Switch { cases, .. } => cases.iter_mut().for_each(|c| store_last(l, node, target, &mut c.body)),
+        StmtKind::Switch { cases, .. } => cases
+            .iter_mut()
+            .for_each(|c| store_last(l, node, target, &mut c.body)),
         StmtKind::Try { body, catches, .. } => {
             store_last(l, node, target, body);
-            catches.iter_mut().for_each(|c| store_last(l, node, target, &mut c.body));
+            catches
+                .iter_mut()
+                .for_each(|c| store_last(l, node, target, &mut c.body));
         }
         StmtKind::Block(inside) => store_last(l, node, target, inside),
         _ => {}

@@ -2,7 +2,11 @@
 
 /// Returns true if a variable of this name holds a secret: `resetToken`, `api_key`, `password`.
 pub(super) fn has_secret_name(name: &str) -> bool {
-    let lower: String = name.chars().filter(|c| *c != '_').collect::<String>().to_ascii_lowercase();
+    let lower: String = name
+        .chars()
+        .filter(|c| *c != '_')
+        .collect::<String>()
+        .to_ascii_lowercase();
     const WORDS: [&str; 20] = [
         "password",
         "passwd",
@@ -59,7 +63,8 @@ pub(super) fn is_exponential(pattern: &str) -> bool {
             b')' if !in_class => {
                 let start = opened.pop().unwrap_or_default();
                 let is_repeated = matches!(bytes.get(i + 1), Some(b'+' | b'*'))
-                    || (bytes.get(i + 1) == Some(&b'{') && pattern.get(i..).is_some_and(|r| r.contains(",}")));
+                    || (bytes.get(i + 1) == Some(&b'{')
+                        && pattern.get(i..).is_some_and(|r| r.contains(",}")));
                 if is_repeated && pattern.get(start..i).is_some_and(is_repeated_atom) {
                     return true;
                 }
@@ -81,11 +86,15 @@ fn is_repeated_atom(group: &str) -> bool {
     {
         return !a.is_empty() && (a == b || (a.len() == 1 && b == format!("{a}{a}")));
     }
-    let Some(parts) = atoms(group) else { return false };
+    let Some(parts) = atoms(group) else {
+        return false;
+    };
     match parts.as_slice() {
         [one] => is_repeated(one),
         [one, (".", None)] => is_repeated(one),
-        [one, two] => (is_repeated(one) && is_optional(two)) || (is_optional(one) && is_repeated(two)),
+        [one, two] => {
+            (is_repeated(one) && is_optional(two)) || (is_optional(one) && is_repeated(two))
+        }
         _ => false,
     }
 }
@@ -100,7 +109,8 @@ fn is_optional(atom: &(&str, Option<char>)) -> bool {
     matches!(atom.1, Some('?' | '*'))
 }
 
-/// Returns the atoms of an expression with their quantifiers, if they are characters, classes, and groups without a choice.
+/// Returns the atoms of an expression with their quantifiers, if they are characters, classes, and
+/// groups without a choice.
 fn atoms(group: &str) -> Option<Vec<(&str, Option<char>)>> {
     let mut out = Vec::new();
     let mut rest = group;
@@ -116,7 +126,10 @@ fn atoms(group: &str) -> Option<Vec<(&str, Option<char>)>> {
         if atom.starts_with('(') && (atom.contains('|') || atom.get(1..)?.contains('(')) {
             return None;
         }
-        let quantifier = after.chars().next().filter(|c| matches!(c, '+' | '*' | '?'));
+        let quantifier = after
+            .chars()
+            .next()
+            .filter(|c| matches!(c, '+' | '*' | '?'));
         out.push((atom, quantifier));
         rest = after.get(quantifier.map_or(0, char::len_utf8)..)?;
         if out.len() > 2 {
@@ -129,14 +142,43 @@ fn atoms(group: &str) -> Option<Vec<(&str, Option<char>)>> {
 /// Parts of names of passwords, in lower case.
 const PASSWORDS: &[&str] = &["passw", "passphrase", "pwd"];
 /// Parts of names that contain such a word but do not name a password.
-const NOT_PASSWORDS: &[&str] =
-    &["reset", "hash", "file", "url", "field", "policy", "digest", "encrypted", "encoded", "error", "label"];
+const NOT_PASSWORDS: &[&str] = &[
+    "reset",
+    "hash",
+    "file",
+    "url",
+    "field",
+    "policy",
+    "digest",
+    "encrypted",
+    "encoded",
+    "error",
+    "label",
+];
 /// Words of protocols that require a specific hash.
-const PROTOCOLS: &[&str] =
-    &["realm", "ntlm", "scramble", "gravatar", "cram", "nonce", "wsse", "expir", "remember", "challenge"];
+const PROTOCOLS: &[&str] = &[
+    "realm",
+    "ntlm",
+    "scramble",
+    "gravatar",
+    "cram",
+    "nonce",
+    "wsse",
+    "expir",
+    "remember",
+    "challenge",
+];
 /// Calls whose argument is hashed, in lower case.
-const HASHES: &[&str] =
-    &["digest(", "update(", "computehash(", "hashdata(", "getbytes(", "[]byte(", "writestring(", ".sum("];
+const HASHES: &[&str] = &[
+    "digest(",
+    "update(",
+    "computehash(",
+    "hashdata(",
+    "getbytes(",
+    "[]byte(",
+    "writestring(",
+    ".sum(",
+];
 
 /// Returns true if a function that computes a hash hashes a password: it passes a password to a
 /// hash call, or converts one to bytes.
@@ -148,10 +190,18 @@ pub(super) fn hashes_password(function: &str) -> bool {
     let mut at = 0;
     while let Some((start, end)) = next_password(&text, at) {
         at = end;
-        let (before, after) = (text.get(..start).unwrap_or_default(), text.get(end..).unwrap_or_default());
+        let (before, after) = (
+            text.get(..start).unwrap_or_default(),
+            text.get(end..).unwrap_or_default(),
+        );
         let after = after.strip_prefix("()").unwrap_or(after);
-        let is_bytes = [".getbytes(", ".tobytearray(", ".encodetobytearray("].iter().any(|w| after.starts_with(w));
-        let statement = before.rsplit([';', '{', '}', '\n']).next().unwrap_or_default();
+        let is_bytes = [".getbytes(", ".tobytearray(", ".encodetobytearray("]
+            .iter()
+            .any(|w| after.starts_with(w));
+        let statement = before
+            .rsplit([';', '{', '}', '\n'])
+            .next()
+            .unwrap_or_default();
         let is_hashed = HASHES.iter().any(|w| statement.contains(w));
         let is_joined = before.trim_end().ends_with('+') || after.trim_start().starts_with('+');
         if is_bytes || is_hashed || (is_joined && !statement.contains("log")) {
@@ -168,7 +218,10 @@ fn next_password(text: &str, from: usize) -> Option<(usize, usize)> {
         let rest = text.get(from..)?;
         let at = from + PASSWORDS.iter().filter_map(|w| rest.find(w)).min()?;
         let start = text.get(..at)?.rfind(|c| !is_word(c)).map_or(0, |i| i + 1);
-        let end = text.get(at..)?.find(|c| !is_word(c)).map_or(text.len(), |i| at + i);
+        let end = text
+            .get(at..)?
+            .find(|c| !is_word(c))
+            .map_or(text.len(), |i| at + i);
         let name = text.get(start..end)?;
         // A name before the parentheses of a call is a function.
         let is_call = text.get(end..)?.starts_with('(') && !text.get(end..)?.starts_with("()");
@@ -179,10 +232,13 @@ fn next_password(text: &str, from: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// Returns the last word of a path: `token` of `@user.token`, `id` of `params[:id]`, `Token` of `string(s.cfg.Token)`.
+/// Returns the last word of a path: `token` of `@user.token`, `id` of `params[:id]`, `Token` of
+/// `string(s.cfg.Token)`.
 pub(super) fn last_word(text: &str) -> &str {
     let text = text.trim_end_matches(|c: char| !is_word(c));
-    text.rsplit(|c: char| !is_word(c)).next().unwrap_or_default()
+    text.rsplit(|c: char| !is_word(c))
+        .next()
+        .unwrap_or_default()
 }
 
 /// Returns true for a character of a name.
@@ -196,12 +252,26 @@ mod tests {
 
     #[test]
     fn repeated_groups_that_match_a_text_in_many_ways_are_exponential() {
-        for pattern in ["(a+)+", "(\\w+\\s?)+$", "(?:[a-z]+-?)*x", "(([a-z])+.)+", "(\\s*\\w+)*", "(a|a)*"] {
+        for pattern in [
+            "(a+)+",
+            "(\\w+\\s?)+$",
+            "(?:[a-z]+-?)*x",
+            "(([a-z])+.)+",
+            "(\\s*\\w+)*",
+            "(a|a)*",
+        ] {
             assert!(is_exponential(pattern), "{pattern}");
         }
-        for pattern in
-            ["(\\w+ )+", "(a+b)+", "([a-z]+\\.)+", "(\\d+,\\d+)*", "(ab?)+", "^(a-?){1,3}$", "(a+.b)+", "(é+x)+"]
-        {
+        for pattern in [
+            "(\\w+ )+",
+            "(a+b)+",
+            "([a-z]+\\.)+",
+            "(\\d+,\\d+)*",
+            "(ab?)+",
+            "^(a-?){1,3}$",
+            "(a+.b)+",
+            "(é+x)+",
+        ] {
             assert!(!is_exponential(pattern), "{pattern}");
         }
     }

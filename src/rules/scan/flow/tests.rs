@@ -12,7 +12,11 @@ const SINK: &str = "    cursor.execute(query)\n";
 
 /// Returns a handler of Flask with these lines.
 fn handler(lines: &[&str]) -> String {
-    ["from flask import request\n\n@app.route(\"/\")\ndef show():\n", &lines.concat()].concat()
+    [
+        "from flask import request\n\n@app.route(\"/\")\ndef show():\n",
+        &lines.concat(),
+    ]
+    .concat()
 }
 
 /// Scans the change between two versions of a file.
@@ -22,11 +26,29 @@ fn scan_at(path: &str, old: Option<&str>, new: &str) -> Vec<Finding> {
 
 /// Does the same with rules of a team: the names and contents of their files.
 fn scan_with(path: &str, old: Option<&str>, new: &str, team: &[(String, String)]) -> Vec<Finding> {
-    let side = Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
-    let kind = if old.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
-    let (before, after) = (old.map(|text| text.as_bytes().to_vec()), new.as_bytes().to_vec());
+    let side = Side {
+        path: RepoPath::from(path),
+        mode: FileMode::Regular,
+        id: None,
+    };
+    let kind = if old.is_some() {
+        ChangeKind::Modified
+    } else {
+        ChangeKind::Added
+    };
+    let (before, after) = (
+        old.map(|text| text.as_bytes().to_vec()),
+        new.as_bytes().to_vec(),
+    );
     let body = Body::of_file(&side.path, before, Some(after), Attribute::Unset);
-    let file = FileChange { entry: Entry { kind, old: old.map(|_| side.clone()), new: Some(side) }, body };
+    let file = FileChange {
+        entry: Entry {
+            kind,
+            old: old.map(|_| side.clone()),
+            new: Some(side),
+        },
+        body,
+    };
     let rules = RuleSet::new(&RulesPolicy::default(), team).unwrap();
     let mut out = Vec::new();
     rules.scan(&file, Scope::All, &mut out);
@@ -38,7 +60,10 @@ fn scan(old: Option<&str>, new: &str) -> Vec<Finding> {
 }
 
 fn path_of(f: &Finding) -> Vec<String> {
-    f.flow().iter().map(|s| format!("{} {} {}", s.role.name(), s.line, s.quote)).collect()
+    f.flow()
+        .iter()
+        .map(|s| format!("{} {} {}", s.role.name(), s.line, s.quote))
+        .collect()
 }
 
 fn place(f: &Finding) -> (String, Option<u32>) {
@@ -58,12 +83,19 @@ fn a_flow_in_new_lines_is_reported_at_its_sink_with_its_path() {
     let found = scan(None, &handler(&[SOURCE, QUERY, SINK]));
     assert_eq!(places(&found), [sql(7)]);
     let f = &found[0];
-    assert_eq!((f.severity(), f.confidence(), f.cwe()), (Severity::Critical, Confidence::High, Some(89)));
+    assert_eq!(
+        (f.severity(), f.confidence(), f.cwe()),
+        (Severity::Critical, Confidence::High, Some(89))
+    );
     assert_eq!(f.quote(), "cursor.execute(query)");
     let steps = path_of(f);
-    assert!(steps[0].starts_with("source 5 ") && steps[0].contains("request.args"), "{steps:?}");
     assert!(
-        steps.last().unwrap().starts_with("sink 7 ") && steps.last().unwrap().contains("execute(query)"),
+        steps[0].starts_with("source 5 ") && steps[0].contains("request.args"),
+        "{steps:?}"
+    );
+    assert!(
+        steps.last().unwrap().starts_with("sink 7 ")
+            && steps.last().unwrap().contains("execute(query)"),
         "{steps:?}"
     );
 }
@@ -73,7 +105,11 @@ fn a_changed_source_or_step_completes_a_flow_into_an_old_sink() {
     let new = handler(&[SOURCE, QUERY, SINK]);
     let old = handler(&["    name = \"ada\"\n", QUERY, SINK]);
     assert_eq!(places(&scan(Some(&old), &new)), [sql(5)]);
-    let old = handler(&[SOURCE, "    query = escape_sql(\"SELECT 1\")\n    query = request.x\n", SINK]);
+    let old = handler(&[
+        SOURCE,
+        "    query = escape_sql(\"SELECT 1\")\n    query = request.x\n",
+        SINK,
+    ]);
     assert_eq!(places(&scan(Some(&old), &new)).first(), Some(&sql(6)));
 }
 
@@ -92,21 +128,36 @@ fn a_step_by_another_name_completes_a_flow() {
     ] {
         let (old, new) = (express(names, ""), express(names, "  run(host);\n"));
         let found = scan_at("src/a.js", Some(&old), &new);
-        assert!(found.iter().any(|f| f.severity() == Severity::Critical), "{names}: {found:?}");
+        assert!(
+            found.iter().any(|f| f.severity() == Severity::Critical),
+            "{names}: {found:?}"
+        );
     }
     let helper = "import os\nfrom flask import request\n\ndef ping(host):\n    os.system(\"ping \" + host)\n\n";
-    let view = |step: &str| format!("{helper}def view():\n    host = request.args[\"h\"]\n{step}    return 1\n");
+    let view = |step: &str| {
+        format!("{helper}def view():\n    host = request.args[\"h\"]\n{step}    return 1\n")
+    };
     let found = scan_at("src/a.py", Some(&view("")), &view("    ping(host)\n"));
-    assert_eq!(places(&found), [("command-injection-flow".to_owned(), Some(9))]);
+    assert_eq!(
+        places(&found),
+        [("command-injection-flow".to_owned(), Some(9))]
+    );
 }
 
 #[test]
 fn more_flows_than_are_listed_do_not_make_a_line_harmless() {
     let line = "User.where(\"name = '#{params[:name]}'\")";
     let copy = format!("{line} # claude-reviewer: ignore[ruby-sql-interpolation] a copy\n");
-    let found = scan_at("app/a.rb", None, &format!("{}\n{line}\n", copy.repeat(1_001)));
+    let found = scan_at(
+        "app/a.rb",
+        None,
+        &format!("{}\n{line}\n", copy.repeat(1_001)),
+    );
     let last = found.iter().find(|f| place(f).1 == Some(1_003)).unwrap();
-    assert_eq!((last.severity(), last.suppressed.is_none()), (Severity::Critical, true));
+    assert_eq!(
+        (last.severity(), last.suppressed.is_none()),
+        (Severity::Critical, true)
+    );
 }
 
 #[test]
@@ -115,7 +166,11 @@ fn a_removed_check_exposes_a_flow_of_old_lines() {
     let old = handler(&[SOURCE, "    name = int(name)\n", QUERY, SINK]);
     let found = scan(Some(&old), &new);
     assert_eq!(places(&found), [("sql-injection-flow".to_owned(), None)]);
-    assert!(found[0].message().contains("removes"), "{}", found[0].message());
+    assert!(
+        found[0].message().contains("removes"),
+        "{}",
+        found[0].message()
+    );
     assert_eq!(found[0].quote(), "cursor.execute(query)");
 }
 
@@ -129,19 +184,37 @@ fn a_removed_setting_of_an_unchanged_call_is_reported() {
         ("a.py", python, "        secure=True,\n"),
     ] {
         let found = scan_at(path, Some(text), &text.replace(line, ""));
-        assert_eq!(places(&found), [("cookie-insecure-call".to_owned(), None)], "{line}");
-        assert!(found[0].message().contains("removes a protection"), "{}", found[0].message());
+        assert_eq!(
+            places(&found),
+            [("cookie-insecure-call".to_owned(), None)],
+            "{line}"
+        );
+        assert!(
+            found[0].message().contains("removes a protection"),
+            "{}",
+            found[0].message()
+        );
     }
     let other = go.replace("\t\tName: \"id\",\n", "");
-    assert_eq!(places(&scan_at("a.go", Some(go), &other)), [], "another setting");
+    assert_eq!(
+        places(&scan_at("a.go", Some(go), &other)),
+        [],
+        "another setting"
+    );
 }
 
 #[test]
 fn a_change_beside_an_old_flow_reports_nothing() {
     let flow = handler(&[SOURCE, QUERY, SINK]);
     for (old, new) in [
-        (format!("{flow}\ndef other():\n    pass\n"), format!("{flow}\ndef other():\n    return 1\n")),
-        (format!("{flow}\ndef other():\n    x = int(y)\n"), format!("{flow}\ndef other():\n    pass\n")),
+        (
+            format!("{flow}\ndef other():\n    pass\n"),
+            format!("{flow}\ndef other():\n    return 1\n"),
+        ),
+        (
+            format!("{flow}\ndef other():\n    x = int(y)\n"),
+            format!("{flow}\ndef other():\n    pass\n"),
+        ),
         (
             format!("{flow}\ndef other():\n    cursor.execute(\"SELECT 1\")\n"),
             format!("{flow}\ndef other():\n    cursor.execute(\"SELECT 2\")\n"),
@@ -154,27 +227,44 @@ fn a_change_beside_an_old_flow_reports_nothing() {
 
 #[test]
 fn severity_and_confidence_follow_where_the_value_comes_from() {
-    let argument =
-        "import sys, sqlite3\n\ndef main(cursor):\n    query = \"SELECT \" + sys.argv[1]\n    cursor.execute(query)\n";
+    let argument = "import sys, sqlite3\n\ndef main(cursor):\n    query = \"SELECT \" + sys.argv[1]\n    cursor.execute(query)\n";
     let found = scan(None, argument);
     fn weight(f: &Finding) -> (Severity, Confidence) {
         (f.severity(), f.confidence())
     }
-    assert!(found.iter().any(|f| weight(f) == (Severity::Major, Confidence::Medium)), "{found:?}");
+    assert!(
+        found
+            .iter()
+            .any(|f| weight(f) == (Severity::Major, Confidence::Medium)),
+        "{found:?}"
+    );
     let unknown = "def load(cursor, name):\n    query = \"SELECT * FROM t WHERE n = '\" + name + \"'\"\n    cursor.execute(query)\n";
     let found = scan(None, unknown);
-    assert!(found.iter().all(|f| weight(f) == (Severity::Suggestion, Confidence::Low)), "{found:?}");
+    assert!(
+        found
+            .iter()
+            .all(|f| weight(f) == (Severity::Suggestion, Confidence::Low)),
+        "{found:?}"
+    );
     let unknown = "def load(cursor, name):\n    query = \"SELECT * FROM \" + name\n    cursor.execute(query)\n";
     let found = scan(None, unknown);
     assert!(!found.is_empty());
-    assert!(found.iter().all(|f| weight(f) == (Severity::Suggestion, Confidence::Low)), "{found:?}");
+    assert!(
+        found
+            .iter()
+            .all(|f| weight(f) == (Severity::Suggestion, Confidence::Low)),
+        "{found:?}"
+    );
 }
 
 #[test]
 fn a_test_is_not_searched_and_a_doubtful_path_weighs_less() {
     let text = handler(&[SOURCE, QUERY, SINK]);
     assert_eq!(places(&scan_at("tests/test_views.py", None, &text)), []);
-    let doubt: Vec<_> = scan_at("app/spec/views.py", None, &text).iter().map(Finding::severity).collect();
+    let doubt: Vec<_> = scan_at("app/spec/views.py", None, &text)
+        .iter()
+        .map(Finding::severity)
+        .collect();
     assert!(doubt.iter().all(|s| *s <= Severity::Minor), "{doubt:?}");
 }
 
@@ -189,9 +279,13 @@ fn a_rule_of_single_lines_keeps_its_finding_and_takes_the_path() {
 
 #[test]
 fn a_comment_suppresses_a_flow_by_the_id_of_its_rule() {
-    let comment = "    # claude-reviewer: ignore[sql-injection-flow] the name is checked by the proxy\n";
+    let comment =
+        "    # claude-reviewer: ignore[sql-injection-flow] the name is checked by the proxy\n";
     let found = scan(None, &handler(&[SOURCE, QUERY, comment, SINK]));
-    assert!(found.iter().all(|f| f.suppressed.is_some()) && found.len() == 1, "{found:?}");
+    assert!(
+        found.iter().all(|f| f.suppressed.is_some()) && found.len() == 1,
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -215,10 +309,16 @@ fn one_memory_error_of_two_rules_is_one_finding() {
     let code = "#include <stdlib.h>\n#include <string.h>\n\nvoid copy(void)\n{\n    char to[16];\n    \
                 char *name = getenv(\"NAME\");\n    strcpy(to, name);\n}\n";
     let found = scan_at("src/copy.c", None, code);
-    let on_line: Vec<_> = found.iter().filter(|f| f.lines().is_some_and(|l| l.first.get() == 8)).collect();
+    let on_line: Vec<_> = found
+        .iter()
+        .filter(|f| f.lines().is_some_and(|l| l.first.get() == 8))
+        .collect();
     assert_eq!(on_line.len(), 1, "{found:?}");
     let code = "#include <string.h>\n\nvoid f(char *p)\n{\n    memset(p, sizeof(*p), 0);\n}\n";
-    assert_eq!(places(&scan_at("src/clear.c", None, code)), [("c-memset-swapped".to_owned(), Some(5))]);
+    assert_eq!(
+        places(&scan_at("src/clear.c", None, code)),
+        [("c-memset-swapped".to_owned(), Some(5))]
+    );
 }
 
 #[test]
@@ -227,10 +327,15 @@ fn one_injection_of_two_rules_of_single_lines_is_one_finding() {
                 Runtime.getRuntime().exec(\"sh -c \" + request.getParameter(\"c\"));\n  }\n}\n";
     let found = scan_at("src/main/java/A.java", None, code);
     assert_eq!(found.len(), 1, "{found:?}");
-    let code =
-        code.replace(");\n  }", "); // claude-reviewer: ignore[java-shell-interpolation] tool of the build\n  }");
+    let code = code.replace(
+        ");\n  }",
+        "); // claude-reviewer: ignore[java-shell-interpolation] tool of the build\n  }",
+    );
     let found = scan_at("src/main/java/A.java", None, &code);
-    assert!(found.iter().all(|f| f.suppressed.is_some()) && found.len() == 1, "{found:?}");
+    assert!(
+        found.iter().all(|f| f.suppressed.is_some()) && found.len() == 1,
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -238,14 +343,27 @@ fn a_call_has_its_own_texts_and_a_severity_that_is_not_above_the_one_of_its_rule
     let code = "#include <stdlib.h>\n\nvoid f(void)\n{\n    char *p = malloc(8);\n    free(p);\n    p[0] = 1;\n}\n";
     let found = scan_at("src/a.c", None, code);
     let f = found.iter().find(|f| f.cwe() == Some(416)).unwrap();
-    assert!(f.title().contains("free") && f.message().contains("freed"), "{f:?}");
+    assert!(
+        f.title().contains("free") && f.message().contains("freed"),
+        "{f:?}"
+    );
     let code = "<?php\nphpinfo();\n";
-    assert!(scan_at("public/a.php", None, code).iter().all(|f| f.severity() <= Severity::Minor));
+    assert!(
+        scan_at("public/a.php", None, code)
+            .iter()
+            .all(|f| f.severity() <= Severity::Minor)
+    );
     let code = "services.Configure<IdentityOptions>(options =>\n{\n    options.Password.RequiredLength = 4;\n});\n";
     let found = scan_at("src/Startup.cs", None, code);
-    let f = found.iter().find(|f| f.rule_id() == "authentication-disabled-call").unwrap();
+    let f = found
+        .iter()
+        .find(|f| f.rule_id() == "authentication-disabled-call")
+        .unwrap();
     assert_eq!(f.severity(), Severity::Suggestion);
-    assert!(f.message().contains("below 8") && f.suggestion().is_some_and(|s| s.contains("at least 8")), "{f:?}");
+    assert!(
+        f.message().contains("below 8") && f.suggestion().is_some_and(|s| s.contains("at least 8")),
+        "{f:?}"
+    );
 }
 
 #[test]
@@ -262,23 +380,38 @@ fn a_step_shows_no_secret() {
     let key = crate::rules::expand("ghp_${alnum:36}", "flow");
     let source = format!("    name = request.args.get(\"name\", \"{key}\")\n");
     let found = scan(None, &handler(&[&source, QUERY, SINK]));
-    let f = found.iter().find(|f| f.rule_id() == "sql-injection-flow").unwrap();
-    assert!(path_of(f).iter().all(|s| !s.contains(&key)), "{:?}", path_of(f));
+    let f = found
+        .iter()
+        .find(|f| f.rule_id() == "sql-injection-flow")
+        .unwrap();
+    assert!(
+        path_of(f).iter().all(|s| !s.contains(&key)),
+        "{:?}",
+        path_of(f)
+    );
 }
 
 #[test]
 fn a_script_of_a_page_is_read_where_it_is() {
-    let page = b"<template>\n  <p>{{ x }}</p>\n</template>\n<script setup>\nconst a = 1;\n</script>\n";
+    let page =
+        b"<template>\n  <p>{{ x }}</p>\n</template>\n<script setup>\nconst a = 1;\n</script>\n";
     let text = scripts(page);
     assert_eq!(text.len(), page.len());
     let text = String::from_utf8(text).unwrap();
-    assert_eq!(text.lines().map(str::trim).collect::<Vec<_>>(), ["", "", "", "", "const a = 1;", ""]);
+    assert_eq!(
+        text.lines().map(str::trim).collect::<Vec<_>>(),
+        ["", "", "", "", "const a = 1;", ""]
+    );
 }
 
 #[test]
 fn every_word_has_a_rule_and_every_rule_a_word() {
     for kind in flow::SinkKind::ALL {
-        assert!(rule_of(FlowSubject::Flow(*kind)).is_some(), "{}", kind.name());
+        assert!(
+            rule_of(FlowSubject::Flow(*kind)).is_some(),
+            "{}",
+            kind.name()
+        );
     }
     for word in flow::call_words() {
         assert!(rule_of(FlowSubject::Rule(word)).is_some(), "{word}");
@@ -307,7 +440,10 @@ const ROUTE: &str = "const { exec } = require('child_process');\nconst app = req
 /// Returns the severity of the finding that names request data, and its message.
 fn of_route(code: &str) -> (Severity, String) {
     let found = scan_at("src/a.js", None, code);
-    let f = found.iter().find(|f| f.rule_id() == "js-command-request").unwrap();
+    let f = found
+        .iter()
+        .find(|f| f.rule_id() == "js-command-request")
+        .unwrap();
     (f.severity(), f.message().to_owned())
 }
 
@@ -315,12 +451,18 @@ fn of_route(code: &str) -> (Severity, String) {
 fn data_that_the_route_validates_is_a_suggestion_that_says_so() {
     let (severity, message) = of_route(ROUTE);
     assert_eq!(severity, Severity::Suggestion);
-    assert!(message.contains("validates or replaces the value"), "{message}");
+    assert!(
+        message.contains("validates or replaces the value"),
+        "{message}"
+    );
     let open = ROUTE.replace("(\\\\d+)", "");
     assert_ne!(open, ROUTE);
     assert_eq!(of_route(&open).0, Severity::Critical);
     // Another part of the same route is not validated.
-    assert_eq!(of_route(&ROUTE.replace("params.id", "params.name")).0, Severity::Critical);
+    assert_eq!(
+        of_route(&ROUTE.replace("params.id", "params.name")).0,
+        Severity::Critical
+    );
 }
 
 #[test]
@@ -333,14 +475,18 @@ fn code_that_cannot_run_does_not_prove_that_its_data_is_harmless() {
 #[test]
 fn a_chain_of_checks_counts_only_if_the_route_rejects_errors() {
     fn with(chain: &str, code: &str) -> Severity {
-        let route =
-            ROUTE.replace("(\\\\d+)', (", &format!("', {chain}, (")).replace("=> {\n", &format!("=> {{\n{code}"));
+        let route = ROUTE
+            .replace("(\\\\d+)', (", &format!("', {chain}, ("))
+            .replace("=> {\n", &format!("=> {{\n{code}"));
         assert_ne!(route, ROUTE);
         of_route(&route).0
     }
     let check = "  if (!validationResult(req).isEmpty()) return res.sendStatus(400);\n";
     assert_eq!(with("param('id').isInt()", check), Severity::Suggestion);
-    assert_eq!(with("[param('id').isInt(), validate]", ""), Severity::Suggestion);
+    assert_eq!(
+        with("[param('id').isInt(), validate]", ""),
+        Severity::Suggestion
+    );
     assert_eq!(with("param('id').isInt()", ""), Severity::Critical);
     assert_eq!(with("param('name').isInt()", check), Severity::Critical);
     assert_eq!(with("param('id').trim()", check), Severity::Critical);
@@ -350,7 +496,15 @@ fn a_chain_of_checks_counts_only_if_the_route_rejects_errors() {
 #[test]
 fn a_rule_of_a_team_keeps_its_severity() {
     let team = "[[rule]]\nid = \"no-exec-request\"\ntitle = \"Program in a handler\"\ncategory = \"security\"\nseverity = \"major\"\nlanguages = [\"javascript\"]\nliterals = [\"exec(\"]\npattern = 'exec\\('\nmessage = \"Handlers run no programs\"\n";
-    let found = scan_with("src/a.js", None, ROUTE, &[("team.toml".to_owned(), team.to_owned())]);
-    let f = found.iter().find(|f| f.rule_id() == "no-exec-request").unwrap();
+    let found = scan_with(
+        "src/a.js",
+        None,
+        ROUTE,
+        &[("team.toml".to_owned(), team.to_owned())],
+    );
+    let f = found
+        .iter()
+        .find(|f| f.rule_id() == "no-exec-request")
+        .unwrap();
     assert_eq!(f.severity(), Severity::Major);
 }

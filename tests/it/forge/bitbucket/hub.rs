@@ -1,5 +1,5 @@
-//! A local server with the API of either Bitbucket: it stores the written data, validates every request, and serves
-//! the repositories.
+//! A local server with the API of either Bitbucket: it stores the written data, validates every
+//! request, and serves the repositories.
 
 use crate::forge::hub::{file_of, followed};
 use crate::loopback::{Reply, Request, Server};
@@ -90,7 +90,8 @@ pub struct State {
     pub is_old: bool,
     /// Version of the comments in lists.
     pub listed_version: Option<u64>,
-    /// Answers that replace the usual ones: method, a part of the path, number of times, the answer.
+    /// Answers that replace the usual ones: method, a part of the path, number of times, the
+    /// answer.
     pub instead: Vec<(&'static str, &'static str, usize, Reply)>,
     /// Problems of requests.
     pub wrong: Vec<String>,
@@ -108,21 +109,37 @@ pub struct Hub {
 impl Hub {
     /// Starts a server with one project and a fork of it, whose repositories are in a folder.
     pub fn start(speech: Speech, token: String, folder: PathBuf) -> Self {
-        let state = Arc::new(Mutex::new(State { pulls: 1, ..State::default() }));
+        let state = Arc::new(Mutex::new(State {
+            pulls: 1,
+            ..State::default()
+        }));
         let (held, expected) = (Arc::clone(&state), authorization(&token));
         let server = Server::start(move |request| {
             let path = request.path.split('?').next().unwrap().to_owned();
             if let Some((project, file)) = path.split_once(".git/") {
                 let is_fork = project.starts_with("/fork/");
-                return file_of(&folder.join(if is_fork { "fork.git" } else { "own.git" }), file);
+                return file_of(
+                    &folder.join(if is_fork { "fork.git" } else { "own.git" }),
+                    file,
+                );
             }
             let mut state = held.lock().unwrap();
             if request.header("authorization") != Some(&expected) {
-                return Reply::json(401, &json!({ "errors": [{ "message": "Authentication failed" }] }));
+                return Reply::json(
+                    401,
+                    &json!({ "errors": [{ "message": "Authentication failed" }] }),
+                );
             }
-            state.told(request).unwrap_or_else(|| state.answer(speech, request, &path))
+            state
+                .told(request)
+                .unwrap_or_else(|| state.answer(speech, request, &path))
         });
-        Self { server, speech, token, state }
+        Self {
+            server,
+            speech,
+            token,
+            state,
+        }
     }
 
     /// Returns the header that carries the token.
@@ -137,12 +154,20 @@ impl Hub {
         look(&mut state)
     }
 
-    /// Moves all comments from one version of the file to the next, as both products do after a push.
+    /// Moves all comments from one version of the file to the next, as both products do after a
+    /// push.
     pub fn follow(&self, old: &str, new: &str) {
-        let name = if self.speech == Speech::Server { "line" } else { "to" };
+        let name = if self.speech == Speech::Server {
+            "line"
+        } else {
+            "to"
+        };
         self.with(|s| {
             for place in s.notes.iter_mut().filter_map(|n| n.place.as_mut()) {
-                match place[name].as_u64().and_then(|line| followed(old, new, line)) {
+                match place[name]
+                    .as_u64()
+                    .and_then(|line| followed(old, new, line))
+                {
                     Some(line) => place[name] = json!(line),
                     None if self.speech == Speech::Server => place["orphaned"] = json!(true),
                     None => place["outdated"] = json!(true),
@@ -193,7 +218,8 @@ impl State {
             _ => None,
         };
         reply.unwrap_or_else(|| {
-            self.wrong.push(format!("{} {}", request.method, request.path));
+            self.wrong
+                .push(format!("{} {}", request.method, request.path));
             Reply::json(404, &json!({ "errors": [{ "message": "Not Found" }] }))
         })
     }
@@ -202,11 +228,16 @@ impl State {
         let method = request.method.as_str();
         let project = match rest {
             ["api", "1.0", "application-properties"] => {
-                let headers =
-                    [("content-type", "application/json"), ("x-ausername", "robot%40ci+1"), ("x-auserid", "7")];
+                let headers = [
+                    ("content-type", "application/json"),
+                    ("x-ausername", "robot%40ci+1"),
+                    ("x-auserid", "7"),
+                ];
                 return Some(Reply::with(200, &headers, b"{\"version\":\"8.0.0\"}"));
             }
-            ["build-status", "1.0", "commits", id] if *id == self.head => return self.old_builds(request),
+            ["build-status", "1.0", "commits", id] if *id == self.head => {
+                return self.old_builds(request);
+            }
             ["api", "1.0", "projects", "~me", "permissions", "users"] => {
                 return ok(&json!({ "isLastPage": true, "values": self.grants[1] }));
             }
@@ -215,9 +246,14 @@ impl State {
         };
         match (method, project) {
             ("GET", ["pull-requests"]) => {
-                self.query(request, &[("state", "OPEN"), ("order", "NEWEST"), ("limit", "100")]);
+                self.query(
+                    request,
+                    &[("state", "OPEN"), ("order", "NEWEST"), ("limit", "100")],
+                );
                 let start = number(request, "start");
-                let values: Vec<Value> = (start..self.pulls.min(start + 2)).map(|n| self.server_pull(12 + n)).collect();
+                let values: Vec<Value> = (start..self.pulls.min(start + 2))
+                    .map(|n| self.server_pull(12 + n))
+                    .collect();
                 let is_last = start + 2 >= self.pulls;
                 ok(
                     &json!({ "values": values, "isLastPage": is_last, "nextPageStart": if is_last { Value::Null } else { json!(start + 2) } }),
@@ -234,9 +270,16 @@ impl State {
                 ok(&json!({ "isLastPage": true, "values": [commit] }))
             }
             ("GET", ["pull-requests", "12", "activities"]) => {
-                let mut values: Vec<Value> = self.notes.iter().rev().map(|note| self.activity(note)).collect();
+                let mut values: Vec<Value> = self
+                    .notes
+                    .iter()
+                    .rev()
+                    .map(|note| self.activity(note))
+                    .collect();
                 values.splice(0..0, self.events.iter().cloned());
-                values.push(json!({ "id": 1, "action": "OPENED", "createdDate": 1_767_261_600_000_u64 }));
+                values.push(
+                    json!({ "id": 1, "action": "OPENED", "createdDate": 1_767_261_600_000_u64 }),
+                );
                 ok(&json!({ "isLastPage": true, "values": values }))
             }
             ("POST", ["pull-requests", "12", "comments"]) => {
@@ -279,7 +322,11 @@ impl State {
                 _ if self.is_old => fails(404, "null for uri"),
                 "GET" => {
                     self.query(request, &[("key", "claude-reviewer-main")]);
-                    self.builds.iter().rev().find(|b| b["of"] == self.head).map_or_else(|| fails(404, "no build"), ok)
+                    self.builds
+                        .iter()
+                        .rev()
+                        .find(|b| b["of"] == self.head)
+                        .map_or_else(|| fails(404, "no build"), ok)
                 }
                 _ => self.build(&request.json(), &[], Reply::with(204, &[], b"")),
             },
@@ -294,7 +341,12 @@ impl State {
         }
         match request.method.as_str() {
             "GET" => {
-                let values: Vec<_> = self.builds.iter().filter(|b| b["of"] == self.head).cloned().collect();
+                let values: Vec<_> = self
+                    .builds
+                    .iter()
+                    .filter(|b| b["of"] == self.head)
+                    .cloned()
+                    .collect();
                 ok(&json!({ "isLastPage": true, "values": values }))
             }
             _ => self.build(&request.json(), &[], Reply::with(204, &[], b"")),
@@ -321,7 +373,8 @@ impl State {
         if let Some(version) = self.listed_version {
             comment["version"] = json!(version);
         }
-        let mut activity = json!({ "action": "COMMENTED", "commentAction": "ADDED", "comment": comment });
+        let mut activity =
+            json!({ "action": "COMMENTED", "commentAction": "ADDED", "comment": comment });
         if let Some(place) = &note.place {
             activity["commentAnchor"] = place.clone();
         }
@@ -329,9 +382,21 @@ impl State {
     }
 
     fn comment(&self, note: &Note) -> Value {
-        let name = if note.author == ME { "robot@ci 1" } else { "other" };
-        let replies: Vec<&Value> = self.replies.iter().filter(|r| r["root"] == note.id).collect();
-        let changed = if note.is_edited { 1_767_270_600_000_u64 } else { 1_767_263_400_000 };
+        let name = if note.author == ME {
+            "robot@ci 1"
+        } else {
+            "other"
+        };
+        let replies: Vec<&Value> = self
+            .replies
+            .iter()
+            .filter(|r| r["root"] == note.id)
+            .collect();
+        let changed = if note.is_edited {
+            1_767_270_600_000_u64
+        } else {
+            1_767_263_400_000
+        };
         let mut comment = json!({
             "id": note.id, "version": note.version, "text": note.text, "state": "OPEN", "severity": "NORMAL",
             "author": { "name": name, "id": note.author }, "comments": replies,
@@ -356,10 +421,19 @@ impl State {
         };
         match (method, project) {
             ("GET", ["pullrequests"]) => {
-                self.query(request, &[("state", "OPEN"), ("sort", "-created_on"), ("pagelen", "50")]);
+                self.query(
+                    request,
+                    &[
+                        ("state", "OPEN"),
+                        ("sort", "-created_on"),
+                        ("pagelen", "50"),
+                    ],
+                );
                 let page = number(request, "page").max(1);
                 let first = (page - 1) * 2;
-                let values: Vec<Value> = (first..self.pulls.min(first + 2)).map(|n| self.cloud_pull(12 + n)).collect();
+                let values: Vec<Value> = (first..self.pulls.min(first + 2))
+                    .map(|n| self.cloud_pull(12 + n))
+                    .collect();
                 let mut list = json!({ "pagelen": 2, "values": values });
                 if first + 2 < self.pulls {
                     let host = request.header("host").unwrap();
@@ -377,7 +451,9 @@ impl State {
                 merge(&mut commit, &self.written);
                 ok(&json!({ "values": [commit] }))
             }
-            ("GET", ["commit", short]) if self.base.starts_with(short) => ok(&json!({ "hash": self.base })),
+            ("GET", ["commit", short]) if self.base.starts_with(short) => {
+                ok(&json!({ "hash": self.base }))
+            }
             ("GET", ["pullrequests", "12", "comments"]) => {
                 let mut values: Vec<Value> = self.notes.iter().map(cloud_comment).collect();
                 values.extend(self.replies.iter().cloned());
@@ -407,15 +483,27 @@ impl State {
                     ok(&json!({ "id": note.id }))
                 })
             }
-            ("POST" | "DELETE", ["pullrequests", "12", "comments", id, "resolve"]) => self.change(id, |note| {
-                let resolved = method == "POST";
-                if std::mem::replace(&mut note.resolved, resolved) == resolved {
-                    return fails(409, "it is so already");
-                }
-                Some(if resolved { Reply::json(200, &json!({})) } else { Reply::with(204, &[], b"") })
-            }),
-            ("GET", ["commit", id, "statuses", "build", "claude-reviewer-main"]) if *id == self.head => {
-                self.builds.iter().rev().find(|b| b["of"] == self.head).map_or_else(|| fails(404, "no build"), ok)
+            ("POST" | "DELETE", ["pullrequests", "12", "comments", id, "resolve"]) => {
+                self.change(id, |note| {
+                    let resolved = method == "POST";
+                    if std::mem::replace(&mut note.resolved, resolved) == resolved {
+                        return fails(409, "it is so already");
+                    }
+                    Some(if resolved {
+                        Reply::json(200, &json!({}))
+                    } else {
+                        Reply::with(204, &[], b"")
+                    })
+                })
+            }
+            ("GET", ["commit", id, "statuses", "build", "claude-reviewer-main"])
+                if *id == self.head =>
+            {
+                self.builds
+                    .iter()
+                    .rev()
+                    .find(|b| b["of"] == self.head)
+                    .map_or_else(|| fails(404, "no build"), ok)
             }
             ("POST", ["commit", id, "statuses", "build"]) if *id == self.head => {
                 let body = request.json();
@@ -448,18 +536,28 @@ impl State {
         let query = request.path.split_once('?').map_or("", |(_, query)| query);
         for (name, value) in needed {
             if !query.split('&').any(|p| p == format!("{name}={value}")) {
-                self.wrong.push(format!("{} lacks {name}={value}", request.path));
+                self.wrong
+                    .push(format!("{} lacks {name}={value}", request.path));
             }
         }
     }
 
     /// Records missing and unknown members of a body.
     fn keys(&mut self, body: &Value, needed: &[&str], allowed: &[&str]) {
-        let Some(object) = body.as_object() else { return self.wrong.push(format!("no object: {body}")) };
-        let missing = needed.iter().filter(|k| !object.contains_key(**k)).map(|k| format!("lacks {k}: {body}"));
+        let Some(object) = body.as_object() else {
+            return self.wrong.push(format!("no object: {body}"));
+        };
+        let missing = needed
+            .iter()
+            .filter(|k| !object.contains_key(**k))
+            .map(|k| format!("lacks {k}: {body}"));
         let known = |k: &str| needed.contains(&k) || allowed.contains(&k);
-        let strange = object.keys().filter(|k| !known(k)).map(|k| format!("has {k}: {body}"));
-        self.wrong.extend(missing.chain(strange).collect::<Vec<_>>());
+        let strange = object
+            .keys()
+            .filter(|k| !known(k))
+            .map(|k| format!("has {k}: {body}"));
+        self.wrong
+            .extend(missing.chain(strange).collect::<Vec<_>>());
     }
 
     fn note(&mut self, text: &Value, place: Option<Value>) -> Option<Reply> {
@@ -469,15 +567,28 @@ impl State {
         }
         self.writes.push("POST comments".to_owned());
         let id = 100 + self.notes.len() as u64;
-        self.notes.push(Note { id, text, author: ME, place, version: 0, resolved: false, is_edited: false });
+        self.notes.push(Note {
+            id,
+            text,
+            author: ME,
+            place,
+            version: 0,
+            resolved: false,
+            is_edited: false,
+        });
         Some(Reply::json(201, &json!({ "id": id })))
     }
 
-    fn change(&mut self, id: &str, change: impl FnOnce(&mut Note) -> Option<Reply>) -> Option<Reply> {
+    fn change(
+        &mut self,
+        id: &str,
+        change: impl FnOnce(&mut Note) -> Option<Reply>,
+    ) -> Option<Reply> {
         self.writes.push(format!("change {id}"));
         let note = self.notes.iter_mut().find(|n| n.id.to_string() == id)?;
         if note.author != ME {
-            self.wrong.push(format!("another's comment {id} was changed"));
+            self.wrong
+                .push(format!("another's comment {id} was changed"));
             return None;
         }
         change(note)
@@ -486,7 +597,10 @@ impl State {
     fn build(&mut self, body: &Value, more: &[&str], reply: Reply) -> Option<Reply> {
         let needed = [&["key", "name", "state", "description", "url"], more].concat();
         self.keys(body, &needed, &[]);
-        if !body["url"].as_str().is_some_and(|url| url.starts_with("https://")) {
+        if !body["url"]
+            .as_str()
+            .is_some_and(|url| url.starts_with("https://"))
+        {
             return fails(400, "url must be an address");
         }
         self.writes.push("POST build".to_owned());
@@ -518,7 +632,10 @@ fn cloud_comment(note: &Note) -> Value {
 /// Returns a number of the query; 0 if it is missing.
 fn number(request: &Request, name: &str) -> u64 {
     let query = request.path.split_once('?').map_or("", |(_, query)| query);
-    query.split('&').find_map(|p| p.strip_prefix(name)?.strip_prefix('=')).map_or(0, |n| n.parse().unwrap())
+    query
+        .split('&')
+        .find_map(|p| p.strip_prefix(name)?.strip_prefix('='))
+        .map_or(0, |n| n.parse().unwrap())
 }
 
 /// Adds the fields of one object to another.

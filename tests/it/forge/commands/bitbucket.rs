@@ -58,7 +58,11 @@ fn person(speech: Speech, id: u64, name: &str) -> Value {
 }
 
 fn grant(speech: Speech, id: u64, name: &str) -> Value {
-    let permission = if let Speech::Server = speech { "REPO_ADMIN" } else { "admin" };
+    let permission = if let Speech::Server = speech {
+        "REPO_ADMIN"
+    } else {
+        "admin"
+    };
     json!({ "permission": permission, "user": person(speech, id, name) })
 }
 
@@ -67,14 +71,20 @@ fn update(head: &str, date: &str) -> Value {
 }
 
 fn report(w: &World, code: i32) -> (Value, Vec<String>) {
-    super::outcome(&w.reviewer(&["review", "pr", "12", "--no-save", "--format", "json"]).run(code))
+    super::outcome(
+        &w.reviewer(&["review", "pr", "12", "--no-save", "--format", "json"])
+            .run(code),
+    )
 }
 
 #[track_caller]
 fn is_refused(w: &World, why: &str) {
     let (waived, notes) = report(w, 1);
     assert_eq!(waived, Value::Null, "{why}");
-    assert!(notes.len() == 1 && notes[0].contains(why), "{why}: {notes:#?}");
+    assert!(
+        notes.len() == 1 && notes[0].contains(why),
+        "{why}: {notes:#?}"
+    );
 }
 
 #[test]
@@ -82,12 +92,20 @@ fn an_administrator_of_bitbucket_waives_a_finding_by_a_reply() {
     for speech in BOTH {
         let w = talk(speech, "/reject a demo");
         let (waived, notes) = report(&w, 0);
-        assert_eq!((&waived["reason"], &waived["actor"]), (&json!("a demo"), &json!("@mara")), "{notes:?}");
-        assert!(waived["link"].as_str().unwrap().ends_with("501"), "{waived}");
+        assert_eq!(
+            (&waived["reason"], &waived["actor"]),
+            (&json!("a demo"), &json!("@mara")),
+            "{notes:?}"
+        );
+        assert!(
+            waived["link"].as_str().unwrap().ends_with("501"),
+            "{waived}"
+        );
         for _ in 0..2 {
             w.post(&["--gate"]).run(0);
         }
-        w.hub.with(|s| assert!(!s.notes[0].resolved && !s.notes[0].is_edited));
+        w.hub
+            .with(|s| assert!(!s.notes[0].resolved && !s.notes[0].is_edited));
     }
 }
 
@@ -110,12 +128,27 @@ fn bitbucket_refuses_what_others_refuse() {
             false => s.replies[0]["version"] = json!(1),
         }),
         ("an author of the change", |s, is_cloud| {
-            let mara = person(if is_cloud { Speech::Cloud } else { Speech::Server }, 20, "mara");
-            s.written["committer"] = if is_cloud { json!({ "raw": "M <m@x>", "user": mara }) } else { mara };
+            let mara = person(
+                if is_cloud {
+                    Speech::Cloud
+                } else {
+                    Speech::Server
+                },
+                20,
+                "mara",
+            );
+            s.written["committer"] = if is_cloud {
+                json!({ "raw": "M <m@x>", "user": mara })
+            } else {
+                mara
+            };
         }),
         ("not all authors of the change are known", |s, is_cloud| {
-            let unknown =
-                if is_cloud { json!({ "raw": "M <m@x>" }) } else { json!({ "name": "M", "emailAddress": "m@x" }) };
+            let unknown = if is_cloud {
+                json!({ "raw": "M <m@x>" })
+            } else {
+                json!({ "name": "M", "emailAddress": "m@x" })
+            };
             s.written["author"] = unknown;
         }),
         ("not all authors of the change are known", |s, _| {
@@ -130,31 +163,46 @@ fn bitbucket_refuses_what_others_refuse() {
         }
         // A co-author with a known account elsewhere among the commits counts as an author.
         let w = talk(speech, "/reject a demo");
-        w.hub.with(|s| s.written["message"] = json!("x\n\nCo-authored-by: A <author@example.com>"));
+        w.hub
+            .with(|s| s.written["message"] = json!("x\n\nCo-authored-by: A <author@example.com>"));
         assert_eq!(report(&w, 0).0["actor"], "@mara");
     }
 }
 
 #[test]
 fn only_a_reply_about_this_head_counts_on_bitbucket() {
-    // Data Center: the newest event that moved the source; events that moved the target do not count.
+    // Data Center: the newest event that moved the source; events that moved the target do not
+    // count.
     let w = talk(Speech::Server, "/reject a demo");
     let (head, other) = (w.head.clone(), "1".repeat(40));
     let moved = |from: &str, before: &str, at: u64| json!({ "action": "RESCOPED", "fromHash": from, "previousFromHash": before, "createdDate": at });
     w.hub.with(|s| s.events = vec![moved(&head, &other, LATER)]);
     is_refused(&w, "older than the push of the head");
-    w.hub.with(|s| s.events = vec![moved(&head, &head, LATER), moved(&head, &other, PUSHED)]);
+    w.hub
+        .with(|s| s.events = vec![moved(&head, &head, LATER), moved(&head, &other, PUSHED)]);
     assert_eq!(report(&w, 0).0["actor"], "@mara");
-    w.hub.with(|s| s.events = vec![moved(&other, &head, PUSHED)]);
+    w.hub
+        .with(|s| s.events = vec![moved(&other, &head, PUSHED)]);
     is_refused(&w, "name the full ID of the head");
     // Cloud: the oldest of the consecutive updates with this head.
     let w = talk(Speech::Cloud, "/reject a demo");
-    let (early, late) = ("2026-01-01T10:00:00.000000+00:00", "2026-01-01T11:30:00.000000+00:00");
-    w.hub.with(|s| s.events = vec![update(&w.head, late), update(&w.head, early)]);
+    let (early, late) = (
+        "2026-01-01T10:00:00.000000+00:00",
+        "2026-01-01T11:30:00.000000+00:00",
+    );
+    w.hub
+        .with(|s| s.events = vec![update(&w.head, late), update(&w.head, early)]);
     assert_eq!(report(&w, 0).0["actor"], "@mara");
-    w.hub.with(|s| s.events = vec![update(&w.head, late), update(&other, early)]);
+    w.hub
+        .with(|s| s.events = vec![update(&w.head, late), update(&other, early)]);
     is_refused(&w, "older than the push of the head");
-    w.hub.with(|s| s.events = vec![update(&w.head, late), update(&other, early), update(&w.head, early)]);
+    w.hub.with(|s| {
+        s.events = vec![
+            update(&w.head, late),
+            update(&other, early),
+            update(&w.head, early),
+        ]
+    });
     is_refused(&w, "older than the push of the head");
     for events in [Vec::new(), vec![update(&other, early)]] {
         w.hub.with(|s| s.events = events);
@@ -170,6 +218,7 @@ fn a_project_administrator_of_data_center_counts_and_groups_do_not() {
         s.grants[1][0]["permission"] = json!("PROJECT_ADMIN");
     });
     assert_eq!(report(&w, 0).0["actor"], "@mara");
-    w.hub.with(|s| s.grants[1][0]["permission"] = json!("PROJECT_WRITE"));
+    w.hub
+        .with(|s| s.grants[1][0]["permission"] = json!("PROJECT_WRITE"));
     is_refused(&w, "administer the repository");
 }

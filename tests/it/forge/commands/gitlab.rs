@@ -40,14 +40,20 @@ fn user(id: u64, name: &str, level: u64, address: Option<&str>) -> Value {
 }
 
 fn report(w: &World, code: i32) -> (Value, Vec<String>) {
-    super::outcome(&w.reviewer(&["review", "pr", "12", "--no-save", "--format", "json"]).run(code))
+    super::outcome(
+        &w.reviewer(&["review", "pr", "12", "--no-save", "--format", "json"])
+            .run(code),
+    )
 }
 
 #[track_caller]
 fn is_refused(w: &World, why: &str) {
     let (waived, notes) = report(w, 1);
     assert_eq!(waived, Value::Null, "{why}");
-    assert!(notes.len() == 1 && notes[0].contains(why), "{why}: {notes:#?}");
+    assert!(
+        notes.len() == 1 && notes[0].contains(why),
+        "{why}: {notes:#?}"
+    );
 }
 
 #[test]
@@ -55,11 +61,18 @@ fn a_maintainer_of_gitlab_waives_a_finding_by_a_reply() {
     let w = talk("/reject a demo");
     let (waived, notes) = report(&w, 0);
     let link = "https://forge.example/g/sub/p/-/merge_requests/12#note_501";
-    assert_eq!((waived, notes), (json!({ "reason": "a demo", "actor": "@mara", "link": link }), Vec::new()));
+    assert_eq!(
+        (waived, notes),
+        (
+            json!({ "reason": "a demo", "actor": "@mara", "link": link }),
+            Vec::new()
+        )
+    );
     for _ in 0..2 {
         w.post(&["--gate"]).run(0);
     }
-    w.lab.with(|s| assert_eq!(s.notes(true)[0]["resolved"], false));
+    w.lab
+        .with(|s| assert_eq!(s.notes(true)[0]["resolved"], false));
 }
 
 /// A change of the server's state.
@@ -68,19 +81,39 @@ type Change = fn(&mut super::super::lab::State);
 #[test]
 fn gitlab_refuses_what_others_refuse() {
     let cases: [(&str, Change); 11] = [
-        ("role Maintainer or Owner", |s| s.accounts[1]["access_level"] = json!(30)),
-        ("not a member", |s| s.accounts[1]["access_level"] = Value::Null),
-        ("role Maintainer or Owner", |s| s.accounts[1]["state"] = json!("blocked")),
-        ("not written by a person", |s| s.accounts[1]["bot"] = json!(true)),
-        ("not written by a person", |s| drop(s.accounts[1].as_object_mut().unwrap().remove("bot"))),
-        ("an author of the change", |s| s.commits[0]["committer_email"] = json!("mara@example.com")),
+        ("role Maintainer or Owner", |s| {
+            s.accounts[1]["access_level"] = json!(30)
+        }),
+        ("not a member", |s| {
+            s.accounts[1]["access_level"] = Value::Null
+        }),
+        ("role Maintainer or Owner", |s| {
+            s.accounts[1]["state"] = json!("blocked")
+        }),
+        ("not written by a person", |s| {
+            s.accounts[1]["bot"] = json!(true)
+        }),
+        ("not written by a person", |s| {
+            drop(s.accounts[1].as_object_mut().unwrap().remove("bot"))
+        }),
+        ("an author of the change", |s| {
+            s.commits[0]["committer_email"] = json!("mara@example.com")
+        }),
         ("an author of the change", |s| {
             s.commits[0]["message"] = json!("x\n\nCo-authored-by: M <mara@example.com>");
         }),
-        ("not all authors of the change are known", |s| s.commits[0]["author_email"] = json!("x@example.com")),
-        ("it was edited", |s| s.discussions[0]["notes"][1]["updated_at"] = json!("2026-01-01T11:00:00.001Z")),
-        ("has changed since", |s| s.discussions[0]["notes"][0]["updated_at"] = json!(AFTER)),
-        ("older than the push of the head", |s| s.versions[0]["created_at"] = json!(AFTER)),
+        ("not all authors of the change are known", |s| {
+            s.commits[0]["author_email"] = json!("x@example.com")
+        }),
+        ("it was edited", |s| {
+            s.discussions[0]["notes"][1]["updated_at"] = json!("2026-01-01T11:00:00.001Z")
+        }),
+        ("has changed since", |s| {
+            s.discussions[0]["notes"][0]["updated_at"] = json!(AFTER)
+        }),
+        ("older than the push of the head", |s| {
+            s.versions[0]["created_at"] = json!(AFTER)
+        }),
     ];
     for (why, change) in cases {
         let w = talk("/reject a demo");
@@ -89,10 +122,12 @@ fn gitlab_refuses_what_others_refuse() {
     }
     // The newest version has another head, or the list cannot be read: the reply names the head.
     let w = talk("/reject a demo");
-    w.lab.with(|s| s.versions[0]["head_commit_sha"] = json!("1".repeat(40)));
+    w.lab
+        .with(|s| s.versions[0]["head_commit_sha"] = json!("1".repeat(40)));
     is_refused(&w, "name the full ID of the head");
     let head = w.head.clone();
-    w.lab.with(|s| s.discussions[0]["notes"][1]["body"] = json!(format!("/reject {head} a demo")));
+    w.lab
+        .with(|s| s.discussions[0]["notes"][1]["body"] = json!(format!("/reject {head} a demo")));
     assert_eq!(report(&w, 0).0["reason"], "a demo");
 }
 

@@ -43,16 +43,25 @@ enum UseAfterFree<'n> {
 
 impl<'n, 't> C<'_, 't> {
     pub(super) fn locals_of(&self, function: Node<'n>, params: Option<Node<'n>>) -> Locals<'t> {
-        let mut locals = Locals { text: self.l.text(function), ..Default::default() };
+        let mut locals = Locals {
+            text: self.l.text(function),
+            ..Default::default()
+        };
         for p in params.map(children).unwrap_or_default() {
-            let Some(d) = field(p, "declarator") else { continue };
-            let Some(name) = self.declared(d).map(|n| self.l.text(n)) else { continue };
+            let Some(d) = field(p, "declarator") else {
+                continue;
+            };
+            let Some(name) = self.declared(d).map(|n| self.l.text(n)) else {
+                continue;
+            };
             locals.params.insert(name);
             if matches!(d.kind(), "pointer_declarator" | "array_declarator") {
                 locals.pointers.insert(name);
             }
         }
-        let Some(body) = field(function, "body") else { return locals };
+        let Some(body) = field(function, "body") else {
+            return locals;
+        };
         let mut cursor = body.walk();
         let mut is_inside = true;
         while is_inside {
@@ -74,17 +83,38 @@ impl<'n, 't> C<'_, 't> {
     }
 
     fn declare(&self, node: Node<'n>, locals: &mut Locals<'t>) {
-        let ty = field(node, "type").map(|t| self.l.text(t)).unwrap_or_default();
-        let is_byte =
-            matches!(ty, "char" | "unsigned char" | "signed char" | "uint8_t" | "int8_t" | "u_char" | "BYTE" | "u8");
-        let is_static = child(node, "storage_class_specifier").is_some_and(|s| self.l.text(s) == "static");
+        let ty = field(node, "type")
+            .map(|t| self.l.text(t))
+            .unwrap_or_default();
+        let is_byte = matches!(
+            ty,
+            "char"
+                | "unsigned char"
+                | "signed char"
+                | "uint8_t"
+                | "int8_t"
+                | "u_char"
+                | "BYTE"
+                | "u8"
+        );
+        let is_static =
+            child(node, "storage_class_specifier").is_some_and(|s| self.l.text(s) == "static");
         for d in fields(node, "declarator") {
-            let inner = if d.kind() == "init_declarator" { field(d, "declarator").unwrap_or(d) } else { d };
-            let Some(name) = self.declared(inner).map(|n| self.l.text(n)) else { continue };
+            let inner = if d.kind() == "init_declarator" {
+                field(d, "declarator").unwrap_or(d)
+            } else {
+                d
+            };
+            let Some(name) = self.declared(inner).map(|n| self.l.text(n)) else {
+                continue;
+            };
             match inner.kind() {
                 "array_declarator" => {
-                    let is_nested = field(inner, "declarator").is_some_and(|i| i.kind() != "identifier");
-                    let size = field(inner, "size").and_then(|s| self.number(s)).filter(|_| !is_nested);
+                    let is_nested =
+                        field(inner, "declarator").is_some_and(|i| i.kind() != "identifier");
+                    let size = field(inner, "size")
+                        .and_then(|s| self.number(s))
+                        .filter(|_| !is_nested);
                     // The size is unknown if two arrays in different blocks have the same name.
                     let known = locals.arrays.insert(name, size);
                     if known.is_some_and(|k| k != size) {
@@ -124,7 +154,10 @@ impl<'n, 't> C<'_, 't> {
             value = field(value, "value")?;
         }
         let name = self.l.text(field(value, "function")?);
-        let size = children(field(value, "arguments")?).first().copied().filter(|_| name == "malloc")?;
+        let size = children(field(value, "arguments")?)
+            .first()
+            .copied()
+            .filter(|_| name == "malloc")?;
         self.number(size)
     }
 
@@ -137,10 +170,17 @@ impl<'n, 't> C<'_, 't> {
             "sizeof_expression" => {
                 let of = field(node, "value").or_else(|| field(node, "type"))?;
                 let name = self.l.text(of).trim_matches(['(', ')', ' ']);
-                self.locals.bytes.contains(name).then(|| self.locals.arrays.get(name).copied().flatten()).flatten()
+                self.locals
+                    .bytes
+                    .contains(name)
+                    .then(|| self.locals.arrays.get(name).copied().flatten())
+                    .flatten()
             }
             "binary_expression" => {
-                let (a, b) = (self.number(field(node, "left")?)?, self.number(field(node, "right")?)?);
+                let (a, b) = (
+                    self.number(field(node, "left")?)?,
+                    self.number(field(node, "right")?)?,
+                );
                 match self.l.text(field(node, "operator")?) {
                     "+" => a.checked_add(b),
                     "-" => a.checked_sub(b),
@@ -161,7 +201,9 @@ impl<'n, 't> C<'_, 't> {
     pub(super) fn frees(&mut self, nodes: &[Node<'n>], out: &mut CodeBlock) {
         let mut pairs = 0;
         for (i, node) in nodes.iter().enumerate() {
-            let Some(name) = self.freed(*node).or_else(|| self.freed_in_branch(*node)) else { continue };
+            let Some(name) = self.freed(*node).or_else(|| self.freed_in_branch(*node)) else {
+                continue;
+            };
             let is_sure = self.freed(*node).is_some();
             let rest = nodes.get(i + 1..).unwrap_or_default();
             for later in rest {
@@ -169,7 +211,10 @@ impl<'n, 't> C<'_, 't> {
                 if pairs > MOST_PAIRS {
                     return;
                 }
-                if matches!(later.kind(), "labeled_statement" | "case_statement" | "preproc_else" | "preproc_elif") {
+                if matches!(
+                    later.kind(),
+                    "labeled_statement" | "case_statement" | "preproc_else" | "preproc_elif"
+                ) {
                     break;
                 }
                 if self.freed(*later) == Some(name) {
@@ -191,7 +236,10 @@ impl<'n, 't> C<'_, 't> {
                 }
                 if matches!(
                     later.kind(),
-                    "return_statement" | "break_statement" | "goto_statement" | "continue_statement"
+                    "return_statement"
+                        | "break_statement"
+                        | "goto_statement"
+                        | "continue_statement"
                 ) {
                     break;
                 }
@@ -209,16 +257,25 @@ impl<'n, 't> C<'_, 't> {
         let name = children(body).last().and_then(|last| self.freed(*last))?;
         // The text does not show enough if the condition checks the pointer, as in `if (p)
         // free(p);`.
-        let test = field(node, "condition").map(|t| self.l.text(t)).unwrap_or_default();
+        let test = field(node, "condition")
+            .map(|t| self.l.text(t))
+            .unwrap_or_default();
         (!test.contains(name)).then_some(name)
     }
 
     /// Returns the pointer that a statement frees: `free(p);`, `delete p;`.
     fn freed(&self, node: Node<'n>) -> Option<&'t str> {
-        let inner = if node.kind() == "expression_statement" { children(node).first().copied()? } else { node };
+        let inner = if node.kind() == "expression_statement" {
+            children(node).first().copied()?
+        } else {
+            node
+        };
         let pointer = match inner.kind() {
             "call_expression"
-                if matches!(self.l.text(field(inner, "function")?), "free" | "std::free" | "kfree" | "g_free") =>
+                if matches!(
+                    self.l.text(field(inner, "function")?),
+                    "free" | "std::free" | "kfree" | "g_free"
+                ) =>
             {
                 children(field(inner, "arguments")?).first().copied()?
             }
@@ -249,11 +306,14 @@ impl<'n, 't> C<'_, 't> {
             if rest.starts_with('=') && !rest.starts_with("==") && !before.ends_with('*') {
                 // `p = p->next` reads the pointer before it assigns it.
                 let code = rest.split(';').next().unwrap_or_default();
-                let code = code.replace("sizeof(*", "sizeof(?").replace("sizeof *", "sizeof ?");
+                let code = code
+                    .replace("sizeof(*", "sizeof(?")
+                    .replace("sizeof *", "sizeof ?");
                 let reads = [format!("{name}->"), format!("{name}["), format!("*{name}")];
                 let read = reads.iter().filter_map(|r| code.find(r.as_str())).min();
                 let offset = node.start_byte() + end + (after.len() - rest.len());
-                let read = read.and_then(|r| node.descendant_for_byte_range(offset + r, offset + r + 1));
+                let read =
+                    read.and_then(|r| node.descendant_for_byte_range(offset + r, offset + r + 1));
                 return read.map_or(UseAfterFree::Other, UseAfterFree::Read);
             }
             // An address or a size does not read the data behind the pointer.
@@ -268,18 +328,25 @@ impl<'n, 't> C<'_, 't> {
             if before.ends_with("free(") && node.kind() == "if_statement" {
                 return UseAfterFree::Free(place);
             }
-            return if self.is_dereferenced(place) { UseAfterFree::Read(place) } else { UseAfterFree::Other };
+            return if self.is_dereferenced(place) {
+                UseAfterFree::Read(place)
+            } else {
+                UseAfterFree::Other
+            };
         }
         UseAfterFree::None
     }
 
-    /// Returns true if the data behind a pointer is used: `*p`, `p->x`, `p[i]`, or an argument of a call.
+    /// Returns true if the data behind a pointer is used: `*p`, `p->x`, `p[i]`, or an argument of a
+    /// call.
     fn is_dereferenced(&self, place: Node<'n>) -> bool {
         let mut at = place;
         for _ in 0..3 {
             let Some(p) = at.parent() else { return false };
             match p.kind() {
-                "subscript_expression" => return field(p, "argument").is_some_and(|a| a.id() == at.id()),
+                "subscript_expression" => {
+                    return field(p, "argument").is_some_and(|a| a.id() == at.id());
+                }
                 "pointer_expression" => return self.l.text(p).starts_with('*'),
                 "field_expression" => {
                     if self.l.text(p).contains("->") {
@@ -288,11 +355,17 @@ impl<'n, 't> C<'_, 't> {
                     at = p;
                 }
                 "argument_list" => {
-                    let call =
-                        p.parent().and_then(|c| field(c, "function")).map(|f| self.l.text(f)).unwrap_or_default();
-                    let reads =
-                        ["printf", "puts", "str", "mem", "write", "send", "fputs", "atoi", "fprintf", "sprintf"];
-                    return reads.iter().any(|w| call.starts_with(w)) && !call.starts_with("memset_free");
+                    let call = p
+                        .parent()
+                        .and_then(|c| field(c, "function"))
+                        .map(|f| self.l.text(f))
+                        .unwrap_or_default();
+                    let reads = [
+                        "printf", "puts", "str", "mem", "write", "send", "fputs", "atoi",
+                        "fprintf", "sprintf",
+                    ];
+                    return reads.iter().any(|w| call.starts_with(w))
+                        && !call.starts_with("memset_free");
                 }
                 "return_statement" => return true,
                 _ => return false,
@@ -301,7 +374,12 @@ impl<'n, 't> C<'_, 't> {
         false
     }
 
-    pub(super) fn return_of_stack(&mut self, node: Node<'n>, value: Option<Node<'n>>, out: &mut CodeBlock) {
+    pub(super) fn return_of_stack(
+        &mut self,
+        node: Node<'n>,
+        value: Option<Node<'n>>,
+        out: &mut CodeBlock,
+    ) {
         let Some(value) = value else { return };
         let text = self.l.text(value);
         let is_array = value.kind() == "identifier" && self.locals.automatic.contains(text);
@@ -318,7 +396,9 @@ impl<'n, 't> C<'_, 't> {
         if declarator.kind() != "array_declarator" {
             return;
         }
-        let Some(size) = field(declarator, "size").filter(|s| s.kind() == "identifier") else { return };
+        let Some(size) = field(declarator, "size").filter(|s| s.kind() == "identifier") else {
+            return;
+        };
         if self.macros.contains_key(self.l.text(size)) || self.is_compared(self.l.text(size)) {
             return;
         }
@@ -329,10 +409,21 @@ impl<'n, 't> C<'_, 't> {
 
     /// Adds a call for an index past the end: `buf[10]` of `char buf[10]`, `buf[sizeof(buf)]`.
     pub(super) fn past_end(&mut self, node: Node<'n>, key: Node<'n>, out: &mut CodeBlock) {
-        let Some(array) = field(node, "argument").filter(|a| a.kind() == "identifier") else { return };
-        let Some(size) = self.locals.arrays.get(self.l.text(array)).copied().flatten() else { return };
-        let is_address =
-            node.parent().is_some_and(|p| p.kind() == "pointer_expression" || p.kind() == "sizeof_expression");
+        let Some(array) = field(node, "argument").filter(|a| a.kind() == "identifier") else {
+            return;
+        };
+        let Some(size) = self
+            .locals
+            .arrays
+            .get(self.l.text(array))
+            .copied()
+            .flatten()
+        else {
+            return;
+        };
+        let is_address = node
+            .parent()
+            .is_some_and(|p| p.kind() == "pointer_expression" || p.kind() == "sizeof_expression");
         if self.number(key).is_some_and(|k| k >= size) && !is_address {
             self.note(node, "__off_by_one", out);
         }
@@ -340,24 +431,42 @@ impl<'n, 't> C<'_, 't> {
 
     /// Adds a call for a loop past the end: `for (i = 0; i <= N; i++) buf[i] = …` with `buf[N]`.
     pub(super) fn loop_past_end(&mut self, node: Node<'n>, out: &mut CodeBlock) {
-        let Some(test) = field(node, "condition").filter(|c| c.kind() == "binary_expression") else { return };
-        let operator = field(test, "operator").map(|o| self.l.text(o)).unwrap_or_default();
-        let (Some(left), Some(right)) = (field(test, "left"), field(test, "right")) else { return };
-        let Some(limit) = self.number(right) else { return };
+        let Some(test) = field(node, "condition").filter(|c| c.kind() == "binary_expression")
+        else {
+            return;
+        };
+        let operator = field(test, "operator")
+            .map(|o| self.l.text(o))
+            .unwrap_or_default();
+        let (Some(left), Some(right)) = (field(test, "left"), field(test, "right")) else {
+            return;
+        };
+        let Some(limit) = self.number(right) else {
+            return;
+        };
         let last = match operator {
             "<=" => limit,
             "<" => limit - 1,
             _ => return,
         };
-        let Some(body) = field(node, "body") else { return };
+        let Some(body) = field(node, "body") else {
+            return;
+        };
         let index = self.l.text(left);
-        let arrays: Vec<(&str, i64)> = self.locals.arrays.iter().filter_map(|(n, s)| s.map(|s| (*n, s))).collect();
+        let arrays: Vec<(&str, i64)> = self
+            .locals
+            .arrays
+            .iter()
+            .filter_map(|(n, s)| s.map(|s| (*n, s)))
+            .collect();
         for (name, size) in arrays {
             let access = format!("{name}[{index}]");
             if last < size || !self.l.text(node).contains(&access) {
                 continue;
             }
-            let Some(at) = self.l.text(body).find(&access) else { continue };
+            let Some(at) = self.l.text(body).find(&access) else {
+                continue;
+            };
             let at = body.start_byte() + at;
             if let Some(place) = body.descendant_for_byte_range(at, at + access.len()) {
                 self.note(place, "__off_by_one", out);
@@ -369,9 +478,14 @@ impl<'n, 't> C<'_, 't> {
     pub(super) fn is_compared(&self, name: &str) -> bool {
         let text = self.locals.text;
         ["<", ">", "<=", ">="].iter().any(|o| {
-            [format!("{name} {o}"), format!("{name}{o}"), format!("{o} {name}"), format!("{o}{name}")]
-                .iter()
-                .any(|w| text.contains(w.as_str()))
+            [
+                format!("{name} {o}"),
+                format!("{name}{o}"),
+                format!("{o} {name}"),
+                format!("{o}{name}"),
+            ]
+            .iter()
+            .any(|w| text.contains(w.as_str()))
         }) || ["min(", "MIN(", "clamp("].iter().any(|w| text.contains(w))
     }
 
@@ -379,14 +493,22 @@ impl<'n, 't> C<'_, 't> {
     pub(super) fn is_number_of_input(&self, key: Node<'n>) -> bool {
         let name = self.l.text(key);
         let text = self.locals.text;
-        let reads = ["atoi(", "atol(", "strtol(", "strtoul(", "scanf(", "ntohl(", "ntohs(", "recv(", "fread(", "read("];
+        let reads = [
+            "atoi(", "atol(", "strtol(", "strtoul(", "scanf(", "ntohl(", "ntohs(", "recv(",
+            "fread(", "read(",
+        ];
         reads.iter().any(|w| text.contains(w)) && !self.is_compared(name)
     }
 
     /// Returns true if the function measures the source of a copy.
     pub(super) fn is_measured(&self, list: &[Node<'n>]) -> bool {
-        let Some(source) = list.get(1).map(|n| self.l.text(*n)) else { return false };
-        if list.get(2).is_some_and(|n| n.kind() == "identifier" && self.is_compared(self.l.text(*n))) {
+        let Some(source) = list.get(1).map(|n| self.l.text(*n)) else {
+            return false;
+        };
+        if list
+            .get(2)
+            .is_some_and(|n| n.kind() == "identifier" && self.is_compared(self.l.text(*n)))
+        {
             return true;
         }
         list.len() == 2 && self.has_measured(source)
@@ -395,7 +517,8 @@ impl<'n, 't> C<'_, 't> {
     /// Returns true if the function measures a text for a purpose other than the size of a copy.
     fn has_measured(&self, source: &str) -> bool {
         let sizes = self.count_of(&format!(", strlen({source})"));
-        self.count_of(&format!("strlen({source})")) > sizes || self.count_of(&format!("strnlen({source}")) > 0
+        self.count_of(&format!("strlen({source})")) > sizes
+            || self.count_of(&format!("strnlen({source}")) > 0
     }
 
     /// Returns how often a text occurs in the function.
@@ -404,27 +527,43 @@ impl<'n, 't> C<'_, 't> {
     }
 
     /// Checks the sizes and targets of a call of libc.
-    pub(super) fn memory_of_call(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], out: &mut CodeBlock) {
+    pub(super) fn memory_of_call(
+        &mut self,
+        node: Node<'n>,
+        name: &str,
+        list: &[Node<'n>],
+        out: &mut CodeBlock,
+    ) {
         match name {
             "strcpy" | "strcat" | "stpcpy" => self.copy(node, list, out),
             "sprintf" | "vsprintf" => self.format(node, list, out),
-            "strncpy" | "strncat" | "memcpy" | "memmove" | "snprintf" | "fgets" | "read" | "recv" | "memset" => {
+            "strncpy" | "strncat" | "memcpy" | "memmove" | "snprintf" | "fgets" | "read"
+            | "recv" | "memset" => {
                 self.sized(node, name, list, out);
             }
             "fread" => self.items(node, list, out),
             "malloc" | "calloc" | "realloc" | "alloca" => self.allocation(node, name, list, out),
             "free" => {
-                let is_stack = list.first().is_some_and(|a| self.locals.automatic.contains(self.l.text(*a)));
+                let is_stack = list
+                    .first()
+                    .is_some_and(|a| self.locals.automatic.contains(self.l.text(*a)));
                 if is_stack {
                     self.note(node, "__free_of_stack", out);
                 }
             }
             "access" => {
-                let Some(path) = list.first().map(|n| self.l.text(*n)) else { return };
+                let Some(path) = list.first().map(|n| self.l.text(*n)) else {
+                    return;
+                };
                 let opens = ["open(", "fopen(", "chmod(", "chown("];
-                let is_right =
-                    list.get(1).is_some_and(|m| self.l.text(*m).contains("_OK") && self.l.text(*m) != "F_OK");
-                if is_right && opens.iter().any(|w| self.locals.text.contains(&format!("{w}{path}"))) {
+                let is_right = list
+                    .get(1)
+                    .is_some_and(|m| self.l.text(*m).contains("_OK") && self.l.text(*m) != "F_OK");
+                if is_right
+                    && opens
+                        .iter()
+                        .any(|w| self.locals.text.contains(&format!("{w}{path}")))
+                {
                     self.note(node, "__access_then_open", out);
                 }
             }
@@ -446,16 +585,30 @@ impl<'n, 't> C<'_, 't> {
     /// Returns true if the name of the function suggests a secret, such as `session_token`.
     fn makes_secret(&self) -> bool {
         let head = self.locals.text.split('(').next().unwrap_or_default();
-        has_secret_name(head.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
+        has_secret_name(
+            head.rsplit(|c: char| !c.is_alphanumeric() && c != '_')
+                .next()
+                .unwrap_or_default(),
+        )
     }
 
     fn copy(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut CodeBlock) {
         let [target, source] = list else { return };
         let (target, text) = (self.l.text(*target), self.l.text(*source));
-        let known = self.locals.arrays.get(target).or_else(|| self.locals.heaps.get(target).filter(|s| s.is_some()));
+        let known = self
+            .locals
+            .arrays
+            .get(target)
+            .or_else(|| self.locals.heaps.get(target).filter(|s| s.is_some()));
         let Some(size) = known.copied() else { return };
         if source.kind() == "string_literal" {
-            let length = i64::try_from(text.trim_matches('"').chars().filter(|c| *c != '\\').count()).unwrap_or(0);
+            let length = i64::try_from(
+                text.trim_matches('"')
+                    .chars()
+                    .filter(|c| *c != '\\')
+                    .count(),
+            )
+            .unwrap_or(0);
             if size.is_some_and(|s| length + 1 > s) {
                 self.note(node, "__larger_than_buffer", out);
             }
@@ -467,22 +620,27 @@ impl<'n, 't> C<'_, 't> {
     }
 
     fn format(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut CodeBlock) {
-        let Some(format) = list.get(1).filter(|f| f.kind() == "string_literal") else { return };
+        let Some(format) = list.get(1).filter(|f| f.kind() == "string_literal") else {
+            return;
+        };
         let text = self.l.text(*format);
         if !text.contains("%s") {
             return;
         }
-        let measures = list.iter().skip(2).any(|a| self.has_measured(self.l.text(*a)));
+        let measures = list
+            .iter()
+            .skip(2)
+            .any(|a| self.has_measured(self.l.text(*a)));
         if measures {
             return;
         }
         let target = list.first().map(|t| self.l.text(*t)).unwrap_or_default();
         let is_array = self.locals.arrays.contains_key(target);
         if is_array
-            && list
-                .iter()
-                .skip(2)
-                .any(|a| self.locals.params.contains(self.l.text(*a)) && self.locals.pointers.contains(self.l.text(*a)))
+            && list.iter().skip(2).any(|a| {
+                self.locals.params.contains(self.l.text(*a))
+                    && self.locals.pointers.contains(self.l.text(*a))
+            })
         {
             self.note(node, "__unsafe_copy", out);
         }
@@ -501,8 +659,14 @@ impl<'n, 't> C<'_, 't> {
             "snprintf" | "fgets" => 1,
             _ => 2,
         };
-        let to = if matches!(name, "read" | "recv") { 1 } else { 0 };
-        let (Some(target), Some(size)) = (list.get(to), list.get(at)) else { return };
+        let to = if matches!(name, "read" | "recv") {
+            1
+        } else {
+            0
+        };
+        let (Some(target), Some(size)) = (list.get(to), list.get(at)) else {
+            return;
+        };
         let (target, text) = (self.l.text(*target), self.l.text(*size));
         if let Some(Some(length)) = self.locals.arrays.get(target).copied()
             && self.locals.bytes.contains(target)
@@ -516,12 +680,18 @@ impl<'n, 't> C<'_, 't> {
         if is_copy && self.locals.arrays.contains_key(target) {
             let measure = format!("strlen({source})");
             let checks = self.locals.text.matches(measure.as_str()).count() > 1;
-            if (text == measure || text == format!("{measure} + 1") || text == format!("{measure}+1")) && !checks {
+            if (text == measure
+                || text == format!("{measure} + 1")
+                || text == format!("{measure}+1"))
+                && !checks
+            {
                 self.note(node, "__length_of_source", out);
                 return;
             }
         }
-        let is_length = size.kind() == "identifier" && self.locals.params.contains(text) && !self.is_compared(text);
+        let is_length = size.kind() == "identifier"
+            && self.locals.params.contains(text)
+            && !self.is_compared(text);
         if name == "memcpy"
             && is_length
             && self.locals.arrays.contains_key(target)
@@ -531,11 +701,15 @@ impl<'n, 't> C<'_, 't> {
             return;
         }
         let whole = text.replace(' ', "");
-        if name == "strncat" && (whole == format!("sizeof({target})") || whole == format!("sizeof{target}")) {
+        if name == "strncat"
+            && (whole == format!("sizeof({target})") || whole == format!("sizeof{target}"))
+        {
             self.note(node, "__size_of_target", out);
             return;
         }
-        let pointer = text.trim_start_matches("sizeof").trim_matches(['(', ')', ' ']);
+        let pointer = text
+            .trim_start_matches("sizeof")
+            .trim_matches(['(', ')', ' ']);
         if text.starts_with("sizeof")
             && pointer == target
             && self.locals.pointers.contains(target)
@@ -548,10 +722,18 @@ impl<'n, 't> C<'_, 't> {
 
     /// Adds a call for `fread(buf, size, count, file)` that reads more bytes than `buf` has.
     fn items(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut CodeBlock) {
-        let [target, size, count, ..] = list else { return };
+        let [target, size, count, ..] = list else {
+            return;
+        };
         let target = self.l.text(*target);
-        let Some(Some(length)) = self.locals.arrays.get(target).copied() else { return };
-        let Some(bytes) = self.number(*size).zip(self.number(*count)).and_then(|(a, b)| a.checked_mul(b)) else {
+        let Some(Some(length)) = self.locals.arrays.get(target).copied() else {
+            return;
+        };
+        let Some(bytes) = self
+            .number(*size)
+            .zip(self.number(*count))
+            .and_then(|(a, b)| a.checked_mul(b))
+        else {
             return;
         };
         if self.locals.bytes.contains(target) && bytes > length {
@@ -570,16 +752,24 @@ impl<'n, 't> C<'_, 't> {
         let Some(size) = list.last() else { return };
         let text = self.l.text(*size);
         let around = node.parent().map(|p| self.l.text(p)).unwrap_or_default();
-        if name == "malloc" && text.starts_with("strlen(") && text.matches('(').count() == 1 && text.ends_with(')') {
+        if name == "malloc"
+            && text.starts_with("strlen(")
+            && text.matches('(').count() == 1
+            && text.ends_with(')')
+        {
             let source = text.trim_start_matches("strlen(").trim_end_matches(')');
-            if self.locals.text.contains(&format!(", {source})")) && self.locals.text.contains("strcpy(") {
+            if self.locals.text.contains(&format!(", {source})"))
+                && self.locals.text.contains("strcpy(")
+            {
                 self.note(node, "__malloc_without_terminator", out);
             }
         }
         if name == "realloc"
-            && list
-                .first()
-                .is_some_and(|p| around.trim_start_matches('*').starts_with(&format!("{} =", self.l.text(*p))))
+            && list.first().is_some_and(|p| {
+                around
+                    .trim_start_matches('*')
+                    .starts_with(&format!("{} =", self.l.text(*p)))
+            })
         {
             self.note(node, "__realloc_lost", out);
         }
@@ -595,7 +785,12 @@ impl<'n, 't> C<'_, 't> {
     }
 
     /// Adds a call if a secret is assigned from `rand`.
-    pub(super) fn idiom_of_assignment(&mut self, target: Node<'n>, value: Node<'n>, out: &mut CodeBlock) {
+    pub(super) fn idiom_of_assignment(
+        &mut self,
+        target: Node<'n>,
+        value: Node<'n>,
+        out: &mut CodeBlock,
+    ) {
         let text = self.l.text(value);
         let name = self.l.text(target);
         let name = name.split('[').next().unwrap_or_default();

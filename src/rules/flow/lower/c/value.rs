@@ -35,11 +35,15 @@ impl<'n> C<'_, '_> {
 
     fn expr_inside(&mut self, node: Node<'n>) -> ExprId {
         let kind = match node.kind() {
-            "identifier" | "type_identifier" | "field_identifier" | "namespace_identifier" => return self.l.name(node),
+            "identifier" | "type_identifier" | "field_identifier" | "namespace_identifier" => {
+                return self.l.name(node);
+            }
             "this" => ExprKind::This,
             "qualified_identifier" => {
                 let text = self.l.text(node).replace("::", ".");
-                return self.l.path(node, text.split('<').next().unwrap_or_default());
+                return self
+                    .l
+                    .path(node, text.split('<').next().unwrap_or_default());
             }
             "template_function" | "template_method" => return self.expr_of(node, "name"),
             "string_literal" | "raw_string_literal" | "char_literal" => {
@@ -78,14 +82,27 @@ impl<'n> C<'_, '_> {
                 }
             }
             "conditional_expression" => {
-                let (test, no) = (self.expr_of(node, "condition"), self.expr_of(node, "alternative"));
+                let (test, no) = (
+                    self.expr_of(node, "condition"),
+                    self.expr_of(node, "alternative"),
+                );
                 match field(node, "consequence") {
-                    Some(yes) => ExprKind::Conditional { test, yes: self.expr(yes), no },
-                    None => ExprKind::Binary { op: Op::Else, left: test, right: no },
+                    Some(yes) => ExprKind::Conditional {
+                        test,
+                        yes: self.expr(yes),
+                        no,
+                    },
+                    None => ExprKind::Binary {
+                        op: Op::Else,
+                        left: test,
+                        right: no,
+                    },
                 }
             }
             // A cast to a number keeps the data, because data matters for sizes.
-            "cast_expression" | "static_cast_expression" => ExprKind::Pass(self.expr_of(node, "value")),
+            "cast_expression" | "static_cast_expression" => {
+                ExprKind::Pass(self.expr_of(node, "value"))
+            }
             "update_expression" => {
                 let target = self.expr_of(node, "argument");
                 if !matches!(self.l.module.expr(target).kind, ExprKind::Name(_)) {
@@ -93,7 +110,11 @@ impl<'n> C<'_, '_> {
                 }
                 // A counter is not constant, and a pointer keeps its data.
                 let value = self.l.unknown(node, vec![target]);
-                ExprKind::Assign { target, op: None, value }
+                ExprKind::Assign {
+                    target,
+                    op: None,
+                    value,
+                }
             }
             "pointer_expression" => ExprKind::Pass(self.expr_of(node, "argument")),
             "parenthesized_expression"
@@ -107,12 +128,21 @@ impl<'n> C<'_, '_> {
             "comma_expression" => {
                 let first = self.expr_of(node, "left");
                 let value = Some(self.expr_of(node, "right"));
-                ExprKind::Block { body: vec![stmt(node, StmtKind::Expr(first))], value }
+                ExprKind::Block {
+                    body: vec![stmt(node, StmtKind::Expr(first))],
+                    value,
+                }
             }
             "initializer_list" | "argument_list" => {
                 let values = self.all(node);
-                let items =
-                    values.into_iter().map(|value| CollectionItem { key: None, value, is_spread: false }).collect();
+                let items = values
+                    .into_iter()
+                    .map(|value| CollectionItem {
+                        key: None,
+                        value,
+                        is_spread: false,
+                    })
+                    .collect();
                 ExprKind::Collection(items)
             }
             "sizeof_expression" | "alignof_expression" | "offsetof_expression" => ExprKind::Int(8),
@@ -124,7 +154,9 @@ impl<'n> C<'_, '_> {
 
     fn index(&mut self, node: Node<'n>) -> ExprId {
         let of = self.expr_of(node, "argument");
-        let Some(key) = field(node, "index").or_else(|| field(node, "indices")) else { return of };
+        let Some(key) = field(node, "index").or_else(|| field(node, "indices")) else {
+            return of;
+        };
         let mut body: CodeBlock = Vec::new();
         self.past_end(node, key, &mut body);
         let id = self.expr(key);
@@ -141,19 +173,33 @@ impl<'n> C<'_, '_> {
         if body.is_empty() {
             return value;
         }
-        self.l.expr(node, ExprKind::Block { body, value: Some(value) })
+        self.l.expr(
+            node,
+            ExprKind::Block {
+                body,
+                value: Some(value),
+            },
+        )
     }
 
     fn assignment(&mut self, node: Node<'n>) -> ExprId {
         let left = field(node, "left").or_else(|| field(node, "declarator"));
         let right = field(node, "right").or_else(|| field(node, "value"));
-        let (Some(left), Some(right)) = (left, right) else { return self.first(node) };
+        let (Some(left), Some(right)) = (left, right) else {
+            return self.first(node);
+        };
         let value = self.expr(right);
         let mut body = Vec::new();
         self.idiom_of_assignment(left, right, &mut body);
         let target = self.place(left, &mut body);
-        let text = field(node, "operator").map(|o| self.l.text(o)).unwrap_or("=");
-        let op = if text == "=" { None } else { Some(operator(text.trim_end_matches('='))) };
+        let text = field(node, "operator")
+            .map(|o| self.l.text(o))
+            .unwrap_or("=");
+        let op = if text == "=" {
+            None
+        } else {
+            Some(operator(text.trim_end_matches('=')))
+        };
         let id = self.l.expr(node, ExprKind::Assign { target, op, value });
         self.after(node, body, id)
     }
@@ -164,7 +210,9 @@ impl<'n> C<'_, '_> {
         match node.kind() {
             "subscript_expression" => {
                 let of = self.expr_of(node, "argument");
-                let Some(key) = field(node, "index").or_else(|| field(node, "indices")) else { return of };
+                let Some(key) = field(node, "index").or_else(|| field(node, "indices")) else {
+                    return of;
+                };
                 self.past_end(node, key, body);
                 let id = self.expr(key);
                 if key.kind() == "identifier" && self.is_number_of_input(key) {
@@ -178,23 +226,36 @@ impl<'n> C<'_, '_> {
                 let key = self.l.expr(node, ExprKind::Int(0));
                 self.l.expr(node, ExprKind::Index { of, key })
             }
-            "init_declarator" | "pointer_declarator" | "array_declarator" => match self.declared(node) {
-                Some(n) => self.l.name(n),
-                None => self.l.unknown(node, Vec::new()),
-            },
+            "init_declarator" | "pointer_declarator" | "array_declarator" => {
+                match self.declared(node) {
+                    Some(n) => self.l.name(n),
+                    None => self.l.unknown(node, Vec::new()),
+                }
+            }
             _ => self.expr(node),
         }
     }
 
     fn binary(&mut self, node: Node<'n>) -> ExprId {
-        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return self.first(node) };
-        let text = field(node, "operator").map(|o| self.l.text(o)).unwrap_or_default();
+        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+            return self.first(node);
+        };
+        let text = field(node, "operator")
+            .map(|o| self.l.text(o))
+            .unwrap_or_default();
         if text == ">>" && self.is_stream(left) {
             // `std::cin >> name`
             let (from, to) = (self.expr(left), self.expr(right));
             let mut body = Vec::new();
             self.stream_into(node, right, &mut body);
-            let id = self.l.expr(node, ExprKind::Assign { target: to, op: None, value: from });
+            let id = self.l.expr(
+                node,
+                ExprKind::Assign {
+                    target: to,
+                    op: None,
+                    value: from,
+                },
+            );
             return self.after(node, body, id);
         }
         if text == "<<" && self.l.language == super::super::super::FlowLanguage::Cpp {
@@ -206,7 +267,14 @@ impl<'n> C<'_, '_> {
             {
                 let (target, values) = (*target, values.to_vec());
                 let value = self.l.expr(node, ExprKind::Concat(values));
-                return self.l.expr(node, ExprKind::Assign { target, op: Some(Op::Add), value });
+                return self.l.expr(
+                    node,
+                    ExprKind::Assign {
+                        target,
+                        op: Some(Op::Add),
+                        value,
+                    },
+                );
             }
             return self.l.unknown(node, ids);
         }
@@ -232,9 +300,15 @@ impl<'n> C<'_, '_> {
     }
 
     fn call(&mut self, node: Node<'n>) -> ExprId {
-        let Some(function) = field(node, "function") else { return self.first(node) };
+        let Some(function) = field(node, "function") else {
+            return self.first(node);
+        };
         let list = field(node, "arguments").map(children).unwrap_or_default();
-        let name = self.l.text(function).trim_start_matches("std::").trim_start_matches("::");
+        let name = self
+            .l
+            .text(function)
+            .trim_start_matches("std::")
+            .trim_start_matches("::");
         let mut body: CodeBlock = Vec::new();
         self.memory_of_call(node, name, &list, &mut body);
         let writes = matches!(
@@ -287,14 +361,26 @@ impl<'n> C<'_, '_> {
                 self.l.named(function, &format!("__measured_{name}"))
             }
             // `mask = umask(0)` reads the mask.
-            "umask" if node.parent().is_some_and(|p| p.kind() != "expression_statement") => {
+            "umask"
+                if node
+                    .parent()
+                    .is_some_and(|p| p.kind() != "expression_statement") =>
+            {
                 self.l.named(function, "__umask_read")
             }
-            "getenv" if list.first().is_some_and(|a| is_cgi(self.l.text(*a))) => self.l.named(function, "__cgi_getenv"),
-            "getline" if list.first().is_some_and(|a| a.kind() != "pointer_expression") => {
+            "getenv" if list.first().is_some_and(|a| is_cgi(self.l.text(*a))) => {
+                self.l.named(function, "__cgi_getenv")
+            }
+            "getline"
+                if list
+                    .first()
+                    .is_some_and(|a| a.kind() != "pointer_expression") =>
+            {
                 self.l.path(function, "std.getline")
             }
-            _ if function.kind() == "qualified_identifier" => self.l.path(function, &name.replace("::", ".")),
+            _ if function.kind() == "qualified_identifier" => {
+                self.l.path(function, &name.replace("::", "."))
+            }
             _ => self.expr(function),
         };
         let text = self.built(node, name, &list, &args);
@@ -308,7 +394,13 @@ impl<'n> C<'_, '_> {
 
     /// Returns the assignment that a call of a libc function makes if the function builds a text:
     /// `sprintf(t, "…%s", x)`, `strcat(t, x)`.
-    fn built(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], args: &[Arg]) -> Option<ExprId> {
+    fn built(
+        &mut self,
+        node: Node<'n>,
+        name: &str,
+        list: &[Node<'n>],
+        args: &[Arg],
+    ) -> Option<ExprId> {
         let first = match name {
             "sprintf" | "asprintf" => 1,
             "snprintf" => 2,
@@ -329,7 +421,17 @@ impl<'n> C<'_, '_> {
                 });
                 let items = items.collect();
                 let values = self.l.expr(node, ExprKind::Collection(items));
-                (None, self.l.expr(node, ExprKind::Binary { op: Op::Rem, left: source, right: values }))
+                (
+                    None,
+                    self.l.expr(
+                        node,
+                        ExprKind::Binary {
+                            op: Op::Rem,
+                            left: source,
+                            right: values,
+                        },
+                    ),
+                )
             }
             "strcat" | "strncat" | "strlcat" => (Some(Op::Add), source),
             _ => (None, source),
@@ -344,7 +446,10 @@ impl<'n> C<'_, '_> {
 fn is_cgi(text: &str) -> bool {
     let name = text.trim_matches('"');
     name.starts_with("HTTP_")
-        || matches!(name, "QUERY_STRING" | "PATH_INFO" | "REQUEST_URI" | "CONTENT_LENGTH" | "REMOTE_USER")
+        || matches!(
+            name,
+            "QUERY_STRING" | "PATH_INFO" | "REQUEST_URI" | "CONTENT_LENGTH" | "REMOTE_USER"
+        )
 }
 
 /// Returns the buffer in `buf + n`, `&buf[n]`, `(char *)buf`.

@@ -68,7 +68,9 @@ pub(super) fn is_number(ty: &str) -> bool {
 pub(super) fn is_service(ty: &str) -> bool {
     let ty = ty.rsplit('.').next().unwrap_or_default();
     let mut chars = ty.chars();
-    let is_interface = chars.next() == Some('I') && chars.next().is_some_and(char::is_uppercase) && !DATA.contains(&ty);
+    let is_interface = chars.next() == Some('I')
+        && chars.next().is_some_and(char::is_uppercase)
+        && !DATA.contains(&ty);
     let ends = [
         "Context",
         "Service",
@@ -82,12 +84,18 @@ pub(super) fn is_service(ty: &str) -> bool {
         "Options",
         "Encoder",
     ];
-    (is_interface && !ty.starts_with("IHttpRequest") && ty != "ILogger") || ends.iter().any(|e| ty.ends_with(e))
+    (is_interface && !ty.starts_with("IHttpRequest") && ty != "ILogger")
+        || ends.iter().any(|e| ty.ends_with(e))
 }
 
 impl<'n> CSharp<'_, '_> {
     /// Adds a call if an assignment stores a number of `Random` as a secret.
-    pub(super) fn idiom_of_assignment(&mut self, target: Node<'n>, value: Node<'n>, out: &mut CodeBlock) {
+    pub(super) fn idiom_of_assignment(
+        &mut self,
+        target: Node<'n>,
+        value: Node<'n>,
+        out: &mut CodeBlock,
+    ) {
         let text = self.l.text(value);
         let name = self.l.text(target);
         let name = name.rsplit('.').next().unwrap_or_default();
@@ -112,7 +120,10 @@ impl<'n> CSharp<'_, '_> {
         let mut at = node;
         while let Some(p) = at.parent() {
             at = p;
-            if matches!(at.kind(), "method_declaration" | "local_function_statement" | "constructor_declaration") {
+            if matches!(
+                at.kind(),
+                "method_declaration" | "local_function_statement" | "constructor_declaration"
+            ) {
                 return Some(self.l.text(at));
             }
         }
@@ -125,8 +136,12 @@ impl<'n> CSharp<'_, '_> {
             return;
         }
         let text = self.method_around(node).unwrap_or_default();
-        let is_used = [".Claims", ".Subject", ".Payload", "GetClaim"].iter().any(|w| text.contains(w));
-        let is_checked = ["Validat", "Verif", ".Header", "Kid"].iter().any(|w| text.contains(w));
+        let is_used = [".Claims", ".Subject", ".Payload", "GetClaim"]
+            .iter()
+            .any(|w| text.contains(w));
+        let is_checked = ["Validat", "Verif", ".Header", "Kid"]
+            .iter()
+            .any(|w| text.contains(w));
         if is_used && !is_checked {
             let id = self.l.call(node, "__unverified_token", Vec::new());
             out.push(stmt(node, StmtKind::Expr(id)));
@@ -136,7 +151,10 @@ impl<'n> CSharp<'_, '_> {
     /// Adds a call if a method that hashes a password uses a fast hash.
     pub(super) fn password_hash(&mut self, node: Node<'n>, name: &str, out: &mut CodeBlock) {
         let name = name.rsplit("Cryptography.").next().unwrap_or_default();
-        let class = name.strip_suffix(".Create").or(name.strip_suffix(".HashData")).unwrap_or(name);
+        let class = name
+            .strip_suffix(".Create")
+            .or(name.strip_suffix(".HashData"))
+            .unwrap_or(name);
         let ends = ["", "Managed", "CryptoServiceProvider", "Cng"];
         let is_fast = ["MD5", "SHA1", "SHA256", "SHA384", "SHA512"]
             .iter()
@@ -151,7 +169,12 @@ impl<'n> CSharp<'_, '_> {
     }
 
     /// Returns true if `==` compares a secret with a value of the request.
-    pub(super) fn is_secret_comparison(&self, node: Node<'n>, left: Node<'n>, right: Node<'n>) -> bool {
+    pub(super) fn is_secret_comparison(
+        &self,
+        node: Node<'n>,
+        left: Node<'n>,
+        right: Node<'n>,
+    ) -> bool {
         let (a, b) = (self.l.text(left), self.l.text(right));
         node.kind() == "binary_expression"
             && !is_constant(left)
@@ -163,12 +186,18 @@ impl<'n> CSharp<'_, '_> {
 
     /// Adds a call for each `[HttpPost]` action of an MVC controller without an antiforgery token.
     pub(super) fn missing_antiforgery(&mut self, node: Node<'n>, out: &mut CodeBlock) {
-        let Some(bases) = child(node, "base_list") else { return };
+        let Some(bases) = child(node, "base_list") else {
+            return;
+        };
         let bases = self.l.text(bases);
         let own = self.attributes_of(node);
         if !bases.contains("Controller")
-            || ["ControllerBase", "ApiController", "OData"].iter().any(|w| bases.contains(w))
-            || ["ntiforgery", "ntiForgery", "ApiController", "Route(\"api"].iter().any(|w| own.contains(w))
+            || ["ControllerBase", "ApiController", "OData"]
+                .iter()
+                .any(|w| bases.contains(w))
+            || ["ntiforgery", "ntiForgery", "ApiController", "Route(\"api"]
+                .iter()
+                .any(|w| own.contains(w))
         {
             return;
         }
@@ -178,8 +207,10 @@ impl<'n> CSharp<'_, '_> {
             root = p;
         }
         let whole = self.l.text(root);
-        // ASP.NET Core checks the token in a filter of the application, which this file does not show.
-        let is_old = whole.contains("System.Web.Mvc") || !(whole.contains("using ") || whole.contains("IActionResult"));
+        // ASP.NET Core checks the token in a filter of the application, which this file does not
+        // show.
+        let is_old = whole.contains("System.Web.Mvc")
+            || !(whole.contains("using ") || whole.contains("IActionResult"));
         if !is_old && !text.contains("[ValidateAntiForgeryToken") {
             return;
         }
@@ -188,10 +219,20 @@ impl<'n> CSharp<'_, '_> {
                 continue;
             }
             let marks = self.attributes_of(method);
-            let is_form = marks.contains("HttpPost") && !marks.contains("ntiForgery") && !marks.contains("ntiforgery");
-            let ty = field(method, "returns").map(|t| self.l.text(t)).unwrap_or_default();
-            if is_form && ty.contains("Result") && !ty.contains("JsonResult") && !marks.contains("AllowAnonymous") {
-                let Some(name) = field(method, "name") else { continue };
+            let is_form = marks.contains("HttpPost")
+                && !marks.contains("ntiForgery")
+                && !marks.contains("ntiforgery");
+            let ty = field(method, "returns")
+                .map(|t| self.l.text(t))
+                .unwrap_or_default();
+            if is_form
+                && ty.contains("Result")
+                && !ty.contains("JsonResult")
+                && !marks.contains("AllowAnonymous")
+            {
+                let Some(name) = field(method, "name") else {
+                    continue;
+                };
                 let id = self.l.call(name, "__post_without_antiforgery", Vec::new());
                 out.push(stmt(name, StmtKind::Expr(id)));
             }
@@ -200,20 +241,39 @@ impl<'n> CSharp<'_, '_> {
 
     /// Returns the text of the attributes of a class or a method.
     fn attributes_of(&self, node: Node<'n>) -> String {
-        children(node).into_iter().filter(|a| a.kind() == "attribute_list").map(|a| self.l.text(a)).collect()
+        children(node)
+            .into_iter()
+            .filter(|a| a.kind() == "attribute_list")
+            .map(|a| self.l.text(a))
+            .collect()
     }
 
     /// Returns true for a call that looks up a record in a service of the class:
     /// `_users.FindByName(name)`. Its result is a record and not the text of the client.
     pub(super) fn is_lookup(&self, function: Node<'n>) -> bool {
-        let (Some(of), Some(name)) = (field(function, "expression"), field(function, "name")) else { return false };
+        let (Some(of), Some(name)) = (field(function, "expression"), field(function, "name"))
+        else {
+            return false;
+        };
         let (of, name) = (self.l.text(of), self.l.text(name));
-        let is_service = of.strip_prefix('_').is_some_and(|r| r.chars().all(|c| c.is_alphanumeric()))
-            && !["client", "http", "request", "context", "accessor", "encod", "sanitiz", "protector"]
-                .iter()
-                .any(|w| of.to_ascii_lowercase().contains(w));
+        let is_service = of
+            .strip_prefix('_')
+            .is_some_and(|r| r.chars().all(|c| c.is_alphanumeric()))
+            && ![
+                "client",
+                "http",
+                "request",
+                "context",
+                "accessor",
+                "encod",
+                "sanitiz",
+                "protector",
+            ]
+            .iter()
+            .any(|w| of.to_ascii_lowercase().contains(w));
         let verbs = [
-            "Get", "Find", "Load", "Fetch", "Lookup", "Resolve", "List", "Search", "First", "Single", "Create", "Open",
+            "Get", "Find", "Load", "Fetch", "Lookup", "Resolve", "List", "Search", "First",
+            "Single", "Create", "Open",
         ];
         is_service && verbs.iter().any(|v| name.starts_with(v))
     }
@@ -222,8 +282,16 @@ impl<'n> CSharp<'_, '_> {
     pub(super) fn is_in_development(&self, node: Node<'n>) -> bool {
         let mut at = node;
         while let Some(p) = at.parent() {
-            let test = if p.kind() == "if_statement" { field(p, "condition") } else { None };
-            if test.is_some_and(|t| ["Development", "DEBUG", "Debug"].iter().any(|w| self.l.text(t).contains(w))) {
+            let test = if p.kind() == "if_statement" {
+                field(p, "condition")
+            } else {
+                None
+            };
+            if test.is_some_and(|t| {
+                ["Development", "DEBUG", "Debug"]
+                    .iter()
+                    .any(|w| self.l.text(t).contains(w))
+            }) {
                 return true;
             }
             at = p;
@@ -255,8 +323,14 @@ impl<'n> CSharp<'_, '_> {
 
 /// Returns true if an expression ends with the name of a secret.
 fn ends_with_secret(text: &str) -> bool {
-    let text = text.trim_end_matches(|c: char| !c.is_alphanumeric()).replace('-', "");
-    has_secret_name(text.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
+    let text = text
+        .trim_end_matches(|c: char| !c.is_alphanumeric())
+        .replace('-', "");
+    has_secret_name(
+        text.rsplit(|c: char| !c.is_alphanumeric() && c != '_')
+            .next()
+            .unwrap_or_default(),
+    )
 }
 
 /// Returns true for a literal.
@@ -271,5 +345,8 @@ fn is_input(text: &str) -> bool {
 
 /// Returns true if an expression names a signature.
 fn is_signature(text: &str) -> bool {
-    text.contains("hmac") || text.contains("signature") || text.contains("Signature") || text.contains("Hmac")
+    text.contains("hmac")
+        || text.contains("signature")
+        || text.contains("Signature")
+        || text.contains("Hmac")
 }

@@ -56,7 +56,13 @@ impl<'n> CSharp<'_, '_> {
         match node.kind() {
             "tuple_pattern" | "parenthesized_variable_designation" | "tuple_expression" => {
                 let items = children(node).into_iter().map(|n| self.target(n));
-                let items = items.map(|value| CollectionItem { key: None, value, is_spread: false }).collect();
+                let items = items
+                    .map(|value| CollectionItem {
+                        key: None,
+                        value,
+                        is_spread: false,
+                    })
+                    .collect();
                 self.l.expr(node, ExprKind::Collection(items))
             }
             "argument" => match children(node).last() {
@@ -78,11 +84,16 @@ impl<'n> CSharp<'_, '_> {
             "generic_name" => return self.generic(node),
             "qualified_name" | "alias_qualified_name" => {
                 let text = self.l.text(node).replace("global::", "").replace("::", ".");
-                return self.l.path(node, text.split('<').next().unwrap_or_default());
+                return self
+                    .l
+                    .path(node, text.split('<').next().unwrap_or_default());
             }
             "this" | "this_expression" => ExprKind::This,
             "base" | "base_expression" => ExprKind::Super,
-            "string_literal" | "verbatim_string_literal" | "raw_string_literal" | "character_literal" => {
+            "string_literal"
+            | "verbatim_string_literal"
+            | "raw_string_literal"
+            | "character_literal" => {
                 let text = self.string(node);
                 return self.l.constant(node, &text);
             }
@@ -95,20 +106,30 @@ impl<'n> CSharp<'_, '_> {
             "boolean_literal" => ExprKind::Bool(self.l.text(node) == "true"),
             "null_literal" | "default_expression" => ExprKind::Null,
             "member_access_expression" => return self.member(node),
-            "member_binding_expression" | "element_binding_expression" => return self.binding(node),
+            "member_binding_expression" | "element_binding_expression" => {
+                return self.binding(node);
+            }
             "conditional_access_expression" => return self.conditional_access(node),
             "element_access_expression" => return self.element(node),
             "invocation_expression" => return self.call(node),
-            "object_creation_expression" | "implicit_object_creation_expression" => return self.creation(node),
+            "object_creation_expression" | "implicit_object_creation_expression" => {
+                return self.creation(node);
+            }
             "assignment_expression" => return self.assignment(node),
             "binary_expression" => return self.binary(node),
             "prefix_unary_expression" | "unary_expression" | "postfix_unary_expression" => {
                 let id = self.first(node);
                 let text = self.l.text(node);
-                let is_step = ["++", "--"].iter().any(|s| text.starts_with(s) || text.ends_with(s));
+                let is_step = ["++", "--"]
+                    .iter()
+                    .any(|s| text.starts_with(s) || text.ends_with(s));
                 if is_step {
                     let value = self.l.expr(node, ExprKind::Int(1));
-                    let assign = ExprKind::Assign { target: id, op: Some(Op::Sub), value };
+                    let assign = ExprKind::Assign {
+                        target: id,
+                        op: Some(Op::Sub),
+                        value,
+                    };
                     return self.l.expr(node, assign);
                 }
                 match text.as_bytes().first() {
@@ -118,8 +139,15 @@ impl<'n> CSharp<'_, '_> {
                 }
             }
             "conditional_expression" => {
-                let (test, yes) = (self.expr_of(node, "condition"), self.expr_of(node, "consequence"));
-                ExprKind::Conditional { test, yes, no: self.expr_of(node, "alternative") }
+                let (test, yes) = (
+                    self.expr_of(node, "condition"),
+                    self.expr_of(node, "consequence"),
+                );
+                ExprKind::Conditional {
+                    test,
+                    yes,
+                    no: self.expr_of(node, "alternative"),
+                }
             }
             "cast_expression" => {
                 let of = self.expr_of(node, "value");
@@ -139,13 +167,15 @@ impl<'n> CSharp<'_, '_> {
             "is_pattern_expression" => return self.is_pattern(node),
             "lambda_expression" | "anonymous_method_expression" => return self.lambda(node),
             "switch_expression" => return self.switch_expression(node),
-            "array_creation_expression" | "implicit_array_creation_expression" | "stackalloc_expression" => {
-                match child(node, "initializer_expression") {
-                    Some(i) => return self.collection(i),
-                    None => ExprKind::Collection(Vec::new()),
-                }
+            "array_creation_expression"
+            | "implicit_array_creation_expression"
+            | "stackalloc_expression" => match child(node, "initializer_expression") {
+                Some(i) => return self.collection(i),
+                None => ExprKind::Collection(Vec::new()),
+            },
+            "initializer_expression" | "collection_expression" | "tuple_expression" => {
+                return self.collection(node);
             }
-            "initializer_expression" | "collection_expression" | "tuple_expression" => return self.collection(node),
             "anonymous_object_creation_expression" => return self.anonymous(node),
             "argument" | "expression_element" | "spread_element" => match children(node).last() {
                 Some(n) => return self.expr(*n),
@@ -183,7 +213,10 @@ impl<'n> CSharp<'_, '_> {
     fn string(&self, node: Node<'n>) -> String {
         let text = self.l.text(node);
         match node.kind() {
-            "verbatim_string_literal" => text.trim_start_matches('@').trim_matches('"').replace("\"\"", "\""),
+            "verbatim_string_literal" => text
+                .trim_start_matches('@')
+                .trim_matches('"')
+                .replace("\"\"", "\""),
             "raw_string_literal" => text.trim_matches('"').to_owned(),
             _ => unescape(text.trim_end_matches("u8").trim_matches(['"', '\''])),
         }
@@ -194,11 +227,16 @@ impl<'n> CSharp<'_, '_> {
         for n in children(node) {
             match n.kind() {
                 "string_content" | "escape_sequence" => {
-                    let text = unescape(self.l.text(n)).replace("{{", "{").replace("}}", "}");
+                    let text = unescape(self.l.text(n))
+                        .replace("{{", "{")
+                        .replace("}}", "}");
                     parts.push(self.l.constant(n, &text));
                 }
                 "interpolation" => {
-                    if let Some(e) = children(n).into_iter().find(|c| !c.kind().starts_with("interpolation_")) {
+                    if let Some(e) = children(n)
+                        .into_iter()
+                        .find(|c| !c.kind().starts_with("interpolation_"))
+                    {
                         parts.push(self.expr(e));
                     }
                 }
@@ -209,13 +247,24 @@ impl<'n> CSharp<'_, '_> {
     }
 
     fn member(&mut self, node: Node<'n>) -> ExprId {
-        let (Some(of), Some(name)) = (field(node, "expression"), field(node, "name")) else { return self.first(node) };
-        let name = if name.kind() == "generic_name" { children(name).first().copied().unwrap_or(name) } else { name };
+        let (Some(of), Some(name)) = (field(node, "expression"), field(node, "name")) else {
+            return self.first(node);
+        };
+        let name = if name.kind() == "generic_name" {
+            children(name).first().copied().unwrap_or(name)
+        } else {
+            name
+        };
         let word = self.l.text(name);
         let control = self.l.text(of).trim_start_matches("this.");
-        let of = if matches!(word, "Text" | "Value") && has_prefix(control, &["txt", "tb", "textBox", "hdn", "hid"]) {
+        let of = if matches!(word, "Text" | "Value")
+            && has_prefix(control, &["txt", "tb", "textBox", "hdn", "hid"])
+        {
             self.l.named(of, "__textbox")
-        } else if word == "Text" && self.is_web && has_prefix(control, &["lbl", "lit", "ltl", "label", "literal"]) {
+        } else if word == "Text"
+            && self.is_web
+            && has_prefix(control, &["lbl", "lit", "ltl", "label", "literal"])
+        {
             self.l.named(of, "__label")
         } else {
             self.expr(of)
@@ -225,22 +274,34 @@ impl<'n> CSharp<'_, '_> {
     }
 
     fn binding(&mut self, node: Node<'n>) -> ExprId {
-        let Some(of) = self.bindings.last().copied() else { return self.l.unknown(node, Vec::new()) };
+        let Some(of) = self.bindings.last().copied() else {
+            return self.l.unknown(node, Vec::new());
+        };
         if node.kind() == "element_binding_expression" {
             let key = self.first(node);
             return self.l.expr(node, ExprKind::Index { of, key });
         }
-        let Some(name) = field(node, "name") else { return of };
-        let name = if name.kind() == "generic_name" { children(name).first().copied().unwrap_or(name) } else { name };
+        let Some(name) = field(node, "name") else {
+            return of;
+        };
+        let name = if name.kind() == "generic_name" {
+            children(name).first().copied().unwrap_or(name)
+        } else {
+            name
+        };
         let name = self.l.sym_of(name);
         self.l.expr(node, ExprKind::Member { of, name })
     }
 
     fn conditional_access(&mut self, node: Node<'n>) -> ExprId {
-        let Some(condition) = field(node, "condition") else { return self.first(node) };
+        let Some(condition) = field(node, "condition") else {
+            return self.first(node);
+        };
         let of = self.expr(condition);
         self.bindings.push(of);
-        let rest = children(node).into_iter().rfind(|n| n.id() != condition.id());
+        let rest = children(node)
+            .into_iter()
+            .rfind(|n| n.id() != condition.id());
         let id = match rest {
             Some(n) => self.expr(n),
             None => of,
@@ -250,14 +311,18 @@ impl<'n> CSharp<'_, '_> {
     }
 
     fn element(&mut self, node: Node<'n>) -> ExprId {
-        let Some(object) = field(node, "expression") else { return self.first(node) };
+        let Some(object) = field(node, "expression") else {
+            return self.first(node);
+        };
         let text = self.l.text(object);
         let mut of = self.expr(object);
         if text == "Request" || text.ends_with(".Request") {
             let name = self.l.sym("Item");
             of = self.l.expr(object, ExprKind::Member { of, name });
         }
-        let keys = field(node, "subscript").map(|s| self.all(s)).unwrap_or_default();
+        let keys = field(node, "subscript")
+            .map(|s| self.all(s))
+            .unwrap_or_default();
         match keys.as_slice() {
             [key] => {
                 let key = *key;
@@ -268,18 +333,33 @@ impl<'n> CSharp<'_, '_> {
     }
 
     fn call(&mut self, node: Node<'n>) -> ExprId {
-        let Some(function) = field(node, "function") else { return self.first(node) };
+        let Some(function) = field(node, "function") else {
+            return self.first(node);
+        };
         let list = field(node, "arguments");
         if self.l.text(function) == "nameof" {
-            let text = list.map(|l| self.l.text(l).trim_matches(['(', ')']).to_owned()).unwrap_or_default();
+            let text = list
+                .map(|l| self.l.text(l).trim_matches(['(', ')']).to_owned())
+                .unwrap_or_default();
             return self.l.constant(node, &text);
         }
         let args = list.map(|l| self.arguments(l)).unwrap_or_default();
-        let first = list.and_then(|l| children(l).first().and_then(|a| children(*a).last().copied()));
+        let first = list.and_then(|l| {
+            children(l)
+                .first()
+                .and_then(|a| children(*a).last().copied())
+        });
         let mut callee = self.expr(function);
         let name = self.l.text(function);
-        let name = name.split('<').next().unwrap_or_default().rsplit(['.', '?']).next().unwrap_or_default();
-        let is_raw = self.is_old_entity || (name.starts_with("ExecuteSqlCommand") && !self.is_core());
+        let name = name
+            .split('<')
+            .next()
+            .unwrap_or_default()
+            .rsplit(['.', '?'])
+            .next()
+            .unwrap_or_default();
+        let is_raw =
+            self.is_old_entity || (name.starts_with("ExecuteSqlCommand") && !self.is_core());
         if PARAMETERIZED.contains(&name)
             && first.is_some_and(|n| n.kind() == "interpolated_string_expression")
             && (!is_raw || name.contains("Interpolated"))
@@ -306,18 +386,34 @@ impl<'n> CSharp<'_, '_> {
         if self.is_lookup(function) {
             id = self.l.call(node, "__record", vec![id]);
         }
-        if body.is_empty() { id } else { self.l.expr(node, ExprKind::Block { body, value: Some(id) }) }
+        if body.is_empty() {
+            id
+        } else {
+            self.l.expr(
+                node,
+                ExprKind::Block {
+                    body,
+                    value: Some(id),
+                },
+            )
+        }
     }
 
     fn is_core(&self) -> bool {
         let words = ["Microsoft.EntityFrameworkCore"];
-        self.l.module.imports.iter().any(|i| words.contains(&self.l.module.word(i.path)))
+        self.l
+            .module
+            .imports
+            .iter()
+            .any(|i| words.contains(&self.l.module.word(i.path)))
     }
 
     /// Adds a call for each argument that is a regular expression with a nested quantifier.
     fn exponential(&mut self, list: Option<Node<'n>>, body: &mut CodeBlock) {
         for a in list.map(children).unwrap_or_default() {
-            let Some(text) = children(a).last().copied() else { continue };
+            let Some(text) = children(a).last().copied() else {
+                continue;
+            };
             if matches!(text.kind(), "string_literal" | "verbatim_string_literal")
                 && is_exponential(self.l.text(text).trim_start_matches('@').trim_matches('"'))
                 && !self.l.text(list.unwrap_or(a)).contains("TimeSpan")
@@ -331,10 +427,20 @@ impl<'n> CSharp<'_, '_> {
     fn arguments(&mut self, node: Node<'n>) -> Vec<Arg> {
         let mut out = Vec::new();
         for a in children(node) {
-            let Some(value) = children(a).last().copied() else { continue };
+            let Some(value) = children(a).last().copied() else {
+                continue;
+            };
             let keyword = field(a, "name").map(|n| self.l.sym_of(n));
-            let value = if a.kind() == "argument" { self.expr(value) } else { self.expr(a) };
-            out.push(Arg { keyword, value, is_spread: false });
+            let value = if a.kind() == "argument" {
+                self.expr(value)
+            } else {
+                self.expr(a)
+            };
+            out.push(Arg {
+                keyword,
+                value,
+                is_spread: false,
+            });
         }
         out
     }
@@ -344,7 +450,9 @@ impl<'n> CSharp<'_, '_> {
             Some(t) => self.type_name(t),
             None => self.type_around(node),
         };
-        let word = ty.map(|t| self.l.module.word(t).to_owned()).unwrap_or_default();
+        let word = ty
+            .map(|t| self.l.module.word(t).to_owned())
+            .unwrap_or_default();
         let class = self.l.path(node, &word);
         let list = field(node, "arguments").or_else(|| child(node, "argument_list"));
         let mut args = list.map(|l| self.arguments(l)).unwrap_or_default();
@@ -353,26 +461,37 @@ impl<'n> CSharp<'_, '_> {
             self.exponential(list, &mut body);
         }
         self.password_hash(node, &word, &mut body);
-        let initializer = field(node, "initializer").or_else(|| child(node, "initializer_expression"));
+        let initializer =
+            field(node, "initializer").or_else(|| child(node, "initializer_expression"));
         let sets: Vec<Node<'n>> = initializer.map(children).unwrap_or_default();
         let is_object = sets.iter().any(|n| n.kind() == "assignment_expression");
         let mut writes = Vec::new();
         for n in sets.iter().filter(|n| n.kind() == "assignment_expression") {
-            let (Some(left), Some(right)) = (field(*n, "left"), field(*n, "right")) else { continue };
+            let (Some(left), Some(right)) = (field(*n, "left"), field(*n, "right")) else {
+                continue;
+            };
             if left.kind() != "identifier" {
                 args.push(plain(self.expr(right)));
                 continue;
             }
             let keyword = self.l.sym_of(left);
             let value = self.expr(right);
-            args.push(Arg { keyword: Some(keyword), value, is_spread: false });
+            args.push(Arg {
+                keyword: Some(keyword),
+                value,
+                is_spread: false,
+            });
             writes.push((*n, keyword, value));
         }
         if OPTIONS.contains(&word.rsplit('.').next().unwrap_or_default()) {
             for member in ["Secure", "HttpOnly"] {
                 if self.is_set_later(node, member) {
                     let keyword = Some(self.l.sym(member));
-                    args.push(Arg { keyword, value: self.l.unknown(node, Vec::new()), is_spread: false });
+                    args.push(Arg {
+                        keyword,
+                        value: self.l.unknown(node, Vec::new()),
+                        is_spread: false,
+                    });
                 }
             }
         }
@@ -385,14 +504,31 @@ impl<'n> CSharp<'_, '_> {
         if !writes.is_empty() {
             self.fresh += 1;
             let target = self.l.named(node, &format!("__new{}", self.fresh));
-            body.push(stmt(node, StmtKind::Declare { target, ty, value: Some(id) }));
+            body.push(stmt(
+                node,
+                StmtKind::Declare {
+                    target,
+                    ty,
+                    value: Some(id),
+                },
+            ));
             for (n, name, value) in writes {
                 let member = self.l.expr(n, ExprKind::Member { of: target, name });
                 body.push(self.l.assign(n, member, value));
             }
             id = target;
         }
-        if body.is_empty() { id } else { self.l.expr(node, ExprKind::Block { body, value: Some(id) }) }
+        if body.is_empty() {
+            id
+        } else {
+            self.l.expr(
+                node,
+                ExprKind::Block {
+                    body,
+                    value: Some(id),
+                },
+            )
+        }
     }
 
     /// Returns the type of `new()`: the declared type of the variable or property.
@@ -416,7 +552,11 @@ impl<'n> CSharp<'_, '_> {
             match (n.kind(), field(n, "left"), field(n, "right")) {
                 ("assignment_expression", Some(key), Some(value)) => {
                     let key = self.expr(key);
-                    items.push(CollectionItem { key: Some(key), value: self.expr(value), is_spread: false });
+                    items.push(CollectionItem {
+                        key: Some(key),
+                        value: self.expr(value),
+                        is_spread: false,
+                    });
                 }
                 _ => items.push(CollectionItem {
                     key: None,
@@ -445,20 +585,34 @@ impl<'n> CSharp<'_, '_> {
             let text = self.l.text(key);
             let text = text.rsplit('.').next().unwrap_or_default();
             let key = self.l.constant(key, text);
-            items.push(CollectionItem { key: Some(key), value: self.expr(value), is_spread: false });
+            items.push(CollectionItem {
+                key: Some(key),
+                value: self.expr(value),
+                is_spread: false,
+            });
         }
         self.l.expr(node, ExprKind::Collection(items))
     }
 
     fn assignment(&mut self, node: Node<'n>) -> ExprId {
-        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return self.first(node) };
+        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+            return self.first(node);
+        };
         let value = self.expr(right);
         let target = self.expr(left);
-        let text = field(node, "operator").map(|o| self.l.text(o)).unwrap_or("=");
+        let text = field(node, "operator")
+            .map(|o| self.l.text(o))
+            .unwrap_or("=");
         // `callback += delegate { … }` sets an event.
         let op = match text {
             "=" => None,
-            "+=" if matches!(right.kind(), "lambda_expression" | "anonymous_method_expression") => None,
+            "+=" if matches!(
+                right.kind(),
+                "lambda_expression" | "anonymous_method_expression"
+            ) =>
+            {
+                None
+            }
             _ => Some(operator(text.trim_end_matches('='))),
         };
         let id = self.l.expr(node, ExprKind::Assign { target, op, value });
@@ -470,12 +624,26 @@ impl<'n> CSharp<'_, '_> {
             let call = self.l.call(node, "Session.[]=", args);
             body.push(stmt(node, StmtKind::Expr(call)));
         }
-        if body.is_empty() { id } else { self.l.expr(node, ExprKind::Block { body, value: Some(id) }) }
+        if body.is_empty() {
+            id
+        } else {
+            self.l.expr(
+                node,
+                ExprKind::Block {
+                    body,
+                    value: Some(id),
+                },
+            )
+        }
     }
 
     fn binary(&mut self, node: Node<'n>) -> ExprId {
-        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return self.first(node) };
-        let op = field(node, "operator").map(|o| operator(self.l.text(o))).unwrap_or(Op::Bits);
+        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+            return self.first(node);
+        };
+        let op = field(node, "operator")
+            .map(|o| operator(self.l.text(o)))
+            .unwrap_or(Op::Bits);
         if op == Op::Add {
             let mut sum: Option<ExprId> = None;
             for part in self.l.chain(node, "binary_expression", "+") {
@@ -487,25 +655,48 @@ impl<'n> CSharp<'_, '_> {
             }
             return sum.unwrap_or_else(|| self.l.unknown(node, Vec::new()));
         }
-        let is_secret = matches!(op, Op::Equal | Op::NotEqual) && self.is_secret_comparison(node, left, right);
+        let is_secret =
+            matches!(op, Op::Equal | Op::NotEqual) && self.is_secret_comparison(node, left, right);
         let (a, b) = (self.expr(left), self.expr(right));
-        let id = self.l.expr(node, ExprKind::Binary { op, left: a, right: b });
+        let id = self.l.expr(
+            node,
+            ExprKind::Binary {
+                op,
+                left: a,
+                right: b,
+            },
+        );
         if !is_secret {
             return id;
         }
         let call = self.l.call(node, "__secret_compare", Vec::new());
         let body = vec![stmt(node, StmtKind::Expr(call))];
-        self.l.expr(node, ExprKind::Block { body, value: Some(id) })
+        self.l.expr(
+            node,
+            ExprKind::Block {
+                body,
+                value: Some(id),
+            },
+        )
     }
 
     /// Lowers `x is string s`, `x is null`, `x is "a" or "b"`.
     fn is_pattern(&mut self, node: Node<'n>) -> ExprId {
         let of = self.expr_of(node, "expression");
-        let Some(pattern) = field(node, "pattern") else { return of };
+        let Some(pattern) = field(node, "pattern") else {
+            return of;
+        };
         match pattern.kind() {
             "constant_pattern" => {
                 let right = self.first(pattern);
-                self.l.expr(node, ExprKind::Binary { op: Op::Equal, left: of, right })
+                self.l.expr(
+                    node,
+                    ExprKind::Binary {
+                        op: Op::Equal,
+                        left: of,
+                        right,
+                    },
+                )
             }
             "negated_pattern" => {
                 let inside = children(pattern).first().copied();
@@ -513,28 +704,58 @@ impl<'n> CSharp<'_, '_> {
                     Some(n) if n.kind() == "constant_pattern" => self.first(n),
                     _ => self.l.unknown(pattern, Vec::new()),
                 };
-                self.l.expr(node, ExprKind::Binary { op: Op::NotEqual, left: of, right })
+                self.l.expr(
+                    node,
+                    ExprKind::Binary {
+                        op: Op::NotEqual,
+                        left: of,
+                        right,
+                    },
+                )
             }
             "or_pattern" => {
                 let mut tests = Vec::new();
                 self.alternatives(pattern, &mut tests);
-                let items =
-                    tests.into_iter().map(|value| CollectionItem { key: None, value, is_spread: false }).collect();
+                let items = tests
+                    .into_iter()
+                    .map(|value| CollectionItem {
+                        key: None,
+                        value,
+                        is_spread: false,
+                    })
+                    .collect();
                 let right = self.l.expr(pattern, ExprKind::Collection(items));
-                self.l.expr(node, ExprKind::Binary { op: Op::In, left: of, right })
+                self.l.expr(
+                    node,
+                    ExprKind::Binary {
+                        op: Op::In,
+                        left: of,
+                        right,
+                    },
+                )
             }
             _ => {
                 let not = self.l.expr(node, ExprKind::Not(of));
-                let Some(name) = field(pattern, "name") else { return not };
+                let Some(name) = field(pattern, "name") else {
+                    return not;
+                };
                 let target = self.target(name);
                 let body = vec![self.l.assign(node, target, of)];
-                self.l.expr(node, ExprKind::Block { body, value: Some(not) })
+                self.l.expr(
+                    node,
+                    ExprKind::Block {
+                        body,
+                        value: Some(not),
+                    },
+                )
             }
         }
     }
 
     fn lambda(&mut self, node: Node<'n>) -> ExprId {
-        let params: Vec<Param> = field(node, "parameters").map(|p| self.parameters(p)).unwrap_or_default();
+        let params: Vec<Param> = field(node, "parameters")
+            .map(|p| self.parameters(p))
+            .unwrap_or_default();
         let mut body = self.harmless(node, &params);
         match field(node, "body").or_else(|| child(node, "block")) {
             Some(b) if b.kind() == "block" => body.extend(self.body(b)),
@@ -544,7 +765,12 @@ impl<'n> CSharp<'_, '_> {
             }
             None => {}
         }
-        let function = Function { span: span(node), params, body, ..Default::default() };
+        let function = Function {
+            span: span(node),
+            params,
+            body,
+            ..Default::default()
+        };
         let id = self.l.module.add_function(function);
         self.l.expr(node, ExprKind::Function(id))
     }
@@ -558,7 +784,9 @@ impl<'n> CSharp<'_, '_> {
                 continue;
             }
             let parts = children(n);
-            let (Some(pattern), Some(value)) = (parts.first(), parts.last()) else { continue };
+            let (Some(pattern), Some(value)) = (parts.first(), parts.last()) else {
+                continue;
+            };
             let mut tests = Vec::new();
             match pattern.kind() {
                 "discard" | "var_pattern" => {}
@@ -566,7 +794,10 @@ impl<'n> CSharp<'_, '_> {
                 "or_pattern" => self.alternatives(*pattern, &mut tests),
                 _ => tests.push(self.l.unknown(*pattern, Vec::new())),
             }
-            arms.push(Arm { tests, value: self.expr(*value) });
+            arms.push(Arm {
+                tests,
+                value: self.expr(*value),
+            });
         }
         self.l.expr(node, ExprKind::Match { subject, arms })
     }
@@ -574,11 +805,15 @@ impl<'n> CSharp<'_, '_> {
 
 /// Returns true if the name of a control has one of the prefixes, which a word follows.
 fn has_prefix(control: &str, prefixes: &[&str]) -> bool {
-    prefixes.iter().any(|p| control.strip_prefix(p).is_some_and(begins_word))
+    prefixes
+        .iter()
+        .any(|p| control.strip_prefix(p).is_some_and(begins_word))
 }
 
 /// Returns true if the text after a prefix of a name begins a new word: `Name` of `txtName`,
 /// nothing, or `_1`.
 fn begins_word(rest: &str) -> bool {
-    rest.chars().next().is_none_or(|c| c.is_uppercase() || c == '_' || c.is_ascii_digit())
+    rest.chars()
+        .next()
+        .is_none_or(|c| c.is_uppercase() || c == '_' || c.is_ascii_digit())
 }

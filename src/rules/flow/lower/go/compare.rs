@@ -21,17 +21,31 @@ const READS: [&str; 9] = [
 
 impl<'t> Go<'_, 't> {
     pub(super) fn binary(&mut self, node: Node<'_>) -> ExprId {
-        let operator = field(node, "operator").map(|o| self.l.text(o)).unwrap_or_default();
+        let operator = field(node, "operator")
+            .map(|o| self.l.text(o))
+            .unwrap_or_default();
         if operator == "+" {
             let parts = self.l.chain(node, "binary_expression", "+");
-            if parts.iter().any(|n| matches!(n.kind(), "interpreted_string_literal" | "raw_string_literal")) {
+            if parts.iter().any(|n| {
+                matches!(
+                    n.kind(),
+                    "interpreted_string_literal" | "raw_string_literal"
+                )
+            }) {
                 let parts = parts.into_iter().map(|n| self.expr(n)).collect();
                 return self.l.expr(node, ExprKind::Concat(parts));
             }
         }
         let is_secret = matches!(operator, "==" | "!=") && self.is_secret_comparison(node);
         let (left, right) = (self.part(node, "left"), self.part(node, "right"));
-        let id = self.l.expr(node, ExprKind::Binary { op: text::operator(operator), left, right });
+        let id = self.l.expr(
+            node,
+            ExprKind::Binary {
+                op: text::operator(operator),
+                left,
+                right,
+            },
+        );
         if !is_secret {
             return id;
         }
@@ -42,30 +56,45 @@ impl<'t> Go<'_, 't> {
     pub(super) fn noted(&mut self, node: Node<'_>, name: &str, value: ExprId) -> ExprId {
         let call = self.l.call(node, name, Vec::new());
         let body = vec![stmt(node, StmtKind::Expr(call))];
-        self.l.expr(node, ExprKind::Block { body, value: Some(value) })
+        self.l.expr(
+            node,
+            ExprKind::Block {
+                body,
+                value: Some(value),
+            },
+        )
     }
 
     /// Returns true if a function that hashes a password uses a fast hash.
     pub(super) fn is_password_hash(&self, node: Node<'_>, callee: &str) -> bool {
-        matches!(callee, "md5.New" | "sha1.New" | "sha256.New" | "sha512.New") && hashes_password(self.around(node))
+        matches!(callee, "md5.New" | "sha1.New" | "sha256.New" | "sha512.New")
+            && hashes_password(self.around(node))
     }
 
-    /// Returns true if `==` compares a secret of the program with a value of the request, or two signatures.
+    /// Returns true if `==` compares a secret of the program with a value of the request, or two
+    /// signatures.
     fn is_secret_comparison(&self, node: Node<'_>) -> bool {
-        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return false };
+        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+            return false;
+        };
         if is_constant(left) || is_constant(right) {
             return false;
         }
         let (a, b) = (self.l.text(left), self.l.text(right));
-        let (from_a, from_b) = (self.is_of_request(node, left), self.is_of_request(node, right));
+        let (from_a, from_b) = (
+            self.is_of_request(node, left),
+            self.is_of_request(node, right),
+        );
         if from_a != from_b {
             let (given, own) = if from_a { (a, b) } else { (b, a) };
-            return has_secret_name(last_word(own)) && (has_secret_name(last_word(given)) || is_secret_read(given));
+            return has_secret_name(last_word(own))
+                && (has_secret_name(last_word(given)) || is_secret_read(given));
         }
         is_signature(a) && is_signature(b) && self.around(node).contains("hmac.")
     }
 
-    /// Returns true for a value of the request: a call that reads one, or a variable that the function sets to one.
+    /// Returns true for a value of the request: a call that reads one, or a variable that the
+    /// function sets to one.
     fn is_of_request(&self, node: Node<'_>, value: Node<'_>) -> bool {
         let name = self.l.text(value);
         if READS.iter().any(|r| name.contains(r)) {
@@ -76,7 +105,10 @@ impl<'t> Go<'_, 't> {
         }
         let set = format!("{name} := ");
         let mut lines = self.around(node).lines().map(str::trim_start);
-        lines.any(|line| line.strip_prefix(&set).is_some_and(|rest| READS.iter().any(|r| rest.contains(r))))
+        lines.any(|line| {
+            line.strip_prefix(&set)
+                .is_some_and(|rest| READS.iter().any(|r| rest.contains(r)))
+        })
     }
 
     /// Returns the text of the enclosing function.
@@ -84,7 +116,10 @@ impl<'t> Go<'_, 't> {
         let mut at = node;
         while let Some(parent) = at.parent() {
             at = parent;
-            if matches!(at.kind(), "function_declaration" | "method_declaration" | "func_literal") {
+            if matches!(
+                at.kind(),
+                "function_declaration" | "method_declaration" | "func_literal"
+            ) {
                 return self.l.text(at);
             }
         }
@@ -100,7 +135,9 @@ fn is_constant(node: Node<'_>) -> bool {
 /// Returns true if the last word of an expression names a signature.
 fn is_signature(text: &str) -> bool {
     let lower = last_word(text).to_ascii_lowercase();
-    ["signature", "hmac", "mac", "sig", "digest"].iter().any(|w| lower.ends_with(w))
+    ["signature", "hmac", "mac", "sig", "digest"]
+        .iter()
+        .any(|w| lower.ends_with(w))
 }
 
 /// Returns true if a call reads a secret by its name: `r.Header.Get("X-Api-Token")`.

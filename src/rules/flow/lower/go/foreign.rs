@@ -67,7 +67,11 @@ const HOLDERS: [&str; 14] = [
 ];
 
 /// Returns true if the name of a function shows that it looks up or changes stored objects.
-pub(in super::super) fn is_lookup(language: FlowLanguage, receiver: Option<&str>, name: &str) -> bool {
+pub(in super::super) fn is_lookup(
+    language: FlowLanguage,
+    receiver: Option<&str>,
+    name: &str,
+) -> bool {
     let has_verb = words(name).iter().any(|w| VERBS.contains(&w.as_str()));
     if !has_verb {
         return false;
@@ -84,7 +88,11 @@ fn words(name: &str) -> Vec<String> {
     if name.contains('_') {
         return name.split('_').map(str::to_ascii_lowercase).collect();
     }
-    let end = name.char_indices().skip(1).find(|(_, c)| c.is_ascii_uppercase()).map_or(name.len(), |(i, _)| i);
+    let end = name
+        .char_indices()
+        .skip(1)
+        .find(|(_, c)| c.is_ascii_uppercase())
+        .map_or(name.len(), |(i, _)| i);
     vec![name.get(..end).unwrap_or_default().to_ascii_lowercase()]
 }
 
@@ -94,8 +102,10 @@ impl Go<'_, '_> {
         if function.kind() != "selector_expression" {
             return false;
         }
-        let (Some(of), Some(name)) = (function.child_by_field_name("operand"), function.child_by_field_name("field"))
-        else {
+        let (Some(of), Some(name)) = (
+            function.child_by_field_name("operand"),
+            function.child_by_field_name("field"),
+        ) else {
             return false;
         };
         let (receiver, name) = (self.l.text(of), self.l.text(name));
@@ -108,12 +118,26 @@ impl Go<'_, '_> {
 
     /// Returns true for a package of the standard library.
     fn is_standard(&self, name: &str) -> bool {
-        let path = self.l.module.imports.iter().find(|i| self.l.module.word(i.alias) == name).map(|i| i.path);
+        let path = self
+            .l
+            .module
+            .imports
+            .iter()
+            .find(|i| self.l.module.word(i.alias) == name)
+            .map(|i| i.path);
         match path {
-            Some(path) => !self.l.module.word(path).split('/').next().unwrap_or_default().contains('.'),
-            None => {
-                Table::of(FlowLanguage::Go).usual.iter().any(|u| !u.contains('.') && u.rsplit('/').next() == Some(name))
-            }
+            Some(path) => !self
+                .l
+                .module
+                .word(path)
+                .split('/')
+                .next()
+                .unwrap_or_default()
+                .contains('.'),
+            None => Table::of(FlowLanguage::Go)
+                .usual
+                .iter()
+                .any(|u| !u.contains('.') && u.rsplit('/').next() == Some(name)),
         }
     }
 }

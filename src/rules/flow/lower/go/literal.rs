@@ -6,14 +6,20 @@ use super::{Go, item, text};
 use tree_sitter::Node;
 
 impl Go<'_, '_> {
-    /// Lowers the arguments of a function that formats. An argument of a verb for numbers is a number.
+    /// Lowers the arguments of a function that formats. An argument of a verb for numbers is a
+    /// number.
     pub(super) fn formatted_args(&mut self, arguments: &[Node<'_>], at: usize) -> Vec<Arg> {
-        let format = arguments.get(at).filter(|n| n.kind().ends_with("string_literal"));
+        let format = arguments
+            .get(at)
+            .filter(|n| n.kind().ends_with("string_literal"));
         let verbs = format.and_then(|n| text::verbs(&text::literal(self.l.text(*n))));
         let mut out = Vec::new();
         for (index, node) in arguments.iter().enumerate() {
             let mut arg = self.arg(*node);
-            let verb = verbs.as_ref().and_then(|v| v.get(index.checked_sub(at + 1)?)).map(|v| v.1);
+            let verb = verbs
+                .as_ref()
+                .and_then(|v| v.get(index.checked_sub(at + 1)?))
+                .map(|v| v.1);
             if let Some(verb) = verb {
                 arg.value = self.verb(*node, arg.value, verb);
             }
@@ -23,7 +29,11 @@ impl Go<'_, '_> {
     }
 
     /// Returns the parts of a formatted text. None: the format is not constant.
-    pub(super) fn formatted(&mut self, format: Node<'_>, values: &[Node<'_>]) -> Option<Vec<ExprId>> {
+    pub(super) fn formatted(
+        &mut self,
+        format: Node<'_>,
+        values: &[Node<'_>],
+    ) -> Option<Vec<ExprId>> {
         if !format.kind().ends_with("string_literal") {
             return None;
         }
@@ -59,7 +69,13 @@ impl Go<'_, '_> {
             }
             'q' => {
                 let callee = self.l.path(node, "strconv.Quote");
-                self.l.expr(node, ExprKind::Call { callee, args: vec![plain(of)] })
+                self.l.expr(
+                    node,
+                    ExprKind::Call {
+                        callee,
+                        args: vec![plain(of)],
+                    },
+                )
             }
             _ => of,
         }
@@ -70,7 +86,11 @@ impl Go<'_, '_> {
         let (Some(ty), Some(body)) = (field(node, "type"), field(node, "body")) else {
             return self.l.unknown(node, Vec::new());
         };
-        let ty = if ty.kind() == "generic_type" { field(ty, "type").unwrap_or(ty) } else { ty };
+        let ty = if ty.kind() == "generic_type" {
+            field(ty, "type").unwrap_or(ty)
+        } else {
+            ty
+        };
         match ty.kind() {
             "qualified_type" => {
                 let callee = self.member(ty);
@@ -82,7 +102,11 @@ impl Go<'_, '_> {
             }
             "type_identifier" => {
                 let Some(names) = self.structs.get(self.l.text(ty)).cloned() else {
-                    return if self.is_keyed(body) { self.elements(body) } else { self.named_elements(body) };
+                    return if self.is_keyed(body) {
+                        self.elements(body)
+                    } else {
+                        self.named_elements(body)
+                    };
                 };
                 let class = self.l.name(ty);
                 let args = self.keywords(body, &names);
@@ -98,18 +122,26 @@ impl Go<'_, '_> {
         let mut at = node;
         while let Some(parent) = at.parent() {
             at = parent;
-            if matches!(at.kind(), "function_declaration" | "method_declaration" | "func_literal") {
+            if matches!(
+                at.kind(),
+                "function_declaration" | "method_declaration" | "func_literal"
+            ) {
                 break;
             }
         }
         let (text, own) = (self.l.text(at), self.l.text(node));
-        let is_deletion =
-            own.contains("MaxAge: -1") || own.contains("Expires: time.Unix(0") || own.contains("MaxAge:   -1");
+        let is_deletion = own.contains("MaxAge: -1")
+            || own.contains("Expires: time.Unix(0")
+            || own.contains("MaxAge:   -1");
         for flag in ["Secure", "HttpOnly"] {
             if is_deletion || text.contains(&format!(".{flag} =")) {
                 let value = self.l.unknown(node, Vec::new());
                 let keyword = Some(self.l.sym(flag));
-                args.push(Arg { keyword, value, is_spread: false });
+                args.push(Arg {
+                    keyword,
+                    value,
+                    is_spread: false,
+                });
             }
         }
     }
@@ -117,7 +149,13 @@ impl Go<'_, '_> {
     /// Returns true if a key of a literal is not the name of a field.
     pub(super) fn is_keyed(&self, body: Node<'_>) -> bool {
         let keys = children(body).into_iter().filter_map(|n| field(n, "key"));
-        keys.into_iter().any(|k| !self.l.text(k).chars().all(|c| c.is_alphanumeric() || c == '_'))
+        keys.into_iter().any(|k| {
+            !self
+                .l
+                .text(k)
+                .chars()
+                .all(|c| c.is_alphanumeric() || c == '_')
+        })
     }
 
     /// Returns the elements of a literal as arguments. Keys become keywords.
@@ -127,10 +165,18 @@ impl Go<'_, '_> {
             if let (Some(key), Some(value)) = (field(element, "key"), field(element, "value")) {
                 let key = self.l.text(key).trim_matches(['"', '`']).to_owned();
                 let keyword = Some(self.l.sym(&key));
-                out.push(Arg { keyword, value: self.expr(value), is_spread: false });
+                out.push(Arg {
+                    keyword,
+                    value: self.expr(value),
+                    is_spread: false,
+                });
             } else {
                 let keyword = names.get(index).map(|n| self.l.sym(n));
-                out.push(Arg { keyword, value: self.expr(element), is_spread: false });
+                out.push(Arg {
+                    keyword,
+                    value: self.expr(element),
+                    is_spread: false,
+                });
             }
         }
         out
@@ -142,7 +188,11 @@ impl Go<'_, '_> {
         for element in children(body) {
             if let (Some(key), Some(value)) = (field(element, "key"), field(element, "value")) {
                 let key = self.expr(key);
-                items.push(CollectionItem { key: Some(key), value: self.expr(value), is_spread: false });
+                items.push(CollectionItem {
+                    key: Some(key),
+                    value: self.expr(value),
+                    is_spread: false,
+                });
             } else {
                 items.push(item(self.expr(element)));
             }
@@ -157,7 +207,11 @@ impl Go<'_, '_> {
             if let (Some(key), Some(value)) = (field(element, "key"), field(element, "value")) {
                 let name = self.l.text(key);
                 let key = self.l.constant(key, name);
-                items.push(CollectionItem { key: Some(key), value: self.expr(value), is_spread: false });
+                items.push(CollectionItem {
+                    key: Some(key),
+                    value: self.expr(value),
+                    is_spread: false,
+                });
             } else {
                 items.push(item(self.expr(element)));
             }

@@ -4,14 +4,20 @@ use super::super::super::shape::Op;
 use super::super::unescape;
 use std::ops::Range;
 
-/// Returns the path of a package without major versions: `github.com/go-ldap/ldap/v3` is `github.com/go-ldap/ldap`.
+/// Returns the path of a package without major versions: `github.com/go-ldap/ldap/v3` is
+/// `github.com/go-ldap/ldap`.
 pub(super) fn module_path(path: &str) -> String {
-    let is_version =
-        |w: &str| w.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let is_version = |w: &str| {
+        w.strip_prefix('v')
+            .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    };
     let mut out: Vec<&str> = Vec::new();
     for word in path.split('/').filter(|w| !is_version(w)) {
         // gopkg.in/yaml.v3
-        let word = word.rsplit_once('.').filter(|(_, v)| is_version(v)).map_or(word, |(name, _)| name);
+        let word = word
+            .rsplit_once('.')
+            .filter(|(_, v)| is_version(v))
+            .map_or(word, |(name, _)| name);
         out.push(word);
     }
     out.join("/")
@@ -21,7 +27,10 @@ pub(super) fn module_path(path: &str) -> String {
 pub(super) fn package_names(path: &str) -> Vec<String> {
     let last = path.rsplit('/').next().unwrap_or(path);
     let plain = last.strip_prefix("go-").unwrap_or(last);
-    let plain = plain.strip_suffix("-go").or_else(|| plain.strip_suffix(".go")).unwrap_or(plain);
+    let plain = plain
+        .strip_suffix("-go")
+        .or_else(|| plain.strip_suffix(".go"))
+        .unwrap_or(plain);
     let mut out = vec![plain.replace('-', "")];
     if let Some((_, end)) = plain.rsplit_once('-') {
         out.push(end.to_owned());
@@ -33,7 +42,10 @@ pub(super) fn package_names(path: &str) -> Vec<String> {
 pub(super) fn is_flag(name: &str) -> bool {
     name.starts_with("err")
         || name.ends_with("Err")
-        || matches!(name, "ok" | "exists" | "found" | "has" | "e" | "present" | "valid")
+        || matches!(
+            name,
+            "ok" | "exists" | "found" | "has" | "e" | "present" | "valid"
+        )
 }
 
 /// Returns the operator of a binary expression.
@@ -69,7 +81,9 @@ pub(super) fn literal(text: &str) -> String {
     match text.as_bytes() {
         [b'`', .., b'`'] => text.trim_matches('`').to_owned(),
         [b'"', .., b'"'] => unescape(text.get(1..text.len() - 1).unwrap_or_default()),
-        [b'\'', .., b'\''] if text.len() > 2 => unescape(text.get(1..text.len() - 1).unwrap_or_default()),
+        [b'\'', .., b'\''] if text.len() > 2 => {
+            unescape(text.get(1..text.len() - 1).unwrap_or_default())
+        }
         _ => text.to_owned(),
     }
 }
@@ -110,13 +124,19 @@ pub(super) fn format_argument(callee: &str) -> Option<usize> {
         return Some(1);
     }
     // Loggers have the same names for their methods, under any name of the logger.
-    let name = callee.rsplit('.').next().filter(|name| name.len() < callee.len())?;
-    const FORMATS: &[&str] =
-        &["Printf", "Tracef", "Debugf", "Infof", "Noticef", "Warnf", "Warningf", "Errorf", "Fatalf", "Panicf"];
+    let name = callee
+        .rsplit('.')
+        .next()
+        .filter(|name| name.len() < callee.len())?;
+    const FORMATS: &[&str] = &[
+        "Printf", "Tracef", "Debugf", "Infof", "Noticef", "Warnf", "Warningf", "Errorf", "Fatalf",
+        "Panicf",
+    ];
     FORMATS.contains(&name).then_some(0)
 }
 
-/// Returns true if a text sets a content type such as `application/json`, and does not name `text/html`.
+/// Returns true if a text sets a content type such as `application/json`, and does not name
+/// `text/html`.
 pub(super) fn is_plain_response(text: &str) -> bool {
     let names = [
         "\"Content-Type\"",
@@ -126,5 +146,7 @@ pub(super) fn is_plain_response(text: &str) -> bool {
         "HeaderContentDisposition",
         "\"Content-Disposition\"",
     ];
-    names.iter().any(|n| text.contains(n)) && !text.contains("text/html") && !text.contains("TextHTML")
+    names.iter().any(|n| text.contains(n))
+        && !text.contains("text/html")
+        && !text.contains("TextHTML")
 }

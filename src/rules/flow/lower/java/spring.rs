@@ -1,7 +1,8 @@
 //! Responses of Java and Kotlin web frameworks: a handler returns a page or a redirect.
 //!
-//! The table describes calls, and a `return` is not a call. So `return x` of a handler becomes `return java.html-body(x)`
-//! or `return java.redirect-view(x)`, and the table has sinks with these names.
+//! The table describes calls, and a `return` is not a call. So `return x` of a handler becomes
+//! `return java.html-body(x)` or `return java.redirect-view(x)`, and the table has sinks with these
+//! names.
 
 use super::super::super::shape::{Annotation, CodeBlock, ExprId, ExprKind, Op, StmtKind, Sym};
 use super::super::{Lower, plain};
@@ -72,8 +73,11 @@ pub(in super::super) fn responses(
     let text = l.text(block);
     let is_redirect = text.contains("\"redirect:");
     let is_string = ty.is_some_and(|t| l.module.word(t) == "String");
-    let is_view =
-        is_handler && is_string && has(l, around, VIEWS) && !has(l, marks, BODY) && !has(l, around, BODY_CLASS);
+    let is_view = is_handler
+        && is_string
+        && has(l, around, VIEWS)
+        && !has(l, marks, BODY)
+        && !has(l, around, BODY_CLASS);
     let result = match (is_page, is_view) {
         (true, _) => Returned::Page,
         (false, true) => Returned::View,
@@ -95,7 +99,9 @@ enum Returned {
 }
 
 fn has(l: &Lower<'_>, marks: &[Annotation], names: &[&str]) -> bool {
-    marks.iter().any(|m| last(l, m.name).is_some_and(|n| names.contains(&n)))
+    marks
+        .iter()
+        .any(|m| last(l, m.name).is_some_and(|n| names.contains(&n)))
 }
 
 fn last<'l>(l: &'l Lower<'_>, id: ExprId) -> Option<&'l str> {
@@ -115,11 +121,15 @@ fn is_markup(l: &Lower<'_>, marks: &[Annotation], around: &[Annotation], block: 
     }
 }
 
-/// Returns true if an annotation names HTML as the type of the response, false if it names another one.
+/// Returns true if an annotation names HTML as the type of the response, false if it names another
+/// one.
 fn produces(l: &Lower<'_>, mark: &Annotation) -> Option<bool> {
     let is_type = last(l, mark.name) == Some("Produces");
     let keyword = l.module.find("produces");
-    let arg = mark.args.iter().find(|a| is_type || (keyword.is_some() && a.keyword == keyword))?;
+    let arg = mark
+        .args
+        .iter()
+        .find(|a| is_type || (keyword.is_some() && a.keyword == keyword))?;
     let words = match &l.module.expr(arg.value).kind {
         ExprKind::Text(t) => t.to_string(),
         ExprKind::Member { name, .. } | ExprKind::Name(name) => l.module.word(*name).to_owned(),
@@ -147,17 +157,27 @@ fn returns(l: &mut Lower<'_>, body: &mut CodeBlock, result: Returned) {
     for s in body {
         match &mut s.kind {
             StmtKind::Return(Some(value)) => *value = wrapped(l, *value, result),
-            StmtKind::If { then, otherwise, .. } => {
+            StmtKind::If {
+                then, otherwise, ..
+            } => {
                 returns(l, then, result);
                 returns(l, otherwise, result);
             }
             StmtKind::While { body, .. } | StmtKind::Each { body, .. } | StmtKind::Block(body) => {
                 returns(l, body, result);
             }
-            StmtKind::Switch { cases, .. } => cases.iter_mut().for_each(|c| returns(l, &mut c.body, result)),
-            StmtKind::Try { body, catches, finally } => {
+            StmtKind::Switch { cases, .. } => cases
+                .iter_mut()
+                .for_each(|c| returns(l, &mut c.body, result)),
+            StmtKind::Try {
+                body,
+                catches,
+                finally,
+            } => {
                 returns(l, body, result);
-                catches.iter_mut().for_each(|c| returns(l, &mut c.body, result));
+                catches
+                    .iter_mut()
+                    .for_each(|c| returns(l, &mut c.body, result));
                 returns(l, finally, result);
             }
             _ => {}
@@ -182,7 +202,9 @@ fn is_joined(l: &Lower<'_>, value: ExprId) -> bool {
     let mut at = value;
     loop {
         at = match &l.module.expr(at).kind {
-            ExprKind::Binary { op: Op::Add, left, .. } => *left,
+            ExprKind::Binary {
+                op: Op::Add, left, ..
+            } => *left,
             ExprKind::Pass(of) => *of,
             ExprKind::Concat(parts) => match parts.first() {
                 Some(first) => *first,
@@ -199,7 +221,13 @@ fn named(l: &mut Lower<'_>, at: ExprId, name: &str, arg: ExprId) -> ExprId {
     let (java, name) = (l.sym("java"), l.sym(name));
     let of = l.module.add(span, ExprKind::Name(java));
     let callee = l.module.add(span, ExprKind::Member { of, name });
-    l.module.add(span, ExprKind::Call { callee, args: vec![plain(arg)] })
+    l.module.add(
+        span,
+        ExprKind::Call {
+            callee,
+            args: vec![plain(arg)],
+        },
+    )
 }
 
 /// Returns the address of `"redirect:" + address` or of a template that starts with `redirect:`.
@@ -211,9 +239,20 @@ fn redirect(l: &mut Lower<'_>, value: ExprId) -> Option<ExprId> {
             let rest = t.strip_prefix("redirect:")?;
             Some(l.module.add(span, ExprKind::Text(rest.into())))
         }
-        ExprKind::Binary { op: Op::Add, left, right } => {
+        ExprKind::Binary {
+            op: Op::Add,
+            left,
+            right,
+        } => {
             let left = redirect(l, left)?;
-            Some(l.module.add(span, ExprKind::Binary { op: Op::Add, left, right }))
+            Some(l.module.add(
+                span,
+                ExprKind::Binary {
+                    op: Op::Add,
+                    left,
+                    right,
+                },
+            ))
         }
         ExprKind::Concat(mut parts) => {
             let first = redirect(l, *parts.first()?)?;

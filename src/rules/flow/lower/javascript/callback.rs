@@ -8,10 +8,17 @@ use super::{ExprId, ExprKind, function, waited};
 use tree_sitter::Node;
 
 /// Lowers calls that the shape can express directly. None: an ordinary call.
-pub(super) fn special(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, args: Node<'_>) -> Option<ExprId> {
+pub(super) fn special(
+    l: &mut Lower<'_>,
+    node: Node<'_>,
+    callee: Node<'_>,
+    args: Node<'_>,
+) -> Option<ExprId> {
     let args = children(args);
     let first = args.first().copied();
-    if let ("promisify" | "util.promisify" | "promises.promisify", [of]) = (l.text(callee), args.as_slice()) {
+    if let ("promisify" | "util.promisify" | "promises.promisify", [of]) =
+        (l.text(callee), args.as_slice())
+    {
         let of = expr(l, *of);
         return Some(l.expr(node, ExprKind::Pass(of)));
     }
@@ -40,16 +47,33 @@ pub(super) fn special(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, args:
             Some(l.expr(node, ExprKind::Call { callee, args }))
         }
         "map" | "flatMap" if function::is_literal(first) => Some(map(l, node, object, first)),
-        "startsWith" if is_text(l, first, "//") => Some(named_test(l, node, "is other host", object)),
+        "startsWith" if is_text(l, first, "//") => {
+            Some(named_test(l, node, "is other host", object))
+        }
         "includes" | "startsWith" | "indexOf" if is_text(l, first, "..") => {
             Some(named_test(l, node, "has dots", object))
         }
-        "includes" if l.text(object).contains("__proto__") => Some(named_test(l, node, "is prototype key", first)),
+        "includes" if l.text(object).contains("__proto__") => {
+            Some(named_test(l, node, "is prototype key", first))
+        }
         "includes" | "has" if is_origin(l, first) => {
             let (of, value) = (expr(l, callee), expr(l, first));
-            let test = l.expr(node, ExprKind::Call { callee: of, args: vec![plain(value)] });
+            let test = l.expr(
+                node,
+                ExprKind::Call {
+                    callee: of,
+                    args: vec![plain(value)],
+                },
+            );
             let checked = named_test(l, node, "checked origin", field(first, "object")?);
-            Some(l.expr(node, ExprKind::Binary { op: Op::And, left: test, right: checked }))
+            Some(l.expr(
+                node,
+                ExprKind::Binary {
+                    op: Op::And,
+                    left: test,
+                    right: checked,
+                },
+            ))
         }
         _ => None,
     }
@@ -60,20 +84,43 @@ fn map(l: &mut Lower<'_>, node: Node<'_>, object: Node<'_>, first: Node<'_>) -> 
     let (of, function) = (expr(l, object), expr(l, first));
     let position = l.unknown(node, Vec::new());
     let element = l.expr(object, ExprKind::Index { of, key: position });
-    let value = l.expr(node, ExprKind::Call { callee: function, args: vec![plain(element)] });
-    l.expr(node, ExprKind::Collection(vec![CollectionItem { key: None, value, is_spread: false }]))
+    let value = l.expr(
+        node,
+        ExprKind::Call {
+            callee: function,
+            args: vec![plain(element)],
+        },
+    );
+    l.expr(
+        node,
+        ExprKind::Collection(vec![CollectionItem {
+            key: None,
+            value,
+            is_spread: false,
+        }]),
+    )
 }
 
-/// Lowers a test to a call whose name is not an identifier, so that a guard of the table can match it.
+/// Lowers a test to a call whose name is not an identifier, so that a guard of the table can match
+/// it.
 pub(super) fn named_test(l: &mut Lower<'_>, node: Node<'_>, name: &str, of: Node<'_>) -> ExprId {
     let of = expr(l, of);
     let callee = l.named(node, name);
-    l.expr(node, ExprKind::Call { callee, args: vec![plain(of)] })
+    l.expr(
+        node,
+        ExprKind::Call {
+            callee,
+            args: vec![plain(of)],
+        },
+    )
 }
 
 /// Returns true for a constant text with this start.
 fn is_text(l: &Lower<'_>, node: Node<'_>, start: &str) -> bool {
-    node.kind() == "string" && l.text(node).trim_start_matches(['"', '\'']).starts_with(start)
+    node.kind() == "string"
+        && l.text(node)
+            .trim_start_matches(['"', '\''])
+            .starts_with(start)
 }
 
 fn is_origin(l: &Lower<'_>, node: Node<'_>) -> bool {
@@ -113,10 +160,15 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
     if method == "addEventListener" {
         return listener(l, args);
     }
-    if !matches!(method.as_str(), "on" | "once" | "handle" | "addListener" | "handleOnce") {
+    if !matches!(
+        method.as_str(),
+        "on" | "once" | "handle" | "addListener" | "handleOnce"
+    ) {
         return;
     }
-    let Some(event) = args.first().and_then(|a| constant(l, a.value)) else { return };
+    let Some(event) = args.first().and_then(|a| constant(l, a.value)) else {
+        return;
+    };
     let receiver = last_word(l, of);
     match (method.as_str(), event.as_str(), receiver.as_str()) {
         (_, "entry", _) if !mentions(l, "yauzl") => set_type(l, args, 0, "archive.Entry"),
@@ -140,9 +192,17 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
 /// Returns true if the file seems to belong to a socket server. The messages that a page receives
 /// are from its server.
 fn is_server(l: &Lower<'_>) -> bool {
-    ["'connection'", "\"connection\"", "WebSocketServer", "WebSocket.Server", "ws.Server", "io.of(", "net.createServer"]
-        .iter()
-        .any(|w| mentions(l, w))
+    [
+        "'connection'",
+        "\"connection\"",
+        "WebSocketServer",
+        "WebSocket.Server",
+        "ws.Server",
+        "io.of(",
+        "net.createServer",
+    ]
+    .iter()
+    .any(|w| mentions(l, w))
         || mentions(l, "require('ws')")
         || !mentions(l, "socket")
 }
@@ -155,17 +215,24 @@ fn listener(l: &mut Lower<'_>, args: &[Arg]) {
 
 /// Lowers `window.onmessage = (event) => …`.
 pub(super) fn assigned_handler(l: &mut Lower<'_>, target: Node<'_>, value: ExprId) {
-    if matches!(l.text(target), "onmessage" | "window.onmessage" | "self.onmessage" | "globalThis.onmessage") {
+    if matches!(
+        l.text(target),
+        "onmessage" | "window.onmessage" | "self.onmessage" | "globalThis.onmessage"
+    ) {
         set_mark(l, &[plain(value)], 0, "window message");
     }
 }
 
 /// Marks the arguments of the resolvers of GraphQL: `{ Query: { user: (parent, args) => … } }`.
 pub(super) fn resolvers(l: &mut Lower<'_>, key: ExprId, value: ExprId) {
-    if !constant(l, key).is_some_and(|k| matches!(k.as_str(), "Query" | "Mutation" | "Subscription")) {
+    if !constant(l, key)
+        .is_some_and(|k| matches!(k.as_str(), "Query" | "Mutation" | "Subscription"))
+    {
         return;
     }
-    let ExprKind::Collection(items) = &l.module.expr(value).kind else { return };
+    let ExprKind::Collection(items) = &l.module.expr(value).kind else {
+        return;
+    };
     for function in items.iter().map(|i| i.value).collect::<Vec<_>>() {
         set_mark(l, &[plain(function)], 1, "graphql arguments");
     }
@@ -187,39 +254,89 @@ fn last_word(l: &Lower<'_>, id: ExprId) -> String {
 
 /// Returns the index of the last function literal among the arguments.
 fn function_of(l: &Lower<'_>, args: &[Arg]) -> Option<usize> {
-    let found = args.iter().rev().find_map(|a| match l.module.expr(a.value).kind {
-        ExprKind::Function(id) => Some(id),
-        _ => None,
-    });
+    let found = args
+        .iter()
+        .rev()
+        .find_map(|a| match l.module.expr(a.value).kind {
+            ExprKind::Function(id) => Some(id),
+            _ => None,
+        });
     found.map(|id| id.0 as usize)
 }
 
 fn set_type(l: &mut Lower<'_>, args: &[Arg], position: usize, ty: &str) {
     let ty = l.sym(ty);
-    let Some(i) = function_of(l, args) else { return };
-    if let Some(p) = l.module.functions.get_mut(i).and_then(|f| f.params.get_mut(position)) {
+    let Some(i) = function_of(l, args) else {
+        return;
+    };
+    if let Some(p) = l
+        .module
+        .functions
+        .get_mut(i)
+        .and_then(|f| f.params.get_mut(position))
+    {
         p.ty = Some(ty);
     }
 }
 
 fn set_mark(l: &mut Lower<'_>, args: &[Arg], position: usize, word: &str) {
     let name = l.sym(word);
-    let Some(i) = function_of(l, args) else { return };
-    let Some(function) = args.last().map(|a| a.value) else { return };
-    let name = l.module.add(l.module.expr(function).span, ExprKind::Name(name));
-    if let Some(p) = l.module.functions.get_mut(i).and_then(|f| f.params.get_mut(position)) {
-        p.marks.push(Annotation { name, args: Vec::new() });
+    let Some(i) = function_of(l, args) else {
+        return;
+    };
+    let Some(function) = args.last().map(|a| a.value) else {
+        return;
+    };
+    let name = l
+        .module
+        .add(l.module.expr(function).span, ExprKind::Name(name));
+    if let Some(p) = l
+        .module
+        .functions
+        .get_mut(i)
+        .and_then(|f| f.params.get_mut(position))
+    {
+        p.marks.push(Annotation {
+            name,
+            args: Vec::new(),
+        });
     }
 }
 
 /// Lowers `event.origin === "https://…"` to the test `checked origin`(event), because it also makes
 /// the event trusted.
-pub(super) fn origin_test(l: &mut Lower<'_>, node: Node<'_>, test: ExprId, sides: [Node<'_>; 2], op: Op) -> ExprId {
-    let Some(object) = sides.iter().find(|n| is_origin(l, **n)).and_then(|n| field(*n, "object")) else { return test };
+pub(super) fn origin_test(
+    l: &mut Lower<'_>,
+    node: Node<'_>,
+    test: ExprId,
+    sides: [Node<'_>; 2],
+    op: Op,
+) -> ExprId {
+    let Some(object) = sides
+        .iter()
+        .find(|n| is_origin(l, **n))
+        .and_then(|n| field(*n, "object"))
+    else {
+        return test;
+    };
     let checked = named_test(l, node, "checked origin", object);
     if op == Op::Equal {
-        return l.expr(node, ExprKind::Binary { op: Op::And, left: test, right: checked });
+        return l.expr(
+            node,
+            ExprKind::Binary {
+                op: Op::And,
+                left: test,
+                right: checked,
+            },
+        );
     }
     let checked = l.expr(node, ExprKind::Not(checked));
-    l.expr(node, ExprKind::Binary { op: Op::Or, left: test, right: checked })
+    l.expr(
+        node,
+        ExprKind::Binary {
+            op: Op::Or,
+            left: test,
+            right: checked,
+        },
+    )
 }

@@ -12,7 +12,12 @@ pub(super) fn class(l: &mut Lower<'_>, node: Node<'_>, outer: &[Node<'_>]) -> Cl
     let name = field(node, "name").map(|n| l.sym_of(n));
     let mut marks: Vec<Annotation> = outer.iter().map(|d| mark(l, *d)).collect();
     marks.extend(fields(node, "decorator").into_iter().map(|d| mark(l, d)));
-    let mut class = Class { span: span(node), name, marks, ..Default::default() };
+    let mut class = Class {
+        span: span(node),
+        name,
+        marks,
+        ..Default::default()
+    };
     if let Some(heritage) = child(node, "class_heritage") {
         bases(l, heritage, &mut class);
     }
@@ -38,7 +43,9 @@ fn bases(l: &mut Lower<'_>, node: Node<'_>, class: &mut Class) {
             }
             "implements_clause" => {
                 let names = children(part);
-                class.bases.extend(names.into_iter().filter_map(|n| type_name(l, n)));
+                class
+                    .bases
+                    .extend(names.into_iter().filter_map(|n| type_name(l, n)));
             }
             _ => class.bases.push(l.sym_of(part)),
         }
@@ -80,12 +87,25 @@ fn constructor_fields(l: &mut Lower<'_>, node: Node<'_>, id: FunctionId, class: 
         if child(p, "accessibility_modifier").is_none() && !has_token(p, "readonly") {
             continue;
         }
-        let Some(name) = field(p, "pattern").filter(|n| n.kind() == "identifier") else { continue };
+        let Some(name) = field(p, "pattern").filter(|n| n.kind() == "identifier") else {
+            continue;
+        };
         let ty = field(p, "type").and_then(|t| type_name(l, t));
         let word = l.sym_of(name);
-        class.fields.push(Field { name: word, ty, value: None, marks: Vec::new() });
+        class.fields.push(Field {
+            name: word,
+            ty,
+            value: None,
+            marks: Vec::new(),
+        });
         let this = l.expr(p, ExprKind::This);
-        let target = l.expr(p, ExprKind::Member { of: this, name: word });
+        let target = l.expr(
+            p,
+            ExprKind::Member {
+                of: this,
+                name: word,
+            },
+        );
         let value = l.name(name);
         assigned.push(l.assign(p, target, value));
     }
@@ -96,7 +116,9 @@ fn constructor_fields(l: &mut Lower<'_>, node: Node<'_>, id: FunctionId, class: 
 }
 
 fn property(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>, class: &mut Class) {
-    let Some(name) = field(node, "property").or_else(|| field(node, "name")) else { return };
+    let Some(name) = field(node, "property").or_else(|| field(node, "name")) else {
+        return;
+    };
     let value = field(node, "value");
     if let Some(v) = value.filter(|v| function::is_literal(*v)) {
         // `handle = async (req, res) => {…}` is a bound method.
@@ -118,5 +140,10 @@ fn property(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>, class: &m
     }
     let word = l.text(name).trim_matches(['"', '\'']);
     let name = l.sym(word);
-    class.fields.push(Field { name, ty, value, marks });
+    class.fields.push(Field {
+        name,
+        ty,
+        value,
+        marks,
+    });
 }

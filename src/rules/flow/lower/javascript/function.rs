@@ -9,7 +9,10 @@ use tree_sitter::Node;
 
 /// Returns true if the node is a function literal.
 pub(super) fn is_literal(node: Node<'_>) -> bool {
-    matches!(node.kind(), "arrow_function" | "function_expression" | "generator_function")
+    matches!(
+        node.kind(),
+        "arrow_function" | "function_expression" | "generator_function"
+    )
 }
 
 /// Lowers a function literal as an expression.
@@ -27,7 +30,11 @@ pub(super) fn function(l: &mut Lower<'_>, node: Node<'_>, name: Option<&str>) ->
     };
     let params = match (field(node, "parameters"), field(node, "parameter")) {
         (Some(p), _) => parameters(l, p),
-        (None, Some(p)) => vec![Param { span: span(p), name: Some(l.sym_of(p)), ..Default::default() }],
+        (None, Some(p)) => vec![Param {
+            span: span(p),
+            name: Some(l.sym_of(p)),
+            ..Default::default()
+        }],
         (None, None) => Vec::new(),
     };
     let body = match field(node, "body") {
@@ -38,18 +45,32 @@ pub(super) fn function(l: &mut Lower<'_>, node: Node<'_>, name: Option<&str>) ->
         _ => body_of(l, node, "body"),
     };
     let ty = field(node, "return_type").and_then(|t| type_name(l, t));
-    l.module.add_function(Function { span: span(node), name, params, body, ty, ..Default::default() })
+    l.module.add_function(Function {
+        span: span(node),
+        name,
+        params,
+        body,
+        ty,
+        ..Default::default()
+    })
 }
 
 /// Lowers the parameters of a function.
 pub(super) fn parameters(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Param> {
     let parts = children(node);
-    parts.into_iter().filter(|p| p.kind() != "ERROR" && p.kind() != "this").map(|p| parameter(l, p)).collect()
+    parts
+        .into_iter()
+        .filter(|p| p.kind() != "ERROR" && p.kind() != "this")
+        .map(|p| parameter(l, p))
+        .collect()
 }
 
 fn parameter(l: &mut Lower<'_>, node: Node<'_>) -> Param {
     let ty = field(node, "type").and_then(|t| type_name(l, t));
-    let mut marks: Vec<Annotation> = fields(node, "decorator").into_iter().map(|d| mark(l, d)).collect();
+    let mut marks: Vec<Annotation> = fields(node, "decorator")
+        .into_iter()
+        .map(|d| mark(l, d))
+        .collect();
     let (mut inner, mut default) = (node, None);
     if let Some(n) = field(node, "pattern").or_else(|| field(node, "name")) {
         inner = n;
@@ -63,7 +84,8 @@ fn parameter(l: &mut Lower<'_>, node: Node<'_>) -> Param {
     if is_variadic {
         inner = children(inner).first().copied().unwrap_or(inner);
     }
-    let is_scalar = ty.is_some_and(|t| matches!(l.module.word(t), "number" | "boolean" | "bigint" | "Date"));
+    let is_scalar =
+        ty.is_some_and(|t| matches!(l.module.word(t), "number" | "boolean" | "bigint" | "Date"));
     if is_scalar || marks.iter().any(|m| has_pipe(l, m)) {
         marks.clear();
     }
@@ -71,8 +93,20 @@ fn parameter(l: &mut Lower<'_>, node: Node<'_>) -> Param {
         "identifier" => (Some(l.sym_of(inner)), None),
         _ => (None, Some(expr(l, inner))),
     };
-    let ty = if is_lambda_event(l, inner, ty) { Some(l.sym("aws.Event")) } else { ty };
-    Param { span: span(node), name, pattern, ty, default, marks, is_variadic }
+    let ty = if is_lambda_event(l, inner, ty) {
+        Some(l.sym("aws.Event"))
+    } else {
+        ty
+    };
+    Param {
+        span: span(node),
+        name,
+        pattern,
+        ty,
+        default,
+        marks,
+        is_variadic,
+    }
 }
 
 /// Returns true for the event of an AWS Lambda function, whose file responds with `{ statusCode,
@@ -86,24 +120,42 @@ fn is_lambda_event(l: &Lower<'_>, name: Node<'_>, ty: Option<Sym>) -> bool {
 /// Returns true if a decorator of a parameter has a pipe that accepts only numbers, UUIDs and
 /// similar values.
 fn has_pipe(l: &Lower<'_>, mark: &Annotation) -> bool {
-    const PIPES: [&str; 6] =
-        ["ParseIntPipe", "ParseFloatPipe", "ParseBoolPipe", "ParseUUIDPipe", "ParseEnumPipe", "ParseDatePipe"];
-    mark.args.iter().any(|a| match &l.module.expr(a.value).kind {
-        ExprKind::Name(n) => PIPES.contains(&l.module.word(*n)),
-        ExprKind::New { class, .. } => match l.module.expr(*class).kind {
-            ExprKind::Name(n) => PIPES.contains(&l.module.word(n)),
+    const PIPES: [&str; 6] = [
+        "ParseIntPipe",
+        "ParseFloatPipe",
+        "ParseBoolPipe",
+        "ParseUUIDPipe",
+        "ParseEnumPipe",
+        "ParseDatePipe",
+    ];
+    mark.args
+        .iter()
+        .any(|a| match &l.module.expr(a.value).kind {
+            ExprKind::Name(n) => PIPES.contains(&l.module.word(*n)),
+            ExprKind::New { class, .. } => match l.module.expr(*class).kind {
+                ExprKind::Name(n) => PIPES.contains(&l.module.word(n)),
+                _ => false,
+            },
             _ => false,
-        },
-        _ => false,
-    })
+        })
 }
 
 /// Lowers a decorator.
 pub(super) fn mark(l: &mut Lower<'_>, node: Node<'_>) -> Annotation {
     let inner = children(node).first().copied().unwrap_or(node);
-    match (inner.kind(), field(inner, "function"), field(inner, "arguments")) {
-        ("call_expression", Some(name), Some(args)) => Annotation { name: expr(l, name), args: arguments(l, args) },
-        _ => Annotation { name: expr(l, inner), args: Vec::new() },
+    match (
+        inner.kind(),
+        field(inner, "function"),
+        field(inner, "arguments"),
+    ) {
+        ("call_expression", Some(name), Some(args)) => Annotation {
+            name: expr(l, name),
+            args: arguments(l, args),
+        },
+        _ => Annotation {
+            name: expr(l, inner),
+            args: Vec::new(),
+        },
     }
 }
 
@@ -120,17 +172,22 @@ pub(super) fn type_name(l: &mut Lower<'_>, node: Node<'_>) -> Option<Sym> {
             }
             "generic_type" => {
                 let name = field(at, "name").or_else(|| children(at).first().copied())?;
-                let is_wrapper =
-                    matches!(l.text(name), "Promise" | "Readonly" | "Partial" | "Required" | "NonNullable");
+                let is_wrapper = matches!(
+                    l.text(name),
+                    "Promise" | "Readonly" | "Partial" | "Required" | "NonNullable"
+                );
                 let inner = field(at, "type_arguments").and_then(|a| children(a).first().copied());
                 at = inner.filter(|_| is_wrapper).unwrap_or(name);
             }
             "union_type" => {
                 let parts = children(at);
-                let named = parts.into_iter().find(|n| !matches!(l.text(*n), "null" | "undefined"));
+                let named = parts
+                    .into_iter()
+                    .find(|n| !matches!(l.text(*n), "null" | "undefined"));
                 at = named?;
             }
-            "type_annotation" | "parenthesized_type" | "readonly_type" | "intersection_type" | "array_type" => {
+            "type_annotation" | "parenthesized_type" | "readonly_type" | "intersection_type"
+            | "array_type" => {
                 at = children(at).first().copied()?;
             }
             _ => return None,

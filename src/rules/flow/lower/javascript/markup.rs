@@ -61,7 +61,9 @@ fn attribute(l: &mut Lower<'_>, tag: &str, node: Node<'_>, out: &mut CodeBlock) 
         return inside(l, node, out);
     }
     let parts = children(node);
-    let (Some(name), Some(value)) = (parts.first(), parts.get(1)) else { return };
+    let (Some(name), Some(value)) = (parts.first(), parts.get(1)) else {
+        return;
+    };
     let word = l.text(*name);
     let inner = match value.kind() {
         "jsx_expression" => children(*value).first().copied(),
@@ -92,7 +94,8 @@ fn html_of<'n>(l: &Lower<'_>, node: Node<'n>) -> Option<Node<'n>> {
     if node.kind() != "object" {
         return None;
     }
-    let pair = child(node, "pair")
-        .filter(|p| field(*p, "key").is_some_and(|k| l.text(k).trim_matches(['"', '\'']) == "__html"))?;
+    let pair = child(node, "pair").filter(|p| {
+        field(*p, "key").is_some_and(|k| l.text(k).trim_matches(['"', '\'']) == "__html")
+    })?;
     field(pair, "value")
 }

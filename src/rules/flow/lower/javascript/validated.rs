@@ -1,5 +1,6 @@
-//! Data of requests that a schema or the declaration of a route accepts only in a harmless form: a number, a UUID, a value of
-//! a list. Such a value becomes an argument of the call `validated value`, which a sanitizer of the table matches.
+//! Data of requests that a schema or the declaration of a route accepts only in a harmless form: a
+//! number, a UUID, a value of a list. Such a value becomes an argument of the call
+//! `validated value`, which a sanitizer of the table matches.
 
 use super::super::super::shape::CollectionItem;
 use super::super::super::strictness::strictness;
@@ -9,10 +10,15 @@ use super::{ExprId, ExprKind, function};
 use tree_sitter::Node;
 
 /// Names that frameworks give to the parts of a request. The names of one list mean the same part.
-const GROUPS: [&[&str]; 4] =
-    [&["params"], &["query", "querystring"], &["body", "payload"], &["headers", "cookies", "header", "cookie"]];
+const GROUPS: [&[&str]; 4] = [
+    &["params"],
+    &["query", "querystring"],
+    &["body", "payload"],
+    &["headers", "cookies", "header", "cookie"],
+];
 
-/// Functions of express-validator that start a chain, with the index in [`GROUPS`]. `check` is about all groups.
+/// Functions of express-validator that start a chain, with the index in [`GROUPS`]. `check` is
+/// about all groups.
 const CHAINS: [(&str, Option<usize>); 6] = [
     ("param", Some(0)),
     ("query", Some(1)),
@@ -78,7 +84,8 @@ const STRICT: [&str; 28] = [
 /// Levels of a schema that are searched for a name.
 const LEVELS: u32 = 6;
 
-/// Returns a member of a request as the argument of `validated value` if the route around it validates it.
+/// Returns a member of a request as the argument of `validated value` if the route around it
+/// validates it.
 pub(super) fn member(l: &mut Lower<'_>, node: Node<'_>, value: ExprId) -> ExprId {
     match is_validated(l, node) {
         true => l.call(node, "validated value", vec![value]),
@@ -88,10 +95,22 @@ pub(super) fn member(l: &mut Lower<'_>, node: Node<'_>, value: ExprId) -> ExprId
 
 /// Returns true if the route of a function around a member, such as `req.params.id`, validates it.
 fn is_validated(l: &Lower<'_>, node: Node<'_>) -> bool {
-    let Some(object) = field(node, "object").filter(|o| o.kind() == "member_expression") else { return false };
-    let (Some(part), Some(name)) = (field(object, "property"), field(node, "property")) else { return false };
-    let Some(group) = GROUPS.iter().position(|names| names.contains(&l.text(part))) else { return false };
-    let wanted = RequestPart { group, name: l.text(name) };
+    let Some(object) = field(node, "object").filter(|o| o.kind() == "member_expression") else {
+        return false;
+    };
+    let (Some(part), Some(name)) = (field(object, "property"), field(node, "property")) else {
+        return false;
+    };
+    let Some(group) = GROUPS
+        .iter()
+        .position(|names| names.contains(&l.text(part)))
+    else {
+        return false;
+    };
+    let wanted = RequestPart {
+        group,
+        name: l.text(name),
+    };
     let mut at = node;
     while let Some(parent) = at.parent().filter(|_| l.may_search(1)) {
         let is_function = function::is_literal(at) || at.kind() == "method_definition";
@@ -124,8 +143,12 @@ impl RequestPart<'_> {
     fn is_in_route(&self, l: &Lower<'_>, handler: Node<'_>, parent: Node<'_>) -> bool {
         match parent.kind() {
             "arguments" => self.is_in_arguments(l, parent),
-            "array" => parent.parent().is_some_and(|p| p.kind() == "arguments" && self.is_in_arguments(l, p)),
-            "pair" => parent.parent().is_some_and(|object| self.is_in_options(l, object)),
+            "array" => parent
+                .parent()
+                .is_some_and(|p| p.kind() == "arguments" && self.is_in_arguments(l, p)),
+            "pair" => parent
+                .parent()
+                .is_some_and(|object| self.is_in_options(l, object)),
             "object" if handler.kind() == "method_definition" => self.is_in_options(l, parent),
             _ => false,
         }
@@ -152,20 +175,31 @@ impl RequestPart<'_> {
         is_marked && rejects(l, &arguments)
     }
 
-    /// Checks the object that has the handler, the object around it, and the call that gets one of them.
+    /// Checks the object that has the handler, the object around it, and the call that gets one of
+    /// them.
     fn is_in_options(&self, l: &Lower<'_>, object: Node<'_>) -> bool {
-        let outer = object.parent().filter(|p| p.kind() == "pair").and_then(|pair| pair.parent());
+        let outer = object
+            .parent()
+            .filter(|p| p.kind() == "pair")
+            .and_then(|pair| pair.parent());
         [Some(object), outer].into_iter().flatten().any(|object| {
             let call = object.parent().filter(|p| p.kind() == "arguments");
-            self.is_in_schemas(l, object) || call.is_some_and(|arguments| self.is_in_arguments(l, arguments))
+            self.is_in_schemas(l, object)
+                || call.is_some_and(|arguments| self.is_in_arguments(l, arguments))
         })
     }
 
     /// Returns true for a path such as `/orders/:id(\\d+)`.
     fn is_in_path(&self, path: &str) -> bool {
         let start = format!(":{}(", self.name);
-        let Some((_, rest)) = path.split_once(&start).filter(|_| self.group == 0) else { return false };
-        let pattern = rest.split(')').next().unwrap_or_default().replace("\\\\", "\\");
+        let Some((_, rest)) = path.split_once(&start).filter(|_| self.group == 0) else {
+            return false;
+        };
+        let pattern = rest
+            .split(')')
+            .next()
+            .unwrap_or_default()
+            .replace("\\\\", "\\");
         let pattern = pattern.trim_start_matches('^').trim_end_matches('$');
         strictness(pattern, true) == u32::MAX
     }
@@ -174,8 +208,12 @@ impl RequestPart<'_> {
     fn middleware(&self, l: &Lower<'_>, node: Node<'_>) -> Middleware {
         let (mut at, mut is_checked) = (node, false);
         while at.kind() == "call_expression" {
-            let Some(callee) = field(at, "function") else { break };
-            if let (Some(object), Some(method)) = (field(callee, "object"), field(callee, "property")) {
+            let Some(callee) = field(at, "function") else {
+                break;
+            };
+            if let (Some(object), Some(method)) =
+                (field(callee, "object"), field(callee, "property"))
+            {
                 is_checked |= CHECKS.contains(&l.text(method));
                 if object.kind() == "call_expression" {
                     at = object;
@@ -186,31 +224,47 @@ impl RequestPart<'_> {
             let word = l.text(callee).rsplit('.').next().unwrap_or_default();
             if let Some((_, group)) = CHAINS.iter().find(|(name, _)| *name == word) {
                 let is_about = group.is_none_or(|group| group == self.group)
-                    && arguments.first().is_some_and(|a| quoted(l.text(*a)) == self.name);
-                return if is_checked && is_about { Middleware::Marks } else { Middleware::Other };
+                    && arguments
+                        .first()
+                        .is_some_and(|a| quoted(l.text(*a)) == self.name);
+                return if is_checked && is_about {
+                    Middleware::Marks
+                } else {
+                    Middleware::Other
+                };
             }
             let lower = word.to_ascii_lowercase();
             let validates = lower.contains("valid") || lower.contains("celebrate");
             let is_about = validates && arguments.iter().any(|a| self.is_in_group(l, *a));
-            return if is_about { Middleware::Rejects } else { Middleware::Other };
+            return if is_about {
+                Middleware::Rejects
+            } else {
+                Middleware::Other
+            };
         }
         Middleware::Other
     }
 
     /// Searches the values of `schema` and `validate` in the options of a route.
     fn is_in_schemas(&self, l: &Lower<'_>, options: Node<'_>) -> bool {
-        pairs(l, options).into_iter().any(|(key, value)| match name_of(l, key) {
-            "schema" | "validate" => self.is_in_group(l, value),
-            "options" | "config" if value.kind() == "object" => self.is_in_schemas(l, value),
-            _ => false,
-        })
+        pairs(l, options)
+            .into_iter()
+            .any(|(key, value)| match name_of(l, key) {
+                "schema" | "validate" => self.is_in_group(l, value),
+                "options" | "config" if value.kind() == "object" => self.is_in_schemas(l, value),
+                _ => false,
+            })
     }
 
     /// Searches an object with one schema for each part of a request.
     fn is_in_group(&self, l: &Lower<'_>, schemas: Node<'_>) -> bool {
         let names = GROUPS.get(self.group).copied().unwrap_or_default();
         pairs(l, schemas).into_iter().any(|(key, value)| {
-            let key = name_of(l, key).rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+            let key = name_of(l, key)
+                .rsplit('.')
+                .next()
+                .unwrap_or_default()
+                .to_ascii_lowercase();
             names.contains(&key.trim_end_matches(']')) && is_strict_in(l, value, self.name, LEVELS)
         })
     }
@@ -218,11 +272,15 @@ impl RequestPart<'_> {
 
 /// Returns the members of a list of middleware, or the node itself.
 fn members(node: Node<'_>) -> Vec<Node<'_>> {
-    if node.kind() == "array" { children(node) } else { vec![node] }
+    if node.kind() == "array" {
+        children(node)
+    } else {
+        vec![node]
+    }
 }
 
-/// Returns true if the handler reads the errors that chains mark, or a middleware can do so: one of another file is known
-/// by its name. `arguments`: the arguments of the route.
+/// Returns true if the handler reads the errors that chains mark, or a middleware can do so: one of
+/// another file is known by its name. `arguments`: the arguments of the route.
 fn rejects(l: &Lower<'_>, arguments: &[Node<'_>]) -> bool {
     arguments.iter().any(|n| match n.kind() {
         "identifier" | "member_expression" => l.text(*n).to_ascii_lowercase().contains("valid"),
@@ -233,7 +291,9 @@ fn rejects(l: &Lower<'_>, arguments: &[Node<'_>]) -> bool {
 }
 
 fn reads_errors(code: &str) -> bool {
-    ["validationResult(", "matchedData("].iter().any(|call| code.contains(call))
+    ["validationResult(", "matchedData("]
+        .iter()
+        .any(|call| code.contains(call))
 }
 
 /// Returns true if a schema has a strict entry for a name.
@@ -242,24 +302,32 @@ fn is_strict_in(l: &Lower<'_>, schema: Node<'_>, name: &str, levels: u32) -> boo
         return false;
     }
     if schema.kind() == "pair" {
-        let (Some(key), Some(value)) = (field(schema, "key"), field(schema, "value")) else { return false };
+        let (Some(key), Some(value)) = (field(schema, "key"), field(schema, "value")) else {
+            return false;
+        };
         if name_of(l, key) == name && is_strict(l.text(value)) {
             return true;
         }
     }
-    children(schema).into_iter().any(|n| is_strict_in(l, n, name, levels - 1))
+    children(schema)
+        .into_iter()
+        .any(|n| is_strict_in(l, n, name, levels - 1))
 }
 
 /// Returns true if the text of a schema accepts only harmless values.
 fn is_strict(schema: &str) -> bool {
     let text: String = schema.chars().filter(|c| !c.is_whitespace()).collect();
     let text = text.replace('"', "'");
-    let expression = [".regex(/", ".pattern(/", "pattern:'"].iter().find_map(|start| text.split_once(start));
+    let expression = [".regex(/", ".pattern(/", "pattern:'"]
+        .iter()
+        .find_map(|start| text.split_once(start));
     let expression = expression.and_then(|(_, rest)| rest.split(['/', '\'']).next());
-    STRICT.iter().any(|part| text.contains(part)) || expression.is_some_and(|e| strictness(e, false) == u32::MAX)
+    STRICT.iter().any(|part| text.contains(part))
+        || expression.is_some_and(|e| strictness(e, false) == u32::MAX)
 }
 
-/// Lowers the result of a schema of Zod or Joi: an object with a value for each key. `None`: the call is another one.
+/// Lowers the result of a schema of Zod or Joi: an object with a value for each key. `None`: the
+/// call is another one.
 pub(super) fn parsed(l: &mut Lower<'_>, node: Node<'_>) -> Option<ExprId> {
     let callee = field(node, "function").filter(|f| f.kind() == "member_expression")?;
     let method = l.text(field(callee, "property")?);
@@ -283,14 +351,26 @@ pub(super) fn parsed(l: &mut Lower<'_>, node: Node<'_>) -> Option<ExprId> {
             l.call(node, "validated value", vec![value])
         }
     };
-    let Some(wrapper) = wrapper else { return Some(value) };
+    let Some(wrapper) = wrapper else {
+        return Some(value);
+    };
     let key = l.constant(node, wrapper);
-    Some(l.expr(node, ExprKind::Collection(vec![CollectionItem { key: Some(key), value, is_spread: false }])))
+    Some(l.expr(
+        node,
+        ExprKind::Collection(vec![CollectionItem {
+            key: Some(key),
+            value,
+            is_spread: false,
+        }]),
+    ))
 }
 
 /// Returns true if a call is the value of `{ value, error }`.
 fn declares_error(l: &Lower<'_>, call: Node<'_>) -> bool {
-    let target = call.parent().filter(|p| p.kind() == "variable_declarator").and_then(|p| field(p, "name"));
+    let target = call
+        .parent()
+        .filter(|p| p.kind() == "variable_declarator")
+        .and_then(|p| field(p, "name"));
     target.is_some_and(|t| t.kind() == "object_pattern" && l.text(t).contains("error"))
 }
 
@@ -307,8 +387,13 @@ fn schema_of<'t, 'n>(l: &Lower<'t>, node: Node<'n>) -> Option<Schema<'t, 'n>> {
         _ => node,
     };
     let text = l.text(value);
-    let is_schema = ["z.", "zod.", "Joi.", "joi."].iter().any(|start| text.starts_with(start));
-    (is_schema && value.kind() == "call_expression").then(|| Schema { text, object: first_object(value) })
+    let is_schema = ["z.", "zod.", "Joi.", "joi."]
+        .iter()
+        .any(|start| text.starts_with(start));
+    (is_schema && value.kind() == "call_expression").then(|| Schema {
+        text,
+        object: first_object(value),
+    })
 }
 
 /// Returns the value of a variable at the top of the file.
@@ -320,12 +405,19 @@ fn declared<'n>(l: &Lower<'_>, name: Node<'n>) -> Option<Node<'n>> {
     if !l.may_search(root.named_child_count()) {
         return None;
     }
-    let statements = children(root).into_iter().map(|n| field(n, "declaration").unwrap_or(n));
-    let declarators = statements.filter(|n| n.kind() == "lexical_declaration").flat_map(children);
-    declarators.filter(|d| field(*d, "name").is_some_and(|n| l.text(n) == l.text(name))).find_map(|d| field(d, "value"))
+    let statements = children(root)
+        .into_iter()
+        .map(|n| field(n, "declaration").unwrap_or(n));
+    let declarators = statements
+        .filter(|n| n.kind() == "lexical_declaration")
+        .flat_map(children);
+    declarators
+        .filter(|d| field(*d, "name").is_some_and(|n| l.text(n) == l.text(name)))
+        .find_map(|d| field(d, "value"))
 }
 
-/// Returns the object that the innermost call of a chain gets: `{ id }` of `z.object({ id }).strict()`.
+/// Returns the object that the innermost call of a chain gets: `{ id }` of
+/// `z.object({ id }).strict()`.
 fn first_object(node: Node<'_>) -> Option<Node<'_>> {
     let mut at = node;
     while at.kind() == "call_expression" {
@@ -335,7 +427,9 @@ fn first_object(node: Node<'_>) -> Option<Node<'_>> {
             None => break,
         }
     }
-    children(field(at, "arguments")?).into_iter().find(|a| a.kind() == "object")
+    children(field(at, "arguments")?)
+        .into_iter()
+        .find(|a| a.kind() == "object")
 }
 
 /// Lowers the values that a schema with keys takes from an object.
@@ -349,16 +443,24 @@ fn object_of(l: &mut Lower<'_>, node: Node<'_>, schema: Node<'_>, given: Node<'_
         let member = l.expr(node, ExprKind::Member { of, name: sym });
         // A text cannot be an object in a filter of a database, but harms as any other text does.
         let schema = l.text(value);
-        let check =
-            if is_strict(schema) { Some("validated value") } else { schema.contains(".string(").then_some("String") };
+        let check = if is_strict(schema) {
+            Some("validated value")
+        } else {
+            schema.contains(".string(").then_some("String")
+        };
         let value = check.map_or(member, |check| l.call(node, check, vec![member]));
         let key = l.constant(node, name);
-        items.push(CollectionItem { key: Some(key), value, is_spread: false });
+        items.push(CollectionItem {
+            key: Some(key),
+            value,
+            is_spread: false,
+        });
     }
     l.expr(node, ExprKind::Collection(items))
 }
 
-/// Returns the keys and values of an object literal, or of the one that a call such as `Joi.object({ … })` gets.
+/// Returns the keys and values of an object literal, or of the one that a call such as
+/// `Joi.object({ … })` gets.
 fn pairs<'n>(l: &Lower<'_>, node: Node<'n>) -> Vec<(Node<'n>, Node<'n>)> {
     let object = match node.kind() {
         "call_expression" => first_object(node).unwrap_or(node),
@@ -368,7 +470,9 @@ fn pairs<'n>(l: &Lower<'_>, node: Node<'n>) -> Vec<(Node<'n>, Node<'n>)> {
         return Vec::new();
     }
     let pairs = children(object).into_iter().filter(|n| n.kind() == "pair");
-    pairs.filter_map(|pair| Some((field(pair, "key")?, field(pair, "value")?))).collect()
+    pairs
+        .filter_map(|pair| Some((field(pair, "key")?, field(pair, "value")?)))
+        .collect()
 }
 
 /// Returns the name of a key: `params` of `params`, `'params'` and `[Segments.PARAMS]`.

@@ -82,9 +82,13 @@ pub(super) fn value(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 
 /// Returns true for a call of a function of another file that is not known to pass data through.
 fn is_foreign(l: &Lower<'_>, call: Node<'_>) -> bool {
-    let (Some(callee), Some(args)) = (field(call, "function"), field(call, "arguments")) else { return false };
+    let (Some(callee), Some(args)) = (field(call, "function"), field(call, "arguments")) else {
+        return false;
+    };
     if args.kind() == "template_string"
-        || children(args).iter().all(|n| matches!(n.kind(), "string" | "number" | "true" | "false" | "null"))
+        || children(args)
+            .iter()
+            .all(|n| matches!(n.kind(), "string" | "number" | "true" | "false" | "null"))
     {
         return false;
     }
@@ -116,11 +120,20 @@ fn is_defined(l: &Lower<'_>, word: &str) -> bool {
         let before = text.get(at.saturating_sub(10)..at).unwrap_or_default();
         let end = at + word.len();
         let after = text.get(end..text.len().min(end + 14)).unwrap_or_default();
-        let is_function = [&b"function "[..], b"function* ", b"async "].iter().any(|b| before.ends_with(b));
-        let is_value =
-            [&b" = ("[..], b" = async", b" = function", b": async", b": function", b" = promisify", b" = util."]
-                .iter()
-                .any(|a| after.starts_with(a));
+        let is_function = [&b"function "[..], b"function* ", b"async "]
+            .iter()
+            .any(|b| before.ends_with(b));
+        let is_value = [
+            &b" = ("[..],
+            b" = async",
+            b" = function",
+            b": async",
+            b": function",
+            b" = promisify",
+            b" = util.",
+        ]
+        .iter()
+        .any(|a| after.starts_with(a));
         is_function || is_value
     })
 }

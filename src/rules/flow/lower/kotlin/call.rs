@@ -21,7 +21,13 @@ const LISTS: &[&str] = &[
     "listOfNotNull",
 ];
 /// Functions that make a map of pairs.
-const MAPS: &[&str] = &["mapOf", "mutableMapOf", "hashMapOf", "linkedMapOf", "sortedMapOf"];
+const MAPS: &[&str] = &[
+    "mapOf",
+    "mutableMapOf",
+    "hashMapOf",
+    "linkedMapOf",
+    "sortedMapOf",
+];
 
 pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let mut at = node;
@@ -37,8 +43,12 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             at = *inner;
         }
     }
-    let Some(callee) = children(at).first().copied() else { return first(l, node) };
-    let mut args = child(at, "value_arguments").map(|a| arguments(l, a)).unwrap_or_default();
+    let Some(callee) = children(at).first().copied() else {
+        return first(l, node);
+    };
+    let mut args = child(at, "value_arguments")
+        .map(|a| arguments(l, a))
+        .unwrap_or_default();
     if let Some(lambda) = lambda {
         args.push(plain(expr(l, lambda)));
     }
@@ -47,7 +57,11 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         if LISTS.contains(&name) {
             let items = args
                 .into_iter()
-                .map(|a| CollectionItem { key: None, value: a.value, is_spread: a.is_spread })
+                .map(|a| CollectionItem {
+                    key: None,
+                    value: a.value,
+                    is_spread: a.is_spread,
+                })
                 .collect();
             return l.expr(node, ExprKind::Collection(items));
         }
@@ -69,13 +83,19 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     if last == "append" && children(callee).first().is_some_and(|c| is_append(l, *c)) {
         return chained(l, node);
     }
-    let is_safe = last == "Yaml" && child(at, "value_arguments").is_some_and(|a| l.text(a).contains("SafeConstructor"));
+    let is_safe = last == "Yaml"
+        && child(at, "value_arguments").is_some_and(|a| l.text(a).contains("SafeConstructor"));
     let is_hardened = last == "apply" && lambda.is_some_and(|b| hints::is_hardening(l.text(b)));
     let is_resolve = last == "resolve" && callee.kind() == "navigation_expression";
     let has_dots = child(at, "value_arguments").is_some_and(|a| hints::finds_dots(last, l.text(a)));
     let is_program = matches!(last, "command" | "exec") && callee.kind() == "navigation_expression";
-    let searched = if is_resolve || is_program { last } else { written };
-    let changed = hints::checked_name(l, node, searched).or_else(|| hints::shell_name(l, node, searched));
+    let searched = if is_resolve || is_program {
+        last
+    } else {
+        written
+    };
+    let changed =
+        hints::checked_name(l, node, searched).or_else(|| hints::shell_name(l, node, searched));
     let callee = match changed {
         Some(name) if is_resolve || is_program => {
             let of = first(l, callee);
@@ -97,11 +117,23 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         _ => "",
     };
     let is_new = name.starts_with(|c: char| c.is_ascii_uppercase());
-    let is_lookup = !args.is_empty() && written.rsplit_once('.').is_some_and(|(of, name)| hints::is_lookup(of, name));
-    let kind = if is_new { ExprKind::New { class: callee, args } } else { ExprKind::Call { callee, args } };
+    let is_lookup = !args.is_empty()
+        && written
+            .rsplit_once('.')
+            .is_some_and(|(of, name)| hints::is_lookup(of, name));
+    let kind = if is_new {
+        ExprKind::New {
+            class: callee,
+            args,
+        }
+    } else {
+        ExprKind::Call { callee, args }
+    };
     let call = l.expr(node, kind);
     let compares = written.rsplit_once('.').is_some_and(|(of, name)| {
-        let args = child(at, "value_arguments").map(|a| l.text(a)).unwrap_or_default();
+        let args = child(at, "value_arguments")
+            .map(|a| l.text(a))
+            .unwrap_or_default();
         secret::is_comparison(l, node, Some(of), name, args)
     });
     if compares {
@@ -130,9 +162,13 @@ fn text_of(l: &Lower<'_>, id: ExprId) -> Option<Rc<str>> {
 
 /// Lowers calls whose result is known from their text, as in Java.
 fn special(l: &mut Lower<'_>, node: Node<'_>, written: &str, args: &[Arg]) -> Option<ExprId> {
-    let written_args = child(node, "value_arguments").map(|a| l.text(a)).unwrap_or_default();
+    let written_args = child(node, "value_arguments")
+        .map(|a| l.text(a))
+        .unwrap_or_default();
     let is_random = match written.rsplit_once('.') {
-        Some((class, method)) if secret::is_random_secret(l, node, Some(class), method, written_args) => {
+        Some((class, method))
+            if secret::is_random_secret(l, node, Some(class), method, written_args) =>
+        {
             return Some(l.call(node, "java.secret-random", Vec::new()));
         }
         Some((class, method)) => hints::is_weak_random(Some(class), method, written_args),
@@ -143,7 +179,9 @@ fn special(l: &mut Lower<'_>, node: Node<'_>, written: &str, args: &[Arg]) -> Op
     {
         return Some(l.expr(node, ExprKind::Regex(pattern)));
     }
-    if (is_random || hints::is_weak_random(Some(written), "new", written_args)) && hints::is_secret(l, node) {
+    if (is_random || hints::is_weak_random(Some(written), "new", written_args))
+        && hints::is_secret(l, node)
+    {
         return Some(l.call(node, "java.secret-random", Vec::new()));
     }
     let (class, method) = written.rsplit_once('.')?;
@@ -161,7 +199,10 @@ fn special(l: &mut Lower<'_>, node: Node<'_>, written: &str, args: &[Arg]) -> Op
 }
 
 fn is_append(l: &Lower<'_>, node: Node<'_>) -> bool {
-    let callee = children(node).first().copied().filter(|c| c.kind() == "navigation_expression");
+    let callee = children(node)
+        .first()
+        .copied()
+        .filter(|c| c.kind() == "navigation_expression");
     node.kind() == "call_expression" && callee.is_some_and(|c| l.text(callee_node(c)) == "append")
 }
 
@@ -179,7 +220,11 @@ fn chained(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let of = expr(l, at);
     let name = l.sym("append");
     let callee = l.expr(node, ExprKind::Member { of, name });
-    let args = lists.into_iter().rev().flat_map(|a| arguments(l, a)).collect();
+    let args = lists
+        .into_iter()
+        .rev()
+        .flat_map(|a| arguments(l, a))
+        .collect();
     l.expr(node, ExprKind::Call { callee, args })
 }
 
@@ -194,9 +239,14 @@ fn appended(l: &mut Lower<'_>, node: Node<'_>, level: u32, parts: &mut Vec<ExprI
     if level > 12 {
         return;
     }
-    let callee = children(node).first().map(|c| l.text(*c)).unwrap_or_default();
+    let callee = children(node)
+        .first()
+        .map(|c| l.text(*c))
+        .unwrap_or_default();
     if node.kind() == "call_expression" && matches!(callee, "append" | "appendLine") {
-        let args = child(node, "value_arguments").map(|a| arguments(l, a)).unwrap_or_default();
+        let args = child(node, "value_arguments")
+            .map(|a| arguments(l, a))
+            .unwrap_or_default();
         parts.extend(args.into_iter().map(|a| a.value));
         return;
     }
@@ -210,18 +260,29 @@ fn pair(l: &Lower<'_>, id: ExprId) -> CollectionItem {
     if let ExprKind::Collection(items) = &l.module.expr(id).kind
         && let [key, value] = items.as_slice()
     {
-        return CollectionItem { key: Some(key.value), value: value.value, is_spread: false };
+        return CollectionItem {
+            key: Some(key.value),
+            value: value.value,
+            is_spread: false,
+        };
     }
-    CollectionItem { key: None, value: id, is_spread: true }
+    CollectionItem {
+        key: None,
+        value: id,
+        is_spread: true,
+    }
 }
 
 /// Lowers `f<T>(x)`, which the grammar reads as two comparisons.
 pub(super) fn generic(l: &mut Lower<'_>, node: Node<'_>, op: Op) -> Option<ExprId> {
     let (left, right) = (field(node, "left")?, field(node, "right")?);
     let ty = field(left, "right")?;
-    let is_type = ty.kind() == "identifier" && l.text(ty).starts_with(|c: char| c.is_ascii_uppercase());
+    let is_type =
+        ty.kind() == "identifier" && l.text(ty).starts_with(|c: char| c.is_ascii_uppercase());
     let callee = field(left, "left")?;
-    let is_call = op == Op::Greater && left.kind() == "binary_expression" && right.kind() == "parenthesized_expression";
+    let is_call = op == Op::Greater
+        && left.kind() == "binary_expression"
+        && right.kind() == "parenthesized_expression";
     if !is_call || !is_type || !matches!(callee.kind(), "navigation_expression" | "identifier") {
         return None;
     }
@@ -232,7 +293,10 @@ pub(super) fn generic(l: &mut Lower<'_>, node: Node<'_>, op: Op) -> Option<ExprI
 
 /// Adds the change that a call makes to its receiver.
 pub(super) fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
-    let (Some(callee), Some(args)) = (child(node, "navigation_expression"), child(node, "value_arguments")) else {
+    let (Some(callee), Some(args)) = (
+        child(node, "navigation_expression"),
+        child(node, "value_arguments"),
+    ) else {
         return;
     };
     let parts = children(callee);
@@ -248,13 +312,20 @@ pub(super) fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
 /// Returns true for `require(test)` and `check(test)`, with a lambda for the message or without.
 pub(super) fn is_requirement(l: &Lower<'_>, node: Node<'_>) -> bool {
     let name = children(node).first().copied();
-    let name = name.map(|n| if n.kind() == "call_expression" { children(n).first().copied().unwrap_or(n) } else { n });
+    let name = name.map(|n| {
+        if n.kind() == "call_expression" {
+            children(n).first().copied().unwrap_or(n)
+        } else {
+            n
+        }
+    });
     name.is_some_and(|n| matches!(l.text(n), "require" | "check" | "assert"))
 }
 
 /// Returns the first argument of a call.
 pub(super) fn required<'n>(node: Node<'n>) -> Option<Node<'n>> {
-    let args = child(node, "value_arguments").or_else(|| child(child(node, "call_expression")?, "value_arguments"))?;
+    let args = child(node, "value_arguments")
+        .or_else(|| child(child(node, "call_expression")?, "value_arguments"))?;
     let first = children(args).into_iter().next()?;
     children(first).last().copied()
 }

@@ -10,7 +10,11 @@ use tree_sitter::Node;
 const DOLLAR: char = '\u{0}';
 
 /// Lowers a text. `expr` lowers an expression inside.
-pub(super) fn lower(l: &mut Lower<'_>, node: Node<'_>, expr: fn(&mut Lower<'_>, Node<'_>) -> ExprId) -> ExprId {
+pub(super) fn lower(
+    l: &mut Lower<'_>,
+    node: Node<'_>,
+    expr: fn(&mut Lower<'_>, Node<'_>) -> ExprId,
+) -> ExprId {
     let mut parts = Vec::new();
     let mut pending = String::new();
     for n in children(node) {
@@ -43,7 +47,9 @@ fn split(l: &mut Lower<'_>, node: Node<'_>, text: &str, parts: &mut Vec<ExprId>)
         let (before, after) = rest.split_at(at);
         constant(l, node, before, parts);
         let after = after.get(1..).unwrap_or_default();
-        let end = after.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(after.len());
+        let end = after
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(after.len());
         let (name, after) = after.split_at(end);
         parts.push(l.named(node, name));
         rest = after;
@@ -53,8 +59,10 @@ fn split(l: &mut Lower<'_>, node: Node<'_>, text: &str, parts: &mut Vec<ExprId>)
 
 /// Returns the offset of a `$` that starts a name.
 fn name_at(text: &str) -> Option<usize> {
-    let begins =
-        |at: &usize| text.get(at + 1..).is_some_and(|t| t.starts_with(|c: char| c.is_alphabetic() || c == '_'));
+    let begins = |at: &usize| {
+        text.get(at + 1..)
+            .is_some_and(|t| t.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+    };
     text.match_indices('$').map(|(at, _)| at).find(begins)
 }
 

@@ -7,8 +7,17 @@ use super::{Ruby, effect};
 use tree_sitter::Node;
 
 /// Attributes that control a user's permissions.
-const PRIVILEGED: [&str; 9] =
-    ["admin", "is_admin", "role", "role_id", "roles", "superuser", "banned", "account_id", "permissions"];
+const PRIVILEGED: [&str; 9] = [
+    "admin",
+    "is_admin",
+    "role",
+    "role_id",
+    "roles",
+    "superuser",
+    "banned",
+    "account_id",
+    "permissions",
+];
 
 /// Modules of the core, of Rails and of gems that the table describes or that pass text through.
 const LIBRARIES: [&str; 72] = [
@@ -87,11 +96,24 @@ const LIBRARIES: [&str; 72] = [
 ];
 
 impl<'n> Ruby<'_, '_, 'n> {
-    /// Returns the calls that an assignment implies: writes to the session and headers, weak secrets.
-    pub(super) fn idioms_of_assignment(&mut self, left: Node<'n>, right: Node<'n>, value: ExprId) -> Vec<ExprId> {
+    /// Returns the calls that an assignment implies: writes to the session and headers, weak
+    /// secrets.
+    pub(super) fn idioms_of_assignment(
+        &mut self,
+        left: Node<'n>,
+        right: Node<'n>,
+        value: ExprId,
+    ) -> Vec<ExprId> {
         let mut out = Vec::new();
         let text = self.l.text(right);
-        let is_random = ["rand(", "Random.rand", "Random.new", "Kernel.rand", ".sample", ".shuffle"];
+        let is_random = [
+            "rand(",
+            "Random.rand",
+            "Random.new",
+            "Kernel.rand",
+            ".sample",
+            ".shuffle",
+        ];
         if has_secret_name(last_word(self.l.text(left)))
             && !text.contains("SecureRandom")
             && !text.contains("random: ")
@@ -120,10 +142,15 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     fn pair(&mut self, node: Node<'n>) -> Arg {
-        let key = field(node, "key").map(|k| self.l.text(k).trim_matches([':', '"', '\'']).to_owned());
+        let key =
+            field(node, "key").map(|k| self.l.text(k).trim_matches([':', '"', '\'']).to_owned());
         let keyword = key.map(|k| self.l.sym(&k));
         let value = self.expr_of(node, "value");
-        Arg { keyword, value, is_spread: false }
+        Arg {
+            keyword,
+            value,
+            is_spread: false,
+        }
     }
 
     /// Returns a call if a secret from a request is compared with `==`.
@@ -139,7 +166,10 @@ impl<'n> Ruby<'_, '_, 'n> {
             return None;
         }
         let is_made = made.iter().any(|w| a.contains(w)) && made.iter().any(|w| b.contains(w));
-        if is_constant(left) || is_constant(right) || !((has_input && is_secret(a) && is_secret(b)) || is_made) {
+        if is_constant(left)
+            || is_constant(right)
+            || !((has_input && is_secret(a) && is_secret(b)) || is_made)
+        {
             return None;
         }
         Some(self.l.call(node, "__secret_compare", Vec::new()))
@@ -155,21 +185,38 @@ impl<'n> Ruby<'_, '_, 'n> {
     ) -> Option<ExprId> {
         let arguments = field(node, "arguments");
         let parts = arguments.map(children).unwrap_or_default();
-        if receiver.is_none() && (name.ends_with("_path") || name.ends_with("_url")) && !self.methods.contains(name) {
+        if receiver.is_none()
+            && (name.ends_with("_path") || name.ends_with("_url"))
+            && !self.methods.contains(name)
+        {
             let callee = self.l.named(node, "__route");
-            return Some(self.l.expr(node, ExprKind::Call { callee, args: args.to_vec() }));
+            return Some(self.l.expr(
+                node,
+                ExprKind::Call {
+                    callee,
+                    args: args.to_vec(),
+                },
+            ));
         }
         let extra = match name {
             "permit" | "attr_accessible"
-                if parts.iter().any(|n| PRIVILEGED.contains(&self.l.text(*n).trim_start_matches(':'))) =>
+                if parts
+                    .iter()
+                    .any(|n| PRIVILEGED.contains(&self.l.text(*n).trim_start_matches(':'))) =>
             {
                 "__permit_privileged"
             }
-            "validates" | "validates_format_of" if has_line_anchors(arguments.map(|a| self.l.text(a))) => {
+            "validates" | "validates_format_of"
+                if has_line_anchors(arguments.map(|a| self.l.text(a))) =>
+            {
                 "__validates_line_anchors"
             }
-            "rand" | "sample" if self.is_number_of_secret(node, receiver, name, &parts) => "__secret_from_rand",
-            "new" | "create" | "create!" | "update" | "update!" if self.is_model_of_params(receiver, &parts) => {
+            "rand" | "sample" if self.is_number_of_secret(node, receiver, name, &parts) => {
+                "__secret_from_rand"
+            }
+            "new" | "create" | "create!" | "update" | "update!"
+                if self.is_model_of_params(receiver, &parts) =>
+            {
                 "__model_from_params"
             }
             _ => return None,
@@ -182,22 +229,44 @@ impl<'n> Ruby<'_, '_, 'n> {
             }
             None => self.l.named(node, name),
         };
-        let call = self.l.expr(node, ExprKind::Call { callee, args: args.to_vec() });
+        let call = self.l.expr(
+            node,
+            ExprKind::Call {
+                callee,
+                args: args.to_vec(),
+            },
+        );
         let callee = self.l.named(node, extra);
-        let extra = self.l.expr(node, ExprKind::Call { callee, args: args.to_vec() });
+        let extra = self.l.expr(
+            node,
+            ExprKind::Call {
+                callee,
+                args: args.to_vec(),
+            },
+        );
         let body = vec![effect(node, extra)];
-        Some(self.l.expr(node, ExprKind::Block { body, value: Some(call) }))
+        Some(self.l.expr(
+            node,
+            ExprKind::Block {
+                body,
+                value: Some(call),
+            },
+        ))
     }
 
     /// Returns true for a class method of the application, such as
     /// `User.authenticate(params[:name])`: its result is a record and not the text of the client.
     pub(super) fn is_record(&self, receiver: Option<Node<'n>>, name: &str, args: &[Arg]) -> bool {
-        let Some(receiver) = receiver.filter(|r| matches!(r.kind(), "constant" | "scope_resolution")) else {
+        let Some(receiver) =
+            receiver.filter(|r| matches!(r.kind(), "constant" | "scope_resolution"))
+        else {
             return false;
         };
         let path = self.l.text(receiver).trim_start_matches("::");
         let first = path.split("::").next().unwrap_or_default();
-        let is_fixed = path.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit());
+        let is_fixed = path
+            .chars()
+            .all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit());
         !args.is_empty()
             && !is_fixed
             && !name.ends_with('?')
@@ -208,7 +277,13 @@ impl<'n> Ruby<'_, '_, 'n> {
 
     /// Returns true for `rand(36)` or `CHARS.sample` in a method whose name suggests a secret.
     /// Assignments to a secret are reported by `idioms_of_assignment`.
-    fn is_number_of_secret(&self, node: Node<'n>, receiver: Option<Node<'n>>, name: &str, args: &[Node<'n>]) -> bool {
+    fn is_number_of_secret(
+        &self,
+        node: Node<'n>,
+        receiver: Option<Node<'n>>,
+        name: &str,
+        args: &[Node<'n>],
+    ) -> bool {
         let of = receiver.map(|r| self.l.text(r));
         let is_weak = match name {
             "rand" => of.is_none_or(|of| matches!(of, "Random" | "Kernel")),
@@ -217,11 +292,15 @@ impl<'n> Ruby<'_, '_, 'n> {
         let mut at = node;
         while let Some(parent) = at.parent() {
             match parent.kind() {
-                "assignment" if field(parent, "left").is_some_and(|l| has_secret_name(last_word(self.l.text(l)))) => {
+                "assignment"
+                    if field(parent, "left")
+                        .is_some_and(|l| has_secret_name(last_word(self.l.text(l)))) =>
+                {
                     return false;
                 }
                 "method" | "singleton_method" => {
-                    return is_weak && field(parent, "name").is_some_and(|n| has_secret_name(self.l.text(n)));
+                    return is_weak
+                        && field(parent, "name").is_some_and(|n| has_secret_name(self.l.text(n)));
                 }
                 _ => {}
             }
@@ -233,16 +312,34 @@ impl<'n> Ruby<'_, '_, 'n> {
     /// Returns true for `User.new(params[:user])` and `@user.update(params[:user])`, in which the
     /// key names the record.
     fn is_model_of_params(&self, receiver: Option<Node<'n>>, parts: &[Node<'n>]) -> bool {
-        let (Some(receiver), [arg]) = (receiver, parts) else { return false };
+        let (Some(receiver), [arg]) = (receiver, parts) else {
+            return false;
+        };
         let arg = self.l.text(*arg);
-        let Some(key) = arg.strip_prefix("params[").and_then(|a| a.strip_suffix(']')) else { return false };
-        let key = key.trim_matches([':', '"', '\'']).replace('_', "").to_lowercase();
-        let name = last_word(self.l.text(receiver)).replace('_', "").to_lowercase();
+        let Some(key) = arg
+            .strip_prefix("params[")
+            .and_then(|a| a.strip_suffix(']'))
+        else {
+            return false;
+        };
+        let key = key
+            .trim_matches([':', '"', '\''])
+            .replace('_', "")
+            .to_lowercase();
+        let name = last_word(self.l.text(receiver))
+            .replace('_', "")
+            .to_lowercase();
         !key.is_empty() && (name == key || name == format!("{key}s"))
     }
 
     /// Marks the result of a route of Sinatra as the body of an HTML page.
-    pub(super) fn idiom_of_block(&mut self, node: Node<'n>, name: &str, block: Node<'n>, closure: ExprId) {
+    pub(super) fn idiom_of_block(
+        &mut self,
+        node: Node<'n>,
+        name: &str,
+        block: Node<'n>,
+        closure: ExprId,
+    ) {
         let is_route = matches!(name, "get" | "post" | "put" | "delete" | "patch");
         let first = field(node, "arguments").and_then(|a| children(a).first().copied());
         if !is_route
@@ -264,11 +361,21 @@ impl<'n> Ruby<'_, '_, 'n> {
         {
             return;
         }
-        let ExprKind::Function(id) = self.l.module.expr(closure).kind else { return };
-        let Some(last) = self.l.module.functions.get(id.0 as usize).and_then(|f| f.body.last().cloned()) else {
+        let ExprKind::Function(id) = self.l.module.expr(closure).kind else {
             return;
         };
-        let super::StmtKind::Return(Some(value)) = last.kind else { return };
+        let Some(last) = self
+            .l
+            .module
+            .functions
+            .get(id.0 as usize)
+            .and_then(|f| f.body.last().cloned())
+        else {
+            return;
+        };
+        let super::StmtKind::Return(Some(value)) = last.kind else {
+            return;
+        };
         if !matches!(
             self.l.module.expr(value).kind,
             ExprKind::Concat(_) | ExprKind::Binary { .. } | ExprKind::Index { .. }
@@ -277,7 +384,13 @@ impl<'n> Ruby<'_, '_, 'n> {
         }
         let callee = self.l.named(node, "__sinatra_body");
         let span = self.l.module.expr(value).span;
-        let call = self.l.module.add(span, ExprKind::Call { callee, args: vec![plain(value)] });
+        let call = self.l.module.add(
+            span,
+            ExprKind::Call {
+                callee,
+                args: vec![plain(value)],
+            },
+        );
         if let Some(f) = self.l.module.functions.get_mut(id.0 as usize)
             && let Some(last) = f.body.last_mut()
         {
@@ -298,7 +411,10 @@ fn is_secret(text: &str) -> bool {
 
 /// Returns true for a literal.
 fn is_constant(node: Node<'_>) -> bool {
-    matches!(node.kind(), "string" | "nil" | "simple_symbol" | "integer" | "true" | "false")
+    matches!(
+        node.kind(),
+        "string" | "nil" | "simple_symbol" | "integer" | "true" | "false"
+    )
 }
 
 /// Returns true for an object of a request or response to which keys are written.
@@ -307,10 +423,13 @@ fn is_store(text: &str) -> bool {
     words.contains(&text) || text == "cookies" || text.starts_with("cookies.")
 }
 
-/// Returns true if a validation has a regular expression that matches a line instead of the whole text.
+/// Returns true if a validation has a regular expression that matches a line instead of the whole
+/// text.
 fn has_line_anchors(arguments: Option<&str>) -> bool {
     let text = arguments.unwrap_or_default();
-    let Some(at) = text.find("with:").or_else(|| text.find(":with")) else { return false };
+    let Some(at) = text.find("with:").or_else(|| text.find(":with")) else {
+        return false;
+    };
     let rest = text.get(at..).unwrap_or_default();
     rest.contains("/^") || rest.contains("$/")
 }

@@ -6,8 +6,18 @@ use super::{Ruby, effect, operator};
 use tree_sitter::Node;
 
 /// Methods whose first argument is a text or an array of a text and its values.
-const SQL: [&str; 10] =
-    ["where", "not", "find_by_sql", "having", "order", "joins", "rewhere", "update_all", "exists?", "find_by"];
+const SQL: [&str; 10] = [
+    "where",
+    "not",
+    "find_by_sql",
+    "having",
+    "order",
+    "joins",
+    "rewhere",
+    "update_all",
+    "exists?",
+    "find_by",
+];
 /// Methods that only return a part of their object. They become members, so that paths such as
 /// `request.headers` are known.
 const PARTS: [&str; 46] = [
@@ -59,7 +69,9 @@ const PARTS: [&str; 46] = [
     "binding",
 ];
 /// Names that Rails or the core defines. They are neither local variables nor methods of the file.
-const GLOBAL: [&str; 9] = ["params", "request", "session", "cookies", "response", "headers", "flash", "logger", "env"];
+const GLOBAL: [&str; 9] = [
+    "params", "request", "session", "cookies", "response", "headers", "flash", "logger", "env",
+];
 
 impl<'n> Ruby<'_, '_, 'n> {
     pub(super) fn expr_of(&mut self, node: Node<'n>, name: &str) -> ExprId {
@@ -102,7 +114,9 @@ impl<'n> Ruby<'_, '_, 'n> {
             "self" => ExprKind::This,
             "super" => ExprKind::Super,
             "scope_resolution" => return self.scoped(node),
-            "string" | "bare_string" | "heredoc_body" | "delimited_symbol" | "bare_symbol" => return self.text(node),
+            "string" | "bare_string" | "heredoc_body" | "delimited_symbol" | "bare_symbol" => {
+                return self.text(node);
+            }
             "simple_symbol" => return self.symbol(node),
             "hash_key_symbol" | "character" => return self.plain_text(node),
             "heredoc_beginning" => match self.heredocs.get(&node.start_byte()).copied() {
@@ -130,8 +144,15 @@ impl<'n> Ruby<'_, '_, 'n> {
             "binary" => return self.binary(node),
             "unary" => return self.unary(node),
             "conditional" => {
-                let (test, yes) = (self.expr_of(node, "condition"), self.expr_of(node, "consequence"));
-                ExprKind::Conditional { test, yes, no: self.expr_of(node, "alternative") }
+                let (test, yes) = (
+                    self.expr_of(node, "condition"),
+                    self.expr_of(node, "consequence"),
+                );
+                ExprKind::Conditional {
+                    test,
+                    yes,
+                    no: self.expr_of(node, "alternative"),
+                }
             }
             "array"
             | "string_array"
@@ -149,7 +170,8 @@ impl<'n> Ruby<'_, '_, 'n> {
             }
             "parenthesized_statements" => return self.parenthesized(node),
             "lambda" => return self.closure(node, node),
-            "if" | "unless" | "case" | "case_match" | "begin" | "if_modifier" | "unless_modifier" => {
+            "if" | "unless" | "case" | "case_match" | "begin" | "if_modifier"
+            | "unless_modifier" => {
                 return self.valued(node);
             }
             "rescue_modifier" => ExprKind::Unknown(self.all(node)),
@@ -158,8 +180,8 @@ impl<'n> Ruby<'_, '_, 'n> {
                 self.members.push(id);
                 ExprKind::Unknown(Vec::new())
             }
-            "class" | "module" | "singleton_class" | "while" | "until" | "for" | "return" | "next" | "break"
-            | "while_modifier" | "until_modifier" => {
+            "class" | "module" | "singleton_class" | "while" | "until" | "for" | "return"
+            | "next" | "break" | "while_modifier" | "until_modifier" => {
                 let mut body = Vec::new();
                 self.statement(node, &mut body);
                 ExprKind::Block { body, value: None }
@@ -177,7 +199,14 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     pub(super) fn collection(&mut self, node: Node<'n>, values: Vec<ExprId>) -> ExprId {
-        let items = values.into_iter().map(|value| CollectionItem { key: None, value, is_spread: false }).collect();
+        let items = values
+            .into_iter()
+            .map(|value| CollectionItem {
+                key: None,
+                value,
+                is_spread: false,
+            })
+            .collect();
         self.l.expr(node, ExprKind::Collection(items))
     }
 
@@ -194,7 +223,9 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     fn scoped(&mut self, node: Node<'n>) -> ExprId {
-        let Some(name) = field(node, "name") else { return self.first(node) };
+        let Some(name) = field(node, "name") else {
+            return self.first(node);
+        };
         match field(node, "scope") {
             Some(scope) => {
                 let of = self.expr(scope);
@@ -254,7 +285,13 @@ impl<'n> Ruby<'_, '_, 'n> {
         if super::super::words::is_exponential(&inside) {
             let call = self.l.call(node, "__nested_quantifier", Vec::new());
             let body = vec![effect(node, call)];
-            return self.l.expr(node, ExprKind::Block { body, value: Some(literal) });
+            return self.l.expr(
+                node,
+                ExprKind::Block {
+                    body,
+                    value: Some(literal),
+                },
+            );
         }
         literal
     }
@@ -271,10 +308,17 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     fn index(&mut self, node: Node<'n>) -> ExprId {
-        let Some(object) = field(node, "object") else { return self.first(node) };
+        let Some(object) = field(node, "object") else {
+            return self.first(node);
+        };
         let of = self.expr(object);
-        let parts: Vec<Node<'n>> = children(node).into_iter().filter(|n| n.id() != object.id()).collect();
-        let is_text = parts.first().is_some_and(|n| matches!(n.kind(), "string" | "identifier" | "binary"));
+        let parts: Vec<Node<'n>> = children(node)
+            .into_iter()
+            .filter(|n| n.id() != object.id())
+            .collect();
+        let is_text = parts
+            .first()
+            .is_some_and(|n| matches!(n.kind(), "string" | "identifier" | "binary"));
         let keys: Vec<ExprId> = parts.into_iter().map(|n| self.expr(n)).collect();
         // Sequel: `DB["SELECT …", value]` is a query.
         if is_text && matches!(self.l.text(object), "DB" | "@db" | "db") {
@@ -300,12 +344,22 @@ impl<'n> Ruby<'_, '_, 'n> {
                     Some(v) => self.expr(v),
                     None => self.shorthand(key),
                 };
-                CollectionItem { key: Some(name), value, is_spread: false }
+                CollectionItem {
+                    key: Some(name),
+                    value,
+                    is_spread: false,
+                }
             }
-            ("splat_argument" | "hash_splat_argument" | "rest_assignment", _) => {
-                CollectionItem { key: None, value: self.first(node), is_spread: true }
-            }
-            _ => CollectionItem { key: None, value: self.expr(node), is_spread: false },
+            ("splat_argument" | "hash_splat_argument" | "rest_assignment", _) => CollectionItem {
+                key: None,
+                value: self.first(node),
+                is_spread: true,
+            },
+            _ => CollectionItem {
+                key: None,
+                value: self.expr(node),
+                is_spread: false,
+            },
         }
     }
 
@@ -316,26 +370,47 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     fn assignment(&mut self, node: Node<'n>) -> ExprId {
-        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return self.first(node) };
+        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+            return self.first(node);
+        };
         let value = self.expr(right);
         self.bind(left);
         let extra = self.idioms_of_assignment(left, right, value);
         let target = self.target(left);
         let assign = match self.setter(left, target, right, value) {
             Some(call) => call,
-            None => self.l.expr(node, ExprKind::Assign { target, op: None, value }),
+            None => self.l.expr(
+                node,
+                ExprKind::Assign {
+                    target,
+                    op: None,
+                    value,
+                },
+            ),
         };
         if extra.is_empty() {
             return assign;
         }
         let body = extra.into_iter().map(|id| effect(node, id)).collect();
-        self.l.expr(node, ExprKind::Block { body, value: Some(assign) })
+        self.l.expr(
+            node,
+            ExprKind::Block {
+                body,
+                value: Some(assign),
+            },
+        )
     }
 
     /// Lowers `@record.attributes = value` and `self.name = value` to calls, unless the value is
     /// fixed: an action stores data in a record, and another action reads a different member of
     /// another record.
-    fn setter(&mut self, left: Node<'n>, target: ExprId, right: Node<'n>, value: ExprId) -> Option<ExprId> {
+    fn setter(
+        &mut self,
+        left: Node<'n>,
+        target: ExprId,
+        right: Node<'n>,
+        value: ExprId,
+    ) -> Option<ExprId> {
         let receiver = field(left, "receiver").filter(|_| left.kind() == "call")?;
         let is_kept = matches!(receiver.kind(), "instance_variable" | "self");
         let is_fixed = matches!(
@@ -353,11 +428,19 @@ impl<'n> Ruby<'_, '_, 'n> {
         if !is_kept || is_fixed {
             return None;
         }
-        let ExprKind::Member { of, name } = self.l.module.expr(target).kind else { return None };
+        let ExprKind::Member { of, name } = self.l.module.expr(target).kind else {
+            return None;
+        };
         let name = format!("{}=", self.l.module.word(name));
         let name = self.l.sym(&name);
         let callee = self.l.expr(left, ExprKind::Member { of, name });
-        Some(self.l.expr(left, ExprKind::Call { callee, args: vec![plain(value)] }))
+        Some(self.l.expr(
+            left,
+            ExprKind::Call {
+                callee,
+                args: vec![plain(value)],
+            },
+        ))
     }
 
     /// Lowers the left side of an assignment: `a.b = v` is a member here, not a call.
@@ -376,21 +459,34 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     fn operator_assignment(&mut self, node: Node<'n>) -> ExprId {
-        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return self.first(node) };
+        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+            return self.first(node);
+        };
         let value = self.expr(right);
         self.bind(left);
         let target = self.target(left);
-        let text = field(node, "operator").map(|o| self.l.text(o)).unwrap_or_default();
+        let text = field(node, "operator")
+            .map(|o| self.l.text(o))
+            .unwrap_or_default();
         let op = match text {
             "<<=" => Op::Add,
             _ => operator(text.trim_end_matches('=')),
         };
-        self.l.expr(node, ExprKind::Assign { target, op: Some(op), value })
+        self.l.expr(
+            node,
+            ExprKind::Assign {
+                target,
+                op: Some(op),
+                value,
+            },
+        )
     }
 
     fn unary(&mut self, node: Node<'n>) -> ExprId {
         let id = self.expr_of(node, "operand");
-        let text = field(node, "operator").map(|o| self.l.text(o)).unwrap_or_default();
+        let text = field(node, "operator")
+            .map(|o| self.l.text(o))
+            .unwrap_or_default();
         let kind = match text {
             "!" | "not" | "defined?" => ExprKind::Not(id),
             _ => ExprKind::Negate(id),
@@ -399,27 +495,56 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     fn binary(&mut self, node: Node<'n>) -> ExprId {
-        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return self.first(node) };
-        let text = field(node, "operator").map(|o| self.l.text(o)).unwrap_or_default();
+        let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else {
+            return self.first(node);
+        };
+        let text = field(node, "operator")
+            .map(|o| self.l.text(o))
+            .unwrap_or_default();
         if text == "+" {
             return self.sum(node);
         }
         let call = self.idiom_of_comparison(node, text);
         let (a, b) = (self.expr(left), self.expr(right));
         let kind = match text {
-            "<<" if matches!(left.kind(), "identifier" | "instance_variable" | "element_reference") => {
-                ExprKind::Assign { target: a, op: Some(Op::Add), value: b }
+            "<<" if matches!(
+                left.kind(),
+                "identifier" | "instance_variable" | "element_reference"
+            ) =>
+            {
+                ExprKind::Assign {
+                    target: a,
+                    op: Some(Op::Add),
+                    value: b,
+                }
             }
             "<<" => ExprKind::Concat(vec![a, b]),
             "!~" => {
-                let id = self.l.expr(node, ExprKind::Binary { op: Op::Matches, left: a, right: b });
+                let id = self.l.expr(
+                    node,
+                    ExprKind::Binary {
+                        op: Op::Matches,
+                        left: a,
+                        right: b,
+                    },
+                );
                 ExprKind::Not(id)
             }
-            _ => ExprKind::Binary { op: operator(text), left: a, right: b },
+            _ => ExprKind::Binary {
+                op: operator(text),
+                left: a,
+                right: b,
+            },
         };
         let id = self.l.expr(node, kind);
         match call {
-            Some(call) => self.l.expr(node, ExprKind::Block { body: vec![effect(node, call)], value: Some(id) }),
+            Some(call) => self.l.expr(
+                node,
+                ExprKind::Block {
+                    body: vec![effect(node, call)],
+                    value: Some(id),
+                },
+            ),
             None => id,
         }
     }
@@ -429,7 +554,14 @@ impl<'n> Ruby<'_, '_, 'n> {
         for part in self.l.chain(node, "binary", "+") {
             let right = self.expr(part);
             sum = Some(match sum {
-                Some(left) => self.l.expr(node, ExprKind::Binary { op: Op::Add, left, right }),
+                Some(left) => self.l.expr(
+                    node,
+                    ExprKind::Binary {
+                        op: Op::Add,
+                        left,
+                        right,
+                    },
+                ),
                 None => right,
             });
         }
@@ -442,8 +574,12 @@ impl<'n> Ruby<'_, '_, 'n> {
             return self.l.expr(node, ExprKind::Block { body, value: None });
         }
         let receiver = field(node, "receiver");
-        let name = field(node, "method").map(|m| self.l.text(m)).unwrap_or("call");
-        let mut args = field(node, "arguments").map(|a| self.arguments(a, name)).unwrap_or_default();
+        let name = field(node, "method")
+            .map(|m| self.l.text(m))
+            .unwrap_or("call");
+        let mut args = field(node, "arguments")
+            .map(|a| self.arguments(a, name))
+            .unwrap_or_default();
         if let Some(block) = field(node, "block") {
             let closure = self.closure(block, block);
             args.push(plain(closure));
@@ -457,7 +593,8 @@ impl<'n> Ruby<'_, '_, 'n> {
         }
         let callee = match receiver {
             Some(of) => {
-                let is_part = PARTS.contains(&name) && args.is_empty() && field(node, "arguments").is_none();
+                let is_part =
+                    PARTS.contains(&name) && args.is_empty() && field(node, "arguments").is_none();
                 let of = self.expr(of);
                 let name = self.l.sym(name);
                 let member = self.l.expr(node, ExprKind::Member { of, name });
@@ -470,13 +607,18 @@ impl<'n> Ruby<'_, '_, 'n> {
         };
         let is_record = self.is_record(receiver, name, &args);
         let id = self.l.expr(node, ExprKind::Call { callee, args });
-        if is_record { self.l.call(node, "__record", vec![id]) } else { id }
+        if is_record {
+            self.l.call(node, "__record", vec![id])
+        } else {
+            id
+        }
     }
 
     fn arguments(&mut self, node: Node<'n>, name: &str) -> Vec<Arg> {
         let mut parts = children(node);
         // `where(["a = ?", x])` is `where("a = ?", x)`, `popen(["ls", x])` is `popen("ls", x)`.
-        let unpacks = SQL.contains(&name) || matches!(name, "popen" | "popen3" | "capture2" | "capture3");
+        let unpacks =
+            SQL.contains(&name) || matches!(name, "popen" | "popen3" | "capture2" | "capture3");
         if unpacks && parts.first().is_some_and(|n| n.kind() == "array") {
             let first = parts.remove(0);
             let mut inside = children(first);
@@ -484,7 +626,10 @@ impl<'n> Ruby<'_, '_, 'n> {
             parts = inside;
         }
         // The environment of a new process precedes the command.
-        let starts = matches!(name, "system" | "exec" | "spawn" | "popen" | "capture2" | "capture3" | "popen3");
+        let starts = matches!(
+            name,
+            "system" | "exec" | "spawn" | "popen" | "capture2" | "capture3" | "popen3"
+        );
         if starts && parts.len() > 1 && parts.first().is_some_and(|n| n.kind() == "hash") {
             parts.remove(0);
         }
@@ -492,7 +637,11 @@ impl<'n> Ruby<'_, '_, 'n> {
         let last = parts.len().saturating_sub(1);
         for (i, a) in parts.iter().enumerate() {
             match a.kind() {
-                "hash" if i == last || SQL.contains(&name) || matches!(name, "link_to" | "button_to") => {
+                "hash"
+                    if i == last
+                        || SQL.contains(&name)
+                        || matches!(name, "link_to" | "button_to") =>
+                {
                     for n in children(*a) {
                         out.push(self.argument(n));
                     }
@@ -511,7 +660,10 @@ impl<'n> Ruby<'_, '_, 'n> {
     fn hide_data(&mut self, node: Node<'n>, args: &mut [Arg]) {
         for a in args {
             let keyword = a.keyword.map(|k| self.l.module.word(k)).unwrap_or_default();
-            if matches!(keyword, "json" | "xml" | "locals" | "plain" | "js" | "object" | "collection" | "assigns") {
+            if matches!(
+                keyword,
+                "json" | "xml" | "locals" | "plain" | "js" | "object" | "collection" | "assigns"
+            ) {
                 a.value = self.l.unknown(node, vec![a.value]);
             }
         }
@@ -526,15 +678,25 @@ impl<'n> Ruby<'_, '_, 'n> {
                     Some(v) => self.expr(v),
                     None => self.shorthand(key),
                 };
-                Arg { keyword, value, is_spread: false }
+                Arg {
+                    keyword,
+                    value,
+                    is_spread: false,
+                }
             }
-            ("splat_argument" | "hash_splat_argument", _) => {
-                Arg { keyword: None, value: self.first(node), is_spread: true }
-            }
+            ("splat_argument" | "hash_splat_argument", _) => Arg {
+                keyword: None,
+                value: self.first(node),
+                is_spread: true,
+            },
             // `&block` is not an argument by position.
             ("block_argument", _) => {
                 let keyword = Some(self.l.sym("&"));
-                Arg { keyword, value: self.first(node), is_spread: false }
+                Arg {
+                    keyword,
+                    value: self.first(node),
+                    is_spread: false,
+                }
             }
             _ => plain(self.expr(node)),
         }
