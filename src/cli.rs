@@ -19,6 +19,7 @@ mod patch;
 mod policy;
 mod post;
 mod pr;
+mod quick;
 mod review;
 mod rules;
 mod screen;
@@ -159,7 +160,9 @@ pub(crate) struct Context {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let args = crate::env::arguments();
+    let quick = quick::parse(args.get(1..).unwrap_or_default());
+    let cli = match quick.map_or_else(|| Cli::try_parse_from(&args), Ok) {
         Ok(cli) => cli,
         Err(e) if is_without_command(&e) && menu::is_possible() => match with_menu() {
             Ok(cli) => cli,

@@ -5,7 +5,7 @@ mod event;
 mod output;
 mod pull;
 
-pub(super) use args::{ReviewArgs, Verify, duration, usd};
+pub(super) use args::{ReviewArgs, Verify, command_with, duration, usd};
 
 use super::{Context, background, pr, signals};
 use crate::error::{Error, ExitStatus, Result};

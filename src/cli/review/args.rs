@@ -6,8 +6,8 @@ use crate::finding::{Category, Severity};
 use crate::hooks;
 use crate::policy;
 use crate::report::ReportFormat;
-use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args as _, Command, Subcommand as _, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,6 +27,19 @@ pub(in crate::cli) struct ReviewArgs {
     pub(super) source: Option<SourceArg>,
     #[command(flatten)]
     pub(super) options: Options,
+}
+
+/// Returns the command `review` with one of its sources, or without sources if the name is of none.
+pub(in crate::cli) fn command_with(source: Option<&str>) -> Command {
+    let command = Options::augment_args(Command::new("review"));
+    let Some(name) = source.filter(|name| !name.starts_with('-')) else {
+        return command;
+    };
+    let sources = SourceArg::augment_subcommands(Command::new("sources"));
+    match sources.find_subcommand(name) {
+        Some(source) => command.subcommand(source.clone()),
+        None => command,
+    }
 }
 
 /// Returns the table of exit codes for the help.
