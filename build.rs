@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+#[path = "src/rules/structural/ascii.rs"]
+mod ascii;
 #[path = "src/rules/calibration.rs"]
 mod calibration;
 #[path = "src/rules/format.rs"]
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
     println!("cargo::rerun-if-changed=src/rules/needs/token.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter/pairs.txt");
+    println!("cargo::rerun-if-changed=src/rules/structural/ascii.rs");
     println!("cargo::rerun-if-changed=build.rs");
     link_in_place();
     match build() {
@@ -331,7 +334,7 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     writeln!(
         out,
         "tree: {}, tree_languages: {},",
-        text(&r.tree),
+        text(&ascii::with_ascii_classes(&r.tree)),
         list(trees)
     )?;
     let severity = r.audit_severity.as_deref().map_or("None".to_owned(), |s| {

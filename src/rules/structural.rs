@@ -4,6 +4,8 @@
 //! (<https://ast-grep.github.io/reference/yaml.html>). `scan/structural` decides which rules check
 //! a file, and which matches are findings.
 
+#[cfg(test)]
+mod ascii;
 mod file;
 mod language;
 
