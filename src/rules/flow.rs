@@ -6,6 +6,7 @@
 //! sanitizers are tables in `knowledge/<language>.toml`. All limits are counts, so that the result
 //! is the same on every machine.
 
+mod assign;
 mod call;
 mod callback;
 mod constant;
@@ -14,10 +15,13 @@ mod derive;
 mod eval;
 mod guard;
 mod indirect;
+mod invoke;
+mod lookup;
 mod lower;
 mod mark;
 mod method;
 mod names;
+mod operator;
 mod paths;
 mod prefilter;
 mod run;

@@ -1,27 +1,29 @@
 //! Scans one file: selects the rules that apply, finds their matches, and reports or drops each
 //! match.
 
+mod hidden;
+mod matches;
+
 use super::catalog::{self, FILTER, Matcher};
 use super::language::Languages;
 use super::lexer::{Place, Readings};
 use super::origin::Origins;
 use super::parse::Parse;
 use super::prose::{self, Purpose};
-use super::report::{self, Reporter, Rest, Sighting, ValueOrigin};
+use super::report::{self, Reporter, Rest};
 use super::role::{self, FileRole};
-use super::secret::overlap::{SecretClaim, Spared};
+use super::secret::overlap::Spared;
 use super::section::Outline;
-use super::spans::{LineCursor, Spans};
 use super::suppress::Counting;
-use super::unicode::{self, LineContext};
 use super::walk::{self, Hay, Match, Scratch, Visitor};
 use super::{
-    RuleSet, Scope, blob, block, bundle, change, decode, glob, markers, markup, migration, secret,
-    spans,
+    RuleSet, Scope, blob, block, bundle, change, glob, markers, markup, migration, secret,
 };
-use crate::diff::{Body, FileChange, Hidden, LineBlock, LineNo, TextChange};
+use crate::diff::{Body, FileChange, LineBlock, LineNo, TextChange};
 use crate::finding::listing::{Counted, Floor};
-use crate::finding::{Category, Finding, LineSpan, Severity};
+use crate::finding::{Category, Finding, Severity};
+use flow::Followed;
+use matches::{SecretHit, offsets};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -30,13 +32,6 @@ pub(super) mod join;
 mod layout;
 mod place;
 mod structural;
-
-use flow::Followed;
-
-/// Bytes of a long line that a quote shows on each side of a match.
-const QUOTE_SIDE: usize = 120;
-/// Bytes around a quote that are searched for secrets which the quote cuts.
-const MARGIN: usize = 1024;
 
 /// Scans a changed file in every reading of its bytes. Returns the rest: the findings that are
 /// counted but not listed.
@@ -196,17 +191,6 @@ enum RuleFit {
     /// A structural rule with a literal near the added lines: it is matched on the tree.
     Wanted,
     Not,
-}
-
-/// A match of a rule for secrets. Ranges are bytes of the current block.
-#[derive(Clone, Debug)]
-struct SecretHit {
-    rule: u16,
-    line: Range<usize>,
-    line_index: u32,
-    span: Range<usize>,
-    /// Detail that a report adds about the encoding of the secret.
-    detail: Option<&'static str>,
 }
 
 /// Detail in the report of text that was found by decoding.
@@ -602,204 +586,6 @@ impl<'a> FileScan<'a> {
             || rule.weak_paths.iter().any(|g| glob::matches(g, path))
     }
 
-    /// Reports a match. A secret is reported after the whole block is read. Ranges are bytes of the
-    /// current block.
-    fn report(
-        &mut self,
-        rule: u16,
-        line: &Range<usize>,
-        line_index: u32,
-        span: &Range<usize>,
-        detail: Option<&str>,
-    ) {
-        if self.reporter.rules.rule(rule).secret {
-            let detail = detail.is_some().then_some(ENCODED);
-            self.secrets.push(SecretHit {
-                rule,
-                line: line.clone(),
-                line_index,
-                span: span.clone(),
-                detail,
-            });
-        } else {
-            self.report_now(rule, line, line_index, span, detail);
-        }
-    }
-
-    /// Reports the secrets of the block.
-    fn secrets(&mut self) {
-        let (secrets, spared) = (
-            std::mem::take(&mut self.secrets),
-            std::mem::take(&mut self.spared),
-        );
-        if secrets.is_empty() {
-            return;
-        }
-        let claims: Vec<SecretClaim> = secrets.iter().map(|hit| self.claim(hit)).collect();
-        let kept = secret::overlap::kept(&claims, spared);
-        for (hit, _) in secrets.iter().zip(kept).filter(|(_, kept)| *kept) {
-            self.report_now(hit.rule, &hit.line, hit.line_index, &hit.span, hit.detail);
-        }
-    }
-
-    /// Returns the properties of a match that decide which of several rules reports a secret.
-    fn claim(&self, hit: &SecretHit) -> SecretClaim {
-        let rules = self.reporter.rules;
-        let (rule, columns) = (rules.rule(hit.rule), offsets(&hit.span));
-        let severity = report::weigh(
-            rules,
-            hit.rule,
-            self.in_doubt(hit.rule),
-            ValueOrigin::Outside,
-        );
-        let knowledge = secret::overlap::knowledge(&rule.id);
-        SecretClaim {
-            line: hit.line_index,
-            columns,
-            confidence: rule.confidence,
-            knowledge,
-            severity,
-        }
-    }
-
-    fn report_now(
-        &mut self,
-        rule: u16,
-        line: &Range<usize>,
-        line_index: u32,
-        span: &Range<usize>,
-        detail: Option<&str>,
-    ) {
-        let lines = self.original_lines(span).unwrap_or_else(|| {
-            let number = self.block.first.plus(line_index);
-            LineSpan {
-                first: number,
-                last: number,
-                columns: Some(columns(line, span)),
-            }
-        });
-        let shown = quoted(line, span);
-        let wide =
-            shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
-        let hide = self
-            .reporter
-            .rules
-            .rule(rule)
-            .secret
-            .then(|| within(&wide, span));
-        let in_doubt = self.in_doubt(rule);
-        let is_unknown = self.is_of_unknown_origin(rule, line);
-        let sighting = Sighting {
-            file: Some(self.file.path()),
-            lines: Some(lines),
-            quote: &self.block.text[wide.clone()],
-            shown: Some(within(&wide, &shown)),
-            detail,
-            hide,
-            in_doubt,
-            origin: if is_unknown {
-                ValueOrigin::Unknown
-            } else {
-                ValueOrigin::Outside
-            },
-            ..Sighting::default()
-        };
-        self.reporter.report_index(rule, sighting);
-    }
-
-    /// Returns the lines of the file that a span of a joined line covers. `None`: the lines are not
-    /// joined.
-    fn original_lines(&self, span: &Range<usize>) -> Option<LineSpan> {
-        let text = self.file.text().map(|t| &t.new).filter(|t| t.is_joined())?;
-        let part = &self.block.text[span.clone()];
-        let (first, last) = text
-            .joined_lines(part)
-            .or_else(|| text.original_line(part).map(|n| (n, n)))?;
-        Some(LineSpan {
-            first,
-            last,
-            columns: None,
-        })
-    }
-
-    /// Returns true if the origin of the value decides about a match, and is unknown.
-    fn is_of_unknown_origin(&mut self, rule: u16, line: &Range<usize>) -> bool {
-        if !self.reporter.rules.rule(rule).judges_origin {
-            return false;
-        }
-        let (run, offset) = self.run();
-        !run.origins
-            .is_outside(&(*offset + line.start..*offset + line.end))
-    }
-
-    /// Searches the decoded runs of the block for secrets and planted text.
-    fn decoded(&mut self, scratch: &mut Scratch) {
-        let (rules, text, path) = (
-            self.reporter.rules,
-            self.block.text,
-            self.file.path().as_bytes(),
-        );
-        let mut lines = LineCursor::of(text);
-        let known = Spans::of(self.secrets.iter().map(|hit| hit.span.clone()));
-        decode::views(text, |run, plain| {
-            let mut inner = Decoded {
-                scan: self,
-                rules: Vec::new(),
-            };
-            let hay = Hay::whole(plain, path);
-            walk::walk(rules, &FILTER, hay, scratch, &mut inner);
-            rules
-                .team
-                .with_filter(|f| walk::walk(rules, f, hay, scratch, &mut inner));
-            let found = inner.rules;
-            // A match in the original text needs no decoding.
-            if found.is_empty() || known.overlap(&run) {
-                return;
-            }
-            let (line, index) = lines.around(&run);
-            for rule in found {
-                self.report(rule, &line, index, &run, Some(ENCODED));
-            }
-        });
-    }
-
-    /// Reports characters that hide text.
-    fn unicode(&mut self) {
-        let text = self.block.text;
-        let (mut counted, mut index) = (0, 0);
-        let mut lines = Vec::new();
-        unicode::suspicious_lines(text, |line| {
-            index += memchr::memchr_iter(b'\n', &text[counted..line.start]).count() as u32;
-            counted = line.start;
-            lines.push((line, index));
-        });
-        // A file of a known language is read by a program that takes bytes literally. PHP stops at
-        // the end of an archive's stub.
-        let is_undecoded = self.file.text().is_some_and(|t| t.undecoded.is_some());
-        let is_archive = self.file.path().as_bytes().ends_with(b".phar");
-        let may_be_data = !lines.is_empty()
-            && (is_undecoded || is_archive || self.reporter.languages().is_empty());
-        for (line, index) in lines {
-            // The matchers keep every character of the text that they read.
-            for part in spans::pieces(text, &line) {
-                let mut context = LineInBlock {
-                    scan: self,
-                    line: part.clone(),
-                    index,
-                };
-                for sight in unicode::look(&text[part.clone()], &mut context) {
-                    let Some(rule) = self.rule_of(sight.matcher) else {
-                        continue;
-                    };
-                    let span = part.start + sight.span.start..part.start + sight.span.end;
-                    if !(may_be_data && unicode::is_among_bytes(text, &span)) {
-                        self.report(rule, &line, index, &span, Some(&sight.detail));
-                    }
-                }
-            }
-        }
-    }
-
     /// Returns the rule of a matcher that is implemented in code, if the rule applies to this file.
     fn rule_of(&mut self, matcher: Matcher) -> Option<u16> {
         let rule = catalog::RULES.iter().position(|r| r.matcher == matcher)? as u16;
@@ -852,84 +638,6 @@ impl<'a> FileScan<'a> {
         let i = added.partition_point(|b| b.end <= at);
         added.get(i).is_some_and(|b| b.start <= at)
     }
-
-    /// Reports text that git would not display.
-    fn hidden(&mut self, text: &'a TextChange, hidden: Hidden) {
-        let (matcher, needle) = match hidden {
-            Hidden::Nul => (Matcher::HiddenNul, Some(0)),
-            Hidden::Utf16 | Hidden::Attribute
-                if text.added().any(|b| memchr::memchr(0, b.text).is_some()) =>
-            {
-                (Matcher::HiddenNul, Some(0))
-            }
-            Hidden::Utf16 => (Matcher::HiddenUtf16, None),
-            _ => return,
-        };
-        let Some(rule) = self.rule_of(matcher) else {
-            return;
-        };
-        let place = text.added().find_map(|b| match needle {
-            Some(byte) => memchr::memchr(byte, b.text).map(|at| (b, at)),
-            None => Some((b, 0)),
-        });
-        let Some((block, at)) = place else { return };
-        self.enter(block);
-        let start = memchr::memrchr(b'\n', &block.text[..at]).map_or(0, |n| n + 1);
-        let end = memchr::memchr(b'\n', &block.text[at..]).map_or(block.text.len(), |n| at + n);
-        let index = memchr::memchr_iter(b'\n', &block.text[..start]).count() as u32;
-        let span = if needle.is_some() {
-            at..at + 1
-        } else {
-            start..end
-        };
-        self.report(rule, &(start..end), index, &span, None);
-    }
-}
-
-/// Collects the matches in decoded text of the rules that search encodings.
-struct Decoded<'s, 'a> {
-    scan: &'s mut FileScan<'a>,
-    rules: Vec<u16>,
-}
-
-impl Visitor for Decoded<'_, '_> {
-    fn accepts(&mut self, rule: u16) -> bool {
-        let looks = self.scan.reporter.rules.rule(rule);
-        (looks.secret || looks.decoded)
-            && self.scan.accepts(rule)
-            && self.scan.fits[usize::from(rule)] != RuleFit::Spares
-    }
-    fn found(&mut self, found: &Match) -> bool {
-        if !self.rules.contains(&found.rule) {
-            self.rules.push(found.rule);
-        }
-        true
-    }
-}
-
-/// A line of the current block, for the Unicode matchers.
-struct LineInBlock<'s, 'a> {
-    scan: &'s mut FileScan<'a>,
-    line: Range<usize>,
-    index: u32,
-}
-
-impl LineContext for LineInBlock<'_, '_> {
-    fn purpose(&mut self) -> Purpose {
-        self.scan.purpose()
-    }
-    fn is_test(&mut self) -> bool {
-        self.scan.is_test()
-    }
-    fn is_test_data(&mut self) -> bool {
-        prose::is_test_data(self.scan.file.path().as_bytes())
-    }
-    fn place(&mut self, at: usize) -> Place {
-        self.scan.place(self.line.start + at)
-    }
-    fn is_first(&self) -> bool {
-        self.scan.block.first.get() + self.index == 1
-    }
 }
 
 /// Returns true if a rule judges how code is written, which only the developers of the code can act
@@ -949,41 +657,8 @@ fn knows_issuer(rule: &catalog::Rule) -> bool {
         && secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
 }
 
-/// Returns the range of a part of a block, in bytes of the block. A line that carriage returns
-/// divide has several parts with equal columns.
-fn offsets(span: &Range<usize>) -> (u32, u32) {
-    columns(&(0..0), span)
-}
-
-/// Returns the columns of a part of a line, in bytes.
-fn columns(line: &Range<usize>, span: &Range<usize>) -> (u32, u32) {
-    let [start, end] =
-        [span.start, span.end].map(|at| u32::try_from(at - line.start).unwrap_or(u32::MAX));
-    (start, end)
-}
-
-/// Returns the range of a part of a quote, in bytes of the quote.
-fn within(quote: &Range<usize>, part: &Range<usize>) -> (usize, usize) {
-    (
-        part.start - quote.start,
-        part.end.min(quote.end) - quote.start,
-    )
-}
-
 fn address(range: Range<*const u8>) -> Range<usize> {
     range.start as usize..range.end as usize
-}
-
-/// Returns the line, or the surroundings of the match if the line is long.
-fn quoted(line: &Range<usize>, span: &Range<usize>) -> Range<usize> {
-    if line.len() <= 2 * QUOTE_SIDE + 100 {
-        return line.clone();
-    }
-    let start = span.start.saturating_sub(QUOTE_SIDE).max(line.start);
-    let end = (span.end + QUOTE_SIDE)
-        .min(line.end)
-        .min(start + 4 * QUOTE_SIDE);
-    start..end.max(span.start)
 }
 
 #[cfg(test)]

@@ -7,17 +7,20 @@
 //! GitHub's documentation lists the values that untrusted authors control:
 //! <https://docs.github.com/en/actions/concepts/security/script-injections>.
 
+mod command;
 mod expression;
+mod head;
 
 use super::at_line;
 use crate::diff::{LineNo, RepoPath, TextChange, trim_line_end};
 use crate::finding::LineSpan;
 use crate::rules::MARK;
-use crate::rules::pins::is_workflow;
-use crate::rules::pins::{ActionUse, pinned};
+use crate::rules::pins::{ActionUse, is_workflow, pinned};
 use crate::rules::report::{Reporter, Sighting};
-use expression::{dotted, expressions, untrusted};
-use std::collections::{HashMap, HashSet};
+use command::{ScriptCommand, bare_words, git_call, revision_of_file, split_commands, takes_in};
+use expression::{expressions, untrusted};
+use head::{Fetched, FetchedHeads, Head, HeadCheckout, TAKES_HEAD, local_name, refuses_forks};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// Names of branches that every push moves.
@@ -35,24 +38,6 @@ const PRIVILEGED: &[&str] = &[
     "watch",
     "gollum",
     "pull_request_comment",
-];
-/// Triggers under which the head of a pull request may be checked out with these rights.
-const TAKES_HEAD: &[&str] = &["pull_request_target", "workflow_run", "issue_comment"];
-/// Triggers under which `actions/checkout` refuses the head of a fork since version 7.0.0, unless
-/// `allow-unsafe-pr-checkout` is set: <https://github.com/actions/checkout/pull/2454>.
-const REFUSES_FORKS: &[&str] = &["pull_request_target", "workflow_run"];
-/// The first major version of `actions/checkout` that refuses forks in each of its releases.
-const REFUSES_SINCE: u32 = 7;
-/// Commits of the releases 7.0.0 and 7.0.1, and of 2.8.0, 3.7.0, 4.4.0, 5.1.0 and 6.1.0, which
-/// refuse forks too. Other commits are not known to do so, whatever a comment beside them says.
-const REFUSING_COMMITS: &[&str] = &[
-    "9c091bb21b7c1c1d1991bb908d89e4e9dddfe3e0",
-    "3d3c42e5aac5ba805825da76410c181273ba90b1",
-    "0717577d45739eb3c851188b29f50ed6c0b2194e",
-    "a37ce9120846195fa4ece8f58b268e6043cb2f26",
-    "11d5960a326750d5838078e36cf38b85af677262",
-    "fbc6f3992d24b796d5a048ff273f7fcc4a7b6c09",
-    "d23441a48e516b6c34aea4fa41551a30e30af803",
 ];
 /// Owners whose actions GitHub itself maintains.
 const FIRST_PARTY: &[&str] = &["actions", "github"];
@@ -540,213 +525,6 @@ fn triggers<'a>(lines: &[YamlLine<'a>]) -> Vec<(&'a str, bool)> {
         .collect()
 }
 
-/// The kind of name that a text uses for untrusted content. It determines under which triggers the
-/// content exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Head {
-    /// The fields of a pull request.
-    PullRequest,
-    /// The fields of the preceding run.
-    Run,
-    /// The number of a pull request.
-    Number,
-}
-
-/// Returns true if a version of `actions/checkout` refuses the heads of forks. `uses`: the value of
-/// the key.
-fn refuses_forks(uses: &str) -> bool {
-    let Some(of) = ActionUse::of(uses) else {
-        return false;
-    };
-    let tag = of.version.strip_prefix('v').unwrap_or_default();
-    let is_tag = tag
-        .split('.')
-        .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
-    let major = tag
-        .split('.')
-        .next()
-        .and_then(|major| major.parse::<u32>().ok());
-    is_tag && major.is_some_and(|major| major >= REFUSES_SINCE)
-        || REFUSING_COMMITS.contains(&of.version)
-}
-
-impl Head {
-    /// Returns the kind of name that a text uses for the head of a pull request or of the preceding
-    /// run.
-    fn named(text: &str) -> Option<Self> {
-        let text = &dotted(text);
-        const HEADS: &[(&str, Head)] = &[
-            ("github.event.pull_request.head.sha", Head::PullRequest),
-            ("github.event.pull_request.head.ref", Head::PullRequest),
-            ("github.event.pull_request.head.repo", Head::PullRequest),
-            ("github.head_ref", Head::PullRequest),
-            ("github.event.workflow_run.head_sha", Head::Run),
-            ("github.event.workflow_run.head_branch", Head::Run),
-            ("github.event.workflow_run.head_repository", Head::Run),
-            ("refs/pull/", Head::Number),
-        ];
-        let numbered = text.contains("pull/") && text.contains("github.event");
-        HEADS
-            .iter()
-            .find(|(h, _)| text.contains(h))
-            .map(|(_, head)| *head)
-            .or(numbered.then_some(Head::Number))
-    }
-
-    /// Returns the triggers that run with the rights of the base and provide a value for it.
-    fn triggers(self) -> &'static [&'static str] {
-        match self {
-            Self::PullRequest => &["pull_request_target"],
-            Self::Run => &["workflow_run"],
-            Self::Number => TAKES_HEAD,
-        }
-    }
-}
-
-/// A head that a step puts into the folder of its job.
-#[derive(Debug)]
-struct HeadCheckout {
-    head: Head,
-    lines: Range<usize>,
-    /// True if the change adds another cause: lines that fetched it before, or the consent to check
-    /// out a fork.
-    is_caused_elsewhere: bool,
-    /// True if the action refuses the head of a fork under the triggers of [`REFUSES_FORKS`].
-    refuses_forks: bool,
-}
-
-impl HeadCheckout {
-    /// Returns the checkout of a head by a command.
-    fn by(command: &ScriptCommand, head: Head) -> Self {
-        Self {
-            head,
-            lines: command.lines.clone(),
-            is_caused_elsewhere: false,
-            refuses_forks: false,
-        }
-    }
-
-    /// Returns true if a trigger provides a value for the head and the action does not refuse it.
-    fn is_open_to(&self, trigger: &str) -> bool {
-        self.head.triggers().contains(&trigger)
-            && !(self.refuses_forks && REFUSES_FORKS.contains(&trigger))
-    }
-}
-
-/// A head that is among the objects of a job.
-#[derive(Clone, Copy, Debug)]
-struct Fetched {
-    head: Head,
-    fresh: bool,
-}
-
-/// The heads that are among the objects of a job, by their local names.
-#[derive(Debug, Default)]
-struct FetchedHeads {
-    names: HashMap<String, Fetched>,
-    /// By the text before the `*` of a pattern of git, such as `pr/*`.
-    patterns: HashMap<String, Fetched>,
-    /// The bytes of the longest pattern.
-    longest: usize,
-}
-
-impl FetchedHeads {
-    /// Adds a head under a plain name or a pattern. The first head with a name remains.
-    fn insert(&mut self, name: &str, fetched: Fetched) {
-        let Some((before, _)) = name.split_once('*') else {
-            self.names.entry(name.to_owned()).or_insert(fetched);
-            return;
-        };
-        self.longest = self.longest.max(before.len());
-        self.patterns.entry(before.to_owned()).or_insert(fetched);
-    }
-
-    /// Returns the head that an argument of git names.
-    fn find(&self, argument: &str) -> Option<Fetched> {
-        let name = local_name(
-            argument
-                .split(['~', '^', ':', '@'])
-                .next()
-                .unwrap_or(argument),
-        );
-        let mut starts = (0..=self.longest.min(name.len())).filter_map(|end| name.get(..end));
-        self.names
-            .get(name)
-            .or_else(|| starts.find_map(|start| self.patterns.get(start)))
-            .copied()
-    }
-
-    /// Returns the checkout of the first head that the arguments of a command name.
-    fn checkout(&self, command: &ScriptCommand, arguments: &[&str]) -> Option<HeadCheckout> {
-        let found = arguments.iter().find_map(|a| self.find(a))?;
-        Some(HeadCheckout {
-            is_caused_elsewhere: found.fresh,
-            ..HeadCheckout::by(command, found.head)
-        })
-    }
-}
-
-/// Returns the name of a branch without quotes and without its folders.
-fn local_name(name: &str) -> &str {
-    let name = name.trim_matches(['"', '\'', ')', '`']);
-    ["refs/heads/", "refs/remotes/", "refs/"]
-        .iter()
-        .find_map(|p| name.strip_prefix(p))
-        .unwrap_or(name)
-}
-
-/// A command of a script, and its lines.
-#[derive(Debug)]
-struct ScriptCommand {
-    /// Text without blanks inside of expressions, so that each expression is part of one word.
-    text: String,
-    lines: Range<usize>,
-}
-
-/// Splits a line of a shell at `;`, `|` and `&`, outside of expressions `${{ … }}`.
-fn split_commands(text: &str, lines: &Range<usize>, out: &mut Vec<ScriptCommand>) {
-    let mut rest = text;
-    let mut command = String::new();
-    let mut inside = false;
-    while let Some(c) = rest.chars().next() {
-        let opens = !inside && rest.starts_with("${{");
-        let closes = inside && rest.starts_with("}}");
-        inside = (inside || opens) && !closes;
-        match c {
-            ';' | '|' | '&' if !inside => end_command(&mut command, lines, out),
-            c if inside && c.is_whitespace() => {}
-            c => command.push(c),
-        }
-        rest = &rest[c.len_utf8()..];
-    }
-    end_command(&mut command, lines, out);
-}
-
-/// Appends a command that has text, and clears it.
-fn end_command(command: &mut String, lines: &Range<usize>, out: &mut Vec<ScriptCommand>) {
-    if !command.trim().is_empty() {
-        out.push(ScriptCommand {
-            text: std::mem::take(command),
-            lines: lines.clone(),
-        });
-    }
-    command.clear();
-}
-
-/// Returns the verb of a call of git and its arguments.
-fn git_call(command: &str) -> Option<(&str, Vec<&str>)> {
-    let mut words = command.split_whitespace();
-    words.find(|w| w.trim_start_matches(['$', '(', '"', '\'', '`', '!']) == "git")?;
-    let verb = loop {
-        match words.next()? {
-            "-C" | "-c" | "--git-dir" | "--work-tree" => drop(words.next()),
-            option if option.starts_with('-') => {}
-            verb => break verb,
-        }
-    };
-    Some((verb, words.collect()))
-}
-
 /// Returns true if a shell runs the scripts of a step with this line, so that a command starts with
 /// its name.
 fn is_shell(line: &YamlLine<'_>) -> bool {
@@ -759,57 +537,5 @@ fn is_shell(line: &YamlLine<'_>) -> bool {
             .next()
             .is_some_and(|name| OTHERS.contains(&name)),
         _ => true,
-    }
-}
-
-/// Returns the words of a line of a program, including the words of its strings and calls:
-/// ``exec(`git checkout x`)`` and `exec('git', ['checkout', 'x'])` become `exec git checkout x`.
-fn bare_words(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut inside = false;
-    while let Some(c) = rest.chars().next() {
-        inside = (inside || rest.starts_with("${{")) && !rest.starts_with("}}");
-        let parts = !inside && (c.is_whitespace() || "`'\"()[],".contains(c));
-        match parts {
-            true if out.ends_with(' ') => {}
-            true => out.push(' '),
-            false => out.push(c),
-        }
-        rest = &rest[c.len_utf8()..];
-    }
-    out
-}
-
-/// Returns the revision of an argument of the form `REV:path`, which names a file.
-fn revision_of_file(argument: &str) -> Option<&str> {
-    let mut depth = 0usize;
-    let colon = argument.find(|c| {
-        match c {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ':' && depth == 0
-    })?;
-    let (revision, path) = (
-        &argument[..colon],
-        argument[colon + 1..].trim_matches(['"', '\'', ')', '`']),
-    );
-    (!revision.starts_with('-') && !path.is_empty()).then_some(revision)
-}
-
-/// Returns true if a call of git copies files of the state that it names into its folder, its index
-/// or its output.
-fn takes_in(verb: &str, arguments: &[&str]) -> bool {
-    match verb {
-        "checkout" | "switch" | "merge" | "pull" | "rebase" | "cherry-pick" | "restore"
-        | "clone" => true,
-        "archive" | "read-tree" | "checkout-index" | "show" | "cat-file" => true,
-        "reset" => arguments
-            .iter()
-            .any(|a| matches!(*a, "--hard" | "--merge" | "--keep")),
-        "worktree" => arguments.contains(&"add"),
-        _ => false,
     }
 }

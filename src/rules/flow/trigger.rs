@@ -6,10 +6,12 @@
 //! `requests.get()`), or a word that creates a value of that type. A sink whose only argument is a
 //! literal does not count.
 
+mod condition;
+mod handler;
+
 use super::prefilter::{has_index, has_stand_in};
-use super::sink::same;
-use super::table::{Condition, Handler, Pattern, Place, Role, Sink, Table};
-use super::word::{CodeWord, is_indirect, words, words_where};
+use super::table::{Pattern, Place, Role, Sink, Table};
+use super::word::{CodeWord, words, words_where};
 use super::{FlowLanguage, is_word};
 use foldhash::fast::RandomState;
 use std::cell::{OnceCell, RefCell};
@@ -34,19 +36,6 @@ const OBJECTS: [&[u8]; 10] = [
     b"builtins",
     b"__builtins__",
 ];
-
-/// Annotations of Spring and JAX-RS, of classes and methods whose result is a page or the name of
-/// one.
-const PAGES: [&str; 5] = [
-    "Controller",
-    "RestController",
-    "ResponseBody",
-    "ControllerAdvice",
-    "Produces",
-];
-
-/// Occurrences of a name that are checked, at most. A file with more counts as a match.
-const MOST_PLACES: usize = 500;
 
 /// Depth of types that create other types, at most.
 const LEVELS: u32 = 4;
@@ -389,68 +378,6 @@ impl<'t> Trigger<'t> {
             || patterns.into_iter().any(is_used)
     }
 
-    /// Returns false if the text shows that the conditions of a call of interest do not hold for
-    /// its first argument.
-    fn may_hold(&self, call: u16, word: CodeWord<'_>) -> bool {
-        let Some(call) = self.table.calls.get(usize::from(call)) else {
-            return true;
-        };
-        let is_direct = !is_indirect(word.whole, word.start, word.end);
-        call.when.iter().all(|condition| {
-            let needed = condition.text.and_then(needed_word);
-            let is_first =
-                is_direct && condition.arg == Some(Place::Arg(0)) && condition.element.is_none();
-            needed.is_none_or(|name| self.words().contains(name))
-                && option_of(condition).is_none_or(|name| self.may_have_option(name))
-                && (!is_first || self.may_hold_first(condition, word))
-        })
-    }
-
-    /// Returns true if the file can name an option. `name`: keys of nested options, separated by
-    /// dots.
-    fn may_have_option(&self, name: &str) -> bool {
-        name.split('.')
-            .all(|key| !key.bytes().all(is_word) || self.words().contains(key))
-    }
-
-    /// Returns false if a condition on the first argument of a call does not hold.
-    fn may_hold_first(&self, condition: &'static Condition, word: CodeWord<'_>) -> bool {
-        let start = condition
-            .text
-            .and_then(|text| text.strip_prefix('^'))
-            .and_then(needed_word);
-        if let (Some(start), Some(arguments)) = (
-            start.filter(|start| starts_with_word(condition, start)),
-            word.arguments(),
-        ) && !arguments.is_empty()
-            && !matches!(arguments.first(), Some(b'/' | b'#'))
-            && !arguments.starts_with(start.as_bytes())
-        {
-            return false;
-        }
-        let asks = condition.values.is_some() || condition.pattern.is_some();
-        let Some(literal) = word.literal(self.language).filter(|_| asks) else {
-            return true;
-        };
-        condition
-            .values
-            .is_none_or(|values| values.iter().any(|value| same(value, &literal)))
-            && condition
-                .pattern
-                .is_none_or(|pattern| self.fits(pattern, &literal))
-    }
-
-    /// Returns true if an expression of the tables matches a text.
-    fn fits(&self, pattern: &'static str, text: &str) -> bool {
-        let mut expressions = self.expressions.borrow_mut();
-        let expression = expressions
-            .entry(pattern)
-            .or_insert_with(|| regex::Regex::new(pattern).ok());
-        expression
-            .as_ref()
-            .is_none_or(|expression| expression.is_match(text))
-    }
-
     /// Returns true if the file can have data from outside.
     fn has_source(&self) -> bool {
         *self.has_source.get_or_init(|| {
@@ -461,36 +388,6 @@ impl<'t> Trigger<'t> {
         })
     }
 
-    /// Returns true if a function of the file can be a handler that a framework calls with data.
-    fn has_handler(&self) -> bool {
-        *self.has_handler.get_or_init(|| {
-            self.table
-                .handlers
-                .iter()
-                .any(|handler| self.may_have_handler(handler))
-        })
-    }
-
-    /// Returns true if the file has a word for each condition of a handler.
-    fn may_have_handler(&self, h: &Handler) -> bool {
-        let marks = [h.decorator, h.annotation, h.class_annotation];
-        // A snippet of C# is treated as part of the usual class.
-        let is_snippet = self.language == FlowLanguage::CSharp && !self.words().contains("class");
-        let base = if is_snippet { &[][..] } else { h.base };
-        let functions = h.function;
-        let has_parameter = h.param_type.is_empty() && h.param_name.is_empty()
-            || has_any(self.words(), h.param_type)
-            || h.param_name.iter().any(|name| self.has_parameter(name));
-        has_parameter
-            && (h.callee.is_empty() || h.callee.iter().any(|callee| self.may_have_callee(callee)))
-            && (base.is_empty() || base.iter().any(|base| self.has_base(base)))
-            && marks
-                .iter()
-                .all(|names| names.is_empty() || has_any(self.marks(), names))
-            && (functions.is_empty() || functions.iter().any(|name| self.has_function(name)))
-            && (h.returns.is_empty() || has_any(self.words(), h.returns))
-    }
-
     /// Returns true if the file can pass a function to a callee, such as `web.App.get()`.
     fn may_have_callee(&self, callee: &'static str) -> bool {
         let callee = callee.trim_end_matches("()");
@@ -498,91 +395,6 @@ impl<'t> Trigger<'t> {
         let is_any = prefix.starts_with('*');
         self.words().contains(last_of(last))
             && (prefix.is_empty() || is_any || self.has_value_of(prefix, LEVELS))
-    }
-
-    /// Returns true if the file can have a function of a name, which may end with `*`.
-    fn has_function(&self, name: &'static str) -> bool {
-        let (name, is_start) = match name.strip_suffix('*') {
-            Some(start) => (start, true),
-            None => (last_of(name), false),
-        };
-        let mut found = memchr::memmem::find_iter(self.text, name);
-        name.is_empty()
-            || found.any(|at| {
-                let rest = &self.text[at + name.len()..];
-                let more = rest.iter().take_while(|b| is_start && is_word(**b)).count();
-                let rest = &rest[more..];
-                !at.checked_sub(1).is_some_and(|i| is_word(self.text[i]))
-                    && matches!(
-                        rest.trim_ascii_start().first(),
-                        Some(b'(' | b'=' | b':' | b'<')
-                    )
-            })
-    }
-
-    /// Returns true if the file can have a class that extends a class of this path.
-    fn has_base(&self, base: &'static str) -> bool {
-        let name = last_of(base);
-        self.words().contains(name)
-            && memchr::memmem::find_iter(self.text, name).any(|at| {
-                let near = &self.text[at.saturating_sub(200)..at];
-                let path = near
-                    .iter()
-                    .rev()
-                    .take_while(|b| is_word(**b) || matches!(b, b'.' | b'\\'))
-                    .count();
-                let before = self.text[..at - path].trim_ascii_end();
-                matches!(before.last(), Some(b'(' | b':' | b',' | b'<'))
-                    || [&b"extends"[..], b"implements", b"with"]
-                        .iter()
-                        .any(|word| before.ends_with(word))
-            })
-    }
-
-    /// Returns true if the file can have a parameter of this name: it is a word between parentheses
-    /// that a body follows.
-    fn has_parameter(&self, name: &str) -> bool {
-        self.words().contains(name)
-            && match self.language {
-                FlowLanguage::JavaScript
-                | FlowLanguage::TypeScript
-                | FlowLanguage::Tsx
-                | FlowLanguage::Python
-                | FlowLanguage::Go
-                | FlowLanguage::C => memchr::memmem::find_iter(self.text, name)
-                    .filter(|at| is_whole(self.text, *at, name.len()))
-                    .enumerate()
-                    .any(|(n, at)| n > MOST_PLACES || is_parameter(self.text, at, name.len())),
-                _ => true,
-            }
-    }
-
-    /// Returns true if a text can be the end of a handler that returns a page. In Ruby, the last
-    /// expression is the end.
-    fn is_returned(&self, text: &[u8]) -> bool {
-        match self.language {
-            FlowLanguage::Ruby => self.words().contains("sinatra"),
-            FlowLanguage::Python => {
-                has_return(text)
-                    && self
-                        .table
-                        .handlers
-                        .iter()
-                        .any(|h| self.has_pages(h) && self.may_have_handler(h))
-            }
-            FlowLanguage::Java | FlowLanguage::Kotlin => {
-                has_return(text) && PAGES.iter().any(|word| self.words().contains(word))
-            }
-            _ => false,
-        }
-    }
-
-    /// Returns true if the framework of a handler sends what the handler returns as a page.
-    fn has_pages(&self, handler: &Handler) -> bool {
-        self.table
-            .sinks
-            .iter()
-            .any(|s| s.returns.is_some_and(|r| r == handler.framework))
     }
 
     fn words(&self) -> &Words<'t> {
@@ -610,47 +422,9 @@ impl<'t> Trigger<'t> {
     }
 }
 
-/// Returns true if a text has the keyword `return`.
-fn has_return(text: &[u8]) -> bool {
-    words(text).any(|word| word.text == "return")
-}
-
 /// Returns true if a bracket follows a word.
 fn opens_index(rest: &[u8]) -> bool {
     rest.iter().find(|b| !matches!(b, b' ' | b'\t')) == Some(&b'[')
-}
-
-/// Returns true if a word of Python, JavaScript, Go or C can be the name of a parameter: `=>` or a
-/// brace follows it or its parentheses, or `def` or `func` precedes the parentheses. If the text is
-/// ambiguous, the word counts as a parameter.
-fn is_parameter(text: &[u8], at: usize, len: usize) -> bool {
-    /// Bytes of a parameter list that are searched in each direction, at most.
-    const MOST: usize = 2000;
-    let end = at + len;
-    let rest = text[end..].trim_ascii_start();
-    let line = text[at.saturating_sub(MOST)..at]
-        .rsplit(|b| *b == b'\n')
-        .next()
-        .unwrap_or_default();
-    if rest.starts_with(b"=>") || memchr::memmem::find(line, b"lambda ").is_some() {
-        return true;
-    }
-    let Some(open) = opening(&text[at.saturating_sub(MOST)..at]) else {
-        return at > MOST;
-    };
-    let before = open.trim_ascii_end();
-    let line = before.rsplit(|b| *b == b'\n').next().unwrap_or_default();
-    if [&b"def "[..], b"func"]
-        .iter()
-        .any(|word| memchr::memmem::find(line, word).is_some())
-    {
-        return true;
-    }
-    let Some(after) = closing(&text[end..text.len().min(end + MOST)]) else {
-        return text.len() > end + MOST;
-    };
-    let after = after.trim_ascii_start();
-    after.starts_with(b"=>") || after.starts_with(b"{") || after.starts_with(b":")
 }
 
 /// Returns true if a part of a text starts and ends at word boundaries.
@@ -659,99 +433,9 @@ fn is_whole(text: &[u8], at: usize, len: usize) -> bool {
     !text.get(at + len).is_some_and(|b| is_word(*b)) && !before.is_some_and(|b| is_word(*b))
 }
 
-/// Returns the text before the parenthesis that is open at the end of a text.
-fn opening(text: &[u8]) -> Option<&[u8]> {
-    let mut open = 0;
-    for (at, byte) in text.iter().enumerate().rev() {
-        match byte {
-            b')' => open += 1,
-            b'(' if open == 0 => return Some(&text[..at]),
-            b'(' => open -= 1,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Returns the text after the parenthesis that closes the one before a text.
-fn closing(text: &[u8]) -> Option<&[u8]> {
-    let mut open = 0;
-    for (at, byte) in text.iter().enumerate() {
-        match byte {
-            b'(' => open += 1,
-            b')' if open == 0 => return Some(&text[at + 1..]),
-            b')' => open -= 1,
-            _ => {}
-        }
-    }
-    None
-}
-
 /// Returns true if the last word of one of the paths is in a set of words.
 fn has_any(words: &Words<'_>, paths: &[&'static str]) -> bool {
     paths.iter().any(|path| words.contains(last_of(path)))
-}
-
-/// Returns the option that a call must have for a condition to hold.
-fn option_of(condition: &Condition) -> Option<&'static str> {
-    let asks =
-        condition.values.is_some() || condition.pattern.is_some() || condition.text.is_some();
-    let asks = asks
-        || condition.constant.is_some()
-        || condition.requested.is_some()
-        || !condition.types.is_empty();
-    match condition.arg {
-        Some(Place::Keyword(name)) if asks || condition.present == Some(true) => Some(name),
-        _ => condition.has,
-    }
-}
-
-/// Returns a word that the text of an argument must contain to match a regular expression:
-/// `forEach` of `^[^({]*\.forEach\(`. `None`: the expression has alternatives or groups, or no
-/// word.
-fn needed_word(expression: &'static str) -> Option<&'static str> {
-    let bytes = expression.as_bytes();
-    if bytes.iter().any(|b| matches!(b, b'|' | b'?')) {
-        return None;
-    }
-    let (mut best, mut start, mut at, mut is_class) = (0..0, None, 0, false);
-    while at <= bytes.len() {
-        let byte = bytes.get(at).copied();
-        let is_letter = byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_') && !is_class;
-        match (is_letter, start) {
-            (true, None) => start = Some(at),
-            (false, Some(from)) => {
-                // The last letter can be repeated.
-                let end = if matches!(byte, Some(b'*' | b'+' | b'{')) {
-                    at - 1
-                } else {
-                    at
-                };
-                if end > from && end - from > best.len() {
-                    best = from..end;
-                }
-                start = None;
-            }
-            _ => {}
-        }
-        match byte {
-            Some(b'[') => is_class = true,
-            Some(b']') => is_class = false,
-            Some(b'(') if !is_class => return None,
-            Some(b'\\') => at += 1,
-            _ => {}
-        }
-        at += 1;
-    }
-    expression.get(best).filter(|word| word.len() > 2)
-}
-
-/// Returns true if the text of a condition is `^word$` or `^word\b`.
-fn starts_with_word(condition: &Condition, word: &str) -> bool {
-    let rest = condition
-        .text
-        .and_then(|text| text.strip_prefix('^')?.strip_prefix(word));
-    matches!(rest, Some("$" | "\\b"))
 }
 
 /// Returns the last word of a path: `get` of `requests.get`, `exec` of `os/exec`.
@@ -762,196 +446,4 @@ fn last_of(path: &'static str) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Returns true if a part of a file can contain a sink or a call of interest.
-    fn may_match(language: FlowLanguage, file: &str, part: &str) -> bool {
-        let text = format!("{file}\n{part}");
-        Trigger::new(language, text.as_bytes()).may_match(part.as_bytes())
-    }
-
-    #[test]
-    fn a_sink_that_gets_a_literal_does_not_count() {
-        let python = "import os, subprocess, hashlib, re";
-        for part in [
-            "os.system(x)",
-            "os.system('ls ' + x)",
-            "os.system(f'ls {x}')",
-            "os.system(\n",
-            "run = os.system",
-        ] {
-            assert!(may_match(FlowLanguage::Python, python, part), "{part}");
-        }
-        assert!(!may_match(FlowLanguage::Python, python, "os.system('ls')"));
-    }
-
-    #[test]
-    fn a_call_counts_if_its_conditions_can_hold_for_a_literal() {
-        let python = "import hashlib, re";
-        assert!(may_match(
-            FlowLanguage::Python,
-            python,
-            "re.compile(r'^(\\w+)+$')"
-        ));
-        assert!(!may_match(
-            FlowLanguage::Python,
-            python,
-            "re.compile(r'^(\\w+)$')"
-        ));
-        assert!(may_match(
-            FlowLanguage::JavaScript,
-            "",
-            "a.forEach(async (b) => {})"
-        ));
-        assert!(may_match(
-            FlowLanguage::JavaScript,
-            "async function f() {}",
-            "a.forEach(\n"
-        ));
-        assert!(!may_match(
-            FlowLanguage::JavaScript,
-            "async function f() {}",
-            "a.forEach((b) => {})"
-        ));
-    }
-
-    #[test]
-    fn a_call_counts_if_the_file_names_the_option_that_makes_it_dangerous() {
-        let update = "app.config.update(JSON_SORT_KEYS=x)";
-        assert!(!may_match(FlowLanguage::Python, "", update));
-        assert!(may_match(
-            FlowLanguage::Python,
-            "",
-            "app.config.update(SESSION_COOKIE_SECURE=False)"
-        ));
-        assert!(may_match(
-            FlowLanguage::Python,
-            "options = {'SESSION_COOKIE_SECURE': False}",
-            "a.config.update(**options)"
-        ));
-    }
-
-    #[test]
-    fn the_member_of_a_value_is_not_a_function_without_a_receiver() {
-        let express = "const session = require('express-session');";
-        assert!(may_match(
-            FlowLanguage::JavaScript,
-            express,
-            "app.use(session({ secret: 'a' }))"
-        ));
-        assert!(!may_match(
-            FlowLanguage::JavaScript,
-            "import { store } from './store';",
-            "store.session({})"
-        ));
-    }
-
-    #[test]
-    fn the_receiver_of_a_member_can_be_that_of_the_pattern() {
-        let flask =
-            "from flask import Flask\nimport subprocess\napp = Flask(__name__)\n# the application";
-        assert!(may_match(
-            FlowLanguage::Python,
-            flask,
-            "app.run(debug=True)"
-        ));
-        for part in [
-            "application.run(debug=True)",
-            "tool = application\ntool.run(debug=True)",
-        ] {
-            assert!(
-                may_match(
-                    FlowLanguage::Python,
-                    "import subprocess, bottle\n# the application",
-                    part
-                ),
-                "{part}"
-            );
-        }
-        assert!(!may_match(
-            FlowLanguage::Python,
-            "import tool\n# the application",
-            "tool.run(debug=True)"
-        ));
-    }
-
-    #[test]
-    fn words_of_comments_do_not_count() {
-        let python = "import os";
-        assert!(may_match(
-            FlowLanguage::Python,
-            python,
-            "f()\nos.system(x)  # why"
-        ));
-        assert!(!may_match(
-            FlowLanguage::Python,
-            python,
-            "f()\n    # os.system(x)"
-        ));
-        assert!(!may_match(
-            FlowLanguage::JavaScript,
-            "",
-            "// before scripts exec (they commit)"
-        ));
-    }
-
-    #[test]
-    fn a_base_and_a_callee_are_where_a_framework_is_used() {
-        fn has(language: FlowLanguage, text: &str) -> bool {
-            Trigger::new(language, text.as_bytes()).has_handler()
-        }
-        assert!(has(
-            FlowLanguage::CSharp,
-            "class A : Controller { public string B(string c) => c; }"
-        ));
-        assert!(!has(
-            FlowLanguage::CSharp,
-            "using Media.Controller.Library;\nclass A : Library { string B(string c) => c; }"
-        ));
-        assert!(has(
-            FlowLanguage::JavaScript,
-            "const app = express();\napp.get('/', f);"
-        ));
-        assert!(!has(
-            FlowLanguage::JavaScript,
-            "import { a } from './a';\nstore.get('/', f);"
-        ));
-    }
-
-    #[test]
-    fn a_parameter_has_a_body_behind_its_parentheses() {
-        fn has_parameter(text: &str) -> bool {
-            is_parameter(text.as_bytes(), text.find("req").unwrap(), 3)
-        }
-        for text in [
-            "app.get('/', (req, res) => {})",
-            "req => req.body",
-            "function f(a, { req }) {}",
-            "handler(req: Request): void {}",
-            "def view(self, req, *args):\n    pass",
-            "def view(\n    req,\n):\n    pass",
-            "view = lambda req: req.GET",
-        ] {
-            assert!(has_parameter(text), "{text}");
-        }
-        for text in ["f(req);", "const req = 1;", "# the req of a client\n"] {
-            assert!(!has_parameter(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn the_needed_word_of_an_expression_is_in_every_match() {
-        for (expression, word) in [
-            ("^async\\b", Some("async")),
-            ("^parseInt$", Some("parseInt")),
-            ("^[^({]*\\.forEach\\(", Some("forEach")),
-            ("abcd*e", Some("abc")),
-            ("a|bcd", None),
-            ("(?i)abc", None),
-            ("[abc]+", None),
-        ] {
-            assert_eq!(needed_word(expression), word, "{expression}");
-        }
-    }
-}
+mod tests;

@@ -4,7 +4,8 @@
 //! A file is parsed only if the changed lines have a word of the tables and the file has a word of
 //! a sink.
 
-use super::{FileScan, MARGIN, RuleFit, address, columns, quoted};
+use super::matches::{MARGIN, columns, quoted};
+use super::{FileScan, RuleFit, address};
 use crate::diff::{LineNo, TextChange};
 use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan, Severity};
 use crate::rules::catalog::Matcher;

@@ -4,6 +4,8 @@
 //! used after `free`, an index past the end of an array, the size of the wrong object. They become
 //! calls of names that start with two underscores; the table has rules for these names.
 
+mod freed;
+mod locals;
 mod memory;
 mod value;
 
@@ -12,7 +14,7 @@ use super::super::shape::{
     SwitchCase, Sym,
 };
 use super::{Lower, child, children, field, fields, has_token, integer, span, stmt};
-use memory::Locals;
+use locals::Locals;
 use std::collections::HashMap;
 use tree_sitter::Node;
 

@@ -4,6 +4,7 @@
 //! structural rules see them. An object initializer becomes assignments to the members of a new
 //! variable. `__number` and `__service` are calls around parameters that carry no text of a client.
 
+mod call;
 mod idiom;
 mod value;
 

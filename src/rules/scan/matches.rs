@@ -1,0 +1,188 @@
+//! Reports the matches of a block, secrets after all of them are known.
+
+use super::super::report::{self, Sighting, ValueOrigin};
+use super::super::secret;
+use super::super::secret::overlap::SecretClaim;
+use super::{ENCODED, FileScan};
+use crate::finding::LineSpan;
+use std::ops::Range;
+
+/// Bytes of a long line that a quote shows on each side of a match.
+const QUOTE_SIDE: usize = 120;
+/// Bytes around a quote that are searched for secrets which the quote cuts.
+pub(super) const MARGIN: usize = 1024;
+
+/// A match of a rule for secrets. Ranges are bytes of the current block.
+#[derive(Clone, Debug)]
+pub(super) struct SecretHit {
+    pub(super) rule: u16,
+    pub(super) line: Range<usize>,
+    pub(super) line_index: u32,
+    pub(super) span: Range<usize>,
+    /// Detail that a report adds about the encoding of the secret.
+    pub(super) detail: Option<&'static str>,
+}
+impl<'a> FileScan<'a> {
+    /// Reports a match. A secret is reported after the whole block is read. Ranges are bytes of the
+    /// current block.
+    pub(super) fn report(
+        &mut self,
+        rule: u16,
+        line: &Range<usize>,
+        line_index: u32,
+        span: &Range<usize>,
+        detail: Option<&str>,
+    ) {
+        if self.reporter.rules.rule(rule).secret {
+            let detail = detail.is_some().then_some(ENCODED);
+            self.secrets.push(SecretHit {
+                rule,
+                line: line.clone(),
+                line_index,
+                span: span.clone(),
+                detail,
+            });
+        } else {
+            self.report_now(rule, line, line_index, span, detail);
+        }
+    }
+
+    /// Reports the secrets of the block.
+    pub(super) fn secrets(&mut self) {
+        let (secrets, spared) = (
+            std::mem::take(&mut self.secrets),
+            std::mem::take(&mut self.spared),
+        );
+        if secrets.is_empty() {
+            return;
+        }
+        let claims: Vec<SecretClaim> = secrets.iter().map(|hit| self.claim(hit)).collect();
+        let kept = secret::overlap::kept(&claims, spared);
+        for (hit, _) in secrets.iter().zip(kept).filter(|(_, kept)| *kept) {
+            self.report_now(hit.rule, &hit.line, hit.line_index, &hit.span, hit.detail);
+        }
+    }
+
+    /// Returns the properties of a match that decide which of several rules reports a secret.
+    fn claim(&self, hit: &SecretHit) -> SecretClaim {
+        let rules = self.reporter.rules;
+        let (rule, columns) = (rules.rule(hit.rule), offsets(&hit.span));
+        let severity = report::weigh(
+            rules,
+            hit.rule,
+            self.in_doubt(hit.rule),
+            ValueOrigin::Outside,
+        );
+        let knowledge = secret::overlap::knowledge(&rule.id);
+        SecretClaim {
+            line: hit.line_index,
+            columns,
+            confidence: rule.confidence,
+            knowledge,
+            severity,
+        }
+    }
+
+    fn report_now(
+        &mut self,
+        rule: u16,
+        line: &Range<usize>,
+        line_index: u32,
+        span: &Range<usize>,
+        detail: Option<&str>,
+    ) {
+        let lines = self.original_lines(span).unwrap_or_else(|| {
+            let number = self.block.first.plus(line_index);
+            LineSpan {
+                first: number,
+                last: number,
+                columns: Some(columns(line, span)),
+            }
+        });
+        let shown = quoted(line, span);
+        let wide =
+            shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
+        let hide = self
+            .reporter
+            .rules
+            .rule(rule)
+            .secret
+            .then(|| within(&wide, span));
+        let in_doubt = self.in_doubt(rule);
+        let is_unknown = self.is_of_unknown_origin(rule, line);
+        let sighting = Sighting {
+            file: Some(self.file.path()),
+            lines: Some(lines),
+            quote: &self.block.text[wide.clone()],
+            shown: Some(within(&wide, &shown)),
+            detail,
+            hide,
+            in_doubt,
+            origin: if is_unknown {
+                ValueOrigin::Unknown
+            } else {
+                ValueOrigin::Outside
+            },
+            ..Sighting::default()
+        };
+        self.reporter.report_index(rule, sighting);
+    }
+
+    /// Returns the lines of the file that a span of a joined line covers. `None`: the lines are not
+    /// joined.
+    fn original_lines(&self, span: &Range<usize>) -> Option<LineSpan> {
+        let text = self.file.text().map(|t| &t.new).filter(|t| t.is_joined())?;
+        let part = &self.block.text[span.clone()];
+        let (first, last) = text
+            .joined_lines(part)
+            .or_else(|| text.original_line(part).map(|n| (n, n)))?;
+        Some(LineSpan {
+            first,
+            last,
+            columns: None,
+        })
+    }
+
+    /// Returns true if the origin of the value decides about a match, and is unknown.
+    fn is_of_unknown_origin(&mut self, rule: u16, line: &Range<usize>) -> bool {
+        if !self.reporter.rules.rule(rule).judges_origin {
+            return false;
+        }
+        let (run, offset) = self.run();
+        !run.origins
+            .is_outside(&(*offset + line.start..*offset + line.end))
+    }
+}
+
+/// Returns the range of a part of a block, in bytes of the block. A line that carriage returns
+/// divide has several parts with equal columns.
+pub(super) fn offsets(span: &Range<usize>) -> (u32, u32) {
+    columns(&(0..0), span)
+}
+
+/// Returns the columns of a part of a line, in bytes.
+pub(super) fn columns(line: &Range<usize>, span: &Range<usize>) -> (u32, u32) {
+    let [start, end] =
+        [span.start, span.end].map(|at| u32::try_from(at - line.start).unwrap_or(u32::MAX));
+    (start, end)
+}
+
+/// Returns the range of a part of a quote, in bytes of the quote.
+fn within(quote: &Range<usize>, part: &Range<usize>) -> (usize, usize) {
+    (
+        part.start - quote.start,
+        part.end.min(quote.end) - quote.start,
+    )
+}
+
+/// Returns the line, or the surroundings of the match if the line is long.
+pub(super) fn quoted(line: &Range<usize>, span: &Range<usize>) -> Range<usize> {
+    if line.len() <= 2 * QUOTE_SIDE + 100 {
+        return line.clone();
+    }
+    let start = span.start.saturating_sub(QUOTE_SIDE).max(line.start);
+    let end = (span.end + QUOTE_SIDE)
+        .min(line.end)
+        .min(start + 4 * QUOTE_SIDE);
+    start..end.max(span.start)
+}
