@@ -6,9 +6,11 @@
 
 mod assignment;
 pub(crate) mod checksum;
+mod credential;
 pub(crate) mod encoded;
 pub(crate) mod generate;
 mod host;
+mod jwt;
 mod key;
 pub(crate) mod name;
 pub(crate) mod overlap;
@@ -73,7 +75,7 @@ pub(crate) const CHECKS: &[(&str, SecretCheck)] = &[
     // A person would type it as a password, and not as a placeholder for one.
     ("password", |c| {
         c.text()
-            .is_some_and(|s| assignment::is_password(s, assignment::Bar::Normal))
+            .is_some_and(|s| credential::is_password(s, credential::Bar::Normal))
     }),
     // The value is assigned to a name of a secret, in a form of the file's language.
     ("assigned-quoted", assignment::quoted),
@@ -109,10 +111,10 @@ pub(crate) const CHECKS: &[(&str, SecretCheck)] = &[
         role::is_test_path(c.path) || role::is_documentation(c.path)
     }),
     ("jwt", |c| {
-        encoded::jwt(c.secret).is_some_and(|j| j.is_credential())
+        jwt::jwt(c.secret).is_some_and(|j| j.is_credential())
     }),
     ("jwt-service-role", |c| {
-        encoded::jwt(c.secret).is_some_and(|j| j.is_service_role())
+        jwt::jwt(c.secret).is_some_and(|j| j.is_service_role())
     }),
     ("basic-auth", |c| encoded::basic_auth(c.secret)),
     ("discord-id", |c| encoded::discord_id(c.secret)),

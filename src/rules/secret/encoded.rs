@@ -1,9 +1,9 @@
 //! Secrets with readable content: key files, web tokens, encoded user names.
 
-use super::{SecretCandidate, assignment, key, shape, words};
+use super::jwt::URL_SAFE;
+use super::{SecretCandidate, credential, key, shape, words};
 use base64::Engine as _;
-use base64::alphabet;
-use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, STANDARD_NO_PAD};
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 /// Lines from a header on that are searched for the first line of its body, at most.
 const BODY_LINES: usize = 9;
@@ -48,116 +48,6 @@ fn longest_base64(line: &[u8]) -> Option<&[u8]> {
         .max_by_key(|run| run.len())
 }
 
-/// A JSON Web Token with a readable header and payload.
-#[derive(Debug)]
-pub(super) struct Jwt {
-    header: serde_json::Value,
-    payload: serde_json::Value,
-}
-
-/// Parses `header.payload.signature`.
-pub(super) fn jwt(token: &[u8]) -> Option<Jwt> {
-    let text = std::str::from_utf8(token).ok()?;
-    let mut parts = text.split('.');
-    let (header, payload, signature) = (parts.next()?, parts.next()?, parts.next()?);
-    if parts.next().is_some() || signature.len() < 27 || !shape::is_random(signature) {
-        return None;
-    }
-    let jwt = Jwt {
-        header: decoded_json(header)?,
-        payload: decoded_json(payload)?,
-    };
-    jwt.header
-        .get("alg")
-        .and_then(serde_json::Value::as_str)
-        .is_some()
-        .then_some(jwt)
-}
-
-/// Returns the JSON value that a part of a token encodes.
-fn decoded_json(part: &str) -> Option<serde_json::Value> {
-    let bytes = URL_SAFE.decode(part.trim_end_matches('=')).ok()?;
-    serde_json::from_slice(&bytes).ok()
-}
-
-/// Returns a text of a JSON object in lower case, empty if the object lacks it.
-fn lower_text(object: &serde_json::Value, name: &str) -> String {
-    object
-        .get(name)
-        .and_then(serde_json::Value::as_str)
-        .map(str::to_ascii_lowercase)
-        .unwrap_or_default()
-}
-
-/// URL-safe Base64 without padding. Some writers do not clear the unused bits of the last
-/// character.
-const URL_SAFE: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::URL_SAFE,
-    NO_PAD.with_decode_allow_trailing_bits(true),
-);
-
-impl Jwt {
-    /// Returns true if a claim has a value.
-    pub(super) fn claims(&self, name: &str, value: &str) -> bool {
-        self.payload.get(name).and_then(serde_json::Value::as_str) == Some(value)
-    }
-
-    /// Returns true if the token grants access to a Supabase project without row-level rules. The
-    /// token of the local demonstration project is public and does not count.
-    pub(super) fn is_service_role(&self) -> bool {
-        self.claims("role", "service_role") && !self.claims("iss", "supabase-demo")
-    }
-
-    /// Returns true if the token could grant access: it is signed, is not an example of the
-    /// specification, and is not public.
-    pub(super) fn is_credential(&self) -> bool {
-        let signed = lower_text(&self.header, "alg") != "none";
-        let example = [
-            "1234567890",
-            "test",
-            "user",
-            "foo",
-            "admin",
-            "john",
-            "johndoe",
-        ]
-        .contains(&lower_text(&self.payload, "sub").as_str())
-            || lower_text(&self.payload, "name").contains("john doe")
-            || lower_text(&self.payload, "iss").contains("example")
-            || (lower_text(&self.payload, "iss") == "joe"
-                && self.payload.get("http://example.com/is_root").is_some());
-        // Supabase's key for browsers is public.
-        let public = self.claims("role", "anon");
-        signed && !example && !public && self.is_meant() && !self.claims("role", "service_role")
-    }
-
-    /// Returns true if a claim states a subject, an audience, an expiry or another fact that
-    /// exercises lack.
-    fn is_meant(&self) -> bool {
-        #[rustfmt::skip]
-        const ISSUED: &[&str] = &[
-            "iss", "aud", "exp", "jti", "scope", "scopes", "azp", "client_id", "tenant", "uid", "user_id", "userId",
-        ];
-        // Claims of manuals, and the times that every library adds.
-        #[rustfmt::skip]
-        const EXERCISES: &[&str] = &[
-            "iat", "nbf", "foo", "bar", "baz", "hello", "some", "test", "testing", "key", "data", "value", "message",
-            "msg", "payload", "example", "admin", "name", "loggedInAs",
-        ];
-        const VALUES: &[&str] = &[
-            "", "foo", "bar", "baz", "test", "world", "value", "payload", "example", "string",
-        ];
-        let Some(claims) = self.payload.as_object() else {
-            return false;
-        };
-        claims.iter().any(|(name, value)| {
-            let is_filler = value.is_null() || value.as_str().is_some_and(|v| VALUES.contains(&v));
-            ISSUED.contains(&name.as_str())
-                || name.len() > 1 && !EXERCISES.contains(&name.as_str()) && !is_filler
-        })
-    }
-}
-
 /// Returns true if Base64 text decodes to `user:password` with a plausible password.
 pub(super) fn basic_auth(text: &[u8]) -> bool {
     let text = text
@@ -176,7 +66,7 @@ pub(super) fn basic_auth(text: &[u8]) -> bool {
     user.bytes().all(|b| b.is_ascii_graphic())
         && !user.eq_ignore_ascii_case(password)
         && !user.to_ascii_lowercase().contains("example")
-        && assignment::is_password(password, assignment::Bar::Normal)
+        && credential::is_password(password, credential::Bar::Normal)
 }
 
 /// Returns true if the first part of a Discord token is a user's number.
@@ -254,7 +144,7 @@ pub(super) fn base64_secret_text(c: &SecretCandidate<'_>) -> bool {
     if value.contains("-----BEGIN") {
         return value.contains("PRIVATE KEY-----");
     }
-    !words::is_reference(value) && assignment::is_password(value, assignment::Bar::Normal)
+    !words::is_reference(value) && credential::is_password(value, credential::Bar::Normal)
 }
 
 /// Returns true if a value of a Kubernetes Secret under any key seems generated, literally or
@@ -271,9 +161,9 @@ pub(super) fn kubernetes_value(c: &SecretCandidate<'_>) -> bool {
         .filter(|_| text.len().is_multiple_of(4));
     match decoded.as_deref().map(std::str::from_utf8) {
         Some(Ok(value)) if value.contains("-----BEGIN") => value.contains("PRIVATE KEY-----"),
-        Some(Ok(value)) => assignment::is_generated(value.trim()),
+        Some(Ok(value)) => credential::is_generated(value.trim()),
         Some(Err(_)) if base64_secret_text(c) => true,
-        _ => c.text().is_some_and(assignment::is_generated),
+        _ => c.text().is_some_and(credential::is_generated),
     }
 }
 
@@ -318,7 +208,7 @@ pub(super) fn hides_stand_in(text: &str) -> bool {
         .iter()
         .all(|b| b.is_ascii_graphic() || matches!(b, b' ' | b'\n'))
         && std::str::from_utf8(&bytes)
-            .is_ok_and(|t| !assignment::is_password(t.trim(), assignment::Bar::Normal))
+            .is_ok_and(|t| !credential::is_password(t.trim(), credential::Bar::Normal))
 }
 
 #[cfg(test)]
@@ -381,37 +271,6 @@ mod tests {
         ] {
             assert!(!has_body(line, after), "{line} {after}");
         }
-    }
-
-    #[test]
-    fn reads_web_tokens() {
-        fn credential(payload: &str) -> bool {
-            let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
-            let signature = "dBjftJeZ4CVPmB92K27uhbUJU1p1rwW1gFWFOEjXk9q";
-            let token = format!("{head}.{}.{signature}", URL_SAFE_NO_PAD.encode(payload));
-            jwt(token.as_bytes()).is_some_and(|j| j.is_credential())
-        }
-        assert!(credential(
-            r#"{"iss":"https://id.corp.net","sub":"8c1f","exp":1900000000}"#
-        ));
-        assert!(!credential(
-            r#"{"sub":"1234567890","name":"John Doe","iat":1516239022}"#
-        ));
-        assert!(!credential(
-            r#"{"iss":"supabase","role":"anon","exp":1900000000}"#
-        ));
-        assert!(!credential(r#"{"a":1}"#));
-        // Without an expiry.
-        assert!(credential(r#"{"sub":"8c1f","iat":1700000000}"#));
-        assert!(credential(r#"{"user":"kowalski","admin":true}"#));
-        assert!(credential(r#"{"customer":"acme-7"}"#));
-        assert!(!credential(r#"{"loggedInAs":"admin","iat":1422779638}"#));
-        assert!(!credential(r#"{"foo":"bar","iat":1437018582}"#));
-        assert!(!credential(r#"{"some":"payload"}"#));
-        assert!(!credential(
-            r#"{"sub":"1234567890","name":"John Doe","admin":true}"#
-        ));
-        assert!(jwt(b"eyJhbGciOiJIUzI1NiJ9.eyJ.x").is_none());
     }
 
     fn noise(n: usize, seed: u32) -> impl Iterator<Item = u8> {

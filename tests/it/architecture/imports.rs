@@ -26,8 +26,6 @@ const KNOWN_CIRCLES: &[&str] = &[
      review/source",
     "review/models review/tickets",
     "rounds/apply rounds/decide rounds/fix rounds/worktree",
-    "rules/leak rules/mask",
-    "rules/secret/assignment rules/secret/encoded",
     "triage/state triage/view",
 ];
 
