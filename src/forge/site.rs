@@ -6,9 +6,10 @@
 //! address of the selected host, never to an address from a remote or a page. Each token variable
 //! belongs to one host, and no other host gets its token.
 
-use super::address::{ForgeProject, HostAddress, Scheme, pull_of_page};
+use super::SERVICES;
+use super::address::{ForgeProject, HostAddress, without_git_suffix};
 use super::client::Client;
-use super::{ForgeKind, bitbucket, github, gitlab};
+use super::host::{Host, HostOrigin};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::http;
@@ -42,18 +43,6 @@ pub struct Hosts {
     of_ci: Vec<Url>,
 }
 
-/// A forge: the addresses of its API, and of its pages and repositories.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Host {
-    pub kind: ForgeKind,
-    /// Address of the API.
-    api: Url,
-    /// Prefix of the addresses of its pages and repositories.
-    web: Url,
-    /// Other host names of its repositories.
-    aliases: &'static [&'static str],
-}
-
 /// A project of a forge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
@@ -74,49 +63,25 @@ impl Hosts {
             of_policy: Vec::new(),
             of_ci: Vec::new(),
         };
-        let given: [(Option<&str>, &str, Maker); 3] = [
-            (
-                policy.github_api.as_deref(),
-                setting(ForgeKind::Github),
-                Host::github,
-            ),
-            (
-                policy.gitlab_api.as_deref(),
-                setting(ForgeKind::Gitlab),
-                Host::gitlab,
-            ),
-            (
-                policy.bitbucket_api.as_deref(),
-                setting(ForgeKind::BitbucketServer),
-                Host::bitbucket,
-            ),
-        ];
-        for (text, place, maker) in given {
-            if let Some(text) = text {
-                let api = out.add(maker(&address(text, place)?));
+        for service in SERVICES {
+            if let Some(text) = (service.address)(policy) {
+                let api = out.add((service.host)(&address(text, service.setting)?));
                 out.of_policy.push(api);
             }
         }
-        let told: [(bool, &str, Maker); 2] = [
-            (
-                env.var("GITHUB_ACTIONS") == Some("true"),
-                "GITHUB_API_URL",
-                Host::github,
-            ),
-            (
-                env.var("GITLAB_CI") == Some("true"),
-                "CI_API_V4_URL",
-                Host::gitlab,
-            ),
-        ];
-        for (_, name, maker) in told.into_iter().filter(|(inside, ..)| *inside) {
-            if let Some(text) = env.var(name) {
-                let api = out.add(maker(&address(text, name)?));
+        for service in SERVICES {
+            let Some((in_job, name)) = service.job_variables else {
+                continue;
+            };
+            if env.var(in_job) == Some("true")
+                && let Some(text) = env.var(name)
+            {
+                let api = out.add((service.host)(&address(text, name)?));
                 out.of_ci.push(api);
             }
         }
-        for (text, maker) in PUBLIC {
-            out.add(maker(&address(text, "the program")?));
+        for service in SERVICES {
+            out.add((service.host)(&address(service.public, "the program")?));
         }
         Ok(out)
     }
@@ -134,8 +99,8 @@ impl Hosts {
     pub fn site_of_remote(&self, text: &str) -> Option<Site> {
         let address = HostAddress::remote(text)?;
         self.all.iter().find_map(|host| {
-            let path = host.below(&address)?;
-            let project = ForgeProject::of_remote(host.kind, address.scheme, path)?;
+            let parts = without_git_suffix(host.below(&address)?)?;
+            let project = host.forge.project_of_remote(address.scheme, parts)?;
             Some(Site {
                 host: host.clone(),
                 project,
@@ -147,7 +112,8 @@ impl Hosts {
     pub fn pull_of_page(&self, text: &str) -> Option<(Site, u64)> {
         let address = HostAddress::page(text)?;
         self.all.iter().find_map(|host| {
-            let (project, number) = pull_of_page(host.kind, host.below(&address)?)?;
+            let parts = host.below(&address)?.iter().map(String::as_str);
+            let (project, number) = host.forge.pull_of_page(&parts.collect::<Vec<_>>())?;
             Some((
                 Site {
                     host: host.clone(),
@@ -165,60 +131,35 @@ impl Hosts {
         names
     }
 
-    /// Returns the variables with a token for a host, preferred first. Each variable belongs to one
-    /// host.
-    fn variables(&self, host: &Host) -> Vec<&'static str> {
-        match host.kind {
-            // As the program `gh`: two variables for github.com and its subdomains, two for other
-            // hosts. In a workflow the first two are for the server that runs it.
-            ForgeKind::Github => {
-                let runs = self.of_ci.iter().find(|api| {
-                    self.all
-                        .iter()
-                        .any(|h| h.api == **api && h.kind == ForgeKind::Github)
-                });
-                let is_home = match runs {
-                    Some(api) => *api == host.api,
-                    None => host
-                        .web
-                        .host_str()
-                        .is_some_and(|h| h == "github.com" || h.ends_with(".ghe.com")),
-                };
-                let mut names = Vec::new();
-                if is_home {
-                    names.extend(["GITHUB_TOKEN", "GH_TOKEN"]);
-                }
-                if self.of_policy.contains(&host.api) {
-                    names.extend(["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"]);
-                }
-                names
-            }
-            kind if self.home(kind) != Some(host) => Vec::new(),
-            ForgeKind::Gitlab => vec!["GITLAB_TOKEN"],
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => vec!["BB_TOKEN"],
+    /// Returns how a host became known.
+    fn origin(&self, host: &Host) -> HostOrigin {
+        let mut of_service = self
+            .of_ci
+            .iter()
+            .filter_map(|api| self.host_at(api))
+            .filter(|runs| runs.shares_service(host));
+        HostOrigin {
+            by_policy: self.of_policy.contains(&host.api),
+            runs_job: of_service.next().map(|runs| runs.api == host.api),
+            is_home: self.home(host) == Some(host),
         }
     }
 
-    /// Returns the host that the token variable of a kind belongs to. A host that the operator
-    /// named takes the variable from the public host.
-    fn home(&self, kind: ForgeKind) -> Option<&Host> {
+    /// Returns the host whose API has an address.
+    fn host_at(&self, api: &Url) -> Option<&Host> {
+        self.all.iter().find(|host| host.api == *api)
+    }
+
+    /// Returns the first host of the same service that the operator named, or else the public one.
+    fn home(&self, host: &Host) -> Option<&Host> {
         let named = self.of_policy.iter().chain(&self.of_ci);
-        let found = named
-            .filter_map(|api| self.all.iter().find(|h| h.api == *api))
-            .find(|h| h.kind.is_like(kind));
-        found.or_else(|| self.all.iter().rev().find(|h| h.kind.is_like(kind)))
+        let mut named = named.filter_map(|api| self.host_at(api));
+        let mut public = self.all.iter().rev();
+        named
+            .find(|other| other.shares_service(host))
+            .or_else(|| public.find(|other| other.shares_service(host)))
     }
 }
-
-/// Constructs a host from the address of its API.
-type Maker = fn(&Url) -> Host;
-
-/// The public forges.
-const PUBLIC: [(&str, Maker); 3] = [
-    ("https://api.github.com", Host::github),
-    ("https://gitlab.com/api/v4", Host::gitlab),
-    ("https://api.bitbucket.org/2.0", Host::bitbucket),
-];
 
 /// Parses the address of an API.
 fn address(text: &str, setting: &str) -> Result<Url> {
@@ -250,180 +191,11 @@ fn invalid_address(setting: &str, why: &str) -> Error {
     Error::usage(format!("{setting} {why}")).hint("use an https address")
 }
 
-/// Returns the address with another path.
-fn with_path(url: &Url, path: &str) -> Url {
-    let mut url = url.clone();
-    url.set_path(path);
-    url
-}
-
-/// Returns the part of the path that precedes an API's path.
-fn before<'a>(url: &'a Url, api: &str) -> &'a str {
-    let path = url.path().trim_end_matches('/');
-    path.find(api)
-        .filter(|at| matches!(path.as_bytes().get(at + api.len()), None | Some(b'/')))
-        .map_or(path, |at| &path[..at])
-}
-
-impl Host {
-    /// Accepts `https://api.github.com`, `https://HOST/api/v3` and `https://api.NAME.ghe.com`. On
-    /// GitHub Enterprise Server, REST and GraphQL are both below `/api`.
-    fn github(api: &Url) -> Self {
-        let host = api.host_str().unwrap_or_default();
-        let (api, web) = match host.strip_prefix("api.") {
-            Some(bare) if api.path() == "/" => {
-                let mut web = with_path(api, "/");
-                let _ = web.set_host(Some(bare));
-                (with_path(api, "/"), web)
-            }
-            _ => {
-                let prefix = before(api, "/api").to_owned();
-                (
-                    with_path(api, &format!("{prefix}/api/")),
-                    with_path(api, &format!("{prefix}/")),
-                )
-            }
-        };
-        let aliases: &[&str] = if web.host_str() == Some("github.com") {
-            &["ssh.github.com", "www.github.com"]
-        } else {
-            &[]
-        };
-        Self {
-            kind: ForgeKind::Github,
-            api,
-            web,
-            aliases,
-        }
-    }
-
-    /// Accepts `https://HOST/api/v4`, with a path prefix if GitLab is installed below one.
-    fn gitlab(api: &Url) -> Self {
-        let prefix = before(api, "/api/v4").to_owned();
-        let web = with_path(api, &format!("{prefix}/"));
-        let aliases: &[&str] = if web.host_str() == Some("gitlab.com") {
-            &["altssh.gitlab.com"]
-        } else {
-            &[]
-        };
-        let api = with_path(api, &format!("{prefix}/api/v4/"));
-        Self {
-            kind: ForgeKind::Gitlab,
-            api,
-            web,
-            aliases,
-        }
-    }
-
-    /// Accepts `https://HOST/rest/api/1.0`, and `https://api.bitbucket.org/2.0` for Bitbucket
-    /// Cloud. An address of another host that ends with `/2.0` is a proxy for Bitbucket Cloud.
-    fn bitbucket(api: &Url) -> Self {
-        if matches!(api.host_str(), Some("api.bitbucket.org" | "bitbucket.org")) {
-            let mut web = with_path(api, "/");
-            let _ = web.set_host(Some("bitbucket.org"));
-            let mut api = with_path(api, "/2.0/");
-            let _ = api.set_host(Some("api.bitbucket.org"));
-            let aliases = &["altssh.bitbucket.org", "www.bitbucket.org"];
-            return Self {
-                kind: ForgeKind::BitbucketCloud,
-                api,
-                web,
-                aliases,
-            };
-        }
-        if let Some(prefix) = api.path().trim_end_matches('/').strip_suffix("/2.0") {
-            let (web, api) = (
-                with_path(api, &format!("{prefix}/")),
-                with_path(api, &format!("{prefix}/2.0/")),
-            );
-            return Self {
-                kind: ForgeKind::BitbucketCloud,
-                api,
-                web,
-                aliases: &[],
-            };
-        }
-        let prefix = before(api, "/rest").to_owned();
-        let web = with_path(api, &format!("{prefix}/"));
-        // Not all of its APIs are below the same version.
-        let api = with_path(api, &format!("{prefix}/rest/"));
-        Self {
-            kind: ForgeKind::BitbucketServer,
-            api,
-            web,
-            aliases: &[],
-        }
-    }
-
-    /// Returns the host name, with the port if it is not the default: `github.com`,
-    /// `bb.example:8443`.
-    pub fn name(&self) -> String {
-        let host = self.web.host_str().unwrap_or_default();
-        self.web
-            .port()
-            .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-    }
-
-    /// Returns the prefix of the addresses of its repositories.
-    pub(super) fn web(&self) -> &str {
-        self.web.as_str()
-    }
-
-    /// Returns the path prefix of requests; ends with a slash.
-    pub(super) fn api_path(&self) -> &str {
-        self.api.path()
-    }
-
-    /// Returns the path of an address relative to this host, or `None` if the address belongs to
-    /// another host.
-    ///
-    /// Port and path prefix must match for http. They are ignored for ssh, where another server
-    /// program answers.
-    fn below<'a>(&self, address: &'a HostAddress) -> Option<&'a [String]> {
-        let own = self
-            .web
-            .host_str()
-            .unwrap_or_default()
-            .trim_start_matches('[')
-            .trim_end_matches(']');
-        if address.host != own && !self.aliases.contains(&address.host.as_str()) {
-            return None;
-        }
-        let usual = match address.scheme {
-            Scheme::Ssh => return Some(&address.path),
-            Scheme::Http => 80,
-            Scheme::Https => 443,
-        };
-        // Bitbucket Pipelines clones over http through its own proxy. The name of a public host is
-        // sufficient: requests go to the API over https in any case.
-        let is_public = !self.aliases.is_empty();
-        let is_plain =
-            address.scheme == Scheme::Http && is_public && matches!(address.port, None | Some(80));
-        if !is_plain && address.port.unwrap_or(usual) != self.web.port_or_known_default()? {
-            return None;
-        }
-        let folder: Vec<&str> = self
-            .web
-            .path()
-            .split('/')
-            .filter(|p| !p.is_empty())
-            .collect();
-        let inside = address.path.len() > folder.len()
-            && address.path.iter().zip(&folder).all(|(a, b)| a == b);
-        inside.then(|| &address.path[folder.len()..])
-    }
-}
-
 impl Site {
     /// Returns the address to fetch the project from if no remote has it.
     pub fn clone_url(&self) -> String {
-        let below = match self.host.kind {
-            ForgeKind::BitbucketServer => format!("scm/{}.git", self.project),
-            ForgeKind::Github | ForgeKind::Gitlab | ForgeKind::BitbucketCloud => {
-                format!("{}.git", self.project)
-            }
-        };
-        format!("{}{below}", self.host.web)
+        let path = self.host.forge.repository_path(&self.project);
+        format!("{}{path}", self.host.web)
     }
 
     /// Returns the client for the host's API, with the host's token. Opens no connection and runs
@@ -435,22 +207,14 @@ impl Site {
     ) -> std::result::Result<Client, Failure> {
         let host = &self.host;
         let (key, name) = token(host, hosts, operator)?;
-        let (carries, headers) = match host.kind {
-            ForgeKind::Github => (github::TOKEN, github::HEADERS),
-            ForgeKind::Gitlab if name == gitlab::JOB_VARIABLE => {
-                (gitlab::JOB_TOKEN, gitlab::HEADERS)
-            }
-            ForgeKind::Gitlab => (gitlab::TOKEN, gitlab::HEADERS),
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                (bitbucket::TOKEN, bitbucket::HEADERS)
-            }
-        };
+        let service = host.service;
+        let job_token = service.job_token.filter(|job| job.variable == name);
         let secure = host.api.scheme() == "https";
         let server = Server::new(Setup {
             address: host.api.clone(),
-            setting: setting(host.kind),
-            carries,
-            headers,
+            setting: service.setting,
+            carries: job_token.map_or(service.token_header, |job| job.header),
+            headers: service.headers,
             key,
             max_retries: RETRIES,
             retry_delay: http::retry::DELAY,
@@ -462,10 +226,10 @@ impl Site {
             },
             pool: Pool::default(),
         });
-        let server = match host.kind {
-            ForgeKind::Github | ForgeKind::Gitlab => server,
-            // A user name and an app password, or a token that belongs to a user name.
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => server.taking_pairs(),
+        let server = if service.takes_pairs {
+            server.taking_pairs()
+        } else {
+            server
         };
         Ok(Client::new(server, host.api.clone(), name))
     }
@@ -478,11 +242,12 @@ fn token(
     operator: &Operator<'_>,
 ) -> std::result::Result<(KeySource, String), Failure> {
     let (policy, env) = (operator.policy, operator.env);
-    let variables = hosts.variables(host);
+    let origin = hosts.origin(host);
+    let variables = (host.service.token_variables)(host, origin);
     if let Some(found) = token_of_variables(env, &variables)? {
         return Ok(found);
     }
-    let alone = hosts.of_policy.len() == 1 && hosts.of_policy.contains(&host.api);
+    let alone = hosts.of_policy.len() == 1 && origin.by_policy;
     if let Some(line) = policy
         .token_command
         .as_deref()
@@ -497,11 +262,9 @@ fn token(
             "[forge] token_command".to_owned(),
         ));
     }
-    // A job of GitLab CI always has this token. Its rights are few, so any configured token takes
-    // precedence.
-    if host.kind == ForgeKind::Gitlab
-        && hosts.of_ci.contains(&host.api)
-        && let Some(found) = token_of_variables(env, &[gitlab::JOB_VARIABLE])?
+    if origin.runs_job == Some(true)
+        && let Some(job) = host.service.job_token
+        && let Some(found) = token_of_variables(env, &[job.variable])?
     {
         return Ok(found);
     }
@@ -524,25 +287,6 @@ fn token_of_variables(
         Failure::new(http::Cause::Setup, message)
     })?;
     Ok(Some((KeySource::Known(key), name.to_owned())))
-}
-
-/// Returns the policy key for the address of an API.
-fn setting(kind: ForgeKind) -> &'static str {
-    match kind {
-        ForgeKind::Github => "[forge] github_api",
-        ForgeKind::Gitlab => "[forge] gitlab_api",
-        ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => "[forge] bitbucket_api",
-    }
-}
-
-impl ForgeKind {
-    /// Returns true if both kinds share a token variable.
-    fn is_like(self, other: Self) -> bool {
-        let is_bitbucket = [self, other]
-            .iter()
-            .all(|k| matches!(k, Self::BitbucketServer | Self::BitbucketCloud));
-        self == other || is_bitbucket
-    }
 }
 
 #[cfg(test)]

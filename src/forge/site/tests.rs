@@ -2,8 +2,18 @@
 
 use super::{Hosts, Operator, token};
 use crate::env::Env;
+use crate::forge::address::{ForgeProject, HostAddress, without_git_suffix};
+use crate::forge::api::ForgeApi;
+use crate::forge::bitbucket::{BitbucketCloud, BitbucketServer};
+use crate::forge::github::Github;
+use crate::forge::gitlab::Gitlab;
 use crate::policy::ForgePolicy;
 use std::path::PathBuf;
+
+const GITHUB: &dyn ForgeApi = &Github;
+const GITLAB: &dyn ForgeApi = &Gitlab;
+const SERVER: &dyn ForgeApi = &BitbucketServer;
+const CLOUD: &dyn ForgeApi = &BitbucketCloud;
 
 /// Returns API, project and token variable of a remote's host under a policy and an
 /// environment.
@@ -342,4 +352,100 @@ fn an_address_that_would_show_a_token_to_the_network_is_refused() {
         })
         .is_ok()
     );
+}
+
+#[test]
+fn projects_are_read_off_the_remotes_of_every_forge() {
+    fn project(forge: &dyn ForgeApi, text: &str) -> Option<String> {
+        let a = HostAddress::remote(text).unwrap();
+        let parts = without_git_suffix(&a.path)?;
+        let project = forge.project_of_remote(a.scheme, parts)?;
+        Some(project.to_string())
+    }
+    for (forge, text, expected) in [
+        (GITHUB, "git@github.com:o/r.git", Some("o/r")),
+        (GITHUB, "https://github.com/o/r.git.git", Some("o/r.git")),
+        (GITHUB, "https://github.com/o", None),
+        (GITHUB, "https://github.com/o/r/x", None),
+        (GITLAB, "git@gitlab.com:g/s1/s2/p.git", Some("g/s1/s2/p")),
+        (GITLAB, "git@gitlab.com:p.git", None),
+        (
+            SERVER,
+            "https://bb.example/scm/proj/slug.git",
+            Some("proj/slug"),
+        ),
+        (
+            SERVER,
+            "https://bb.example/scm/~me/slug.git",
+            Some("~me/slug"),
+        ),
+        (
+            SERVER,
+            "ssh://git@bb.example:7999/proj/slug.git",
+            Some("proj/slug"),
+        ),
+        (SERVER, "https://bb.example/proj/slug.git", None),
+        (CLOUD, "git@bitbucket.org:team/repo.git", Some("team/repo")),
+        (GITHUB, "https://github.com/o/.git", None),
+    ] {
+        assert_eq!(project(forge, text).as_deref(), expected, "{text}");
+    }
+    let upper = ForgeProject::pair_of("PROJ/slug").unwrap();
+    assert_eq!(upper, ForgeProject::pair_of("proj/Slug").unwrap());
+    assert_eq!((upper.owner().as_str(), upper.name()), ("PROJ", "slug"));
+}
+
+#[test]
+fn pull_requests_are_read_off_their_pages() {
+    fn pull(forge: &dyn ForgeApi, text: &str) -> Option<(String, u64)> {
+        let path = HostAddress::page(text)?.path;
+        let parts: Vec<&str> = path.iter().map(String::as_str).collect();
+        forge
+            .pull_of_page(&parts)
+            .map(|(project, number)| (project.to_string(), number))
+    }
+    for (forge, text, expected) in [
+        (GITHUB, "https://github.com/o/r/pull/12", Some(("o/r", 12))),
+        (
+            GITHUB,
+            "https://github.com/o/r/pull/12/files?w=1#diff-1",
+            Some(("o/r", 12)),
+        ),
+        (GITHUB, "https://github.com/o/r/issues/12", None),
+        (GITHUB, "https://github.com/o/r/pull/0", None),
+        (GITHUB, "https://github.com/o/r/pull/1x", None),
+        (
+            GITLAB,
+            "https://gitlab.com/g/s/p/-/merge_requests/7/diffs",
+            Some(("g/s/p", 7)),
+        ),
+        (
+            GITLAB,
+            "https://gitlab.com/g/p/merge_requests/7",
+            Some(("g/p", 7)),
+        ),
+        (GITLAB, "https://gitlab.com/-/merge_requests/7", None),
+        (
+            SERVER,
+            "https://bb.example/projects/PROJ/repos/slug/pull-requests/3/overview",
+            Some(("PROJ/slug", 3)),
+        ),
+        (
+            SERVER,
+            "https://bb.example/users/me/repos/slug/pull-requests/3",
+            Some(("~me/slug", 3)),
+        ),
+        (
+            CLOUD,
+            "https://bitbucket.org/team/repo/pull-requests/9/x",
+            Some(("team/repo", 9)),
+        ),
+        (GITHUB, "ssh://git@github.com/o/r/pull/12", None),
+    ] {
+        assert_eq!(
+            pull(forge, text),
+            expected.map(|(p, n)| (p.to_owned(), n)),
+            "{text}"
+        );
+    }
 }
