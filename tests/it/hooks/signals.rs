@@ -1,15 +1,19 @@
 //! Tests of signals: a review that is interrupted, alone and within a commit.
 
 use super::{CLEAN, aws_key, hooked, passes};
-use crate::support::{Repo, binary};
+use crate::support::{Repo, binary, until};
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Starts a run and waits until it is working.
+/// CPU time after which a review is in the middle of its work, in ticks of 10 ms. The reviews of
+/// these tests take seconds.
+const BUSY_TICKS: u64 = 3;
+
+/// Starts a run in a process group of its own, and waits until the review in it is working.
 fn started(command: &mut Command) -> Child {
     let child = command
         .stdout(Stdio::piped())
@@ -17,8 +21,42 @@ fn started(command: &mut Command) -> Child {
         .process_group(0)
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(60));
+    until("the review works", || {
+        let reviews = reviews_of_group(child.id());
+        reviews.iter().any(|review| review.ticks >= BUSY_TICKS)
+    });
     child
+}
+
+/// A running review, by `/proc/PID/stat` (proc_pid_stat(5)).
+struct RunningReview {
+    pid: u32,
+    /// `R`: running, `T`: stopped by a signal.
+    state: String,
+    /// CPU time, in ticks of 10 ms.
+    ticks: u64,
+}
+
+/// Lists the processes of a group that run the tested program.
+fn reviews_of_group(group: u32) -> Vec<RunningReview> {
+    let entries = fs::read_dir("/proc").unwrap();
+    let pids = entries.filter_map(|e| e.unwrap().file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid| review_of_group(pid, group)).collect()
+}
+
+/// Reads a process, or `None` if it has ended, is in another group, or runs another program.
+fn review_of_group(pid: u32, group: u32) -> Option<RunningReview> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field, a name in parentheses, may have blanks.
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    let number = |field: usize| fields[field - 3].parse::<u64>().ok();
+    let is_review = number(5)? == u64::from(group)
+        && fs::read_link(format!("/proc/{pid}/exe")).ok()? == Path::new(binary());
+    is_review.then_some(RunningReview {
+        pid,
+        state: fields[0].to_owned(),
+        ticks: number(14)? + number(15)?,
+    })
 }
 
 fn signal(name: &str, target: &str) {
@@ -31,6 +69,8 @@ fn signal(name: &str, target: &str) {
     );
 }
 
+/// Waits for the end of a run after a signal. That it takes less than two seconds is what the tests
+/// claim: the reviews take longer if they are not interrupted.
 #[track_caller]
 fn ended(child: Child) -> Output {
     let start = Instant::now();
@@ -125,7 +165,12 @@ fn hok_03_a_stopped_review_goes_on() {
     );
     let pid = child.id().to_string();
     signal("STOP", &pid);
-    std::thread::sleep(Duration::from_millis(100));
+    until("the review is stopped", || {
+        let reviews = reviews_of_group(child.id());
+        reviews
+            .iter()
+            .any(|r| r.pid == child.id() && r.state == "T")
+    });
     signal("CONT", &pid);
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(1));
 }
