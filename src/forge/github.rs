@@ -250,6 +250,7 @@ impl ForgeApi for Github {
     }
 }
 
+/// Returns the user name of the author of a pull request.
 fn author(pull: &Value) -> String {
     // GitHub shows this account in place of a deleted one.
     Some(pull.name_at("/user/login"))
@@ -257,6 +258,7 @@ fn author(pull: &Value) -> String {
         .unwrap_or_else(|| "ghost".to_owned())
 }
 
+/// Reads one end of a pull request.
 fn tip(end: &Value) -> Result<PullTip, Failure> {
     let project = ForgeProject::pair_of(&end.name_at("/repo/full_name"));
     Ok(PullTip {

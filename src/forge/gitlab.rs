@@ -254,6 +254,7 @@ fn project(session: &ForgeSession<'_>, id: u64) -> Result<Option<ForgeProject>, 
     }
 }
 
+/// Returns the user name of the author of a merge request.
 fn author(pull: &Value) -> String {
     // GitLab shows this account in place of a deleted one.
     Some(pull.name_at("/author/username"))

@@ -272,6 +272,7 @@ impl Heeded {
     }
 }
 
+/// Returns the reason of a waiver that ends at a date.
 fn deferred(date: Date, reason: &str) -> String {
     if reason.is_empty() {
         format!("deferred until {date}")

@@ -237,12 +237,14 @@ impl ForgeApi for BitbucketServer {
     }
 }
 
+/// Returns the name of the branch at one end of a pull request.
 fn branch(end: &Value) -> String {
     let name = end.name_at("/id");
     name.strip_prefix("refs/heads/")
         .map_or_else(|| end.name_at("/displayId"), str::to_owned)
 }
 
+/// Reads one end of a pull request.
 fn tip(end: &Value) -> Result<PullTip, Failure> {
     let project = format!(
         "{}/{}",

@@ -131,6 +131,7 @@ impl ReplyReader for Github {
     }
 }
 
+/// Reads a reply and the first comment of its conversation.
 fn reply(comment: &Value, root: &Value) -> CommentReply {
     CommentReply {
         author: account(&comment["author"]).unwrap_or_default(),
@@ -148,6 +149,7 @@ fn reply(comment: &Value, root: &Value) -> CommentReply {
     }
 }
 
+/// Adds the authors and the committer of a commit.
 fn add(out: &mut Authors, commit: &Value) {
     let id: String = commit.name_at("/oid").chars().take(12).collect();
     let authors = list(&commit["authors"]["nodes"]);
@@ -167,6 +169,7 @@ fn add(out: &mut Authors, commit: &Value) {
     }
 }
 
+/// Reads the account of an actor, or `None` if it has no number.
 fn account(actor: &Value) -> Option<Account> {
     let id = actor.number_at("/databaseId").ok()?.to_string();
     Some(Account {
@@ -175,10 +178,12 @@ fn account(actor: &Value) -> Option<Account> {
     })
 }
 
+/// Reads a time in the format of RFC 3339.
 fn moment(value: &Value) -> Option<Timestamp> {
     value.as_str()?.parse().ok()
 }
 
+/// Returns the items of a list; none if the value is not a list.
 fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }

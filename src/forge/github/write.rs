@@ -282,6 +282,7 @@ fn has_no_place(failure: &Failure) -> bool {
         )
 }
 
+/// Returns the document of a comment on lines.
 fn comment(inline: &InlineComment) -> Value {
     let spot = &inline.spot;
     let mut comment =

@@ -142,6 +142,7 @@ impl ReplyReader for Gitlab {
     }
 }
 
+/// Reads a reply and the first note of its discussion.
 fn reply(pull: &PullRequest, note: &Value, root: &Value) -> CommentReply {
     let (written, changed) = (moment(&note["created_at"]), moment(&note["updated_at"]));
     let (begun, root_changed) = (moment(&root["created_at"]), moment(&root["updated_at"]));
@@ -206,6 +207,7 @@ fn account_of(session: &ForgeSession<'_>, address: &str) -> Result<Option<Accoun
     }))
 }
 
+/// Reads a time in the format of RFC 3339.
 fn moment(value: &Value) -> Option<Timestamp> {
     value.as_str()?.parse().ok()
 }

@@ -249,6 +249,7 @@ pub(super) fn discussions(
     below(session, pull, "discussions", rest)
 }
 
+/// Returns the path of a resource of the merge request.
 pub(super) fn below(
     session: &ForgeSession<'_>,
     pull: &PullRequest,

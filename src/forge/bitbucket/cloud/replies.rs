@@ -121,6 +121,7 @@ fn root_of<'a>(comment: &'a Value, by_id: &HashMap<u64, &'a Value>) -> Option<&'
     None
 }
 
+/// Reads a reply and the first comment of its conversation.
 fn reply(comment: &Value, root: &Value) -> CommentReply {
     let written = moment(&comment["created_on"]);
     let (begun, changed) = (moment(&root["created_on"]), moment(&root["updated_on"]));
@@ -147,6 +148,7 @@ fn person(value: &Value) -> Person {
     )
 }
 
+/// Reads a time in the format of RFC 3339.
 fn moment(value: &Value) -> Option<Timestamp> {
     value.as_str()?.parse().ok()
 }

@@ -19,6 +19,7 @@ const MOST_GRANTS: usize = 100;
 /// Depth of nested replies that are read, at most.
 const MOST_DEPTH: usize = 20;
 
+/// Reads the activities of the pull request, newest first.
 fn activities(session: &ForgeSession<'_>, pull: &PullRequest) -> Result<Pages, Failure> {
     let path = path(
         session,
@@ -142,6 +143,7 @@ fn gather(
     }
 }
 
+/// Reads a reply and the first comment of its conversation.
 fn reply(pull: &PullRequest, comment: &Value, root: &Value) -> CommentReply {
     let written = moment(&comment["createdDate"]);
     let (begun, changed) = (moment(&root["createdDate"]), moment(&root["updatedDate"]));
@@ -170,6 +172,7 @@ fn person(value: &Value) -> Person {
     (address, Some(account(value)).filter(|a| !a.id.is_empty()))
 }
 
+/// Reads an account; its number is empty if there is none.
 fn account(value: &Value) -> Account {
     Account {
         id: key(&value["id"]),
@@ -177,6 +180,7 @@ fn account(value: &Value) -> Account {
     }
 }
 
+/// Reads a time in milliseconds since 1970.
 fn moment(value: &Value) -> Option<Timestamp> {
     value
         .as_i64()
