@@ -1,23 +1,28 @@
 //! Forges: reads pull requests, and publishes reviews to them.
 //!
-//! Each forge has one module with its API (`github`, …): it lists and reads pull requests, lists
-//! the comments of the token's account, and writes. The plan of what to write is common to all
-//! forges ([`publish`]). The operator chooses the forge and the token ([`site`]). Text from a forge
-//! is untrusted: it is read within bounds, and shown through [`crate::untrusted`].
+//! Each forge has one module (`github`, …) that implements [`api`]: it names and reads pull
+//! requests, lists the comments of the token's account, and writes. Its service is listed in
+//! [`SERVICES`], and nothing else depends on which forge it is. The plan of what to write is common
+//! to all forges ([`publish`]). The operator chooses the forge and the token ([`site`]). Text from a
+//! forge is untrusted: it is read within bounds, and shown through [`crate::untrusted`].
 
 mod added;
 pub mod address;
+mod api;
 mod bitbucket;
 mod client;
 pub mod commands;
 mod github;
 mod gitlab;
 mod heed;
+mod host;
 mod issue;
 pub mod lines;
 pub mod mark;
+mod pager;
 mod post;
 pub mod publish;
+mod session;
 pub mod site;
 mod ticket;
 
@@ -31,9 +36,11 @@ use crate::http::{Cause, Failure, Limits};
 use crate::request::Credential;
 use crate::stop::Stop;
 use address::ForgeProject;
+use api::ForgeApi;
 use client::Client;
-use secrecy::ExposeSecret as _;
+use host::ForgeService;
 use serde_json::Value;
+use session::ForgeSession;
 use std::time::{Duration, Instant};
 
 /// Time limit for all requests of one call.
@@ -47,30 +54,8 @@ const MOST_OF_A_MESSAGE: usize = 4 << 10;
 pub(crate) const MOST_COMMITS: usize = 250;
 pub(crate) const MOST_PULLS: usize = 500;
 
-/// The API that a forge has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ForgeKind {
-    /// github.com, GitHub Enterprise Server and Cloud.
-    Github,
-    /// gitlab.com and self-managed instances.
-    Gitlab,
-    /// Bitbucket Data Center, once called Server.
-    BitbucketServer,
-    /// bitbucket.org.
-    BitbucketCloud,
-}
-
-impl ForgeKind {
-    /// Returns the name to display.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Github => "GitHub",
-            Self::Gitlab => "GitLab",
-            Self::BitbucketServer => "Bitbucket Data Center",
-            Self::BitbucketCloud => "Bitbucket Cloud",
-        }
-    }
-}
+/// The known services, in the order in which hosts are searched. A new forge is added here.
+const SERVICES: &[&ForgeService] = &[&github::SERVICE, &gitlab::SERVICE, &bitbucket::SERVICE];
 
 /// A pull request, or a GitLab merge request. All text in it is untrusted and truncated to its
 /// bounds.
@@ -191,34 +176,23 @@ impl Forge {
     ///
     /// A usage error if the forge rejects the request; an incomplete error if a retry may succeed.
     pub fn list(&self, stop: &Stop) -> Result<(Vec<ListedPull>, bool)> {
-        self.wait(stop, "the pull requests cannot be listed", async |limits| {
-            self.client.ready(&limits).await?;
-            match self.site.host.kind {
-                ForgeKind::Github => github::list(self, &limits).await,
-                ForgeKind::Gitlab => gitlab::list(self, &limits).await,
-                ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                    bitbucket::list(self, &limits).await
-                }
-            }
+        self.with_session(stop, "the pull requests cannot be listed", |session| {
+            self.api().list(session)
         })
     }
 
     /// Finds the number of the open pull request whose head is the commit `id` of a fork's branch
-    /// (`octocat:topic`). Returns `None` if no pull request has it any longer. Only GitHub is
-    /// asked: the events of the other forges name the number.
+    /// (`octocat:topic`). Returns `None` if no pull request has it any longer, and for a forge
+    /// whose CI events name the number.
     ///
     /// # Errors
     ///
     /// As [`Forge::list`]; a usage error if several pull requests have that head.
     pub fn number_of_head(&self, head: &str, id: ObjectId, stop: &Stop) -> Result<Option<u64>> {
-        if self.site.host.kind != ForgeKind::Github {
-            return Ok(None);
-        }
-        let mut numbers =
-            self.wait(stop, "the pull requests cannot be listed", async |limits| {
-                self.client.ready(&limits).await?;
-                github::numbers_of_head(self, head, id, &limits).await
-            })?;
+        let what = "the pull requests cannot be listed";
+        let mut numbers = self.with_session(stop, what, |session| {
+            self.api().numbers_of_head(session, head, id)
+        })?;
         let Some(number) = numbers.pop() else {
             return Ok(None);
         };
@@ -238,80 +212,46 @@ impl Forge {
     ///
     /// As [`Forge::list`].
     pub fn read(&self, number: u64, stop: &Stop) -> Result<PullRequest> {
-        self.wait(
-            stop,
-            &format!("pull request #{number} cannot be read"),
-            async |limits| {
-                self.client.ready(&limits).await?;
-                self.read_one(number, &limits).await
-            },
-        )
+        let what = format!("pull request #{number} cannot be read");
+        self.with_session(stop, &what, |session| self.api().read(session, number))
     }
 
     /// Returns the credential for the forge's git repositories: the token that requests used so
     /// far.
     pub fn credential(&self) -> Option<Credential> {
-        let (token, url) = (self.client.token()?, self.site.host.web());
-        Some(match self.site.host.kind {
-            ForgeKind::Github => Credential::basic(url, "x-access-token", token),
-            ForgeKind::Gitlab if self.client.token_name() == gitlab::JOB_VARIABLE => {
-                Credential::basic(url, "gitlab-ci-token", token)
-            }
-            ForgeKind::Gitlab => Credential::basic(url, "oauth2", token),
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                match token.expose_secret().split_once(':') {
-                    // Atlassian's API accepts an email address as the user name; its git server
-                    // does not.
-                    Some((user, password))
-                        if user.contains('@')
-                            && self.site.host.kind == ForgeKind::BitbucketCloud =>
-                    {
-                        Credential::basic(url, "x-bitbucket-api-token-auth", &password.into())
-                    }
-                    Some((user, password)) => Credential::basic(url, user, &password.into()),
-                    None if self.site.host.kind == ForgeKind::BitbucketCloud => {
-                        Credential::basic(url, "x-token-auth", token)
-                    }
-                    None => Credential {
-                        url: url.to_owned(),
-                        header: format!("Authorization: Bearer {}", token.expose_secret()).into(),
-                    },
-                }
-            }
-        })
+        let (token, web) = (self.client.token()?, self.site.host.web.as_str());
+        let name = self.client.token_name();
+        Some(self.api().credential(web, token, name))
     }
 
-    async fn read_one(
-        &self,
-        number: u64,
-        limits: &Limits<'_>,
-    ) -> std::result::Result<PullRequest, Failure> {
-        match self.site.host.kind {
-            ForgeKind::Github => github::read(self, number, limits).await,
-            ForgeKind::Gitlab => gitlab::read(self, number, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::read(self, number, limits).await
-            }
-        }
+    /// Returns the implementation of the host's API.
+    fn api(&self) -> &'static dyn ForgeApi {
+        self.site.host.forge
     }
 
-    /// Runs requests to the forge on a runtime of one thread.
-    fn wait<T>(
+    /// Sends the requests of one operation, within [`TIME`]. `what` begins the message of an error.
+    fn with_session<T>(
         &self,
         stop: &Stop,
         what: &str,
-        ask: impl AsyncFnOnce(Limits<'_>) -> std::result::Result<T, Failure>,
+        ask: impl FnOnce(&ForgeSession<'_>) -> std::result::Result<T, Failure>,
     ) -> Result<T> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
+        self.with_limits(Limits::new(Instant::now() + TIME, stop), what, ask)
+    }
+
+    /// As [`Forge::with_session`], within other limits.
+    fn with_limits<T>(
+        &self,
+        limits: Limits<'_>,
+        what: &str,
+        ask: impl FnOnce(&ForgeSession<'_>) -> std::result::Result<T, Failure>,
+    ) -> Result<T> {
+        let (project, host_name) = (&self.site.project, self.site.host.name());
+        let session = ForgeSession::new(&self.client, project, host_name, limits)
             .map_err(|e| Error::incomplete("the network cannot be used").caused_by(&e))?;
-        let limits = Limits::new(Instant::now() + TIME, stop);
-        let done = runtime
-            .block_on(ask(limits))
-            .map_err(|f| error(&self.site, what, f));
-        runtime.shutdown_background();
-        done
+        let done = ask(&session);
+        session.close();
+        done.map_err(|f| error(&self.site, what, f))
     }
 }
 

@@ -11,6 +11,7 @@ mod convert;
 mod digest;
 mod fetch;
 mod files;
+mod graph;
 mod guard;
 mod hooks;
 mod load;
@@ -374,7 +375,7 @@ impl Repo {
 
     /// Returns the best common ancestor of two commits, or `None` if they have none.
     pub fn merge_base(&self, one: ObjectId, other: ObjectId) -> Result<Option<ObjectId>> {
-        revision::merge_base(&self.local(), one, &[other])
+        graph::merge_base(&self.local(), one, &[other])
     }
 
     /// Compares a head (default HEAD) with its merge base with `base` (default: upstream,

@@ -2,8 +2,6 @@
 //!
 //! An address is only compared with the known hosts; it never adds a host.
 
-use super::ForgeKind;
-
 /// Parts of a path at most.
 const MOST_PARTS: usize = 24;
 /// Bytes of one part at most.
@@ -161,42 +159,32 @@ pub(super) fn decoded(text: &str) -> Option<String> {
 }
 
 impl ForgeProject {
-    /// Parses a project from the path of a remote, relative to the prefix that all projects of the
-    /// host share.
-    pub fn of_remote(kind: ForgeKind, scheme: Scheme, path: &[String]) -> Option<Self> {
-        let mut parts = path.to_vec();
-        let last = parts.last_mut()?;
-        if let Some(bare) = last.strip_suffix(".git") {
-            *last = bare.to_owned();
-        }
-        if kind == ForgeKind::BitbucketServer && scheme != Scheme::Ssh {
-            parts = match parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-                ["scm", key, slug] => vec![key.to_owned(), slug.to_owned()],
-                ["projects", key, "repos", slug] => vec![key.to_owned(), slug.to_owned()],
-                ["users", name, "repos", slug] => vec![format!("~{name}"), slug.to_owned()],
-                _ => return None,
-            };
-        }
-        Self::new(kind, parts)
-    }
-
-    /// Returns a project of these parts, or `None` if they are not valid for the forge.
-    pub fn new(kind: ForgeKind, parts: Vec<String>) -> Option<Self> {
-        let fits = match kind {
-            ForgeKind::Gitlab => parts.len() >= 2,
-            ForgeKind::Github | ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                parts.len() == 2
-            }
-        };
-        let is_valid = parts
-            .iter()
-            .all(|p| !p.is_empty() && p.len() <= MOST_OF_A_PART && !p.chars().all(|c| c == '.'));
-        (fits && is_valid).then_some(Self(parts))
+    /// Returns the project with an owner and a name, or `None` if these are not two valid parts.
+    pub(super) fn pair(parts: Vec<String>) -> Option<Self> {
+        Self::new(parts).filter(|project| project.0.len() == 2)
     }
 
     /// Parses `owner/name` as the forge writes it.
-    pub fn parse(kind: ForgeKind, text: &str) -> Option<Self> {
-        Self::new(kind, text.split('/').map(str::to_owned).collect())
+    pub(super) fn pair_of(text: &str) -> Option<Self> {
+        Self::pair(text.split('/').map(str::to_owned).collect())
+    }
+
+    /// Returns the project with a name below one or several groups.
+    pub(super) fn nested(parts: Vec<String>) -> Option<Self> {
+        Self::new(parts).filter(|project| project.0.len() >= 2)
+    }
+
+    /// Parses `group/name` or `group/subgroup/name` as the forge writes it.
+    pub(super) fn nested_of(text: &str) -> Option<Self> {
+        Self::nested(text.split('/').map(str::to_owned).collect())
+    }
+
+    /// Returns a project of any number of parts, or `None` if one of them is not valid.
+    fn new(parts: Vec<String>) -> Option<Self> {
+        let is_valid = parts
+            .iter()
+            .all(|p| !p.is_empty() && p.len() <= MOST_OF_A_PART && !p.chars().all(|c| c == '.'));
+        is_valid.then_some(Self(parts))
     }
 
     /// Returns all parts but the last: the owner, group or key.
@@ -225,43 +213,14 @@ impl std::fmt::Display for ForgeProject {
     }
 }
 
-/// Parses the project and number from the path of a pull request's page, relative to the prefix
-/// that all pages of the host share.
-pub fn pull_of_page(kind: ForgeKind, path: &[String]) -> Option<(ForgeProject, u64)> {
-    let parts: Vec<&str> = path.iter().map(String::as_str).collect();
-    let (project, number) = match kind {
-        ForgeKind::Github => match parts[..] {
-            [owner, name, "pull", number, ..] => (vec![owner.to_owned(), name.to_owned()], number),
-            _ => return None,
-        },
-        ForgeKind::Gitlab => {
-            let at = parts.iter().position(|p| *p == "merge_requests")?;
-            let mut project = &parts[..at];
-            if let [before @ .., "-"] = project {
-                project = before;
-            }
-            (
-                project.iter().map(|p| (*p).to_owned()).collect(),
-                *parts.get(at + 1)?,
-            )
-        }
-        ForgeKind::BitbucketServer => match parts[..] {
-            ["projects", key, "repos", slug, "pull-requests", number, ..] => {
-                (vec![key.to_owned(), slug.to_owned()], number)
-            }
-            ["users", name, "repos", slug, "pull-requests", number, ..] => {
-                (vec![format!("~{name}"), slug.to_owned()], number)
-            }
-            _ => return None,
-        },
-        ForgeKind::BitbucketCloud => match parts[..] {
-            [workspace, slug, "pull-requests", number, ..] => {
-                (vec![workspace.to_owned(), slug.to_owned()], number)
-            }
-            _ => return None,
-        },
-    };
-    Some((ForgeProject::new(kind, project)?, number_of(number)?))
+/// Returns the path of a remote without `.git` at its end, or `None` if it has no parts.
+pub(super) fn without_git_suffix(path: &[String]) -> Option<Vec<String>> {
+    let mut parts = path.to_vec();
+    let last = parts.last_mut()?;
+    if let Some(bare) = last.strip_suffix(".git") {
+        *last = bare.to_owned();
+    }
+    Some(parts)
 }
 
 /// Parses the number of a pull request: `12`, `#12`, or GitLab's `!12`.
@@ -274,8 +233,7 @@ pub fn number_of(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ForgeProject, HostAddress, Scheme, number_of, pull_of_page};
-    use crate::forge::ForgeKind;
+    use super::{HostAddress, Scheme, number_of};
 
     fn remote(text: &str) -> Option<(Scheme, String, Option<u16>, String)> {
         HostAddress::remote(text).map(|a| (a.scheme, a.host, a.port, a.path.join("/")))
@@ -389,124 +347,6 @@ mod tests {
             assert_eq!(remote(text), None, "{text}");
         }
         assert!(HostAddress::remote(&format!("https://h/{}", "a/".repeat(30))).is_none());
-    }
-
-    #[test]
-    fn projects_are_read_off_the_remotes_of_every_forge() {
-        fn project(kind: ForgeKind, text: &str) -> Option<String> {
-            let a = HostAddress::remote(text).unwrap();
-            ForgeProject::of_remote(kind, a.scheme, &a.path).map(|p| p.to_string())
-        }
-        for (kind, text, expected) in [
-            (ForgeKind::Github, "git@github.com:o/r.git", Some("o/r")),
-            (
-                ForgeKind::Github,
-                "https://github.com/o/r.git.git",
-                Some("o/r.git"),
-            ),
-            (ForgeKind::Github, "https://github.com/o", None),
-            (ForgeKind::Github, "https://github.com/o/r/x", None),
-            (
-                ForgeKind::Gitlab,
-                "git@gitlab.com:g/s1/s2/p.git",
-                Some("g/s1/s2/p"),
-            ),
-            (ForgeKind::Gitlab, "git@gitlab.com:p.git", None),
-            (
-                ForgeKind::BitbucketServer,
-                "https://bb.example/scm/proj/slug.git",
-                Some("proj/slug"),
-            ),
-            (
-                ForgeKind::BitbucketServer,
-                "https://bb.example/scm/~me/slug.git",
-                Some("~me/slug"),
-            ),
-            (
-                ForgeKind::BitbucketServer,
-                "ssh://git@bb.example:7999/proj/slug.git",
-                Some("proj/slug"),
-            ),
-            (
-                ForgeKind::BitbucketServer,
-                "https://bb.example/proj/slug.git",
-                None,
-            ),
-            (
-                ForgeKind::BitbucketCloud,
-                "git@bitbucket.org:team/repo.git",
-                Some("team/repo"),
-            ),
-            (ForgeKind::Github, "https://github.com/o/.git", None),
-        ] {
-            assert_eq!(project(kind, text).as_deref(), expected, "{text}");
-        }
-        let upper = ForgeProject::parse(ForgeKind::BitbucketServer, "PROJ/slug").unwrap();
-        assert_eq!(
-            upper,
-            ForgeProject::parse(ForgeKind::BitbucketServer, "proj/Slug").unwrap()
-        );
-        assert_eq!((upper.owner().as_str(), upper.name()), ("PROJ", "slug"));
-    }
-
-    #[test]
-    fn pull_requests_are_read_off_their_pages() {
-        fn pull(kind: ForgeKind, text: &str) -> Option<(String, u64)> {
-            pull_of_page(kind, &HostAddress::page(text)?.path)
-                .map(|(project, number)| (project.to_string(), number))
-        }
-        for (kind, text, expected) in [
-            (
-                ForgeKind::Github,
-                "https://github.com/o/r/pull/12",
-                Some(("o/r", 12)),
-            ),
-            (
-                ForgeKind::Github,
-                "https://github.com/o/r/pull/12/files?w=1#diff-1",
-                Some(("o/r", 12)),
-            ),
-            (ForgeKind::Github, "https://github.com/o/r/issues/12", None),
-            (ForgeKind::Github, "https://github.com/o/r/pull/0", None),
-            (ForgeKind::Github, "https://github.com/o/r/pull/1x", None),
-            (
-                ForgeKind::Gitlab,
-                "https://gitlab.com/g/s/p/-/merge_requests/7/diffs",
-                Some(("g/s/p", 7)),
-            ),
-            (
-                ForgeKind::Gitlab,
-                "https://gitlab.com/g/p/merge_requests/7",
-                Some(("g/p", 7)),
-            ),
-            (
-                ForgeKind::Gitlab,
-                "https://gitlab.com/-/merge_requests/7",
-                None,
-            ),
-            (
-                ForgeKind::BitbucketServer,
-                "https://bb.example/projects/PROJ/repos/slug/pull-requests/3/overview",
-                Some(("PROJ/slug", 3)),
-            ),
-            (
-                ForgeKind::BitbucketServer,
-                "https://bb.example/users/me/repos/slug/pull-requests/3",
-                Some(("~me/slug", 3)),
-            ),
-            (
-                ForgeKind::BitbucketCloud,
-                "https://bitbucket.org/team/repo/pull-requests/9/x",
-                Some(("team/repo", 9)),
-            ),
-            (ForgeKind::Github, "ssh://git@github.com/o/r/pull/12", None),
-        ] {
-            assert_eq!(
-                pull(kind, text),
-                expected.map(|(p, n)| (p.to_owned(), n)),
-                "{text}"
-            );
-        }
     }
 
     #[test]

@@ -1,23 +1,48 @@
-//! Bitbucket: two APIs that share a name and a token variable, and little else.
+//! Bitbucket: one service with two APIs, which share a token variable and little else.
 //!
-//! [`server`] is the client for Data Center, [`cloud`] the one for bitbucket.org.
+//! [`server`] is the client for Data Center, once called Server, and [`cloud`] the one for
+//! bitbucket.org.
 
 mod cloud;
 mod server;
 
+#[cfg(test)]
+pub(super) use self::cloud::BitbucketCloud;
+#[cfg(test)]
+pub(super) use self::server::BitbucketServer;
+
 use super::added::Added;
-use super::client::Pages;
-use super::commands::{Authors, CommentReply, Rights, co_authors};
-use super::publish::{Comment, CommitStatus, Inline, Light, Set};
-use super::{Account, Forge, ForgeKind, ListedPull, MOST_OF_A_TEXT, PullRequest, Reads, speaks_of};
-use crate::context::Ticket;
-use crate::http::{Failure, Limits};
-use jiff::Timestamp;
-use serde_json::Value;
+use super::commands::{Authors, co_authors};
+use super::host::{ForgeService, Host, before, with_host, with_path};
+use super::mark::MarkForm;
+use super::pager::Pages;
+use super::publish::{CommitStatus, ExistingStatus, InlineComment, StatusState};
+use super::{Account, MOST_OF_A_TEXT, PullRequest, Reads, speaks_of};
+use crate::http::{Failure, Url};
+use crate::report::markdown::Flavor;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 
-pub(super) const TOKEN: (&str, &str) = ("authorization", "Bearer ");
-pub(super) const HEADERS: &[(&str, &str)] = &[("accept", "application/json")];
+/// Bitbucket Cloud and Bitbucket Data Center.
+pub(super) static SERVICE: ForgeService = ForgeService {
+    name: "bitbucket",
+    setting: "[forge] bitbucket_api",
+    address: |policy| policy.bitbucket_api.as_deref(),
+    job_variables: None,
+    public: "https://api.bitbucket.org/2.0",
+    host,
+    token_variables: |_, origin| match origin.is_home {
+        true => vec!["BB_TOKEN"],
+        false => Vec::new(),
+    },
+    token_header: ("authorization", "Bearer "),
+    job_token: None,
+    // A user name and an app password, or a token that belongs to a user name.
+    takes_pairs: true,
+    headers: &[("accept", "application/json")],
+    flavor: Flavor::Bitbucket,
+    mark_form: MarkForm::Link,
+};
 
 /// Comments of a pull request that are read, at most; on a server, activities of any kind.
 const MOST: usize = 3000;
@@ -26,67 +51,50 @@ const MOST_OF_A_STATUS: usize = 255;
 /// Prefix of the description of an incomplete review's status ([`super::publish::status`]).
 const INCOMPLETE: &str = "incomplete";
 
-/// Calls the function of this name in the module of the forge's API.
-macro_rules! spoken {
-    ($forge:expr, $name:ident($($arg:expr),*)) => {
-        match $forge.site.host.kind {
-            ForgeKind::BitbucketCloud => cloud::$name($forge, $($arg),*).await,
-            ForgeKind::BitbucketServer | ForgeKind::Github | ForgeKind::Gitlab => server::$name($forge, $($arg),*).await,
-        }
-    };
+/// Accepts `https://HOST/rest/api/1.0`, and `https://api.bitbucket.org/2.0` for Bitbucket Cloud. An
+/// address of another host that ends with `/2.0` is a proxy for Bitbucket Cloud.
+fn host(api: &Url) -> Host {
+    if matches!(api.host_str(), Some("api.bitbucket.org" | "bitbucket.org")) {
+        return Host {
+            service: &SERVICE,
+            forge: &cloud::BitbucketCloud,
+            api: with_host(&with_path(api, "/2.0/"), "api.bitbucket.org"),
+            web: with_host(&with_path(api, "/"), "bitbucket.org"),
+            aliases: &["altssh.bitbucket.org", "www.bitbucket.org"],
+        };
+    }
+    if let Some(prefix) = api.path().trim_end_matches('/').strip_suffix("/2.0") {
+        return Host {
+            service: &SERVICE,
+            forge: &cloud::BitbucketCloud,
+            api: with_path(api, &format!("{prefix}/2.0/")),
+            web: with_path(api, &format!("{prefix}/")),
+            aliases: &[],
+        };
+    }
+    let prefix = before(api, "/rest");
+    Host {
+        service: &SERVICE,
+        forge: &server::BitbucketServer,
+        // Not all of its APIs are below the same version.
+        api: with_path(api, &format!("{prefix}/rest/")),
+        web: with_path(api, &format!("{prefix}/")),
+        aliases: &[],
+    }
 }
 
-pub(super) async fn list(
-    forge: &Forge,
-    limits: &Limits<'_>,
-) -> Result<(Vec<ListedPull>, bool), Failure> {
-    spoken!(forge, list(limits))
-}
-
-pub(super) async fn read(
-    forge: &Forge,
-    number: u64,
-    limits: &Limits<'_>,
-) -> Result<PullRequest, Failure> {
-    spoken!(forge, read(number, limits))
-}
-
-/// Reads an issue of Bitbucket Cloud; Data Center has none.
-pub(super) async fn issue(
-    forge: &Forge,
-    number: u64,
-    limits: &Limits<'_>,
-) -> Result<Ticket, Failure> {
-    cloud::issue(forge, number, limits).await
-}
-
-/// Returns the account of the token.
-pub(super) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Failure> {
-    spoken!(forge, me(limits))
-}
-
-/// Lists the first comments of conversations, oldest first. The flag is false if there are more.
-pub(super) async fn comments(
-    forge: &Forge,
-    pull: &PullRequest,
-    limits: &Limits<'_>,
-) -> Result<(Vec<Comment>, bool), Failure> {
-    spoken!(forge, comments(pull, limits))
-}
-
-/// Writes new comments on lines.
-pub(super) async fn add(
-    forge: &Forge,
-    pull: &PullRequest,
-    inline: &[Inline],
-    limits: &Limits<'_>,
+/// Writes new comments on lines. `write` writes one, on all of its lines or, if its flag is false,
+/// on the last of them.
+fn add_each(
+    inline: &[InlineComment],
+    write: impl Fn(&InlineComment, bool) -> Result<(), Failure>,
 ) -> Added {
     let mut added = Added::default();
     for (i, inline) in inline.iter().enumerate() {
-        let mut done = spoken!(forge, comment_on(pull, inline, true, limits));
+        let mut done = write(inline, true);
         // If the forge rejects a comment on several lines, it may accept one on the last of them.
         if done.as_ref().is_err_and(has_no_place) && inline.spot.first.new < inline.spot.last.new {
-            done = spoken!(forge, comment_on(pull, inline, false, limits));
+            done = write(inline, false);
         }
         match done {
             Ok(()) => added.placed += 1,
@@ -113,117 +121,34 @@ fn has_no_place(failure: &Failure) -> bool {
     matches!(failure.status, Some(400 | 409 | 422)) && speaks_of(&failure.message, &WORDS)
 }
 
-/// Replaces the text of a comment.
-pub(super) async fn edit(
-    forge: &Forge,
-    pull: &PullRequest,
-    comment: &Comment,
-    body: &str,
-    limits: &Limits<'_>,
-) -> Result<(), Failure> {
-    spoken!(forge, edit(pull, comment, body, limits))
-}
-
-/// Resolves the conversation that a comment begins, or opens it again.
-pub(super) async fn resolve(
-    forge: &Forge,
-    pull: &PullRequest,
-    comment: &Comment,
-    resolved: bool,
-    limits: &Limits<'_>,
-) -> Result<(), Failure> {
-    spoken!(forge, resolve(pull, comment, resolved, limits))
-}
-
-/// Writes a comment about the pull request as a whole.
-pub(super) async fn summarize(
-    forge: &Forge,
-    pull: &PullRequest,
-    body: &str,
-    limits: &Limits<'_>,
-) -> Result<(), Failure> {
-    spoken!(forge, summarize(pull, body, limits))
-}
-
-/// Returns the build status of the head under a name. Neither API reports who set it.
-pub(super) async fn newest_status(
-    forge: &Forge,
-    pull: &PullRequest,
-    context: &str,
-    limits: &Limits<'_>,
-) -> Result<Option<Set>, Failure> {
-    let Some(build) = spoken!(forge, build(pull, context, limits))? else {
-        return Ok(None);
-    };
+/// Reads a build status. Neither API reports who set it.
+fn status_of_build(build: &Value) -> Option<ExistingStatus> {
     let description = build.name_at("/description");
-    let light = match build["state"].as_str() {
-        Some("SUCCESSFUL") => Light::Success,
-        Some("FAILED") if !description.starts_with(INCOMPLETE) => Light::Failure,
-        Some("FAILED") => Light::Error,
+    let state = match build["state"].as_str() {
+        Some("SUCCESSFUL") => StatusState::Success,
+        Some("FAILED") if !description.starts_with(INCOMPLETE) => StatusState::Failure,
+        Some("FAILED") => StatusState::Incomplete,
         // This program never sets a state such as in progress or stopped.
-        _ => return Ok(None),
+        _ => return None,
     };
-    Ok(Some(Set {
+    Some(ExistingStatus {
         by: None,
-        status: CommitStatus { light, description },
-    }))
+        status: CommitStatus { state, description },
+    })
 }
 
-/// Sets the build status of the head under a name.
-pub(super) async fn set_status(
-    forge: &Forge,
-    pull: &PullRequest,
-    context: &str,
-    status: &CommitStatus,
-    limits: &Limits<'_>,
-) -> Result<(), Failure> {
+/// Returns the build status to set.
+fn build_of_status(pull: &PullRequest, context: &str, status: &CommitStatus) -> Value {
     let description: String = status.description.chars().take(MOST_OF_A_STATUS).collect();
     // An incomplete review must prevent the merge. Not all other states do that, and not all
     // servers know them.
-    let state = match status.light {
-        Light::Success => "SUCCESSFUL",
-        Light::Failure | Light::Error => "FAILED",
+    let state = match status.state {
+        StatusState::Success => "SUCCESSFUL",
+        StatusState::Failure | StatusState::Incomplete => "FAILED",
     };
-    let body = serde_json::json!({
+    json!({
         "key": context, "name": context, "state": state, "description": description, "url": pull.url,
-    });
-    spoken!(forge, set_build(pull, body, limits))
-}
-
-/// Lists the replies in conversations about lines. The flag is false if there are more.
-pub(super) async fn replies(
-    forge: &Forge,
-    pull: &PullRequest,
-    limits: &Limits<'_>,
-) -> Result<(Vec<CommentReply>, bool), Failure> {
-    spoken!(forge, replies(pull, limits))
-}
-
-/// Returns the time when the head was pushed, or `None` if the API does not report it.
-pub(super) async fn pushed(
-    forge: &Forge,
-    pull: &PullRequest,
-    limits: &Limits<'_>,
-) -> Result<Option<Timestamp>, Failure> {
-    spoken!(forge, pushed(pull, limits))
-}
-
-/// Finds the authors of the change.
-pub(super) async fn authors(
-    forge: &Forge,
-    pull: &PullRequest,
-    limits: &Limits<'_>,
-) -> Result<Authors, Failure> {
-    spoken!(forge, authors(pull, limits))
-}
-
-/// Returns the rights of an account.
-pub(super) async fn rights(
-    forge: &Forge,
-    account: &Account,
-    limits: &Limits<'_>,
-) -> Result<Rights, Failure> {
-    spoken!(forge, rights(account, limits))
+    })
 }
 
 /// An email address and its account, if known.
@@ -279,11 +204,6 @@ fn add_authors(
 /// Returns the author and the committer of a commit.
 fn people_of(commit: &Value, person: &dyn Fn(&Value) -> Person) -> [Person; 2] {
     [person(&commit["author"]), person(&commit["committer"])]
-}
-
-/// Converts a path to the form that the client takes.
-fn parts(path: &[String]) -> Vec<&str> {
-    path.iter().map(String::as_str).collect()
 }
 
 /// Returns true if a failure means that the object does not exist.

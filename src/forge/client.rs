@@ -36,14 +36,6 @@ pub(super) struct ApiDocument {
     pub(super) headers: HeaderMap,
 }
 
-/// The items of a paginated list.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Pages {
-    pub(super) items: Vec<Value>,
-    /// Whether the list has items that were not read.
-    pub(super) more: bool,
-}
-
 /// The query parameters of an address.
 pub(super) type Query<'a> = &'a [(&'a str, &'a str)];
 
@@ -80,6 +72,11 @@ impl Client {
         &self.token_name
     }
 
+    /// Returns the path prefix of requests; ends with a slash.
+    pub(super) fn api_path(&self) -> &str {
+        self.base.path()
+    }
+
     /// Makes text of the forge safe to display: without the token, on one line, escaped, and short.
     pub(super) fn shown(&self, text: &str) -> String {
         self.server.shown(text)
@@ -91,12 +88,15 @@ impl Client {
     /// # Errors
     ///
     /// `Setup` if a segment is not valid in an address.
-    pub(super) fn url(&self, segments: &[&str], query: Query<'_>) -> Result<Url, Failure> {
+    pub(super) fn url(
+        &self,
+        segments: &[impl AsRef<str>],
+        query: Query<'_>,
+    ) -> Result<Url, Failure> {
         let mut url = self.base.clone();
-        if segments
-            .iter()
-            .any(|s| s.is_empty() || s.chars().all(|c| c == '.'))
-        {
+        let segments = segments.iter().map(AsRef::as_ref);
+        // True for an empty segment too.
+        if segments.clone().any(|s| s.chars().all(|c| c == '.')) {
             return Err(invalid_segment());
         }
         url.path_segments_mut()
@@ -109,146 +109,26 @@ impl Client {
         Ok(url)
     }
 
-    /// Reads a resource.
-    pub(super) async fn get(
-        &self,
-        segments: &[&str],
-        query: Query<'_>,
-        limits: &Limits<'_>,
-    ) -> Result<Value, Failure> {
-        let url = self.url(segments, query)?;
-        Ok(self.fetch(url, limits).await?.value)
-    }
-
-    /// Reads an address from [`Client::url`] or [`next`].
-    pub(super) async fn fetch(
-        &self,
-        url: Url,
-        limits: &Limits<'_>,
-    ) -> Result<ApiDocument, Failure> {
-        let request = Request {
-            method: Method::GET,
-            url,
-            body: None,
-            repeat: Repeat::Harmless,
-        };
-        self.server
-            .send(&request, self, limits, &mut http::admit_all)
-            .await
-    }
-
-    /// Creates a resource. The request is not repeated if the forge may have carried it out.
-    pub(super) async fn make(
-        &self,
-        segments: &[&str],
-        body: &Value,
-        limits: &Limits<'_>,
-    ) -> Result<Value, Failure> {
-        self.send(Method::POST, Repeat::Makes, segments, body, limits)
-            .await
-    }
-
-    /// Changes a resource, idempotently.
-    pub(super) async fn change(
-        &self,
-        method: Method,
-        segments: &[&str],
-        body: &Value,
-        limits: &Limits<'_>,
-    ) -> Result<Value, Failure> {
-        self.send(method, Repeat::Harmless, segments, body, limits)
-            .await
-    }
-
-    /// Changes a resource by its path alone, idempotently.
-    pub(super) async fn order(
-        &self,
-        method: Method,
-        segments: &[&str],
-        limits: &Limits<'_>,
-    ) -> Result<(), Failure> {
-        let request = Request {
-            method,
-            url: self.url(segments, &[])?,
-            body: None,
-            repeat: Repeat::Harmless,
-        };
-        self.server
-            .send(&request, self, limits, &mut http::admit_all)
-            .await
-            .map(drop)
-    }
-
-    async fn send(
+    /// Sends a request to an address from [`Client::url`], [`Client::next`] or [`Client::page`], and
+    /// reads the answer.
+    pub(super) async fn send(
         &self,
         method: Method,
         repeat: Repeat,
-        segments: &[&str],
-        body: &Value,
+        url: Url,
+        body: Option<&Value>,
         limits: &Limits<'_>,
-    ) -> Result<Value, Failure> {
-        let body = body.to_string();
+    ) -> Result<ApiDocument, Failure> {
+        let body = body.map(Value::to_string);
         let request = Request {
             method,
-            url: self.url(segments, &[])?,
-            body: Some(body.as_bytes()),
+            url,
+            body: body.as_ref().map(String::as_bytes),
             repeat,
         };
-        Ok(self
-            .server
+        self.server
             .send(&request, self, limits, &mut http::admit_all)
-            .await?
-            .value)
-    }
-
-    /// Reads a list whose pages are linked by `Link` headers (RFC 8288), `most` items at most.
-    pub(super) async fn linked(
-        &self,
-        segments: &[&str],
-        query: Query<'_>,
-        most: usize,
-        limits: &Limits<'_>,
-    ) -> Result<Pages, Failure> {
-        match self.linked_by(segments, query, most, limits).await {
-            Err(failure) if is_too_large(&failure) => {
-                self.linked_by(segments, &smaller(query), most, limits)
-                    .await
-            }
-            done => done,
-        }
-    }
-
-    async fn linked_by(
-        &self,
-        segments: &[&str],
-        query: Query<'_>,
-        most: usize,
-        limits: &Limits<'_>,
-    ) -> Result<Pages, Failure> {
-        let mut out = Pages::default();
-        let mut url = self.url(segments, query)?;
-        loop {
-            let page = self.fetch(url, limits).await?;
-            let Value::Array(items) = page.value else {
-                return Err(Failure::new(
-                    http::Cause::Malformed,
-                    "the answer is not a list",
-                ));
-            };
-            let empty = items.is_empty();
-            out.items.extend(items);
-            let next = self.next(&page.headers)?;
-            if out.items.len() >= most {
-                out.more = out.items.len() > most || next.is_some();
-                out.items.truncate(most);
-                return Ok(out);
-            }
-            // Empty pages that link to a next one could go on forever.
-            match next.filter(|_| !empty) {
-                Some(next) => url = next,
-                None => return Ok(out),
-            }
-        }
+            .await
     }
 
     /// Returns the address of the next page, if there is one.
@@ -293,20 +173,6 @@ impl Client {
 /// Returns the error for a segment that is not valid in an address.
 fn invalid_segment() -> Failure {
     Failure::new(http::Cause::Setup, "a name that no address can hold")
-}
-
-/// Returns true if an answer exceeded the size limit; a page with fewer items may not.
-pub(super) fn is_too_large(failure: &Failure) -> bool {
-    failure.cause == http::Cause::TooLarge && failure.status.is_none()
-}
-
-/// Returns the query with a smaller page size.
-pub(super) fn smaller<'a>(query: Query<'a>) -> Vec<(&'a str, &'a str)> {
-    let smaller = query.iter().map(|(name, value)| match *name {
-        "per_page" | "pagelen" => (*name, "10"),
-        _ => (*name, *value),
-    });
-    smaller.collect()
 }
 
 /// Returns the address of the next page in a `Link` header.

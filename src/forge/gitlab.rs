@@ -3,41 +3,81 @@
 //! <https://docs.gitlab.com/api/rest/>. A project's path, including sub-groups, is one segment of
 //! the address.
 
+mod numbered;
 mod replies;
 mod write;
 
-pub(super) use replies::{authors, pushed, replies, rights};
-pub(super) use write::{
-    add, comments, edit, may_write, me, newest_status, resolve, set_status, summarize,
-};
-
-use super::address::ForgeProject;
-use super::client::{ApiDocument, Pages, is_too_large};
+use self::numbered::NumberedPages;
+use super::address::{ForgeProject, number_of};
+use super::api::ForgeApi;
+use super::host::{ForgeService, Host, JobToken, before, with_path};
+use super::mark::MarkForm;
+use super::pager::{self, Pages};
+use super::session::ForgeSession;
 use super::ticket::ticket;
 use super::{
-    Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT,
-    MOST_PULLS, PullRequest, PullState, PullTip, Reads,
+    Commit, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest,
+    PullState, PullTip, Reads,
 };
 use crate::context::Ticket;
-use crate::http::{Cause, Failure, HeaderMap, Limits};
+use crate::http::{Cause, Failure, Url};
+use crate::report::markdown::Flavor;
+use crate::request::Credential;
+use secrecy::SecretString;
 use serde_json::Value;
 
-pub(super) const TOKEN: (&str, &str) = ("private-token", "");
-/// Header for the token of a GitLab CI job.
-pub(super) const JOB_TOKEN: (&str, &str) = ("job-token", "");
-/// Variable with the token of a job.
-pub(super) const JOB_VARIABLE: &str = "CI_JOB_TOKEN";
-pub(super) const HEADERS: &[(&str, &str)] = &[("accept", "application/json")];
+/// gitlab.com and self-managed instances.
+pub(super) static SERVICE: ForgeService = ForgeService {
+    name: "gitlab",
+    setting: "[forge] gitlab_api",
+    address: |policy| policy.gitlab_api.as_deref(),
+    job_variables: Some(("GITLAB_CI", "CI_API_V4_URL")),
+    public: "https://gitlab.com/api/v4",
+    host,
+    token_variables: |_, origin| match origin.is_home {
+        true => vec!["GITLAB_TOKEN"],
+        false => Vec::new(),
+    },
+    token_header: ("private-token", ""),
+    job_token: Some(JobToken {
+        variable: JOB_VARIABLE,
+        header: ("job-token", ""),
+    }),
+    takes_pairs: false,
+    headers: &[("accept", "application/json")],
+    flavor: Flavor::Gitlab,
+    mark_form: MarkForm::Html,
+};
 
-/// Items of a page, and smaller numbers for pages that exceed the size limit: a note has up to a
-/// megabyte. Each number divides the previous one.
-const SIZES: [usize; 3] = [100, 10, 1];
-/// Pages of a list, at most, even if they are almost empty.
-const MOST_PAGES: usize = 300;
+/// Variable with the token of a job.
+const JOB_VARIABLE: &str = "CI_JOB_TOKEN";
+
+/// Accepts `https://HOST/api/v4`, with a path prefix if GitLab is installed below one.
+fn host(api: &Url) -> Host {
+    let prefix = before(api, "/api/v4").to_owned();
+    let web = with_path(api, &format!("{prefix}/"));
+    let aliases: &[&str] = if web.host_str() == Some("gitlab.com") {
+        &["altssh.gitlab.com"]
+    } else {
+        &[]
+    };
+    let api = with_path(api, &format!("{prefix}/api/v4/"));
+    Host {
+        service: &SERVICE,
+        forge: &Gitlab,
+        api,
+        web,
+        aliases,
+    }
+}
+
+/// GitLab's API.
+#[derive(Debug)]
+pub(super) struct Gitlab;
 
 /// Returns the path of a resource of the project, relative to the API address.
-fn path(forge: &Forge, rest: &[&str]) -> Vec<String> {
-    path_of(&forge.site.project.to_string(), rest)
+fn path(session: &ForgeSession<'_>, rest: &[&str]) -> Vec<String> {
+    path_of(&session.project.to_string(), rest)
 }
 
 /// Returns the path of a resource of a project with this path or number.
@@ -49,246 +89,146 @@ fn path_of(project: &str, rest: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// Converts a path to the form that the client takes.
-fn parts(path: &[String]) -> Vec<&str> {
-    path.iter().map(String::as_str).collect()
-}
-
 /// Returns true if the token is that of a CI job, which has fewer rights.
-fn is_of_job(forge: &Forge) -> bool {
-    forge.client.token_name() == JOB_VARIABLE
+fn is_of_job(session: &ForgeSession<'_>) -> bool {
+    session.token_name() == JOB_VARIABLE
 }
 
 /// Reads a list, `most` items at most.
-///
-/// The number of the next page takes precedence over its address: a server behind a proxy may not
-/// know its own name. An address is followed only below the API's.
-async fn pages(
-    forge: &Forge,
+fn pages(
+    session: &ForgeSession<'_>,
     path: &[String],
     query: &[(&str, &str)],
     most: usize,
-    limits: &Limits<'_>,
 ) -> Result<Pages, Failure> {
-    let numbered = |page: u64, size: usize| {
-        let (page, size) = (page.to_string(), size.to_string());
-        let own = [("per_page", size.as_str()), ("page", page.as_str())];
-        let query: Vec<_> = query.iter().copied().chain(own).collect();
-        forge.client.url(&parts(path), &query)
-    };
-    let (mut out, mut number, mut level) = (Pages::default(), 1, 0);
-    // While all pages so far are full, the number of a page determines the items that were read,
-    // whatever the size of the next page.
-    let mut is_even = true;
-    let mut url = numbered(number, SIZES[level])?;
-    for _ in 0..MOST_PAGES {
-        let page = match forge.client.fetch(url, limits).await {
-            Err(failure) if is_too_large(&failure) && level + 1 < SIZES.len() => {
-                level += 1;
-                if !is_even {
-                    out.items.clear();
-                    is_even = true;
-                }
-                number = out.items.len() as u64 / SIZES[level] as u64 + 1;
-                url = numbered(number, SIZES[level])?;
-                continue;
-            }
-            // A single item exceeds the size limit. A null takes its place.
-            Err(failure) if is_too_large(&failure) && is_even => {
-                out.more = true;
-                ApiDocument {
-                    value: Value::Array(vec![Value::Null]),
-                    headers: HeaderMap::new(),
-                }
-            }
-            page => page?,
-        };
-        let is_unread = page.headers.is_empty();
-        let Value::Array(items) = page.value else {
-            return Err(Failure::new(Cause::Malformed, "the answer is not a list"));
-        };
-        is_even &= items.len() == SIZES[level];
-        out.items.extend(items);
-        let next = match next_number(&page.headers, number)? {
-            Some(Some(next)) => Some((next, None)),
-            Some(None) => None,
-            None if is_unread => Some((number + 1, None)),
-            None => forge
-                .client
-                .next(&page.headers)?
-                .map(|url| (number + 1, Some(url))),
-        };
-        if out.items.len() >= most {
-            out.more |= out.items.len() > most || next.is_some();
-            out.items.truncate(most);
-            return Ok(out);
-        }
-        let Some((next, address)) = next else {
-            return Ok(out);
-        };
-        // After the large items, the page size grows again.
-        if level > 0 && is_even && out.items.len().is_multiple_of(SIZES[level - 1]) {
-            level -= 1;
-            number = (out.items.len() / SIZES[level]) as u64 + 1;
-            url = numbered(number, SIZES[level])?;
-            continue;
-        }
-        number = next;
-        url = match address {
-            Some(address) => address,
-            None => numbered(next, SIZES[level])?,
-        };
+    pager::pages(session, NumberedPages::new(path, query), most)
+}
+
+impl ForgeApi for Gitlab {
+    /// A project is in one group or in nested groups.
+    fn project(&self, parts: Vec<String>) -> Option<ForgeProject> {
+        ForgeProject::nested(parts)
     }
-    out.more = true;
-    Ok(out)
-}
 
-/// Reads the number of the next page. `Some(None)` means that this is the last page; `None`, that
-/// the answer has no number.
-fn next_number(headers: &HeaderMap, number: u64) -> Result<Option<Option<u64>>, Failure> {
-    let Some(value) = headers.get("x-next-page") else {
-        return Ok(None);
-    };
-    match value.to_str().map(str::trim) {
-        Ok("") => Ok(Some(None)),
-        // Never go back: that could go on forever.
-        Ok(text) if let Some(next) = text.parse().ok().filter(|next| *next > number) => {
-            Ok(Some(Some(next)))
+    fn pull_of_page(&self, parts: &[&str]) -> Option<(ForgeProject, u64)> {
+        let at = parts.iter().position(|p| *p == "merge_requests")?;
+        let mut project = &parts[..at];
+        if let [before @ .., "-"] = project {
+            project = before;
         }
-        _ => Err(Failure::new(
-            Cause::Malformed,
-            "the next page of a list has no number that comes next",
-        )),
+        let project = project.iter().map(|p| (*p).to_owned()).collect();
+        Some((self.project(project)?, number_of(parts.get(at + 1)?)?))
     }
-}
 
-pub(super) async fn list(
-    forge: &Forge,
-    limits: &Limits<'_>,
-) -> Result<(Vec<ListedPull>, bool), Failure> {
-    let query = [
-        ("state", "opened"),
-        ("order_by", "created_at"),
-        ("sort", "desc"),
-    ];
-    let pages = pages(
-        forge,
-        &path(forge, &["merge_requests"]),
-        &query,
-        MOST_PULLS,
-        limits,
-    )
-    .await?;
-    let listed = pages.items.iter().map(|pull| {
-        Ok(ListedPull {
-            number: pull.number_at("/iid")?,
-            title: pull.name_at("/title"),
-            url: pull.name_at("/web_url"),
-            author: author(pull),
-            is_draft: is_draft(pull),
-            base: pull.name_at("/target_branch"),
-            head: pull.name_at("/source_branch"),
-            updated: pull.name_at("/updated_at"),
-        })
-    });
-    Ok((listed.collect::<Result<_, Failure>>()?, pages.more))
-}
+    fn credential(&self, web: &str, token: &SecretString, token_name: &str) -> Credential {
+        let user = match token_name {
+            JOB_VARIABLE => "gitlab-ci-token",
+            _ => "oauth2",
+        };
+        Credential::basic(web, user, token)
+    }
 
-pub(super) async fn read(
-    forge: &Forge,
-    number: u64,
-    limits: &Limits<'_>,
-) -> Result<PullRequest, Failure> {
-    let number = number.to_string();
-    let pull = forge
-        .client
-        .get(
-            &parts(&path(forge, &["merge_requests", &number])),
-            &[],
-            limits,
-        )
-        .await?;
-    if pull["diff_refs"]["head_sha"].is_null() {
-        let failure = Failure::new(
-            Cause::Malformed,
-            "it has no commits, or GitLab has not compared its branches yet",
+    fn list(&self, session: &ForgeSession<'_>) -> Result<(Vec<ListedPull>, bool), Failure> {
+        let query = [
+            ("state", "opened"),
+            ("order_by", "created_at"),
+            ("sort", "desc"),
+        ];
+        let pages = pages(
+            session,
+            &path(session, &["merge_requests"]),
+            &query,
+            MOST_PULLS,
+        )?;
+        let listed = pages.items.iter().map(|pull| {
+            Ok(ListedPull {
+                number: pull.number_at("/iid")?,
+                title: pull.name_at("/title"),
+                url: pull.name_at("/web_url"),
+                author: author(pull),
+                is_draft: is_draft(pull),
+                base: pull.name_at("/target_branch"),
+                head: pull.name_at("/source_branch"),
+                updated: pull.name_at("/updated_at"),
+            })
+        });
+        Ok((listed.collect::<Result<_, Failure>>()?, pages.more))
+    }
+
+    fn read(&self, session: &ForgeSession<'_>, number: u64) -> Result<PullRequest, Failure> {
+        let number = number.to_string();
+        let pull = session.get(&path(session, &["merge_requests", &number]), &[])?;
+        if pull["diff_refs"]["head_sha"].is_null() {
+            let failure = Failure::new(
+                Cause::Malformed,
+                "it has no commits, or GitLab has not compared its branches yet",
+            );
+            return Err(failure.hint("try again in a moment"));
+        }
+        let (commits, more_commits) = commits(session, &number)?;
+        let (source, target) = (
+            pull["source_project_id"].as_u64(),
+            pull["target_project_id"].as_u64(),
         );
-        return Err(failure.hint("try again in a moment"));
+        let is_fork = source != target;
+        let own = Some(session.project.clone());
+        let head_project = match source {
+            Some(id) if is_fork => project(session, id)?,
+            Some(_) => own.clone(),
+            None => None,
+        };
+        let number = pull.number_at("/iid")?;
+        Ok(PullRequest {
+            number,
+            title: pull.name_at("/title"),
+            description: pull.text_at("/description", MOST_OF_A_TEXT),
+            url: pull.name_at("/web_url"),
+            author: author(&pull),
+            state: match pull["state"].as_str() {
+                // A locked merge request is being merged.
+                Some("opened" | "locked") => PullState::Open,
+                Some("merged") => PullState::Merged,
+                _ => PullState::Closed,
+            },
+            is_draft: is_draft(&pull),
+            is_fork,
+            // Tip of the target branch when GitLab computed the diff; `base_sha` is the merge base.
+            base: PullTip {
+                name: pull.name_at("/target_branch"),
+                id: pull.id_at("/diff_refs/start_sha")?,
+                project: own,
+            },
+            head: PullTip {
+                name: pull.name_at("/source_branch"),
+                id: pull.id_at("/sha")?,
+                project: head_project,
+            },
+            head_refs: vec![format!("refs/merge-requests/{number}/head")],
+            commits,
+            more_commits,
+        })
     }
-    let (commits, more_commits) = commits(forge, &number, limits).await?;
-    let (source, target) = (
-        pull["source_project_id"].as_u64(),
-        pull["target_project_id"].as_u64(),
-    );
-    let is_fork = source != target;
-    let own = Some(forge.site.project.clone());
-    let head_project = match source {
-        Some(id) if is_fork => project(forge, id, limits).await?,
-        Some(_) => own.clone(),
-        None => None,
-    };
-    let number = pull.number_at("/iid")?;
-    Ok(PullRequest {
-        number,
-        title: pull.name_at("/title"),
-        description: pull.text_at("/description", MOST_OF_A_TEXT),
-        url: pull.name_at("/web_url"),
-        author: author(&pull),
-        state: match pull["state"].as_str() {
-            // A locked merge request is being merged.
-            Some("opened" | "locked") => PullState::Open,
-            Some("merged") => PullState::Merged,
-            _ => PullState::Closed,
-        },
-        is_draft: is_draft(&pull),
-        is_fork,
-        // Tip of the target branch when GitLab computed the diff; `base_sha` is the merge base.
-        base: PullTip {
-            name: pull.name_at("/target_branch"),
-            id: pull.id_at("/diff_refs/start_sha")?,
-            project: own,
-        },
-        head: PullTip {
-            name: pull.name_at("/source_branch"),
-            id: pull.id_at("/sha")?,
-            project: head_project,
-        },
-        head_refs: vec![format!("refs/merge-requests/{number}/head")],
-        commits,
-        more_commits,
-    })
-}
 
-/// Reads an issue. A confidential one is rejected: readers of the review may not be allowed to see
-/// it.
-pub(super) async fn issue(
-    forge: &Forge,
-    number: u64,
-    limits: &Limits<'_>,
-) -> Result<Option<Ticket>, Failure> {
-    let number = number.to_string();
-    let issue = forge
-        .client
-        .get(&parts(&path(forge, &["issues", &number])), &[], limits)
-        .await?;
-    if issue["confidential"] == true {
-        return Err(Failure::new(Cause::Refused, "the issue is confidential"));
+    /// Reads an issue. A confidential one is rejected: readers of the review may not be allowed to see
+    /// it.
+    fn issue(&self, session: &ForgeSession<'_>, number: u64) -> Result<Option<Ticket>, Failure> {
+        let number = number.to_string();
+        let issue = session.get(&path(session, &["issues", &number]), &[])?;
+        if issue["confidential"] == true {
+            return Err(Failure::new(Cause::Refused, "the issue is confidential"));
+        }
+        issue.number_at("/iid")?;
+        ticket(&issue, "/description", "/updated_at").map(Some)
     }
-    issue.number_at("/iid")?;
-    ticket(&issue, "/description", "/updated_at").map(Some)
 }
 
 /// Lists the commits, oldest first. The flag is true if there are more.
-async fn commits(
-    forge: &Forge,
-    number: &str,
-    limits: &Limits<'_>,
-) -> Result<(Vec<Commit>, bool), Failure> {
-    let path = path(forge, &["merge_requests", number, "commits"]);
-    let pages = match pages(forge, &path, &[], MOST_COMMITS, limits).await {
+fn commits(session: &ForgeSession<'_>, number: &str) -> Result<(Vec<Commit>, bool), Failure> {
+    let path = path(session, &["merge_requests", number, "commits"]);
+    let pages = match pages(session, &path, &[], MOST_COMMITS) {
         Ok(pages) => pages,
         // A job's token can read the merge request but not its commits.
-        Err(failure) if is_of_job(forge) && matches!(failure.status, Some(401 | 403 | 404)) => {
+        Err(failure) if is_of_job(session) && matches!(failure.status, Some(401 | 403 | 404)) => {
             return Ok((Vec::new(), true));
         }
         Err(failure) => return Err(failure),
@@ -304,18 +244,9 @@ async fn commits(
 }
 
 /// Returns the project with this number, or `None` if it is not visible.
-async fn project(
-    forge: &Forge,
-    id: u64,
-    limits: &Limits<'_>,
-) -> Result<Option<ForgeProject>, Failure> {
-    match forge
-        .client
-        .get(&["projects", &id.to_string()], &[], limits)
-        .await
-    {
-        Ok(project) => Ok(ForgeProject::parse(
-            ForgeKind::Gitlab,
+fn project(session: &ForgeSession<'_>, id: u64) -> Result<Option<ForgeProject>, Failure> {
+    match session.get(&["projects", &id.to_string()], &[]) {
+        Ok(project) => Ok(ForgeProject::nested_of(
             &project.name_at("/path_with_namespace"),
         )),
         Err(failure) if failure.status.is_some() => Ok(None),
@@ -323,6 +254,7 @@ async fn project(
     }
 }
 
+/// Returns the user name of the author of a merge request.
 fn author(pull: &Value) -> String {
     // GitLab shows this account in place of a deleted one.
     Some(pull.name_at("/author/username"))
@@ -347,8 +279,7 @@ fn is_draft(pull: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_draft, next_number};
-    use crate::http::HeaderMap;
+    use super::is_draft;
     use serde_json::json;
 
     #[test]
@@ -363,23 +294,6 @@ mod tests {
             (json!({ "title": "Drafts of a" }), false),
         ] {
             assert_eq!(is_draft(&pull), draft, "{pull}");
-        }
-    }
-
-    #[test]
-    fn pages_only_go_on() {
-        fn next(value: Option<&str>) -> Option<Option<Option<u64>>> {
-            let mut headers = HeaderMap::new();
-            if let Some(value) = value {
-                headers.insert("x-next-page", value.parse().unwrap());
-            }
-            next_number(&headers, 3).ok()
-        }
-        assert_eq!(next(None), Some(None));
-        assert_eq!(next(Some("")), Some(Some(None)));
-        assert_eq!(next(Some(" 4 ")), Some(Some(Some(4))));
-        for bad in ["3", "1", "-1", "x", "4x"] {
-            assert_eq!(next(Some(bad)), None, "{bad}");
         }
     }
 }

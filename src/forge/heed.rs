@@ -4,12 +4,15 @@
 //! [`super::commands`] decides which replies count. The number of requests is bounded, and none is
 //! sent twice.
 
+use super::api::ForgeApi;
 use super::commands::{
     self, Authors, Commanded, CommentReply, Directive, ReplyCommand, ReplyContext, Rights,
 };
-use super::{Account, Forge, ForgeKind, PullRequest, bitbucket, github, gitlab};
+use super::session::ForgeSession;
+use super::{Account, Forge, PullRequest};
 use crate::finding::Waiver;
-use crate::http::{Failure, Limits};
+use crate::http::Failure;
+use crate::report::markdown::Flavor;
 use crate::request::OnBlock;
 use crate::review::{Note, Review, today};
 use crate::rules::RuleSet;
@@ -53,10 +56,9 @@ impl Forge {
         if !review.findings.iter().any(|f| f.counts()) {
             return;
         }
-        let read = self.wait(stop, "the replies cannot be read", async |limits| {
-            self.client.ready(&limits).await?;
-            let mut judging = Judging::new(self, pull, limits);
-            judging.run(review, rules).await
+        let read = self.with_session(stop, "the replies cannot be read", |session| {
+            let flavor = self.site.host.service.flavor;
+            Judging::new(self.api(), session, pull).run(review, rules, flavor)
         });
         let outcome = match read {
             Ok(outcome) => outcome,
@@ -87,91 +89,45 @@ impl Forge {
         }
         review.judge_again(on_block);
     }
-
-    /// Lists the replies in conversations about lines. The flag is false if there are more.
-    async fn replies(
-        &self,
-        pull: &PullRequest,
-        limits: &Limits<'_>,
-    ) -> Result<(Vec<CommentReply>, bool), Failure> {
-        match self.site.host.kind {
-            ForgeKind::Github => github::replies(self, pull, limits).await,
-            ForgeKind::Gitlab => gitlab::replies(self, pull, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::replies(self, pull, limits).await
-            }
-        }
-    }
-
-    /// Returns the time when the head was pushed, or `None` if the forge does not report it.
-    async fn pushed(
-        &self,
-        pull: &PullRequest,
-        limits: &Limits<'_>,
-    ) -> Result<Option<Timestamp>, Failure> {
-        match self.site.host.kind {
-            ForgeKind::Github => github::pushed(self, pull, limits).await,
-            ForgeKind::Gitlab => gitlab::pushed(self, pull, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::pushed(self, pull, limits).await
-            }
-        }
-    }
-
-    async fn authors(&self, pull: &PullRequest, limits: &Limits<'_>) -> Result<Authors, Failure> {
-        match self.site.host.kind {
-            ForgeKind::Github => github::authors(self, pull, limits).await,
-            ForgeKind::Gitlab => gitlab::authors(self, pull, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::authors(self, pull, limits).await
-            }
-        }
-    }
-
-    async fn rights(&self, account: &Account, limits: &Limits<'_>) -> Result<Rights, Failure> {
-        match self.site.host.kind {
-            ForgeKind::Github => github::rights(self, account, limits).await,
-            ForgeKind::Gitlab => gitlab::rights(self, account, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::rights(self, account, limits).await
-            }
-        }
-    }
 }
 
 /// The state of judging a pull request's replies. Answers of the forge are cached, including
 /// failures.
 struct Judging<'a> {
-    forge: &'a Forge,
+    api: &'static dyn ForgeApi,
+    session: &'a ForgeSession<'a>,
     pull: &'a PullRequest,
-    limits: Limits<'a>,
     pushed: Option<Result<Option<Timestamp>, String>>,
     authors: Option<Result<Authors, String>>,
     rights: Vec<(Account, Result<(), String>)>,
 }
 
 impl<'a> Judging<'a> {
-    fn new(forge: &'a Forge, pull: &'a PullRequest, limits: Limits<'a>) -> Self {
+    fn new(
+        api: &'static dyn ForgeApi,
+        session: &'a ForgeSession<'a>,
+        pull: &'a PullRequest,
+    ) -> Self {
         Self {
-            forge,
+            api,
+            session,
             pull,
-            limits,
             pushed: None,
             authors: None,
             rights: Vec::new(),
         }
     }
 
-    async fn run(&mut self, review: &Review, rules: &RuleSet) -> Result<Heeded, Failure> {
-        let (forge, pull) = (self.forge, self.pull);
+    /// Reads all replies, and judges those with a command.
+    fn run(&mut self, review: &Review, rules: &RuleSet, flavor: Flavor) -> Result<Heeded, Failure> {
         let day = today(Timestamp::now());
-        let me = forge.me(&self.limits).await?;
-        let (mut replies, is_all) = forge.replies(pull, &self.limits).await?;
+        let me = self.api.token_account(self.session)?;
+        let (mut replies, is_all) = self.api.replies(self.session, self.pull)?;
         replies.sort_by_key(|r| std::cmp::Reverse(r.written));
         let known = ReplyContext {
-            pull,
+            pull: self.pull,
             me: &me,
-            flavor: forge.flavor(),
+            flavor,
             findings: &review.findings,
         };
         let mut out = Heeded::default();
@@ -196,7 +152,6 @@ impl<'a> Judging<'a> {
             let verdict = match command {
                 Ok(command) => self
                     .judge(reply, &command, &known)
-                    .await
                     .map(|finding| (finding, command)),
                 // Conversations of other accounts do not concern this program.
                 Err(_) if !reply.root.author.is(&me) => continue,
@@ -217,7 +172,7 @@ impl<'a> Judging<'a> {
     }
 
     /// Returns the fingerprint of a reply's finding. Checks that need no request come first.
-    async fn judge(
+    fn judge(
         &mut self,
         reply: &CommentReply,
         command: &ReplyCommand,
@@ -228,17 +183,17 @@ impl<'a> Judging<'a> {
         let head = self.pull.head.id.to_string();
         let pushed = match &command.head {
             Some(_) => None,
-            None => self.pushed().await?,
+            None => self.pushed()?,
         };
         commands::of_head(reply, command, &head, pushed)?;
-        commands::by_another(reply, self.authors().await?)?;
-        self.rights(&reply.author).await?;
+        commands::by_another(reply, self.authors()?)?;
+        self.rights(&reply.author)?;
         Ok(finding.fingerprint().as_str().to_owned())
     }
 
-    async fn pushed(&mut self) -> Result<Option<Timestamp>, String> {
+    fn pushed(&mut self) -> Result<Option<Timestamp>, String> {
         if self.pushed.is_none() {
-            let asked = self.forge.pushed(self.pull, &self.limits).await;
+            let asked = self.api.push_time(self.session, self.pull);
             self.pushed = Some(
                 asked.map_err(|f| format!("the push of the head cannot be read: {}", f.message)),
             );
@@ -246,9 +201,9 @@ impl<'a> Judging<'a> {
         self.pushed.clone().unwrap_or(Ok(None))
     }
 
-    async fn authors(&mut self) -> Result<&Authors, String> {
+    fn authors(&mut self) -> Result<&Authors, String> {
         if self.authors.is_none() {
-            let asked = self.forge.authors(self.pull, &self.limits).await;
+            let asked = self.api.authors(self.session, self.pull);
             self.authors =
                 Some(asked.map_err(|f| {
                     format!("the authors of the change cannot be read: {}", f.message)
@@ -261,7 +216,7 @@ impl<'a> Judging<'a> {
         }
     }
 
-    async fn rights(&mut self, account: &Account) -> Result<(), String> {
+    fn rights(&mut self, account: &Account) -> Result<(), String> {
         if let Some((_, known)) = self.rights.iter().find(|(a, _)| a.is(account)) {
             return known.clone();
         }
@@ -270,7 +225,7 @@ impl<'a> Judging<'a> {
                 "the rights of more than {MOST_ACCOUNTS} accounts are not asked for"
             ));
         }
-        let answer = match self.forge.rights(account, &self.limits).await {
+        let answer = match self.api.rights(self.session, account) {
             Ok(Rights::Maintains) => Ok(()),
             Ok(Rights::Lacks(why)) => Err(why),
             Err(failure) => Err(format!(
@@ -317,6 +272,7 @@ impl Heeded {
     }
 }
 
+/// Returns the reason of a waiver that ends at a date.
 fn deferred(date: Date, reason: &str) -> String {
     if reason.is_empty() {
         format!("deferred until {date}")

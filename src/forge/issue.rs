@@ -1,10 +1,9 @@
 //! Reads issues for the context of a review ([`crate::context`]).
 
-use super::{Forge, ForgeKind, Hosts, Operator, Site, bitbucket, github, gitlab};
+use super::{Forge, Hosts, Operator, Site};
 use crate::context::{Home, Ticket, Tracker, TrackerDesk, Trackers, WantedIssue};
 use crate::env::Env;
 use crate::error::Error;
-use crate::forge::address::ForgeProject;
 use crate::http::Limits;
 use crate::policy::ForgePolicy;
 use std::path::PathBuf;
@@ -71,8 +70,9 @@ impl Tracker for OpenedIssues {
             return self.forge.issue(wanted).map_err(|e| reason(&e));
         };
         let host = self.forge.site.host.clone();
-        let project = ForgeProject::parse(host.kind, project)
-            .ok_or_else(|| format!("{project} is not a project"))?;
+        let parts = project.split('/').map(str::to_owned).collect();
+        let project =
+            (host.forge.project(parts)).ok_or_else(|| format!("{project} is not a project"))?;
         let operator = Operator {
             policy: &self.policy,
             env: &self.env,
@@ -84,16 +84,13 @@ impl Tracker for OpenedIssues {
     }
 }
 
+/// Returns the project for references to its issues.
 fn home(site: &Site) -> Home {
     Home {
-        forge: match site.host.kind {
-            ForgeKind::Github => "github",
-            ForgeKind::Gitlab => "gitlab",
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => "bitbucket",
-        },
-        web: site.host.web().to_owned(),
+        forge: site.host.service.name,
+        web: site.host.web.to_string(),
         project: site.project.to_string(),
-        has_issues: site.host.kind != ForgeKind::BitbucketServer,
+        has_issues: site.host.forge.has_issues(),
     }
 }
 
@@ -110,27 +107,12 @@ impl Forge {
     ///
     /// As [`Forge::list`].
     fn issue(&self, wanted: &WantedIssue<'_>) -> crate::error::Result<Option<Ticket>> {
-        let WantedIssue {
-            number,
-            deadline,
-            stop,
-            ..
-        } = *wanted;
-        self.wait(
-            stop,
-            &format!("issue #{number} cannot be read"),
-            async |_| {
-                let limits = Limits::new(deadline, stop);
-                self.client.ready(&limits).await?;
-                match self.site.host.kind {
-                    ForgeKind::Github => github::issue(self, number, &limits).await,
-                    ForgeKind::Gitlab => gitlab::issue(self, number, &limits).await,
-                    ForgeKind::BitbucketCloud => {
-                        bitbucket::issue(self, number, &limits).await.map(Some)
-                    }
-                    ForgeKind::BitbucketServer => Ok(None),
-                }
-            },
+        let number = wanted.number;
+        let what = format!("issue #{number} cannot be read");
+        self.with_limits(
+            Limits::new(wanted.deadline, wanted.stop),
+            &what,
+            |session| self.api().issue(session, number),
         )
     }
 }

@@ -1,15 +1,19 @@
-//! Publishes a review: reads the existing comments, and carries out the plan.
+//! Publishes a review: reads the existing comments, plans the writes ([`super::publish`]), and
+//! carries them out.
 //!
-//! Failed writes are reported and do not change the review itself.
+//! Failed writes are reported in [`Posted::failed`] and do not change the review itself.
 
-use super::added::Added;
+use super::api::ForgeApi;
 use super::lines::ShownLines;
 use super::mark::MarkForm;
-use super::publish::{self, Comment, CommitStatus, Inline, Parts, PublishPlan, Set, Situation};
-use super::{Account, Forge, ForgeKind, PullRequest, PullState, bitbucket, github, gitlab};
+use super::publish::{
+    self, CommentEdit, CommitStatus, InlineComment, Parts, PublishPlan, Situation,
+};
+use super::session::ForgeSession;
+use super::{Forge, PullRequest, PullState};
 use crate::diff::ObjectId;
 use crate::error::{Error, Result};
-use crate::http::{Cause, Failure, Limits};
+use crate::http::{Cause, Failure};
 use crate::report::markdown::Flavor;
 use crate::review::Review;
 use crate::rounds::selection::Selection;
@@ -60,12 +64,83 @@ impl Posted {
 }
 
 impl Forge {
-    /// Reads the pull request, and checks that its current head and base are those of the review.
+    /// Publishes a review of a pull request.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was written: the forge is not reachable, the token has no write access, or the pull
+    /// request has another head or base than the review. Later failures are in [`Posted::failed`].
+    pub fn publish(&self, number: u64, order: &PublishRequest<'_>, stop: &Stop) -> Result<Posted> {
+        // Readers of the page may not be allowed to read the tickets.
+        let screened = crate::report::for_forge(order.review);
+        let selection = screened_selection(order);
+        let order = &PublishRequest {
+            review: &screened,
+            selection: &selection,
+            ..*order
+        };
+        let what = format!("the review of pull request #{number} cannot be published");
+        let pull = self.reviewed_pull(number, order, &what, stop)?;
+        let mut posted = Posted::default();
+        // The status comes first and with its own time limit: no number of comments on a pull
+        // request can delay it.
+        if order.parts.status {
+            posted = self.with_session(stop, &what, |session| {
+                let mut posting = self.posting(session, &pull, order, posted);
+                posting.publish_status();
+                Ok(posting.posted)
+            })?;
+        }
+        if order.parts.comments || order.parts.summary {
+            posted = self.with_session(stop, &what, |session| {
+                let mut posting = self.posting(session, &pull, order, posted);
+                posting.publish_comments();
+                Ok(posting.posted)
+            })?;
+        }
+        Ok(posted)
+    }
+
+    /// Returns what [`Forge::publish`] would write, one line each, and what it could not write.
+    /// Writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Forge::publish`]; also if the comments cannot be read.
+    pub fn preview(
+        &self,
+        number: u64,
+        order: &PublishRequest<'_>,
+        stop: &Stop,
+    ) -> Result<(Vec<String>, Vec<String>)> {
+        let what = format!("the review of pull request #{number} cannot be published");
+        let pull = self.reviewed_pull(number, order, &what, stop)?;
+        self.with_session(stop, &what, |session| {
+            let mut posting = self.posting(session, &pull, order, Posted::default());
+            let mut lines = Vec::new();
+            if order.parts.comments || order.parts.summary {
+                let plan = posting.plan()?;
+                posting.posted.elsewhere = plan.beyond;
+                lines.extend(plan.lines());
+            }
+            if let Some(status) = posting.new_status() {
+                lines.push(format!(
+                    "status   {}: {}",
+                    posting.status_name(),
+                    status.description
+                ));
+            }
+            Ok((lines, posting.posted.failed))
+        })
+    }
+
+    /// Reads the pull request, and checks that it is open and that its current head and base are
+    /// those of the review.
     ///
     /// # Errors
     ///
     /// As [`Forge::publish`].
-    fn reviewed(
+    fn reviewed_pull(
         &self,
         number: u64,
         order: &PublishRequest<'_>,
@@ -77,28 +152,21 @@ impl Forge {
             str::to_owned,
         );
         let again = format!("review it again: {command}");
-        let reviewed = order
-            .review
-            .source
-            .head
-            .as_deref()
-            .and_then(ObjectId::from_hex);
-        let Some(reviewed) = reviewed else {
+        let reviewed = order.review.source.head.as_deref();
+        let Some(reviewed) = reviewed.and_then(ObjectId::from_hex) else {
             let message = format!(
                 "{what}: the last round of the review is not of a commit of the pull request"
             );
             return Err(Error::incomplete(message).hint(again));
         };
-        let pull = self.wait(stop, what, async |limits| {
-            self.client.ready(&limits).await?;
-            if self.client.is_keyless() {
+        let pull = self.with_session(stop, what, |session| {
+            session.ready()?;
+            if session.is_keyless() {
                 let failure = Failure::new(Cause::Setup, "no token");
-                return Err(failure.hint(format!("set {}", self.client.token_name())));
+                return Err(failure.hint(format!("set {}", session.token_name())));
             }
-            if self.site.host.kind == ForgeKind::Gitlab {
-                gitlab::may_write(self)?;
-            }
-            self.read_one(number, &limits).await
+            self.api().check_may_write(session)?;
+            self.api().read(session, number)
         })?;
         if pull.head.id != reviewed {
             let message = format!(
@@ -126,467 +194,234 @@ impl Forge {
         Ok(pull)
     }
 
-    /// Publishes a review of a pull request.
-    ///
-    /// # Errors
-    ///
-    /// Nothing was written: the forge is not reachable, the token has no write access, or the pull
-    /// request has another head or base than the review. Later failures are in [`Posted::failed`].
-    pub fn publish(&self, number: u64, order: &PublishRequest<'_>, stop: &Stop) -> Result<Posted> {
-        // Readers of the page may not be allowed to read the tickets.
-        let screened = crate::report::for_forge(order.review);
-        let selection = screened_selection(order);
-        let order = &PublishRequest {
-            review: &screened,
-            selection: &selection,
-            ..*order
-        };
-        let what = format!("the review of pull request #{number} cannot be published");
-        let pull = self.reviewed(number, order, &what, stop)?;
-        let mut posted = Posted::default();
-        // The status comes first and with its own time limit: no number of comments on a pull
-        // request can delay it.
-        if order.parts.status {
-            posted = self.wait(stop, &what, async |limits| {
-                let mut posting = Posting {
-                    forge: self,
-                    pull: &pull,
-                    order,
-                    limits,
-                    posted,
-                };
-                posting.light().await;
-                Ok(posting.posted)
-            })?;
-        }
-        if order.parts.comments || order.parts.summary {
-            posted = self.wait(stop, &what, async |limits| {
-                let mut posting = Posting {
-                    forge: self,
-                    pull: &pull,
-                    order,
-                    limits,
-                    posted,
-                };
-                posting.talk().await;
-                Ok(posting.posted)
-            })?;
-        }
-        Ok(posted)
-    }
-
-    /// Returns what [`Forge::publish`] would write, one line each, and what it could not write.
-    /// Writes nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`Forge::publish`]; also if the comments cannot be read.
-    pub fn preview(
+    /// Returns the state of a publication that has `posted` so far.
+    fn posting<'a>(
         &self,
-        number: u64,
-        order: &PublishRequest<'_>,
-        stop: &Stop,
-    ) -> Result<(Vec<String>, Vec<String>)> {
-        let what = format!("the review of pull request #{number} cannot be published");
-        let pull = self.reviewed(number, order, &what, stop)?;
-        self.wait(stop, &what, async |limits| {
-            let mut posting = Posting {
-                forge: self,
-                pull: &pull,
-                order,
-                limits,
-                posted: Posted::default(),
-            };
-            let mut lines = Vec::new();
-            if order.parts.comments || order.parts.summary {
-                let plan = posting.plan().await?;
-                posting.posted.elsewhere = plan.beyond;
-                lines.extend(plan.lines());
-            }
-            if let Some(status) = posting.new_status().await {
-                lines.push(format!(
-                    "status   {}: {}",
-                    publish::context(&pull.base.name),
-                    status.description
-                ));
-            }
-            Ok((lines, posting.posted.failed))
-        })
-    }
-
-    fn form(&self) -> MarkForm {
-        match self.site.host.kind {
-            ForgeKind::Github | ForgeKind::Gitlab => MarkForm::Html,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => MarkForm::Link,
-        }
-    }
-
-    pub(super) fn flavor(&self) -> Flavor {
-        match self.site.host.kind {
-            ForgeKind::Github => Flavor::Github,
-            ForgeKind::Gitlab => Flavor::Gitlab,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => Flavor::Bitbucket,
-        }
-    }
-
-    pub(super) async fn me(&self, limits: &Limits<'_>) -> std::result::Result<Account, Failure> {
-        match self.site.host.kind {
-            ForgeKind::Github => github::me(self, limits).await,
-            ForgeKind::Gitlab => gitlab::me(self, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::me(self, limits).await
-            }
-        }
-    }
-
-    /// Lists the comments. The flag is true if these are all.
-    async fn comments(
-        &self,
-        pull: &PullRequest,
-        limits: &Limits<'_>,
-    ) -> std::result::Result<(Vec<Comment>, bool), Failure> {
-        match self.site.host.kind {
-            ForgeKind::Github => github::comments(self, pull, limits).await,
-            ForgeKind::Gitlab => gitlab::comments(self, pull, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::comments(self, pull, limits).await
-            }
-        }
-    }
-
-    /// Writes new comments on lines.
-    async fn add(&self, pull: &PullRequest, inline: &[Inline], limits: &Limits<'_>) -> Added {
-        match self.site.host.kind {
-            ForgeKind::Github => github::add(self, pull, inline, limits).await,
-            ForgeKind::Gitlab => gitlab::add(self, pull, inline, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::add(self, pull, inline, limits).await
-            }
-        }
-    }
-
-    /// Replaces the text of a comment.
-    async fn edit(
-        &self,
-        pull: &PullRequest,
-        comment: &Comment,
-        body: &str,
-        limits: &Limits<'_>,
-    ) -> std::result::Result<(), Failure> {
-        match self.site.host.kind {
-            ForgeKind::Github => github::edit(self, comment, body, limits).await,
-            ForgeKind::Gitlab => gitlab::edit(self, pull, comment, body, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::edit(self, pull, comment, body, limits).await
-            }
-        }
-    }
-
-    /// Resolves the conversation that a comment begins, or reopens it.
-    async fn resolve(
-        &self,
-        pull: &PullRequest,
-        comment: &Comment,
-        resolved: bool,
-        limits: &Limits<'_>,
-    ) -> std::result::Result<(), Failure> {
-        match self.site.host.kind {
-            ForgeKind::Github => github::resolve(self, comment, resolved, limits).await,
-            ForgeKind::Gitlab => gitlab::resolve(self, pull, comment, resolved, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::resolve(self, pull, comment, resolved, limits).await
-            }
-        }
-    }
-
-    /// Writes a comment about the pull request as a whole.
-    async fn summarize(
-        &self,
-        pull: &PullRequest,
-        body: &str,
-        limits: &Limits<'_>,
-    ) -> std::result::Result<(), Failure> {
-        match self.site.host.kind {
-            ForgeKind::Github => github::summarize(self, pull, body, limits).await,
-            ForgeKind::Gitlab => gitlab::summarize(self, pull, body, limits).await,
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::summarize(self, pull, body, limits).await
-            }
-        }
-    }
-
-    /// Returns the newest status of the head under this program's name.
-    async fn newest_status(
-        &self,
-        pull: &PullRequest,
-        limits: &Limits<'_>,
-    ) -> std::result::Result<Option<Set>, Failure> {
-        match self.site.host.kind {
-            ForgeKind::Github => {
-                github::newest_status(
-                    self,
-                    pull.head.id,
-                    &publish::context(&pull.base.name),
-                    limits,
-                )
-                .await
-            }
-            ForgeKind::Gitlab => {
-                gitlab::newest_status(self, pull, &publish::context(&pull.base.name), limits).await
-            }
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::newest_status(self, pull, &publish::context(&pull.base.name), limits)
-                    .await
-            }
-        }
-    }
-
-    async fn set_status(
-        &self,
-        pull: &PullRequest,
-        status: &CommitStatus,
-        limits: &Limits<'_>,
-    ) -> std::result::Result<(), Failure> {
-        match self.site.host.kind {
-            ForgeKind::Github => {
-                github::set_status(
-                    self,
-                    pull.head.id,
-                    &publish::context(&pull.base.name),
-                    status,
-                    limits,
-                )
-                .await
-            }
-            ForgeKind::Gitlab => {
-                gitlab::set_status(
-                    self,
-                    pull,
-                    &publish::context(&pull.base.name),
-                    status,
-                    limits,
-                )
-                .await
-            }
-            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
-                bitbucket::set_status(
-                    self,
-                    pull,
-                    &publish::context(&pull.base.name),
-                    status,
-                    limits,
-                )
-                .await
-            }
+        session: &'a ForgeSession<'a>,
+        pull: &'a PullRequest,
+        order: &'a PublishRequest<'a>,
+        posted: Posted,
+    ) -> Posting<'a> {
+        Posting {
+            api: self.api(),
+            session,
+            pull,
+            order,
+            flavor: self.site.host.service.flavor,
+            form: self.site.host.service.mark_form,
+            posted,
         }
     }
 }
 
 /// A publication in progress.
 struct Posting<'a> {
-    forge: &'a Forge,
+    api: &'static dyn ForgeApi,
+    session: &'a ForgeSession<'a>,
     pull: &'a PullRequest,
     order: &'a PublishRequest<'a>,
-    limits: Limits<'a>,
+    /// Markdown flavor of the forge, and its notation for marks.
+    flavor: Flavor,
+    form: MarkForm,
+    /// What was written so far, and what failed.
     posted: Posted,
 }
 
 impl Posting<'_> {
-    /// Writes comments and summary.
-    async fn talk(&mut self) {
-        let order = self.order;
-        let what = match (order.parts.comments, order.parts.summary) {
+    /// Writes the comments and the summary that are requested.
+    fn publish_comments(&mut self) {
+        let parts = self.order.parts;
+        let what = match (parts.comments, parts.summary) {
             (true, true) => "comments and summary",
             (true, false) => "comments on lines",
             (false, _) => "the summary",
         };
-        match self.plan().await {
-            Ok(plan) => self.write(plan).await,
-            Err(failure) => self.fails(what, failure),
+        match self.plan() {
+            Ok(plan) => self.carry_out(plan),
+            Err(failure) => self.record_failure(what, failure),
         }
     }
 
     /// Reads the existing comments, and plans the writes.
-    async fn plan(&mut self) -> std::result::Result<PublishPlan, Failure> {
-        let (forge, pull, order) = (self.forge, self.pull, self.order);
-        let me = forge.me(&self.limits).await?;
-        let (there, all_there) = forge.comments(pull, &self.limits).await?;
+    fn plan(&mut self) -> std::result::Result<PublishPlan, Failure> {
+        let order = self.order;
+        let own_account = self.api.token_account(self.session)?;
+        let (existing, has_all_comments) = self.api.comments(self.session, self.pull)?;
         let plan = publish::plan(&Situation {
             review: order.review,
             lines: order.lines,
             parts: order.parts,
             whole: order.whole,
             selection: order.selection,
-            me: &me,
-            there: &there,
-            all_there,
-            form: forge.form(),
-            flavor: forge.flavor(),
+            own_account: &own_account,
+            existing: &existing,
+            has_all_comments,
+            form: self.form,
+            flavor: self.flavor,
         });
-        if !all_there {
+        if !has_all_comments {
             let text = "too many comments to read them all: no new comment was posted";
             self.posted.failed.push(text.to_owned());
         }
         if order.parts.summary && !order.whole {
-            self.is_partial("summary");
+            self.record_partial("summary");
         }
         Ok(plan)
     }
 
     /// Carries out the plan, and records what failed.
-    async fn write(&mut self, plan: PublishPlan) {
-        let (forge, pull) = (self.forge, self.pull);
+    fn carry_out(&mut self, plan: PublishPlan) {
         self.posted.elsewhere = plan.beyond;
-        let mut nowhere = plan.blocking_beyond;
-        if !plan.inline.is_empty() {
-            let added = forge.add(pull, &plan.inline, &self.limits).await;
-            self.posted.new = added.placed;
-            self.posted.elsewhere += added.unplaced.len();
-            nowhere += added
-                .unplaced
-                .iter()
-                .filter(|i| plan.inline.get(**i).is_some_and(|c| c.blocks))
-                .count();
-            if let Some(failure) = added.failure {
-                let missing = plan.inline.len() - added.placed - added.unplaced.len();
-                self.fails(
-                    &format!("{missing} of {} comments on lines", plan.inline.len()),
-                    failure,
-                );
-            }
-        }
+        let blocking_elsewhere = plan.blocking_beyond + self.add_comments(&plan.inline);
         for (i, edit) in plan.edits.iter().enumerate() {
-            if let Err(over) = self.limits.check() {
-                self.fails(
-                    &format!(
-                        "{} of {} changes of comments",
-                        plan.edits.len() - i,
-                        plan.edits.len()
-                    ),
-                    over,
-                );
+            if let Err(over) = self.session.check() {
+                let (left, all) = (plan.edits.len() - i, plan.edits.len());
+                self.record_failure(&format!("{left} of {all} changes of comments"), over);
                 break;
             }
-            // Resolve before changing the text: if this fails, the next run tries again.
-            if let Some(resolved) = edit.resolve
-                && let Err(failure) = forge
-                    .resolve(pull, &edit.comment, resolved, &self.limits)
-                    .await
-            {
-                let is_denied = matches!(failure.cause, Cause::Refused | Cause::Setup);
-                if !is_denied || failure.retry_after.is_some() {
-                    self.fails("a conversation that is to be closed or opened", failure);
-                    continue;
-                }
-                let note = format!(
-                    "conversations are not closed by this token: {}",
-                    failure.message
-                );
-                if !self.posted.notes.contains(&note) {
-                    self.posted.notes.push(note);
-                }
-            }
-            if let Err(failure) = forge
-                .edit(pull, &edit.comment, &edit.body, &self.limits)
-                .await
-            {
-                self.fails("a comment", failure);
-                continue;
-            }
-            match (edit.comment.is_inline, edit.ends) {
-                (false, _) => self.posted.summary = true,
-                (true, true) => self.posted.ended += 1,
-                (true, false) => self.posted.changed += 1,
-            }
+            self.edit_comment(edit);
         }
         if let Some(body) = plan.summary {
-            match forge.summarize(pull, &body, &self.limits).await {
+            match self.api.write_summary(self.session, self.pull, &body) {
                 Ok(()) => self.posted.summary = true,
-                Err(failure) => self.fails("the summary", failure),
+                Err(failure) => self.record_failure("the summary", failure),
             }
         }
-        if nowhere > 0 && !self.order.parts.summary {
-            let one = if nowhere == 1 {
-                "1 finding that blocks has"
-            } else {
-                "findings that block have"
-            };
-            let count = if nowhere == 1 {
-                String::new()
-            } else {
-                format!("{nowhere} ")
-            };
-            self.posted.failed.push(format!(
-                "comments on lines: {count}{one} no place on the page: post the summary too, which names all"
-            ));
+        if blocking_elsewhere > 0 && !self.order.parts.summary {
+            self.record_unplaced(blocking_elsewhere);
+        }
+    }
+
+    /// Writes new comments on lines. Returns the number of findings that block and whose comment
+    /// the forge rejected for its position.
+    fn add_comments(&mut self, comments: &[InlineComment]) -> usize {
+        if comments.is_empty() {
+            return 0;
+        }
+        let added = self.api.add_comments(self.session, self.pull, comments);
+        self.posted.new = added.placed;
+        self.posted.elsewhere += added.unplaced.len();
+        if let Some(failure) = added.failure {
+            let missing = comments.len() - added.placed - added.unplaced.len();
+            let what = format!("{missing} of {} comments on lines", comments.len());
+            self.record_failure(&what, failure);
+        }
+        let unplaced = added.unplaced.iter().filter_map(|i| comments.get(*i));
+        unplaced.filter(|comment| comment.blocks).count()
+    }
+
+    /// Gives a comment another text, and resolves or reopens its conversation.
+    fn edit_comment(&mut self, edit: &CommentEdit) {
+        // Resolve before changing the text: if this fails, the next run tries again.
+        if let Some(resolved) = edit.resolve
+            && let Err(failure) =
+                self.api
+                    .resolve_conversation(self.session, self.pull, &edit.comment, resolved)
+        {
+            let is_denied = matches!(failure.cause, Cause::Refused | Cause::Setup);
+            if !is_denied || failure.retry_after.is_some() {
+                self.record_failure("a conversation that is to be closed or opened", failure);
+                return;
+            }
+            let note = format!(
+                "conversations are not closed by this token: {}",
+                failure.message
+            );
+            if !self.posted.notes.contains(&note) {
+                self.posted.notes.push(note);
+            }
+        }
+        let edited = self
+            .api
+            .edit_comment(self.session, self.pull, &edit.comment, &edit.body);
+        match edited {
+            Err(failure) => self.record_failure("a comment", failure),
+            Ok(()) if !edit.comment.is_inline => self.posted.summary = true,
+            Ok(()) if edit.ends => self.posted.ended += 1,
+            Ok(()) => self.posted.changed += 1,
         }
     }
 
     /// Sets the status unless the same one exists.
-    async fn light(&mut self) {
-        let Some(status) = self.new_status().await else {
+    fn publish_status(&mut self) {
+        let Some(status) = self.new_status() else {
             return;
         };
-        match self
-            .forge
-            .set_status(self.pull, &status, &self.limits)
-            .await
-        {
+        let name = self.status_name();
+        match self.api.set_status(self.session, self.pull, &name, &status) {
             Ok(()) => self.posted.status = true,
-            Err(failure) => self.fails("the status", failure),
+            Err(failure) => self.record_failure("the status", failure),
         }
+    }
+
+    /// Returns the name of the status for the base of the pull request.
+    fn status_name(&self) -> String {
+        publish::context(&self.pull.base.name)
     }
 
     /// Returns the status to set, or `None` if it exists, is not requested, or the review is of a
     /// part of the change.
-    async fn new_status(&mut self) -> Option<CommitStatus> {
+    fn new_status(&mut self) -> Option<CommitStatus> {
         if !self.order.parts.status {
             return None;
         }
         if !self.order.whole {
-            self.is_partial("status");
+            self.record_partial("status");
             return None;
         }
         let status = publish::status(self.order.review);
+        let existing = self
+            .api
+            .newest_status(self.session, self.pull, &self.status_name());
         // If the existing status is unknown, the same one may be set again.
-        let there = self
-            .forge
-            .newest_status(self.pull, &self.limits)
-            .await
-            .ok()
-            .flatten();
-        if let Some(there) = there.filter(|there| there.status == status) {
-            let is_ours = match &there.by {
-                // Its author is unknown, so it counts as this program's: only its content is
-                // compared.
-                None => true,
-                Some(by) => self.forge.me(&self.limits).await.is_ok_and(|me| by.is(&me)),
-            };
-            if is_ours {
-                return None;
+        let Some(existing) = existing.ok().flatten().filter(|e| e.status == status) else {
+            return Some(status);
+        };
+        let is_own = match &existing.by {
+            // Its author is unknown, so it counts as this program's: only its content is compared.
+            None => true,
+            Some(by) => {
+                let own_account = self.api.token_account(self.session);
+                own_account.is_ok_and(|account| by.is(&account))
             }
-        }
-        Some(status)
+        };
+        (!is_own).then_some(status)
     }
 
-    fn is_partial(&mut self, name: &str) {
+    /// Records that a part about the whole change was not written, since only a part of the change
+    /// was reviewed.
+    fn record_partial(&mut self, name: &str) {
         let text = format!(
             "the {name}: only a part of the change was reviewed, and a {name} is about all of it"
         );
         self.posted.failed.push(text);
     }
 
-    fn fails(&mut self, what: &str, failure: Failure) {
+    /// Records that findings that block are not on the page, neither on a line nor in a summary.
+    fn record_unplaced(&mut self, count: usize) {
+        let findings = match count {
+            1 => "1 finding that blocks has".to_owned(),
+            _ => format!("{count} findings that block have"),
+        };
+        self.posted.failed.push(format!(
+            "comments on lines: {findings} no place on the page: post the summary too, which names all"
+        ));
+    }
+
+    /// Records a write that failed.
+    fn record_failure(&mut self, what: &str, failure: Failure) {
         let mut text = format!("{what}: {}", failure.message);
         let reads_only =
             self.pull.is_fork && failure.status == Some(403) && failure.retry_after.is_none();
-        let of_forks = "for a pull request from a fork, CI gives out a token that may only read: publish from a job \
-            that runs afterwards, without the fork's code";
-        if let Some(hint) = failure
-            .hint
-            .filter(|_| !reads_only)
-            .or_else(|| reads_only.then(|| of_forks.to_owned()))
-        {
+        let hint = match reads_only {
+            true => Some(
+                "for a pull request from a fork, CI gives out a token that may only read: publish \
+                 from a job that runs afterwards, without the fork's code"
+                    .to_owned(),
+            ),
+            false => failure.hint,
+        };
+        if let Some(hint) = hint {
             text.push_str(&format!(" ({hint})"));
         }
         self.posted.failed.push(text);

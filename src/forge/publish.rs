@@ -85,7 +85,7 @@ pub struct Comment {
 pub enum CommentPlace {
     /// The forge does not report it.
     #[default]
-    Untold,
+    Unknown,
     /// On no current line: its lines were changed, or are not shown.
     Gone,
     /// On lines of the new side.
@@ -111,7 +111,7 @@ impl CommentPlace {
     /// Reads lines from a forge. An invalid line number means that the comment is on no line.
     pub(super) fn of(path: String, first: Option<u64>, last: Option<u64>) -> Self {
         match (last.and_then(line_number), first.map(line_number)) {
-            _ if path.is_empty() => Self::Untold,
+            _ if path.is_empty() => Self::Unknown,
             (Some(last), first) => Self::Lines {
                 path,
                 first: first.flatten(),
@@ -124,7 +124,7 @@ impl CommentPlace {
     /// Returns how well a comment at this position matches a spot, or `None` if it does not.
     fn fits(&self, spot: &CommentSpot) -> Option<SpotFit> {
         match self {
-            Self::Untold => Some(SpotFit::Near),
+            Self::Unknown => Some(SpotFit::Near),
             Self::Gone => None,
             Self::Lines { path, first, last } if *path == spot.path && *last == spot.last.new => {
                 let is_exact = first.is_none_or(|first| first == spot.first.new);
@@ -146,7 +146,7 @@ fn line_number(n: u64) -> Option<u32> {
 
 /// A new comment on lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inline {
+pub struct InlineComment {
     pub spot: CommentSpot,
     /// Whether its finding blocks.
     pub blocks: bool,
@@ -200,14 +200,14 @@ impl PublishPlan {
 /// A commit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitStatus {
-    pub light: Light,
+    pub state: StatusState,
     /// One line.
     pub description: String,
 }
 
 /// A commit status that a forge has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Set {
+pub struct ExistingStatus {
     /// Account that set it; `None` if the forge does not report it.
     pub by: Option<Account>,
     pub status: CommitStatus,
@@ -215,17 +215,17 @@ pub struct Set {
 
 /// Whether this review allows the merge of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Light {
+pub enum StatusState {
     Success,
     Failure,
-    /// Unknown: the review is incomplete.
-    Error,
+    /// Unknown, because the review is incomplete.
+    Incomplete,
 }
 
 /// The planned writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PublishPlan {
-    pub inline: Vec<Inline>,
+    pub inline: Vec<InlineComment>,
     pub edits: Vec<CommentEdit>,
     /// Summary, if it is a new comment.
     pub summary: Option<String>,
@@ -245,11 +245,13 @@ pub struct Situation<'a> {
     /// Whether the whole change was reviewed, so that findings it lacks are gone.
     pub whole: bool,
     pub selection: &'a Selection,
-    pub me: &'a Account,
+    /// Account of the token: only its comments are changed.
+    pub own_account: &'a Account,
     /// All comments of the pull request that were read.
-    pub there: &'a [Comment],
-    /// Whether `there` has all comments of the pull request.
-    pub all_there: bool,
+    pub existing: &'a [Comment],
+    /// Whether `existing` has all comments of the pull request.
+    pub has_all_comments: bool,
+    /// Notation for marks on this forge.
     pub form: MarkForm,
     /// Markdown flavor of this forge.
     pub flavor: Flavor,
@@ -265,86 +267,151 @@ impl Account {
     }
 }
 
+/// A comment of this program, with its mark.
+#[derive(Clone, Copy, Debug)]
+struct OwnComment<'a> {
+    comment: &'a Comment,
+    mark: &'a CommentMark,
+}
+
+/// Own comments on lines, by the fingerprint of the finding that they are about.
+type CommentsByFinding<'a> = HashMap<&'a str, Vec<OwnComment<'a>>>;
+
+/// A finding that has no comment at its position yet.
+struct NewFinding<'a> {
+    finding: &'a Finding,
+    /// `None` if the page shows none of its lines.
+    spot: Option<CommentSpot>,
+}
+
 /// Plans the writes.
 pub fn plan(now: &Situation<'_>) -> PublishPlan {
     let mut plan = PublishPlan::default();
-    let own = now.there.iter().filter(|c| c.author.is(now.me));
-    let own: Vec<(&Comment, CommentMark)> = own
-        .filter_map(|c| Some((c, CommentMark::read(&c.body)?)))
+    // Any account can write a mark, so it counts only in comments of the own account.
+    let own = now.existing.iter().filter(|c| c.author.is(now.own_account));
+    let marked: Vec<(&Comment, CommentMark)> = own
+        .filter_map(|comment| Some((comment, CommentMark::read(&comment.body)?)))
+        .collect();
+    let own: Vec<OwnComment<'_>> = marked
+        .iter()
+        .map(|(comment, mark)| OwnComment { comment, mark })
         .collect();
     if now.parts.comments {
-        comments(now, &own, &mut plan);
+        plan_comments(now, &own, &mut plan);
     }
     // The result for a part of the change must not replace the summary for all of it.
     if now.parts.summary && now.whole {
-        summary(now, &own, &mut plan);
+        plan_summary(now, &own, &mut plan);
     }
     plan
 }
 
-/// Plans comments on lines: a finding that is new or has moved gets one, and the comment of a
-/// finding that is gone is ended.
-fn comments(now: &Situation<'_>, own: &[(&Comment, CommentMark)], plan: &mut PublishPlan) {
-    let mut found: Vec<&Finding> = now
+/// Plans comments on lines, in three steps:
+///
+/// 1. The comments of each finding of the review: the one at its position is kept, all others end.
+/// 2. New comments for findings without one, [`MOST_INLINE`] comments in all at most.
+/// 3. The comments that are left are about findings that the review does not have: they end.
+fn plan_comments(now: &Situation<'_>, own: &[OwnComment<'_>], plan: &mut PublishPlan) {
+    let mut by_finding = by_finding(own);
+    let mut published: Vec<&Finding> = now
         .review
         .findings
         .iter()
         .filter(|f| now.selection.posts(f))
         .collect();
     // The most severe first; otherwise in the order of the report.
-    found.sort_by_key(|f| (!f.blocking, std::cmp::Reverse(f.severity())));
-    let mut there: HashMap<&str, Vec<(&Comment, &CommentMark)>> = HashMap::new();
-    for (comment, mark) in own.iter().filter(|(c, _)| c.is_inline) {
-        if let MarkSubject::Finding { fingerprint, .. } = &mark.about {
-            there.entry(fingerprint).or_default().push((comment, mark));
-        }
-    }
-    let (mut current, mut fresh) = (HashSet::new(), Vec::new());
-    let mut count = 0;
-    for finding in found {
+    published.sort_by_key(|f| (!f.blocking, std::cmp::Reverse(f.severity())));
+
+    let (mut kept, mut new, mut seen) = (0, Vec::new(), HashSet::new());
+    for finding in published {
         let fingerprint = finding.fingerprint().as_str();
-        if !current.insert(fingerprint) {
+        if !seen.insert(fingerprint) {
             continue;
         }
-        let spot = spot(finding, now.lines);
-        let mut of_it = there.remove(fingerprint).unwrap_or_default();
-        // A review of a part of the change knows only the lines of that part, so the position of
-        // the finding is unknown.
-        if !now.whole && spot.is_none() && !of_it.is_empty() {
-            continue;
-        }
-        let stands = spot
-            .as_ref()
-            .and_then(|spot| take_standing(&mut of_it, spot));
-        // Two concurrent runs can write the same comment twice. A comment that is not at its
-        // finding's position misleads.
-        let left = match (&stands, &spot) {
-            (Some(_), _) => "**Resolved:** another comment says the same.",
-            (None, None) if finding.commit.is_some() => {
-                "**Not in the head any more:** still in an earlier commit."
-            }
-            (None, _) => "**Moved:** still found, on other lines.",
-        };
-        plan.edits.extend(
-            of_it
-                .into_iter()
-                .filter_map(|(comment, mark)| ended(now, comment, mark, left)),
-        );
-        match stands {
-            Some((comment, mark, fit)) => {
-                count += 1;
-                let is_whole = spot.is_some_and(|s| s.whole) && fit == SpotFit::Exact;
-                plan.edits
-                    .extend(kept(now, finding, comment, mark, is_whole));
-            }
-            None => fresh.push((finding, spot)),
+        let comments = by_finding.remove(fingerprint).unwrap_or_default();
+        match plan_known(now, finding, comments, plan) {
+            Known::Kept => kept += 1,
+            Known::Unclear => {}
+            Known::New(finding) => new.push(finding),
         }
     }
-    for (finding, spot) in fresh {
-        // If not all comments were read, an unread one may be about this finding.
-        if !now.all_there {
-            continue;
+    // If not all comments were read, an unread one may be about a new finding.
+    if now.has_all_comments {
+        plan_new(now, new, kept, plan);
+    }
+    // These findings have no decision yet: their comments stay.
+    let findings = now.review.findings.iter();
+    for finding in findings.filter(|f| now.selection.is_pending(f)) {
+        by_finding.remove(finding.fingerprint().as_str());
+    }
+    plan_gone(now, by_finding, plan);
+}
+
+/// Groups own comments on lines by their finding.
+fn by_finding<'a>(own: &[OwnComment<'a>]) -> CommentsByFinding<'a> {
+    let mut out = CommentsByFinding::new();
+    for comment in own.iter().filter(|own| own.comment.is_inline) {
+        if let MarkSubject::Finding { fingerprint, .. } = &comment.mark.about {
+            out.entry(fingerprint).or_default().push(*comment);
         }
+    }
+    out
+}
+
+/// What the comments of a finding mean for it.
+enum Known<'a> {
+    /// A comment is at its position.
+    Kept,
+    /// Its position is unknown, so its comments stay as they are.
+    Unclear,
+    /// No comment is at its position.
+    New(NewFinding<'a>),
+}
+
+/// Plans what becomes of the existing comments of a finding: the one at its position is updated,
+/// and all others end.
+fn plan_known<'a>(
+    now: &Situation<'_>,
+    finding: &'a Finding,
+    mut comments: Vec<OwnComment<'_>>,
+    plan: &mut PublishPlan,
+) -> Known<'a> {
+    let spot = spot(finding, now.lines);
+    // A review of a part of the change knows only the lines of that part, so the position of the
+    // finding is unknown.
+    if !now.whole && spot.is_none() && !comments.is_empty() {
+        return Known::Unclear;
+    }
+    let standing = spot
+        .as_ref()
+        .and_then(|spot| take_standing(&mut comments, spot));
+    // Two concurrent runs can write the same comment twice. A comment that is not at its finding's
+    // position misleads.
+    let why = match (&standing, &spot) {
+        (Some(_), _) => "**Resolved:** another comment says the same.",
+        (None, None) if finding.commit.is_some() => {
+            "**Not in the head any more:** still in an earlier commit."
+        }
+        (None, _) => "**Moved:** still found, on other lines.",
+    };
+    let ended = comments.into_iter().filter_map(|own| ended(now, own, why));
+    plan.edits.extend(ended);
+    let Some((own, fit)) = standing else {
+        return Known::New(NewFinding { finding, spot });
+    };
+    let is_whole = spot.is_some_and(|s| s.whole) && fit == SpotFit::Exact;
+    plan.edits.extend(updated(now, finding, own, is_whole));
+    Known::Kept
+}
+
+/// Plans new comments. `count` is the number of comments that are kept.
+fn plan_new(
+    now: &Situation<'_>,
+    findings: Vec<NewFinding<'_>>,
+    mut count: usize,
+    plan: &mut PublishPlan,
+) {
+    for NewFinding { finding, spot } in findings {
         let Some(spot) = spot.filter(|_| count < MOST_INLINE) else {
             plan.beyond += 1;
             plan.blocking_beyond += usize::from(finding.blocking);
@@ -352,71 +419,60 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, CommentMark)], plan: &mut Pub
         };
         count += 1;
         let text = text(finding, now.flavor, spot.whole);
-        let body = CommentMark::of(about(finding), &text).sign(&text, now.form);
-        let label = format!("{} {}", finding.severity(), finding.rule_id());
-        plan.inline.push(Inline {
-            body,
-            label,
+        plan.inline.push(InlineComment {
+            body: CommentMark::of(about(finding), &text).sign(&text, now.form),
+            label: format!("{} {}", finding.severity(), finding.rule_id()),
             spot,
             blocks: finding.blocking,
         });
     }
-    // These findings have no decision yet: their comments stay.
-    for finding in now
-        .review
-        .findings
-        .iter()
-        .filter(|f| now.selection.is_pending(f))
-    {
-        there.remove(finding.fingerprint().as_str());
+}
+
+/// Plans the end of comments whose finding is not published any more.
+fn plan_gone(now: &Situation<'_>, comments: CommentsByFinding<'_>, plan: &mut PublishPlan) {
+    let mut gone: Vec<OwnComment<'_>> = comments.into_values().flatten().collect();
+    gone.sort_by(|a, b| a.comment.id.cmp(&b.comment.id));
+    for own in gone {
+        if let Some(why) = why_gone(now, own.mark) {
+            plan.edits.extend(ended(now, own, &why));
+        }
     }
-    let mut gone: Vec<_> = there
-        .into_iter()
-        .flat_map(|(f, all)| all.into_iter().map(move |c| (f, c)))
-        .collect();
-    gone.sort_by(|a, b| a.1.0.id.cmp(&b.1.0.id));
-    let is_complete =
-        now.whole && !matches!(now.review.outcome, Outcome::Incomplete | Outcome::Cancelled);
-    let models = !now.review.models.asked.is_empty();
-    let at = now
-        .review
-        .source
-        .head
-        .as_deref()
-        .map_or("", |id| &id[..id.len().min(12)]);
-    for (fingerprint, (comment, mark)) in gone {
-        let MarkSubject::Finding { by, .. } = mark.about else {
-            continue;
-        };
-        let known = now
-            .review
-            .findings
-            .iter()
-            .find(|f| f.fingerprint().as_str() == fingerprint);
-        let text = match known {
-            // The reply with the waiver belongs to this comment, and is valid only while the
-            // comment is unmodified.
-            Some(f) if f.waived.as_ref().is_some_and(|w| w.link.is_some()) => continue,
-            Some(f) if f.waived.is_some() => {
-                format!("**Waived:** still found at {at}; a person waived it with a reason.")
-            }
-            Some(f) if now.selection.sets_aside(f).is_some() => now
-                .selection
-                .sets_aside(f)
-                .map(|d| set_aside(d, at))
-                .unwrap_or_default(),
-            Some(_) => {
+}
+
+/// Returns the text that ends the comment of a finding that is not published any more, or `None` if
+/// the comment stays.
+fn why_gone(now: &Situation<'_>, mark: &CommentMark) -> Option<String> {
+    let MarkSubject::Finding {
+        fingerprint, by, ..
+    } = &mark.about
+    else {
+        return None;
+    };
+    let review = now.review;
+    let head = review.source.head.as_deref().unwrap_or_default();
+    let at = &head[..head.len().min(12)];
+    let mut findings = review.findings.iter();
+    let Some(finding) = findings.find(|f| f.fingerprint().as_str() == fingerprint) else {
+        let is_complete =
+            now.whole && !matches!(review.outcome, Outcome::Incomplete | Outcome::Cancelled);
+        // A run of the rules alone does not prove that a model's finding is gone.
+        let is_proven = is_complete && (*by == By::Rules || !review.models.asked.is_empty());
+        let is_gone = is_proven || now.selection.fixed.contains(fingerprint);
+        return is_gone.then(|| format!("**Resolved:** not found any more at {at}."));
+    };
+    match &finding.waived {
+        // The reply with the waiver belongs to this comment, and is valid only while the comment is
+        // unmodified.
+        Some(waiver) if waiver.link.is_some() => None,
+        Some(_) => Some(format!(
+            "**Waived:** still found at {at}; a person waived it with a reason."
+        )),
+        None => Some(match now.selection.sets_aside(finding) {
+            Some(disposition) => set_aside(disposition, at),
+            None => {
                 format!("**Suppressed:** still found at {at}; a comment in the code suppresses it.")
             }
-            // A run of the rules alone does not prove that a model's finding is gone.
-            None if now.selection.fixed.contains(fingerprint)
-                || is_complete && (by == By::Rules || models) =>
-            {
-                format!("**Resolved:** not found any more at {at}.")
-            }
-            None => continue,
-        };
-        plan.edits.extend(ended(now, comment, mark, &text));
+        }),
     }
 }
 
@@ -438,30 +494,29 @@ fn set_aside(disposition: &Disposition, at: &str) -> String {
 }
 
 /// Removes from the comments about a finding the one at the finding's position, and returns it.
-/// Prefers a comment that was not ended to one that was, and then the best match.
+/// Prefers a comment that was not ended to one that was, then the best match, then the first one.
 fn take_standing<'a>(
-    of_it: &mut Vec<(&'a Comment, &'a CommentMark)>,
+    comments: &mut Vec<OwnComment<'a>>,
     spot: &CommentSpot,
-) -> Option<(&'a Comment, &'a CommentMark, SpotFit)> {
-    let ranked = of_it.iter().enumerate().filter_map(|(i, (comment, mark))| {
-        let is_ended = matches!(mark.about, MarkSubject::Finding { ended: true, .. });
-        let fit = comment.place.fits(spot)?;
+) -> Option<(OwnComment<'a>, SpotFit)> {
+    let ranked = comments.iter().enumerate().filter_map(|(i, own)| {
+        let is_ended = matches!(own.mark.about, MarkSubject::Finding { ended: true, .. });
+        let fit = own.comment.place.fits(spot)?;
         Some(((!is_ended, fit), std::cmp::Reverse(i)))
     });
     let ((_, fit), std::cmp::Reverse(i)) = ranked.max()?;
-    let (comment, mark) = of_it.remove(i);
-    Some((comment, mark, fit))
+    Some((comments.remove(i), fit))
 }
 
 /// Updates a comment that is at its finding's position. Returns `None` if it is up to date, or a
 /// person resolved it.
-fn kept(
+fn updated(
     now: &Situation<'_>,
     finding: &Finding,
-    comment: &Comment,
-    mark: &CommentMark,
+    own: OwnComment<'_>,
     is_whole: bool,
 ) -> Option<CommentEdit> {
+    let OwnComment { comment, mark } = own;
     let was_ended = matches!(mark.about, MarkSubject::Finding { ended: true, .. });
     let text = text(finding, now.flavor, is_whole);
     let new = CommentMark::of(about(finding), &text);
@@ -478,6 +533,7 @@ fn kept(
     })
 }
 
+/// Returns the subject of the mark of a comment that is not ended.
 fn about(finding: &Finding) -> MarkSubject {
     MarkSubject::Finding {
         fingerprint: finding.fingerprint().as_str().to_owned(),
@@ -515,13 +571,10 @@ fn with_single_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the edit that ends a comment, or `None` if it was ended already.
-fn ended(
-    now: &Situation<'_>,
-    comment: &Comment,
-    mark: &CommentMark,
-    text: &str,
-) -> Option<CommentEdit> {
+/// Returns the edit that gives a comment its last text and resolves its conversation, or `None` if
+/// it was ended already.
+fn ended(now: &Situation<'_>, own: OwnComment<'_>, text: &str) -> Option<CommentEdit> {
+    let OwnComment { comment, mark } = own;
     let MarkSubject::Finding {
         fingerprint,
         by,
@@ -545,7 +598,7 @@ fn ended(
 }
 
 /// Plans the summary comment: the oldest existing one is overwritten.
-fn summary(now: &Situation<'_>, own: &[(&Comment, CommentMark)], plan: &mut PublishPlan) {
+fn plan_summary(now: &Situation<'_>, own: &[OwnComment<'_>], plan: &mut PublishPlan) {
     let hidden = hidden(now);
     let text =
         markdown::comment_without(now.review, now.flavor, now.flavor.bound() - MARK, &hidden);
@@ -553,21 +606,19 @@ fn summary(now: &Situation<'_>, own: &[(&Comment, CommentMark)], plan: &mut Publ
     let essence = markdown::lasting(now.review, &text);
     let head = now.review.source.head.as_deref().unwrap_or_default();
     let mark = CommentMark::of(MarkSubject::Summary, &format!("{head}\n{essence}"));
-    let there = own
+    let existing = own
         .iter()
-        .find(|(c, m)| !c.is_inline && m.about == MarkSubject::Summary);
+        .find(|own| !own.comment.is_inline && own.mark.about == MarkSubject::Summary);
     let body = mark.sign(&text, now.form);
-    match there {
-        Some((_, old)) if *old == mark => {}
-        Some((comment, _)) => {
-            plan.edits.push(CommentEdit {
-                comment: (*comment).clone(),
-                body,
-                ends: false,
-                resolve: None,
-            });
-        }
-        None if now.all_there => plan.summary = Some(body),
+    match existing {
+        Some(own) if *own.mark == mark => {}
+        Some(own) => plan.edits.push(CommentEdit {
+            comment: own.comment.clone(),
+            body,
+            ends: false,
+            resolve: None,
+        }),
+        None if now.has_all_comments => plan.summary = Some(body),
         None => {}
     }
 }
@@ -615,6 +666,7 @@ fn spot(finding: &Finding, lines: &ShownLines) -> Option<CommentSpot> {
     lines.spot(file, finding.lines()?)
 }
 
+/// Returns whether a rule or a model made a finding.
 fn by(finding: &Finding) -> By {
     if *finding.origin() == Origin::Rules {
         By::Rules
@@ -642,25 +694,34 @@ pub fn status(review: &Review) -> CommitStatus {
         .tests
         .as_ref()
         .is_some_and(|t| t.outcome == TestOutcome::Failed);
-    let (light, description) = match review.verdict {
+    let (state, description) = match review.verdict {
         _ if review.outcome == Outcome::NothingToReview => {
-            (Light::Success, "nothing to review".to_owned())
+            (StatusState::Success, "nothing to review".to_owned())
         }
         Verdict::Warn if tests => (
-            Light::Success,
+            StatusState::Success,
             format!("the project's tests failed; {findings}"),
         ),
         Verdict::Block if tests => (
-            Light::Failure,
+            StatusState::Failure,
             format!("the project's tests failed; {blocking} of {findings} block"),
         ),
-        Verdict::Warn if c.is_truncated() => {
-            (Light::Success, format!("cut short: {files}; {findings}"))
+        Verdict::Warn if c.is_truncated() => (
+            StatusState::Success,
+            format!("cut short: {files}; {findings}"),
+        ),
+        Verdict::Pass | Verdict::Warn if count == 0 => {
+            (StatusState::Success, "nothing found".to_owned())
         }
-        Verdict::Pass | Verdict::Warn if count == 0 => (Light::Success, "nothing found".to_owned()),
-        Verdict::Pass | Verdict::Warn => (Light::Success, format!("{findings}, none blocks")),
-        Verdict::Block => (Light::Failure, format!("{blocking} of {findings} block")),
-        Verdict::Incomplete => (Light::Error, format!("incomplete: {files}; {findings}")),
+        Verdict::Pass | Verdict::Warn => (StatusState::Success, format!("{findings}, none blocks")),
+        Verdict::Block => (
+            StatusState::Failure,
+            format!("{blocking} of {findings} block"),
+        ),
+        Verdict::Incomplete => (
+            StatusState::Incomplete,
+            format!("incomplete: {files}; {findings}"),
+        ),
     };
-    CommitStatus { light, description }
+    CommitStatus { state, description }
 }

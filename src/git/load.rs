@@ -4,7 +4,7 @@ use super::attributes::{Attributes, Marks};
 use super::checkout::{Blobs, CheckoutConversions};
 use super::files::{Bytes, PathKind};
 use super::worktree::{self, WorktreeContent};
-use super::{Change, FileCommit, Repo, State, gix_id, own, revision, tree};
+use super::{Change, FileCommit, Repo, State, gix_id, graph, own, revision, tree};
 use crate::diff::{Body, ChangeKind, Entry, FileChange, FileMode, ObjectId, RepoPath, Side};
 use crate::error::{Error, Result};
 
@@ -414,13 +414,13 @@ impl<'r> Reader<'r> {
             State::Empty => return Ok(vec![tip]),
             State::Index | State::Worktree => return Ok(Vec::new()),
         };
-        revision::walk(&self.repo, tip, &hidden)
+        graph::walk(&self.repo, tip, &hidden)
     }
 
     /// Returns a commit and its ancestors, newest first, at most `most`. Stops where the history
     /// cannot be read.
     pub fn history(&mut self, tip: ObjectId, most: usize) -> Vec<ObjectId> {
-        revision::newest(&self.repo, tip, most)
+        graph::newest(&self.repo, tip, most)
     }
 
     /// Lists the entries directly in a folder of a state by name, including links; none if there is

@@ -1,6 +1,6 @@
 //! The limits of a clone: truncated history, and objects that were omitted on purpose.
 
-use super::{Branch, FileMode, Repo, State, gix_id, names, own, revision, tree};
+use super::{Branch, FileMode, Repo, State, gix_id, graph, names, own, tree};
 use crate::diff::{ObjectId, RepoPath};
 use crate::error::{Error, Result};
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ pub(super) enum Joined {
 /// Finds the merge bases of two commits, and whether the history between is truncated.
 pub(super) fn joined(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<Joined> {
     let local = repo.local();
-    let bases = revision::merge_bases(&local, one, &[other])?;
+    let bases = graph::merge_bases(&local, one, &[other])?;
     let is_cut = cut_off(&local)?.is_some();
     if bases.is_empty() {
         return Ok(if is_cut {
@@ -29,7 +29,7 @@ pub(super) fn joined(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<Join
     // The merge base is computed from all local objects, but the walk stops at the clone's shallow
     // commits. The two agree only if no shallow commit is between.
     for (tip, hidden) in [(one, other), (other, one)] {
-        if is_cut && is_cut_off(&local, &revision::walk(&local, tip, &[hidden])?)? {
+        if is_cut && is_cut_off(&local, &graph::walk(&local, tip, &[hidden])?)? {
             return Ok(Joined::Perhaps);
         }
     }
@@ -106,7 +106,7 @@ impl Repo {
     /// # Errors
     /// Incomplete: the history cannot be read.
     pub fn abbreviated_in(&self, digits: &str, tip: ObjectId) -> Result<Option<ObjectId>> {
-        let mut found = revision::walk(&self.local(), tip, &[])?;
+        let mut found = graph::walk(&self.local(), tip, &[])?;
         found.retain(|id| id.to_string().starts_with(digits));
         Ok(found.first().copied().filter(|_| found.len() == 1))
     }
@@ -117,9 +117,9 @@ impl Repo {
     /// Incomplete: the history is truncated before its first commit.
     pub fn from_the_beginning(&self, head: ObjectId) -> Result<Branch> {
         let local = self.local();
-        let commits = revision::walk(&local, head, &[])?;
+        let commits = graph::walk(&local, head, &[])?;
         if is_cut_off(&local, &commits)? {
-            return Err(revision::missing_history(
+            return Err(graph::missing_history(
                 &local,
                 "this shallow clone lacks the first commit of the history",
             ));
@@ -145,7 +145,7 @@ impl Repo {
     pub fn lacking(&self, head: ObjectId, base: Option<ObjectId>) -> Result<Vec<ObjectId>> {
         let local = self.local();
         let from = match base {
-            Some(base) => revision::merge_base(&local, head, &[base])?,
+            Some(base) => graph::merge_base(&local, head, &[base])?,
             None => None,
         };
         let from_tree = from.map(|id| tree_of(&local, id)).transpose()?;
@@ -158,8 +158,8 @@ impl Repo {
             &mut pairs,
         )?;
         let hidden: Vec<ObjectId> = base.into_iter().collect();
-        for id in revision::walk(&local, head, &hidden)? {
-            let parents = revision::parents(&local, id)?;
+        for id in graph::walk(&local, head, &hidden)? {
+            let parents = graph::parents(&local, id)?;
             let first = parents.first().copied().filter(|p| local.has_object(*p));
             let first = first.map(|p| tree::of_commit(&local, p)).transpose()?;
             tree::compare(

@@ -6,6 +6,7 @@ mod revisions;
 mod rows;
 mod special;
 mod states;
+mod untrusted;
 
 use crate::support::Repo;
 use claude_reviewer::diff::unified;

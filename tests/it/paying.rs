@@ -244,7 +244,8 @@ fn the_first_question_about_a_part_starts_alone_until_its_answer_begins() {
                 came.fetch_add(1, Ordering::SeqCst);
                 return r.review(&[]);
             }
-            // No part of the answer is sent before this returns.
+            // No part of the answer is sent before this returns. There is no event to wait for: the
+            // claim is that none of the other questions comes in this time.
             std::thread::sleep(Duration::from_millis(300));
             seen.store(came.load(Ordering::SeqCst), Ordering::SeqCst);
             let whole = r.review(&[]).bytes();
@@ -270,6 +271,7 @@ fn the_first_question_about_a_part_starts_alone_until_its_answer_begins() {
         assert_eq!(early.load(Ordering::SeqCst), 0, "{kind}: the others wait");
         let asked = server.questions();
         assert_eq!(asked.len(), 4, "{kind}");
+        // The claim: they start before the four seconds of the first answer are over.
         let last = asked.iter().map(|r| r.at - asked[0].at).max().unwrap();
         assert!(
             last < Duration::from_secs(4),

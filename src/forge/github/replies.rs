@@ -1,12 +1,14 @@
 //! Reads replies on GitHub, the rights of their authors, and the time of the head's push.
 
-use super::write::graphql;
-use super::{parts, path, path_in};
+use super::graphql::pull_pages;
+use super::{Github, path, path_in};
+use crate::forge::api::ReplyReader;
 use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights};
-use crate::forge::{Account, Forge, MOST_COMMITS, PullRequest, Reads};
-use crate::http::{Failure, Limits};
+use crate::forge::session::ForgeSession;
+use crate::forge::{Account, MOST_COMMITS, PullRequest, Reads};
+use crate::http::Failure;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Conversations that are read, at most.
 const MOST: usize = 1000;
@@ -26,57 +28,110 @@ const COMMITS: &str = "query($owner: String!, $name: String!, $number: Int!, $af
     nodes { commit { oid authors(first: 50) { pageInfo { hasNextPage } nodes { user { login databaseId } } } \
     committer { email user { login databaseId } } } } } } } }";
 
-/// Runs a query about the pull request page by page: `take` handles each page and returns its
-/// `pageInfo`.
-async fn pages(
-    forge: &Forge,
-    pull: &PullRequest,
-    query: &str,
-    limits: &Limits<'_>,
-    mut take: impl FnMut(&Value) -> Value,
-) -> Result<(), Failure> {
-    let project = &forge.site().project;
-    let mut after = Value::Null;
-    loop {
-        let variables = json!({ "owner": project.owner(), "name": project.name(), "number": pull.number, "after": after });
-        let data = graphql(forge, query, &variables, limits).await?;
-        let info = take(&data["repository"]["pullRequest"]);
-        after = info["endCursor"].clone();
-        if info["hasNextPage"] != true || !after.is_string() {
-            return Ok(());
+impl ReplyReader for Github {
+    /// Lists the replies in conversations about lines. The flag is false if there are more.
+    fn replies(
+        &self,
+        session: &ForgeSession<'_>,
+        pull: &PullRequest,
+    ) -> Result<(Vec<CommentReply>, bool), Failure> {
+        let (mut out, mut count, mut is_all) = (Vec::new(), 0, true);
+        pull_pages(session, pull, THREADS, |pull| {
+            let threads = &pull["reviewThreads"];
+            for thread in list(&threads["nodes"]) {
+                count += 1;
+                is_all &= thread["comments"]["pageInfo"]["hasNextPage"] != true;
+                let mut comments = list(&thread["comments"]["nodes"]).iter();
+                if let Some(root) = comments.next() {
+                    out.extend(comments.map(|comment| reply(comment, root)));
+                }
+            }
+            let is_over = count >= MOST || list(&threads["nodes"]).is_empty();
+            is_all &= !is_over || threads["pageInfo"]["hasNextPage"] != true;
+            (!is_over).then(|| threads["pageInfo"].clone())
+        })?;
+        Ok((out, is_all))
+    }
+
+    /// Returns the time when the head was pushed to its branch: that of the branch's newest activity,
+    /// if its result is the head.
+    fn push_time(
+        &self,
+        session: &ForgeSession<'_>,
+        pull: &PullRequest,
+    ) -> Result<Option<Timestamp>, Failure> {
+        let Some(project) = &pull.head.project else {
+            return Ok(None);
+        };
+        let name = format!("refs/heads/{}", pull.head.name);
+        let query = [
+            ("ref", name.as_str()),
+            ("per_page", "1"),
+            ("direction", "desc"),
+        ];
+        let path = path_in(session, project, &["activity"]);
+        let newest = match session.get(&path, &query) {
+            // A server without activities, or a token that cannot read them.
+            Err(failure) if matches!(failure.status, Some(403 | 404)) => return Ok(None),
+            newest => newest?,
+        };
+        let newest = &newest[0];
+        let is_head = newest["ref"] == *name && newest["after"] == *pull.head.id.to_string();
+        Ok(moment(&newest["timestamp"]).filter(|_| is_head))
+    }
+
+    /// Returns the authors of the change, as GitHub maps them to accounts.
+    fn authors(&self, session: &ForgeSession<'_>, pull: &PullRequest) -> Result<Authors, Failure> {
+        let mut out = Authors::default();
+        let (mut count, mut total, mut has_head) = (0, None, false);
+        pull_pages(session, pull, COMMITS, |pulled| {
+            if count == 0 {
+                out.add(account(&pulled["author"]), || {
+                    "GitHub does not name who opened it".to_owned()
+                });
+            }
+            let commits = &pulled["commits"];
+            total = commits["totalCount"].as_u64();
+            for node in list(&commits["nodes"]) {
+                count += 1;
+                has_head |= node["commit"]["oid"] == *pull.head.id.to_string();
+                add(&mut out, &node["commit"]);
+            }
+            let is_over = count >= MOST_COMMITS || list(&commits["nodes"]).is_empty();
+            (!is_over).then(|| commits["pageInfo"].clone())
+        })?;
+        if total != Some(count as u64) || !has_head {
+            out.unknown
+                .get_or_insert_with(|| "GitHub does not list all commits".to_owned());
         }
+        Ok(out)
+    }
+
+    /// Returns the rights of an account: the role that GitHub computes from teams, the organization and
+    /// the repository.
+    fn rights(&self, session: &ForgeSession<'_>, account: &Account) -> Result<Rights, Failure> {
+        let path = path(session, &["collaborators", &account.name, "permission"]);
+        let answer = match session.get(&path, &[]) {
+            Err(failure) if failure.status == Some(404) => {
+                return Ok(Rights::Lacks(
+                    "GitHub does not name the rights of its author".to_owned(),
+                ));
+            }
+            answer => answer?,
+        };
+        let is_it = answer
+            .number_at("/user/id")
+            .is_ok_and(|id| id.to_string() == account.id);
+        let role = answer.name_at("/role_name");
+        Ok(match role.as_str() {
+            "maintain" | "admin" if is_it => Rights::Maintains,
+            _ if !is_it => Rights::Lacks("GitHub names the rights of another account".to_owned()),
+            _ => Rights::Lacks("its author has neither the role maintain nor admin".to_owned()),
+        })
     }
 }
 
-/// Lists the replies in conversations about lines. The flag is false if there are more.
-pub(in crate::forge) async fn replies(
-    forge: &Forge,
-    pull: &PullRequest,
-    limits: &Limits<'_>,
-) -> Result<(Vec<CommentReply>, bool), Failure> {
-    let (mut out, mut count, mut is_all) = (Vec::new(), 0, true);
-    pages(forge, pull, THREADS, limits, |pull| {
-        let threads = &pull["reviewThreads"];
-        for thread in list(&threads["nodes"]) {
-            count += 1;
-            is_all &= thread["comments"]["pageInfo"]["hasNextPage"] != true;
-            let mut comments = list(&thread["comments"]["nodes"]).iter();
-            if let Some(root) = comments.next() {
-                out.extend(comments.map(|comment| reply(comment, root)));
-            }
-        }
-        let is_over = count >= MOST || list(&threads["nodes"]).is_empty();
-        is_all &= !is_over || threads["pageInfo"]["hasNextPage"] != true;
-        if is_over {
-            Value::Null
-        } else {
-            threads["pageInfo"].clone()
-        }
-    })
-    .await?;
-    Ok((out, is_all))
-}
-
+/// Reads a reply and the first comment of its conversation.
 fn reply(comment: &Value, root: &Value) -> CommentReply {
     CommentReply {
         author: account(&comment["author"]).unwrap_or_default(),
@@ -94,69 +149,7 @@ fn reply(comment: &Value, root: &Value) -> CommentReply {
     }
 }
 
-/// Returns the time when the head was pushed to its branch: that of the branch's newest activity,
-/// if its result is the head.
-pub(in crate::forge) async fn pushed(
-    forge: &Forge,
-    pull: &PullRequest,
-    limits: &Limits<'_>,
-) -> Result<Option<Timestamp>, Failure> {
-    let Some(project) = &pull.head.project else {
-        return Ok(None);
-    };
-    let name = format!("refs/heads/{}", pull.head.name);
-    let query = [
-        ("ref", name.as_str()),
-        ("per_page", "1"),
-        ("direction", "desc"),
-    ];
-    let path = path_in(forge, project, &["activity"]);
-    let newest = match forge.client.get(&parts(&path), &query, limits).await {
-        // A server without activities, or a token that cannot read them.
-        Err(failure) if matches!(failure.status, Some(403 | 404)) => return Ok(None),
-        newest => newest?,
-    };
-    let newest = &newest[0];
-    let is_head = newest["ref"] == *name && newest["after"] == *pull.head.id.to_string();
-    Ok(moment(&newest["timestamp"]).filter(|_| is_head))
-}
-
-/// Returns the authors of the change, as GitHub maps them to accounts.
-pub(in crate::forge) async fn authors(
-    forge: &Forge,
-    pull: &PullRequest,
-    limits: &Limits<'_>,
-) -> Result<Authors, Failure> {
-    let mut out = Authors::default();
-    let (mut count, mut total, mut has_head) = (0, None, false);
-    pages(forge, pull, COMMITS, limits, |pulled| {
-        if count == 0 {
-            out.add(account(&pulled["author"]), || {
-                "GitHub does not name who opened it".to_owned()
-            });
-        }
-        let commits = &pulled["commits"];
-        total = commits["totalCount"].as_u64();
-        for node in list(&commits["nodes"]) {
-            count += 1;
-            has_head |= node["commit"]["oid"] == *pull.head.id.to_string();
-            add(&mut out, &node["commit"]);
-        }
-        let is_over = count >= MOST_COMMITS || list(&commits["nodes"]).is_empty();
-        if is_over {
-            Value::Null
-        } else {
-            commits["pageInfo"].clone()
-        }
-    })
-    .await?;
-    if total != Some(count as u64) || !has_head {
-        out.unknown
-            .get_or_insert_with(|| "GitHub does not list all commits".to_owned());
-    }
-    Ok(out)
-}
-
+/// Adds the authors and the committer of a commit.
 fn add(out: &mut Authors, commit: &Value) {
     let id: String = commit.name_at("/oid").chars().take(12).collect();
     let authors = list(&commit["authors"]["nodes"]);
@@ -176,33 +169,7 @@ fn add(out: &mut Authors, commit: &Value) {
     }
 }
 
-/// Returns the rights of an account: the role that GitHub computes from teams, the organization and
-/// the repository.
-pub(in crate::forge) async fn rights(
-    forge: &Forge,
-    account: &Account,
-    limits: &Limits<'_>,
-) -> Result<Rights, Failure> {
-    let path = path(forge, &["collaborators", &account.name, "permission"]);
-    let answer = match forge.client.get(&parts(&path), &[], limits).await {
-        Err(failure) if failure.status == Some(404) => {
-            return Ok(Rights::Lacks(
-                "GitHub does not name the rights of its author".to_owned(),
-            ));
-        }
-        answer => answer?,
-    };
-    let is_it = answer
-        .number_at("/user/id")
-        .is_ok_and(|id| id.to_string() == account.id);
-    let role = answer.name_at("/role_name");
-    Ok(match role.as_str() {
-        "maintain" | "admin" if is_it => Rights::Maintains,
-        _ if !is_it => Rights::Lacks("GitHub names the rights of another account".to_owned()),
-        _ => Rights::Lacks("its author has neither the role maintain nor admin".to_owned()),
-    })
-}
-
+/// Reads the account of an actor, or `None` if it has no number.
 fn account(actor: &Value) -> Option<Account> {
     let id = actor.number_at("/databaseId").ok()?.to_string();
     Some(Account {
@@ -211,10 +178,12 @@ fn account(actor: &Value) -> Option<Account> {
     })
 }
 
+/// Reads a time in the format of RFC 3339.
 fn moment(value: &Value) -> Option<Timestamp> {
     value.as_str()?.parse().ok()
 }
 
+/// Returns the items of a list; none if the value is not a list.
 fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }

@@ -1,13 +1,17 @@
 //! Writes to GitLab: discussions on lines, a note for the summary, a commit status.
 
-use super::{JOB_VARIABLE, is_of_job, pages, parts, path, path_of};
+use super::{Gitlab, JOB_VARIABLE, is_of_job, pages, path, path_of};
 use crate::diff::ObjectId;
 use crate::forge::added::Added;
+use crate::forge::api::ReviewWriter;
 use crate::forge::lines::{CommentSpot, NewSideLine};
-use crate::forge::publish::{Comment, CommentPlace, CommitStatus, Inline, Light, Set};
-use crate::forge::{Account, Forge, PullRequest, Reads};
+use crate::forge::publish::{
+    Comment, CommentPlace, CommitStatus, ExistingStatus, InlineComment, StatusState,
+};
+use crate::forge::session::ForgeSession;
+use crate::forge::{Account, PullRequest, Reads};
 use crate::git;
-use crate::http::{Cause, Failure, Limits, Method};
+use crate::http::{Cause, Failure, Method};
 use serde_json::{Value, json};
 
 /// Discussions of a merge request that are read, at most.
@@ -18,24 +22,193 @@ const MOST_OF_A_STATUS: usize = 255;
 /// incomplete and blocked.
 const INCOMPLETE: &str = "incomplete";
 
-/// Rejects a token that has no write access.
-pub(in crate::forge) fn may_write(forge: &Forge) -> Result<(), Failure> {
-    if !is_of_job(forge) {
-        return Ok(());
+impl ReviewWriter for Gitlab {
+    /// Rejects a token that has no write access.
+    fn check_may_write(&self, session: &ForgeSession<'_>) -> Result<(), Failure> {
+        if !is_of_job(session) {
+            return Ok(());
+        }
+        let message = format!(
+            "the token of a job ({JOB_VARIABLE}) can read a merge request but not write to it"
+        );
+        let hint = "set GITLAB_TOKEN to an access token of the project, with the scope api and the role Developer";
+        Err(Failure::new(Cause::Setup, message).hint(hint))
     }
-    let message =
-        format!("the token of a job ({JOB_VARIABLE}) can read a merge request but not write to it");
-    let hint = "set GITLAB_TOKEN to an access token of the project, with the scope api and the role Developer";
-    Err(Failure::new(Cause::Setup, message).hint(hint))
-}
 
-/// Returns the account of the token. The token of a project or group has an account of its own.
-pub(in crate::forge) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Failure> {
-    let user = forge.client.get(&["user"], &[], limits).await?;
-    Ok(Account {
-        id: user.number_at("/id")?.to_string(),
-        name: user.name_at("/username"),
-    })
+    /// Returns the account of the token. The token of a project or group has an account of its own.
+    fn token_account(&self, session: &ForgeSession<'_>) -> Result<Account, Failure> {
+        let user = session.get(&["user"], &[])?;
+        Ok(Account {
+            id: user.number_at("/id")?.to_string(),
+            name: user.name_at("/username"),
+        })
+    }
+
+    /// Lists the first notes of discussions, on lines and below the merge request. The flag is false if
+    /// there are more.
+    fn comments(
+        &self,
+        session: &ForgeSession<'_>,
+        pull: &PullRequest,
+    ) -> Result<(Vec<Comment>, bool), Failure> {
+        let pages = pages(session, &discussions(session, pull, &[]), &[], MOST)?;
+        let mut out = Vec::new();
+        for discussion in &pages.items {
+            // System notes name the account that did something, and are not written by it.
+            let Some(note) = discussion["notes"]
+                .get(0)
+                .filter(|note| note["system"] != true)
+            else {
+                continue;
+            };
+            out.push(Comment {
+                id: note.number_at("/id")?.to_string(),
+                author: account(note, "/author"),
+                body: note["body"].as_str().unwrap_or_default().to_owned(),
+                is_inline: note["type"] == "DiffNote",
+                place: place(note, pull.head.id),
+                thread: discussion.name_at("/id"),
+                resolved: note["resolved"] == true,
+                version: 0,
+            });
+        }
+        Ok((out, !pages.more))
+    }
+
+    /// Writes new discussions on lines.
+    fn add_comments(
+        &self,
+        session: &ForgeSession<'_>,
+        pull: &PullRequest,
+        inline: &[InlineComment],
+    ) -> Added {
+        let mut added = Added::default();
+        let refs = match current(session, pull) {
+            Ok(mut current) => current["diff_refs"].take(),
+            Err(failure) => return added.ends(failure),
+        };
+        let path = discussions(session, pull, &[]);
+        for (i, inline) in inline.iter().enumerate() {
+            let body = json!({ "body": inline.body, "position": position(&inline.spot, &refs) });
+            match session.make(&path, &body) {
+                Ok(_) => added.placed += 1,
+                Err(failure) if has_no_place(&failure) => added.unplaced.push(i),
+                Err(failure) => return added.ends(failure),
+            }
+        }
+        added
+    }
+
+    /// Replaces the text of a note.
+    fn edit_comment(
+        &self,
+        session: &ForgeSession<'_>,
+        pull: &PullRequest,
+        comment: &Comment,
+        body: &str,
+    ) -> Result<(), Failure> {
+        let path = if comment.is_inline {
+            discussions(session, pull, &[&comment.thread, "notes", &comment.id])
+        } else {
+            below(session, pull, "notes", &[&comment.id])
+        };
+        session
+            .change(Method::PUT, &path, &json!({ "body": body }))
+            .map(drop)
+    }
+
+    /// Resolves a discussion, or reopens it. GitLab requires the role Developer, or the author of the
+    /// change.
+    fn resolve_conversation(
+        &self,
+        session: &ForgeSession<'_>,
+        pull: &PullRequest,
+        comment: &Comment,
+        resolved: bool,
+    ) -> Result<(), Failure> {
+        let path = discussions(session, pull, &[&comment.thread]);
+        session
+            .change(Method::PUT, &path, &json!({ "resolved": resolved }))
+            .map(drop)
+    }
+
+    /// Writes the summary below the merge request, as a note, which does not need to be resolved.
+    fn write_summary(
+        &self,
+        session: &ForgeSession<'_>,
+        pull: &PullRequest,
+        body: &str,
+    ) -> Result<(), Failure> {
+        let path = below(session, pull, "notes", &[]);
+        session.make(&path, &json!({ "body": body })).map(drop)
+    }
+
+    /// Returns the newest status of the head under a name, with its author.
+    fn newest_status(
+        &self,
+        session: &ForgeSession<'_>,
+        pull: &PullRequest,
+        context: &str,
+    ) -> Result<Option<ExistingStatus>, Failure> {
+        let place = Home::of(&current(session, pull)?, pull.head.id)?;
+        let path = path_of(
+            &place.project,
+            &[
+                "repository",
+                "commits",
+                &pull.head.id.to_string(),
+                "statuses",
+            ],
+        );
+        let pages = pages(session, &path, &[("name", context)], MOST)?;
+        let own = pages
+            .items
+            .iter()
+            .filter(|s| s["name"] == context && place.may_have(s));
+        let newest = own.max_by_key(|s| s["id"].as_u64());
+        Ok(newest.map(|s| {
+            let description = s.name_at("/description");
+            let state = match s["status"].as_str() {
+                Some("success") => StatusState::Success,
+                Some("failed") if !description.starts_with(INCOMPLETE) => StatusState::Failure,
+                _ => StatusState::Incomplete,
+            };
+            ExistingStatus {
+                by: Some(account(s, "/author")),
+                status: CommitStatus { state, description },
+            }
+        }))
+    }
+
+    /// Sets the status of the head under a name.
+    fn set_status(
+        &self,
+        session: &ForgeSession<'_>,
+        pull: &PullRequest,
+        context: &str,
+        status: &CommitStatus,
+    ) -> Result<(), Failure> {
+        let place = Home::of(&current(session, pull)?, pull.head.id)?;
+        let state = match status.state {
+            StatusState::Success => "success",
+            StatusState::Failure | StatusState::Incomplete => "failed",
+        };
+        let description: String = status.description.chars().take(MOST_OF_A_STATUS).collect();
+        let mut body = json!({ "state": state, "name": context, "description": description });
+        match place.pipeline {
+            Some(pipeline) => body["pipeline_id"] = json!(pipeline),
+            None => body["ref"] = json!(pull.head.name),
+        }
+        let path = path_of(&place.project, &["statuses", &pull.head.id.to_string()]);
+        // Setting it twice updates the same status.
+        match session.change(Method::POST, &path, &body) {
+            // GitLab waited for a concurrent request to set a status, and asks to retry.
+            Err(failure) if failure.status == Some(409) => {
+                session.change(Method::POST, &path, &body).map(drop)
+            }
+            done => done.map(drop),
+        }
+    }
 }
 
 /// Reads an account; empty if there is none.
@@ -50,43 +223,12 @@ pub(super) fn account(of: &Value, pointer: &str) -> Account {
     }
 }
 
-/// Lists the first notes of discussions, on lines and below the merge request. The flag is false if
-/// there are more.
-pub(in crate::forge) async fn comments(
-    forge: &Forge,
-    pull: &PullRequest,
-    limits: &Limits<'_>,
-) -> Result<(Vec<Comment>, bool), Failure> {
-    let pages = pages(forge, &discussions(forge, pull, &[]), &[], MOST, limits).await?;
-    let mut out = Vec::new();
-    for discussion in &pages.items {
-        // System notes name the account that did something, and are not written by it.
-        let Some(note) = discussion["notes"]
-            .get(0)
-            .filter(|note| note["system"] != true)
-        else {
-            continue;
-        };
-        out.push(Comment {
-            id: note.number_at("/id")?.to_string(),
-            author: account(note, "/author"),
-            body: note["body"].as_str().unwrap_or_default().to_owned(),
-            is_inline: note["type"] == "DiffNote",
-            place: place(note, pull.head.id),
-            thread: discussion.name_at("/id"),
-            resolved: note["resolved"] == true,
-            version: 0,
-        });
-    }
-    Ok((out, !pages.more))
-}
-
 /// Reads the position of a note. GitLab tracks its line across pushes. Once the line is changed,
 /// the position stays in the diff of an older head. Suggestions count from the last line, so the
 /// first line is unknown.
 fn place(note: &Value, head: ObjectId) -> CommentPlace {
     let Some(position) = note.get("position").filter(|p| p.is_object()) else {
-        return CommentPlace::Untold;
+        return CommentPlace::Unknown;
     };
     if !position.id_at("/head_sha").is_ok_and(|id| id == head) {
         return CommentPlace::Gone;
@@ -99,13 +241,26 @@ fn place(note: &Value, head: ObjectId) -> CommentPlace {
 }
 
 /// Returns the path of the discussions, or of one of them.
-pub(super) fn discussions(forge: &Forge, pull: &PullRequest, rest: &[&str]) -> Vec<String> {
-    below(forge, pull, "discussions", rest)
+pub(super) fn discussions(
+    session: &ForgeSession<'_>,
+    pull: &PullRequest,
+    rest: &[&str],
+) -> Vec<String> {
+    below(session, pull, "discussions", rest)
 }
 
-pub(super) fn below(forge: &Forge, pull: &PullRequest, kind: &str, rest: &[&str]) -> Vec<String> {
+/// Returns the path of a resource of the merge request.
+pub(super) fn below(
+    session: &ForgeSession<'_>,
+    pull: &PullRequest,
+    kind: &str,
+    rest: &[&str],
+) -> Vec<String> {
     let number = pull.number.to_string();
-    path(forge, &[&["merge_requests", &number, kind], rest].concat())
+    path(
+        session,
+        &[&["merge_requests", &number, kind], rest].concat(),
+    )
 }
 
 /// Reads the current merge request.
@@ -113,9 +268,9 @@ pub(super) fn below(forge: &Forge, pull: &PullRequest, kind: &str, rest: &[&str]
 /// # Errors
 ///
 /// Also fails if its head is not the one that was reviewed.
-async fn current(forge: &Forge, pull: &PullRequest, limits: &Limits<'_>) -> Result<Value, Failure> {
-    let path = path(forge, &["merge_requests", &pull.number.to_string()]);
-    let current = forge.client.get(&parts(&path), &[], limits).await?;
+fn current(session: &ForgeSession<'_>, pull: &PullRequest) -> Result<Value, Failure> {
+    let path = path(session, &["merge_requests", &pull.number.to_string()]);
+    let current = session.get(&path, &[])?;
     if current.id_at("/sha")? != pull.head.id
         || current.id_at("/diff_refs/head_sha")? != pull.head.id
     {
@@ -126,30 +281,6 @@ async fn current(forge: &Forge, pull: &PullRequest, limits: &Limits<'_>) -> Resu
         return Err(failure.hint("review it again"));
     }
     Ok(current)
-}
-
-/// Writes new discussions on lines.
-pub(in crate::forge) async fn add(
-    forge: &Forge,
-    pull: &PullRequest,
-    inline: &[Inline],
-    limits: &Limits<'_>,
-) -> Added {
-    let mut added = Added::default();
-    let refs = match current(forge, pull, limits).await {
-        Ok(mut current) => current["diff_refs"].take(),
-        Err(failure) => return added.ends(failure),
-    };
-    let path = discussions(forge, pull, &[]);
-    for (i, inline) in inline.iter().enumerate() {
-        let body = json!({ "body": inline.body, "position": position(&inline.spot, &refs) });
-        match forge.client.make(&parts(&path), &body, limits).await {
-            Ok(_) => added.placed += 1,
-            Err(failure) if has_no_place(&failure) => added.unplaced.push(i),
-            Err(failure) => return added.ends(failure),
-        }
-    }
-    added
 }
 
 /// Returns true if GitLab does not know the line of a note:
@@ -203,63 +334,6 @@ fn end(spot: &CommentSpot, at: NewSideLine, file: &str) -> Value {
     end
 }
 
-/// Replaces the text of a note.
-pub(in crate::forge) async fn edit(
-    forge: &Forge,
-    pull: &PullRequest,
-    comment: &Comment,
-    body: &str,
-    limits: &Limits<'_>,
-) -> Result<(), Failure> {
-    let path = if comment.is_inline {
-        discussions(forge, pull, &[&comment.thread, "notes", &comment.id])
-    } else {
-        below(forge, pull, "notes", &[&comment.id])
-    };
-    forge
-        .client
-        .change(Method::PUT, &parts(&path), &json!({ "body": body }), limits)
-        .await
-        .map(drop)
-}
-
-/// Resolves a discussion, or reopens it. GitLab requires the role Developer, or the author of the
-/// change.
-pub(in crate::forge) async fn resolve(
-    forge: &Forge,
-    pull: &PullRequest,
-    comment: &Comment,
-    resolved: bool,
-    limits: &Limits<'_>,
-) -> Result<(), Failure> {
-    let path = discussions(forge, pull, &[&comment.thread]);
-    forge
-        .client
-        .change(
-            Method::PUT,
-            &parts(&path),
-            &json!({ "resolved": resolved }),
-            limits,
-        )
-        .await
-        .map(drop)
-}
-
-/// Writes the summary below the merge request, as a note, which does not need to be resolved.
-pub(in crate::forge) async fn summarize(
-    forge: &Forge,
-    pull: &PullRequest,
-    body: &str,
-    limits: &Limits<'_>,
-) -> Result<(), Failure> {
-    let path = below(forge, pull, "notes", &[]);
-    forge
-        .client
-        .make(&parts(&path), &json!({ "body": body }), limits)
-        .await
-        .map(drop)
-}
-
 /// The project and pipeline of a head's status.
 #[derive(Debug, PartialEq, Eq)]
 struct Home {
@@ -295,80 +369,6 @@ impl Home {
             (Some(here), Some(there)) => here == there,
             _ => true,
         }
-    }
-}
-
-/// Returns the newest status of the head under a name, with its author.
-pub(in crate::forge) async fn newest_status(
-    forge: &Forge,
-    pull: &PullRequest,
-    context: &str,
-    limits: &Limits<'_>,
-) -> Result<Option<Set>, Failure> {
-    let place = Home::of(&current(forge, pull, limits).await?, pull.head.id)?;
-    let path = path_of(
-        &place.project,
-        &[
-            "repository",
-            "commits",
-            &pull.head.id.to_string(),
-            "statuses",
-        ],
-    );
-    let pages = pages(forge, &path, &[("name", context)], MOST, limits).await?;
-    let own = pages
-        .items
-        .iter()
-        .filter(|s| s["name"] == context && place.may_have(s));
-    let newest = own.max_by_key(|s| s["id"].as_u64());
-    Ok(newest.map(|s| {
-        let description = s.name_at("/description");
-        let light = match s["status"].as_str() {
-            Some("success") => Light::Success,
-            Some("failed") if !description.starts_with(INCOMPLETE) => Light::Failure,
-            _ => Light::Error,
-        };
-        Set {
-            by: Some(account(s, "/author")),
-            status: CommitStatus { light, description },
-        }
-    }))
-}
-
-/// Sets the status of the head under a name.
-pub(in crate::forge) async fn set_status(
-    forge: &Forge,
-    pull: &PullRequest,
-    context: &str,
-    status: &CommitStatus,
-    limits: &Limits<'_>,
-) -> Result<(), Failure> {
-    let place = Home::of(&current(forge, pull, limits).await?, pull.head.id)?;
-    let state = match status.light {
-        Light::Success => "success",
-        Light::Failure | Light::Error => "failed",
-    };
-    let description: String = status.description.chars().take(MOST_OF_A_STATUS).collect();
-    let mut body = json!({ "state": state, "name": context, "description": description });
-    match place.pipeline {
-        Some(pipeline) => body["pipeline_id"] = json!(pipeline),
-        None => body["ref"] = json!(pull.head.name),
-    }
-    let path = path_of(&place.project, &["statuses", &pull.head.id.to_string()]);
-    // Setting it twice updates the same status.
-    let path = parts(&path);
-    match forge
-        .client
-        .change(Method::POST, &path, &body, limits)
-        .await
-    {
-        // GitLab waited for a concurrent request to set a status, and asks to retry.
-        Err(failure) if failure.status == Some(409) => forge
-            .client
-            .change(Method::POST, &path, &body, limits)
-            .await
-            .map(drop),
-        done => done.map(drop),
     }
 }
 

@@ -68,9 +68,9 @@ fn planned(
             status: false,
         },
         whole: true,
-        me: &me,
-        there,
-        all_there: true,
+        own_account: &me,
+        existing: there,
+        has_all_comments: true,
         form: MarkForm::Html,
         flavor: super::Flavor::Github,
         selection: &selection,
@@ -216,7 +216,7 @@ fn what_two_runs_wrote_at_the_same_time_is_one_comment_in_the_end() {
 fn nothing_new_is_written_where_not_all_comments_were_read() {
     let review = review(vec![finding(3, Severity::Major)]);
     let plan = planned(&review, &[], |now| {
-        now.all_there = false;
+        now.has_all_comments = false;
         now.parts.summary = true;
     });
     assert_eq!(plan, PublishPlan::default());
@@ -286,9 +286,9 @@ fn selected(review: &Review, there: &[Comment], selection: &Selection) -> Publis
             status: false,
         },
         whole: true,
-        me: &me,
-        there,
-        all_there: true,
+        own_account: &me,
+        existing: there,
+        has_all_comments: true,
         form: MarkForm::Html,
         flavor: super::Flavor::Github,
         selection,

@@ -19,7 +19,6 @@ const KNOWN_CIRCLES: &[&str] = &[
     "ai/backend/http ai/backend/talk ai/backend/url",
     "ai/material ai/related ai/tree",
     "context/link context/web",
-    "git/reach git/revision",
     "history/fixes history/read history/write",
     "policy/parts policy/weaken",
     "review/decided review/ends review/files review/governing review/governing/team review/record review/scan \

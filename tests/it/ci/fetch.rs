@@ -456,6 +456,7 @@ fn a_stopped_fetch_ends_at_once_and_leaves_nothing() {
         .unwrap_err();
     teller.join().unwrap();
     assert!(e.message.contains("interrupted"), "{e:?}");
+    // The claim: it does not wait for the transport, which sleeps for ten minutes.
     assert!(start.elapsed() < Duration::from_secs(20));
     assert_eq!(before, clone.state());
 }

@@ -368,6 +368,7 @@ fn a_signal_ends_what_is_being_posted() {
         let out = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&out.stderr);
         assert_eq!(out.status.code(), Some(code), "{stderr}");
+        // The claim: the run ends after the signal, and not with the time limit of its requests.
         assert!(told.elapsed() < Duration::from_secs(20), "{stderr}");
         assert!(
             stderr.contains("not posted: the summary: the run was stopped"),

@@ -86,6 +86,12 @@ fn net_02_a_rate_limit_holds_for_every_request_of_the_backend() {
     block_on(async {
         let backend = question.backend().unwrap();
         let late = async {
+            while server.questions().is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            // Nothing outside of the backend shows that it has read the answer, so this gives it
+            // time: the server asks for a pause of a second, and the claim is that the second
+            // request keeps it too.
             tokio::time::sleep(Duration::from_millis(300)).await;
             backend.ask(&ask, None).await
         };
@@ -115,6 +121,7 @@ fn net_03_a_limit_beyond_the_deadline_ends_it_at_once() {
         |question, server| {
             let started = Instant::now();
             let failure = question.fails(Cause::Refused);
+            // The claim: it does not wait for the deadline, nor for the hour.
             assert!(started.elapsed() < Duration::from_secs(5));
             assert_eq!(server.requests().len(), 1);
             assert!(
@@ -341,6 +348,7 @@ fn is_late(kind: BackendKind, reply: Reply) -> Failure {
     let failure = question
         .within(Duration::from_secs(1))
         .fails(Cause::TimedOut);
+    // The claim: the deadline of a second is kept, whatever the server does.
     assert!(
         started.elapsed() < Duration::from_secs(3),
         "{:?}",
@@ -570,6 +578,7 @@ fn a_run_that_is_stopped_does_not_wait() {
             question.fails(Cause::Stopped);
             ctrl_c.join().unwrap()
         });
+        // The claim: it ends at once, and not after the pause of 15 seconds.
         assert!(stopped.elapsed() < Duration::from_secs(2));
     }
 }

@@ -366,6 +366,7 @@ fn a_command_that_prints_no_key_is_named_and_what_it_prints_is_not_shown() {
     let started = Instant::now();
     slow.with(|b| b.api_key_command = Some("sleep 60".to_owned()))
         .fails(Cause::Setup);
+    // The claim: the deadline of a second is kept. The command sleeps for a minute.
     assert!(started.elapsed() < Duration::from_secs(8));
     assert_eq!(server.connections(), 0);
 }
