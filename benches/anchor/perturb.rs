@@ -2,11 +2,12 @@
 //! requirements.
 
 mod changes;
+mod distorted;
 
 pub use changes::made_up;
 use claude_reviewer::ai::anchor::{self, Anchored, Context, TreeFiles};
 use claude_reviewer::ai::ask::Read;
-use claude_reviewer::ai::claim::{Claim, Reply};
+use claude_reviewer::ai::claim::Reply;
 use claude_reviewer::ai::material::Group;
 use claude_reviewer::ai::plan::Chunk;
 use claude_reviewer::ai::redact;
@@ -14,10 +15,9 @@ use claude_reviewer::diff::{LineKind, LineNo, RepoPath};
 use claude_reviewer::finding::{Confidence, Finding};
 use claude_reviewer::rules::RuleSet;
 use claude_reviewer::symbols::Kind;
+use distorted::DistortedClaim;
 use std::rc::Rc;
 
-/// Characters and tokens of a part of a line that identify the line, at least.
-const PART: (usize, usize) = (8, 2);
 /// One in this many claims is distorted in the ways that need a separate change, which takes long.
 const SELDOM: usize = 5;
 
@@ -287,7 +287,8 @@ pub fn measure(
                 Way::Unchanged => setting.unchanged(line, random),
                 Way::Caller => setting.caller(line, random),
                 _ => {
-                    let told = Told::new(group, line).perturbed(way, group, chunk, line, random);
+                    let told =
+                        DistortedClaim::new(group, line).perturbed(way, group, chunk, line, random);
                     Some(setting.outcome(way, told, line))
                 }
             };
@@ -349,7 +350,7 @@ struct Setting<'a> {
 
 impl Setting<'_> {
     /// Anchors a claim, and returns the finding; `None` if it became a remark or was dropped.
-    fn finding(&self, told: Told, tree: Option<&Texts>) -> Option<Finding> {
+    fn finding(&self, told: DistortedClaim, tree: Option<&Texts>) -> Option<Finding> {
         let last = LineNo::new(u32::MAX).unwrap_or(LineNo::FIRST);
         let paths = self
             .group
@@ -389,7 +390,7 @@ impl Setting<'_> {
             .next()
     }
 
-    fn outcome(&self, way: Way, told: Told, truth: &Line) -> Figures {
+    fn outcome(&self, way: Way, told: DistortedClaim, truth: &Line) -> Figures {
         if self.is_undecided(&told, truth) {
             return Figures {
                 told: 1,
@@ -419,7 +420,7 @@ impl Setting<'_> {
     ///   there.
     /// - The named file does not have it, and a third file has it on the line with the claimed
     ///   number.
-    fn is_undecided(&self, told: &Told, truth: &Line) -> bool {
+    fn is_undecided(&self, told: &DistortedClaim, truth: &Line) -> bool {
         let number = told.number();
         let is_numbered = number == Some(truth.number);
         let is_own = told.at == truth.file;
@@ -480,7 +481,7 @@ impl Setting<'_> {
     /// other file has the quote on the line with the claimed number. With another file: a quote
     /// that is in no other shown line, and in no line of the named file. Its removed lines count
     /// too, unless the number is that of the true line. A part of a line must also be long enough.
-    fn is_clear(&self, way: Way, told: &Told, truth: &Line) -> bool {
+    fn is_clear(&self, way: Way, told: &DistortedClaim, truth: &Line) -> bool {
         let kept = fold(&told.kept);
         let count = |fits: &dyn Fn(&Line) -> bool| self.lines.iter().filter(|l| fits(l)).count();
         let in_file = |l: &Line| l.file == truth.file && l.folded.contains(&kept);
@@ -509,7 +510,7 @@ impl Setting<'_> {
 
     /// Returns true if the named file has the quote on its new side, shown or not, or in a removed
     /// line.
-    fn has_named(&self, told: &Told, kept: &str, is_numbered: bool) -> bool {
+    fn has_named(&self, told: &DistortedClaim, kept: &str, is_numbered: bool) -> bool {
         let whole = self.group.files[told.at]
             .change
             .text()
@@ -532,7 +533,7 @@ impl Setting<'_> {
             rules: self.rules,
             lines: &lines,
         };
-        let mut told = Told::new(&group, truth);
+        let mut told = DistortedClaim::new(&group, truth);
         told.line = match random.usize(..5) {
             0 => None,
             n if n % 2 == 0 => Some(i64::from(truth.number) + random.i64(1..=30)),
@@ -586,7 +587,7 @@ impl Setting<'_> {
             .collect();
         let other = *others.get(random.usize(..others.len().max(1)))?;
         let tree = Texts::of(self.group, None, self.rules);
-        let finding = self.finding(Told::new(self.group, other), Some(&tree));
+        let finding = self.finding(DistortedClaim::new(self.group, other), Some(&tree));
         let own = self.group.files[line.file].path();
         let is_right = |f: &Finding| {
             let is_second = f
@@ -630,11 +631,11 @@ impl Setting<'_> {
             rules: self.rules,
             lines: &lines,
         };
-        let told = Told {
+        let told = DistortedClaim {
             file: path.to_wire(),
             line: Some(number),
             quote: call,
-            ..Told::new(self.group, line)
+            ..DistortedClaim::new(self.group, line)
         };
         let finding = setting.finding(told, Some(&tree));
         // A line with the name, or one in its definition.
@@ -691,189 +692,4 @@ fn defines(group: &Group, line: &Line, name: &str) -> bool {
 /// Returns a line as it was shown.
 fn text<'a>(group: &'a Group, line: &Line) -> &'a str {
     &group.files[line.file].hunks[line.hunk].lines[line.at].text
-}
-
-/// A distorted claim.
-struct Told {
-    file: String,
-    /// Position of the file in the group.
-    at: usize,
-    line: Option<i64>,
-    quote: String,
-    /// The part of the line that is in the quote.
-    kept: String,
-    is_whole: bool,
-}
-
-impl Told {
-    fn new(group: &Group, line: &Line) -> Self {
-        let text = text(group, line);
-        Self {
-            file: group.files[line.file].name.clone(),
-            at: line.file,
-            line: Some(i64::from(line.number)),
-            quote: text.to_owned(),
-            kept: text.to_owned(),
-            is_whole: true,
-        }
-    }
-
-    fn perturbed(
-        mut self,
-        way: Way,
-        group: &Group,
-        chunk: &Chunk,
-        line: &Line,
-        random: &mut fastrand::Rng,
-    ) -> Self {
-        match way {
-            Way::AsItIs => {}
-            Way::LineOff => {
-                self.line = Some((i64::from(line.number) + random.i64(-30..=30)).max(1))
-            }
-            Way::NoLine => self.line = None,
-            Way::DiffView => {
-                self.line = Some(i64::from(line.views[random.usize(..line.views.len())]))
-            }
-            Way::PathPrefix => self
-                .file
-                .insert_str(0, ["a/", "b/", "./"][random.usize(..3)]),
-            Way::QuotePrefix => {
-                let n = line.number;
-                let prefix = match random.usize(..5) {
-                    0 => "+".to_owned(),
-                    1 => "+ ".to_owned(),
-                    2 => format!("{n}+"),
-                    3 => format!("{n} | "),
-                    _ => format!("{n}: "),
-                };
-                self.quote.insert_str(0, &prefix);
-            }
-            Way::WhiteSpace => {
-                self.quote = match random.usize(..3) {
-                    0 => self.quote.trim().replace(' ', "  "),
-                    1 => self.quote.trim().replace(' ', "\t"),
-                    _ => self.quote.trim().replace(", ", ",").replace(" = ", "="),
-                };
-            }
-            Way::Truncated => {
-                let whole: Vec<char> = self.quote.trim().chars().collect();
-                let keep = (whole.len() * random.usize(50..95)).div_ceil(100).max(1);
-                self.kept = whole[..keep].iter().collect();
-                let dots = ["", "…", "..."][random.usize(..3)];
-                self.is_whole = keep == whole.len() && dots.is_empty();
-                self.quote = format!("{}{dots}", self.kept);
-            }
-            Way::FirstPart => self.cut_to(0, 60),
-            Way::MiddlePart => self.cut_to(20, 80),
-            Way::Tail => {
-                self.cut_to(40, 100);
-                self.quote.insert(0, '…');
-                // A quote with an ellipsis counts as a part, even if nothing is missing.
-                self.is_whole = false;
-            }
-            Way::Operators => {
-                // A leading `-` is a list item, not an operator.
-                let start =
-                    self.quote.len() - self.quote.trim_start().trim_start_matches("- ").len();
-                let mut rest = self.quote.split_off(start);
-                for operator in ["=", "==", "+", "-", "*", "<", ">", ":=", "!=", "&&", "||"] {
-                    rest = rest.replace(&format!(" {operator} "), operator);
-                }
-                self.quote.push_str(&rest);
-            }
-            Way::Typographic => {
-                let quote = self.quote.trim().replace('"', "”").replace('\'', "’");
-                self.quote = format!("`{quote}`");
-            }
-            Way::WordChanged => {
-                let words: Vec<&str> = self
-                    .quote
-                    .split(|c: char| !c.is_alphanumeric())
-                    .filter(|w| w.len() > 2)
-                    .collect();
-                if let Some(word) =
-                    (!words.is_empty()).then(|| words[random.usize(..words.len())].to_owned())
-                {
-                    self.quote = self.quote.replacen(&word, "another", 1);
-                }
-            }
-            Way::Neighbour => {
-                let others: Vec<usize> = chunk
-                    .pieces
-                    .iter()
-                    .map(|p| p.file)
-                    .filter(|f| *f != line.file)
-                    .collect();
-                if !others.is_empty() {
-                    self.at = others[random.usize(..others.len())];
-                    self.file = group.files[self.at].name.clone();
-                }
-            }
-            Way::Identical | Way::IdenticalQuoted | Way::Unchanged | Way::Caller => {}
-            Way::Several | Way::SeveralElsewhere => {
-                let number = [Way::LineOff, Way::DiffView, Way::NoLine][random.usize(..3)];
-                let path = match way {
-                    Way::SeveralElsewhere => Way::Neighbour,
-                    _ => [Way::PathPrefix, Way::AsItIs][random.usize(..2)],
-                };
-                let quote = [Way::QuotePrefix, Way::WhiteSpace, Way::Truncated][random.usize(..3)];
-                for way in [number, path, quote] {
-                    self = self.perturbed(way, group, chunk, line, random);
-                }
-            }
-        }
-        self
-    }
-
-    fn number(&self) -> Option<u32> {
-        self.line.and_then(|n| u32::try_from(n).ok())
-    }
-
-    /// Returns true if the quote matches a line. Both are without white space.
-    fn fits(&self, line: &str, kept: &str) -> bool {
-        if self.is_whole {
-            line == kept
-        } else {
-            line.contains(kept)
-        }
-    }
-
-    /// Keeps a part of the quote, by percentages of its characters.
-    fn cut_to(&mut self, from: usize, to: usize) {
-        let whole: Vec<char> = self.quote.trim().chars().collect();
-        let (from, to) = (whole.len() * from / 100, (whole.len() * to).div_ceil(100));
-        self.kept = whole[from..to].iter().collect();
-        self.is_whole = self.kept.chars().count() == whole.len();
-        self.quote.clone_from(&self.kept);
-    }
-
-    /// Returns true if a part of a line is long enough to identify the line.
-    fn is_long(&self) -> bool {
-        let kept = self.kept.split_whitespace().collect::<Vec<_>>().join(" ");
-        let (mut tokens, mut previous) = (0, ' ');
-        for c in kept.chars() {
-            let kind = if c.is_alphanumeric() || c == '_' {
-                'a'
-            } else {
-                c
-            };
-            tokens += usize::from(kind != ' ' && kind != previous);
-            previous = kind;
-        }
-        kept.chars().count() >= PART.0 && tokens >= PART.1
-    }
-
-    fn claim(self) -> Claim {
-        Claim {
-            file: Some(self.file),
-            line: self.line,
-            quote: Some(self.quote),
-            severity: "major".to_owned(),
-            category: "bug".to_owned(),
-            title: "A true claim".to_owned(),
-            message: "It is so.".to_owned(),
-            ..Claim::default()
-        }
-    }
 }

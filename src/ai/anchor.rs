@@ -2,15 +2,29 @@
 //!
 //! A claim becomes a [`ClaimCandidate`] only if its quote or its line is in the text sent to the
 //! model. Its confidence follows from the evidence, and never from the model's own statements about
-//! it.
+//! it. The path from a claim to a finding:
+//!
+//! 1. `draft` reads the file, the line and the quote that the claim states. `path` finds the file,
+//!    and `quote` parses the quote.
+//! 2. `position` finds the lines of the change that the claim is about, and how certain that is:
+//!    [`Quoted`]. A claim about unchanged code that the model read is moved to the changed line
+//!    that it depends on (`tied`). A claim without a position is dropped or becomes a remark.
+//! 3. `draft` writes the candidate: location, severity (`rating`), replacement (`replace`),
+//!    citation (`cite`), further lines (`also`), and the tool call that read the lines. Its texts
+//!    are masked (`text`).
+//! 4. `seal` groups the candidates that report the same problem, merges each group into one
+//!    finding, and compares it with the findings of rules. The confidence follows from [`Quoted`],
+//!    and from other evidence: another backend, a rule, a tool call, a test that reproduces the
+//!    problem.
 
 mod also;
 mod cite;
 mod draft;
 mod lines;
 pub(crate) mod path;
-mod place;
+mod position;
 mod quote;
+mod rating;
 mod refer;
 mod refutation;
 mod replace;
@@ -184,7 +198,7 @@ pub fn documented(reply: &Reply, cx: &Context<'_>) -> (Option<Compliance>, Vec<U
             Some(DesignViolation {
                 issue: text::clean(cx.rules, &v.issue, text::BODY),
                 description: text::clean(cx.rules, &v.description, text::BODY),
-                impact: draft::severity(&v.impact).0,
+                impact: rating::severity(&v.impact).0,
                 reference: Some(place.label),
                 recommendation: text::some(cx.rules, v.recommendation.as_deref(), text::BODY),
             })
@@ -201,7 +215,7 @@ pub fn documented(reply: &Reply, cx: &Context<'_>) -> (Option<Compliance>, Vec<U
         Some(UnmetRequirement {
             requirement: text::clean(cx.rules, &m.requirement, text::BODY),
             reference: Some(place.label),
-            severity: draft::severity(&m.severity).0,
+            severity: rating::severity(&m.severity).0,
         })
     });
     (compliance.filter(|_| has_documents), missing.collect())

@@ -1,13 +1,14 @@
 //! Sends requests to models. Each request returns the text of an answer, or a [`Failure`] with the
 //! reason.
 //!
-//! Each provider has one file with its wire format, and one entry in [`DIALECTS`]. Sending, retries
+//! Each provider has one file with its wire format, and one line in [`dialect`]. Sending, retries
 //! and deadlines (`crate::http`) and the conversation with tools (`talk`) are the same for all of
 //! them. The Claude Code command line (`claude`) is a separate implementation. No answer is trusted
 //! here.
 
 mod anthropic;
 mod claude;
+mod dialect;
 mod google;
 mod http;
 mod key;
@@ -26,16 +27,20 @@ use crate::env::Env;
 use crate::policy;
 use crate::policy::{Api, BackendKind};
 use crate::stop::Stop;
+use dialect::Dialect;
 use std::path::Path;
 use std::time::Instant;
-use talk::Dialect;
 
-/// The providers with an HTTP API.
-static DIALECTS: [(BackendKind, &Dialect); 3] = [
-    (BackendKind::Anthropic, &anthropic::DIALECT),
-    (BackendKind::Google, &google::DIALECT),
-    (BackendKind::OpenAi, &openai::DIALECT),
-];
+/// Returns the wire format of a provider with an HTTP API. Returns `None` for a program.
+fn dialect(kind: BackendKind, api: Option<Api>) -> Option<&'static Dialect> {
+    match (api, kind) {
+        (Some(Api::Responses), _) => Some(&responses::DIALECT),
+        (_, BackendKind::Anthropic) => Some(&anthropic::DIALECT),
+        (_, BackendKind::Google) => Some(&google::DIALECT),
+        (_, BackendKind::OpenAi) => Some(&openai::DIALECT),
+        (_, BackendKind::Claude) => None,
+    }
+}
 
 /// A model provider as configured in the policy. Shared by all requests of a run.
 #[derive(Debug)]
@@ -77,14 +82,7 @@ impl Backend {
             let hint = format!("add to [backend.{}]: kind = \"openai\"", policy.name);
             return Err(Failure::new(Cause::Setup, "its kind is not known").hint(hint));
         };
-        let dialect = match policy.api {
-            Some(Api::Responses) => Some(&responses::DIALECT),
-            Some(Api::Chat) | None => DIALECTS
-                .iter()
-                .find(|(k, _)| *k == kind)
-                .map(|(_, dialect)| *dialect),
-        };
-        let speaker = match dialect {
+        let speaker = match dialect(kind, policy.api) {
             Some(dialect) => Speaker::Http(Box::new(http::Http::open(
                 policy, dialect, env, repo_top, pool,
             )?)),
@@ -182,7 +180,7 @@ impl Backend {
         around: Option<&Tree<'_>>,
     ) -> Result<ModelAnswer, Failure> {
         match &self.speaker {
-            Speaker::Http(http) => http.ask(ask, around).await,
+            Speaker::Http(http) => talk::hold(http, ask, around).await,
             Speaker::Claude(claude) => claude.ask(ask, around).await,
         }
     }

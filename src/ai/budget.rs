@@ -5,7 +5,7 @@
 //! the round trip, the actual usage replaces the reservation. So the limits also hold for
 //! concurrent requests.
 
-use super::ask::Spent;
+use super::ask::outcome::Spent;
 use crate::policy::Price;
 use std::collections::HashMap;
 

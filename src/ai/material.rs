@@ -6,7 +6,7 @@
 
 use super::kept::{PromptTreatment, sight};
 use super::redact::{self, Sieve};
-use super::related::Related;
+use super::related::excerpt::Related;
 use super::section::Language;
 use crate::diff::{
     FileChange, Hunk, HunkLine, LineKind, LineNo, ObjectId, RepoPath, Text, TextChange,

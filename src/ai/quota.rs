@@ -1,6 +1,6 @@
 //! The quota of one question: every round trip is reserved here before it starts.
 
-use super::ask::{Cause, Failure, Spent, Until};
+use super::ask::outcome::{Cause, Failure, Spent, Until};
 use super::budget::{Budget, BudgetLimits, LONGEST, Reservation, Ticket, Want, cost};
 use crate::policy::Price;
 use std::cell::{Cell, RefCell};

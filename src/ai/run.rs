@@ -4,16 +4,17 @@
 //! One thread waits for all answers. This module does not depend on a provider and does not decide
 //! the verdict. It lists the parts without an answer and anchors the claims.
 
+mod chunk;
 mod consult;
 mod criteria;
 mod early;
 mod ledger;
-mod look;
 mod member;
 mod question;
 mod repeat;
 mod reproduce;
 mod second;
+mod turns;
 mod whole;
 
 use self::early::Early;
@@ -40,11 +41,12 @@ use crate::request::{CacheUse, Depth};
 use crate::rules::RuleSet;
 use crate::stop::Stop;
 use crate::symbols;
+use chunk::ChunkReview;
 pub use consult::{Consulted, Question, WorktreeAccess, consult};
+use criteria::Votes;
 use futures_util::future::join3;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use ledger::{FileKey, FileLedger};
-use look::ChunkReview;
 use member::Member;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -222,6 +224,16 @@ struct ReviewSession<'a> {
     repeated: Cell<Duration>,
 }
 
+/// The answers to all questions except those of the second review.
+struct FirstAnswers {
+    reviews: ChunkReview,
+    votes: Votes,
+    /// Which backend finished which file.
+    ledger: FileLedger,
+    /// Hunks with a cached answer for every lens and team.
+    cached: usize,
+}
+
 /// Backends of which one answer suffices, with their chunks.
 struct Team<'a> {
     members: Vec<Member<'a>>,
@@ -274,71 +286,21 @@ impl<'a> ReviewSession<'a> {
             .clone()
     }
 
+    /// Asks all questions, and collects the results. `floor` delivers the findings of the rules,
+    /// which the second review needs.
     async fn run(
         &self,
         teams: &[Team<'a>],
         floor: oneshot::Receiver<Vec<Finding>>,
         mut out: RunOutcome,
     ) -> RunOutcome {
-        let lenses = self.job.lenses();
-        let teams_by_number = teams.iter().enumerate();
-        let views: Vec<(usize, &Team<'a>, Lens)> = teams_by_number
-            .flat_map(|(i, t)| lenses.iter().map(move |l| (i, t, *l)))
-            .collect();
-        let mut ledger = FileLedger::new(teams);
-        let begun: Vec<Vec<Begun>> = teams
-            .iter()
-            .map(|t| t.chunks.iter().map(|_| Begun::default()).collect())
-            .collect();
-        let mut looks = FuturesUnordered::new();
-        for (view, (t, team, lens)) in views.iter().enumerate() {
-            let chunks = team.chunks.iter().zip(&begun[*t]);
-            looks.extend(chunks.map(|(c, begun)| async move {
-                (view, self.look_in_turn(team, c, *lens, begun).await)
-            }));
-        }
-        let mut wholes = FuturesUnordered::new();
-        for team in teams {
-            wholes.extend(
-                self.wholes(team)
-                    .into_iter()
-                    .map(|group| self.look_at_the_whole(team, group)),
-            );
-        }
-        // An answer that is cached for every view needed no request.
-        let mut cached = vec![0; views.len()];
-        let judged = if self.brief.criteria.is_empty() {
-            0
-        } else {
-            teams.iter().map(|t| t.chunks.len()).sum()
-        };
-        self.expect(looks.len() + judged + wholes.len());
-        self.ledger
-            .keep(u32::try_from(self.kept_requests()).unwrap_or(u32::MAX));
-        self.tell();
-        let mut all = ChunkReview::default();
-        let mut early = Early::default();
-        let reviewed = async {
-            while let Some((view, mut looked)) = looks.next().await {
-                cached[view] += looked.cached;
-                let lines = early.lines(&looked.candidates);
-                if !lines.is_empty() {
-                    self.job.progress.so_far(&lines);
-                }
-                ledger.add(views[view].0, std::mem::take(&mut looked.entries));
-                all.merge(looked);
-            }
-        };
-        let ((), votes, about_the_whole) = join3(
-            reviewed,
-            self.judged(teams),
-            wholes.collect::<Vec<ChunkReview>>(),
-        )
-        .await;
-        drop(looks);
-        about_the_whole
-            .into_iter()
-            .for_each(|looked| all.merge(looked));
+        let FirstAnswers {
+            mut reviews,
+            votes,
+            ledger,
+            cached,
+        } = self.ask_about_the_change(teams).await;
+        out.cached = cached;
         out.failed.extend(votes.failed.iter().cloned());
         out.cut.extend(votes.cut.iter().cloned());
         out.missed = ledger.missed();
@@ -351,23 +313,101 @@ impl<'a> ReviewSession<'a> {
         // The sender is only dropped if the rules failed, which the review reports.
         let floor = floor.await.unwrap_or_default();
         self.ledger.keep(0);
-        self.second_look(teams, &mut all, &floor, &mut out).await;
-        self.reproduce(teams, &mut all.candidates, &mut out).await;
-        let ChunkReview {
-            candidates,
-            remarks,
-            dropped,
-            failed,
-            cut,
-            compliance,
-            missing,
-            opinions,
-            ..
-        } = all;
+        self.second_look(teams, &mut reviews, &floor, &mut out)
+            .await;
+        self.reproduce(teams, &mut reviews.candidates, &mut out)
+            .await;
+        self.add_reviews(reviews, &floor, &mut out);
+        self.add_usage(&mut out);
+        out.remarks
+            .sort_by(|a, b| (&a.file, a.line, &a.text).cmp(&(&b.file, b.line, &b.text)));
+        out.remarks.dedup();
+        out.remarks.extend(self.unpriced(&out.models.usage));
+        out.models.tidy();
+        out
+    }
+
+    /// Asks every question except those of the second review: each part of the change under each
+    /// lens, the criteria, and each whole change. All of them run at the same time, within the
+    /// limits.
+    async fn ask_about_the_change(&self, teams: &[Team<'a>]) -> FirstAnswers {
+        let views = self.views(teams);
+        let begun: Vec<Vec<Begun>> = teams
+            .iter()
+            .map(|t| t.chunks.iter().map(|_| Begun::default()).collect())
+            .collect();
+        let mut looks = FuturesUnordered::new();
+        for (view, (t, team, lens)) in views.iter().enumerate() {
+            let chunks = team.chunks.iter().zip(&begun[*t]);
+            looks.extend(chunks.map(|(c, begun)| async move {
+                let review = self.review_after_first_lens(team, c, *lens, begun);
+                (view, review.await)
+            }));
+        }
+        let wholes: FuturesUnordered<_> = teams
+            .iter()
+            .flat_map(|team| {
+                let groups = self.wholes(team).into_iter();
+                groups.map(move |group| self.review_whole_change(team, group))
+            })
+            .collect();
+        let judged = if self.brief.criteria.is_empty() {
+            0
+        } else {
+            teams.iter().map(|t| t.chunks.len()).sum()
+        };
+        self.expect(looks.len() + judged + wholes.len());
+        self.ledger
+            .keep(u32::try_from(self.kept_requests()).unwrap_or(u32::MAX));
+        self.tell();
+        let mut reviews = ChunkReview::default();
+        let mut ledger = FileLedger::new(teams);
+        let mut cached = vec![0; views.len()];
+        let mut early = Early::default();
+        let reviewed = async {
+            while let Some((view, mut review)) = looks.next().await {
+                cached[view] += review.cached;
+                let lines = early.lines(&review.candidates);
+                if !lines.is_empty() {
+                    self.job.progress.so_far(&lines);
+                }
+                ledger.add(views[view].0, std::mem::take(&mut review.entries));
+                reviews.merge(review);
+            }
+        };
+        let ((), votes, about_the_whole) = join3(
+            reviewed,
+            self.judged(teams),
+            wholes.collect::<Vec<ChunkReview>>(),
+        )
+        .await;
+        about_the_whole
+            .into_iter()
+            .for_each(|review| reviews.merge(review));
+        FirstAnswers {
+            reviews,
+            votes,
+            ledger,
+            // An answer that is cached for every view needed no request.
+            cached: cached.into_iter().min().unwrap_or_default(),
+        }
+    }
+
+    /// Returns each team with each lens: the position of the team, the team, and the lens.
+    fn views<'t>(&self, teams: &'t [Team<'a>]) -> Vec<(usize, &'t Team<'a>, Lens)> {
+        let lenses = self.job.lenses();
+        let teams = teams.iter().enumerate();
+        teams
+            .flat_map(|(i, team)| lenses.iter().map(move |lens| (i, team, *lens)))
+            .collect()
+    }
+
+    /// Adds the results of all parts: the claims as findings, and what was not reviewed.
+    fn add_reviews(&self, reviews: ChunkReview, floor: &[Finding], out: &mut RunOutcome) {
         let disputes = std::mem::take(&mut out.claims.disputes);
-        out.claims = anchor::seal(candidates, &floor, self.job.rules);
+        out.claims = anchor::seal(reviews.candidates, floor, self.job.rules);
         out.claims.disputes.extend(disputes);
-        out.remarks.extend(remarks);
+        out.remarks.extend(reviews.remarks);
         let notes = std::mem::take(&mut out.claims.notes);
         out.remarks.extend(notes.into_iter().map(|n| Remark {
             backend: n.backend,
@@ -375,16 +415,16 @@ impl<'a> ReviewSession<'a> {
             file: n.location.map(|l| l.file),
             text: n.text,
         }));
-        out.failed.extend(failed);
-        out.cut.extend(cut);
-        out.cached = cached.into_iter().min().unwrap_or_default();
-        out.remarks
-            .sort_by(|a, b| (&a.file, a.line, &a.text).cmp(&(&b.file, b.line, &b.text)));
-        out.remarks.dedup();
-        out.models.dropped = dropped;
-        out.models.compliance = compliance;
-        out.models.missing = missing;
-        out.models.opinions = opinions;
+        out.failed.extend(reviews.failed);
+        out.cut.extend(reviews.cut);
+        out.models.dropped = reviews.dropped;
+        out.models.compliance = reviews.compliance;
+        out.models.missing = reviews.missing;
+        out.models.opinions = reviews.opinions;
+    }
+
+    /// Adds the usage of the backends, and the failures of their requests.
+    fn add_usage(&self, out: &mut RunOutcome) {
         out.models.usage = self.usage.take();
         if self.job.policy.review.mode == Mode::First {
             // In this mode, the other backends are only asked if the first ones fail.
@@ -394,9 +434,6 @@ impl<'a> ReviewSession<'a> {
             }
         }
         out.models.setbacks.extend(self.setbacks.take());
-        out.remarks.extend(self.unpriced(&out.models.usage));
-        out.models.tidy();
-        out
     }
 
     /// Returns the number of requests that are reserved for the second review. At depth quick it

@@ -1,11 +1,16 @@
 //! Walks a syntax tree once and collects definitions and uses.
 
+mod extent;
+mod names;
+
 use super::grammar::{Grammar, NameIn, NodeRole, NodeTable};
 use super::modules::{self, Module};
 use super::{
-    Binding, Definition, Kind, MAX_HEADING, NamedValue, StatementBlock, Symbols, Usage, Use,
-    bindings, depth, imports, standard, whole,
+    Binding, Definition, Kind, NamedValue, StatementBlock, Symbols, Usage, Use, bindings, depth,
+    imports, standard, whole,
 };
+use extent::{attributes, first, last};
+use names::{FoundName, name_of};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::ops::Range;
@@ -19,12 +24,8 @@ const STEPS: usize = 5_000;
 const BYTES_PER_STEP: usize = 20;
 /// Time limit for one file, in case steps take very long. Usual files take a few milliseconds.
 const TIME: Duration = Duration::from_secs(3);
-/// Levels of a name such as `a.b.c` that are followed, at most.
-const DEPTH: usize = 12;
 /// Definitions and uses of one file, at most of each.
 const MOST: usize = 50_000;
-/// Bytes of a name, at most.
-const NAME: usize = 120;
 /// Bytes of a line that are read around a name, at most.
 const LINE: usize = 400;
 /// Kinds of nodes whose statements belong to the enclosing level.
@@ -40,35 +41,6 @@ const TRANSPARENT: [&str; 8] = [
 ];
 /// Lines of a signature, at most.
 const SIGNATURE: u32 = 25;
-/// Fields of a type that name its base types.
-const BASE_FIELDS: [&str; 3] = ["superclasses", "superclass", "trait"];
-/// Kinds of nodes that list the base types of a type.
-const BASE_LISTS: [&str; 16] = [
-    "base_class_clause",
-    "base_clause",
-    "base_list",
-    "class_heritage",
-    "class_interface_clause",
-    "constructor_invocation",
-    "delegation_specifier",
-    "delegation_specifiers",
-    "explicit_delegation",
-    "extends_clause",
-    "extends_interfaces",
-    "extends_type_clause",
-    "implements_clause",
-    "primary_constructor_base_type",
-    "super_interfaces",
-    "type_list",
-];
-/// Base types of one type, at most.
-const MOST_BASES: usize = 32;
-
-/// A name, and its first byte in the file.
-struct FoundName {
-    text: String,
-    at: usize,
-}
 
 /// Reads the symbols of a text; `None` if parsing took too long.
 pub(super) fn read(grammar: &Grammar, text: &[u8]) -> Option<Symbols> {
@@ -76,9 +48,11 @@ pub(super) fn read(grammar: &Grammar, text: &[u8]) -> Option<Symbols> {
     let tree = parse(table, text)?;
     let outer = HashSet::from([tree.root_node().id()]);
     let mut reader = SymbolReader {
-        grammar,
-        table,
-        text,
+        nodes: NodeReader {
+            grammar,
+            table,
+            text,
+        },
         symbols: Symbols::default(),
         outer,
         taken: HashSet::new(),
@@ -121,10 +95,17 @@ fn parse(table: &NodeTable, text: &[u8]) -> Option<Tree> {
     )
 }
 
-struct SymbolReader<'t> {
+/// The text and the grammar of a file, to read the names and lines of its nodes.
+#[derive(Clone, Copy)]
+struct NodeReader<'t> {
     grammar: &'t Grammar,
     table: &'t NodeTable,
     text: &'t [u8],
+}
+
+/// Collects the symbols of one file.
+struct SymbolReader<'t> {
+    nodes: NodeReader<'t>,
     symbols: Symbols,
     /// Nodes whose children are outside of functions: the file, and the bodies of types and groups.
     outer: HashSet<usize>,
@@ -153,17 +134,19 @@ impl SymbolReader<'_> {
             self.block(node, parents.last().copied());
             importing = importing.filter(|depth| parents.len() > *depth);
             scopes.retain(|(depth, _)| parents.len() > *depth);
-            let local = self.table.local(node.kind_id());
+            let local = self.nodes.table.local(node.kind_id());
             if local.is_scope {
                 scopes.push((parents.len(), first(node)..last(node) + 1));
             }
             if let Some((_, lines)) = scopes.last().filter(|_| local.binds) {
                 self.bind(node, lines);
             }
-            if self.table.role(node.kind_id()) == Some(NodeRole::Import) && importing.is_none() {
+            if self.nodes.table.role(node.kind_id()) == Some(NodeRole::Import)
+                && importing.is_none()
+            {
                 importing = Some(parents.len());
-                self.standard_from = standard::names_from(node, self.text);
-                self.module = modules::of(node, self.text);
+                self.standard_from = standard::names_from(node, self.nodes.text);
+                self.module = modules::of(node, self.nodes.text);
                 self.keep_whole(node);
             }
             let inner = match importing {
@@ -197,7 +180,7 @@ impl SymbolReader<'_> {
             && !node.kind().contains("comment")
             && self.symbols.blocks.len() < MOST
         {
-            let heading = self.line_at(node.start_byte());
+            let heading = self.nodes.line_at(node.start_byte());
             self.symbols.blocks.push(StatementBlock {
                 lines: first(node)..=last(node),
                 heading,
@@ -207,14 +190,14 @@ impl SymbolReader<'_> {
 
     /// Collects the symbols of a node. Returns the first line of the wrapper of its children.
     fn visit(&mut self, node: Node<'_>, wrapper: Option<u32>) -> Option<u32> {
-        match self.table.role(node.kind_id()) {
+        match self.nodes.table.role(node.kind_id()) {
             Some(NodeRole::Wrapper) => return Some(wrapper.unwrap_or_else(|| first(node))),
             Some(NodeRole::Define(kind, NameIn::Assigned { left, right })) => {
                 self.require(node);
                 if let Some(kind) = assigned(node, right, kind)
                     && let Some(name) = node
                         .child_by_field_name(left)
-                        .and_then(|n| self.last_name(n))
+                        .and_then(|n| self.nodes.last_name(n))
                 {
                     self.define(node, name, kind, wrapper);
                 } else if node.kind() != "pair" {
@@ -225,16 +208,16 @@ impl SymbolReader<'_> {
             }
             Some(NodeRole::Define(kind, name)) => {
                 if has_content(node)
-                    && let Some(name) = self.name(node, name)
+                    && let Some(name) = self.nodes.name(node, name)
                 {
                     self.define(node, name, kind, wrapper);
                 }
             }
             Some(NodeRole::Use(usage, name)) => {
-                if let Some(path) = imports::sourced(node, self.text) {
+                if let Some(path) = imports::sourced(node, self.nodes.text) {
                     self.keep_import(path);
                 }
-                if let Some(name) = self.name(node, name) {
+                if let Some(name) = self.nodes.name(node, name) {
                     self.refer(name, usage, first(node));
                 }
             }
@@ -242,12 +225,12 @@ impl SymbolReader<'_> {
                 self.value(node, node.child_by_field_name(field))
             }
             Some(NodeRole::Value(name)) => {
-                if let Some(name) = self.name(node, name) {
+                if let Some(name) = self.nodes.name(node, name) {
                     self.keep_value(&name, first(node), false);
                 }
             }
             Some(NodeRole::TypeName) => {
-                if let Some(name) = self.leaf(node) {
+                if let Some(name) = self.nodes.leaf(node) {
                     self.refer(name, Usage::Type, first(node));
                 }
             }
@@ -261,12 +244,13 @@ impl SymbolReader<'_> {
     /// Collects a leaf that is a name, unless it is a definition, a call or a type.
     fn mention(&mut self, node: Node<'_>) {
         if node.child_count() > 0
-            || !self.table.is_name(node.kind_id())
+            || !self.nodes.table.is_name(node.kind_id())
             || self.taken.contains(&node.start_byte())
         {
             return;
         }
         let name = self
+            .nodes
             .text
             .get(node.byte_range())
             .map(|text| text.strip_prefix(b":").unwrap_or(text));
@@ -276,7 +260,7 @@ impl SymbolReader<'_> {
         else {
             return;
         };
-        let qualifier = self.qualifier(node.start_byte());
+        let qualifier = self.nodes.qualifier(node.start_byte());
         self.symbols.mentions.push(Use {
             name: text,
             qualifier,
@@ -311,16 +295,16 @@ impl SymbolReader<'_> {
 
     /// Collects the names that a declaration takes from `require("…")`.
     fn require(&mut self, declaration: Node<'_>) {
-        imports::required(declaration, self.text)
+        imports::required(declaration, self.nodes.text)
             .into_iter()
             .for_each(|names| self.rename(names));
-        if standard::names_from(declaration, self.text).is_some() {
+        if standard::names_from(declaration, self.nodes.text).is_some() {
             standard::required_names(declaration)
                 .into_iter()
                 .for_each(|name| self.keep_standard(name));
         }
         self.keep_whole(declaration);
-        if let Some(module) = modules::of(declaration, self.text) {
+        if let Some(module) = modules::of(declaration, self.nodes.text) {
             standard::required_names(declaration)
                 .into_iter()
                 .for_each(|name| self.keep_module(name, &module));
@@ -329,7 +313,7 @@ impl SymbolReader<'_> {
 
     /// Records the names that an import gives to whole modules.
     fn keep_whole(&mut self, import: Node<'_>) {
-        for (name, module) in whole::names(import, self.text) {
+        for (name, module) in whole::names(import, self.nodes.text) {
             if let Some(name) = name_of(name.as_bytes()).filter(|_| self.symbols.whole.len() < MOST)
             {
                 self.symbols.whole.entry(name).or_default().insert(module);
@@ -342,11 +326,12 @@ impl SymbolReader<'_> {
     fn bind(&mut self, node: Node<'_>, lines: &Range<u32>) {
         let value = node.child_by_field_name("value");
         let value = value.map(|v| v.child_by_field_name("object").unwrap_or(v));
-        if value.is_some_and(|value| imports::is_require(value, self.text)) {
+        if value.is_some_and(|value| imports::is_require(value, self.nodes.text)) {
             return;
         }
         for name in bindings::names(node) {
             if let Some(name) = self
+                .nodes
                 .leaf(name)
                 .filter(|_| self.symbols.bindings.len() < MOST)
             {
@@ -359,47 +344,9 @@ impl SymbolReader<'_> {
         }
     }
 
-    /// Returns the first name of the path before a name; empty if there is none, or if something
-    /// other than a name precedes it.
-    fn qualifier(&self, at: usize) -> String {
-        let marks: &[&[u8]] = match self.grammar.family {
-            "rust" => &[b"::"],
-            _ => &[b"::", b"?.", b"&.", b"->", b"."],
-        };
-        let from = at.saturating_sub(LINE);
-        let mut before = self.text.get(from..at).unwrap_or_default();
-        let mut found: &[u8] = &[];
-        while let Some(rest) = marks.iter().find_map(|mark| before.strip_suffix(*mark)) {
-            // `...names.all()` spreads a value, and `1..count.get()` is a range.
-            if before.ends_with(b"..") {
-                break;
-            }
-            let rest = rest.trim_ascii_end();
-            let start = rest
-                .iter()
-                .rposition(|b| !is_part_of_qualifier(*b))
-                .map_or(0, |at| at + 1);
-            // A call, an index, or the start of the bytes that are read.
-            if start == rest.len() || start == 0 && from > 0 {
-                return String::new();
-            }
-            found = &rest[start..];
-            before = rest[..start].trim_ascii_end();
-        }
-        // The path continues to the left: a namespace of PHP, the root of C++.
-        let is_cut = ["\\", "::"]
-            .iter()
-            .any(|mark| before.ends_with(mark.as_bytes()));
-        if is_cut {
-            String::new()
-        } else {
-            name_of(found).unwrap_or_default()
-        }
-    }
-
     /// Records a name that the standard library defines.
     fn keep_standard(&mut self, node: Node<'_>) {
-        let name = self.text.get(node.byte_range()).and_then(name_of);
+        let name = self.nodes.text.get(node.byte_range()).and_then(name_of);
         self.symbols
             .standard
             .extend(name.filter(|_| self.symbols.standard.len() < MOST));
@@ -408,6 +355,7 @@ impl SymbolReader<'_> {
     /// Records the module that a name is imported from.
     fn keep_module(&mut self, node: Node<'_>, module: &Module) {
         let name = self
+            .nodes
             .text
             .get(node.byte_range())
             .and_then(name_of)
@@ -424,8 +372,9 @@ impl SymbolReader<'_> {
     /// Records the alias that an import gives to a name.
     fn rename(&mut self, (original, alias): imports::Renamed<'_>) {
         let names = self
+            .nodes
             .last_name(original)
-            .zip(self.leaf(alias).filter(|_| alias.child_count() == 0));
+            .zip(self.nodes.leaf(alias).filter(|_| alias.child_count() == 0));
         if let Some((original, alias)) =
             names.filter(|(original, alias)| original.text != alias.text)
             && self.symbols.renamed.len() < MOST
@@ -437,7 +386,7 @@ impl SymbolReader<'_> {
     /// Records the name that a leaf imports: a name, or the last part of a path without its
     /// extension.
     fn keep_import(&mut self, node: Node<'_>) {
-        let text = self.text.get(node.byte_range()).unwrap_or_default();
+        let text = self.nodes.text.get(node.byte_range()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text[..text.len().min(LINE)]);
         let path = text.trim_matches(['"', '\'', '`', '<', '>']);
         let last = path
@@ -459,7 +408,7 @@ impl SymbolReader<'_> {
         let receiver = ["object", "left", "operand"]
             .iter()
             .find_map(|field| named.child_by_field_name(field));
-        let receiver = receiver.and_then(|n| self.text.get(n.byte_range()));
+        let receiver = receiver.and_then(|n| self.nodes.text.get(n.byte_range()));
         let is_member =
             named.kind() == "instance_variable" || matches!(receiver, Some(b"self" | b"this"));
         if named.child_count() > 0
@@ -468,7 +417,7 @@ impl SymbolReader<'_> {
         {
             return;
         }
-        if let Some(name) = self.last_name(named) {
+        if let Some(name) = self.nodes.last_name(named) {
             self.keep_value(&name, first(node), is_member);
         }
     }
@@ -493,6 +442,7 @@ impl SymbolReader<'_> {
         // `test.each(…)` and `it.only` are test cases too.
         let base = called.child_by_field_name("object").unwrap_or(called);
         let is_case = self
+            .nodes
             .leaf(base)
             .is_some_and(|n| names.contains(&n.text.as_str()));
         let title = node
@@ -500,18 +450,19 @@ impl SymbolReader<'_> {
             .and_then(|a| a.named_child(0));
         if is_case && let Some(title) = title.filter(|t| t.kind().contains("string")) {
             let name = FoundName {
-                text: self.shown(title),
+                text: self.nodes.shown(title),
                 at: node.start_byte(),
             };
             return self.define(node, name, Kind::Test, wrapper);
         }
         let path = title.filter(|t| t.kind().contains("string"));
-        if let (Some("require" | "require_relative"), Some(path)) =
-            (self.leaf(called).as_ref().map(|n| n.text.as_str()), path)
-        {
+        if let (Some("require" | "require_relative"), Some(path)) = (
+            self.nodes.leaf(called).as_ref().map(|n| n.text.as_str()),
+            path,
+        ) {
             self.keep_import(path);
         }
-        if let Some(name) = self.last_name(called) {
+        if let Some(name) = self.nodes.last_name(called) {
             self.refer(name, Usage::Call, called.end_position().row as u32 + 1);
         }
     }
@@ -525,34 +476,34 @@ impl SymbolReader<'_> {
         let body = if kind == Kind::Test {
             callback(node)
         } else {
-            self.body(node)
+            self.nodes.body(node)
         };
         if let (Kind::Type | Kind::Group, Some(body)) = (kind, body) {
             self.outer.insert(body.id());
         }
         let signature = match body {
-            Some(body) => self.before(body).max(first(node)),
+            Some(body) => self.nodes.before(body).max(first(node)),
             None => end,
         };
         let signature = signature
             .clamp(start, end)
             .min(first(node) + SIGNATURE)
             .max(start);
-        let heading = self.line_at(name.at);
+        let heading = self.nodes.line_at(name.at);
         let (lines, signature) = (start..=end, start..=signature);
         self.taken.insert(name.at);
         // A first guess from the node itself; `mark_local` corrects it with the surrounding
         // definitions.
         let is_local = !is_member(node);
         let scope = if kind == Kind::Function {
-            self.scope(node)
+            self.nodes.scope(node)
         } else {
             String::new()
         };
         let bases = if kind == Kind::Function {
             Vec::new()
         } else {
-            self.bases(node)
+            self.nodes.bases(node)
         };
         let name = name.text;
         self.symbols.definitions.push(Definition {
@@ -567,104 +518,9 @@ impl SymbolReader<'_> {
         });
     }
 
-    /// Returns the type in the qualified name of a function; empty without one.
-    fn scope(&self, node: Node<'_>) -> String {
-        let mut at = node;
-        let mut scope = None;
-        for _ in 0..DEPTH {
-            let inner = at.child_by_field_name("declarator");
-            let inner = inner.or_else(|| {
-                at.named_child(0)
-                    .filter(|_| at.kind() == "reference_declarator")
-            });
-            let inner = inner.or_else(|| {
-                at.child_by_field_name("name")
-                    .filter(|_| at.kind() == "qualified_identifier")
-            });
-            scope = at.child_by_field_name("scope").or(scope);
-            let Some(next) = inner else { break };
-            at = next;
-        }
-        scope
-            .and_then(|n| self.last_name(n))
-            .map_or(String::new(), |name| name.text)
-    }
-
-    /// Returns the base types of a type, in order.
-    fn bases(&self, node: Node<'_>) -> Vec<String> {
-        let mut found: Vec<(usize, String)> = Vec::new();
-        let mut open: Vec<Node<'_>> = BASE_FIELDS
-            .iter()
-            .filter_map(|f| node.child_by_field_name(f))
-            .collect();
-        let mut cursor = node.walk();
-        open.extend(
-            node.named_children(&mut cursor)
-                .filter(|n| BASE_LISTS.contains(&n.kind())),
-        );
-        while let Some(list) = open.pop().filter(|_| found.len() < MOST_BASES) {
-            if self.table.is_name(list.kind_id())
-                || list.kind().ends_with("_type") && !BASE_LISTS.contains(&list.kind())
-            {
-                found.extend(self.last_name(list).map(|name| (name.at, name.text)));
-                continue;
-            }
-            // In `D by value`, the name after the type is a value.
-            let most = if list.kind() == "explicit_delegation" {
-                1
-            } else {
-                MOST_BASES
-            };
-            let mut cursor = list.walk();
-            let types = list
-                .named_children(&mut cursor)
-                .filter(|n| !n.kind().contains("argument") && n.kind() != "access_specifier");
-            for child in types.take(most) {
-                // In `Generic[T]`, the first part is the name.
-                let named = child
-                    .child_by_field_name("value")
-                    .filter(|_| child.kind() == "subscript")
-                    .unwrap_or(child);
-                match BASE_LISTS.contains(&child.kind()) {
-                    true => open.push(child),
-                    false => found.extend(self.last_name(named).map(|name| (name.at, name.text))),
-                }
-            }
-        }
-        found.sort();
-        found.dedup();
-        found.into_iter().map(|(_, name)| name).collect()
-    }
-
-    /// Returns the line that contains a byte, without white space around it, at most
-    /// [`MAX_HEADING`] bytes.
-    fn line_at(&self, at: usize) -> Range<usize> {
-        // In a long line, such as in a minified file, only the part from the name on.
-        let start = self.line_start(at).unwrap_or(at);
-        let rest = &self.text[start..self.text.len().min(start + LINE)];
-        let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
-        let start = start + (line.len() - line.trim_ascii_start().len());
-        let line = line.trim_ascii();
-        // The end of a character.
-        let mut ends = (0..=line.len().min(MAX_HEADING)).rev();
-        let end = ends
-            .find(|end| line.get(*end).is_none_or(|b| b & 0xc0 != 0x80))
-            .unwrap_or(0);
-        start..start + line[..end].trim_ascii_end().len()
-    }
-
-    /// Returns the start of the line of a byte; `None` if it is more than [`LINE`] bytes before it.
-    fn line_start(&self, at: usize) -> Option<usize> {
-        let from = at.saturating_sub(LINE);
-        match memchr::memrchr(b'\n', &self.text[from..at]) {
-            Some(i) => Some(from + i + 1),
-            None => (from == 0).then_some(0),
-        }
-    }
-
     fn refer(&mut self, name: FoundName, usage: Usage, line: u32) {
         if self.symbols.uses.len() < MOST && !name.text.is_empty() && self.taken.insert(name.at) {
-            let qualifier = self.qualifier(name.at);
+            let qualifier = self.nodes.qualifier(name.at);
             self.symbols.uses.push(Use {
                 name: name.text,
                 qualifier,
@@ -673,148 +529,6 @@ impl SymbolReader<'_> {
             });
         }
     }
-
-    /// Returns the body of a definition, or of the assigned function.
-    fn body<'n>(&self, node: Node<'n>) -> Option<Node<'n>> {
-        node.child_by_field_name("body")
-            .or_else(|| self.body_of_value(node))
-            .or_else(|| {
-                let mut cursor = node.walk();
-                node.named_children(&mut cursor)
-                    .find(|c| self.grammar.bodies.contains(&c.kind()))
-            })
-    }
-
-    /// Returns the body of the function that a definition assigns.
-    fn body_of_value<'n>(&self, node: Node<'n>) -> Option<Node<'n>> {
-        ["value", "right", "type"].iter().find_map(|f| {
-            let value = node.child_by_field_name(f)?;
-            if self.grammar.bodies.contains(&value.kind()) {
-                return Some(value);
-            }
-            value.child_by_field_name("body")
-        })
-    }
-
-    /// Returns the last line before a body.
-    fn before(&self, body: Node<'_>) -> u32 {
-        let line = first(body);
-        let start = self.line_start(body.start_byte());
-        let is_alone = start.is_some_and(|s| {
-            self.text[s..body.start_byte()]
-                .iter()
-                .all(u8::is_ascii_whitespace)
-        });
-        if !is_alone {
-            return line;
-        }
-        // A brace on its own line is not part of the signature in any style, and neither are
-        // comments before the first statement.
-        let mut before = body.prev_sibling();
-        while let Some(comment) = before.filter(|n| n.kind().contains("comment")) {
-            before = comment.prev_sibling();
-        }
-        before.map_or(1, last).max(1).min(line)
-    }
-
-    fn name(&self, node: Node<'_>, name: NameIn) -> Option<FoundName> {
-        match name {
-            NameIn::Field(field) => self.last_name(node.child_by_field_name(field)?),
-            NameIn::Declarator => {
-                let mut at = node;
-                for _ in 0..DEPTH {
-                    let inner = at.child_by_field_name("declarator");
-                    // A reference, `Foo& get()`, has its declarator without a field.
-                    match inner.or_else(|| {
-                        at.named_child(0)
-                            .filter(|_| at.kind() == "reference_declarator")
-                    }) {
-                        Some(inner) => at = inner,
-                        None => break,
-                    }
-                }
-                if at == node { None } else { self.last_name(at) }
-            }
-            NameIn::Assigned { left, .. } => self.last_name(node.child_by_field_name(left)?),
-            NameIn::Child(kinds) => {
-                let mut cursor = node.walk();
-                let child = node
-                    .named_children(&mut cursor)
-                    .find(|c| kinds.contains(&c.kind()))?;
-                self.last_name(child)
-            }
-        }
-    }
-
-    /// Returns the last part of a name: `c` of `a.b.c`, `a::b::c`, `a->c`, `c<T>`.
-    fn last_name(&self, node: Node<'_>) -> Option<FoundName> {
-        /// Fields with the last part of a qualified name.
-        const LAST: [&str; 8] = [
-            "property",
-            "attribute",
-            "field",
-            "name",
-            "function",
-            "method",
-            "suffix",
-            "operand",
-        ];
-        let mut at = node;
-        for _ in 0..DEPTH {
-            if at.named_child_count() == 0 {
-                return self.leaf(at);
-            }
-            let inner = LAST.iter().find_map(|f| at.child_by_field_name(f));
-            at = inner.or_else(|| last_named(at))?;
-        }
-        None
-    }
-
-    /// Returns the text of a leaf if it is a name.
-    fn leaf(&self, node: Node<'_>) -> Option<FoundName> {
-        let text = name_of(self.text.get(node.byte_range())?)?;
-        Some(FoundName {
-            text,
-            at: node.start_byte(),
-        })
-    }
-
-    /// Returns the start of a node's text, on one line.
-    fn shown(&self, node: Node<'_>) -> String {
-        let text = self.text.get(node.byte_range()).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text[..text.len().min(NAME)]);
-        text.split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-            .trim_matches(['"', '\'', '`'])
-            .to_owned()
-    }
-}
-
-/// Returns the last child of a node that is a name or a type.
-fn last_named(node: Node<'_>) -> Option<Node<'_>> {
-    (0..node.named_child_count()).rev().find_map(|i| {
-        let child = node.named_child(i as u32)?;
-        let is_name = ["identifier", "name", "constant", "word"]
-            .iter()
-            .any(|k| child.kind().ends_with(k));
-        (is_name || child.kind() == "user_type").then_some(child)
-    })
-}
-
-/// Returns true if a byte can be part of a name before another name.
-fn is_part_of_qualifier(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b"_$@".contains(&b) || !b.is_ascii()
-}
-
-/// Returns a text if it is a name.
-fn name_of(text: &[u8]) -> Option<String> {
-    let is_name = !text.is_empty()
-        && text.len() <= NAME
-        && text
-            .iter()
-            .all(|b| b.is_ascii_alphanumeric() || b"_$!?=-~#@.".contains(b) || !b.is_ascii());
-    is_name.then(|| String::from_utf8_lossy(text).into_owned())
 }
 
 /// Returns true for a definition that is a member of an object: a method, or
@@ -865,32 +579,4 @@ fn callback(node: Node<'_>) -> Option<Node<'_>> {
 /// Returns false for a declaration without a body: `struct point` in C is a use of the type.
 fn has_content(node: Node<'_>) -> bool {
     !node.kind().ends_with("_specifier") || node.child_by_field_name("body").is_some()
-}
-
-fn first(node: Node<'_>) -> u32 {
-    node.start_position().row as u32 + 1
-}
-
-/// Returns the last line of a node. If the node ends at the start of a line, that is the line
-/// before.
-fn last(node: Node<'_>) -> u32 {
-    let end = node.end_position();
-    if end.column == 0 && end.row > node.start_position().row {
-        end.row as u32
-    } else {
-        end.row as u32 + 1
-    }
-}
-
-/// Returns the first line of the attributes directly before a definition, or its own first line.
-fn attributes(node: Node<'_>) -> u32 {
-    let mut line = first(node);
-    let mut before = node.prev_sibling();
-    while let Some(attribute) =
-        before.filter(|n| n.kind() == "attribute_item" && last(*n) + 1 >= line)
-    {
-        line = first(attribute);
-        before = attribute.prev_sibling();
-    }
-    line
 }

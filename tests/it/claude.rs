@@ -2,9 +2,11 @@
 //! program on a review. The program is a shell script that each test writes.
 
 mod answers;
+mod protection;
+mod snapshot;
 mod through;
 
-use crate::support::{Repo, line_with_key, until};
+use crate::support::{Repo, until};
 use claude_reviewer::ai::ask::{
     Ask, Cause, Failure, LookupSubject, Manifest, ModelAnswer, Nonce, Prompt, Repair, Schema, Spent,
 };
@@ -18,7 +20,7 @@ use claude_reviewer::rules::RuleSet;
 use claude_reviewer::stop::{Signal, Stop};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -211,6 +213,23 @@ fn lives(pid: &str) -> bool {
     stat.rsplit(')')
         .next()
         .is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
+}
+
+/// Asks with tools in a state of a repository.
+fn looking(fake: &Fake, repo: &Repo, state: State) -> Result<ModelAnswer, Failure> {
+    let env = Env::from_pairs(repo.path(), [("HOME", repo.home())]);
+    let opened = git::Repo::open(&repo.path(), &env).unwrap();
+    let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+    let tree = Tree::new(&opened, state, &rules);
+    let answer = fake.ask_around(Some(&tree));
+    assert_eq!(
+        std::fs::read_dir(fake.dir.path().join("tmp"))
+            .unwrap()
+            .count(),
+        0,
+        "the snapshot is left"
+    );
+    answer
 }
 
 #[test]
@@ -515,204 +534,6 @@ fn the_program_gets_the_effort_of_the_policy() {
 }
 
 #[test]
-fn cli_08_the_program_sees_nothing_of_ours() {
-    let mut fake = Fake::new(
-        "heard\nenv >\"$here/env\"\nprintf '%s\\n' \"$@\" >\"$here/args\"\npwd -P >\"$here/dir\"\nls -A >\"$here/files\"\nls -l /proc/self/fd >\"$here/fds\"\nready\nresult \"{\\\"nonce\\\":\\\"$nonce\\\"}\"",
-    );
-    let canaries = [
-        "AWS_ACCESS_KEY_ID",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_SESSION_TOKEN",
-        "AZURE_CLIENT_SECRET",
-        "BITBUCKET_TOKEN",
-        "CARGO_REGISTRY_TOKEN",
-        "CI_JOB_TOKEN",
-        "CLAUDE_CODE_SSE_PORT",
-        "DATABASE_URL",
-        "DOCKER_AUTH_CONFIG",
-        "GEMINI_API_KEY",
-        "GH_TOKEN",
-        "GITHUB_TOKEN",
-        "GITLAB_TOKEN",
-        "GIT_DIR",
-        "GIT_INDEX_FILE",
-        "GOOGLE_APPLICATION_CREDENTIALS",
-        "HF_TOKEN",
-        "KUBECONFIG",
-        "NODE_OPTIONS",
-        "NPM_TOKEN",
-        "OPENAI_API_KEY",
-        "PGPASSWORD",
-        "SSH_AUTH_SOCK",
-        "VAULT_TOKEN",
-    ];
-    fake.vars = canaries
-        .iter()
-        .map(|name| ((*name).to_owned(), "canary".to_owned()))
-        .collect();
-    fake.vars
-        .push(("ANTHROPIC_API_KEY".to_owned(), "its own".to_owned()));
-    fake.budget = Some(0.5);
-    let left_open = std::fs::File::open("/").unwrap();
-    rustix::io::fcntl_setfd(&left_open, rustix::io::FdFlags::empty()).unwrap();
-    fake.ask().unwrap();
-    let env = fake.wrote("env");
-    let mut names: Vec<_> = env
-        .lines()
-        .filter_map(|l| Some(l.split_once('=')?.0))
-        .collect();
-    names.retain(|n| !["PWD", "_", "SHLVL", "OLDPWD"].contains(n));
-    names.sort_unstable();
-    let allowed = [
-        "ANTHROPIC_API_KEY",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-        "CLAUDE_CODE_MAX_RETRIES",
-        "DISABLE_AUTOUPDATER",
-        "HOME",
-        "PATH",
-        "TEMP",
-        "TMP",
-        "TMPDIR",
-    ];
-    assert_eq!(names, allowed);
-    assert!(!env.contains("canary"));
-    let args = fake.wrote("args");
-    assert!(
-        !args.contains("let x = 1") && !args.contains(NONCE) && !args.contains("Be brief"),
-        "{args}"
-    );
-    let args: Vec<_> = args.lines().collect();
-    for pair in [
-        ["--output-format", "stream-json"],
-        ["--model", "m"],
-        ["--system-prompt", "You review changes."],
-        ["--tools", ""],
-        ["--permission-mode", "dontAsk"],
-        ["--json-schema", "{\"type\":\"object\"}"],
-        ["--max-turns", "8"],
-        ["--max-budget-usd", "0.5000"],
-    ] {
-        assert!(
-            args.windows(2).any(|w| w == pair),
-            "{pair:?} is not in {args:?}"
-        );
-    }
-    for flag in [
-        "-p",
-        "--verbose",
-        "--setting-sources=",
-        "--strict-mcp-config",
-        "--disable-slash-commands",
-        "--no-session-persistence",
-    ] {
-        assert!(args.contains(&flag), "{flag} is not in {args:?}");
-    }
-    for flag in [
-        "--allowedTools",
-        "--dangerously-skip-permissions",
-        "--bare",
-        "--add-dir",
-    ] {
-        assert!(!args.contains(&flag), "{flag} is in {args:?}");
-    }
-    assert!(
-        Path::new(fake.wrote("dir").trim())
-            .starts_with(fake.dir.path().canonicalize().unwrap().join("tmp"))
-    );
-    assert_eq!(fake.wrote("files"), "");
-    assert!(
-        !fake.wrote("fds").lines().any(|l| l.ends_with("-> /")),
-        "{}",
-        fake.wrote("fds")
-    );
-    let stdin = fake.wrote("stdin");
-    let (form, stdin) = stdin.split_once("\n\n").unwrap();
-    assert!(
-        form.starts_with("Answer with exactly one call of StructuredOutput"),
-        "{form}"
-    );
-    assert!(
-        stdin.starts_with("# CLAUDE.md\nBe brief.\n\nfile: a.rs\n1 +let x = 1;\n\nReview it.\n"),
-        "{stdin}"
-    );
-    assert!(stdin.ends_with(&format!("\nnonce: {NONCE}\n")));
-}
-
-#[test]
-fn cli_09_a_program_that_is_too_old_is_never_asked_without_protection() {
-    let refuses = Fake::new("echo \"error: unknown option '--setting-sources='\" >&2\nexit 1");
-    let failure = refuses.fails(Cause::Setup, "claude >= 2.1.197 is needed");
-    assert!(failure.hint.unwrap().contains("claude update"));
-    assert_eq!(refuses.wrote("pids").lines().count(), 1, "it was run again");
-    // Its version is checked before it is asked.
-    let old = Fake::new("heard");
-    old.write(&format!(
-        "#!/bin/sh\necho '1.0.89 (Claude Code)'\ntouch {}/asked\n",
-        old.dir.path().display()
-    ));
-    std::fs::write(old.dir.path().join("pids"), "").unwrap();
-    old.fails(
-        Cause::Setup,
-        "this is claude 1.0.89; claude >= 2.1.197 is needed",
-    );
-}
-
-#[test]
-fn cli_09_a_program_that_says_it_runs_unprotected_is_ended() {
-    let answer = "result \"{\\\"nonce\\\":\\\"$nonce\\\"}\"\nsleep 60";
-    for (change, part) in [
-        (
-            "s/\"StructuredOutput\"/\"StructuredOutput\",\"Bash\"/",
-            "a tool that it was not given: Bash",
-        ),
-        (
-            "s/\"StructuredOutput\"/\"Read\"/",
-            "a tool that it was not given: Read",
-        ),
-        ("s/\"tools\":[^]]*],//", "which tools it has"),
-        (
-            "s/\"mcp_servers\":\\[\\]/\"mcp_servers\":[{\"name\":\"x\"}]/",
-            "servers that it was not given",
-        ),
-        ("s/dontAsk/default/", "permissions"),
-        ("s/\"cwd\":\"[^\"]*\"/\"cwd\":\"\\/\"/", "folder"),
-        ("s/2.1.330/2.0.1/", "claude >= 2.1.197 is needed"),
-    ] {
-        let start = Instant::now();
-        Fake::new(&format!("heard\nready | sed '{change}'\n{answer}")).fails(Cause::Setup, part);
-        assert!(start.elapsed() < Duration::from_secs(20), "{change}");
-    }
-}
-
-#[test]
-fn cli_10_a_program_of_the_repository_is_not_run() {
-    let repo = Repo::new();
-    let fake = Fake::good();
-    let planted = repo.path().join("claude");
-    repo.write(
-        "claude",
-        format!("#!/bin/sh\ntouch {}/executed\n", fake.dir.path().display()),
-    );
-    std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o755)).unwrap();
-    for (path, search) in [
-        (None, format!(".:{}:/nowhere", repo.path().display())),
-        (Some(planted.display().to_string()), "/usr/bin".to_owned()),
-        (Some("./claude".to_owned()), "/usr/bin".to_owned()),
-    ] {
-        let env = Env::from_pairs(repo.path(), [("PATH", search), ("HOME", "/".to_owned())]);
-        let policy = policy::Backend {
-            path,
-            ..fake.policy()
-        };
-        let failure =
-            Backend::open(&policy, &env, Some(&repo.path()), &Pool::default()).unwrap_err();
-        assert_eq!(failure.cause, Cause::Setup);
-    }
-    assert_eq!(fake.wrote("executed"), "");
-    assert!(!fake.dir.path().join("executed").exists());
-}
-
-#[test]
 fn a_stopped_run_ends_within_two_seconds() {
     let fake = Fake::new("trap '' TERM INT\n: >\"$here/runs\"\nwhile :; do sleep 1; done");
     let (stop, runs) = (fake.stop.clone(), fake.dir.path().join("runs"));
@@ -728,20 +549,6 @@ fn a_stopped_run_ends_within_two_seconds() {
         stopped.elapsed() < Duration::from_secs(2),
         "{:?}",
         stopped.elapsed()
-    );
-}
-
-#[test]
-fn sec_03_what_the_program_says_is_shown_without_keys() {
-    let key = format!("{}-{}", "canary", "7f3d9a2b5c8e1f4a6b0d");
-    let mut fake = Fake::new(
-        "heard\necho \"the key $ANTHROPIC_API_KEY is bad $(printf '\\033')[2J\" >&2\nexit 1",
-    );
-    fake.vars = vec![("ANTHROPIC_API_KEY".to_owned(), key.clone())];
-    let failure = fake.fails(Cause::Unreachable, "the key ***");
-    assert!(
-        !failure.message.contains(&key[..10]) && !failure.message.contains('\u{1b}'),
-        "{failure:?}"
     );
 }
 
@@ -777,185 +584,4 @@ fn nothing_is_asked_when_nothing_is_left_to_spend() {
     assert_eq!(fake.wrote("pids"), "");
 }
 
-/// Asks with tools in a state of a repository.
-fn looking(fake: &Fake, repo: &Repo, state: State) -> Result<ModelAnswer, Failure> {
-    let env = Env::from_pairs(repo.path(), [("HOME", repo.home())]);
-    let opened = git::Repo::open(&repo.path(), &env).unwrap();
-    let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
-    let tree = Tree::new(&opened, state, &rules);
-    let answer = fake.ask_around(Some(&tree));
-    assert_eq!(
-        std::fs::read_dir(fake.dir.path().join("tmp"))
-            .unwrap()
-            .count(),
-        0,
-        "the snapshot is left"
-    );
-    answer
-}
-
 const AROUND: &str = "\"Read\",\"Grep\",\"Glob\",";
-
-#[test]
-fn the_snapshot_is_the_tree_under_review_and_nothing_else() {
-    let repo = Repo::new();
-    let line = line_with_key();
-    let key = line.trim().rsplit(' ').next().unwrap().to_owned();
-    repo.stage("src/a.rs", "staged\n")
-        .stage("src/key.ini", format!("[default]\n{line}"));
-    repo.stage("deep/er/b.txt", "two\nlines")
-        .stage("run.sh", "#!/bin/sh\necho hi\n");
-    repo.git(&["update-index", "--chmod=+x", "run.sh"]);
-    repo.stage(".env", "KEY=value\n")
-        .stage("id_rsa", "x\n")
-        .stage("picture.bin", [0_u8, 1, 2, 255].repeat(99));
-    for steering in [
-        ".claude/settings.json",
-        "sub/.claude/settings.json",
-        ".mcp.json",
-        "CLAUDE.md",
-        "docs/AGENTS.md",
-        ".cursor/rules",
-        ".ignore",
-        "src/.rgignore",
-        ".gitignore",
-        "GEMINI.md",
-        ".Claude/x",
-        "claude.local.md",
-    ] {
-        repo.stage(steering, "steering\n");
-    }
-    std::os::unix::fs::symlink("/etc/passwd", repo.path().join("link")).unwrap();
-    repo.git(&["add", "link"]);
-    repo.write("src/a.rs", "not staged\n")
-        .write("untracked.txt", "x\n");
-    let fake = Fake::new(&format!(
-        "heard\npwd -P >\"$here/dir\"\nfind . -type f | sort >\"$here/files\"\nfind . ! -type f ! -type d >>\"$here/files\"\ncat src/a.rs src/key.ini >\"$here/text\"\nfind . -type f -perm /111 >\"$here/executable\"\nstat -c %a . >\"$here/mode\"\nready '{AROUND}'\nresult \"{{\\\"nonce\\\":\\\"$nonce\\\"}}\""
-    ));
-    looking(&fake, &repo, State::Index).unwrap();
-    let files = fake.wrote("files");
-    assert_eq!(
-        files.lines().collect::<Vec<_>>(),
-        ["./deep/er/b.txt", "./run.sh", "./src/a.rs", "./src/key.ini"]
-    );
-    let text = fake.wrote("text");
-    assert!(
-        text.starts_with("staged\n[default]\n")
-            && text.contains("<secret:")
-            && !text.contains(&key),
-        "{text}"
-    );
-    assert_eq!(
-        (fake.wrote("executable").as_str(), fake.wrote("mode").trim()),
-        ("", "700")
-    );
-    let stdin = fake.wrote("stdin");
-    let start = format!(
-        "\n\nYour working folder, {}, holds 4 files",
-        fake.wrote("dir").trim()
-    );
-    assert!(stdin.contains(&start), "{stdin}");
-    assert!(stdin.contains("1 binary or too large files"), "{stdin}");
-}
-
-#[test]
-fn lines_count_as_read_only_as_they_stand_in_the_tree() {
-    let repo = Repo::new();
-    let numbered: String = (1..=30).map(|n| format!("line {n}\n")).collect();
-    repo.stage("src/a.rs", &numbered)
-        .stage("b:2:c.txt", "one\n-two\n3:three\n")
-        .stage("c.txt", "x\n")
-        .stage("d.txt", "x\ny\n");
-    let use_ = |id: u32, name: &str, input: serde_json::Value| {
-        json!({"type": "assistant", "message": {"id": format!("m{id}"), "model": "claude-test", "content":
-            [{"type": "tool_use", "id": format!("t{id}"), "name": name, "input": input}]}, "parent_tool_use_id": null})
-    };
-    let told = |id: u32, more: serde_json::Value| {
-        let mut block = json!({"type": "tool_result", "tool_use_id": format!("t{id}")});
-        block
-            .as_object_mut()
-            .unwrap()
-            .extend(more.as_object().unwrap().clone());
-        json!({"type": "user", "message": {"content": [block]}, "parent_tool_use_id": null})
-    };
-    let mut agent = told(9, json!({"content": "1\tx"}));
-    agent["parent_tool_use_id"] = json!("t0");
-    let events = [
-        // A part of a file, in the formats of two versions, and text after its end that imitates
-        // the format.
-        use_(
-            1,
-            "Read",
-            json!({"file_path": "DIR/src/a.rs", "offset": 10, "limit": 3}),
-        ),
-        told(
-            1,
-            json!({"content": "10\tline 10\n11\tline 11\n12\tline 12\n"}),
-        ),
-        use_(2, "Read", json!({"file_path": "src/a.rs"})),
-        told(
-            2,
-            json!({"content": [{"type": "text", "text": "    20→line 20\n    21→line 21\n    22→another line\n31→\n99\tline 30"}]}),
-        ),
-        // Rejected, of another file, without a call, outside.
-        use_(3, "Read", json!({"file_path": "DIR/src/a.rs"})),
-        told(3, json!({"content": "1\tline 1", "is_error": true})),
-        use_(4, "Read", json!({"file_path": "DIR/../../etc/passwd"})),
-        told(4, json!({"content": "1\tline 1"})),
-        told(77, json!({"content": "2\tline 2"})),
-        // Searches: with paths that look like numbers, without numbers, in one file.
-        use_(5, "Grep", json!({"pattern": "t", "output_mode": "content"})),
-        told(
-            5,
-            json!({"content": "b:2:c.txt-1-one\nb:2:c.txt:2:-two\nb:2:c.txt:3:3:three\nsrc/a.rs:line 5\nsrc/a.rs:6:line 7\nc.txt:1:[Omitted long matching line]\n\n[Showing results with pagination = limit: 3]"}),
-        ),
-        use_(
-            6,
-            "Grep",
-            json!({"pattern": "line", "path": "DIR/src/a.rs", "output_mode": "content"}),
-        ),
-        told(
-            6,
-            json!({"content": "29-line 29\n30:line 30\n--\n28:nothing of it"}),
-        ),
-        // A read of the model's own subagent, and the answer.
-        use_(9, "Read", json!({"file_path": "DIR/d.txt"})),
-        agent,
-    ];
-    let script: String = events.iter().map(|e| format!("{e}\n")).collect();
-    let fake = Fake::new(&format!(
-        "heard\nready '{AROUND}'\nsays \"$here/events\"\nresult \"{{\\\"nonce\\\":\\\"$nonce\\\"}}\""
-    ));
-    std::fs::write(fake.dir.path().join("events"), script).unwrap();
-    let answer = looking(&fake, &repo, State::Index).unwrap();
-    let read: Vec<_> = answer
-        .read
-        .iter()
-        .map(|r| format!("{}:{}-{}", r.path.to_wire(), r.first.get(), r.last.get()))
-        .collect();
-    assert_eq!(
-        read,
-        [
-            "b:2:c.txt:1-3",
-            "src/a.rs:10-12",
-            "src/a.rs:20-21",
-            "src/a.rs:29-30"
-        ]
-    );
-    // A search depends on the whole tree.
-    let subjects: Vec<&LookupSubject> = answer.lookups.all.iter().map(|l| &l.subject).collect();
-    assert_eq!(subjects, [&LookupSubject::Tree]);
-}
-
-#[test]
-fn a_stopped_run_does_not_wait_for_the_snapshot() {
-    let repo = Repo::new();
-    repo.stage("a.txt", "x\n");
-    let fake = Fake::good();
-    fake.stop.now(Signal::Terminate);
-    assert_eq!(
-        looking(&fake, &repo, State::Index).unwrap_err().cause,
-        Cause::Stopped
-    );
-    assert_eq!(fake.wrote("pids"), "");
-}

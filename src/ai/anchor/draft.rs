@@ -3,15 +3,16 @@
 use super::cite::{self, Citation};
 use super::lines::ChunkLines;
 use super::path::{self, ChangedPaths};
-use super::place::{self, ClaimPosition, StatedPosition};
+use super::position::{self, ClaimPosition, StatedPosition};
 use super::quote::Quote;
+use super::rating::{Rating, severity};
 use super::replace::{self, Target};
 use super::tied::{self, Relation};
-use super::{Anchored, ClaimCandidate, Context, Quoted, also, seal, text};
+use super::{Anchored, ClaimCandidate, Context, Quoted, also, text};
 use crate::ai::claim::{Claim, RequirementClaim, ViolationClaim};
 use crate::ai::material::{Document, Shown};
 use crate::diff::{LineNo, TextChange};
-use crate::finding::{self, Also, Category, Draft, Evidence, LineSpan, Location, Severity};
+use crate::finding::{self, Also, Category, Draft, Evidence, LineSpan, Location};
 use crate::rules::RuleSet;
 use std::collections::HashMap;
 
@@ -82,83 +83,88 @@ impl<'a> Drafter<'a> {
 
     /// Anchors one claim.
     pub(super) fn anchor(&mut self, claim: &Claim) -> Anchored {
-        let rules = self.cx.rules;
-        let title = text::title(rules, &claim.title, &claim.message);
+        let title = text::title(self.cx.rules, &claim.title, &claim.message);
         if title.is_empty() {
             return Anchored::Dropped {
                 claim: String::new(),
                 why: "it says nothing",
             };
         }
-        let said_file = claim
-            .file
-            .as_deref()
-            .map(str::trim)
-            .filter(|f| !is_nothing(f));
-        let (file, line_in_path) = match said_file {
-            None => (None, None),
-            Some(named) => match self.names.find(named) {
-                Some(found) => (Some(found), path::strip_number(named).1),
-                None => {
-                    if let Some(candidate) = self.tied(claim, &title, named) {
-                        return Anchored::Candidate(Box::new(candidate));
-                    }
-                    let line = claim.line.map(|n| format!(":{n}")).unwrap_or_default();
-                    let about = format!(
-                        "about `{}{line}`, which is not part of the change: ",
-                        text::cut(named, 200)
-                    );
-                    let text = remark(rules, &format!("{about}{title}"), claim);
-                    return Anchored::Remark {
-                        file: None,
-                        line: None,
-                        text,
-                    };
-                }
-            },
-        };
-        let line = line_number(claim.line).or(line_in_path);
-        let quote = claim.quote.as_deref().and_then(Quote::new);
-        let said = StatedPosition {
-            file,
-            line,
-            further: line_number(claim.end_line)
-                .zip(line)
-                .map_or(0, |(end, first)| end.saturating_sub(first)),
-            quote: quote.as_ref(),
-            was_read: file
-                .zip(line.and_then(LineNo::new))
-                .is_some_and(|(file, n)| {
-                    tied::was_read(&self.cx, self.cx.group.files[file].path(), n)
-                }),
-        };
-        let place = place::find(self.lines_with(file), said);
-        if let ClaimPosition::Unchanged { file, .. } = &place
-            && let Some(candidate) =
-                self.tied(claim, &title, &self.cx.group.files[*file].path().to_wire())
-        {
-            return Anchored::Candidate(Box::new(candidate));
+        let named = claim.file.as_deref().map(str::trim);
+        let named = named.filter(|name| !is_nothing(name));
+        let file = named.and_then(|name| self.names.find(name));
+        if let (Some(name), None) = (named, file) {
+            return self.outside_of_the_change(claim, &title, name);
         }
-        let place = place::or_numbered(self.lines_with(file), said, place);
-        match place {
+        let quote = claim.quote.as_deref().and_then(Quote::new);
+        let stated = self.stated(claim, named, file, quote.as_ref());
+        let position = position::find(self.lines_with(file), stated);
+        if let ClaimPosition::Unchanged { file, .. } = &position {
+            let path = self.cx.group.files[*file].path().to_wire();
+            if let Some(candidate) = self.tied(claim, &title, &path) {
+                return Anchored::Candidate(Box::new(candidate));
+            }
+        }
+        match position::or_numbered(self.lines_with(file), stated, position) {
             ClaimPosition::Nowhere(why) => {
-                let named = said_file
-                    .map(|f| format!("{}: ", text::cut(f, 200)))
-                    .unwrap_or_default();
+                let file =
+                    named.map_or(String::new(), |name| format!("{}: ", text::cut(name, 200)));
                 Anchored::Dropped {
-                    claim: text::clean(rules, &format!("{named}{title}"), text::TITLE),
+                    claim: text::clean(self.cx.rules, &format!("{file}{title}"), text::TITLE),
                     why,
                 }
             }
-            ClaimPosition::Unchanged { file, line } => {
-                let path = self.cx.group.files[file].path().clone();
-                Anchored::Remark {
-                    file: Some(path),
-                    line,
-                    text: remark(rules, &title, claim),
-                }
+            ClaimPosition::Unchanged { file, line } => Anchored::Remark {
+                file: Some(self.cx.group.files[file].path().clone()),
+                line,
+                text: remark(self.cx.rules, &title, claim),
+            },
+            position => {
+                let candidate = self.candidate(claim, title, &position, stated, None);
+                Anchored::Candidate(Box::new(candidate))
             }
-            _ => Anchored::Candidate(Box::new(self.candidate(claim, title, &place, said, None))),
+        }
+    }
+
+    /// Returns the position that a claim states. The line can also be part of the file name, as in
+    /// `src/a.rs:12`.
+    fn stated<'q>(
+        &self,
+        claim: &Claim,
+        named: Option<&str>,
+        file: Option<usize>,
+        quote: Option<&'q Quote>,
+    ) -> StatedPosition<'q> {
+        let line_in_name = named.and_then(|name| path::strip_number(name).1);
+        let line = line_number(claim.line).or(line_in_name);
+        let last = line_number(claim.end_line).zip(line);
+        let numbered = file.zip(line.and_then(LineNo::new));
+        StatedPosition {
+            file,
+            line,
+            further: last.map_or(0, |(end, first)| end.saturating_sub(first)),
+            quote,
+            was_read: numbered.is_some_and(|(file, n)| {
+                tied::was_read(&self.cx, self.cx.group.files[file].path(), n)
+            }),
+        }
+    }
+
+    /// Anchors a claim about a file that is not part of the change: to the changed line that its line
+    /// depends on, or as a remark.
+    fn outside_of_the_change(&mut self, claim: &Claim, title: &str, named: &str) -> Anchored {
+        if let Some(candidate) = self.tied(claim, title, named) {
+            return Anchored::Candidate(Box::new(candidate));
+        }
+        let line = claim.line.map_or(String::new(), |n| format!(":{n}"));
+        let subject = format!(
+            "about `{}{line}`, which is not part of the change: {title}",
+            text::cut(named, 200)
+        );
+        Anchored::Remark {
+            file: None,
+            line: None,
+            text: remark(self.cx.rules, &subject, claim),
         }
     }
 
@@ -175,12 +181,12 @@ impl<'a> Drafter<'a> {
             .quote
             .as_deref()
             .and_then(Quote::new)
-            .filter(Quote::is_telling)?;
+            .filter(Quote::identifies_a_line)?;
         let unchanged = also::find(&cx, &mut self.budget, named, number, &quote)?;
         let relation: Relation = tied::relation(&cx, &unchanged)?;
         let lines = self.lines_with(Some(relation.file));
         let (entry, quoted) = tied::changed_line(lines, &relation, &unchanged)?;
-        let place = match lines.entries[entry].number() {
+        let position = match lines.entries[entry].number() {
             Some(_) => ClaimPosition::Changed {
                 first: entry,
                 last: entry,
@@ -193,7 +199,7 @@ impl<'a> Drafter<'a> {
             },
         };
         // The lines, columns and code of the claim refer to the unchanged line.
-        let said = StatedPosition {
+        let stated = StatedPosition {
             file: Some(relation.file),
             line: None,
             further: 0,
@@ -204,7 +210,7 @@ impl<'a> Drafter<'a> {
             replacement: None,
             ..claim.clone()
         };
-        Some(self.candidate(&claim, title.to_owned(), &place, said, Some(unchanged)))
+        Some(self.candidate(&claim, title.to_owned(), &position, stated, Some(unchanged)))
     }
 
     /// Returns a candidate if the citation exists in a document, and a remark otherwise.
@@ -310,117 +316,135 @@ impl<'a> Drafter<'a> {
         &mut self,
         claim: &Claim,
         title: String,
-        place: &ClaimPosition,
-        said: StatedPosition<'_>,
+        position: &ClaimPosition,
+        stated: StatedPosition<'_>,
         unchanged: Option<also::SentLine>,
     ) -> ClaimCandidate {
         let cx = self.cx;
-        let rules = cx.rules;
-        let lines = self.lines_with(said.file);
-        let (mut severity, note) = severity(&claim.severity);
-        let mut notes: Vec<String> = note.into_iter().collect();
-        let (category, note) = category(&claim.category);
-        notes.extend(note);
-        notes.extend(
-            claim
-                .notes
-                .iter()
-                .map(|n| text::clean(rules, n, text::TITLE)),
-        );
-        let mut at = DraftPosition::new(lines, place, said);
-        notes.append(&mut at.notes);
-        let mut message =
-            text::some(rules, Some(&claim.message), text::BODY).unwrap_or_else(|| title.clone());
-        if let Some(line) = &unchanged {
-            // A path can contain a secret, and the message is sent back to a model.
-            let place = format!(
-                "{}:{}",
-                text::clean(rules, &line.file.to_wire(), text::TITLE),
-                line.number
-            );
-            message = format!(
-                "{message}\n\nThis is about unchanged code at {place}, which the change affects."
-            );
-        }
-        if let Some(more) = at.more {
-            message = format!("{message}\n\n{more}");
-        }
-        let mut suggestion = text::some(rules, claim.suggestion.as_deref(), text::BODY);
-        let given = claim.replacement.as_deref().filter(|r| !r.is_empty());
-        let target = at.target.filter(|_| {
-            said.further > 0 || claim.end_line.is_none() || claim.end_line == claim.line
-        });
-        let replacement = given.and_then(|r| replace::applicable(rules, lines, target?, r));
-        if let (None, Some(code)) = (&replacement, text::some(rules, given, text::BODY)) {
-            // The code cannot replace the lines, but it can still explain the fix.
-            suggestion =
-                Some(suggestion.map_or_else(|| code.clone(), |s| format!("{s}\n\n{code}")));
-        }
-        let convention = match claim
-            .convention
-            .as_deref()
-            .map(str::trim)
-            .filter(|c| !is_nothing(c))
-        {
-            None => None,
-            Some(said) => {
-                let found = cited(&cx, said, &[&claim.message], at.file);
-                if !found.as_ref().is_some_and(|c| c.quoted) {
-                    severity = lower(severity);
-                    notes.push(match &found {
-                        Some(c) => format!("cites {} without a quote from it; one severity lower", c.label),
-                        None => {
-                            let said = text::clean(rules, said, text::TITLE);
-                            format!("cites `{said}`, which is not in the conventions; one severity lower")
-                        }
-                    });
-                }
-                found.map(|c| c.label)
-            }
-        };
-        let cwe = claim
-            .cwe
-            .and_then(|n| u32::try_from(n).ok())
-            .filter(|n| *n > 0);
-        let doubts = seal::speaks_of_a_false_alarm(&claim.title, &claim.message);
-        if category == Category::Security && cwe.is_none() && !doubts {
-            // Without the number the weakness cannot be looked up, and omitting it must not lower
-            // the severity. A claim that calls a rule's finding a false positive is not about a
-            // weakness.
-            severity = severity.max(Severity::Major);
-            notes.push("security claim without a CWE number; at least major".to_owned());
-        }
-        let also = {
-            let own = at
-                .location
-                .as_ref()
-                .and_then(|l| Some((&l.file, l.lines?.first)));
-            let mut also: Vec<Also> = unchanged.map(also::SentLine::also).into_iter().collect();
-            finding::add_places(
-                &mut also,
-                &also::checked(&cx, &mut self.budget, &claim.also, own),
-            );
-            also
-        };
+        let lines = self.lines_with(stated.file);
+        let mut at = DraftPosition::new(lines, position, stated);
+        let mut rating = Rating::of(cx.rules, claim);
+        rating.notes.append(&mut at.notes);
+        let convention = convention(&cx, claim, at.file, &mut rating);
+        rating.raise_security(claim);
+        let replacement = replacement(&cx, lines, claim, stated, at.target);
+        let suggestion = suggestion(&cx, claim, replacement.is_some());
+        let message = message(&cx, claim, &title, unchanged.as_ref(), at.more.as_deref());
         let draft = Draft {
-            rule_id: rule_id(category),
+            rule_id: rule_id(rating.category),
+            also: self.also(claim, at.location.as_ref(), unchanged),
             location: at.location,
-            also,
             flow: Vec::new(),
-            severity,
-            category,
+            severity: rating.severity,
+            category: rating.category,
             title,
             message,
-            failure: text::some(rules, claim.failure.as_deref(), text::BODY),
+            failure: text::some(cx.rules, claim.failure.as_deref(), text::BODY),
             suggestion,
             replacement,
             quote: text::cut(at.quote, QUOTE),
-            cwe,
+            cwe: rating.cwe,
             convention,
             references: Vec::new(),
         };
-        self.of_draft(draft, at.quoted, notes)
+        self.of_draft(draft, at.quoted, rating.notes)
     }
+
+    /// Returns the further lines of a finding: the unchanged line that the claim is about, and
+    /// those that the claim states, as far as they exist.
+    fn also(
+        &mut self,
+        claim: &Claim,
+        location: Option<&Location>,
+        unchanged: Option<also::SentLine>,
+    ) -> Vec<Also> {
+        let own = location.and_then(|l| Some((&l.file, l.lines?.first)));
+        let mut also: Vec<Also> = unchanged.map(also::SentLine::also).into_iter().collect();
+        let checked = also::checked(&self.cx, &mut self.budget, &claim.also, own);
+        finding::add_places(&mut also, &checked);
+        also
+    }
+}
+
+/// Returns the message of a finding: that of the claim, or its title, and where else it applies.
+/// `more` is a sentence about the position.
+fn message(
+    cx: &Context<'_>,
+    claim: &Claim,
+    title: &str,
+    unchanged: Option<&also::SentLine>,
+    more: Option<&str>,
+) -> String {
+    let mut message =
+        text::some(cx.rules, Some(&claim.message), text::BODY).unwrap_or_else(|| title.to_owned());
+    if let Some(line) = unchanged {
+        // A path can contain a secret, and the message is sent back to a model.
+        let place = format!(
+            "{}:{}",
+            text::clean(cx.rules, &line.file.to_wire(), text::TITLE),
+            line.number
+        );
+        message = format!(
+            "{message}\n\nThis is about unchanged code at {place}, which the change affects."
+        );
+    }
+    match more {
+        Some(more) => format!("{message}\n\n{more}"),
+        None => message,
+    }
+}
+
+/// Returns the replacement code of a claim, if it can be applied to the lines that the claim
+/// states.
+fn replacement(
+    cx: &Context<'_>,
+    lines: &ChunkLines<'_>,
+    claim: &Claim,
+    stated: StatedPosition<'_>,
+    target: Option<Target>,
+) -> Option<String> {
+    let code = claim.replacement.as_deref().filter(|r| !r.is_empty())?;
+    let has_range = stated.further > 0 || claim.end_line.is_none() || claim.end_line == claim.line;
+    let target = target.filter(|_| has_range)?;
+    replace::applicable(cx.rules, lines, target, code)
+}
+
+/// Returns the suggestion of a claim. Code that cannot replace the lines is appended, because it
+/// can still explain the fix.
+fn suggestion(cx: &Context<'_>, claim: &Claim, is_replaced: bool) -> Option<String> {
+    let suggestion = text::some(cx.rules, claim.suggestion.as_deref(), text::BODY);
+    let code = claim
+        .replacement
+        .as_deref()
+        .filter(|code| !is_replaced && !code.is_empty());
+    match (suggestion, text::some(cx.rules, code, text::BODY)) {
+        (Some(suggestion), Some(code)) => Some(format!("{suggestion}\n\n{code}")),
+        (suggestion, code) => suggestion.or(code),
+    }
+}
+
+/// Returns the convention that a claim cites, if it exists. A claim that cites one without a quote
+/// from it is rated lower.
+fn convention(
+    cx: &Context<'_>,
+    claim: &Claim,
+    file: Option<&Shown>,
+    rating: &mut Rating,
+) -> Option<String> {
+    let reference = claim.convention.as_deref().map(str::trim);
+    let reference = reference.filter(|reference| !is_nothing(reference))?;
+    let found = cited(cx, reference, &[&claim.message], file);
+    match &found {
+        Some(citation) if citation.quoted => {}
+        Some(citation) => rating.lower(format!("cites {} without a quote from it", citation.label)),
+        None => {
+            let reference = text::clean(cx.rules, reference, text::TITLE);
+            rating.lower(format!(
+                "cites `{reference}`, which is not in the conventions"
+            ));
+        }
+    }
+    found.map(|citation| citation.label)
 }
 
 /// A position in the change, in the terms of a finding.
@@ -439,7 +463,8 @@ struct DraftPosition<'a> {
 }
 
 impl<'a> DraftPosition<'a> {
-    fn new(lines: &ChunkLines<'a>, place: &ClaimPosition, said: StatedPosition<'_>) -> Self {
+    /// Converts a position. A position without a line has neither a quote nor a target.
+    fn new(lines: &ChunkLines<'a>, position: &ClaimPosition, stated: StatedPosition<'_>) -> Self {
         let mut at = Self {
             file: None,
             location: None,
@@ -449,68 +474,83 @@ impl<'a> DraftPosition<'a> {
             more: None,
             notes: Vec::new(),
         };
-        match place {
+        match position {
             ClaimPosition::Changed {
                 first,
                 last,
                 quoted,
             } => {
-                let entry = lines.entries[*first];
-                at.set_file(lines.file(entry.file), span(lines, *first, *last, said));
                 at.quoted = *quoted;
-                at.quote = entry.text;
-                let from = entry.number().unwrap_or_default();
-                let to = lines.entries[*last].number().unwrap_or_default();
-                let as_named = to.saturating_sub(from) == said.further;
-                let sure = *quoted >= Quoted::AsNumbered && as_named;
-                at.target = sure.then_some(Target {
-                    first: *first,
-                    last: *last,
-                });
-                if said.file.is_some_and(|f| f != entry.file) {
-                    at.notes.push(
-                        "the reply names another file than the one that has the quote".to_owned(),
-                    );
-                }
+                at.set_changed(lines, *first, *last, stated);
             }
             ClaimPosition::Removed {
                 entry,
                 at: stand_in,
                 quoted,
             } => {
-                let removed = lines.entries[*entry];
-                let line = stand_in.and_then(|i| lines.entries[i].shown.new);
-                let line = line.map(|n| LineSpan {
-                    first: n,
-                    last: n,
-                    columns: None,
-                });
-                at.set_file(lines.file(removed.file), line);
                 at.quoted = *quoted;
-                at.quote = removed.text;
-                let old = removed.old().map(|n| format!(" {n}")).unwrap_or_default();
-                at.more = Some(format!(
-                    "This is about the deleted line{old}; shown is the nearest one that is left."
-                ));
+                at.set_removed(lines, *entry, *stand_in);
             }
-            ClaimPosition::OneOf(alike) => {
-                if let Some(first) = alike.first().map(|i| lines.entries[*i]) {
-                    at.set_file(lines.file(first.file), None);
-                    at.quote = first.text;
-                }
-                let numbers = alike.iter().filter_map(|i| lines.entries[*i].number());
-                let listed: Vec<String> = numbers.take(LISTED).map(|n| n.to_string()).collect();
-                let more = if alike.len() > LISTED { ", …" } else { "" };
-                at.more = Some(format!(
-                    "The quoted line occurs in several places: {}{more}.",
-                    listed.join(", ")
-                ));
-            }
+            ClaimPosition::OneOf(alike) => at.set_one_of(lines, alike),
             ClaimPosition::File(file) => at.set_file(lines.file(*file), None),
             ClaimPosition::Change | ClaimPosition::Unchanged { .. } | ClaimPosition::Nowhere(_) => {
             }
         }
         at
+    }
+
+    /// Sets changed lines. They can be replaced if they are those that the claim names.
+    fn set_changed(
+        &mut self,
+        lines: &ChunkLines<'a>,
+        first: usize,
+        last: usize,
+        stated: StatedPosition<'_>,
+    ) {
+        let entry = lines.entries[first];
+        self.set_file(lines.file(entry.file), span(lines, first, last, stated));
+        self.quote = entry.text;
+        let from = entry.number().unwrap_or_default();
+        let to = lines.entries[last].number().unwrap_or_default();
+        let is_as_named = to.saturating_sub(from) == stated.further;
+        let is_sure = self.quoted >= Quoted::AsNumbered && is_as_named;
+        self.target = is_sure.then_some(Target { first, last });
+        if stated.file.is_some_and(|f| f != entry.file) {
+            self.notes
+                .push("the reply names another file than the one that has the quote".to_owned());
+        }
+    }
+
+    /// Sets a removed line, which is shown at the line that represents it.
+    fn set_removed(&mut self, lines: &ChunkLines<'a>, entry: usize, stand_in: Option<usize>) {
+        let removed = lines.entries[entry];
+        let line = stand_in.and_then(|i| lines.entries[i].shown.new);
+        let line = line.map(|n| LineSpan {
+            first: n,
+            last: n,
+            columns: None,
+        });
+        self.set_file(lines.file(removed.file), line);
+        self.quote = removed.text;
+        let old = removed.old().map(|n| format!(" {n}")).unwrap_or_default();
+        self.more = Some(format!(
+            "This is about the deleted line{old}; shown is the nearest one that is left."
+        ));
+    }
+
+    /// Sets the file of several equal lines, and lists their numbers.
+    fn set_one_of(&mut self, lines: &ChunkLines<'a>, alike: &[usize]) {
+        if let Some(first) = alike.first().map(|i| lines.entries[*i]) {
+            self.set_file(lines.file(first.file), None);
+            self.quote = first.text;
+        }
+        let numbers = alike.iter().filter_map(|i| lines.entries[*i].number());
+        let listed: Vec<String> = numbers.take(LISTED).map(|n| n.to_string()).collect();
+        let more = if alike.len() > LISTED { ", …" } else { "" };
+        self.more = Some(format!(
+            "The quoted line occurs in several places: {}{more}.",
+            listed.join(", ")
+        ));
     }
 
     fn set_file(&mut self, file: &'a Shown, lines: Option<LineSpan>) {
@@ -538,13 +578,13 @@ fn span(
     lines: &ChunkLines<'_>,
     first: usize,
     last: usize,
-    said: StatedPosition<'_>,
+    stated: StatedPosition<'_>,
 ) -> Option<LineSpan> {
     let (first, last) = (&lines.entries[first], &lines.entries[last]);
     let (from, to) = (first.shown.new?, last.shown.new?);
     let change = lines.file(first.file).change.text().filter(|_| from == to);
     let columns = change
-        .zip(said.quote)
+        .zip(stated.quote)
         .and_then(|(change, quote)| columns(change, from, first.text, quote));
     Some(LineSpan {
         first: from,
@@ -603,62 +643,6 @@ pub(super) fn cited(
         let found = cite::find(reference, said, cx.tickets.iter()).filter(|c| c.quoted);
         found.filter(|_| !cite::names_a_ticket(reference))
     })
-}
-
-/// Parses a severity. An unknown severity counts as major.
-pub(super) fn severity(said: &str) -> (Severity, Option<String>) {
-    match (Severity::parse(said), said.trim()) {
-        (Some(severity), _) => (severity, None),
-        (None, "") => (
-            Severity::Major,
-            Some("names no severity; taken as major".to_owned()),
-        ),
-        (None, said) => (
-            Severity::Major,
-            Some(format!(
-                "severity `{}` is unknown; taken as major",
-                text::cut(said, 40)
-            )),
-        ),
-    }
-}
-
-/// Parses a category, including synonyms that models use.
-fn category(said: &str) -> (Category, Option<String>) {
-    let word = said.trim().to_ascii_lowercase().replace(['_', ' '], "-");
-    let known = Category::parse(said).or(match word.as_str() {
-        "" | "correctness" | "logic" | "logic-error" | "reliability" | "concurrency"
-        | "error-handling" | "robustness" | "error" | "functionality" | "data-loss"
-        | "resource-leak" => Some(Category::Bug),
-        "vulnerability" | "vulnerabilities" | "injection" | "privacy" | "secret" | "secrets" => {
-            Some(Category::Security)
-        }
-        "maintainability" | "readability" | "naming" | "formatting" | "documentation"
-        | "convention" | "conventions" => Some(Category::Style),
-        "efficiency" => Some(Category::Performance),
-        "testing" | "test-coverage" => Some(Category::Test),
-        "practice" | "code-quality" | "quality" => Some(Category::BestPractice),
-        _ => None,
-    });
-    match known {
-        Some(category) => (category, None),
-        None => (
-            Category::Bug,
-            Some(format!(
-                "category `{}` is unknown; taken as bug",
-                text::cut(&word, 40)
-            )),
-        ),
-    }
-}
-
-/// Returns the next lower severity.
-fn lower(severity: Severity) -> Severity {
-    match severity {
-        Severity::Critical => Severity::Major,
-        Severity::Major => Severity::Minor,
-        Severity::Minor | Severity::Suggestion => Severity::Suggestion,
-    }
 }
 
 /// Returns the rule ID of model findings of a category.

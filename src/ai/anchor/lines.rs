@@ -21,6 +21,28 @@ pub(super) struct LineEntry<'a> {
     views: Views,
 }
 
+/// Consecutive lines of a chunk: positions of the first and the last entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Occurrence {
+    pub(super) first: usize,
+    pub(super) last: usize,
+}
+
+impl Occurrence {
+    /// Returns an occurrence of one line.
+    pub(super) fn of_entry(entry: usize) -> Self {
+        Self {
+            first: entry,
+            last: entry,
+        }
+    }
+
+    /// Returns true if it is one line.
+    pub(super) fn is_one_line(self) -> bool {
+        self.first == self.last
+    }
+}
+
 /// Positions of a line in views of the change that number lines differently.
 #[derive(Clone, Copy, Debug, Default)]
 struct Views {
@@ -250,6 +272,69 @@ impl<'a> ChunkLines<'a> {
             .take_while(|i| self.entries[*i].is_in_hunk_of(&own));
         let mut both = after.chain(before);
         both.find(|i| self.entries[*i].shown.kind != LineKind::Removed)
+    }
+
+    /// Returns the position of the file that contains an occurrence.
+    pub(super) fn file_of(&self, o: Occurrence) -> usize {
+        self.entries[o.first].file
+    }
+
+    /// Returns true if at least one of the lines is on the new side.
+    pub(super) fn is_on_new_side(&self, o: Occurrence) -> bool {
+        (o.first..=o.last).any(|i| self.entries[i].number().is_some())
+    }
+
+    /// Returns true if the change adds at least one of the lines.
+    pub(super) fn is_added(&self, o: Occurrence) -> bool {
+        (o.first..=o.last).any(|i| self.entries[i].is_added())
+    }
+
+    /// Returns the occurrences on the new side, or all if there are none there. A moved or
+    /// re-indented line is on both sides, and a claim is about the new one.
+    pub(super) fn newest(&self, all: &[Occurrence]) -> Vec<Occurrence> {
+        let new = all.iter().copied().filter(|o| self.is_on_new_side(*o));
+        let new: Vec<Occurrence> = new.collect();
+        if new.is_empty() { all.to_vec() } else { new }
+    }
+
+    /// Returns the only occurrence that contains an added line.
+    pub(super) fn only_added(&self, all: &[Occurrence]) -> Option<Occurrence> {
+        let mut added = all.iter().copied().filter(|o| self.is_added(*o));
+        added.next().filter(|_| added.next().is_none())
+    }
+
+    /// Returns the distance of a number from the lines. Removed lines are compared by their old
+    /// number and by the line that represents them; see [`ChunkLines::stand_in`].
+    pub(super) fn distance(&self, o: Occurrence, n: u32) -> u32 {
+        let numbers = (o.first..=o.last).flat_map(|i| {
+            let entry = &self.entries[i];
+            match entry.number() {
+                Some(new) => [Some(new), None],
+                None => [
+                    entry.old(),
+                    self.stand_in(i).and_then(|s| self.entries[s].number()),
+                ],
+            }
+        });
+        let distances = numbers.flatten().map(|m| m.abs_diff(n));
+        distances.min().unwrap_or(u32::MAX)
+    }
+
+    /// Returns the last line on the new side of the same hunk that is at most `further` lines below
+    /// the first.
+    pub(super) fn reach(&self, first: usize, further: u32) -> usize {
+        let start = self.entries[first];
+        let Some(from) = start.number() else {
+            return first;
+        };
+        (first..self.entries.len())
+            .take_while(|i| self.entries[*i].is_in_hunk_of(&start))
+            .filter(|i| {
+                let number = self.entries[*i].number();
+                number.is_some_and(|n| n - from.min(n) <= further)
+            })
+            .last()
+            .unwrap_or(first)
     }
 }
 

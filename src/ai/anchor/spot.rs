@@ -16,7 +16,7 @@ const KEPT: usize = 10;
 /// typographic characters and a diff marker, be long enough to identify a line, and contain an
 /// added or removed line. If `file` is given, the quote must be in that file.
 pub fn spot(quote: &str, file: Option<&str>, group: &Group, chunk: &Chunk) -> Option<EvidenceSpot> {
-    let quote = Quote::new(quote).filter(Quote::is_telling)?;
+    let quote = Quote::new(quote).filter(Quote::identifies_a_line)?;
     let lines = ChunkLines::new(group, chunk, None);
     let found = quote
         .find_equal(&lines, None)

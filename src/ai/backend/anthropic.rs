@@ -4,10 +4,10 @@
 //! requests of a run share, and the part of the change if several lenses review it. Writing to the
 //! cache costs a quarter more than uncached input, so a part that is sent only once is not marked.
 
-use super::schema;
-use super::talk::{
+use super::dialect::{
     Complaint, Dialect, ModelMessage, Talk, TalkTurn, ToolCall, ToolOutcome, Tools, count,
 };
+use super::schema;
 use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::specs;
 use crate::http;

@@ -3,10 +3,10 @@
 //! The key is sent in a header, never in the address, which logs would record.
 
 use super::anthropic::{append, field};
-use super::schema;
-use super::talk::{
+use super::dialect::{
     Complaint, Dialect, ModelMessage, QUIET, Talk, TalkTurn, ToolCall, Tools, count,
 };
+use super::schema;
 use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::specs;
 use crate::http::retry;

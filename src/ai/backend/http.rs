@@ -4,14 +4,13 @@
 //! error, only a short text is kept, escaped and without keys. [`crate::http`] handles connections,
 //! deadlines and retries.
 
+use super::dialect::{Complaint, Dialect, ModelMessage, Talk};
 use super::key;
 use super::sse::Events;
-use super::talk::{self, Complaint, Dialect, ModelMessage, Talk};
 use super::url::{BackendAddress, bytes_of, room_for_answer};
-use crate::ai::ask::{Ask, Begun, Cause, Failure, ModelAnswer, Spent};
+use crate::ai::ask::{Begun, Cause, Failure, Spent};
 use crate::ai::budget::LONGEST;
 use crate::ai::quota::Quota;
-use crate::ai::tree::Tree;
 use crate::env::Env;
 use crate::http;
 use crate::http::{
@@ -140,14 +139,6 @@ impl Http {
     /// Returns true if the server may silently truncate the prompt.
     pub(super) fn may_drop(&self) -> bool {
         self.dialect.drops && !self.is_own()
-    }
-
-    pub(super) async fn ask(
-        &self,
-        ask: &Ask<'_>,
-        around: Option<&Tree<'_>>,
-    ) -> Result<ModelAnswer, Failure> {
-        talk::hold(self, ask, around).await
     }
 
     /// Determines the key and the model.

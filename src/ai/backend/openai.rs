@@ -5,10 +5,10 @@
 //! usage, IDs and names are optional.
 
 use super::anthropic::{append, field, names};
-use super::schema;
-use super::talk::{
+use super::dialect::{
     Complaint, Dialect, ModelMessage, QUIET, Talk, TalkTurn, ToolCall, Tools, count,
 };
+use super::schema;
 use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::{Spec, specs};
 use serde_json::{Value, json};

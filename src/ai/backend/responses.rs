@@ -6,9 +6,9 @@
 //! form, if the provider returned it.
 
 use super::anthropic::field;
+use super::dialect::{Dialect, ModelMessage, QUIET, Talk, TalkTurn, ToolCall, Tools, count};
 use super::openai::unstream;
 use super::schema;
-use super::talk::{Dialect, ModelMessage, QUIET, Talk, TalkTurn, ToolCall, Tools, count};
 use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::{Spec, specs};
 use crate::policy::Effort;

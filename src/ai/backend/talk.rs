@@ -1,17 +1,15 @@
 //! One conversation with a model: the prompt, the tool calls, the answer.
 //!
-//! A [`Dialect`] only translates to and from the wire format of a provider. The tools, their limits
-//! and their log are the same for all dialects.
+//! The tools, their limits and their log are the same for all dialects.
 
+use super::dialect::{Talk, TalkTurn, ToolCall, ToolOutcome, Tools};
 use super::http::Http;
-use crate::ai::ask::{Ask, Begun, Cause, Failure, ModelAnswer, Prompt, Repair, Schema, Spent};
+use crate::ai::ask::{Ask, Cause, Failure, ModelAnswer, Prompt, Repair, Spent};
 use crate::ai::tools::Session;
 use crate::ai::tree::Tree;
 use crate::http::Limits;
-use crate::policy::Effort;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::time::Duration;
 
 /// Rounds of tool calls, at most. The [`Session`] limits the number of calls and their bytes.
 const MAX_ROUNDS: usize = 12;
@@ -20,164 +18,8 @@ const MAX_ROUNDS: usize = 12;
 pub(super) const MOST_REQUESTS: u32 = MAX_ROUNDS as u32 + 2;
 /// Bytes of prompt per token, at most. English and code have 3 to 5.
 const MOST_BYTES: u64 = 12;
-/// Longest silence in a stream without pings: the model thinks, or a slow server processes its
-/// prompt.
-pub(super) const QUIET: Duration = Duration::from_secs(600);
 /// Bytes of a reply that are sent back to the model, at most.
 const MAX_TEXT: usize = 16 << 20;
-
-/// The wire format of a provider.
-#[derive(Debug)]
-pub(super) struct Dialect {
-    /// Base address of the provider.
-    pub(super) home: &'static str,
-    /// Last path segment of a base address: `v1`.
-    pub(super) version: &'static str,
-    /// If true, the version is added only to an address without any path.
-    pub(super) path_is_whole: bool,
-    /// Header for the key, and the prefix of its value.
-    pub(super) key: (&'static str, &'static str),
-    pub(super) headers: &'static [(&'static str, &'static str)],
-    /// Bytes of prompt that every model of the provider accepts.
-    pub(super) capacity: usize,
-    /// True if the provider accepts a response schema together with tools. Never assumed for
-    /// compatible servers.
-    pub(super) schema_beside_tools: bool,
-    /// Path of requests below the version, for a model.
-    pub(super) path: fn(&str) -> Vec<String>,
-    /// Query of the URL; may be empty.
-    pub(super) query: &'static str,
-    /// Builds the body of a request.
-    pub(super) body: fn(&Talk<'_>) -> Value,
-    /// Sets the token limit of the answer in the body of a request. The flag is true if the
-    /// provider itself receives it.
-    pub(super) bound: fn(&mut Value, u64, bool),
-    /// Sets the effort of a model in the body of a request.
-    pub(super) effort: fn(&mut Value, Effort, &str),
-    /// Parses the body of an answer.
-    pub(super) read: fn(&Value) -> Result<ModelMessage, Failure>,
-    /// Merges an event into a streamed answer. The result equals an answer in one piece.
-    pub(super) stream: fn(&mut Value, &Value),
-    /// Returns true if no event follows.
-    pub(super) is_over: fn(&Value) -> bool,
-    /// Returns true if a streamed answer is complete.
-    pub(super) is_whole: fn(&Value) -> bool,
-    /// Removes the streaming fields from the body of a request. Returns false if the dialect only
-    /// streams.
-    pub(super) unstream: fn(&mut Value) -> bool,
-    /// Longest silence within a stream. Only Anthropic sends pings while a model thinks.
-    pub(super) idle: Duration,
-    /// Parses the body of an error.
-    pub(super) complaint: fn(&Value) -> Complaint,
-    /// Query of the URL of the model list.
-    pub(super) models_query: &'static str,
-    /// Returns the usable models of a list.
-    pub(super) models: fn(&Value) -> Vec<String>,
-    /// True if compatible servers of this kind are known to silently drop input that exceeds their
-    /// context.
-    pub(super) drops: bool,
-    /// True if the first model of the list is the default.
-    pub(super) newest_first: bool,
-}
-
-/// The current state of a conversation.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Talk<'a> {
-    pub(super) model: &'a str,
-    pub(super) prompt: &'a Prompt,
-    /// Instructions of the prompt. They include the response schema if it cannot be set together
-    /// with tools.
-    pub(super) instructions: &'a str,
-    /// Response schema; `None` if this request does not set it.
-    pub(super) schema: Option<&'a Schema>,
-    pub(super) tools: Tools,
-    /// True if the tools include tools that change files.
-    pub(super) is_editable: bool,
-    /// Turns after the prompt.
-    pub(super) turns: &'a [TalkTurn],
-    /// True if requests go to the provider itself, not to a compatible server.
-    pub(super) own: bool,
-    pub(super) begun: Option<&'a Begun>,
-}
-
-/// Tools that a model may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tools {
-    Absent,
-    Open,
-    /// Tools were available, but now the model must answer.
-    Closed,
-}
-
-/// One turn after the prompt.
-#[derive(Clone, Debug)]
-pub(super) enum TalkTurn {
-    /// The model's message in the wire format, sent back unchanged.
-    Said(Value),
-    /// The model's message, of which only the text is known.
-    Replied(String),
-    /// The results of tools.
-    Told(Vec<ToolOutcome>),
-    /// A further instruction to the model.
-    Asked(String),
-}
-
-impl TalkTurn {
-    /// Returns the bytes of its text.
-    fn size(&self) -> usize {
-        match self {
-            Self::Said(_) => 0,
-            Self::Replied(text) | Self::Asked(text) => text.len(),
-            Self::Told(outcomes) => outcomes.iter().map(|o| o.text.len()).sum(),
-        }
-    }
-}
-
-/// The result of a tool call.
-#[derive(Clone, Debug)]
-pub(super) struct ToolOutcome {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) text: String,
-}
-
-/// A message of a model.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ModelMessage {
-    pub(super) text: String,
-    pub(super) calls: Vec<ToolCall>,
-    /// The message in the wire format, for [`TalkTurn::Said`].
-    pub(super) message: Value,
-    /// Reason why it stopped early, if it did.
-    pub(super) stopped: Option<(Cause, String)>,
-    /// Usage without the number of requests.
-    pub(super) usage: Spent,
-    pub(super) model: Option<String>,
-}
-
-/// A tool call of a model.
-#[derive(Clone, Debug)]
-pub(super) struct ToolCall {
-    pub(super) id: String,
-    pub(super) name: String,
-    /// An object, or its JSON text.
-    pub(super) arguments: Value,
-}
-
-/// An error that a server reports.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Complaint {
-    /// Error type of the provider, such as `rate_limit_error`.
-    pub(super) kind: String,
-    pub(super) message: String,
-    /// Status code of an error in the body of an answer with a success status.
-    pub(super) status: Option<u16>,
-    pub(super) retry_after: Option<Duration>,
-    /// True if no credit is left, so that waiting does not help.
-    pub(super) spent: bool,
-    /// True if the request exceeds the limits of the model.
-    pub(super) too_large: bool,
-}
 
 impl Prompt {
     /// Returns the parts after the instructions that are not empty.
@@ -203,6 +45,7 @@ pub(super) async fn hold(
     })
 }
 
+/// Holds the conversation. Adds the usage of each request to `spent`, also if a later one fails.
 async fn converse(
     http: &Http,
     ask: &Ask<'_>,
@@ -211,47 +54,18 @@ async fn converse(
 ) -> Result<ModelAnswer, Failure> {
     let limits = Limits::new(ask.deadline, ask.stop).patient_until(ask.patience);
     let model = http.ready(ask.deadline, ask.stop).await?;
-    // A request that repairs a reply needs no tools: the earlier reply is in the conversation.
-    let mut session = around.filter(|_| ask.repair.is_none()).map(Session::new);
-    let mut turns = ask
-        .repair
-        .map(|repair| repaired(repair, ask.prompt))
-        .unwrap_or_default();
-    let mut rounds = 0;
-    let mut most = 0;
-    let mut now_answer = false;
-    // The instructions are the same in every round, so that the prefix of the conversation stays in
-    // the provider's cache.
-    let is_told = session.is_some() && !http.schema_beside_tools();
-    let instructions = if is_told {
-        Cow::Owned(with_form(ask))
-    } else {
-        Cow::Borrowed(ask.prompt.system)
-    };
+    let mut conversation = Conversation::new(http, ask, around);
     loop {
-        let tools = match &session {
-            None => Tools::Absent,
-            Some(s) if now_answer || rounds >= MAX_ROUNDS || s.is_over() => Tools::Closed,
-            // Keep the remaining quota for the answer.
-            Some(_)
-                if !ask
-                    .quota
-                    .affords_tools(size(&instructions, ask.prompt, &turns)) =>
-            {
-                Tools::Closed
-            }
-            Some(_) => Tools::Open,
-        };
+        let tools = conversation.tools();
         let constrained = tools != Tools::Open || http.schema_beside_tools();
-        let schema = constrained.then_some(ask.schema);
         let talk = Talk {
             model,
             prompt: ask.prompt,
-            instructions: &instructions,
-            schema,
+            instructions: &conversation.instructions,
+            schema: constrained.then_some(ask.schema),
             tools,
-            is_editable: session.is_some() && around.is_some_and(Tree::is_editable),
-            turns: &turns,
+            is_editable: conversation.is_editable,
+            turns: &conversation.turns,
             own: http.is_own(),
             begun: ask.begun,
         };
@@ -260,7 +74,99 @@ async fn converse(
         if let Some((cause, message)) = said.stopped {
             return Err(Failure::new(cause, message));
         }
-        if http.may_drop() && is_cut(ask.prompt, said.usage.input_tokens, &mut most) {
+        conversation.check_prompt_was_read(said.usage.input_tokens)?;
+        if !said.calls.is_empty() {
+            conversation.run_tools(said.message, said.calls, tools, &limits)?;
+            continue;
+        }
+        if said.text.trim().is_empty() {
+            return Err(Failure::new(Cause::Malformed, "the answer is empty"));
+        }
+        if !constrained && !is_answer(&said.text) {
+            conversation.request_answer(said.message);
+            continue;
+        }
+        let session = conversation.session;
+        let (read, lookups) = session.map(Session::finish).unwrap_or_default();
+        return Ok(ModelAnswer {
+            text: said.text,
+            usage: *spent,
+            read,
+            lookups,
+            model: said.model.unwrap_or_else(|| model.to_owned()),
+        });
+    }
+}
+
+/// The state of one conversation.
+struct Conversation<'c, 'r> {
+    http: &'c Http,
+    ask: &'c Ask<'c>,
+    /// The same in every round, so that the prefix of the conversation stays in the provider's
+    /// cache.
+    instructions: Cow<'static, str>,
+    /// The tools of the model; `None` if it gets none.
+    session: Option<Session<'c, 'r>>,
+    /// True if the tools can edit files.
+    is_editable: bool,
+    turns: Vec<TalkTurn>,
+    /// Rounds of tool calls so far.
+    rounds: usize,
+    /// Highest token count of a prompt so far.
+    most_tokens: u64,
+    /// True if the model was asked for the answer, so that it gets no more tools.
+    must_answer: bool,
+}
+
+impl<'c, 'r> Conversation<'c, 'r> {
+    /// Starts a conversation. A request that repairs a reply needs no tools: the earlier reply is in
+    /// the conversation.
+    fn new(http: &'c Http, ask: &'c Ask<'c>, around: Option<&'c Tree<'r>>) -> Self {
+        let tree = around.filter(|_| ask.repair.is_none());
+        let needs_form = tree.is_some() && !http.schema_beside_tools();
+        let repair = ask.repair.map(|repair| repaired(repair, ask.prompt));
+        Self {
+            http,
+            ask,
+            instructions: if needs_form {
+                Cow::Owned(with_form(ask))
+            } else {
+                Cow::Borrowed(ask.prompt.system)
+            },
+            session: tree.map(Session::new),
+            is_editable: tree.is_some_and(Tree::is_editable),
+            turns: repair.unwrap_or_default(),
+            rounds: 0,
+            most_tokens: 0,
+            must_answer: false,
+        }
+    }
+
+    /// Returns whether the next request offers tools. They close at their limits, and when the
+    /// remaining quota is needed for the answer.
+    fn tools(&self) -> Tools {
+        let Some(session) = &self.session else {
+            return Tools::Absent;
+        };
+        let is_over = self.must_answer || self.rounds >= MAX_ROUNDS || session.is_over();
+        if is_over || !self.ask.quota.affords_tools(self.size()) {
+            Tools::Closed
+        } else {
+            Tools::Open
+        }
+    }
+
+    /// Returns the bytes of text in the next request.
+    fn size(&self) -> usize {
+        self.instructions.len()
+            + self.ask.prompt.parts().map(str::len).sum::<usize>()
+            + self.turns.iter().map(TalkTurn::size).sum::<usize>()
+    }
+
+    /// Fails if the server did not read the whole prompt, according to its token count.
+    fn check_prompt_was_read(&mut self, tokens: u64) -> Result<(), Failure> {
+        let (prompt, may_drop) = (self.ask.prompt, self.http.may_drop());
+        if may_drop && is_cut(prompt, tokens, &mut self.most_tokens) {
             let failure = Failure::new(
                 Cause::TooLarge,
                 "the server cut the prompt to fit its context",
@@ -269,44 +175,26 @@ async fn converse(
                 failure.hint("raise the server's context length (Ollama: OLLAMA_CONTEXT_LENGTH)")
             );
         }
-        check_tokens(
-            http.may_drop(),
-            ask.prompt,
-            size(&instructions, ask.prompt, &turns),
-            said.usage.input_tokens,
-        )?;
-        if said.calls.is_empty() {
-            if said.text.trim().is_empty() {
-                return Err(Failure::new(Cause::Malformed, "the answer is empty"));
-            }
-            if !constrained && !is_answer(&said.text) {
-                // Without a response schema the model wrote prose: ask once more, with the schema.
-                now_answer = true;
-                turns.push(TalkTurn::Said(said.message));
-                turns.push(TalkTurn::Asked(last_line(
-                    "Answer now, in the form that was asked for.",
-                    ask.prompt,
-                )));
-                continue;
-            }
-            let (read, lookups) = session.map(Session::finish).unwrap_or_default();
-            return Ok(ModelAnswer {
-                text: said.text,
-                usage: *spent,
-                read,
-                lookups,
-                model: said.model.unwrap_or_else(|| model.to_owned()),
-            });
-        }
-        let (Some(session), Tools::Open) = (&mut session, tools) else {
+        check_tokens(may_drop, prompt, self.size(), tokens)
+    }
+
+    /// Adds the tool calls of the model and their results.
+    fn run_tools(
+        &mut self,
+        message: Value,
+        calls: Vec<ToolCall>,
+        tools: Tools,
+        limits: &Limits<'_>,
+    ) -> Result<(), Failure> {
+        let (Some(session), Tools::Open) = (&mut self.session, tools) else {
             return Err(Failure::new(
                 Cause::Malformed,
                 "a tool was called where none is offered, instead of an answer",
             ));
         };
-        turns.push(TalkTurn::Said(said.message));
-        let mut outcomes = Vec::with_capacity(said.calls.len());
-        for call in said.calls {
+        self.turns.push(TalkTurn::Said(message));
+        let mut outcomes = Vec::with_capacity(calls.len());
+        for call in calls {
             // A tool may read many files. Check for each call that the run was not stopped and is
             // not past its deadline.
             limits.check()?;
@@ -317,8 +205,20 @@ async fn converse(
                 text,
             });
         }
-        turns.push(TalkTurn::Told(outcomes));
-        rounds += 1;
+        self.turns.push(TalkTurn::Told(outcomes));
+        self.rounds += 1;
+        Ok(())
+    }
+
+    /// Asks for the answer once more, with the schema: without a response schema, the model wrote
+    /// prose.
+    fn request_answer(&mut self, message: Value) {
+        self.must_answer = true;
+        self.turns.push(TalkTurn::Said(message));
+        self.turns.push(TalkTurn::Asked(last_line(
+            "Answer now, in the form that was asked for.",
+            self.ask.prompt,
+        )));
     }
 }
 
@@ -364,18 +264,6 @@ fn is_cut(prompt: &Prompt, tokens: u64, most: &mut u64) -> bool {
     full || shrunk
 }
 
-/// Returns a number of tokens, or 0 if the provider did not count them.
-pub(super) fn count(value: &Value) -> u64 {
-    value.as_u64().unwrap_or(0)
-}
-
-/// Returns the bytes of text in a request.
-fn size(instructions: &str, prompt: &Prompt, turns: &[TalkTurn]) -> usize {
-    instructions.len()
-        + prompt.parts().map(str::len).sum::<usize>()
-        + turns.iter().map(TalkTurn::size).sum::<usize>()
-}
-
 /// Fails if the provider's token count, including cached tokens, is too small for the bytes of the
 /// prompt: then the model did not receive all of it. A count of 0 is ignored.
 pub(super) fn check_tokens(
@@ -411,7 +299,7 @@ fn is_answer(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::DIALECTS;
+    use super::super::{anthropic, google, openai, responses};
     use super::is_cut;
     use crate::ai::ask::{Nonce, Prompt};
     use serde_json::{Value, json};
@@ -479,12 +367,12 @@ mod tests {
             json!({ "": null }),
         ];
         let mut tried = 0;
-        let responses = &super::super::responses::DIALECT;
-        for dialect in DIALECTS
-            .iter()
-            .map(|(_, dialect)| *dialect)
-            .chain([responses])
-        {
+        for dialect in [
+            &anthropic::DIALECT,
+            &google::DIALECT,
+            &openai::DIALECT,
+            &responses::DIALECT,
+        ] {
             let mut message = Value::Null;
             for (document, odd) in documents
                 .iter()

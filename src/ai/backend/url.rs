@@ -1,6 +1,6 @@
 //! Base addresses of backends.
 
-use super::talk::Dialect;
+use super::dialect::Dialect;
 use crate::ai::ask::{Cause, Failure};
 use crate::http::{Url, is_local};
 use std::fmt;

@@ -1,145 +1,25 @@
 //! Determines the parts of a file that a change touches: the functions around its hunks, and the
 //! names that it defines or uses.
 
+mod surroundings;
+
+use super::common::{COMMON, is_common, is_distinct};
 use super::constants::is_constant;
 use super::head::{CONSTRUCTORS, words};
 use super::{Excerpt, Why, lines_of};
 use crate::ai::material::Shown;
 use crate::diff::{Hunk, LineKind, RepoPath, TextChange};
 use crate::symbols::{Definition, Kind, Symbols, Usage, Use};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
+use surroundings::{around, functions_around, signatures, spans};
 
-/// Lines of a function or type that is included in full, at most.
-const WHOLE: u32 = 120;
-/// Lines of a file that is included in full, at most.
-const WHOLE_FILE: usize = 100;
-/// Lines before and after a changed line that are included of a longer function.
-const AROUND: u32 = 25;
 /// Names that the change of one file uses, at most.
 const MAX_USED: usize = 48;
 /// Uses of one name whose qualifiers are evaluated, at most.
 const MAX_SITES: usize = 50;
 /// Names that only unchanged lines near the changed ones call, at most.
 const MAX_NEARBY: usize = 24;
-/// Names that the containers, strings and streams of most languages have. A definition with such a
-/// name is likely unrelated.
-const COMMON: &[&str] = &[
-    "add",
-    "all",
-    "any",
-    "append",
-    "apply",
-    "assert",
-    "assertEqual",
-    "bind",
-    "call",
-    "clear",
-    "clone",
-    "close",
-    "collect",
-    "concat",
-    "contains",
-    "copy",
-    "count",
-    "data",
-    "delete",
-    "done",
-    "endsWith",
-    "equals",
-    "error",
-    "exists",
-    "expect",
-    "extend",
-    "filter",
-    "find",
-    "first",
-    "flush",
-    "forEach",
-    "format",
-    "from",
-    "get",
-    "handler",
-    "has",
-    "hash",
-    "includes",
-    "index",
-    "indexOf",
-    "info",
-    "init",
-    "insert",
-    "into",
-    "Item",
-    "isEmpty",
-    "items",
-    "iter",
-    "join",
-    "key",
-    "keys",
-    "last",
-    "len",
-    "length",
-    "list",
-    "log",
-    "lower",
-    "main",
-    "map",
-    "match",
-    "max",
-    "merge",
-    "min",
-    "new",
-    "name",
-    "next",
-    "open",
-    "parse",
-    "path",
-    "pop",
-    "print",
-    "println",
-    "push",
-    "put",
-    "raise",
-    "range",
-    "read",
-    "reduce",
-    "remove",
-    "replace",
-    "require",
-    "resolve",
-    "reverse",
-    "run",
-    "send",
-    "set",
-    "shift",
-    "size",
-    "slice",
-    "sort",
-    "split",
-    "start",
-    "startsWith",
-    "stop",
-    "str",
-    "string",
-    "String",
-    "strip",
-    "substring",
-    "sum",
-    "test",
-    "then",
-    "toString",
-    "trim",
-    "type",
-    "unwrap",
-    "update",
-    "upper",
-    "value",
-    "values",
-    "warn",
-    "with",
-    "write",
-    "zip",
-];
 /// Bytes of a name that is searched for, at least.
 const MIN_NAME: usize = 3;
 
@@ -385,110 +265,6 @@ impl Edits {
     }
 }
 
-/// Selects the lines around each hunk.
-fn spans(file: usize, new: &[u8], symbols: &Symbols, edits: &[Edits]) -> Vec<TouchedLines> {
-    let count = memchr::memchr_iter(b'\n', new).count()
-        + usize::from(!new.is_empty() && !new.ends_with(b"\n"));
-    if count > 0 && count <= WHOLE_FILE && !edits.is_empty() {
-        let lines = 1..=u32::try_from(count).unwrap_or(u32::MAX);
-        return vec![TouchedLines {
-            file,
-            hunks: 0..=edits.len() - 1,
-            why: Why::File,
-            lines,
-        }];
-    }
-    // By line range: a hunk may be in several functions, and a function may contain several hunks.
-    let mut wanted: BTreeMap<(u32, u32), RangeInclusive<usize>> = BTreeMap::new();
-    for (hunk, edits) in edits.iter().enumerate() {
-        for place in edits.places() {
-            for lines in around(symbols, *place) {
-                let hunks = wanted
-                    .entry((*lines.start(), *lines.end()))
-                    .or_insert(hunk..=hunk);
-                *hunks = *hunks.start()..=hunk;
-            }
-        }
-    }
-    let mut spans: Vec<TouchedLines> = Vec::new();
-    for ((first, last), hunks) in wanted {
-        match spans.last_mut().filter(|s| first <= s.lines.end() + 1) {
-            Some(span) => {
-                span.lines = *span.lines.start()..=last.max(*span.lines.end());
-                span.hunks =
-                    *span.hunks.start().min(hunks.start())..=*span.hunks.end().max(hunks.end());
-            }
-            None => spans.push(TouchedLines {
-                file,
-                hunks,
-                why: Why::Around,
-                lines: first..=last,
-            }),
-        }
-    }
-    spans
-}
-
-/// Returns the lines to include around a changed line: its function, statement or type, or if that
-/// is long, its first lines and those near the change. Also returns the signatures of outer
-/// functions and tests.
-fn around(symbols: &Symbols, line: u32) -> Vec<RangeInclusive<u32>> {
-    let Some((lines, signature)) = scope(symbols, line) else {
-        return Vec::new();
-    };
-    let (start, end) = (*lines.start(), *lines.end());
-    let outer = functions_around(symbols, line)
-        .filter(|d| *d.lines.start() < start && *d.lines.end() >= end);
-    let mut shown: Vec<RangeInclusive<u32>> = outer.map(|d| d.signature.clone()).collect();
-    match end - start < WHOLE {
-        true => shown.push(lines),
-        false => shown.extend([
-            signature,
-            line.saturating_sub(AROUND).max(start)..=(line + AROUND).min(end),
-        ]),
-    }
-    shown
-}
-
-/// Returns the functions and tests that contain a line, the innermost first.
-fn functions_around(symbols: &Symbols, line: u32) -> impl Iterator<Item = &Definition> {
-    symbols
-        .enclosing(line)
-        .filter(|d| matches!(d.kind, Kind::Function | Kind::Test))
-}
-
-/// Returns the lines of the signatures of the functions and tests around changed lines.
-fn signatures(symbols: &Symbols, edits: &[Edits]) -> BTreeSet<u32> {
-    let around = edits
-        .iter()
-        .flat_map(Edits::places)
-        .flat_map(|line| functions_around(symbols, *line));
-    around.flat_map(|d| d.signature.clone()).collect()
-}
-
-/// Returns the lines and the signature of the function around a line, or else of the innermost
-/// statement or type.
-fn scope(symbols: &Symbols, line: u32) -> Option<(RangeInclusive<u32>, RangeInclusive<u32>)> {
-    let container = symbols
-        .enclosing(line)
-        .find(|d| matches!(d.kind, Kind::Type | Kind::Group));
-    let statement = symbols
-        .block_at(line)
-        .map(|b| (b.lines.clone(), *b.lines.start()..=*b.lines.start()));
-    let function = symbols.function_at(line).map(extent);
-    function.or_else(|| match (statement, container.map(extent)) {
-        (Some(statement), Some(container)) if statement.0.start() > container.0.start() => {
-            Some(statement)
-        }
-        (statement, container) => container.or(statement),
-    })
-}
-
-/// Returns the lines and the signature of a definition.
-fn extent(definition: &Definition) -> (RangeInclusive<u32>, RangeInclusive<u32>) {
-    (definition.lines.clone(), definition.signature.clone())
-}
-
 /// Returns the definitions of a new file that other files can use.
 fn added(path: &RepoPath, new: &Symbols) -> Vec<ChangedDefinition> {
     let mut found: Vec<ChangedDefinition> = Vec::new();
@@ -611,15 +387,6 @@ fn changed_value(
     })
 }
 
-/// Returns true for a name of several words, which is unlikely to be used for something else.
-pub(super) fn is_distinct(name: &str) -> bool {
-    name.len() >= 6
-        && name
-            .bytes()
-            .skip(1)
-            .any(|b| b == b'_' || b.is_ascii_uppercase())
-}
-
 fn reach(path: &RepoPath, name: &str) -> Reach {
     if is_common(path, name) {
         Reach::Owner
@@ -658,14 +425,6 @@ pub(super) fn joined(
 
 fn matters(definition: &Definition) -> bool {
     matches!(definition.kind, Kind::Function | Kind::Type)
-}
-
-/// Returns true for a common name. Methods in Go and C# start with a capital letter.
-fn is_common(path: &RepoPath, name: &str) -> bool {
-    let has_capitals = path.as_bytes().ends_with(b".go") || path.as_bytes().ends_with(b".cs");
-    COMMON
-        .iter()
-        .any(|common| *common == name || has_capitals && common.eq_ignore_ascii_case(name))
 }
 
 /// Returns the name that callers use for a definition. For a constructor, this is the name of its

@@ -3,18 +3,17 @@
 
 use super::member::Member;
 use super::question::{NoAnswer, ParsedAnswer, Query};
-use super::{ReviewSession, Team, described, foreign};
+use super::turns::{AskedPart, PartResult};
+use super::{ReviewSession, Team, foreign};
 use crate::ai::anchor;
 use crate::ai::ask::Cause;
 use crate::ai::claim::criteria as form;
-use crate::ai::plan::{self, Chunk};
-use crate::ai::{EvidenceSpot, JudgedCriterion, Setback};
+use crate::ai::plan::Chunk;
+use crate::ai::{EvidenceSpot, JudgedCriterion};
 use crate::ai::{prompt, reply};
 use crate::diff::RepoPath;
 use crate::request::Criterion;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use std::future::Future;
-use std::pin::Pin;
 
 /// Bytes of a reason that are stored, at most.
 const REASON: usize = 2_000;
@@ -109,9 +108,6 @@ fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> JudgedCriterio
     }
 }
 
-/// A boxed future for recursion, not `Send`.
-type Boxed<'f, T> = Pin<Box<dyn Future<Output = T> + 'f>>;
-
 impl<'a> ReviewSession<'a> {
     /// Asks every team about every chunk. Sends no request without criteria.
     pub(super) async fn judged(&self, teams: &[Team<'a>]) -> Votes {
@@ -127,61 +123,39 @@ impl<'a> ReviewSession<'a> {
         votes
     }
 
-    /// Asks one team about one chunk, and splits the chunk if it is too large.
-    fn judge<'f>(&'f self, team: &'f Team<'a>, chunk: Chunk) -> Boxed<'f, Votes> {
-        Box::pin(async move {
-            let (mut said, mut setbacks) = (Vec::new(), Vec::new());
-            for member in &team.members {
-                match self.judge_with(member, &chunk).await {
-                    Ok(all) => {
-                        self.step();
-                        return Votes {
-                            all,
-                            ..Votes::default()
-                        };
-                    }
-                    Err(NoAnswer::Limit(limit)) => {
-                        self.step();
-                        let cut = self
-                            .paths(&chunk)
-                            .into_iter()
-                            .map(|p| (p, limit.clone()))
-                            .collect();
-                        return Votes {
-                            cut,
-                            ..Votes::default()
-                        };
-                    }
-                    Err(NoAnswer::Failed(f)) => {
-                        if f.cause == Cause::TooLarge
-                            && let Some((one, other)) = plan::halve(&chunk, self.groups)
-                        {
-                            // One question was replaced by two.
-                            self.planned.set(self.planned.get() + 1);
-                            self.ledger.plan(2);
-                            let mut both = self.judge(team, one).await;
-                            both.merge(self.judge(team, other).await);
-                            return both;
-                        }
-                        let stopped = f.cause == Cause::Stopped;
-                        said.push(format!("{}: {}", member.name(), described(&f)));
-                        setbacks.push(Setback::of(member.name(), &f));
-                        if stopped {
-                            break;
-                        }
-                    }
-                }
-            }
-            self.step();
-            self.setbacks.borrow_mut().extend(setbacks);
-            let why = format!("the criteria were not judged: {}", said.join("; "));
-            Votes {
-                failed: vec![(None, why)],
-                ..Votes::default()
-            }
-        })
+    /// Asks one team about one chunk, in several parts if it is too large.
+    async fn judge(&self, team: &Team<'a>, chunk: Chunk) -> Votes {
+        let asked = self.ask_in_turn(
+            team,
+            chunk,
+            |failure, _| failure.cause == Cause::TooLarge,
+            async |member, part| self.judge_with(member, part).await,
+        );
+        let mut votes = Votes::default();
+        for part in asked.await {
+            votes.merge(self.votes_of(part));
+        }
+        votes
     }
 
+    /// Returns the votes about one part, or why there are none.
+    fn votes_of(&self, AskedPart { chunk, result }: AskedPart<Vec<Vote>>) -> Votes {
+        let mut votes = Votes::default();
+        match result {
+            PartResult::Answered { answer, .. } => votes.all = answer,
+            PartResult::Limit(limit) => {
+                let paths = self.paths(&chunk).into_iter();
+                votes.cut = paths.map(|p| (p, limit.clone())).collect();
+            }
+            PartResult::Failed(failures) => {
+                let why = format!("the criteria were not judged: {}", failures.join("; "));
+                votes.failed.push((None, why));
+            }
+        }
+        votes
+    }
+
+    /// Asks one backend about one chunk, and returns its vote on each criterion that it names.
     async fn judge_with(&self, member: &Member<'a>, chunk: &Chunk) -> Result<Vec<Vote>, NoAnswer> {
         let group = &self.groups[chunk.group];
         let prompt = prompt::criteria(self.brief, group, chunk, &self.nonce);

@@ -2,13 +2,13 @@
 //! that a further commit does not repeat them. Only at depth thorough, where tools can read the
 //! files.
 
-use super::look::ChunkReview;
+use super::chunk::ChunkReview;
 use super::question::{NoAnswer, ParsedAnswer, Query};
 use super::{Remark, ReviewSession, Team, described};
-use crate::ai::anchor::{self, Anchored, TreeFiles};
+use crate::ai::anchor::{self, TreeFiles};
 use crate::ai::claim;
 use crate::ai::plan;
-use crate::ai::{Dropped, prompt, reply};
+use crate::ai::{prompt, reply};
 use crate::request::Depth;
 
 impl<'a> ReviewSession<'a> {
@@ -28,19 +28,19 @@ impl<'a> ReviewSession<'a> {
 
     /// Asks whether a whole change does what its messages say. The first answer of a member is
     /// used.
-    pub(super) async fn look_at_the_whole(&self, team: &Team<'a>, group: usize) -> ChunkReview {
-        let mut said = Vec::new();
+    pub(super) async fn review_whole_change(&self, team: &Team<'a>, group: usize) -> ChunkReview {
+        let mut failures = Vec::new();
         for member in &team.members {
             let prompt = prompt::whole_change(self.brief, &self.groups[group], &self.nonce);
             let query = Query::new(&prompt, claim::schema(), self.around(group));
             let asked = match self.question(member, &query, reply::parse).await {
                 Ok(asked) => asked,
                 Err(NoAnswer::Limit(limit)) => {
-                    said.push(limit);
+                    failures.push(limit);
                     break;
                 }
                 Err(NoAnswer::Failed(f)) => {
-                    said.push(format!("{}: {}", member.name(), described(&f)));
+                    failures.push(format!("{}: {}", member.name(), described(&f)));
                     continue;
                 }
             };
@@ -55,7 +55,7 @@ impl<'a> ReviewSession<'a> {
         // This is not a failure, because each line was reviewed with its part.
         let text = format!(
             "the commit messages were not compared with the change: {}",
-            said.join("; ")
+            failures.join("; ")
         );
         ChunkReview {
             remarks: vec![Remark::of_the_run(text)],
@@ -84,26 +84,7 @@ impl<'a> ReviewSession<'a> {
             tree: self.tree(group).map(|tree| tree as &dyn TreeFiles),
         };
         let mut out = ChunkReview::default();
-        for anchored in anchor::claims(reply, &context) {
-            match anchored {
-                Anchored::Candidate(c) => out.candidates.push(*c),
-                Anchored::Remark { file, line, text } => {
-                    out.remarks.push(Remark {
-                        backend: backend.to_owned(),
-                        file,
-                        line,
-                        text,
-                    });
-                }
-                Anchored::Dropped { claim, why } => {
-                    out.dropped.push(Dropped {
-                        backend: backend.to_owned(),
-                        claim,
-                        why,
-                    });
-                }
-            }
-        }
+        out.add_claims(anchor::claims(reply, &context), backend);
         out
     }
 }

@@ -15,9 +15,6 @@ const KNOWN_CIRCLES: &[&str] = &[
      rules/flow/lower/javascript/markup rules/flow/lower/javascript/output \
      rules/flow/lower/javascript/validated rules/flow/lower/javascript/waited",
     // To be broken.
-    "ai/ask ai/budget ai/quota",
-    "ai/backend/http ai/backend/talk ai/backend/url",
-    "ai/material ai/related ai/tree",
     "context/link context/web",
     "history/fixes history/read history/write",
     "policy/parts policy/weaken",

@@ -3,6 +3,7 @@
 use super::*;
 use crate::ai::anchor::tests::{ClaimCase, claim};
 use crate::ai::claim::Claim;
+use crate::finding::Severity;
 use crate::rules::Scope;
 
 fn case() -> ClaimCase {

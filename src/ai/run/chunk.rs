@@ -1,25 +1,20 @@
-//! Reviews one chunk under one lens: sends it, splits it if it is too large, and anchors the claims
-//! of the answer.
+//! Reviews one chunk under one lens: sends it, and anchors the claims of the answer.
 
 use super::ledger::LedgerEntry;
 use super::member::Member;
 use super::question::{NoAnswer, ParsedAnswer, Query};
-use super::{Remark, ReviewSession, Team, described, foreign};
+use super::turns::{AskedPart, PartResult};
+use super::{Remark, ReviewSession, Team, foreign};
 use crate::ai::anchor::path::ChangedPaths;
 use crate::ai::anchor::{self, Anchored, ClaimCandidate, TreeFiles};
-use crate::ai::ask::{Begun, Cause};
+use crate::ai::ask::{Begun, Cause, Failure};
 use crate::ai::claim::{self, NotReviewed};
-use crate::ai::plan::{self, Chunk};
+use crate::ai::plan::Chunk;
 use crate::ai::prompt::{self, Lens};
 use crate::ai::reply;
-use crate::ai::{Compliance, Dropped, Opinion, Setback, UnmetRequirement};
+use crate::ai::{Compliance, Dropped, Opinion, UnmetRequirement};
 use crate::diff::RepoPath;
 use crate::untrusted::Inert;
-use std::future::Future;
-use std::pin::Pin;
-
-/// A boxed future for recursion, not `Send`.
-type Boxed<'f, T> = Pin<Box<dyn Future<Output = T> + 'f>>;
 
 /// Number of lines from which a truncated answer justifies a split. If the answer on fewer lines is
 /// too long, the model is verbose, and would be so again on half of them.
@@ -50,10 +45,20 @@ pub(super) struct ChunkReview {
     pub(super) opinions: Vec<Opinion>,
 }
 
+/// Returns true if a smaller chunk can succeed after a failure: the request was too large, or the
+/// answer on many lines was truncated.
+fn is_too_large(failure: &Failure, chunk: &Chunk) -> bool {
+    match failure.cause {
+        Cause::TooLarge => true,
+        Cause::CutOff => lines(chunk) >= MANY_LINES,
+        _ => false,
+    }
+}
+
 impl<'a> ReviewSession<'a> {
     /// Reviews one chunk under one lens. The first lens starts alone: when its answer begins, the
     /// provider has cached the start of the prompt, which the other lenses share.
-    pub(super) async fn look_in_turn(
+    pub(super) async fn review_after_first_lens(
         &self,
         team: &Team<'a>,
         chunk: &Chunk,
@@ -63,87 +68,62 @@ impl<'a> ReviewSession<'a> {
         if self.job.lenses().first() != Some(&lens) {
             begun.wait().await;
         }
-        let looked = self.look(team, chunk.clone(), lens, begun).await;
+        let review = self.review_chunk(team, chunk.clone(), lens, begun).await;
         begun.set();
-        looked
+        review
     }
 
-    /// Reviews one chunk, and splits it if it is too large.
-    fn look<'f>(
-        &'f self,
-        team: &'f Team<'a>,
+    /// Reviews one chunk, in several parts if it is too large.
+    async fn review_chunk(
+        &self,
+        team: &Team<'a>,
         chunk: Chunk,
         lens: Lens,
-        begun: &'f Begun,
-    ) -> Boxed<'f, ChunkReview> {
-        Box::pin(async move {
-            let (mut said, mut setbacks) = (Vec::new(), Vec::new());
-            for member in &team.members {
-                match self.look_with(member, &chunk, lens, begun).await {
-                    Ok(mut looked) => {
-                        self.step();
-                        let passed = said.drain(..).map(|f| {
-                            Remark::of_the_run(format!("the next backend was asked: {f}"))
-                        });
-                        looked.remarks.extend(passed);
-                        return looked;
-                    }
-                    Err(NoAnswer::Limit(limit)) => {
-                        self.step();
-                        let cut = self
-                            .paths(&chunk)
-                            .into_iter()
-                            .map(|p| (p, limit.clone()))
-                            .collect();
-                        return ChunkReview {
-                            cut,
-                            entries: LedgerEntry::unanswered(&chunk),
-                            ..ChunkReview::default()
-                        };
-                    }
-                    Err(NoAnswer::Failed(f)) => {
-                        let smaller = match f.cause {
-                            Cause::TooLarge => true,
-                            Cause::CutOff => lines(&chunk) >= MANY_LINES,
-                            _ => false,
-                        };
-                        if let Some((one, other)) =
-                            plan::halve(&chunk, self.groups).filter(|_| smaller)
-                        {
-                            // One question was replaced by two.
-                            self.planned.set(self.planned.get() + 1);
-                            self.ledger.plan(2);
-                            let mut both = self.look(team, one, lens, begun).await;
-                            both.merge(self.look(team, other, lens, begun).await);
-                            return both;
-                        }
-                        let stopped = f.cause == Cause::Stopped;
-                        said.push(format!("{}: {}", member.name(), described(&f)));
-                        setbacks.push(Setback::of(member.name(), &f));
-                        if stopped {
-                            break;
-                        }
-                    }
+        begun: &Begun,
+    ) -> ChunkReview {
+        let asked = self.ask_in_turn(team, chunk, is_too_large, async |member, part| {
+            self.review_with(member, part, lens, begun).await
+        });
+        let mut all = ChunkReview::default();
+        for part in asked.await {
+            all.merge(self.reviewed(part));
+        }
+        all
+    }
+
+    /// Returns the review of one part, or the files that were not reviewed.
+    fn reviewed(&self, AskedPart { chunk, result }: AskedPart<ChunkReview>) -> ChunkReview {
+        let unanswered = ChunkReview {
+            entries: LedgerEntry::unanswered(&chunk),
+            ..ChunkReview::default()
+        };
+        let paths = self.paths(&chunk).into_iter();
+        match result {
+            PartResult::Answered {
+                mut answer,
+                failures,
+            } => {
+                answer.remarks.extend(failures.into_iter().map(|failure| {
+                    Remark::of_the_run(format!("the next backend was asked: {failure}"))
+                }));
+                answer
+            }
+            PartResult::Limit(limit) => ChunkReview {
+                cut: paths.map(|p| (p, limit.clone())).collect(),
+                ..unanswered
+            },
+            PartResult::Failed(failures) => {
+                let why = failures.join("; ");
+                ChunkReview {
+                    failed: paths.map(|p| (Some(p), why.clone())).collect(),
+                    ..unanswered
                 }
             }
-            self.step();
-            self.setbacks.borrow_mut().extend(setbacks);
-            let why = said.join("; ");
-            let failed = self
-                .paths(&chunk)
-                .into_iter()
-                .map(|p| (Some(p), why.clone()))
-                .collect();
-            ChunkReview {
-                failed,
-                entries: LedgerEntry::unanswered(&chunk),
-                ..ChunkReview::default()
-            }
-        })
+        }
     }
 
     /// Asks one backend about one chunk, and anchors its claims.
-    async fn look_with(
+    async fn review_with(
         &self,
         member: &Member<'a>,
         chunk: &Chunk,
@@ -186,7 +166,7 @@ impl<'a> ReviewSession<'a> {
                 format!("{name}: the reply does not account for it"),
             )
         }));
-        self.leave_out(&reply.not_reviewed, member, chunk, &mut out);
+        self.add_not_reviewed(&reply.not_reviewed, member, chunk, &mut out);
         if out.failed.is_empty() {
             self.store(keep);
         }
@@ -213,26 +193,7 @@ impl<'a> ReviewSession<'a> {
                 text,
             });
         }
-        for anchored in anchor::claims(&reply, &context) {
-            match anchored {
-                Anchored::Candidate(c) => out.candidates.push(*c),
-                Anchored::Remark { file, line, text } => {
-                    out.remarks.push(Remark {
-                        backend: name.to_owned(),
-                        file,
-                        line,
-                        text,
-                    });
-                }
-                Anchored::Dropped { claim, why } => {
-                    out.dropped.push(Dropped {
-                        backend: name.to_owned(),
-                        claim,
-                        why,
-                    });
-                }
-            }
-        }
+        out.add_claims(anchor::claims(&reply, &context), name);
         (out.compliance, out.missing) = anchor::documented(&reply, &context);
         Ok(out)
     }
@@ -241,7 +202,7 @@ impl<'a> ReviewSession<'a> {
 impl ReviewSession<'_> {
     /// Records files as failed that a reply lists as not reviewed. A name that matches no file of
     /// the change can mean any file of the chunk, so all of them fail.
-    fn leave_out(
+    fn add_not_reviewed(
         &self,
         left: &[NotReviewed],
         member: &Member<'_>,
@@ -281,6 +242,28 @@ impl ReviewSession<'_> {
 }
 
 impl ChunkReview {
+    /// Adds the anchored claims of a backend.
+    pub(super) fn add_claims(&mut self, claims: Vec<Anchored>, backend: &str) {
+        let backend = backend.to_owned();
+        for anchored in claims {
+            match anchored {
+                Anchored::Candidate(c) => self.candidates.push(*c),
+                Anchored::Remark { file, line, text } => self.remarks.push(Remark {
+                    backend: backend.clone(),
+                    file,
+                    line,
+                    text,
+                }),
+                Anchored::Dropped { claim, why } => self.dropped.push(Dropped {
+                    backend: backend.clone(),
+                    claim,
+                    why,
+                }),
+            }
+        }
+    }
+
+    /// Adds the review of another part of the change.
     pub(super) fn merge(&mut self, other: Self) {
         self.candidates.extend(other.candidates);
         self.remarks.extend(other.remarks);
