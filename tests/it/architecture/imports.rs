@@ -18,10 +18,8 @@ const KNOWN_CIRCLES: &[&str] = &[
     "ai/ask ai/budget ai/quota",
     "ai/backend/http ai/backend/talk ai/backend/url",
     "ai/material ai/related ai/tree",
-    "context/link context/web",
     "git/reach git/revision",
     "history/fixes history/read history/write",
-    "policy/parts policy/weaken",
     "review/decided review/ends review/files review/governing review/governing/team review/record review/scan \
      review/source",
     "review/models review/tickets",
