@@ -380,6 +380,16 @@ fn what_is_no_weaker_is_silent() {
 }
 
 #[test]
+fn a_ticket_that_need_not_be_read_any_longer_is_weaker() {
+    let required = "[context]\nrequired = true";
+    assert_eq!(
+        texts(required, ""),
+        ["context.required changes from true to false"]
+    );
+    assert_eq!(texts("", required), [""; 0]);
+}
+
+#[test]
 fn new_instructions_for_models_are_quoted() {
     let one = "[[guideline]]\nglob = '*.sql'\ntext = 'be careful'";
     for (base, head, said) in [

@@ -109,9 +109,17 @@ fn lower(was: &PolicyValue, is: &PolicyValue) -> Option<String> {
 
 /// Describes a value that is later in a list of names, which starts with the strictest one.
 fn later(steps: &[&str], was: &PolicyValue, is: &PolicyValue) -> Option<String> {
-    let (was, is) = (was.to_toml(), is.to_toml());
-    let (was, is) = (was.trim_matches('"'), is.trim_matches('"'));
-    (step_of(is, steps) > step_of(was, steps)).then(|| format!("changes from {was} to {is}"))
+    let (was, is) = (name_of_choice(was), name_of_choice(is));
+    (step_of(&is, steps) > step_of(&was, steps)).then(|| format!("changes from {was} to {is}"))
+}
+
+/// Returns the name of a choice, or `true` or `false`. A flag that is unset is false.
+fn name_of_choice(value: &PolicyValue) -> String {
+    match value {
+        PolicyValue::Text(name) => name.clone(),
+        PolicyValue::Unset => "false".to_owned(),
+        value => value.to_toml(),
+    }
 }
 
 /// Returns the position of a name in a list; `None` if it is not there.
