@@ -185,6 +185,7 @@ pub(super) static TABLES: &[KeyTable] = &[
     },
 ];
 
+/// The confidences, strictest threshold first: at `low`, every finding of a model can block.
 const CONFIDENCES: &[&str] = &["low", "medium", "high"];
 
 /// Flags that set a key, by the full name of the key. `--backend` is applied by the review itself.

@@ -5,6 +5,7 @@ use crate::policy::kind::ValueKind;
 use crate::policy::value::PolicyValue;
 use crate::policy::{HookMode, Policy, PostCommit};
 
+/// Strictest first.
 const HOOK_MODES: &[&str] = &["full", "rules", "off"];
 const POST_COMMITS: &[&str] = &["off", "background"];
 

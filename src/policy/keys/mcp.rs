@@ -5,6 +5,7 @@ use crate::policy::kind::ValueKind;
 use crate::policy::value::PolicyValue;
 use crate::policy::{AgentReview, Policy};
 
+/// Strictest first.
 const AGENT_REVIEWS: &[&str] = &["adds", "counts"];
 
 pub(in crate::policy) static MCP: &[PolicyKey<Policy>] = &[

@@ -6,6 +6,7 @@ use crate::policy::kind::ValueKind;
 use crate::policy::value::PolicyValue;
 use crate::request::OnTestFailure;
 
+/// Strictest first.
 const ON_FAILURE: &[&str] = &["block", "warn"];
 
 pub(in crate::policy) static TESTS: &[PolicyKey<Policy>] = &[

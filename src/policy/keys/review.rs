@@ -6,7 +6,9 @@ use crate::policy::value::PolicyValue;
 use crate::policy::{Mode, Policy};
 use crate::request::Depth;
 
+/// Strictest first.
 const MODES: &[&str] = &["all", "first"];
+/// Strictest first.
 const DEPTHS: &[&str] = &["thorough", "quick"];
 
 pub(in crate::policy) static REVIEW: &[PolicyKey<Policy>] = &[

@@ -6,7 +6,9 @@ use crate::policy::kind::ValueKind;
 use crate::policy::value::PolicyValue;
 use crate::policy::{Policy, RuleProfile};
 
+/// In the order of the documentation.
 const PROFILES: &[&str] = &["default", "audit"];
+/// The same profiles, for the comparison of two policies.
 const STRICTEST_FIRST: &[&str] = &["audit", "default"];
 
 pub(in crate::policy) static RULES: &[PolicyKey<Policy>] = &[

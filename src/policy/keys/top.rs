@@ -6,6 +6,7 @@ use crate::policy::kind::ValueKind;
 use crate::policy::value::PolicyValue;
 use crate::request::OnIncomplete;
 
+/// Strictest first.
 const COMPLETION: &[&str] = &["fail", "warn"];
 
 pub(in crate::policy) static TOP: &[PolicyKey<Policy>] = &[
