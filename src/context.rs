@@ -9,6 +9,8 @@ mod allow;
 mod gather;
 mod keep;
 mod link;
+mod pipe;
+mod program;
 mod quote;
 pub mod reference;
 mod server;

@@ -37,13 +37,13 @@ mod kind;
 mod lint;
 mod merge;
 mod parse;
-mod parts;
 mod preset;
 mod read;
 #[cfg(test)]
 mod reference;
 pub mod schema;
 pub mod show;
+mod threshold;
 mod trust;
 pub mod value;
 mod waiver;
@@ -56,7 +56,9 @@ pub use preset::{PRESETS, Preset};
 pub use trust::{Pin, Pins};
 pub(crate) use value::quote as quoted;
 pub use waiver::{Waive, waivers};
-pub use weaken::{Weakening, asks_otherwise, rules_of, told, weakened};
+pub use weaken::{
+    Weakening, new_instructions, rules_of, selects_other_programs_or_models, weakened,
+};
 
 use crate::diff::{ObjectId, RepoPath};
 use crate::env::Env;
@@ -302,8 +304,8 @@ impl Thresholds {
     /// Returns the effect of a rule's finding on the verdict, without suppressions and waivers.
     pub fn effect_of(&self, severity: Severity) -> Effect {
         match (
-            weaken::reaches(&self.block_on, severity),
-            weaken::reaches(&self.warn_on, severity),
+            threshold::includes(&self.block_on, severity),
+            threshold::includes(&self.warn_on, severity),
         ) {
             (true, _) => Effect::Blocks,
             (false, true) => Effect::Warns,

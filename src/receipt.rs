@@ -85,9 +85,49 @@ pub enum Issued {
 /// the key cannot sign.
 pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -> Result<Issued> {
     possible(request, env)?;
+    if let Some(reason) = needs_no_receipt(review)? {
+        return Ok(Issued::NotNeeded(reason));
+    }
+    let receipt = receipt_of(review)?;
+    let tree = tree_of(&receipt.terms)?;
+    let repo = Repo::open(&request.dir, env)?;
+    let key = ssh::key(review.judged_by.receipt.key.as_deref(), env)?;
+    let text = serde_json::to_string(&receipt).map_err(|e| not_written(&e))?;
+    let signature = ssh::sign(&key, text.as_bytes(), env, repo.worktree(), stop)?;
+    let text = serde_json::to_vec(&Signed {
+        receipt: text,
+        signature,
+    })
+    .map_err(|e| not_written(&e))?;
+    let read = parse(&text).map_err(|why| not_accepted(&why))?;
+    let apart = merge(&repo, request, env, stop)
+        .err()
+        .map(|e| e.on_one_line());
+    let note = repo.note(NOTES, tree).map_err(|e| {
+        e.hint(format!("git notes --ref claude-reviewer show {tree} brings what a partial clone was made without"))
+    })?;
+    let line = NoteLine {
+        text,
+        read: Ok(read),
+    };
+    repo.set_note(
+        NOTES,
+        tree,
+        &line::add(line, line::read(note.as_deref(), review.timestamp)),
+        env,
+    )?;
+    Ok(Issued::Signed { key, apart })
+}
+
+/// Returns the reason why a review needs no receipt; `None` if it can have one.
+///
+/// # Errors
+/// Usage: the review cannot have a receipt. It is incomplete, blocks, depends on a waiver, or no
+/// model took part.
+fn needs_no_receipt(review: &Review) -> Result<Option<&'static str>> {
     trees(review).map_err(refused)?;
     if review.outcome == Outcome::NothingToReview {
-        return Ok(Issued::NotNeeded("nothing changed"));
+        return Ok(Some("nothing changed"));
     }
     if review.outcome != Outcome::Reviewed
         || !matches!(review.verdict, Verdict::Pass | Verdict::Warn)
@@ -113,12 +153,15 @@ pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -
         return Err(refused("no model was asked")
             .hint("rules need no receipt: verify-receipt runs them again"));
     }
-    if !review.models.owed {
-        return Ok(Issued::NotNeeded(UNSEEN));
-    }
+    Ok((!review.models.owed).then_some(UNSEEN))
+}
+
+/// Creates the receipt of a review.
+///
+/// # Errors
+/// Usage: the review has no terms, or a verification under the same policy would reject the receipt.
+fn receipt_of(review: &Review) -> Result<Receipt> {
     let terms = terms(review).map_err(refused)?;
-    let tree = ObjectId::from_hex(&terms.head_tree)
-        .ok_or_else(|| Error::incomplete("the tree has no name"))?;
     let report = crate::report::json::report(review);
     let receipt = Receipt {
         schema_version: RECEIPT_VERSION,
@@ -129,42 +172,23 @@ pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -
         summary: report.summary,
         backends: reviewers(review),
     };
-    let judged_by = &review.judged_by;
-    weigh(
-        &receipt,
-        &receipt.terms,
-        &judged_by.review.backends,
-        judged_by.review.mode,
-    )
-    .map_err(|why| refused(&format!("verification would reject it: {why}")))?;
-    let repo = Repo::open(&request.dir, env)?;
-    let key = ssh::key(judged_by.receipt.key.as_deref(), env)?;
-    let text = serde_json::to_string(&receipt).map_err(|e| not_written(&e))?;
-    let signature = ssh::sign(&key, text.as_bytes(), env, repo.worktree(), stop)?;
-    let text = serde_json::to_vec(&Signed {
-        receipt: text,
-        signature,
-    })
-    .map_err(|e| not_written(&e))?;
-    let read =
-        parse(&text).map_err(|why| refused(&format!("verification would reject it: {why}")))?;
-    let apart = merge(&repo, request, env, stop)
-        .err()
-        .map(|e| e.on_one_line());
-    let note = repo.note(NOTES, tree).map_err(|e| {
-        e.hint(format!("git notes --ref claude-reviewer show {tree} brings what a partial clone was made without"))
-    })?;
-    let line = NoteLine {
-        text,
-        read: Ok(read),
-    };
-    repo.set_note(
-        NOTES,
-        tree,
-        &line::add(line, line::read(note.as_deref(), review.timestamp)),
-        env,
-    )?;
-    Ok(Issued::Signed { key, apart })
+    let policy = &review.judged_by.review;
+    weigh(&receipt, &receipt.terms, &policy.backends, policy.mode)
+        .map_err(|why| not_accepted(&why))?;
+    Ok(receipt)
+}
+
+/// Returns the reviewed tree.
+///
+/// # Errors
+/// Incomplete: the tree has no name.
+fn tree_of(terms: &Terms) -> Result<ObjectId> {
+    ObjectId::from_hex(&terms.head_tree).ok_or_else(|| Error::incomplete("the tree has no name"))
+}
+
+/// Returns the error for a receipt that no verification would accept.
+fn not_accepted(why: &str) -> Error {
+    refused(&format!("verification would reject it: {why}"))
 }
 
 /// Returns the error for a review that cannot have a receipt.
@@ -286,6 +310,9 @@ pub fn verify(request: &ReviewRequest, world: &World<'_>) -> Result<(Review, Sta
 }
 
 /// Finds a valid receipt for a review, and its signer.
+///
+/// # Errors
+/// The reasons why no receipt is accepted, at least one.
 fn check(
     review: &Review,
     request: &ReviewRequest,
@@ -306,32 +333,8 @@ fn check(
     }
     let repo = Repo::open(&request.dir, world.env)
         .map_err(|e| vec![format!("cannot read the receipts: {}", e.on_one_line())])?;
-    let tree = ObjectId::from_hex(&terms.head_tree)
-        .ok_or_else(|| vec!["the tree has no name".to_owned()])?;
-    let is_fetching = fetches(request).is_some();
-    let (mut reasons, mut notes) = (Vec::new(), Vec::new());
-    // First, because this may fetch objects that the other receipts need.
-    match remote(&repo, request, tree, world) {
-        Ok(note) => notes.extend(note),
-        Err(e) => reasons.push(format!(
-            "cannot read the receipts of the remote: {}",
-            e.on_one_line()
-        )),
-    }
-    match repo.note(NOTES, tree) {
-        Ok(note) => notes.extend(note),
-        Err(e) => {
-            let hint = if is_fetching {
-                ""
-            } else {
-                "; --fetch reads them from the remote"
-            };
-            reasons.push(format!(
-                "cannot read the receipts: {}{hint}",
-                e.on_one_line()
-            ));
-        }
-    }
+    let tree = tree_of(&terms).map_err(|e| vec![e.on_one_line()])?;
+    let (notes, mut reasons) = notes_of(&repo, request, tree, world);
     let mut left = line::MOST;
     for line in line::read(notes.iter().map(Vec::as_slice), world.now) {
         let (receipt, signed) = match line.read {
@@ -354,15 +357,56 @@ fn check(
             Err(why) => reasons.push(format!("a receipt of {}: {why}", receipt.timestamp)),
         }
     }
+    Err(reasons_for_people(reasons, &terms, request))
+}
+
+/// Reads the notes of a tree, of the remote (if the request fetches) and of the repository. Returns
+/// them with the reasons why some could not be read.
+fn notes_of(
+    repo: &Repo,
+    request: &ReviewRequest,
+    tree: ObjectId,
+    world: &World<'_>,
+) -> (Vec<Vec<u8>>, Vec<String>) {
+    let (mut notes, mut reasons) = (Vec::new(), Vec::new());
+    // First, because this may fetch objects that the other receipts need.
+    match remote(repo, request, tree, world) {
+        Ok(note) => notes.extend(note),
+        Err(e) => reasons.push(format!(
+            "cannot read the receipts of the remote: {}",
+            e.on_one_line()
+        )),
+    }
+    match repo.note(NOTES, tree) {
+        Ok(note) => notes.extend(note),
+        Err(e) => {
+            let hint = match fetches(request) {
+                Some(_) => "",
+                None => "; --fetch reads them from the remote",
+            };
+            reasons.push(format!(
+                "cannot read the receipts: {}{hint}",
+                e.on_one_line()
+            ));
+        }
+    }
+    (notes, reasons)
+}
+
+/// Bounds the reasons why no receipt is accepted. Without any, there is no receipt.
+fn reasons_for_people(
+    mut reasons: Vec<String>,
+    terms: &Terms,
+    request: &ReviewRequest,
+) -> Vec<String> {
     if reasons.is_empty() {
+        let elsewhere = match fetches(request) {
+            Some(_) => ", here or at the remote",
+            None => "; --fetch reads those of the remote",
+        };
         reasons.push(format!(
-            "no receipt found for the tree {} in {NOTES}{}",
-            terms.head_tree,
-            if is_fetching {
-                ", here or at the remote"
-            } else {
-                "; --fetch reads those of the remote"
-            }
+            "no receipt found for the tree {} in {NOTES}{elsewhere}",
+            terms.head_tree
         ));
     }
     if reasons.len() > line::MOST {
@@ -370,7 +414,7 @@ fn check(
         reasons.truncate(line::MOST);
         reasons.push(format!("and {more} more receipts that were not accepted"));
     }
-    Err(reasons)
+    reasons
 }
 
 /// Returns the ends of a change if the request fetches.
@@ -439,7 +483,7 @@ fn terms(review: &Review) -> std::result::Result<Terms, &'static str> {
         base_tree,
         head_tree,
         change: record.hash(),
-        policy: review.judged_by.judging(),
+        policy: review.judged_by.bound_by_receipts(),
         rules: review.rules_hash.clone(),
     })
 }

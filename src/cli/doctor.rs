@@ -99,67 +99,62 @@ fn human(diagnosis: &Diagnosis, style: &Style) -> String {
             .map(|c| width(c.name))
             .max()
             .unwrap_or_default();
-        // Two spaces, the state and the name, each followed by spaces.
-        let indent = 2 + 9 + names + 2;
         text.push_str(&format!("{}\n", Inert::new(&section.title).guarded()));
         for check in checks {
-            let (color, word) = match check.state {
-                CheckState::Good => (AnsiColor::Green, "ok"),
-                CheckState::Told => (AnsiColor::Cyan, "note"),
-                CheckState::Doubtful => (AnsiColor::Yellow, "warning"),
-                CheckState::Bad => (AnsiColor::Red, "PROBLEM"),
-            };
-            let pad = " ".repeat(9 - word.len());
-            let name = format!("{}{}", check.name, " ".repeat(names - width(check.name)));
-            let mut lines = wrap(
-                Inert::new(&check.text).as_str(),
-                style.width.saturating_sub(indent),
-            );
-            if let Some(hint) = &check.hint {
-                let hint = format!("hint: {}", Inert::new(hint));
-                lines.extend(wrap(&hint, style.width.saturating_sub(indent)));
-            }
-            let head = format!(
-                "  {}{pad}{name}  {}",
-                paint(word, color, style),
-                lines.remove(0)
-            );
-            text.push_str(&format!("{}\n", head.trim_end()));
-            for line in lines {
-                text.push_str(&format!("{}{line}\n", " ".repeat(indent)));
-            }
+            text.push_str(&check_lines(check, names, style));
         }
     }
     if !text.is_empty() {
         text.push('\n');
     }
-    text + &match diagnosis.problems() {
-        0 => format!(
-            "{}\n",
-            paint(
-                "the gate works: it can pass and block",
-                AnsiColor::Green,
-                style
-            )
+    let (conclusion, color) = conclusion(diagnosis.problems());
+    text + &format!("{}\n", paint(&conclusion, color, style))
+}
+
+/// Returns the lines of a check: its state, its name in `names` columns, its text and its hint.
+fn check_lines(check: &DoctorCheck, names: usize, style: &Style) -> String {
+    let (color, word) = match check.state {
+        CheckState::Good => (AnsiColor::Green, "ok"),
+        CheckState::Told => (AnsiColor::Cyan, "note"),
+        CheckState::Doubtful => (AnsiColor::Yellow, "warning"),
+        CheckState::Bad => (AnsiColor::Red, "PROBLEM"),
+    };
+    // Two spaces, the state and the name, each followed by spaces.
+    let indent = 2 + 9 + names + 2;
+    let columns = style.width.saturating_sub(indent);
+    let pad = " ".repeat(9 - word.len());
+    let name = format!("{}{}", check.name, " ".repeat(names - width(check.name)));
+    let mut lines = wrap(Inert::new(&check.text).as_str(), columns);
+    if let Some(hint) = &check.hint {
+        lines.extend(wrap(&format!("hint: {}", Inert::new(hint)), columns));
+    }
+    let head = format!(
+        "  {}{pad}{name}  {}",
+        paint(word, color, style),
+        lines.remove(0)
+    );
+    let mut text = format!("{}\n", head.trim_end());
+    for line in lines {
+        text.push_str(&format!("{}{line}\n", " ".repeat(indent)));
+    }
+    text
+}
+
+/// Returns the last line, and its color.
+fn conclusion(problems: usize) -> (String, AnsiColor) {
+    match problems {
+        0 => (
+            "the gate works: it can pass and block".to_owned(),
+            AnsiColor::Green,
         ),
-        1 => format!(
-            "{}\n",
-            paint(
-                "1 problem: the gate does not work as configured",
-                AnsiColor::Red,
-                style
-            )
+        1 => (
+            "1 problem: the gate does not work as configured".to_owned(),
+            AnsiColor::Red,
         ),
-        n => {
-            format!(
-                "{}\n",
-                paint(
-                    &format!("{n} problems: the gate does not work as configured"),
-                    AnsiColor::Red,
-                    style
-                )
-            )
-        }
+        n => (
+            format!("{n} problems: the gate does not work as configured"),
+            AnsiColor::Red,
+        ),
     }
 }
 

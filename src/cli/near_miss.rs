@@ -2,131 +2,16 @@
 //! `review main..feature`.
 
 pub(super) mod grammar;
+mod source;
+mod vocabulary;
 
 use crate::shell::quoted;
-use grammar::{CliPiece, Grammar, Values};
-use std::path::{Component, Path};
-
-/// The sources of `review`, which users also write as top-level commands.
-const SOURCES: &[&str] = &[
-    "staged", "unstaged", "commit", "branch", "changes", "patch", "code",
-];
-
-/// Subcommands that take other arguments than a review.
-const SUBCOMMANDS: &[&str] = &[
-    "pr",
-    "verify-receipt",
-    "init",
-    "install-hooks",
-    "policy",
-    "doctor",
-    "rules",
-    "history",
-    "complete",
-    "serve-mcp",
-    "completions",
-    "man",
-    "help",
-];
-
-/// Commands of similar programs, and the equivalent command here.
-const COMMANDS: &[(&str, &[&str])] = &[
-    ("check", &["review"]),
-    ("scan", &["review"]),
-    ("diff", &["review"]),
-    ("lint", &["review"]),
-    ("run", &["review"]),
-    ("audit", &["review"]),
-    ("gate", &["review"]),
-    ("install", &["install-hooks"]),
-    ("install-hook", &["install-hooks"]),
-    ("hooks", &["install-hooks"]),
-    ("hook", &["install-hooks"]),
-    ("uninstall", &["install-hooks", "--uninstall"]),
-    ("mcp", &["serve-mcp"]),
-    ("serve", &["serve-mcp"]),
-    ("server", &["serve-mcp"]),
-    ("explain", &["rules", "explain"]),
-    ("list", &["rules", "list"]),
-    ("rule", &["rules"]),
-    ("config", &["policy", "show"]),
-    ("prs", &["pr", "list"]),
-    ("completion", &["completions"]),
-];
-
-/// The meaning of a flag that users write in place of a source of `review`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
-    /// The source itself.
-    Source(&'static str),
-    /// A source that has this flag.
-    Untracked,
-    /// The value is the argument of the source.
-    Argument(&'static str),
-    /// The value is the base to compare with.
-    Base,
-}
-
-/// Flags that users write in place of a source of `review`.
-const FLAGS: &[(&str, Meaning)] = &[
-    ("--staged", Meaning::Source("staged")),
-    ("--cached", Meaning::Source("staged")),
-    ("--index", Meaning::Source("staged")),
-    ("--unstaged", Meaning::Source("unstaged")),
-    ("--worktree", Meaning::Source("changes")),
-    ("--changes", Meaning::Source("changes")),
-    ("--stdin", Meaning::Source("patch")),
-    ("--untracked", Meaning::Untracked),
-    ("--base", Meaning::Base),
-    ("--against", Meaning::Base),
-    ("--branch", Meaning::Argument("branch")),
-    ("--head", Meaning::Argument("branch")),
-    ("--commit", Meaning::Argument("commit")),
-    ("--rev", Meaning::Argument("commit")),
-    ("--range", Meaning::Argument("commit")),
-    ("--patch", Meaning::Argument("patch")),
-    ("--diff", Meaning::Argument("patch")),
-    ("--file", Meaning::Argument("code")),
-    ("--pr", Meaning::Argument("pr")),
-    ("--mr", Meaning::Argument("pr")),
-];
-
-/// Words that users write after a subcommand, and the correct command.
-const OF_SUBCOMMANDS: &[(&str, &str, &[&str])] = &[
-    ("rules", "check", &["rules", "test"]),
-    ("rules", "validate", &["rules", "test"]),
-    ("rules", "show", &["rules", "explain"]),
-    ("rules", "add", &["rules", "new"]),
-    ("rules", "create", &["rules", "new"]),
-    ("policy", "validate", &["policy", "check"]),
-    ("policy", "lint", &["policy", "check"]),
-    ("policy", "print", &["policy", "show"]),
-    ("policy", "init", &["init"]),
-    ("history", "list", &["history"]),
-    ("history", "ls", &["history"]),
-    ("history", "log", &["history"]),
-    ("pr", "review", &["review", "pr"]),
-    ("pr", "ls", &["pr", "list"]),
-];
-
-/// Words for a source of `review`.
-const WORDS: &[(&str, &str)] = &[
-    ("cached", "staged"),
-    ("index", "staged"),
-    ("stage", "staged"),
-    ("diff", "changes"),
-    ("worktree", "changes"),
-    ("working", "changes"),
-    ("local", "changes"),
-    ("all", "changes"),
-    ("stdin", "patch"),
-    ("mr", "pr"),
-    ("pull", "pr"),
-    ("files", "code"),
-    ("file", "code"),
-    ("commits", "commit"),
-    ("range", "commit"),
-];
+use grammar::{CliPiece, Grammar};
+use source::{globs, of_pull, of_word, of_words, source};
+use std::path::Path;
+use vocabulary::{
+    COMMANDS, Meaning, OF_SUBCOMMANDS, SOURCES, SUBCOMMANDS, foreign, is_source, meaning,
+};
 
 /// Questions about the directory in which the program runs.
 pub(super) trait DirectoryQueries {
@@ -189,20 +74,8 @@ pub(super) fn meant(
     }
 }
 
-fn meaning(flag: &str) -> Option<Meaning> {
-    FLAGS
-        .iter()
-        .find(|(name, _)| *name == flag)
-        .map(|(_, meaning)| *meaning)
-}
-
-/// Returns the number of arguments that belong to a flag that no command has.
-fn foreign(flag: &str) -> Values {
-    match meaning(flag) {
-        Some(Meaning::Argument(_) | Meaning::Base) => Values::One,
-        Some(Meaning::Source(_) | Meaning::Untracked) | None => Values::None,
-    }
-}
+/// A source that a flag names, with its argument.
+type NamedSource<'a> = (&'a str, Option<&'a str>);
 
 /// A command line, split by the role of its parts.
 struct CommandRequest {
@@ -326,64 +199,38 @@ impl CommandRequest {
 
     /// Returns the sources that the flags and words mean, best first.
     fn sources(&self, words: &[&str], around: &dyn DirectoryQueries) -> Vec<Vec<String>> {
-        let mut bases = Vec::new();
-        let mut named: Vec<(&str, Option<&str>)> = Vec::new();
-        for (flag, value) in &self.flags {
-            match meaning(flag) {
-                Some(Meaning::Base) => bases.push(value.as_deref()),
-                Some(Meaning::Source(source)) => named.push((source, None)),
-                Some(Meaning::Untracked) => named.push(("untracked", None)),
-                // The source needs the missing value.
-                Some(Meaning::Argument(source)) if value.is_some() => {
-                    named.push((source, value.as_deref()))
-                }
-                Some(Meaning::Argument(_)) | None => return Vec::new(),
-            }
-        }
-        let base: Vec<&str> = bases.iter().flatten().flat_map(|b| ["--base", b]).collect();
-        named.sort_unstable();
-        named.dedup();
-        match (bases.len(), &named[..], words) {
-            (1, [], words) => {
-                let heads = words
-                    .iter()
-                    .filter(|w| !w.contains("..") && around.is_revision(w))
-                    .count()
-                    .min(1);
-                let Some(globs) = globs(&words[heads..], around) else {
-                    return Vec::new();
-                };
-                vec![source(&[&["branch"], &words[..heads], &base], &globs)]
-            }
-            (1, [("branch", Some(head))], words) => {
-                let Some(globs) = globs(words, around) else {
-                    return Vec::new();
-                };
-                vec![source(&[&["branch", head], &base], &globs)]
-            }
-            (1, [("changes" | "untracked", None)], []) => vec![source(&[&["changes"], &base], &[])],
-            (0, [("commit", Some(range))], []) if range.contains("..") => of_word(range, around),
-            (0, [("unstaged" | "untracked", None), ..], [])
-                if named.iter().all(|(s, _)| s.starts_with("un")) =>
-            {
-                let untracked = named.iter().any(|(s, _)| *s == "untracked");
-                vec![source(
-                    &[
-                        &["unstaged"],
-                        if untracked { &["--untracked"] } else { &[] },
-                    ],
-                    &[],
-                )]
-            }
-            (0, [(name, argument)], words) if *name != "untracked" => {
-                let Some(globs) = globs(words, around) else {
-                    return Vec::new();
-                };
-                vec![source(&[&[*name], argument.as_slice()], &globs)]
-            }
-            (0, [], words) => of_words(words, around),
+        let Some(named) = self.named_sources() else {
+            return Vec::new();
+        };
+        let bases: Vec<Option<&str>> = self
+            .flags
+            .iter()
+            .filter(|(flag, _)| meaning(flag) == Some(Meaning::Base))
+            .map(|(_, value)| value.as_deref())
+            .collect();
+        match bases[..] {
+            [] => without_base(&named, words, around),
+            [base] => with_base(base, &named, words, around),
             _ => Vec::new(),
         }
+    }
+
+    /// Returns the sources that flags name, with their arguments, sorted and without repetitions.
+    /// `None` if a flag lacks the value that the source needs.
+    fn named_sources(&self) -> Option<Vec<NamedSource<'_>>> {
+        let mut named = Vec::new();
+        for (flag, value) in &self.flags {
+            match (meaning(flag)?, value.as_deref()) {
+                (Meaning::Base, _) => {}
+                (Meaning::Source(source), _) => named.push((source, None)),
+                (Meaning::Untracked, _) => named.push(("untracked", None)),
+                (Meaning::Argument(source), Some(value)) => named.push((source, Some(value))),
+                (Meaning::Argument(_), None) => return None,
+            }
+        }
+        named.sort_unstable();
+        named.dedup();
+        Some(named)
     }
 
     /// Joins a command that can be pasted into a shell: global options, the command, its arguments,
@@ -418,145 +265,56 @@ impl CommandRequest {
     }
 }
 
-fn is_source(word: &str) -> bool {
-    SOURCES.contains(&word) || word == "pr"
-}
-
-fn source(words: &[&[&str]], globs: &[String]) -> Vec<String> {
-    words
-        .iter()
-        .flat_map(|w| w.iter())
-        .map(|w| (*w).to_owned())
-        .chain(globs.iter().cloned())
-        .collect()
-}
-
-/// Returns the meaning of words in the position of a source of `review`.
-fn of_words(words: &[&str], around: &dyn DirectoryQueries) -> Vec<Vec<String>> {
-    match words {
-        [] => Vec::new(),
-        [word] => of_word(word, around),
-        [base, head] if around.is_revision(base) && around.is_revision(head) => {
-            vec![branch(base, head)]
+/// Returns the sources that flags and words mean together with a base. Without a value for the base,
+/// `review branch` finds one.
+fn with_base(
+    base: Option<&str>,
+    named: &[NamedSource<'_>],
+    words: &[&str],
+    around: &dyn DirectoryQueries,
+) -> Vec<Vec<String>> {
+    let option: Vec<&str> = base.into_iter().flat_map(|base| ["--base", base]).collect();
+    let found = match (named, words) {
+        ([], words) => {
+            let heads = words
+                .iter()
+                .filter(|w| !w.contains("..") && around.is_revision(w))
+                .count()
+                .min(1);
+            globs(&words[heads..], around)
+                .map(|globs| source(&[&["branch"], &words[..heads], &option], &globs))
         }
-        [first, rest @ ..]
-            if let Some((_, name)) = WORDS.iter().find(|(word, _)| word == first) =>
-        {
-            vec![source(&[&[*name], rest], &[])]
+        ([("branch", Some(head))], words) => {
+            globs(words, around).map(|globs| source(&[&["branch", head], &option], &globs))
         }
-        _ if words.iter().all(|w| around.is_file(Path::new(w))) => {
-            vec![source(&[&["code"], words], &[])]
-        }
-        [first, paths @ ..] => {
-            if let Some(globs) = globs(words, around) {
-                return vec![source(&[&["changes"]], &globs)];
-            }
-            let Some(globs) = globs(paths, around) else {
-                return Vec::new();
-            };
-            let mut found = of_word(first, around);
-            found
-                .iter_mut()
-                .for_each(|source| source.extend_from_slice(&globs));
-            found
-        }
-    }
-}
-
-/// Returns the meaning of a word in the position of a source of `review`.
-fn of_word(word: &str, around: &dyn DirectoryQueries) -> Vec<Vec<String>> {
-    let path = Path::new(word);
-    let is_patch = path
-        .extension()
-        .is_some_and(|e| e == "patch" || e == "diff");
-    if word == "-" || is_patch && around.is_file(path) {
-        return vec![source(&[&["patch", word]], &[])];
-    }
-    if around.is_file(path) {
-        return vec![source(&[&["code", word]], &[])];
-    }
-    if around.is_dir(path) {
-        return globs(&[word], around)
-            .map(|globs| source(&[&["changes"]], &globs))
-            .into_iter()
-            .collect();
-    }
-    if let Some((_, name)) = WORDS.iter().find(|(name, _)| *name == word) {
-        return vec![source(&[&[*name]], &[])];
-    }
-    if let Some((base, head)) = word.split_once("...") {
-        return vec![branch(base, head)];
-    }
-    if let Some((base, head)) = word.split_once("..") {
-        return vec![source(&[&["commit", word]], &[]), branch(base, head)];
-    }
-    if around.is_branch(word) {
-        return vec![
-            source(&[&["branch", word]], &[]),
-            source(&[&["commit", word]], &[]),
-        ];
-    }
-    if around.is_revision(word) {
-        return vec![source(&[&["commit", word]], &[])];
-    }
-    of_pull(word)
-        .map(|pull| source(&[&["pr", pull]], &[]))
-        .into_iter()
-        .collect()
-}
-
-/// Returns the URL or the number of a pull request.
-fn of_pull(word: &str) -> Option<&str> {
-    let number = word.trim_start_matches(['#', '!']);
-    match word.starts_with("https://") || word.starts_with("http://") {
-        true => Some(word),
-        false => {
-            (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(number)
-        }
-    }
-}
-
-/// Returns the review of a branch for a range of two names; an empty end means HEAD.
-fn branch(base: &str, head: &str) -> Vec<String> {
-    let base = if base.is_empty() { "HEAD" } else { base };
-    match head {
-        "" | "HEAD" => source(&[&["branch", "--base", base]], &[]),
-        _ => source(&[&["branch", head, "--base", base]], &[]),
-    }
-}
-
-/// Returns the option that limits a review to files and directories; empty without paths, `None` if
-/// a word is neither, or if no pattern matches it alone.
-fn globs(paths: &[&str], around: &dyn DirectoryQueries) -> Option<Vec<String>> {
-    let globs: Option<Vec<String>> = paths.iter().map(|path| glob(path, around)).collect();
-    let option = (!paths.is_empty()).then(|| "--files".to_owned());
-    Some(option.into_iter().chain(globs?).collect())
-}
-
-fn glob(word: &str, around: &dyn DirectoryQueries) -> Option<String> {
-    let path = Path::new(word);
-    let is_dir = around.is_dir(path);
-    if !is_dir && !around.is_file(path) || word.contains(['*', '?', '[', ']', '{', '}', '\\', '!'])
-    {
-        return None;
-    }
-    let relative = if path.is_absolute() {
-        path.strip_prefix(around.dir()).ok()?
-    } else {
-        path
+        ([("changes" | "untracked", None)], []) => Some(source(&[&["changes"], &option], &[])),
+        _ => None,
     };
-    let mut names = Vec::new();
-    for component in relative.components() {
-        match component {
-            Component::Normal(name) => names.push(name.to_str()?),
-            Component::CurDir => {}
-            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+    found.into_iter().collect()
+}
+
+/// Returns the sources that flags and words mean without a base.
+fn without_base(
+    named: &[NamedSource<'_>],
+    words: &[&str],
+    around: &dyn DirectoryQueries,
+) -> Vec<Vec<String>> {
+    match (named, words) {
+        ([], words) => of_words(words, around),
+        ([("commit", Some(range))], []) if range.contains("..") => of_word(range, around),
+        ([("unstaged" | "untracked", None), ..], [])
+            if named.iter().all(|(s, _)| s.starts_with("un")) =>
+        {
+            let has_untracked = named.iter().any(|(s, _)| *s == "untracked");
+            let option: &[&str] = if has_untracked { &["--untracked"] } else { &[] };
+            vec![source(&[&["unstaged"], option], &[])]
         }
+        ([(name, argument)], words) if *name != "untracked" => globs(words, around)
+            .map(|globs| source(&[&[*name], argument.as_slice()], &globs))
+            .into_iter()
+            .collect(),
+        _ => Vec::new(),
     }
-    if is_dir {
-        names.push("**");
-    }
-    Some(names.join("/"))
 }
 
 #[cfg(test)]

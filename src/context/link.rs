@@ -1,65 +1,25 @@
 //! Connects an MCP client with a server: the client gets one end of a pipe, and a task forwards
 //! messages between the pipe and the server. The limits apply here, before the SDK sees a byte.
 
+use super::pipe::Closed;
+use super::program::{self, Spawn};
 use super::web;
 use crate::http;
-use crate::process::{self, End, Program};
 use crate::stop::Stop;
-use std::cell::Cell;
-use std::ffi::OsString;
-use std::ops::ControlFlow;
-use std::path::PathBuf;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, duplex, split};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::io::{DuplexStream, duplex};
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::timeout;
 
 /// Bytes in the pipe between the client and the task.
 const PIPE: usize = 64 << 10;
-/// Bytes of one message, and of all messages of a connection, at most.
-pub(super) const MAX_MESSAGE: usize = 4 << 20;
-const MAX_ALL: usize = 16 << 20;
-/// Lines that are not JSON and are skipped, at most: programs print banners.
-const MAX_NOISE: u32 = 20;
-/// Bytes of standard error that are kept, at most.
-const MAX_STDERR: usize = 4 << 10;
-/// Bytes of memory of the program and its children, at most.
-const MAX_MEMORY: u64 = 2 << 30;
 /// Time that a server has to end after the client has disconnected.
 const ENDING: Duration = Duration::from_secs(1);
-
-/// A program that serves MCP on its standard input and output.
-#[derive(Clone)]
-pub(super) struct Spawn {
-    pub(super) path: PathBuf,
-    pub(super) args: Vec<OsString>,
-    pub(super) env: Vec<(OsString, OsString)>,
-    pub(super) dir: PathBuf,
-}
 
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Link {
     task: JoinHandle<Closed>,
-}
-
-/// The reason why a connection ended. A lowercase fragment; untrusted and not masked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Closed {
-    pub(super) reason: String,
-    /// A retry can succeed.
-    pub(super) is_passing: bool,
-}
-
-impl Closed {
-    pub(super) fn new(reason: impl Into<String>, is_passing: bool) -> Self {
-        Self {
-            reason: reason.into(),
-            is_passing,
-        }
-    }
 }
 
 impl Link {
@@ -68,7 +28,7 @@ impl Link {
         let (ours, theirs) = duplex(PIPE);
         (
             Self {
-                task: spawn_local(run_program(spawn, theirs, deadline, stop)),
+                task: spawn_local(program::run(spawn, theirs, deadline, stop)),
             },
             ours,
         )
@@ -101,100 +61,5 @@ impl Link {
                 Closed::new("it did not answer", true)
             }
         }
-    }
-}
-
-async fn run_program(spawn: Spawn, pipe: DuplexStream, deadline: Instant, stop: Stop) -> Closed {
-    let (input, output) = split(pipe);
-    let noise = Rc::new(Cell::new(0));
-    let (sender, receiver) = unbounded_channel();
-    let seen = Rc::clone(&noise);
-    let talk = async move {
-        let program = Program {
-            path: &spawn.path,
-            args: &spawn.args,
-            env: &spawn.env,
-            dir: &spawn.dir,
-            stdin: &[],
-            deadline,
-            max_stdout: MAX_ALL,
-            max_stderr: MAX_STDERR,
-            max_memory: Some(MAX_MEMORY),
-        };
-        process::converse(&program, &stop, MAX_MESSAGE, input, &mut |line| {
-            forward(line, &seen, &sender)
-        })
-        .await
-    };
-    let (ended, ()) = tokio::join!(talk, deliver(receiver, output));
-    match ended {
-        Ok(_) if noise.get() > MAX_NOISE => {
-            Closed::new("it does not speak MCP on its standard output", false)
-        }
-        Ok(output) => Closed::new(
-            reason_of(output.end, &output.stderr),
-            is_passing(output.end),
-        ),
-        Err(e) => Closed::new(format!("it cannot be started: {e}"), false),
-    }
-}
-
-/// Forwards a line of a program if it is JSON. Breaks after too many other lines, or if nothing
-/// reads the lines.
-fn forward(line: &[u8], noise: &Cell<u32>, to: &UnboundedSender<Vec<u8>>) -> ControlFlow<()> {
-    if line.trim_ascii().is_empty() {
-        return ControlFlow::Continue(());
-    }
-    if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err() {
-        noise.set(noise.get() + 1);
-        return if noise.get() > MAX_NOISE {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        };
-    }
-    match to.send(line.to_vec()) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(_) => ControlFlow::Break(()),
-    }
-}
-
-/// Forwards lines to the client, and closes the pipe after the last one.
-async fn deliver(mut lines: UnboundedReceiver<Vec<u8>>, mut output: WriteHalf<DuplexStream>) {
-    while let Some(mut line) = lines.recv().await {
-        line.push(b'\n');
-        if output.write_all(&line).await.is_err() {
-            break;
-        }
-    }
-    let _ = output.shutdown().await;
-}
-
-/// The reading half of a pipe.
-pub(super) type PipeInput = ReadHalf<DuplexStream>;
-
-fn is_passing(end: End) -> bool {
-    matches!(end, End::Exit(_) | End::Signal(_) | End::Ended)
-}
-
-fn reason_of(end: End, stderr: &[u8]) -> String {
-    let what = match end {
-        End::Exit(code) => format!("it exited with code {code}"),
-        End::Signal(signal) => format!("it was ended by signal {signal}"),
-        End::TimedOut => "it did not answer in time".to_owned(),
-        End::Stopped(_) => "the run was stopped".to_owned(),
-        End::TooMuch => format!(
-            "it sent more than {} MiB at once, or {} MiB in all",
-            MAX_MESSAGE >> 20,
-            MAX_ALL >> 20
-        ),
-        End::OutOfMemory => format!("it used more than {} GiB of memory", MAX_MEMORY >> 30),
-        End::Ended => "the connection was closed".to_owned(),
-    };
-    let text = String::from_utf8_lossy(stderr);
-    let last = text.lines().rev().map(str::trim).find(|l| !l.is_empty());
-    match last.filter(|_| matches!(end, End::Exit(_))) {
-        Some(last) => format!("{what}: {}", last.chars().take(200).collect::<String>()),
-        None => what,
     }
 }

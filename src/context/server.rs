@@ -5,7 +5,9 @@
 //! server's description of a tool can only exclude it. Requests of the server (for a model, or for
 //! input of a person) are declined.
 
-use super::link::{Closed, Link, Spawn};
+use super::link::Link;
+use super::pipe::Closed;
+use super::program::Spawn;
 use super::web;
 use crate::env::Env;
 use crate::http::key::{Key, KeySource};

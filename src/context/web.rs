@@ -3,7 +3,7 @@
 //! client that sends one request at a time: each message is a POST, and its answer is a JSON
 //! document or a stream of events. No stream for messages of the server is opened.
 
-use super::link::{Closed, MAX_MESSAGE, PipeInput};
+use super::pipe::{Closed, MAX_MESSAGE, PipeInput};
 use crate::ai::backend::sse::Events;
 use crate::http::{
     self, Cause, Failure, IDLE, Limits, Method, Protocol, Refusal, Repeat, Reply, Request, Server,

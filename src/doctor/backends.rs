@@ -81,86 +81,91 @@ fn idle(patient: &Patient<'_>) -> CheckSection {
     section
 }
 
+/// Checks one backend.
 async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> CheckSection {
     let mut section = CheckSection::new(format!("backend {}", backend.name));
-    let add = &mut section.checks;
     let top = patient.repo.and_then(Repo::worktree);
-    let open = match Backend::open(backend, patient.env, top, pool) {
-        Ok(open) => open,
-        Err(failure) => {
-            add.push(DoctorCheck::failed("set up", &failure));
-            return section;
+    match Backend::open(backend, patient.env, top, pool) {
+        Ok(open) if open.kind() == BackendKind::Claude => {
+            program(backend, &open, &mut section.checks).await;
         }
-    };
-    let is_program = open.kind() == BackendKind::Claude;
-    add.push(DoctorCheck::good(
-        if is_program { "program" } else { "endpoint" },
-        open.endpoint(),
-    ));
-    if !is_program {
-        add.push(key(patient, backend));
+        Ok(open) => server(patient, backend, &open, &mut section.checks).await,
+        Err(failure) => section.checks.push(DoctorCheck::failed("set up", &failure)),
     }
-    if patient.offline && !is_program {
+    section
+}
+
+/// Checks that the Claude Code program starts.
+async fn program(backend: &policy::Backend, open: &Backend, checks: &mut Vec<DoctorCheck>) {
+    checks.push(DoctorCheck::good("program", open.endpoint()));
+    let stop = Stop::default();
+    match open.ready(Instant::now() + TIME, &stop).await {
+        Ok(model) => {
+            // The version was just requested.
+            let version = open
+                .version(Instant::now() + TIME, &stop)
+                .await
+                .ok()
+                .flatten();
+            checks.push(DoctorCheck::good(
+                "version",
+                version.unwrap_or_else(|| "unknown".to_owned()),
+            ));
+            checks.push(chosen(backend, model, &[], true));
+        }
+        Err(failure) => checks.push(DoctorCheck::failed("version", &failure)),
+    }
+}
+
+/// Checks that a server answers, accepts the key and has the model.
+async fn server(
+    patient: &Patient<'_>,
+    backend: &policy::Backend,
+    open: &Backend,
+    checks: &mut Vec<DoctorCheck>,
+) {
+    checks.push(DoctorCheck::good("endpoint", open.endpoint()));
+    checks.push(key(patient, backend));
+    if patient.offline {
         let text = match &backend.model {
             Some(model) => format!("{model}; not checked with the server because of --offline"),
             None => "not known: the server's list was not asked for: --offline".to_owned(),
         };
-        add.push(DoctorCheck::told("model", text));
-        return section;
+        checks.push(DoctorCheck::told("model", text));
+        return;
     }
-    let stop = Stop::default();
     // The list of models has more information, so it is requested first; the answer also shows
     // whether the endpoint accepts the key.
-    let offered = if is_program {
-        Ok(Vec::new())
-    } else {
-        open.models().await
+    let offered = match open.models().await {
+        Ok(offered) => offered,
+        Err(failure) if backend.model.is_some() && lists_none(&failure) => {
+            let text = format!("the server lists no models: {}", failure.message);
+            checks.push(DoctorCheck::told("models", text));
+            Vec::new()
+        }
+        Err(failure) => {
+            checks.push(no_models(backend, &failure));
+            return;
+        }
     };
-    match (&offered, &backend.model) {
-        (Ok(_), _) => {}
-        (Err(failure), Some(_)) if lists_none(failure) => {
-            add.push(DoctorCheck::told(
-                "models",
-                format!("the server lists no models: {}", failure.message),
-            ));
-        }
-        (Err(failure), _) => {
-            let check = DoctorCheck::failed("models", failure);
-            add.push(match (&check.hint, failure.cause) {
-                (None, Cause::Unreachable) => {
-                    check.hint(format!("check base_url in [backend.{}]", backend.name))
-                }
-                _ => check,
-            });
-            return section;
-        }
-    }
-    let offered = offered.unwrap_or_default();
-    match open.ready(Instant::now() + TIME, &stop).await {
-        Ok(model) => {
-            if is_program {
-                // The version was just requested.
-                let version = open
-                    .version(Instant::now() + TIME, &stop)
-                    .await
-                    .ok()
-                    .flatten();
-                add.push(DoctorCheck::good(
-                    "version",
-                    version.unwrap_or_else(|| "unknown".to_owned()),
-                ));
-            }
-            add.push(chosen(backend, model, &offered, is_program));
-        }
-        Err(failure) => add.push(DoctorCheck::failed(
-            if is_program { "version" } else { "model" },
-            &failure,
-        )),
+    match open.ready(Instant::now() + TIME, &Stop::default()).await {
+        Ok(model) => checks.push(chosen(backend, model, &offered, false)),
+        Err(failure) => checks.push(DoctorCheck::failed("model", &failure)),
     }
     if !offered.is_empty() {
-        add.push(DoctorCheck::told("offers", list(&offered)));
+        checks.push(DoctorCheck::told("offers", list(&offered)));
     }
-    section
+}
+
+/// Describes why the list of models cannot be read.
+fn no_models(backend: &policy::Backend, failure: &Failure) -> DoctorCheck {
+    let check = DoctorCheck::failed("models", failure);
+    match (&check.hint, failure.cause) {
+        (None, Cause::Unreachable) => {
+            check.hint(format!("check base_url in [backend.{}]", backend.name))
+        }
+        _ => check,
+    }
 }
 
 /// Returns true if the server answers, but has no list of models.

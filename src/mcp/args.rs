@@ -1,5 +1,9 @@
 //! Arguments of tools. One table defines them; both the schema that clients see and the validation
 //! of calls derive from it.
+//!
+//! The SDK derives both from a type (`Parameters`), with serde. Its errors do not name the invalid
+//! argument (MCP-05), it checks no length that the schema names (MCP-06, MCP-14), and after an
+//! error it has no valid arguments, which [`super::tools::McpTool::refused`] needs.
 
 use serde_json::{Map, Value, json};
 

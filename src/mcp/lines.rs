@@ -5,6 +5,20 @@
 //! in a row are sent, because a client that sends garbage may answer every error with more garbage.
 //! Messages that are too large, too many at once, or that reuse an open ID are rejected here and
 //! never reach the server.
+//!
+//! # Why not the transport of the SDK
+//!
+//! `AsyncRwTransport` of rmcp 3.9 bounds the length of a line, too. These rows of the behaviour
+//! contract need more:
+//!
+//! | row | `AsyncRwTransport` | this module |
+//! |---|---|---|
+//! | MCP-02 | ignores a request that is not valid JSON, and answers every JSON value that is not a message | rejects the request by its ID, and sends few rejections without an ID ([`PATIENCE`]) |
+//! | MCP-12 | waits up to 5 s for open requests after the input has ended, and without end for a client that does not read | waits for [`GRACE`], then stops the runs |
+//! | MCP-13 | starts a task for each request, also for an ID that is open | bounds the number and the bytes of open requests ([`Calls`]) |
+//! | MCP-14 | drops a long line without an answer, and parses any number of values | rejects both by their ID ([`MessageScan`]) |
+//!
+//! It also takes no batches, which versions up to 2025-03-26 of the protocol have.
 
 use super::batch::Batches;
 use super::calls::{Calls, Refused};

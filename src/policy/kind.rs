@@ -1,15 +1,23 @@
 //! The kinds of values of the policy keys: how they are validated, and how errors describe them.
 
 pub(super) mod context;
+mod path;
+mod sandbox;
+mod signer;
+mod table;
+mod url;
 
 use super::value::{PolicyValue, closest, parse_duration, show_duration};
 use super::{glob, preset};
 use crate::finding::{Category, Severity};
-use base64::Engine as _;
+use path::inside;
+use sandbox::{check_command, folder};
+use signer::signer;
 use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
+pub(super) use url::Url;
 
 /// The type and bounds of a value.
 #[derive(Clone, Copy, Debug)]
@@ -165,8 +173,25 @@ impl ValueKind {
                 .item(s)
                 .map(|s| PolicyValue::List(vec![s]))
                 .map_err(|c| c.at(value.span())),
-            (
-                Self::Severities
+            (kind, DeValue::Array(items)) if kind.is_list() => self.list(items),
+            (kind, DeValue::String(s)) if kind.is_list() => {
+                let hint = format!("write it as a list: [{}]", super::value::quote(s));
+                Err(self.wrong_type(value.get_ref()).hinted(hint))
+            }
+            (Self::SeverityTable, DeValue::Table(rows)) => table::severities(rows),
+            (Self::Price, DeValue::Table(rows)) => table::price(rows),
+            (Self::Servers, DeValue::Table(table)) => context::servers(table),
+            (Self::Pattern, DeValue::String(s)) => context::pattern(s),
+            (kind, DeValue::String(s)) if kind.is_text() => self.string(s),
+            _ => Err(self.wrong_type(value.get_ref())),
+        }
+    }
+
+    /// Returns true for a kind that is written as a list of strings.
+    fn is_list(self) -> bool {
+        matches!(
+            self,
+            Self::Severities
                 | Self::Categories
                 | Self::Patterns
                 | Self::PatternOrPatterns
@@ -179,87 +204,23 @@ impl ValueKind {
                 | Self::Folders
                 | Self::Words
                 | Self::Variables
-                | Self::Projects,
-                DeValue::Array(items),
-            ) => self.list(items),
-            (
-                Self::Severities
-                | Self::Categories
-                | Self::Patterns
-                | Self::Files
-                | Self::BackendNames
-                | Self::RuleIds
-                | Self::Tools
-                | Self::Signers
-                | Self::Sandbox
-                | Self::Folders
-                | Self::Words
-                | Self::Variables
-                | Self::Projects,
-                DeValue::String(s),
-            ) => {
-                let hint = format!("write it as a list: [{}]", super::value::quote(s));
-                Err(self.wrong_type(value.get_ref()).hinted(hint))
-            }
-            (Self::SeverityTable, DeValue::Table(table)) if table.len() > MAX_LIST => {
-                Err(complaint(format!(
-                    "has {} entries; the limit is {MAX_LIST}",
-                    table.len()
-                )))
-            }
-            (Self::SeverityTable, DeValue::Table(table)) => {
-                let mut rows = Vec::new();
-                for (id, v) in table {
-                    let id = Self::RuleIds
-                        .item(id.get_ref())
-                        .map_err(|c| c.at(id.span()))?;
-                    let DeValue::String(s) = v.get_ref() else {
-                        let text = format!(
-                            "must map {id:?} to a severity, not to {}",
-                            article(v.get_ref())
-                        );
-                        return Err(complaint(text).at(v.span()));
-                    };
-                    rows.push((
-                        id,
-                        PolicyValue::Text(severity(s).map_err(|c| c.at(v.span()))?),
-                    ));
-                }
-                Ok(PolicyValue::Table(rows))
-            }
-            (Self::Servers, DeValue::Table(table)) => context::servers(table),
-            (Self::Pattern, DeValue::String(s)) => context::pattern(s),
-            (Self::Price, DeValue::Table(table)) => {
-                let mut rows = Vec::new();
-                for (name, v) in table {
-                    if !["input", "cached", "output"].contains(&name.get_ref().as_ref()) {
-                        return Err(complaint(format!(
-                            "has the unknown entry {:?}; it must be {}",
-                            name.get_ref(),
-                            self.expects()
-                        ))
-                        .at(name.span()));
-                    }
-                    rows.push((
-                        name.get_ref().to_string(),
-                        Self::Number(0.0, 1e6).read(v).map_err(|c| c.at(v.span()))?,
-                    ));
-                }
-                Ok(PolicyValue::Table(rows))
-            }
-            (
-                Self::Choice(_)
+                | Self::Projects
+        )
+    }
+
+    /// Returns true for a kind that is written as one string, and that [`Self::string`] validates.
+    fn is_text(self) -> bool {
+        matches!(
+            self,
+            Self::Choice(_)
                 | Self::Span(..)
                 | Self::Storage
                 | Self::Line(_)
                 | Self::Text(_)
                 | Self::Program
                 | Self::Variable
-                | Self::Url,
-                DeValue::String(s),
-            ) => self.string(s),
-            _ => Err(self.wrong_type(value.get_ref())),
-        }
+                | Self::Url
+        )
     }
 
     /// Validates a value of an environment variable.
@@ -488,74 +449,6 @@ impl ValueKind {
     }
 }
 
-/// The URL of a server.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Url {
-    /// Without a trailing slash.
-    text: String,
-    /// The host is this machine.
-    pub(super) loopback: bool,
-}
-
-impl Url {
-    pub(super) fn parse(s: &str) -> Result<Self, Complaint> {
-        let s = s.trim();
-        let Some((scheme, rest)) = s.split_once("://") else {
-            return Err(bad_url("has no scheme"));
-        };
-        if s.len() > 2048
-            || s.chars()
-                .any(|c| c.is_control() || c.is_whitespace() || !c.is_ascii() || c == '\\')
-        {
-            return Err(bad_url("has invalid characters"));
-        }
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        if authority.contains('@') {
-            return Err(complaint("must not contain a user or a password")
-                .hinted("set api_key_env or api_key_command instead"));
-        }
-        if rest.contains(['?', '#']) {
-            return Err(bad_url("has a query or fragment"));
-        }
-        let (host, port) = if let Some(inner) = authority.strip_prefix('[') {
-            match inner.split_once(']') {
-                Some((h, p)) if h.parse::<std::net::Ipv6Addr>().is_ok() => {
-                    (h, p.strip_prefix(':').unwrap_or(p))
-                }
-                _ => return Err(bad_url("has an invalid host")),
-            }
-        } else {
-            authority.split_once(':').unwrap_or((authority, ""))
-        };
-        if host.is_empty() || !(port.is_empty() || port.parse::<u16>().is_ok()) {
-            return Err(bad_url("has an invalid host or port"));
-        }
-        let loopback = host.eq_ignore_ascii_case("localhost")
-            || host
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|a| a.is_loopback());
-        match scheme.to_ascii_lowercase().as_str() {
-            "https" => {}
-            "http" if loopback => {}
-            "http" => {
-                return Err(complaint(
-                    "must be an https URL: plain http sends code and keys unencrypted to another machine",
-                )
-                .hinted("write the URL with https://"));
-            }
-            _ => return Err(bad_url("has an unsupported scheme")),
-        }
-        Ok(Self {
-            text: s.trim_end_matches('/').to_owned(),
-            loopback,
-        })
-    }
-}
-
-fn bad_url(why: &str) -> Complaint {
-    ValueKind::Url.unmet(&format!("this URL {why}"))
-}
-
 impl Complaint {
     /// Sets the byte range, unless a narrower one is set.
     fn at(mut self, span: Range<usize>) -> Self {
@@ -565,74 +458,6 @@ impl Complaint {
     pub(super) fn hinted(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
-    }
-}
-
-/// Validates `PRINCIPALS [OPTIONS] KEYTYPE KEY [COMMENT]`, the format of ssh-keygen(1) under
-/// ALLOWED SIGNERS.
-fn signer(s: &str) -> Result<String, Complaint> {
-    const TYPES: [&str; 3] = ["ssh-", "ecdsa-sha2-", "sk-"];
-    let s = s.trim();
-    if s.len() > 16 << 10 || s.starts_with('#') || s.chars().any(char::is_control) {
-        return Err(bad_signer("is not a line of an allowed-signers file"));
-    }
-    let words: Vec<&str> = s.split_whitespace().collect();
-    let Some(at) = words
-        .iter()
-        .skip(1)
-        .position(|w| TYPES.iter().any(|t| w.starts_with(t)))
-    else {
-        return Err(bad_signer("has no key"));
-    };
-    // The decoded key starts with its own type, which must be the same.
-    let name = words[at + 1];
-    let key = words
-        .get(at + 2)
-        .and_then(|w| base64::engine::general_purpose::STANDARD.decode(w).ok());
-    let length = u32::try_from(name.len()).unwrap_or(0).to_be_bytes();
-    match key {
-        Some(key) if key.starts_with(&length) && key[4..].starts_with(name.as_bytes()) => {
-            Ok(s.to_owned())
-        }
-        _ => Err(bad_signer("has an invalid key")),
-    }
-}
-
-fn bad_signer(why: &str) -> Complaint {
-    complaint(format!("has a signer that {why}"))
-        .hinted("write \"alice@example.com ssh-ed25519 AAAA…\": the signer, then the public key")
-}
-
-/// Checks a container command.
-fn check_command(words: &[String]) -> Result<(), Complaint> {
-    let hint = "write [\"podman\", \"run\", \"--rm\", \"--network=none\", \"--volume={tree}:{tree}\", \"--workdir={tree}\", \"IMAGE\"]";
-    let why = match words.split_first() {
-        None => "it is empty",
-        // A relative path would name a program of the repository under review.
-        Some((program, _))
-            if program.contains('/') && !std::path::Path::new(program).is_absolute() =>
-        {
-            "the program is a relative path"
-        }
-        Some((_, arguments)) if !arguments.iter().any(|a| a.contains("{tree}")) => {
-            "{tree} is missing"
-        }
-        Some(_) => return Ok(()),
-    };
-    Err(ValueKind::Sandbox.unmet(why).hinted(hint))
-}
-
-/// Checks a folder that a sandbox shows. A relative one is inside the repository.
-fn folder(s: &str) -> Result<String, Complaint> {
-    let is_free = s == "~" || s.starts_with("~/") || std::path::Path::new(s).is_absolute();
-    match inside(s) {
-        _ if is_free => Ok(s.to_owned()),
-        Some(path) => Ok(path),
-        None => Err(
-            complaint(format!("has {s:?}, which is outside of the repository")).hinted(
-                "write an absolute folder, a folder below ~/, or a folder of the repository",
-            ),
-        ),
     }
 }
 
@@ -691,21 +516,6 @@ fn is_name_byte(b: u8) -> bool {
     b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_'
 }
 
-/// Returns the normalized path if it is inside the repository.
-fn inside(s: &str) -> Option<String> {
-    let path = s.trim_start_matches("./").trim_end_matches('/');
-    let plain = !path.contains(['\\', '\0']) && !path.chars().any(char::is_control);
-    let drive = path.as_bytes().get(1) == Some(&b':');
-    (plain && !drive && path.len() <= 1024 && !path.split('/').any(is_forbidden_part))
-        .then(|| path.to_owned())
-}
-
-/// Returns true for a part of a path that leaves the repository, is redundant, or is the folder of
-/// git.
-fn is_forbidden_part(part: &str) -> bool {
-    part.is_empty() || part == ".." || part == "." || part.eq_ignore_ascii_case(".git")
-}
-
 fn one_of(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|n| format!("{n:?}")).collect();
     match quoted.as_slice() {
@@ -727,176 +537,4 @@ fn article(value: &DeValue<'_>) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(kind: ValueKind, text: &str) -> Result<String, String> {
-        let value = DeValue::parse(text).unwrap();
-        kind.read(&value).map(|v| v.to_toml()).map_err(|c| {
-            let hint = c.hint.map(|h| format!(" ({h})")).unwrap_or_default();
-            c.text + &hint
-        })
-    }
-
-    #[test]
-    fn severities_take_synonyms_and_come_out_worst_first() {
-        let list = read(
-            ValueKind::Severities,
-            r#"["warning", "High", "blocker", "major"]"#,
-        );
-        assert_eq!(list.unwrap(), r#"["critical", "major", "minor"]"#);
-        let e = read(ValueKind::Severities, r#"["majr"]"#).unwrap_err();
-        assert_eq!(
-            e,
-            r#"has the unknown severity "majr" (did you mean "major"?)"#
-        );
-        let e = read(ValueKind::Severities, r#""major""#).unwrap_err();
-        assert!(e.contains(r#"write it as a list: ["major"]"#), "{e}");
-    }
-
-    #[test]
-    fn bounds_are_named() {
-        assert_eq!(read(ValueKind::Count(1, 64), "8").unwrap(), "8");
-        assert_eq!(
-            read(ValueKind::Count(1, 64), "0").unwrap_err(),
-            "must be a whole number from 1 to 64, not 0"
-        );
-        assert_eq!(
-            read(ValueKind::Count(1, 64), "-3").unwrap_err(),
-            "must be a whole number from 1 to 64, not -3"
-        );
-        assert!(read(ValueKind::Count(1, 64), "9223372036854775807").is_err());
-        assert!(read(ValueKind::Count(1, 64), "99999999999999999999999").is_err());
-        assert_eq!(
-            read(ValueKind::Count(1, 64), "4.0").unwrap_err(),
-            "must be a whole number from 1 to 64, not a decimal number"
-        );
-        for bad in ["nan", "inf", "-0.5", "1e999", "true"] {
-            assert!(read(ValueKind::Number(0.0, 10.0), bad).is_err(), "{bad}");
-        }
-        assert_eq!(read(ValueKind::Number(0.0, 10.0), "1").unwrap(), "1.0");
-        assert_eq!(
-            read(ValueKind::Span(1, 3600), r#""1m30s""#).unwrap(),
-            r#""1m30s""#
-        );
-        assert!(
-            read(ValueKind::Span(1, 3600), "90")
-                .unwrap_err()
-                .contains(r#"add a unit: "90s""#)
-        );
-        assert!(read(ValueKind::Span(1, 3600), r#""2h""#).is_err());
-    }
-
-    #[test]
-    fn paths_stay_inside_the_repository() {
-        for bad in [
-            "../x",
-            "a/../../x",
-            "/etc",
-            ".git/hooks",
-            "a/.GIT/x",
-            "",
-            "a//b",
-            "a\\\\b",
-            "c:/x",
-            "\\u0000",
-        ] {
-            assert!(
-                read(ValueKind::Files, &format!("[\"{bad}\"]")).is_err(),
-                "{bad}"
-            );
-        }
-        assert_eq!(
-            read(ValueKind::Files, r#"["./docs/a.md", "rules/"]"#).unwrap(),
-            r#"["docs/a.md", "rules"]"#
-        );
-    }
-
-    #[test]
-    fn programs_are_names_or_absolute_paths() {
-        for (good, text) in [
-            (true, "claude"),
-            (true, "/opt/claude"),
-            (false, "./claude"),
-            (false, "tools/claude"),
-            (false, " "),
-        ] {
-            assert_eq!(
-                read(ValueKind::Program, &format!("{text:?}")).is_ok(),
-                good,
-                "{text}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_container_command_names_a_program_and_the_folder() {
-        let command = r#"["podman", "run", "-v", "{tree}:/a", "-v", "x:/b", "image"]"#;
-        assert_eq!(
-            read(ValueKind::Sandbox, command).unwrap(),
-            command,
-            "repeated words stay"
-        );
-        assert!(read(ValueKind::Sandbox, r#"["/usr/bin/docker", "{tree}"]"#).is_ok());
-        for bad in [
-            "[]",
-            r#"["podman", "run"]"#,
-            r#"["./podman", "{tree}"]"#,
-            r#"["podman", "{tree}", ""]"#,
-            r#""podman""#,
-        ] {
-            assert!(read(ValueKind::Sandbox, bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn folders_of_a_sandbox_are_absolute_of_the_home_or_of_the_repository() {
-        let folders = r#"["node_modules", "~/.cargo", "/opt/tools"]"#;
-        assert_eq!(read(ValueKind::Folders, folders).unwrap(), folders);
-        for bad in ["../other", "a/../../b", ".git", "a\\u0000b", ""] {
-            assert!(
-                read(ValueKind::Folders, &format!("[\"{bad}\"]")).is_err(),
-                "{bad}"
-            );
-        }
-    }
-
-    #[test]
-    fn addresses_are_https_or_of_this_machine_and_hold_no_password() {
-        for (text, loopback) in [
-            ("https://api.example.com/v1/", false),
-            ("http://127.0.0.1:11434/v1", true),
-            ("http://127.9.9.9", true),
-            ("http://[::1]:80/", true),
-            ("http://LOCALHOST:1", true),
-            ("https://localhost.example.com", false),
-            ("https://127.0.0.1.example.com", false),
-        ] {
-            assert_eq!(Url::parse(text).map(|u| u.loopback), Ok(loopback), "{text}");
-        }
-        for bad in [
-            "api.example.com",
-            "ftp://example.com",
-            "http://example.com",
-            "http://10.0.0.1",
-            "http://127.0.0.1.evil.example",
-            "http://localhost@evil.example",
-            "http://evil.example\\@localhost",
-            "http://localhost:80@evil.example/",
-            "https://",
-            "https://h:99999",
-            "https://a b",
-            "https://h/?key=1",
-            "http://[::1",
-        ] {
-            assert!(Url::parse(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_key_in_place_of_its_variables_name_is_not_repeated() {
-        let e = read(ValueKind::Variable, r#""not-a-name-but-a-key""#).unwrap_err();
-        assert!(!e.contains("not-a-name-but-a-key"), "{e}");
-        assert!(e.contains("not the key"), "{e}");
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@ use super::{
     SettingOrigin, preset,
 };
 use crate::env::Env;
+use crate::finding::Severity;
 use crate::request::{Depth, OnIncomplete, Overrides};
 
 /// The default of `max_requests` at depth thorough.
@@ -32,77 +33,22 @@ pub(super) fn files<'a>(
         refused: Vec::new(),
         tables: Vec::new(),
     };
-    let project_file = project.iter().map(|(_, read)| (Layer::Project, read));
-    for (layer, read) in user
-        .iter()
-        .map(|read| (Layer::User, read))
-        .chain(project_file)
-    {
-        for (name, line) in &read.parsed.backends {
-            merge.define(name);
-            let place = read.file.name.clone();
-            merge.tables.push((
-                name.clone(),
-                SettingOrigin {
-                    layer,
-                    place,
-                    line: Some(*line),
-                },
-            ));
-        }
-    }
-    // First the keys in which the user's file overrides the project's file …
-    if let Some((p, read)) = &project {
-        for s in read
-            .parsed
-            .settings
-            .iter()
-            .filter(|s| s.slot.trust().prefers_user())
-        {
-            if p.trusted || !s.slot.trust().is_operator() || is_loopback(s) {
-                merge.set(&s.slot, &s.value, read.origin(Layer::Project, s));
-                if !p.trusted && s.slot.trust() == Trust::OperatorUnlessLoopback {
-                    merge.backend(&s.slot, |b| b.keyless = true);
-                }
-            } else {
-                merge.refused.push((read.file, s));
-            }
-        }
-    }
-    // … then the user's file, and then the keys in which the project's file overrides it.
     if let Some(read) = &user {
-        for s in &read.parsed.settings {
-            merge.set(&s.slot, &s.value, read.origin(Layer::User, s));
-            if s.slot.trust() == Trust::OperatorUnlessLoopback {
-                merge.backend(&s.slot, |b| b.keyless = false);
-            }
-        }
-        merge.policy.paths.extend(read.parsed.paths.iter().cloned());
-        merge
-            .policy
-            .guidelines
-            .extend(read.parsed.guidelines.iter().cloned());
+        merge.define_backends(Layer::User, read);
     }
-    if let Some((p, read)) = &project {
-        // The user named this file for this run, so it overrides the user's own file in every key.
-        let named = p.trusted && p.from == ProjectOrigin::Flag;
-        for s in read
-            .parsed
-            .settings
-            .iter()
-            .filter(|s| named || !s.slot.trust().prefers_user())
-        {
-            if s.slot.trust() == Trust::Narrows && !p.trusted {
-                merge.narrow(read, s);
-            } else {
-                merge.set(&s.slot, &s.value, read.origin(Layer::Project, s));
-            }
-        }
-        merge.policy.paths.extend(read.parsed.paths.iter().cloned());
-        merge
-            .policy
-            .guidelines
-            .extend(read.parsed.guidelines.iter().cloned());
+    if let Some((_, read)) = &project {
+        merge.define_backends(Layer::Project, read);
+    }
+    // The user's file overrides the project's file in the keys that need trust or cost the user
+    // money, and the project's file overrides the user's file in the others.
+    if let Some((file, read)) = &project {
+        merge.project_below_user(file, read);
+    }
+    if let Some(read) = &user {
+        merge.user(read);
+    }
+    if let Some((file, read)) = &project {
+        merge.project_above_user(file, read);
     }
     merge
 }
@@ -118,6 +64,7 @@ pub(super) struct Merge<'a> {
 }
 
 impl ParsedFile<'_> {
+    /// Returns the origin of a setting of this file.
     fn origin(&self, layer: Layer, setting: &Setting) -> SettingOrigin {
         SettingOrigin {
             layer,
@@ -128,6 +75,7 @@ impl ParsedFile<'_> {
 }
 
 impl Slot {
+    /// Returns the trust that the key needs.
     pub(super) fn trust(&self) -> Trust {
         match self {
             Self::Policy(_, key) => key.trust,
@@ -136,12 +84,90 @@ impl Slot {
     }
 }
 
+/// Returns true for an address of this machine, which needs no trust.
 fn is_loopback(s: &Setting) -> bool {
     s.slot.trust() == Trust::OperatorUnlessLoopback
         && Url::parse(s.value.text()).is_ok_and(|u| u.loopback)
 }
 
-impl Merge<'_> {
+impl<'a> Merge<'a> {
+    /// Defines the backends of a file, with the positions of their tables.
+    fn define_backends(&mut self, layer: Layer, read: &ParsedFile<'_>) {
+        for (name, line) in &read.parsed.backends {
+            self.define(name);
+            let origin = SettingOrigin {
+                layer,
+                place: read.file.name.clone(),
+                line: Some(*line),
+            };
+            self.tables.push((name.clone(), origin));
+        }
+    }
+
+    /// Applies the keys in which the user's file overrides the project's file. An operator-only
+    /// value without trust is kept for [`Merge::finish`], which refuses it.
+    fn project_below_user(&mut self, file: &ProjectFile, read: &ParsedFile<'a>) {
+        let settings = read.parsed.settings.iter();
+        for setting in settings.filter(|s| s.slot.trust().prefers_user()) {
+            let trust = setting.slot.trust();
+            if !file.trusted && trust.is_operator() && !is_loopback(setting) {
+                self.refused.push((read.file, setting));
+                continue;
+            }
+            self.set(
+                &setting.slot,
+                &setting.value,
+                read.origin(Layer::Project, setting),
+            );
+            if !file.trusted && trust == Trust::OperatorUnlessLoopback {
+                self.backend(&setting.slot, |b| b.keyless = true);
+            }
+        }
+    }
+
+    /// Applies the user's file.
+    fn user(&mut self, read: &ParsedFile<'_>) {
+        for setting in &read.parsed.settings {
+            self.set(
+                &setting.slot,
+                &setting.value,
+                read.origin(Layer::User, setting),
+            );
+            if setting.slot.trust() == Trust::OperatorUnlessLoopback {
+                self.backend(&setting.slot, |b| b.keyless = false);
+            }
+        }
+        self.entries(read);
+    }
+
+    /// Applies the keys in which the project's file overrides the user's file.
+    fn project_above_user(&mut self, file: &ProjectFile, read: &ParsedFile<'_>) {
+        // The user named this file for this run, so it overrides the user's own file in every key.
+        let is_named = file.trusted && file.from == ProjectOrigin::Flag;
+        let settings = read.parsed.settings.iter();
+        for setting in settings.filter(|s| is_named || !s.slot.trust().prefers_user()) {
+            if setting.slot.trust() == Trust::Narrows && !file.trusted {
+                self.narrow(read, setting);
+            } else {
+                self.set(
+                    &setting.slot,
+                    &setting.value,
+                    read.origin(Layer::Project, setting),
+                );
+            }
+        }
+        self.entries(read);
+    }
+
+    /// Adds the `[[path]]` and `[[guideline]]` entries of a file.
+    fn entries(&mut self, read: &ParsedFile<'_>) {
+        self.policy.paths.extend(read.parsed.paths.iter().cloned());
+        self.policy
+            .guidelines
+            .extend(read.parsed.guidelines.iter().cloned());
+    }
+
+    /// Adds a backend with its default values, unless there is one of this name.
     fn define(&mut self, name: &str) {
         let backends = &mut self.policy.backends;
         if let Err(at) = backends.binary_search_by(|b| b.name.as_str().cmp(name)) {
@@ -149,6 +175,7 @@ impl Merge<'_> {
         }
     }
 
+    /// Changes the backend that a key belongs to.
     fn backend(&mut self, slot: &Slot, change: impl FnOnce(&mut Backend)) {
         if let Slot::Backend(name, _) = slot
             && let Some(b) = self.policy.backends.iter_mut().find(|b| b.name == *name)
@@ -157,6 +184,7 @@ impl Merge<'_> {
         }
     }
 
+    /// Sets a value, and its origin.
     fn set(&mut self, slot: &Slot, value: &PolicyValue, origin: SettingOrigin) {
         match slot {
             Slot::Policy(_, key) => (key.set)(&mut self.policy, value),
@@ -220,35 +248,10 @@ impl Merge<'_> {
 
     /// Ignores a value, with a note unless that has no effect.
     fn refuse(&mut self, file: &PolicyFile, setting: &Setting) {
-        let full = setting.slot.name();
-        let is_own = self.is_own(&full);
-        let changes = match &setting.slot {
-            Slot::Policy(_, key) => !is_own && (key.get)(&self.policy) != setting.value,
-            Slot::Backend(name, key) => {
-                let Some(b) = self.policy.backend(name) else {
-                    return;
-                };
-                let key_is_own = ["api_key_env", "api_key_command"]
-                    .iter()
-                    .any(|k| self.is_own(&format!("backend.{name}.{k}")));
-                let usual = match key.name {
-                    "path" => b.path.is_none() && setting.value.text() == "claude",
-                    "api_key_env" => {
-                        b.usual_key() == Some(setting.value.text())
-                            && (b.base_url.is_none()
-                                || b.preset().is_some()
-                                || self.is_own(&format!("backend.{name}.base_url")))
-                    }
-                    _ => false,
-                };
-                let about_key = key.name.starts_with("api_key");
-                let settled = is_own || usual || (about_key && key_is_own);
-                !settled && (key.get)(b) != setting.value
-            }
-        };
-        if !changes {
+        if !self.is_change(setting) {
             return;
         }
+        let full = setting.slot.name();
         self.backend(&setting.slot, |b| b.withheld = Some(full.clone()));
         let what = match &setting.slot {
             Slot::Backend(name, _) => {
@@ -265,6 +268,45 @@ impl Merge<'_> {
                 file.name, setting.line
             ),
         });
+    }
+
+    /// Returns true if an operator-only value of the project would change the policy: the user has
+    /// no value of their own, and the value is not the one that applies anyway.
+    fn is_change(&self, setting: &Setting) -> bool {
+        if self.is_own(&setting.slot.name()) {
+            return false;
+        }
+        match &setting.slot {
+            Slot::Policy(_, key) => (key.get)(&self.policy) != setting.value,
+            Slot::Backend(name, key) => self.policy.backend(name).is_some_and(|backend| {
+                let is_about_key = key.name.starts_with("api_key");
+                !self.is_usual(backend, key.name, &setting.value)
+                    && !(is_about_key && self.has_own_key(name))
+                    && (key.get)(backend) != setting.value
+            }),
+        }
+    }
+
+    /// Returns true if the user has set the source of a backend's key.
+    fn has_own_key(&self, backend: &str) -> bool {
+        ["api_key_env", "api_key_command"]
+            .iter()
+            .any(|key| self.is_own(&format!("backend.{backend}.{key}")))
+    }
+
+    /// Returns true if a value is what the backend uses if the key is unset: the program `claude`,
+    /// or the provider's usual variable at the provider's or the user's own address.
+    fn is_usual(&self, backend: &Backend, key: &str, value: &PolicyValue) -> bool {
+        match key {
+            "path" => backend.path.is_none() && value.text() == "claude",
+            "api_key_env" => {
+                backend.usual_key() == Some(value.text())
+                    && (backend.base_url.is_none()
+                        || backend.preset().is_some()
+                        || self.is_own(&format!("backend.{}.base_url", backend.name)))
+            }
+            _ => false,
+        }
     }
 
     /// Returns true if the user of this machine sets a value, and not the project.
@@ -314,6 +356,7 @@ impl Merge<'_> {
             .collect()
     }
 
+    /// Applies an environment variable to a key.
     fn variable(
         &mut self,
         env: &Env,
@@ -349,50 +392,7 @@ impl Merge<'_> {
 
     /// Applies the command line.
     pub(super) fn flags(&mut self, flags: &Overrides) {
-        let on_incomplete = flags.on_incomplete.map(|v| {
-            if v == OnIncomplete::Fail {
-                "fail"
-            } else {
-                "warn"
-            }
-        });
-        let depth = flags.depth.map(|v| {
-            if v == Depth::Quick {
-                "quick"
-            } else {
-                "thorough"
-            }
-        });
-        let values = [
-            ("block_on", flags.block_on.as_ref().map(|l| sorted(l))),
-            ("warn_on", flags.warn_on.as_ref().map(|l| sorted(l))),
-            (
-                "on_incomplete",
-                on_incomplete.map(|name| PolicyValue::Text(name.to_owned())),
-            ),
-            (
-                "review.focus",
-                flags
-                    .focus
-                    .as_ref()
-                    .map(|l| PolicyValue::names(l.iter().map(|c| c.name()))),
-            ),
-            (
-                "review.depth",
-                depth.map(|name| PolicyValue::Text(name.to_owned())),
-            ),
-            ("review.jobs", flags.jobs.map(PolicyValue::Count)),
-            ("review.timeout", flags.timeout.map(PolicyValue::Span)),
-            (
-                "review.max_cost_usd",
-                flags.max_cost_usd.map(PolicyValue::Number),
-            ),
-            (
-                "review.max_requests",
-                flags.max_requests.map(PolicyValue::Count),
-            ),
-        ];
-        for (key, value) in values {
+        for (key, value) in values_of_flags(flags) {
             if let (Some(value), Some(slot)) = (value, policy_slot(key)) {
                 self.set(&slot, &value, by_flag(key));
             }
@@ -430,62 +430,55 @@ impl Merge<'_> {
     /// Validates the merged policy.
     #[must_use]
     pub(super) fn check(&self) -> Vec<PolicyProblem> {
-        let policy = &self.policy;
-        let mut problems = Vec::new();
-        for b in &policy.backends {
-            let Some(kind) = b.kind else {
-                let key = format!("backend.{}.kind", b.name);
-                let known = BackendKind::ALL.map(BackendKind::name);
-                let hint = match closest(&b.name, preset::built_in_names()) {
-                    Some(name) => did_you_mean(name),
-                    None => format!(
-                        "add to [backend.{}]: kind = \"openai\" (or {})",
-                        b.name,
-                        known.join(", ")
-                    ),
-                };
-                problems.push(self.problem(
-                    &key,
-                    "is missing; only built-in backends have a default kind",
-                    Some(hint),
-                ));
-                continue;
-            };
-            if let Some(known) = BackendKind::of_built_in(&b.name).filter(|k| *k != kind) {
-                let hint = format!("rename the backend; {:?} is built in", b.name);
-                let what = format!(
-                    "must be {:?} for the built-in backend of this name",
-                    known.name()
-                );
-                problems.push(self.problem(&format!("backend.{}.kind", b.name), &what, Some(hint)));
-                continue;
-            }
-            let set = BACKEND
-                .iter()
-                .filter(|k| (k.get)(b) != PolicyValue::Unset)
-                .map(|k| k.name);
-            if let Some(foreign) = set.into_iter().find(|name| !is_valid_for(name, kind)) {
-                let what = format!("is not valid for a backend of kind {:?}", kind.name());
-                problems.push(self.problem(&format!("backend.{}.{foreign}", b.name), &what, None));
-            }
+        let defined = self.policy.backends.iter();
+        let enabled = self.policy.review.backends.iter();
+        defined
+            .filter_map(|backend| self.check_backend(backend))
+            .chain(enabled.filter_map(|name| self.check_enabled(name)))
+            .collect()
+    }
+
+    /// Checks that a backend has a kind, and only keys of its kind.
+    fn check_backend(&self, backend: &Backend) -> Option<PolicyProblem> {
+        let name = &backend.name;
+        let kind_key = format!("backend.{name}.kind");
+        let Some(kind) = backend.kind else {
+            let what = "is missing; only built-in backends have a default kind";
+            return Some(self.problem(&kind_key, what, Some(hint_for_kind(name))));
+        };
+        if let Some(known) = BackendKind::of_built_in(name).filter(|k| *k != kind) {
+            let hint = format!("rename the backend; {name:?} is built in");
+            let what = format!(
+                "must be {:?} for the built-in backend of this name",
+                known.name()
+            );
+            return Some(self.problem(&kind_key, &what, Some(hint)));
         }
-        for name in &policy.review.backends {
-            if policy.backend(name).is_none() {
-                let known = policy.backends.iter().map(|b| b.name.as_str());
-                let hint = closest(name, known.clone()).map_or_else(
-                    || {
-                        format!(
-                            "define it as [backend.{name}], or use {}",
-                            known.collect::<Vec<_>>().join(", ")
-                        )
-                    },
-                    did_you_mean,
-                );
-                let what = format!("names the unknown backend {name:?}");
-                problems.push(self.problem("review.backends", &what, Some(hint)));
-            }
+        let foreign = BACKEND
+            .iter()
+            .filter(|k| (k.get)(backend) != PolicyValue::Unset)
+            .find(|k| !is_valid_for(k.name, kind))?;
+        let what = format!("is not valid for a backend of kind {:?}", kind.name());
+        Some(self.problem(&format!("backend.{name}.{}", foreign.name), &what, None))
+    }
+
+    /// Checks that an enabled backend is defined.
+    fn check_enabled(&self, name: &str) -> Option<PolicyProblem> {
+        if self.policy.backend(name).is_some() {
+            return None;
         }
-        problems
+        let known: Vec<&str> = self
+            .policy
+            .backends
+            .iter()
+            .map(|b| b.name.as_str())
+            .collect();
+        let hint = match closest(name, known.iter().copied()) {
+            Some(name) => did_you_mean(name),
+            None => format!("define it as [backend.{name}], or use {}", known.join(", ")),
+        };
+        let what = format!("names the unknown backend {name:?}");
+        Some(self.problem("review.backends", &what, Some(hint)))
     }
 
     /// Returns a problem with the position of a key. A missing key is reported at its table.
@@ -513,6 +506,57 @@ impl Merge<'_> {
     }
 }
 
+/// Returns the hint for a backend without a kind: the built-in backend that was meant, or the line
+/// to add.
+fn hint_for_kind(backend: &str) -> String {
+    match closest(backend, preset::built_in_names()) {
+        Some(name) => did_you_mean(name),
+        None => format!(
+            "add to [backend.{backend}]: kind = \"openai\" (or {})",
+            BackendKind::ALL.map(BackendKind::name).join(", ")
+        ),
+    }
+}
+
+/// Returns the values of the command line by the full names of their keys; `None` for a flag that
+/// was not given.
+fn values_of_flags(flags: &Overrides) -> [(&'static str, Option<PolicyValue>); 9] {
+    let on_incomplete = flags.on_incomplete.map(|v| match v {
+        OnIncomplete::Fail => "fail",
+        OnIncomplete::Warn => "warn",
+    });
+    let depth = flags.depth.map(|v| match v {
+        Depth::Quick => "quick",
+        Depth::Thorough => "thorough",
+    });
+    let focus = flags.focus.as_ref();
+    [
+        ("block_on", flags.block_on.as_deref().map(sorted)),
+        ("warn_on", flags.warn_on.as_deref().map(sorted)),
+        ("on_incomplete", on_incomplete.map(named)),
+        (
+            "review.focus",
+            focus.map(|l| PolicyValue::names(l.iter().map(|c| c.name()))),
+        ),
+        ("review.depth", depth.map(named)),
+        ("review.jobs", flags.jobs.map(PolicyValue::Count)),
+        ("review.timeout", flags.timeout.map(PolicyValue::Span)),
+        (
+            "review.max_cost_usd",
+            flags.max_cost_usd.map(PolicyValue::Number),
+        ),
+        (
+            "review.max_requests",
+            flags.max_requests.map(PolicyValue::Count),
+        ),
+    ]
+}
+
+/// Returns the value of a choice.
+fn named(name: &str) -> PolicyValue {
+    PolicyValue::Text(name.to_owned())
+}
+
 /// Returns the problem of an invalid variable. Without another hint, the hint is to unset the
 /// variable.
 fn bad_variable(variable: &str, what: &str, hint: Option<String>) -> PolicyProblem {
@@ -533,13 +577,15 @@ fn by_flag(key: &str) -> SettingOrigin {
     }
 }
 
-fn sorted(list: &[crate::finding::Severity]) -> PolicyValue {
+/// Returns a list of severities as a value, worst first and without repetitions.
+fn sorted(list: &[Severity]) -> PolicyValue {
     let mut list = list.to_vec();
     list.sort_by(|a, b| b.cmp(a));
     list.dedup();
     PolicyValue::severities(&list)
 }
 
+/// Returns the key of a fixed table by its full name.
 fn policy_slot(name: &str) -> Option<Slot> {
     let table = keys::TABLES
         .iter()
@@ -548,447 +594,4 @@ fn policy_slot(name: &str) -> Option<Slot> {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::diff::RepoPath;
-    use crate::env::Env;
-    use crate::error::Result;
-    use crate::finding::Severity::{self, Critical, Major, Minor, Suggestion};
-    use crate::policy::{
-        Backend, BackendKind, Layer, Loaded, Policy, PolicyFile, ProjectFile, ProjectOrigin,
-        Sources, load,
-    };
-    use crate::request::{Depth, Overrides};
-
-    #[derive(Default)]
-    struct PolicyCase<'a> {
-        user: &'a str,
-        project: &'a str,
-        trusted: bool,
-        named: bool,
-        env: &'a [(&'a str, &'a str)],
-        flags: Overrides,
-    }
-
-    impl PolicyCase<'_> {
-        fn try_load(&self) -> Result<Loaded> {
-            let user = file("~/.config/claude-reviewer/config.toml", self.user);
-            let project = ProjectFile {
-                from: if self.named {
-                    ProjectOrigin::Flag
-                } else {
-                    ProjectOrigin::Worktree
-                },
-                file: file(".claude-reviewer.toml", self.project),
-                trusted: self.trusted,
-            };
-            let env = Env::from_pairs("/".into(), self.env.iter().copied());
-            load(&Sources {
-                user: Some(&user),
-                project: Some(&project),
-                env: &env,
-                overrides: &self.flags,
-            })
-        }
-        #[track_caller]
-        fn load(&self) -> Loaded {
-            self.try_load().unwrap()
-        }
-        #[track_caller]
-        fn fails(&self) -> String {
-            let e = self.try_load().unwrap_err();
-            [&[e.message][..], &e.hints].concat().join(" | ")
-        }
-        #[track_caller]
-        fn backend(&self, name: &str) -> Backend {
-            self.load().policy.backend(name).unwrap().clone()
-        }
-    }
-
-    fn file(name: &str, text: &str) -> PolicyFile {
-        PolicyFile {
-            name: name.to_owned(),
-            bytes: text.as_bytes().to_vec(),
-        }
-    }
-
-    /// Returns `review.max_rounds`, and its origin.
-    fn rounds_of(case: &PolicyCase<'_>) -> (u32, String) {
-        let p = case.load().policy;
-        (
-            p.review.max_rounds,
-            p.origin_of("review.max_rounds").to_string(),
-        )
-    }
-
-    /// Returns the severities that block and warn for a path.
-    fn thresholds_at(p: &Policy, path: &str) -> (Vec<Severity>, Vec<Severity>) {
-        let t = p.thresholds(Some(&RepoPath::from(path)));
-        (t.block_on, t.warn_on)
-    }
-
-    #[test]
-    fn a_file_that_was_named_for_the_run_decides_where_the_change_goes() {
-        let user = "[backend.local]\nkind = 'openai'\nbase_url = 'https://one.example/v1'";
-        let project = "[backend.local]\nkind = 'openai'\nbase_url = 'https://two.example/v1'";
-        let mut case = PolicyCase {
-            user,
-            project,
-            trusted: true,
-            ..PolicyCase::default()
-        };
-        assert_eq!(
-            case.backend("local").base_url.unwrap(),
-            "https://one.example/v1"
-        );
-        case.named = true;
-        assert_eq!(
-            case.backend("local").base_url.unwrap(),
-            "https://two.example/v1"
-        );
-    }
-
-    #[test]
-    fn each_layer_stands_above_the_one_before() {
-        let mut case = PolicyCase {
-            user: "[review]\nmax_rounds = 2\njobs = 2",
-            ..PolicyCase::default()
-        };
-        assert_eq!(
-            rounds_of(&case),
-            (2, "~/.config/claude-reviewer/config.toml:2".to_owned())
-        );
-        case.project = "\n[review]\nmax_rounds = 3";
-        assert_eq!(rounds_of(&case), (3, ".claude-reviewer.toml:3".to_owned()));
-        case.env = &[("MAX_REVIEW_ROUNDS", "4")];
-        assert_eq!(rounds_of(&case), (4, "MAX_REVIEW_ROUNDS".to_owned()));
-        case.flags = Overrides {
-            jobs: Some(9),
-            depth: Some(Depth::Thorough),
-            ..Overrides::default()
-        };
-        let p = case.load().policy;
-        assert_eq!(
-            (p.review.jobs, p.origin_of("review.jobs").to_string()),
-            (9, "--jobs".to_owned())
-        );
-        assert_eq!(p.origin_of("review.depth").layer, Layer::Flag);
-        assert_eq!(p.origin_of("ignore").layer, Layer::Default);
-    }
-
-    #[test]
-    fn a_persons_list_cannot_widen_the_teams() {
-        let case = PolicyCase {
-            user: "ignore = ['*']",
-            project: "ignore = ['vendor/']",
-            ..PolicyCase::default()
-        };
-        let p = case.load().policy;
-        assert!(p.ignores(&"vendor/a".into()));
-        assert!(!p.ignores(&"src/a".into()));
-    }
-
-    #[test]
-    fn path_rules_change_thresholds_key_by_key_and_the_last_wins() {
-        let case = PolicyCase {
-            project: "[[path]]\nglob = 'services/**'\nblock_on = ['critical']\nwarn_on = ['major']\n\
-                      [[path]]\nglob = ['services/pay', 'billing/']\nblock_on = ['minor', 'major', 'critical']\n",
-            ..PolicyCase::default()
-        };
-        let p = case.load().policy;
-        assert_eq!(
-            thresholds_at(&p, "src/a.rs"),
-            (vec![Critical, Major], vec![Minor])
-        );
-        assert_eq!(
-            thresholds_at(&p, "services/a.rs"),
-            (vec![Critical], vec![Major])
-        );
-        assert_eq!(
-            thresholds_at(&p, "services/pay/a.rs"),
-            (vec![Critical, Major, Minor], vec![Major])
-        );
-        assert_eq!(
-            thresholds_at(&p, "billing/a.rs"),
-            (vec![Critical, Major, Minor], vec![Minor])
-        );
-        assert_eq!(p.thresholds(None).block_on, [Critical, Major]);
-    }
-
-    #[test]
-    fn a_path_rule_cannot_undo_a_threshold_of_a_higher_layer() {
-        let lax = "[[path]]\nglob = '**'\nblock_on = []";
-        let team = PolicyCase {
-            user: lax,
-            project: "block_on = ['critical', 'major']",
-            ..PolicyCase::default()
-        }
-        .load()
-        .policy;
-        assert_eq!(
-            team.thresholds(Some(&"a".into())).block_on,
-            [Critical, Major]
-        );
-        let flags = Overrides {
-            block_on: Some(vec![Suggestion, Critical]),
-            ..Overrides::default()
-        };
-        let flag = PolicyCase {
-            project: lax,
-            flags,
-            ..PolicyCase::default()
-        }
-        .load()
-        .policy;
-        assert_eq!(
-            flag.thresholds(Some(&"a".into())).block_on,
-            [Critical, Suggestion]
-        );
-    }
-
-    #[test]
-    fn operator_only_keys_of_an_untrusted_file_are_refused_and_named() {
-        let text = "[tests]\ncommand = 'make'\nrun = true\n[history]\npath = 'elsewhere'\n[forge]\ngithub_api = 'https://g.example'\n\
-                    [backend.claude]\npath = '/tmp/claude'\n[backend.far]\nkind = 'openai'\nbase_url = 'https://far.example/v1'\n\
-                    [backend.anthropic]\napi_key_env = 'OTHER'\n[backend.google]\napi_key_command = 'cat key'\n";
-        let Loaded { policy: p, notes } = PolicyCase {
-            project: text,
-            ..PolicyCase::default()
-        }
-        .load();
-        assert_eq!(
-            (
-                p.tests.command.as_deref(),
-                p.tests.run,
-                p.history.path.as_str()
-            ),
-            (None, false, ".reviews")
-        );
-        assert_eq!(p.forge.github_api, None);
-        for (name, key) in [
-            ("claude", "path"),
-            ("far", "base_url"),
-            ("anthropic", "api_key_env"),
-            ("google", "api_key_command"),
-        ] {
-            let b = p.backend(name).unwrap();
-            assert_eq!(b.withheld, Some(format!("backend.{name}.{key}")));
-            assert_eq!(
-                (&b.path, &b.base_url, &b.api_key_env, &b.api_key_command),
-                (&None, &None, &None, &None)
-            );
-        }
-        let lines: Vec<_> = notes.iter().map(|n| n.line.unwrap()).collect();
-        assert_eq!(lines, [2, 3, 5, 7, 9, 12, 14, 16]);
-        assert!(
-            notes[0]
-                .text
-                .contains("\"tests.command\" in .claude-reviewer.toml:2 is operator only"),
-            "{notes:?}"
-        );
-        assert!(
-            notes[0].text.contains("claude-reviewer policy trust"),
-            "{notes:?}"
-        );
-
-        let Loaded { policy: p, notes } = PolicyCase {
-            project: text,
-            trusted: true,
-            ..PolicyCase::default()
-        }
-        .load();
-        assert_eq!(notes, []);
-        assert_eq!(
-            (
-                p.tests.command.as_deref(),
-                p.tests.run,
-                p.history.path.as_str()
-            ),
-            (Some("make"), true, "elsewhere")
-        );
-        assert!(p.backends.iter().all(|b| b.withheld.is_none()));
-        assert_eq!(
-            p.backend("far").unwrap().base_url.as_deref(),
-            Some("https://far.example/v1")
-        );
-    }
-
-    #[test]
-    fn an_operator_only_value_that_changes_nothing_needs_no_trust() {
-        let text = "[history]\npath = './.reviews/'\n[tests]\nrun = false\n[backend.claude]\npath = 'claude'\n\
-                    [backend.anthropic]\napi_key_env = 'ANTHROPIC_API_KEY'\n";
-        let loaded = PolicyCase {
-            project: text,
-            ..PolicyCase::default()
-        }
-        .load();
-        assert_eq!(loaded.notes, []);
-        assert!(loaded.policy.backends.iter().all(|b| b.withheld.is_none()));
-    }
-
-    #[test]
-    fn a_persons_own_operator_values_stand_above_the_projects() {
-        let mut case = PolicyCase {
-            user: "[backend.claude]\npath = '/opt/claude'\n[review]\nmax_cost_usd = 0.5",
-            project: "[backend.claude]\npath = '/tmp/claude'\n[review]\nmax_cost_usd = 50",
-            ..PolicyCase::default()
-        };
-        for trusted in [false, true] {
-            case.trusted = trusted;
-            let Loaded { policy: p, notes } = case.load();
-            assert_eq!(
-                p.backend("claude").unwrap().path.as_deref(),
-                Some("/opt/claude")
-            );
-            assert_eq!(p.backend("claude").unwrap().withheld, None);
-            assert_eq!(p.review.max_cost_usd, 0.5);
-            assert_eq!(notes, []);
-        }
-        case.user = "";
-        case.trusted = false;
-        for variable in ["CLAUDE_CLI_PATH", "PATH_TO_CLAUDE"] {
-            let env = [(variable, "/usr/bin/claude")];
-            let Loaded { policy: p, notes } = PolicyCase {
-                env: &env,
-                project: case.project,
-                ..PolicyCase::default()
-            }
-            .load();
-            assert_eq!(
-                p.backend("claude").unwrap().path.as_deref(),
-                Some("/usr/bin/claude")
-            );
-            assert_eq!(
-                (notes, &p.backend("claude").unwrap().withheld),
-                (vec![], &None)
-            );
-        }
-    }
-
-    #[test]
-    fn a_loopback_endpoint_of_an_untrusted_file_gets_no_key() {
-        let text = "[backend.openai]\nbase_url = 'http://127.0.0.1:11434/v1/'";
-        let mut case = PolicyCase {
-            project: text,
-            ..PolicyCase::default()
-        };
-        let b = case.backend("openai");
-        assert_eq!(
-            (b.base_url.as_deref(), b.keyless),
-            (Some("http://127.0.0.1:11434/v1"), true)
-        );
-        // The user's key is for the user's endpoint.
-        case.user = "[backend.openai]\napi_key_env = 'MINE'";
-        assert!(case.backend("openai").keyless);
-        case.trusted = true;
-        assert!(!case.backend("openai").keyless);
-        case.trusted = false;
-        case.user = "[backend.openai]\nbase_url = 'https://mine.example'";
-        let b = case.backend("openai");
-        assert_eq!(
-            (b.base_url.as_deref(), b.keyless),
-            (Some("https://mine.example"), false)
-        );
-        // With a named key, the endpoint is no longer keyless.
-        let text =
-            "[backend.openai]\nbase_url = 'http://127.0.0.1:1'\napi_key_env = 'OPENAI_API_KEY'";
-        let withheld = PolicyCase {
-            project: text,
-            ..PolicyCase::default()
-        }
-        .backend("openai")
-        .withheld;
-        assert_eq!(withheld.as_deref(), Some("backend.openai.api_key_env"));
-    }
-
-    #[test]
-    fn models_come_from_the_file_the_environment_and_the_flag() {
-        let mut case = PolicyCase {
-            project: "[backend.claude]\nmodel = 'a'\n[backend.x]\nkind = 'anthropic'\n[backend.openai]\nmodel = 'b'",
-            ..PolicyCase::default()
-        };
-        assert_eq!(case.backend("claude").model.as_deref(), Some("a"));
-        case.env = &[("REVIEW_MODEL", "env")];
-        assert_eq!(case.backend("claude").model.as_deref(), Some("env"));
-        assert_eq!(case.backend("x").model.as_deref(), Some("env"));
-        assert_eq!(case.backend("openai").model.as_deref(), Some("b"));
-        case.flags.model = Some("flag".to_owned());
-        assert_eq!(case.backend("openai").model.as_deref(), Some("flag"));
-        assert_eq!(
-            case.load().policy.backend("x").unwrap().kind,
-            Some(BackendKind::Anthropic)
-        );
-    }
-
-    #[test]
-    fn what_only_the_whole_policy_shows_is_refused_with_its_place() {
-        for (project, expected) in [
-            (
-                "[review]\nbackends = ['cluade']",
-                "names the unknown backend \"cluade\" | did you mean \"claude\"?",
-            ),
-            (
-                "[review]\nbackends = ['mine']",
-                "\"review.backends\" in .claude-reviewer.toml:2 names the unknown backend",
-            ),
-            (
-                "version = 1\n[backend.mine]\nmodel = 'x'",
-                "\"backend.mine.kind\" in .claude-reviewer.toml:2 is missing",
-            ),
-            (
-                "[backend.openai]\npath = 'claude'",
-                "is not valid for a backend of kind \"openai\"",
-            ),
-            (
-                "[backend.claude]\napi_key_env = 'X'",
-                "is not valid for a backend of kind \"claude\"",
-            ),
-            (
-                "[backend.claude]\nkind = 'openai'",
-                "must be \"claude\" for the built-in backend of this name",
-            ),
-        ] {
-            let e = PolicyCase {
-                project,
-                trusted: true,
-                ..PolicyCase::default()
-            }
-            .fails();
-            assert!(e.contains(expected), "{project}: {e}");
-        }
-        // A team may name a backend that each person defines.
-        let user = "[backend.mine]\nkind = 'openai'\nbase_url = 'https://m.example'";
-        PolicyCase {
-            user,
-            project: "[review]\nbackends = ['mine']",
-            ..PolicyCase::default()
-        }
-        .load();
-    }
-
-    #[test]
-    fn bad_variables_are_refused_by_name() {
-        for (name, value) in [
-            ("MAX_REVIEW_ROUNDS", "many"),
-            ("MAX_REVIEW_ROUNDS", "0"),
-            ("AUTO_RUN_TESTS", "maybe"),
-            ("CLAUDE_CLI_PATH", "./claude"),
-        ] {
-            let e = PolicyCase {
-                env: &[(name, value)],
-                ..PolicyCase::default()
-            }
-            .fails();
-            assert!(e.contains(name), "{e}");
-        }
-        assert!(
-            PolicyCase {
-                env: &[("AUTO_RUN_TESTS", "TRUE")],
-                ..PolicyCase::default()
-            }
-            .load()
-            .policy
-            .tests
-            .run
-        );
-    }
-}
+mod tests;

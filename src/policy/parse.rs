@@ -5,6 +5,7 @@ use super::kind::{Complaint, MAX_LIST, backend_name, did_you_mean};
 use super::value::{PolicyValue, closest};
 use super::{Backend, Guideline, Layer, PathRule, Policy, PolicyFile, SettingOrigin};
 use crate::error::Error;
+use std::borrow::Cow;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -97,51 +98,16 @@ const MAX_BACKENDS: usize = 100;
 pub const MAX_BYTES: usize = 1 << 20;
 
 /// Parses a policy file. `layer` becomes part of the origins of `[[path]]` and `[[guideline]]`.
+///
+/// # Errors
+///
+/// At least one problem, in the order of lines; at most [`MAX_PROBLEMS`].
 pub(super) fn parse(file: &PolicyFile, layer: Layer) -> Result<ParsedPolicy, Vec<PolicyProblem>> {
-    if file.bytes.len() > MAX_BYTES {
-        let message = format!("{} is larger than 1 MiB", file.name);
-        return Err(vec![PolicyProblem {
-            line: None,
-            message,
-            hint: None,
-        }]);
-    }
-    let text = match std::str::from_utf8(&file.bytes) {
-        Ok(text) => text,
-        Err(e) => {
-            let line = LineStarts::new(&file.bytes).of(e.valid_up_to());
-            let message = format!("{}:{line} is not UTF-8", file.name);
-            return Err(vec![PolicyProblem {
-                line: Some(line),
-                message,
-                hint: None,
-            }]);
-        }
-    };
-    // Some editors write a byte order mark. Spaces replace it, so that offsets stay valid.
-    let blanked;
-    let text = match text.strip_prefix('\u{feff}') {
-        Some(rest) => {
-            blanked = format!("   {rest}");
-            &blanked
-        }
-        None => text,
-    };
+    let text = text_of(file).map_err(|problem| vec![problem])?;
     let lines = LineStarts::new(text.as_bytes());
-    let document = match DeTable::parse(text) {
+    let document = match DeTable::parse(&text) {
         Ok(document) => document,
-        Err(e) => {
-            let at = e.span().map_or(text.len(), |s| s.start);
-            let line = lines.of(at);
-            let message = format!("malformed TOML in {}:{line}: {}", file.name, e.message());
-            let key = key_on(text, at);
-            let hint = key.map(|key| format!("check the line that starts with {key:?}"));
-            return Err(vec![PolicyProblem {
-                line: Some(line),
-                message,
-                hint,
-            }]);
-        }
+        Err(e) => return Err(vec![malformed(file, &text, &lines, &e)]),
     };
     let mut reader = PolicyReader {
         file,
@@ -167,6 +133,52 @@ pub(super) fn parse(file: &PolicyFile, layer: Layer) -> Result<ParsedPolicy, Vec
         problems.sort_by_key(|p| p.line);
         problems.truncate(MAX_PROBLEMS);
         Err(problems)
+    }
+}
+
+/// Returns the text of a file. Some editors write a byte order mark; spaces replace it, so that
+/// offsets stay valid.
+fn text_of(file: &PolicyFile) -> Result<Cow<'_, str>, PolicyProblem> {
+    if file.bytes.len() > MAX_BYTES {
+        return Err(PolicyProblem {
+            line: None,
+            message: format!("{} is larger than 1 MiB", file.name),
+            hint: None,
+        });
+    }
+    match std::str::from_utf8(&file.bytes) {
+        Ok(text) => Ok(match text.strip_prefix('\u{feff}') {
+            Some(rest) => Cow::Owned(format!("   {rest}")),
+            None => Cow::Borrowed(text),
+        }),
+        Err(e) => {
+            let line = LineStarts::new(&file.bytes).of(e.valid_up_to());
+            Err(PolicyProblem {
+                line: Some(line),
+                message: format!("{}:{line} is not UTF-8", file.name),
+                hint: None,
+            })
+        }
+    }
+}
+
+/// Returns the problem of a text that is not TOML. The hint names the key on the line.
+fn malformed(
+    file: &PolicyFile,
+    text: &str,
+    lines: &LineStarts,
+    error: &toml::de::Error,
+) -> PolicyProblem {
+    let at = error.span().map_or(text.len(), |s| s.start);
+    let line = lines.of(at);
+    PolicyProblem {
+        line: Some(line),
+        message: format!(
+            "malformed TOML in {}:{line}: {}",
+            file.name,
+            error.message()
+        ),
+        hint: key_on(text, at).map(|key| format!("check the line that starts with {key:?}")),
     }
 }
 
@@ -197,6 +209,7 @@ impl LineStarts {
     }
 }
 
+/// The state of reading one file.
 struct PolicyReader<'a> {
     file: &'a PolicyFile,
     layer: Layer,
@@ -205,7 +218,7 @@ struct PolicyReader<'a> {
     problems: Vec<PolicyProblem>,
 }
 
-type KeyName<'i> = Spanned<std::borrow::Cow<'i, str>>;
+type KeyName<'i> = Spanned<Cow<'i, str>>;
 
 impl PolicyReader<'_> {
     /// Checks `version` before anything else: a newer file may contain keys that are unknown here.
@@ -238,24 +251,16 @@ impl PolicyReader<'_> {
         false
     }
 
+    /// Reads every table and every key of the top level.
     fn document(&mut self, document: &DeTable<'_>) {
         for (name, value) in document {
             match (name.get_ref().as_ref(), value.get_ref()) {
                 ("version", _) => {}
                 ("backend", DeValue::Table(backends)) if backends.len() > MAX_BACKENDS => {
-                    self.wrong(
-                        name,
-                        &format!(
-                            "has {} entries; the limit is {MAX_BACKENDS}",
-                            backends.len()
-                        ),
-                    );
+                    self.too_many(name, backends.len(), MAX_BACKENDS);
                 }
                 ("path" | "guideline", DeValue::Array(entries)) if entries.len() > MAX_LIST => {
-                    self.wrong(
-                        name,
-                        &format!("has {} entries; the limit is {MAX_LIST}", entries.len()),
-                    );
+                    self.too_many(name, entries.len(), MAX_LIST);
                 }
                 ("backend", DeValue::Table(backends)) => {
                     for (name, value) in backends {
@@ -275,33 +280,33 @@ impl PolicyReader<'_> {
                 ("backend", _) => self.wrong(name, "must be tables: [backend.NAME]"),
                 ("path", _) => self.wrong(name, "must be a list of tables: [[path]]"),
                 ("guideline", _) => self.wrong(name, "must be a list of tables: [[guideline]]"),
-                (key, value_ref) => {
-                    let table = TABLES.iter().find(|t| !t.name.is_empty() && t.name == key);
-                    match (table, value_ref) {
-                        (Some(table), DeValue::Table(entries)) => {
-                            for (name, value) in entries {
-                                let key = table.keys.iter().find(|k| k.name == name.get_ref());
-                                self.setting(
-                                    table.name,
-                                    name,
-                                    value,
-                                    key.map(|k| Slot::Policy(table.name, k)),
-                                );
-                            }
-                        }
-                        (Some(table), _) => {
-                            self.wrong(name, &format!("must be a table: [{}]", table.name))
-                        }
-                        (None, _) => {
-                            let key = TABLES[0].keys.iter().find(|k| k.name == key);
-                            self.setting("", name, value, key.map(|k| Slot::Policy("", k)));
-                        }
-                    }
-                }
+                _ => self.table_or_key(name, value),
             }
         }
     }
 
+    /// Reads a fixed table, or a key of the top level.
+    fn table_or_key(&mut self, name: &KeyName<'_>, value: &Spanned<DeValue<'_>>) {
+        let table = TABLES
+            .iter()
+            .find(|t| !t.name.is_empty() && t.name == name.get_ref());
+        match (table, value.get_ref()) {
+            (Some(table), DeValue::Table(entries)) => {
+                for (name, value) in entries {
+                    let key = table.keys.iter().find(|k| k.name == name.get_ref());
+                    let slot = key.map(|k| Slot::Policy(table.name, k));
+                    self.setting(table.name, name, value, slot);
+                }
+            }
+            (Some(table), _) => self.wrong(name, &format!("must be a table: [{}]", table.name)),
+            (None, _) => {
+                let key = TABLES[0].keys.iter().find(|k| k.name == name.get_ref());
+                self.setting("", name, value, key.map(|k| Slot::Policy("", k)));
+            }
+        }
+    }
+
+    /// Reads a key of a fixed table or of a backend. Without a slot, the key is unknown.
     fn setting(
         &mut self,
         table: &str,
@@ -323,6 +328,7 @@ impl PolicyReader<'_> {
         }
     }
 
+    /// Reads a `[backend.NAME]`.
     fn backend(&mut self, name: &KeyName<'_>, value: &Spanned<DeValue<'_>>) {
         let line = self.lines.of(name.span().start);
         if let Err(complaint) = backend_name(name.get_ref()) {
@@ -354,6 +360,7 @@ impl PolicyReader<'_> {
         self.parsed.backends.push((backend, line));
     }
 
+    /// Reads a `[[path]]`.
     fn path(&mut self, entry: &Spanned<DeValue<'_>>) {
         let origin = self.origin(entry);
         let mut rule = PathRule {
@@ -371,6 +378,7 @@ impl PolicyReader<'_> {
         }
     }
 
+    /// Reads a `[[guideline]]`.
     fn guideline(&mut self, entry: &Spanned<DeValue<'_>>) {
         let mut guideline = Guideline {
             glob: Vec::new(),
@@ -420,6 +428,7 @@ impl PolicyReader<'_> {
         self.problems.len() == before
     }
 
+    /// Returns the origin of an entry of a list of tables.
     fn origin(&self, entry: &Spanned<DeValue<'_>>) -> SettingOrigin {
         let line = Some(self.lines.of(entry.span().start));
         SettingOrigin {
@@ -429,6 +438,7 @@ impl PolicyReader<'_> {
         }
     }
 
+    /// Reports an unknown key.
     fn unknown(&mut self, table: &str, name: &KeyName<'_>) {
         if self.problems.len() >= MAX_PROBLEMS {
             return;
@@ -447,11 +457,21 @@ impl PolicyReader<'_> {
         });
     }
 
+    /// Reports a list or table with more entries than allowed.
+    fn too_many(&mut self, name: &KeyName<'_>, entries: usize, limit: usize) {
+        self.wrong(
+            name,
+            &format!("has {entries} entries; the limit is {limit}"),
+        );
+    }
+
+    /// Reports a key or table with a problem, at its own position.
     fn wrong(&mut self, name: &KeyName<'_>, what: &str) {
         let line = self.lines.of(name.span().start);
         self.problem(Some(line), &format!("{:?}", name.get_ref()), what);
     }
 
+    /// Reports an invalid value, at its own position or that of a part of it.
     fn complain(&mut self, key: &str, value: &Range<usize>, complaint: Complaint) {
         let Complaint { text, hint, span } = complaint;
         let line = self.lines.of(span.unwrap_or(value.clone()).start);
@@ -463,6 +483,7 @@ impl PolicyReader<'_> {
         });
     }
 
+    /// Reports a problem with its subject and place.
     fn problem(&mut self, line: Option<u32>, subject: &str, what: &str) {
         let place = line.map_or_else(
             || self.file.name.clone(),

@@ -254,22 +254,22 @@ fn trust(trust: Trust) -> &'static str {
 fn weaker(weaker: Weaker) -> Option<String> {
     let text = match weaker {
         Weaker::Never => return None,
-        Weaker::Shrinks => "an entry is removed",
-        Weaker::Blocks => "a severity no longer blocks",
-        Weaker::Warns => "a severity neither warns nor blocks any longer",
-        Weaker::Grows => "an entry is added",
-        Weaker::Ignores => "a pattern matches files that were reviewed before",
-        Weaker::Lowers => "the value is lower",
-        Weaker::Steps(names) => {
+        Weaker::EntryRemoved => "an entry is removed",
+        Weaker::BlocksLess => "a severity no longer blocks",
+        Weaker::WarnsLess => "a severity neither warns nor blocks any longer",
+        Weaker::EntryAdded => "an entry is added",
+        Weaker::MatchesMore => "a pattern matches files that were reviewed before",
+        Weaker::Lower => "the value is lower",
+        Weaker::Later(names) => {
             let steps: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
             return Some(format!(
                 "the value moves to the right: {}",
                 steps.join(", ")
             ));
         }
-        Weaker::Narrows => "the list changes from empty to a selection, or an entry is removed",
-        Weaker::Severities => "a severity is lower",
-        Weaker::Changes => "the value is different",
+        Weaker::CoversLess => "the list changes from empty to a selection, or an entry is removed",
+        Weaker::RuleSeverityLower => "a severity is lower",
+        Weaker::Different => "the value is different",
     };
     Some(text.to_owned())
 }

@@ -1,6 +1,6 @@
 //! Renders a policy as text, TOML, JSON, and as input of its hash.
 
-use super::keys::{BACKEND, GUIDELINE, PATH, PolicyKey, TABLES, Trust, VERSION};
+use super::keys::{BACKEND, GUIDELINE, PATH, PolicyKey, ReceiptBinding, TABLES, Trust, VERSION};
 use super::value::{PolicyValue, bare_or_quoted};
 use super::{Layer, Policy, SettingOrigin};
 use crate::untrusted::{Inert, is_active};
@@ -20,6 +20,7 @@ struct PolicyRow<'a> {
     value: PolicyValue,
     origin: &'a SettingOrigin,
     trust: Trust,
+    receipt: ReceiptBinding,
 }
 
 /// A table with its header without brackets, and its rows.
@@ -44,14 +45,10 @@ impl Policy {
         self.fresh_hash()
     }
 
-    /// Returns the values that decide about a change on every machine: thresholds, ignored paths,
-    /// rules, guidelines, backends and depth. Values of one machine (programs, keys, addresses,
-    /// other backends), storage and hooks are not included. Each name (`block_on`,
+    /// Returns the values that receipts are bound to, as the table of keys says
+    /// ([`ReceiptBinding`]); of backends, those that the policy asks. Each name (`block_on`,
     /// `[review] depth`, `[[guideline]] 2`) has a hash of its value: 16 hexadecimal digits.
-    pub fn judging(&self) -> BTreeMap<String, String> {
-        const ELSEWHERE: [&str; 7] = [
-            "history", "tests", "fix", "hooks", "mcp", "receipt", "forge",
-        ];
+    pub fn bound_by_receipts(&self) -> BTreeMap<String, String> {
         let asked: Vec<String> = self
             .review
             .backends
@@ -61,12 +58,10 @@ impl Policy {
         let mut entries: BTreeMap<&str, usize> = BTreeMap::new();
         let mut out = BTreeMap::new();
         for section in sections(self) {
-            let rows = section.rows.iter().filter(|r| r.is_judging());
+            let rows = section.rows.iter().filter(|r| r.is_bound_by_receipts());
             match &section.header {
                 Header::Top => out.extend(rows.map(|r| (r.name.clone(), short(&r.line())))),
-                Header::Table(name)
-                    if ELSEWHERE.contains(&name.as_str())
-                        || name.starts_with(BACKENDS) && !asked.contains(name) => {}
+                Header::Table(name) if name.starts_with(BACKENDS) && !asked.contains(name) => {}
                 Header::Table(name) => {
                     out.extend(rows.map(|r| (format!("[{name}] {}", r.name), short(&r.line()))))
                 }
@@ -250,24 +245,9 @@ impl Layer {
 }
 
 impl PolicyRow<'_> {
-    /// Returns true if the value decides about a change on every machine.
-    fn is_judging(&self) -> bool {
-        // Limits do not change the result of a complete review.
-        const LIMITS: [&str; 10] = [
-            "jobs",
-            "timeout",
-            "max_rounds",
-            "max_requests",
-            "max_files",
-            "max_lines",
-            "max_retries",
-            "retry_delay",
-            "context_tokens",
-            "price",
-        ];
-        self.trust == Trust::Open
-            && self.value != PolicyValue::Unset
-            && !LIMITS.contains(&self.name.as_str())
+    /// Returns true if receipts are bound to the value. A value that is not set decides nothing.
+    fn is_bound_by_receipts(&self) -> bool {
+        self.receipt == ReceiptBinding::Bound && self.value != PolicyValue::Unset
     }
 
     /// Returns the row as a line of TOML.
@@ -365,6 +345,7 @@ fn rows<'a, T>(
             value: (k.get)(of),
             origin: origin(k.name),
             trust: k.trust,
+            receipt: k.receipt,
         })
         .collect()
 }
@@ -397,7 +378,7 @@ mod tests {
     }
 
     fn judging(text: &str) -> BTreeMap<String, String> {
-        policy_of(&format!("version = 1\n{text}")).judging()
+        policy_of(&format!("version = 1\n{text}")).bound_by_receipts()
     }
 
     /// Returns the names whose values differ in the policy of a text.

@@ -253,7 +253,7 @@ pub(super) fn weakened(
         match (before, after) {
             (Ok(before), Ok(after)) => {
                 if authority == Authority::Base {
-                    let told = policy::told(before.as_deref(), after.as_deref());
+                    let told = policy::new_instructions(before.as_deref(), after.as_deref());
                     out.notes
                         .extend(told.into_iter().take(MOST_TOLD).map(|w| Note {
                             file: Some(path.clone()),

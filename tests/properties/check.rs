@@ -229,8 +229,8 @@ pub fn policy_file(data: &[u8]) -> Result<(), String> {
             overrides: &overrides,
         })
     };
-    policy::told(None, Some(data));
-    policy::told(Some(data), None);
+    policy::new_instructions(None, Some(data));
+    policy::new_instructions(Some(data), None);
     match check(&file(data)) {
         Err(problems) => {
             ensure!(!problems.is_empty(), "rejected without a problem");

@@ -1,6 +1,7 @@
 //! JSON schemas of the answers, generated from the wire types in a form that all clients can read:
 //! draft 2020-12 without `$schema`, which the protocol assumes, and without `format`, because
-//! validators reject unknown formats.
+//! validators reject unknown formats. The SDK's `schema_for_output` generates the schema of one type
+//! and keeps both; a tool here answers with one of several types.
 
 use crate::wire::answer::CallFailure;
 use schemars::generate::SchemaSettings;

@@ -1,9 +1,14 @@
 //! The keys of `[backend.NAME]`.
 
-use super::{APIS, EFFORTS, KEY_HEADERS, KINDS, PolicyKey, Trust, Weaker};
+use super::{PolicyKey, ReceiptBinding, Trust, Weaker};
 use crate::policy::kind::ValueKind;
 use crate::policy::value::PolicyValue;
 use crate::policy::{Api, Backend, BackendKind, Effort, KeyHeader, Price};
+
+const APIS: &[&str] = &["chat", "responses"];
+const KEY_HEADERS: &[&str] = &["authorization", "api-key", "x-api-key"];
+const EFFORTS: &[&str] = &["low", "medium", "high"];
+const KINDS: &[&str] = &["anthropic", "claude", "google", "openai"];
 
 /// `[backend.NAME]`.
 pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
@@ -12,7 +17,8 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         about: "Protocol of the backend: claude (the Claude Code command line), anthropic, google, or openai (Chat Completions of any compatible server). Required unless the name of the backend is built in.",
         kind: ValueKind::Choice(KINDS),
         trust: Trust::Open,
-        weaker: Weaker::Changes,
+        weaker: Weaker::Different,
+        receipt: ReceiptBinding::Bound,
         get: |b| {
             b.kind.map_or(PolicyValue::Unset, |k| {
                 PolicyValue::Text(k.name().to_owned())
@@ -26,6 +32,7 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Line(256),
         trust: Trust::Open,
         weaker: Weaker::Never,
+        receipt: ReceiptBinding::Bound,
         get: |b| PolicyValue::optional(b.model.as_ref()),
         set: |b, v| b.model = v.to_optional(),
     },
@@ -34,7 +41,8 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         about: "Program of a claude backend: a name on PATH, or an absolute path.",
         kind: ValueKind::Program,
         trust: Trust::Operator,
-        weaker: Weaker::Changes,
+        weaker: Weaker::Different,
+        receipt: ReceiptBinding::Unbound,
         get: |b| PolicyValue::optional(b.path.as_ref()),
         set: |b, v| b.path = v.to_optional(),
     },
@@ -43,7 +51,8 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         about: "URL of the server with the API version, such as https://api.example.com/v1. Without trust, an address of this machine is asked without a key.",
         kind: ValueKind::Url,
         trust: Trust::OperatorUnlessLoopback,
-        weaker: Weaker::Changes,
+        weaker: Weaker::Different,
+        receipt: ReceiptBinding::Unbound,
         get: |b| PolicyValue::optional(b.base_url.as_ref()),
         set: |b, v| b.base_url = v.to_optional(),
     },
@@ -52,7 +61,8 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         about: "Environment variable that contains the key. Unset: the provider's usual variable.",
         kind: ValueKind::Variable,
         trust: Trust::Operator,
-        weaker: Weaker::Changes,
+        weaker: Weaker::Different,
+        receipt: ReceiptBinding::Unbound,
         get: |b| PolicyValue::optional(b.api_key_env.as_ref()),
         set: |b, v| b.api_key_env = v.to_optional(),
     },
@@ -61,7 +71,8 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         about: "Command that prints the key.",
         kind: ValueKind::Line(4096),
         trust: Trust::Operator,
-        weaker: Weaker::Changes,
+        weaker: Weaker::Different,
+        receipt: ReceiptBinding::Unbound,
         get: |b| PolicyValue::optional(b.api_key_command.as_ref()),
         set: |b, v| b.api_key_command = v.to_optional(),
     },
@@ -70,7 +81,8 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         about: "HTTP header that carries the key: authorization (as a bearer token), api-key (Azure), or x-api-key. Unset: the header of the kind; api-key for a host of azure.com, unless api_key_command prints a token.",
         kind: ValueKind::Choice(KEY_HEADERS),
         trust: Trust::Operator,
-        weaker: Weaker::Changes,
+        weaker: Weaker::Different,
+        receipt: ReceiptBinding::Unbound,
         get: |b| {
             b.key_header.map_or(PolicyValue::Unset, |h| {
                 PolicyValue::Text(h.name().to_owned())
@@ -84,6 +96,7 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Choice(APIS),
         trust: Trust::Open,
         weaker: Weaker::Never,
+        receipt: ReceiptBinding::Bound,
         get: |b| {
             b.api.map_or(PolicyValue::Unset, |a| {
                 PolicyValue::Text(a.name().to_owned())
@@ -97,6 +110,7 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Line(64),
         trust: Trust::Open,
         weaker: Weaker::Never,
+        receipt: ReceiptBinding::Bound,
         get: |b| PolicyValue::optional(b.api_version.as_ref()),
         set: |b, v| b.api_version = v.to_optional(),
     },
@@ -106,6 +120,7 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Count(0, 20),
         trust: Trust::Open,
         weaker: Weaker::Never,
+        receipt: ReceiptBinding::Limit,
         get: |b| PolicyValue::Count(b.max_retries),
         set: |b, v| b.max_retries = v.count(),
     },
@@ -115,6 +130,7 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Span(0, 60),
         trust: Trust::Open,
         weaker: Weaker::Never,
+        receipt: ReceiptBinding::Limit,
         get: |b| PolicyValue::Span(b.retry_delay),
         set: |b, v| b.retry_delay = v.span(),
     },
@@ -124,6 +140,7 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Span(1, 86_400),
         trust: Trust::Open,
         weaker: Weaker::Never,
+        receipt: ReceiptBinding::Limit,
         get: |b| b.timeout.map_or(PolicyValue::Unset, PolicyValue::Span),
         set: |b, v| b.timeout = Some(v.span()),
     },
@@ -133,6 +150,7 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Choice(EFFORTS),
         trust: Trust::Open,
         weaker: Weaker::Never,
+        receipt: ReceiptBinding::Bound,
         get: |b| {
             b.effort.map_or(PolicyValue::Unset, |e| {
                 PolicyValue::Text(e.name().to_owned())
@@ -146,6 +164,7 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Count(2_000, 4_000_000),
         trust: Trust::Open,
         weaker: Weaker::Never,
+        receipt: ReceiptBinding::Limit,
         get: |b| {
             b.context_tokens
                 .map_or(PolicyValue::Unset, PolicyValue::Count)
@@ -158,10 +177,23 @@ pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
         kind: ValueKind::Price,
         trust: Trust::Open,
         weaker: Weaker::Never,
+        receipt: ReceiptBinding::Limit,
         get: |b| b.price.map_or(PolicyValue::Unset, table_of_price),
         set: |b, v| b.price = Some(price_of(v)),
     },
 ];
+
+/// Returns true if a key of `[backend.NAME]` is valid for a kind of backend.
+pub(in crate::policy) fn is_valid_for(key: &str, kind: BackendKind) -> bool {
+    match key {
+        "path" => kind == BackendKind::Claude,
+        "base_url" | "api_key_env" | "api_key_command" | "key_header" => {
+            kind != BackendKind::Claude
+        }
+        "api" | "api_version" => kind == BackendKind::OpenAi,
+        _ => true,
+    }
+}
 
 /// Returns a price as a table.
 fn table_of_price(price: Price) -> PolicyValue {

@@ -147,8 +147,10 @@ impl TargetTip {
         if self.has_stricter_rules((&old, base), &other.policy.rules, reader)? {
             return Ok(Some(TipReason::Stricter));
         }
-        Ok(policy::asks_otherwise(now.as_deref(), before.as_deref())
-            .then_some(TipReason::Elsewhere))
+        Ok(
+            policy::selects_other_programs_or_models(now.as_deref(), before.as_deref())
+                .then_some(TipReason::Elsewhere),
+        )
     }
 
     /// Returns true if the team rules at the tip report more.

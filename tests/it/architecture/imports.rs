@@ -15,9 +15,7 @@ const KNOWN_CIRCLES: &[&str] = &[
      rules/flow/lower/javascript/markup rules/flow/lower/javascript/output \
      rules/flow/lower/javascript/validated rules/flow/lower/javascript/waited",
     // To be broken.
-    "context/link context/web",
     "history/fixes history/read history/write",
-    "policy/parts policy/weaken",
     "review/decided review/ends review/files review/governing review/governing/team review/record review/scan \
      review/source",
     "review/models review/tickets",
