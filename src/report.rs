@@ -4,6 +4,7 @@
 //! code is the same for all of them.
 
 pub mod dotenv;
+mod finding_text;
 mod forge;
 pub mod github;
 pub mod gitlab;

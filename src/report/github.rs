@@ -4,7 +4,8 @@
 //! come first and the others are counted. No line with untrusted text can be read as a workflow
 //! command.
 
-use super::words::{self, Level, columns, paragraphs, placed};
+use super::finding_text::{self, Level, columns, paragraphs, placed};
+use super::words;
 use super::{Style, human};
 use crate::finding::Finding;
 use crate::review::Review;
@@ -31,7 +32,7 @@ pub fn render(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result
 }
 
 fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
-    let all = words::worst_first(review);
+    let all = finding_text::worst_first(review);
     let incomplete = !review.coverage.is_complete();
     if incomplete {
         // If the policy allows incomplete reviews, the step is green, and an error would contradict

@@ -3,7 +3,8 @@
 //! It follows <https://docs.gitlab.com/ci/testing/code_quality/>: every entry has a position and a
 //! unique fingerprint, because GitLab shows only the first of several entries with one fingerprint.
 
-use super::words::{self, paragraphs, placed, somewhere, unreviewed};
+use super::finding_text::{paragraphs, placed};
+use super::words::{self, somewhere, unreviewed};
 use crate::finding::{Finding, Location, Severity};
 use crate::review::Review;
 use crate::untrusted;

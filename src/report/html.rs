@@ -14,7 +14,8 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use super::words::{is_inside, verdict};
+use super::finding_text::is_inside;
+use super::words::verdict;
 use super::{counts, plural};
 use crate::finding::{Origin, Severity};
 use crate::review::{Review, SourceKind};

@@ -10,7 +10,8 @@ mod models;
 mod page;
 
 use self::page::{BLUE, BOLD, CYAN, DIM, GREEN, HumanPage, PLAIN, RED, StyledLine, YELLOW, elide};
-use super::words::{self, badness};
+use super::finding_text::{self, badness};
+use super::words;
 use super::{Style, plural, remedy};
 use crate::diff::RepoPath;
 use crate::finding::{Confidence, Finding, Severity};
@@ -255,7 +256,7 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
         at = put_place(page, at, f).space(2);
     }
     at = put_rule(page, at, f);
-    let id = words::id(f, review);
+    let id = finding_text::id(f, review);
     if let Some(id) = &id {
         at = at.space(2).put(DIM, Inert::new(id));
     }
@@ -284,9 +285,9 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
         None => frame::quote(page, f)?,
     }
     if news {
-        page.prose_block(StyledLine::new(), words::body(f), 2)?;
+        page.prose_block(StyledLine::new(), finding_text::body(f), 2)?;
     }
-    if let Some(path) = words::flow(f, page.glyphs.arrow) {
+    if let Some(path) = finding_text::flow(f, page.glyphs.arrow) {
         page.wrapped(
             &StyledLine::new()
                 .space(2)
@@ -295,7 +296,7 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
             4,
         )?;
     }
-    for also in words::also(f) {
+    for also in finding_text::also(f) {
         page.wrapped(
             &StyledLine::new()
                 .space(2)
@@ -317,10 +318,10 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
             4,
         )?;
     }
-    if let Some(accepted) = words::accepted(f) {
+    if let Some(accepted) = finding_text::accepted(f) {
         page.prose_block(StyledLine::new().put(CYAN, "decided: "), &accepted, 2)?;
     }
-    if let Some(shown) = words::reproduction(f) {
+    if let Some(shown) = finding_text::reproduction(f) {
         page.prose_block(StyledLine::new().put(BOLD, "reproduced: "), &shown, 2)?;
     }
     if let Some(doubt) = &f.disputed {
@@ -331,7 +332,7 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
     }
     if let Some(replacement) = f.replacement() {
         let apply = id
-            .map(|id| format!("  ({})", words::apply(f, &id, review)))
+            .map(|id| format!("  ({})", finding_text::apply(f, &id, review)))
             .unwrap_or_default();
         let label = if replacement.is_empty() {
             "delete these lines"
@@ -403,7 +404,7 @@ fn briefly(page: &mut HumanPage<'_>, findings: &[&Finding], more: bool) -> io::R
 fn set_aside(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     let mut first = true;
     for f in &review.findings {
-        let (label, reason) = match (&f.waived, &f.suppressed, words::aside(f)) {
+        let (label, reason) = match (&f.waived, &f.suppressed, finding_text::aside(f)) {
             (Some(w), ..) if w.link.is_some() => {
                 ("waived", format!("{} (waived by {})", w.reason, w.by()))
             }

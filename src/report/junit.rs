@@ -6,7 +6,8 @@
 //! if there was nothing to review. Case names are unique, because GitLab keeps only the first case
 //! of a name.
 
-use super::words::{self, paragraphs, placed};
+use super::finding_text::{self, paragraphs, placed};
+use super::words;
 use crate::finding::Finding;
 use crate::review::Review;
 use crate::untrusted::{self, Inert, junit};
@@ -174,7 +175,7 @@ fn suites(review: &Review) -> Vec<Suite> {
                     .map_or_else(|| "the change as a whole".to_owned(), shown),
                 end: CaseEnd::Error(format!(
                     "Not reviewed: {}",
-                    untrusted::clipped(reason, words::PROSE)
+                    untrusted::clipped(reason, finding_text::PROSE)
                 )),
             })
             .collect();
@@ -204,7 +205,7 @@ fn suites(review: &Review) -> Vec<Suite> {
             cases: vec![case],
         });
     }
-    let kept = words::worst(&review.findings, MAX_CASES);
+    let kept = finding_text::worst(&review.findings, MAX_CASES);
     for group in kept.chunk_by(|a, b| a.file() == b.file()) {
         let name = group
             .first()
@@ -307,7 +308,7 @@ fn case(f: &Finding, review: &Review) -> JunitCase {
         .map(|l| format!(" (line {})", l.first));
     let commit = f
         .commit
-        .filter(|c| words::is_inside(Some(*c), review))
+        .filter(|c| finding_text::is_inside(Some(*c), review))
         .map(|c| format!(" (commit {})", c.short()));
     let name = format!(
         "{}: {}{}",
@@ -315,7 +316,7 @@ fn case(f: &Finding, review: &Review) -> JunitCase {
         f.title(),
         line.or(commit).unwrap_or_default()
     );
-    let end = match words::aside(f) {
+    let end = match finding_text::aside(f) {
         Some(aside) => CaseEnd::Skipped(format!("{}: {}", aside.label, aside.reason)),
         None => {
             let mut text = paragraphs(f, review).join("\n");

@@ -4,8 +4,9 @@
 //! the end excluded. A range without columns includes its last line. A message is Markdown, which
 //! reviewdog posts unchanged.
 
+use super::finding_text::{Level, TextPart, applicable, parts, placed};
 use super::markdown::{added, item};
-use super::words::{self, Level, TextPart, applicable, parts, placed, somewhere};
+use super::words::{self, somewhere};
 use crate::finding::{Finding, LineSpan, Location};
 use crate::review::Review;
 use crate::untrusted::{self, Inert, clipped, code, markdown, prose};

@@ -10,7 +10,8 @@
 mod rule;
 
 use self::rule::sentence;
-use super::words::{self, columns, inside, placed, somewhere, worst};
+use super::finding_text::{self, columns, inside, placed, worst};
+use super::words::{self, somewhere};
 use crate::diff::RepoPath;
 use crate::finding::{Also, Finding, FlowStep, LineSpan, Location, Origin, Severity};
 use crate::review::Review;
@@ -242,7 +243,7 @@ fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
 /// Returns the person who waived or suppressed a finding, and the reason; `None` if the finding is
 /// a result.
 fn let_through(f: &Finding) -> Option<String> {
-    let aside = words::aside(f).filter(|_| !is_result(f))?;
+    let aside = finding_text::aside(f).filter(|_| !is_result(f))?;
     let text = format!(
         "{}: {} ({}: {})",
         aside.label,
@@ -271,7 +272,7 @@ fn is_result(f: &Finding) -> bool {
 /// Returns the suppressions of a result. An empty list states that it is not suppressed; a missing
 /// one, that suppressions were not computed.
 fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
-    let Some(aside) = words::aside(f) else {
+    let Some(aside) = finding_text::aside(f) else {
         return Vec::new();
     };
     let text = untrusted::plain(&format!("{}: {}", aside.label, aside.reason));
@@ -285,7 +286,7 @@ fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
 
 /// Returns the replacement of a result's lines; `None` if the code has hidden characters.
 fn fix(f: &Finding) -> Option<sarif::Fix> {
-    let code = words::applicable(f)?;
+    let code = finding_text::applicable(f)?;
     let (path, span) = f.file().zip(f.lines())?;
     let (first, last) = (i64::from(span.first.get()), i64::from(span.last.get()));
     // Deleted lines include their line ends.

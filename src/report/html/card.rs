@@ -3,9 +3,9 @@
 use super::code::HighlightedLine;
 use super::markup::Markup;
 use crate::finding::{Confidence, Evidence, Finding, Frame};
+use crate::report::finding_text;
 use crate::report::paint;
 use crate::report::remedy;
-use crate::report::words;
 use crate::untrusted::{self, Inert};
 use std::collections::HashMap;
 
@@ -65,14 +65,14 @@ pub(super) fn write<'r>(
         .raw(">F")
         .digits(id)
         .raw("</a></p>\n");
-    if let Some(aside) = words::aside(f) {
+    if let Some(aside) = finding_text::aside(f) {
         out.raw("<p class=note><b>")
             .text(&aside.label)
             .raw("</b>: ")
             .text(aside.reason)
             .raw("</p>\n");
     }
-    if let Some(text) = words::accepted(f) {
+    if let Some(text) = finding_text::accepted(f) {
         out.raw("<p class=note>").text(&text).raw("</p>\n");
     }
     if stand != Stand::InPlace {
@@ -84,7 +84,7 @@ pub(super) fn write<'r>(
     let first = *said.entry((f.message(), f.suggestion())).or_insert(index);
     let is_news = first == index;
     if is_news {
-        prose("", words::body(f), out);
+        prose("", finding_text::body(f), out);
     } else {
         let first = first as u64 + 1;
         out.raw("<p class=again>Same as <a href=#F")
@@ -93,12 +93,12 @@ pub(super) fn write<'r>(
             .digits(first)
             .raw("</a>.\n");
     }
-    if let Some(path) = words::flow(f, words::ARROW) {
+    if let Some(path) = finding_text::flow(f, finding_text::ARROW) {
         out.raw("<p><b>Data flow</b> <code>")
             .text(&path)
             .raw("</code></p>\n");
     }
-    for also in words::also(f) {
+    for also in finding_text::also(f) {
         out.raw("<p><b>Also</b> <code>")
             .text(&also)
             .raw("</code></p>\n");
@@ -109,7 +109,7 @@ pub(super) fn write<'r>(
     if let Some(convention) = f.convention() {
         prose("<b>Convention</b> ", convention, out);
     }
-    if let Some(shown) = words::reproduction(f) {
+    if let Some(shown) = finding_text::reproduction(f) {
         prose("<b>Reproduced</b> ", &shown, out);
     }
     if let Some(doubt) = &f.disputed {

@@ -6,9 +6,9 @@ use super::markup::{Markup, cut};
 use crate::ai::{BackendUsage, Models};
 use crate::diff::RepoPath;
 use crate::finding::{Finding, Severity};
-use crate::report::words;
+use crate::report::finding_text::{self, is_inside};
 use crate::report::words::{
-    conventions, elapsed, grouped, is_inside, let_through, missing, other_missing, tests_word,
+    self, conventions, elapsed, grouped, let_through, missing, other_missing, tests_word,
     zero_because,
 };
 use crate::report::{backends, plural};
@@ -295,7 +295,7 @@ pub(super) fn set_aside(review: &Review, page: &HtmlPage<'_>, out: &mut Markup) 
         out.raw("</span> ").text(f.title()).raw(" <span class=at>");
         place(*i, f, review, page, out);
         out.raw("</span>");
-        if let Some(aside) = words::aside(f) {
+        if let Some(aside) = finding_text::aside(f) {
             out.raw("<br><b>")
                 .text(&aside.label)
                 .raw("</b>: ")

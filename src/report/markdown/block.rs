@@ -2,7 +2,7 @@
 
 use super::Flavor;
 use crate::finding::{Confidence, Finding, FrameLine, LineSpan, Severity};
-use crate::report::words::{self, applicable, line_of};
+use crate::report::finding_text::{self, applicable, line_of};
 use crate::untrusted::{Inert, clipped, code, fenced, markdown, prose};
 
 /// Bytes of a title, at most.
@@ -107,15 +107,16 @@ pub(super) fn block(f: &Finding, look: &BlockOptions) -> String {
     if !look.beside {
         parts.extend(frame(f));
     }
-    if look.news && !words::body(f).trim().is_empty() {
-        parts.push(clipped_prose(words::body(f), look.prose));
+    if look.news && !finding_text::body(f).trim().is_empty() {
+        parts.push(clipped_prose(finding_text::body(f), look.prose));
     }
     parts.extend(
-        words::flow(f, words::ARROW)
+        finding_text::flow(f, finding_text::ARROW)
             .map(|path| format!("**Data flow:** {}", code(path.as_bytes()))),
     );
-    parts.extend(words::also(f).map(|place| format!("**Also:** {}", code(place.as_bytes()))));
-    let reproduced = words::reproduction(f);
+    parts
+        .extend(finding_text::also(f).map(|place| format!("**Also:** {}", code(place.as_bytes()))));
+    let reproduced = finding_text::reproduction(f);
     let labelled = [
         ("Reproduced", reproduced.as_deref()),
         ("Fails when", f.failure()),

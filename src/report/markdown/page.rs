@@ -5,7 +5,8 @@ use super::Flavor;
 use super::block::{BlockOptions, block, brief, icon, item, one_line};
 use crate::diff::RepoPath;
 use crate::finding::Finding;
-use crate::report::words::{self, worst_first};
+use crate::report::finding_text::{self, worst_first};
+use crate::report::words;
 use crate::report::{self, counted, plural, totals};
 use crate::review::Review;
 use crate::untrusted::{Inert, clipped, code, markdown, markup, prose};
@@ -425,7 +426,7 @@ fn set_aside(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     }
     let items = all.iter().map(|f| {
         let (label, why) =
-            words::aside(f).map_or_else(Default::default, |a| (item(&a.label), a.reason));
+            finding_text::aside(f).map_or_else(Default::default, |a| (item(&a.label), a.reason));
         let place = f
             .file()
             .map(|p| format!(" in {}", name(p)))
