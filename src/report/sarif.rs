@@ -139,7 +139,12 @@ fn properties(review: &Review) -> sarif::PropertyBag {
         ("waived", json!(waived)),
         ("dispositioned", json!(super::dispositioned(review))),
     ];
-    let usage: Vec<_> = review.models.usage.iter().map(super::json::usage).collect();
+    let usage: Vec<_> = review
+        .models
+        .usage
+        .iter()
+        .map(crate::wire::BackendUsage::from)
+        .collect();
     let usage = (!usage.is_empty()).then(|| ("usage", json!(usage)));
     let c = &review.coverage;
     let files = [
