@@ -17,6 +17,7 @@ use super::redact;
 use super::tree::Tree;
 use crate::diff::{FileChange, RepoPath};
 use crate::rules::RuleSet;
+use crate::text::{first_bytes, listed};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
@@ -89,11 +90,7 @@ pub struct UnreadFiles {
 impl UnreadFiles {
     /// Formats the list of files. Returns `None` if it is empty.
     pub fn list(&self) -> Option<String> {
-        let more = match self.count.saturating_sub(self.names.len()) {
-            0 => String::new(),
-            n => format!(" and {n} more"),
-        };
-        (self.count > 0).then(|| format!("{}{more}", self.names.join(", ")))
+        (self.count > 0).then(|| listed(&self.names, self.count))
     }
 }
 
@@ -260,7 +257,7 @@ fn lines_of(lines: &[&str], range: &RangeInclusive<u32>) -> Vec<(u32, String)> {
 
 fn cut(line: &str) -> String {
     match line.len() > MAX_LINE {
-        true => format!("{}…", &line[..line.floor_char_boundary(MAX_LINE - 3)]),
+        true => format!("{}…", first_bytes(line, MAX_LINE - 3)),
         false => line.to_owned(),
     }
 }

@@ -7,12 +7,13 @@
 
 use crate::ai::context::MAX_DOCUMENT;
 use crate::ai::redact::is_sensitive;
+use crate::bounded;
 use crate::diff::RepoPath;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::Repo;
+use crate::hex;
 use std::ffi::OsStr;
-use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 /// Bytes of a path, at most.
@@ -562,23 +563,9 @@ fn folder_of(uri: &str) -> Option<PathBuf> {
         .filter(|p| p.is_dir())
 }
 
-/// Decodes the percent escapes of a URI.
+/// Decodes the percent escapes of a URI; `None`: one is malformed, or the text has a NUL byte.
 fn unescape(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(b) = bytes.next() {
-        match b {
-            b'%' => out.push(hex_digit(bytes.next()?)? * 16 + hex_digit(bytes.next()?)?),
-            _ => out.push(b),
-        }
-    }
-    (!out.contains(&0)).then_some(out)
-}
-
-fn hex_digit(b: u8) -> Option<u8> {
-    char::from(b)
-        .to_digit(16)
-        .and_then(|d| u8::try_from(d).ok())
+    hex::percent_decoded(text).filter(|bytes| !bytes.contains(&0))
 }
 
 /// Reads a small file; does not follow a link.
@@ -590,9 +577,7 @@ fn small_file(path: &Path) -> Option<String> {
     if !file.metadata().ok()?.is_file() {
         return None;
     }
-    let mut text = String::new();
-    file.take(MOST as u64 + 64).read_to_string(&mut text).ok()?;
-    Some(text)
+    String::from_utf8(bounded::start(file, MOST as u64 + 64).ok()?).ok()
 }
 
 fn shown(text: &str) -> String {

@@ -1,10 +1,10 @@
 //! Texts about one finding that several formats share: its position, parts, state and commands, and
 //! the order of findings.
 
-use super::plural;
 use crate::diff::ObjectId;
 use crate::finding::{Finding, FlowStep, Frame, FrameLine, Location, Severity};
 use crate::review::Review;
+use crate::text::plural;
 use crate::untrusted;
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -336,6 +336,7 @@ pub(super) fn columns(f: &Finding) -> Option<(i64, i64, String)> {
     ))
 }
 
+/// Returns the number of characters; an invalid sequence of bytes counts as one.
 fn code_points(bytes: &[u8]) -> i64 {
     i64::try_from(String::from_utf8_lossy(bytes).chars().count()).unwrap_or(i64::MAX)
 }

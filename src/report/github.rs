@@ -31,6 +31,7 @@ pub fn render(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result
     out.flush()
 }
 
+/// Writes the annotations, worst first. GitHub shows a limited number of each level.
 fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     let all = finding_text::worst_first(review);
     let incomplete = !review.coverage.is_complete();
@@ -106,11 +107,13 @@ fn room(level: Level, taken: usize, is_counted: bool) -> usize {
     }
 }
 
+/// Returns the text of the annotation about an incomplete review.
 fn unreviewed(review: &Review) -> String {
     let lines = words::unreviewed(review, NAMES);
     format!("{}\n{}", words::missing(review), lines.join("\n"))
 }
 
+/// Writes the annotation of a finding.
 fn annotation(f: &Finding, review: &Review, out: &mut dyn Write) -> io::Result<()> {
     let mut facts: Vec<(&str, String)> = Vec::new();
     if let Some(at) = placed(f, review) {
@@ -155,6 +158,7 @@ fn annotation(f: &Finding, review: &Review, out: &mut dyn Write) -> io::Result<(
     )
 }
 
+/// Returns the workflow command of a level.
 fn name(level: Level) -> &'static str {
     match level {
         Level::Error => "error",

@@ -7,6 +7,7 @@ use super::finding_text::{paragraphs, placed};
 use super::words::{self, somewhere, unreviewed};
 use crate::finding::{Finding, Location, Severity};
 use crate::review::Review;
+use crate::text::one_line;
 use crate::untrusted;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -20,6 +21,8 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     crate::wire::write(&entries(review), out)
 }
 
+/// Returns the entries: an incomplete or truncated review, failed tests and unlisted findings
+/// first, then the findings that count.
 fn entries(review: &Review) -> Vec<Value> {
     let fallback = somewhere(review);
     let mut seen: HashMap<&str, u32> = HashMap::new();
@@ -98,8 +101,9 @@ fn entries(review: &Review) -> Vec<Value> {
     entries
 }
 
+/// Returns an entry. `text` and `rule` are escaped here.
 fn entry(rule: &str, text: &str, severity: &str, fingerprint: &str, at: &Location) -> Value {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = one_line(text);
     json!({
         "description": untrusted::plain(&text),
         "check_name": untrusted::plain(rule),

@@ -14,11 +14,12 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
+use super::counts;
 use super::finding_text::is_inside;
 use super::words::verdict;
-use super::{counts, plural};
 use crate::finding::{Origin, Severity};
 use crate::review::{Review, SourceKind};
+use crate::text::plural;
 use crate::verdict::{Outcome, Verdict};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -12,10 +12,12 @@ mod page;
 use self::page::{BLUE, BOLD, CYAN, DIM, GREEN, HumanPage, PLAIN, RED, StyledLine, YELLOW, elide};
 use super::finding_text::{self, badness};
 use super::words;
-use super::{Style, plural, remedy};
+use super::{Style, remedy};
 use crate::diff::RepoPath;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::review::Review;
+use crate::text::listed;
+use crate::text::plural;
 use crate::untrusted::{self, Inert};
 use crate::verdict::{Outcome, Verdict};
 use std::cmp::Reverse;
@@ -69,6 +71,7 @@ pub(super) fn rest(review: &Review, style: &Style, out: &mut dyn Write) -> io::R
     after(&mut HumanPage::new(review, style, out), review)
 }
 
+/// Writes what follows the findings: the parts that were not reviewed, notes, and the verdict.
 fn after(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     if page.style.quiet {
         return if review.verdict == Verdict::Incomplete {
@@ -86,6 +89,7 @@ fn after(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     verdict(page, review)
 }
 
+/// Returns the style of a severity.
 fn accent(severity: Severity) -> anstyle::Style {
     match severity {
         Severity::Critical => RED,
@@ -95,6 +99,7 @@ fn accent(severity: Severity) -> anstyle::Style {
     }
 }
 
+/// Writes the findings that count, by file.
 fn findings(page: &mut HumanPage<'_>, review: &Review, around: FileFrame) -> io::Result<()> {
     let mut counting: Vec<&Finding> = review.findings.iter().filter(|f| f.counts()).collect();
     for group in counting.chunk_by_mut(|a, b| a.file() == b.file()) {
@@ -203,6 +208,7 @@ fn heading(page: &mut HumanPage<'_>, group: &[&Finding]) -> io::Result<()> {
     )
 }
 
+/// Returns the sign before the severity of a finding.
 fn glyph(page: &HumanPage<'_>, f: &Finding) -> &'static str {
     match (f.blocking, f.severity()) {
         (true, _) => page.glyphs.blocking,
@@ -453,6 +459,7 @@ fn context(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes the notes; all of them with `-v`.
 fn notes(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     if !review.notes.is_empty() {
         page.gap()?;
@@ -510,10 +517,7 @@ fn failed(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
             Some(p) => Inert::new(p.as_bytes()).to_string(),
             None => "the change as a whole".to_owned(),
         });
-        let mut names = names.collect::<Vec<_>>().join(", ");
-        if shown < paths.len() {
-            names.push_str(&format!(" and {} more", paths.len() - shown));
-        }
+        let names = listed(&names.collect::<Vec<_>>(), paths.len());
         let line = StyledLine::new()
             .put(YELLOW, "not reviewed: ")
             .put(BOLD, Inert::new(names))
@@ -552,10 +556,7 @@ fn skipped(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
             .iter()
             .map(|p| Inert::new(p.as_bytes()).to_string())
             .collect();
-        let mut text = names.join(", ");
-        if shown < paths.len() {
-            text.push_str(&format!(" and {} more", paths.len() - shown));
-        }
+        let text = listed(&names, paths.len());
         let label = format!("not reviewed ({reason}): ");
         page.wrapped(
             &StyledLine::new()
@@ -718,6 +719,7 @@ fn blocking(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     }
 }
 
+/// Returns the label of the source in parentheses; empty if there is none.
 fn label(review: &Review) -> Inert {
     if review.source.label.is_empty() {
         Inert::default()

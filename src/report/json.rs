@@ -1,7 +1,8 @@
 //! The JSON report: the review in the types of [`crate::wire`].
 
-use super::{counted, dispositioned, plural, suppressed, totals, words};
+use super::{counted, dispositioned, suppressed, totals, words};
 use crate::review::{Review, TestResults};
+use crate::text::plural;
 use crate::verdict::{self, TestOutcome};
 use crate::wire::{self, mapping};
 use std::io::{self, Write};

@@ -28,11 +28,13 @@ enum CaseEnd {
     Skipped(String),
 }
 
+/// A case of a suite.
 struct JunitCase {
     name: String,
     end: CaseEnd,
 }
 
+/// The cases of one file, or of one kind of remark about the review.
 struct Suite {
     name: String,
     cases: Vec<JunitCase>,
@@ -90,6 +92,7 @@ fn counts<'c>(cases: impl Iterator<Item = &'c JunitCase> + Clone) -> String {
     )
 }
 
+/// Writes a case. `class` is the escaped name of its suite.
 fn write_case(out: &mut impl Write, class: &str, case: &JunitCase) -> io::Result<()> {
     let head = format!(
         "    <testcase classname=\"{class}\" name=\"{}\" time=\"0.000\"",
@@ -162,6 +165,8 @@ fn tell_apart(suites: &mut [Suite]) {
     }
 }
 
+/// Returns the suites in the order of the document: what is incomplete, the tests, the findings by
+/// file, and remarks.
 fn suites(review: &Review) -> Vec<Suite> {
     let mut suites = Vec::new();
     let failed = &review.coverage.failed;
@@ -296,10 +301,12 @@ fn end_of_test(review: &Review, outcome: TestOutcome, text: String) -> CaseEnd {
     }
 }
 
+/// Returns a path for display.
 fn shown(path: &crate::diff::RepoPath) -> String {
     Inert::new(path.as_bytes()).to_string()
 }
 
+/// Returns the case of a finding.
 fn case(f: &Finding, review: &Review) -> JunitCase {
     let at = placed(f, review);
     let line = at

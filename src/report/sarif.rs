@@ -42,6 +42,7 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     crate::wire::write(&log(review), out)
 }
 
+/// Returns the SARIF log: one run with the results of the review.
 fn log(review: &Review) -> sarif::Sarif {
     let mut log = sarif::Sarif::builder()
         .version("2.1.0")
@@ -51,6 +52,7 @@ fn log(review: &Review) -> sarif::Sarif {
     log
 }
 
+/// Returns the run: the tool with its rules, the results, and the properties of the review.
 fn run(review: &Review) -> sarif::Run {
     let kept = worst(review.findings.iter().filter(|f| is_result(f)), MAX_RESULTS);
     let rules = rule::of(&kept);
@@ -117,6 +119,7 @@ fn ordinals<'f>(all: &'f [Finding], kept: &[&Finding]) -> Vec<u32> {
     out
 }
 
+/// Returns the facts of the review that SARIF has no field for.
 fn properties(review: &Review) -> sarif::PropertyBag {
     let s = &review.source;
     let facts = [("base", &s.base), ("head", &s.head), ("tree", &s.tree)];
@@ -173,6 +176,8 @@ fn properties(review: &Review) -> sarif::PropertyBag {
     )
 }
 
+/// Returns the invocation: exit code, times, and a notification for each finding that was let
+/// through, part that was not reviewed and note. `kept` is the number of results.
 fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
     let c = &review.coverage;
     let mut told = Vec::new();
@@ -327,6 +332,7 @@ fn moment(t: jiff::Timestamp) -> String {
     t.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
+/// Returns a notification of a level, about a file or about the whole change.
 fn notification(level: &'static str, text: String, path: Option<&RepoPath>) -> sarif::Notification {
     let mut n = sarif::Notification::builder()
         .message(message(text))
@@ -336,6 +342,8 @@ fn notification(level: &'static str, text: String, path: Option<&RepoPath>) -> s
     n
 }
 
+/// Returns the result of a finding. `ordinal` numbers findings with one fingerprint from 1;
+/// `fallback` is the position of findings without one.
 fn result(
     f: &Finding,
     ordinal: u32,
@@ -404,6 +412,7 @@ fn result(
     r
 }
 
+/// Returns the level of a severity in SARIF's terms.
 fn level(severity: Severity) -> sarif::ResultLevel {
     match severity {
         Severity::Critical | Severity::Major => sarif::ResultLevel::Error,
@@ -412,6 +421,7 @@ fn level(severity: Severity) -> sarif::ResultLevel {
     }
 }
 
+/// Returns the position of a finding with the lines around it.
 fn place(f: &Finding, review: &Review, fallback: &Location) -> sarif::Location {
     let own = placed(f, review);
     let at = own.as_ref().unwrap_or(fallback);
@@ -467,6 +477,7 @@ fn code_flow(f: &Finding) -> Option<sarif::CodeFlow> {
     )
 }
 
+/// Returns a step of a data flow as a location of a thread flow.
 fn flow_location(path: &RepoPath, step: &FlowStep) -> sarif::ThreadFlowLocation {
     let mut physical = physical(path);
     physical.region = Some(sarif::Region {
@@ -517,6 +528,7 @@ fn context(f: &Finding, span: LineSpan) -> Option<sarif::Region> {
     })
 }
 
+/// Returns the location of a whole file, relative to the root of the repository.
 fn physical(path: &RepoPath) -> sarif::PhysicalLocation {
     let artifact = sarif::ArtifactLocation {
         uri: Some(untrusted::uri(path.as_bytes())),
@@ -529,6 +541,7 @@ fn physical(path: &RepoPath) -> sarif::PhysicalLocation {
     }
 }
 
+/// Returns a location that has only a physical location.
 fn location(physical: sarif::PhysicalLocation) -> sarif::Location {
     sarif::Location {
         physical_location: Some(physical),
@@ -536,6 +549,7 @@ fn location(physical: sarif::PhysicalLocation) -> sarif::Location {
     }
 }
 
+/// Returns a message of plain text, which must be escaped.
 fn message(text: String) -> sarif::Message {
     sarif::Message {
         text: Some(text),
@@ -543,6 +557,7 @@ fn message(text: String) -> sarif::Message {
     }
 }
 
+/// Returns a property bag of tags and further facts.
 fn bag(
     tags: Option<Vec<String>>,
     facts: impl IntoIterator<Item = (&'static str, Value)>,

@@ -2,12 +2,13 @@
 //! tests, and the cost of models.
 
 use super::finding_text::is_same_sentence;
-use super::{counted, dispositioned, plural, suppressed, totals};
+use super::{counted, dispositioned, suppressed, totals};
 use crate::ai::{BackendUsage, UnmetRequirement};
 use crate::error::ExitStatus;
 use crate::finding::{Category, Finding, Location};
 use crate::request::OnTestFailure;
 use crate::review::Review;
+use crate::text::plural;
 use crate::untrusted;
 use crate::verdict::{Outcome, TestOutcome, Verdict};
 use std::collections::{BTreeMap, HashSet};

@@ -167,6 +167,8 @@ fn way_out(f: &Finding, out: &mut Markup) {
     out.raw("</p>\n");
 }
 
+/// Writes the line below the title: whether the finding blocks, its lines, rule, category, reviewer
+/// and confidence.
 fn meta(f: &Finding, stand: Stand, out: &mut Markup) {
     if f.blocking {
         out.raw("<strong>blocks</strong> · ");
@@ -217,6 +219,7 @@ fn support(e: &Evidence) -> Option<String> {
     }
 }
 
+/// Writes a paragraph of untrusted text after a label, unless the text is blank.
 fn prose(label: &'static str, text: &str, out: &mut Markup) {
     if !text.trim().is_empty() {
         out.raw("<p>").raw(label).lines(text).raw("</p>\n");
@@ -248,6 +251,7 @@ fn is_linkable(address: &str) -> bool {
     is_harmless && address.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
+/// Writes the code that replaces the lines of a finding.
 fn replacement(f: &Finding, text: &str, out: &mut Markup) {
     if text.is_empty() {
         out.raw("<p><b>Delete these lines</b></p>\n");
@@ -282,6 +286,7 @@ fn replacement(f: &Finding, text: &str, out: &mut Markup) {
     out.raw("</div>\n");
 }
 
+/// Writes the lines around a finding, with its own lines marked.
 fn frame(f: &Finding, frame: &Frame, out: &mut Markup) {
     let Some(span) = f.lines() else { return };
     let end = frame.first.get() as usize + frame.lines.len();
@@ -336,6 +341,7 @@ pub(super) fn open(width: usize, out: &mut Markup) {
         .raw("\" translate=no>");
 }
 
+/// Writes the quote of a finding that has no frame.
 fn quote(f: &Finding, out: &mut Markup) {
     if f.quote().trim().is_empty() {
         return;

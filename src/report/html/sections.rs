@@ -6,13 +6,14 @@ use super::markup::{Markup, cut};
 use crate::ai::{BackendUsage, Models};
 use crate::diff::RepoPath;
 use crate::finding::{Finding, Severity};
+use crate::report::backends;
 use crate::report::finding_text::{self, is_inside};
 use crate::report::words::{
     self, conventions, elapsed, grouped, let_through, missing, other_missing, tests_word,
     zero_because,
 };
-use crate::report::{backends, plural};
 use crate::review::Review;
+use crate::text::plural;
 use crate::verdict::{Outcome, TestOutcome, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -168,6 +169,7 @@ pub(super) fn coverage(review: &Review, out: &mut Markup) {
     out.raw("</ul>\n</section>\n");
 }
 
+/// Writes paths, `NAMES` at most, and the number of the others.
 fn names<'a>(paths: impl ExactSizeIterator<Item = Option<&'a RepoPath>>, out: &mut Markup) {
     let all = paths.len();
     for (i, path) in paths.take(NAMES).enumerate() {
@@ -182,6 +184,7 @@ fn names<'a>(paths: impl ExactSizeIterator<Item = Option<&'a RepoPath>>, out: &m
     }
 }
 
+/// Writes an entry with the number of entries that are not listed.
 fn more(all: usize, most: usize, what: &'static str, out: &mut Markup) {
     if all > most {
         out.raw("<li>and ")
@@ -398,6 +401,7 @@ pub(super) fn design(review: &Review, out: &mut Markup) {
     }
 }
 
+/// Writes an entry with a severity, a text and the reference to a document.
 fn graded(severity: Severity, text: &str, reference: Option<&str>, out: &mut Markup) {
     out.raw("<li class=")
         .raw(severity.name())
@@ -489,6 +493,7 @@ pub(super) fn models(review: &Review, out: &mut Markup) {
     usage(models, out);
 }
 
+/// Writes the table of requests, tokens and cost by backend.
 fn usage(models: &Models, out: &mut Markup) {
     if models.usage.is_empty() && models.asked.is_empty() {
         return;
@@ -512,6 +517,7 @@ fn usage(models: &Models, out: &mut Markup) {
     out.raw("</tbody></table></div>\n</section>\n");
 }
 
+/// Writes the row of a backend.
 fn spent(u: &BackendUsage, out: &mut Markup) {
     let s = &u.spent;
     out.raw("<tr><th scope=row>")
