@@ -249,6 +249,38 @@ fn put_rule(page: &HumanPage<'_>, line: StyledLine, f: &Finding) -> StyledLine {
 /// Writes a finding with its code. `news` is true if no earlier finding of this file has the same
 /// message.
 fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -> io::Result<()> {
+    let id = finding_text::id(f, review);
+    title_lines(page, f, id.as_deref())?;
+    match f.frame {
+        Some(_) => frame::write(page, f, accent(f.severity()))?,
+        None => frame::quote(page, f)?,
+    }
+    if news {
+        page.prose_block(StyledLine::new(), finding_text::body(f), 2)?;
+    }
+    evidence(page, f)?;
+    if let Some(suggestion) = f.suggestion().filter(|_| news) {
+        page.prose_block(StyledLine::new().put(GREEN, "help: "), suggestion, 2)?;
+    }
+    if let Some(code) = f.replacement() {
+        let apply = id.map(|id| format!("  ({})", finding_text::apply(f, &id, review)));
+        replacement(page, code, apply.unwrap_or_default())?;
+    }
+    if page.style.verbose {
+        for r in f.references() {
+            fact(page, (DIM, "see: "), (DIM, Inert::new(r)))?;
+        }
+    }
+    if page.style.verbose || f.blocking {
+        let text = format!("fingerprint: {}", f.fingerprint());
+        page.wrapped(&StyledLine::new().space(2).put(DIM, Inert::new(text)), 4)?;
+    }
+    Ok(())
+}
+
+/// Writes the title of a finding, and below it its position, rule, ID, commit, reviewer and low
+/// confidence.
+fn title_lines(page: &mut HumanPage<'_>, f: &Finding, id: Option<&str>) -> io::Result<()> {
     let accent = accent(f.severity());
     let title = StyledLine::new()
         .put(accent, glyph(page, f))
@@ -262,8 +294,7 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
         at = put_place(page, at, f).space(2);
     }
     at = put_rule(page, at, f);
-    let id = finding_text::id(f, review);
-    if let Some(id) = &id {
+    if let Some(id) = id {
         at = at.space(2).put(DIM, Inert::new(id));
     }
     if let Some(commit) = f.commit {
@@ -274,55 +305,44 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
             .put(DIM, "  found by ")
             .put(DIM, Inert::new(f.origin().name()));
         if let Some(round) = f.carried_from() {
-            at = at.put(
-                DIM,
-                Inert::new(format!(
-                    " in round {round}; its lines have not changed since"
-                )),
-            );
+            let since = format!(" in round {round}; its lines have not changed since");
+            at = at.put(DIM, Inert::new(since));
         }
     }
     if f.confidence() == Confidence::Low {
         at = at.put(DIM, "  confidence low");
     }
-    page.wrapped(&at, 4)?;
-    match f.frame {
-        Some(_) => frame::write(page, f, accent)?,
-        None => frame::quote(page, f)?,
-    }
-    if news {
-        page.prose_block(StyledLine::new(), finding_text::body(f), 2)?;
-    }
+    page.wrapped(&at, 4)
+}
+
+/// Writes a label and a text, indented and wrapped.
+fn fact(
+    page: &mut HumanPage<'_>,
+    (label_style, label): (anstyle::Style, &'static str),
+    (style, text): (anstyle::Style, Inert),
+) -> io::Result<()> {
+    let line = StyledLine::new()
+        .space(2)
+        .put(label_style, label)
+        .put(style, text);
+    page.wrapped(&line, 4)
+}
+
+/// Writes what supports a finding or contradicts it: the path of the data, other lines, how it
+/// fails, the convention, the decision, the test and the dispute.
+fn evidence(page: &mut HumanPage<'_>, f: &Finding) -> io::Result<()> {
     if let Some(path) = finding_text::flow(f, page.glyphs.arrow) {
-        page.wrapped(
-            &StyledLine::new()
-                .space(2)
-                .put(BOLD, "data flow: ")
-                .put(PLAIN, Inert::new(path)),
-            4,
-        )?;
+        fact(page, (BOLD, "data flow: "), (PLAIN, Inert::new(path)))?;
     }
     for also in finding_text::also(f) {
-        page.wrapped(
-            &StyledLine::new()
-                .space(2)
-                .put(BOLD, "also: ")
-                .put(PLAIN, Inert::new(also)),
-            4,
-        )?;
+        fact(page, (BOLD, "also: "), (PLAIN, Inert::new(also)))?;
     }
     if let Some(failure) = f.failure() {
         page.prose_block(StyledLine::new().put(BOLD, "fails when: "), failure, 2)?;
     }
     if let Some(convention) = f.convention() {
         let cited = Inert::new(convention);
-        page.wrapped(
-            &StyledLine::new()
-                .space(2)
-                .put(BOLD, "convention: ")
-                .put(PLAIN, cited),
-            4,
-        )?;
+        fact(page, (BOLD, "convention: "), (PLAIN, cited))?;
     }
     if let Some(accepted) = finding_text::accepted(f) {
         page.prose_block(StyledLine::new().put(CYAN, "decided: "), &accepted, 2)?;
@@ -333,43 +353,20 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
     if let Some(doubt) = &f.disputed {
         page.prose_block(StyledLine::new().put(CYAN, "disputed: "), doubt, 2)?;
     }
-    if let Some(suggestion) = f.suggestion().filter(|_| news) {
-        page.prose_block(StyledLine::new().put(GREEN, "help: "), suggestion, 2)?;
-    }
-    if let Some(replacement) = f.replacement() {
-        let apply = id
-            .map(|id| format!("  ({})", finding_text::apply(f, &id, review)))
-            .unwrap_or_default();
-        let label = if replacement.is_empty() {
-            "delete these lines"
-        } else {
-            "replace with:"
-        };
-        page.wrapped(
-            &StyledLine::new()
-                .space(2)
-                .put(GREEN, label)
-                .put(DIM, Inert::new(apply)),
-            4,
-        )?;
-        for line in Inert::lines(replacement) {
-            page.wrapped(&StyledLine::new().space(4).put(PLAIN, line), 6)?;
-        }
-    }
-    if page.style.verbose {
-        for r in f.references() {
-            page.wrapped(
-                &StyledLine::new()
-                    .space(2)
-                    .put(DIM, "see: ")
-                    .put(DIM, Inert::new(r)),
-                4,
-            )?;
-        }
-    }
-    if page.style.verbose || f.blocking {
-        let text = format!("fingerprint: {}", f.fingerprint());
-        page.wrapped(&StyledLine::new().space(2).put(DIM, Inert::new(text)), 4)?;
+    Ok(())
+}
+
+/// Writes the code that replaces the lines of a finding. `apply` is the command that applies it in
+/// parentheses, or empty.
+fn replacement(page: &mut HumanPage<'_>, code: &str, apply: String) -> io::Result<()> {
+    let label = if code.is_empty() {
+        "delete these lines"
+    } else {
+        "replace with:"
+    };
+    fact(page, (GREEN, label), (DIM, Inert::new(apply)))?;
+    for line in Inert::lines(code) {
+        page.wrapped(&StyledLine::new().space(4).put(PLAIN, line), 6)?;
     }
     Ok(())
 }

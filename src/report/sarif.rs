@@ -176,9 +176,28 @@ fn properties(review: &Review) -> sarif::PropertyBag {
     )
 }
 
-/// Returns the invocation: exit code, times, and a notification for each finding that was let
-/// through, part that was not reviewed and note. `kept` is the number of results.
+/// Returns the invocation: exit code, times and notifications. `kept` is the number of results.
 fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
+    let told = notifications(review, kept);
+    let mut invocation = sarif::Invocation::builder()
+        .execution_successful(review.coverage.is_complete())
+        .build();
+    invocation.exit_code = Some(i64::from(review.exit.code()));
+    invocation.start_time_utc = Some(moment(review.timestamp));
+    invocation.end_time_utc = review
+        .timestamp
+        .checked_add(review.duration)
+        .ok()
+        .map(moment);
+    if !told.is_empty() {
+        invocation.tool_execution_notifications = Some(told);
+    }
+    invocation
+}
+
+/// Returns a notification for each part that was not reviewed, finding that was let through, and
+/// note, and for what is left out.
+fn notifications(review: &Review, kept: usize) -> Vec<sarif::Notification> {
     let c = &review.coverage;
     let mut told = Vec::new();
     let all = review.findings.iter().filter(|f| is_result(f)).count() + review.unlisted.total();
@@ -234,20 +253,7 @@ fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
             None,
         ));
     }
-    let mut invocation = sarif::Invocation::builder()
-        .execution_successful(c.is_complete())
-        .build();
-    invocation.exit_code = Some(i64::from(review.exit.code()));
-    invocation.start_time_utc = Some(moment(review.timestamp));
-    invocation.end_time_utc = review
-        .timestamp
-        .checked_add(review.duration)
-        .ok()
-        .map(moment);
-    if !told.is_empty() {
-        invocation.tool_execution_notifications = Some(told);
-    }
-    invocation
+    told
 }
 
 /// Returns the person who waived or suppressed a finding, and the reason; `None` if the finding is

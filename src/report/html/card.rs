@@ -39,6 +39,47 @@ pub(super) fn write<'r>(
     said: &mut ShownMessages<'r>,
     out: &mut Markup,
 ) {
+    head(f, (index, origin), stand, out);
+    decisions(f, out);
+    if stand != Stand::InPlace {
+        match &f.frame {
+            Some(frame) => self::frame(f, frame, out),
+            None => quote(f, out),
+        }
+    }
+    let first = *said.entry((f.message(), f.suggestion())).or_insert(index);
+    let is_news = first == index;
+    if is_news {
+        prose("", finding_text::body(f), out);
+    } else {
+        let first = first as u64 + 1;
+        out.raw("<p class=again>Same as <a href=#F")
+            .digits(first)
+            .raw(">F")
+            .digits(first)
+            .raw("</a>.\n");
+    }
+    evidence(f, out);
+    if let Some(suggestion) = f.suggestion().filter(|_| is_news) {
+        prose("<b>Help</b> ", suggestion, out);
+    }
+    if let Some(replacement) = f.replacement() {
+        self::replacement(f, replacement, out);
+    }
+    for r in f.references().iter().filter(|_| is_news) {
+        out.raw("<p class=ref>");
+        link(r, out);
+        out.raw("</p>\n");
+    }
+    if f.blocking {
+        way_out(f, out);
+    }
+    fingerprint(f, is_news, out);
+    out.raw("</article>\n");
+}
+
+/// Writes the start of a finding: its title, and the line below it.
+fn head(f: &Finding, (index, origin): (usize, usize), stand: Stand, out: &mut Markup) {
     let id = index as u64 + 1;
     out.raw("<article class=\"f ").raw(f.severity().name());
     out.raw(if f.counts() { "" } else { " aside" })
@@ -65,6 +106,10 @@ pub(super) fn write<'r>(
         .raw(">F")
         .digits(id)
         .raw("</a></p>\n");
+}
+
+/// Writes why a finding does not count, and who accepted it.
+fn decisions(f: &Finding, out: &mut Markup) {
     if let Some(aside) = finding_text::aside(f) {
         out.raw("<p class=note><b>")
             .text(&aside.label)
@@ -75,24 +120,11 @@ pub(super) fn write<'r>(
     if let Some(text) = finding_text::accepted(f) {
         out.raw("<p class=note>").text(&text).raw("</p>\n");
     }
-    if stand != Stand::InPlace {
-        match &f.frame {
-            Some(frame) => self::frame(f, frame, out),
-            None => quote(f, out),
-        }
-    }
-    let first = *said.entry((f.message(), f.suggestion())).or_insert(index);
-    let is_news = first == index;
-    if is_news {
-        prose("", finding_text::body(f), out);
-    } else {
-        let first = first as u64 + 1;
-        out.raw("<p class=again>Same as <a href=#F")
-            .digits(first)
-            .raw(">F")
-            .digits(first)
-            .raw("</a>.\n");
-    }
+}
+
+/// Writes what supports a finding or contradicts it: the path of the data, other lines, how it
+/// fails, the convention, the test and the dispute.
+fn evidence(f: &Finding, out: &mut Markup) {
     if let Some(path) = finding_text::flow(f, finding_text::ARROW) {
         out.raw("<p><b>Data flow</b> <code>")
             .text(&path)
@@ -115,20 +147,10 @@ pub(super) fn write<'r>(
     if let Some(doubt) = &f.disputed {
         prose("<b>Disputed</b> ", doubt, out);
     }
-    if let Some(suggestion) = f.suggestion().filter(|_| is_news) {
-        prose("<b>Help</b> ", suggestion, out);
-    }
-    if let Some(replacement) = f.replacement() {
-        self::replacement(f, replacement, out);
-    }
-    for r in f.references().iter().filter(|_| is_news) {
-        out.raw("<p class=ref>");
-        link(r, out);
-        out.raw("</p>\n");
-    }
-    if f.blocking {
-        way_out(f, out);
-    }
+}
+
+/// Writes the fingerprint. `is_news` is false if the message is a reference to an earlier finding.
+fn fingerprint(f: &Finding, is_news: bool, out: &mut Markup) {
     // A paragraph ends where the next one begins. A repeated message continues its paragraph.
     let is_plain =
         !is_news && f.failure().is_none() && f.convention().is_none() && f.disputed.is_none();
@@ -144,7 +166,7 @@ pub(super) fn write<'r>(
     if f.blocking {
         out.copy("Copy the fingerprint", f.fingerprint().as_str());
     }
-    out.raw("</p>\n</article>\n");
+    out.raw("</p>\n");
 }
 
 /// Writes how to dismiss a false positive: with a comment, or with a waiver if no comment can

@@ -27,10 +27,18 @@ const PLACES: usize = 6;
 
 /// Writes the facts of the review: the change, coverage, reviewers, policy, time, exit code.
 pub(super) fn facts(review: &Review, out: &mut Markup) {
-    let (s, c) = (&review.source, &review.coverage);
     out.raw(
         "<section class=facts aria-labelledby=facts><h2 id=facts>What was reviewed</h2>\n<dl>\n",
     );
+    facts_of_change(review, out);
+    facts_of_coverage(review, out);
+    facts_of_run(review, out);
+    out.raw("</dl>\n</section>\n");
+}
+
+/// Writes the repository, the branch, the label of the change, and its object IDs.
+fn facts_of_change(review: &Review, out: &mut Markup) {
+    let s = &review.source;
     if let Some(name) = super::repository(review) {
         fact(out, "Repository", |o| {
             o.text(name);
@@ -53,6 +61,11 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
             });
         }
     }
+}
+
+/// Writes how many files, hunks and lines were reviewed.
+fn facts_of_coverage(review: &Review, out: &mut Markup) {
+    let c = &review.coverage;
     fact(out, "Files reviewed", |o| {
         o.number(c.files_reviewed).raw(" of ").number(c.files_total);
     });
@@ -82,6 +95,10 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
             o.raw("</span>");
         });
     }
+}
+
+/// Writes who reviewed by which policy, where the review is stored, and how it ended.
+fn facts_of_run(review: &Review, out: &mut Markup) {
     fact(out, "Reviewed by", |o| {
         o.text(backends(review).join(", "));
     });
@@ -117,7 +134,6 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
             .raw(": ")
             .inert(why.as_deref().unwrap_or_else(|| review.exit.meaning()));
     });
-    out.raw("</dl>\n</section>\n");
 }
 
 /// Writes the name of a fact and its value.
