@@ -6,7 +6,7 @@ mod through;
 
 use crate::support::Repo;
 use claude_reviewer::diff::{
-    Attribute, Body, ChangeKind, Encoding, FileChange, Hidden, LineKind, LineNo, patch, unified,
+    Body, ChangeKind, Encoding, FileChange, Hidden, LineKind, LineNo, patch, unified,
 };
 use claude_reviewer::env::Env;
 use claude_reviewer::git::{self, Change};
