@@ -8,10 +8,11 @@ mod github;
 mod gitlab;
 mod others;
 
+use crate::bounded;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::request::{Checkout, Credential, End, Ends, Fetching};
-use std::io::Read as _;
+use crate::untrusted;
 use std::path::Path;
 
 /// Bytes of an event file, at most.
@@ -263,19 +264,14 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     if !meta.is_file() {
         return Err(Error::usage(format!("the event {shown} is not a file")).hint(FLAGS));
     }
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(|e| unreadable(path, &e))?;
-    file.take(MAX_EVENT + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| unreadable(path, &e))?;
-    if bytes.len() as u64 > MAX_EVENT {
-        return Err(Error::usage(format!(
+    let read = std::fs::File::open(path).and_then(|file| bounded::whole(file, MAX_EVENT));
+    read.map_err(|e| unreadable(path, &e))?.ok_or_else(|| {
+        Error::usage(format!(
             "the event {shown} is larger than {} MiB",
             MAX_EVENT >> 20
         ))
-        .hint(FLAGS));
-    }
-    Ok(bytes)
+        .hint(FLAGS)
+    })
 }
 
 /// Returns the error for an event file that cannot be read.
@@ -320,17 +316,7 @@ fn branch(text: &str) -> Option<String> {
 /// Returns the start of a text; `None` if the text is blank.
 fn capped(text: &str, most: usize) -> Option<String> {
     let text = text.trim();
-    if text.is_empty() {
-        return None;
-    }
-    if text.len() <= most {
-        return Some(text.to_owned());
-    }
-    let end = (0..=most)
-        .rev()
-        .find(|i| text.is_char_boundary(*i))
-        .unwrap_or(0);
-    Some(format!("{} […]", &text[..end]))
+    (!text.is_empty()).then(|| untrusted::clipped(text, most).into_owned())
 }
 
 #[cfg(test)]

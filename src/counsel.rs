@@ -143,7 +143,7 @@ pub fn validate_proposal(
         let verified = quote.is_some_and(|q| anchor::says(&text, q));
         grave |= verified && severity >= Severity::Major;
         issues.push(ProposalIssue {
-            severity: wire(severity),
+            severity: severity.into(),
             issue: masked(rules, &flaw.issue),
             suggestion: flaw.suggestion.as_deref().map(|s| masked(rules, s)),
             quote: quote.map(|q| masked(rules, q)),
@@ -482,22 +482,13 @@ fn conduct<T>(
 
 fn seen(flaw: Flaw) -> ProposalIssue {
     ProposalIssue {
-        severity: wire(flaw.severity),
+        severity: flaw.severity.into(),
         issue: flaw.issue,
         suggestion: flaw.suggestion,
         quote: flaw.quote,
         line: flaw.line,
         verified: true,
         origin: "rules".to_owned(),
-    }
-}
-
-fn wire(severity: Severity) -> crate::wire::Severity {
-    match severity {
-        Severity::Critical => crate::wire::Severity::Critical,
-        Severity::Major => crate::wire::Severity::Major,
-        Severity::Minor => crate::wire::Severity::Minor,
-        Severity::Suggestion => crate::wire::Severity::Suggestion,
     }
 }
 

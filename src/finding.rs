@@ -8,6 +8,7 @@ pub mod listing;
 
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::hex;
+use crate::text::one_line;
 use crate::untrusted::Inert;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -650,7 +651,7 @@ impl Fingerprint {
                 .as_ref()
                 .map_or(&[][..], |l| l.file.as_bytes()),
         );
-        let folded = draft.quote.split_whitespace().collect::<Vec<_>>().join(" ");
+        let folded = one_line(&draft.quote);
         add_field(&mut hash, folded.as_bytes());
         add_field(&mut hash, &ordinal.to_le_bytes());
         Self(hex::encode(&hash.finalize()[..16]))

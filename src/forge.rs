@@ -35,6 +35,7 @@ use crate::error::{Error, Result};
 use crate::http::{Cause, Failure, Limits};
 use crate::request::Credential;
 use crate::stop::Stop;
+use crate::text::{first_bytes, one_line};
 use address::ForgeProject;
 use api::ForgeApi;
 use client::Client;
@@ -294,12 +295,12 @@ impl Reads for Value {
             .pointer(pointer)
             .and_then(Value::as_str)
             .unwrap_or_default();
-        text[..text.floor_char_boundary(most)].to_owned()
+        first_bytes(text, most).to_owned()
     }
 
     fn name_at(&self, pointer: &str) -> String {
         let text = self.text_at(pointer, MOST_OF_A_NAME);
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
+        one_line(&text)
     }
 
     fn id_at(&self, pointer: &str) -> std::result::Result<ObjectId, Failure> {

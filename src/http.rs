@@ -18,6 +18,7 @@ pub use reqwest::{Method, StatusCode, Url};
 use self::pace::Pace;
 use crate::log::millis;
 use crate::stop::Stop;
+use crate::text::shortened;
 use crate::untrusted::Inert;
 use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
@@ -630,10 +631,7 @@ impl Server {
             None => masked,
         };
         let inert = Inert::new(masked);
-        match inert.as_str().char_indices().nth(MAX_SHOWN) {
-            Some((end, _)) => format!("{}…", &inert.as_str()[..end]),
-            None => inert.as_str().to_owned(),
-        }
+        shortened(inert.as_str(), MAX_SHOWN).into_owned()
     }
 }
 

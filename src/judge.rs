@@ -22,6 +22,7 @@ use crate::report::json;
 use crate::request::{Authority, CacheUse, Contract, Input, ReviewRequest, Source};
 use crate::review::{self, Review, World};
 use crate::rules::RuleSet;
+use crate::text::listed;
 use crate::verdict::{Coverage, Outcome};
 use crate::wire::judge as wire;
 use contract::TaskContract;
@@ -728,13 +729,7 @@ fn from_top(prefix: &[u8], path: &[u8]) -> RepoPath {
 
 /// Lists the first names, with the number of the others.
 fn list(names: &[String]) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    let shown = names[..names.len() - more].join(", ");
-    if more > 0 {
-        format!("{shown} and {more} more")
-    } else {
-        shown
-    }
+    listed(&names[..names.len().min(NAMED)], names.len())
 }
 
 /// Returns the reasons why a review is incomplete.

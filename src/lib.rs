@@ -5,6 +5,7 @@
 
 pub mod ai;
 pub mod background;
+pub mod bounded;
 pub mod ci;
 pub mod cli;
 pub mod context;
@@ -37,6 +38,7 @@ pub mod sandbox;
 pub mod shell;
 pub mod stop;
 pub mod symbols;
+pub mod text;
 pub mod triage;
 pub mod untrusted;
 pub mod verdict;

@@ -77,6 +77,7 @@ fn is_module(name: &str) -> bool {
     })
 }
 
+/// Returns the error about a part of the filter.
 fn invalid(filter: &str, part: &str) -> Error {
     Error::usage(format!("invalid {VARIABLE}={filter}: expected a level or MODULE=LEVEL, got {part}")).hint(format!(
         "levels: off, error, warn, info, debug, trace; for example {VARIABLE}=debug or {VARIABLE}=http=trace"

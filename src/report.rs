@@ -4,6 +4,7 @@
 //! code is the same for all of them.
 
 pub mod dotenv;
+mod finding_text;
 mod forge;
 pub mod github;
 pub mod gitlab;
@@ -30,6 +31,7 @@ mod tests;
 
 use crate::finding::{Finding, Origin, Severity};
 use crate::review::Review;
+use crate::text::plural;
 use crate::untrusted::Inert;
 use crate::wire::stored::Since;
 use std::io::{self, Write};
@@ -339,15 +341,6 @@ fn counted(totals: &[(Severity, usize)]) -> String {
             _ => format!("{n} {severity}"),
         });
     parts.collect::<Vec<_>>().join(", ")
-}
-
-/// Returns `1 file`, `2 files`.
-fn plural(n: usize, noun: &str) -> String {
-    if n == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{n} {noun}s")
-    }
 }
 
 /// Returns the summary line of a run that failed before the review.

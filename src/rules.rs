@@ -46,6 +46,7 @@ mod suppress;
 mod team;
 mod unicode;
 mod verbs;
+mod visits;
 mod walk;
 mod weaken;
 

@@ -245,6 +245,7 @@ impl PieceContext {
     }
 }
 
+/// Returns the escape that is shown in place of a character.
 fn escape_of(c: char) -> String {
     match c {
         '\n' => "\\n".to_owned(),
@@ -285,6 +286,7 @@ pub fn joins(previous: Option<char>, c: char, next: Option<char>) -> bool {
     }
 }
 
+/// Returns true for symbols and emoji, which variation selectors and joiners may follow.
 fn is_emoji(c: char) -> bool {
     matches!(u32::from(c), 0xA9 | 0xAE | 0x203C..=0x3299 | 0x1F000..=0x1FAFF)
 }

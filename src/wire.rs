@@ -9,6 +9,7 @@ mod calm;
 pub mod counsel;
 pub mod fixing;
 pub mod judge;
+pub mod mapping;
 pub mod pulls;
 pub mod receipt;
 pub mod replay;

@@ -9,6 +9,7 @@
 
 use crate::ai::ask::{Lookup, LookupSubject, Nonce, Prompt, Read, Schema};
 use crate::ai::tools;
+use crate::bounded;
 use crate::diff::{LineNo, RepoPath};
 use crate::env::Env;
 use crate::hex;
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 
 /// Bytes of all entries together, at most.
@@ -319,9 +320,7 @@ fn read_own(file: File) -> Option<Vec<u8>> {
     {
         return None;
     }
-    let mut bytes = Vec::new();
-    file.take(MAX_ENTRY).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    bounded::start(file, MAX_ENTRY).ok()
 }
 
 /// Encodes an entry: a line with the checksum of the rest, and one JSON document.

@@ -3,12 +3,12 @@
 
 use super::material::Document;
 use super::redact;
+use crate::bounded;
 use crate::diff::{ObjectId, RepoPath};
 use crate::git::{Change, Reader, State};
 use crate::request::{Contract, Criterion};
 use crate::rules::RuleSet;
 use std::collections::BTreeSet;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Bytes of one conventions file in a prompt, and of all of them, at most.
@@ -248,15 +248,9 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     if !about.is_file() {
         return Err("not a regular file".to_owned());
     }
-    let mut bytes = Vec::new();
-    let limit = MAX_DOCUMENT as u64 + 1;
-    file.take(limit)
-        .read_to_end(&mut bytes)
-        .map_err(|e| format!("it cannot be read: {e}"))?;
-    match bytes.len() > MAX_DOCUMENT {
-        true => Err(format!("it is larger than {} KiB", MAX_DOCUMENT >> 10)),
-        false => Ok(bytes),
-    }
+    bounded::whole(file, MAX_DOCUMENT as u64)
+        .map_err(|e| format!("it cannot be read: {e}"))?
+        .ok_or_else(|| format!("it is larger than {} KiB", MAX_DOCUMENT >> 10))
 }
 
 /// Formats the error of a file or folder that does not exist or cannot be read.

@@ -23,6 +23,7 @@ use super::redact;
 use crate::diff::{LineKind, RepoPath};
 use crate::finding::{Category, Draft};
 use crate::request::{Criterion, Depth, Previous};
+use crate::text::listed;
 pub use consult::{Exhibit, consult};
 pub use criteria::criteria;
 use fence::fenced;
@@ -668,13 +669,8 @@ fn kept(brief: &Brief, files: &[&Shown], out: &mut String) {
         .take(KEPT_NAMES)
         .map(|k| format!("{} ({})", k.name, k.why.name()))
         .collect();
-    let more = near.len().saturating_sub(KEPT_NAMES);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    let _ = writeln!(out, "\nchanged too, not shown: {}{more}", names.join(", "));
+    let names = listed(&names, near.len());
+    let _ = writeln!(out, "\nchanged too, not shown: {names}");
 }
 
 /// Returns the path of the folder that contains a file, with its trailing slash.

@@ -113,7 +113,7 @@ fn lines_of(lines: &[&str], range: &RangeInclusive<u32>) -> Vec<(u32, String)> {
 
 fn cut(line: &str) -> String {
     match line.len() > MAX_LINE {
-        true => format!("{}…", &line[..line.floor_char_boundary(MAX_LINE - 3)]),
+        true => format!("{}…", first_bytes(line, MAX_LINE - 3)),
         false => line.to_owned(),
     }
 }

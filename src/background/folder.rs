@@ -3,12 +3,13 @@
 //! It is below the user's state folder, so that a repository cannot supply one. No link is followed
 //! in it.
 
+use crate::bounded;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use std::fs::{File, TryLockError};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -145,10 +146,7 @@ impl StationFolder {
             ))
             .hint(format!("rm {}", path.display())));
         }
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES)
-            .read_to_end(&mut bytes)
-            .map_err(|e| failed("read", &path, &e))?;
+        let bytes = bounded::start(file, MAX_BYTES).map_err(|e| failed("read", &path, &e))?;
         Ok(Some(bytes))
     }
 
@@ -256,9 +254,8 @@ fn cut(file: &mut File) -> std::io::Result<()> {
     if length <= MAX_LOG {
         return Ok(());
     }
-    let mut rest = Vec::new();
     file.seek(SeekFrom::Start(length - KEPT_LOG))?;
-    file.take(KEPT_LOG).read_to_end(&mut rest)?;
+    let rest = bounded::start(&mut *file, KEPT_LOG)?;
     file.set_len(0)?;
     let start = rest.iter().position(|b| *b == b'\n').map_or(0, |i| i + 1);
     file.write_all(&rest[start..])

@@ -445,7 +445,7 @@ fn proposal(listed: &ListedFinding) -> Option<wire::Proposal> {
     Some(wire::Proposal {
         id: listed.finding.id.clone(),
         fingerprint: listed.finding.fingerprint.clone(),
-        disposition: crate::report::json::decision(entry.decision),
+        disposition: entry.decision.into(),
         decided: decision(entry),
     })
 }

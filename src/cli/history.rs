@@ -11,6 +11,7 @@ use crate::report::{self, ReportFormat};
 use crate::request::{ReviewRequest, Source};
 use crate::review::{Record, StoreLocation};
 use crate::rounds::{self, recall};
+use crate::text::plural;
 use crate::untrusted::Inert;
 use crate::wire;
 use crate::wire::stored::{History, STORED_VERSION, Session};
@@ -281,7 +282,7 @@ fn prune(context: &Context, keep: Option<usize>, damaged: bool) -> Result<ExitSt
         });
         text.push_str(&format!(
             "{} removed\n",
-            page::plural(discarded.len(), "damaged review")
+            plural(discarded.len(), "damaged review")
         ));
     }
     if keep.is_none() {
@@ -296,7 +297,7 @@ fn prune(context: &Context, keep: Option<usize>, damaged: bool) -> Result<ExitSt
     if pruned.swept > 0 {
         text.push_str(&format!(
             "{} left by broken runs removed\n",
-            page::plural(pruned.swept, "file")
+            plural(pruned.swept, "file")
         ));
     }
     print(&text)

@@ -3,6 +3,7 @@
 mod test;
 
 use super::Context;
+use crate::bounded;
 use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
@@ -292,16 +293,9 @@ fn show(
 fn convert(context: &Context, path: &Path) -> Result<ExitStatus> {
     let name = path.display().to_string();
     let file = if name == "-" {
-        use std::io::Read as _;
-        let mut bytes = Vec::new();
-        let limit = policy::MAX_BYTES as u64 + 1;
-        std::io::stdin()
-            .take(limit)
-            .read_to_end(&mut bytes)
-            .map_err(|e| Error::usage("cannot read standard input").caused_by(&e))?;
-        if bytes.len() as u64 == limit {
-            return Err(Error::usage("standard input is larger than 1 MiB"));
-        }
+        let bytes = bounded::whole(std::io::stdin().lock(), policy::MAX_BYTES as u64)
+            .map_err(|e| Error::usage("cannot read standard input").caused_by(&e))?
+            .ok_or_else(|| Error::usage("standard input is larger than 1 MiB"))?;
         PolicyFile {
             name: "standard input".to_owned(),
             bytes,

@@ -8,6 +8,7 @@ mod pull;
 pub(super) use args::{ReviewArgs, Verify, command_with, duration, usd};
 
 use super::{Context, background, pr, signals};
+use crate::bounded;
 use crate::error::{Error, ExitStatus, Result};
 use crate::forge::Issues;
 use crate::hooks::{self, Hook};
@@ -25,7 +26,7 @@ use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::stored::Action;
 use args::{DepthArg, OnIncompleteArg, Options, SourceArg};
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 
 /// Use of receipts in place of model requests.
@@ -314,10 +315,10 @@ fn tell(context: &Context, done: &Done) {
 /// Reads the response to the findings of the previous round.
 fn response(context: &Context, file: &Path) -> Result<GivenResponse> {
     let name = file.display();
-    let mut bytes = Vec::new();
+    // One byte more than allowed, which the parser refuses.
     let limit = rounds::response::MOST as u64 + 1;
     let read = match file.as_os_str() == "-" {
-        true => std::io::stdin().lock().take(limit).read_to_end(&mut bytes),
+        true => bounded::start(std::io::stdin().lock(), limit),
         false => {
             let path = context.dir.join(file);
             if !path.is_file() {
@@ -325,10 +326,11 @@ fn response(context: &Context, file: &Path) -> Result<GivenResponse> {
                     "cannot read response file {name}: not a regular file"
                 )));
             }
-            std::fs::File::open(path).and_then(|f| f.take(limit).read_to_end(&mut bytes))
+            std::fs::File::open(path).and_then(|f| bounded::start(f, limit))
         }
     };
-    read.map_err(|e| Error::usage(format!("cannot read response file {name}")).caused_by(&e))?;
+    let bytes =
+        read.map_err(|e| Error::usage(format!("cannot read response file {name}")).caused_by(&e))?;
     GivenResponse::parse(&String::from_utf8_lossy(&bytes))
 }
 
@@ -526,17 +528,12 @@ fn model_flags(o: &Options) -> Vec<&'static str> {
 /// Reads the input of a pre-push hook.
 fn push_input() -> Result<Vec<u8>> {
     const MOST: u64 = 16 << 20;
-    let mut bytes = Vec::new();
-    let read = std::io::stdin()
-        .lock()
-        .take(MOST + 1)
-        .read_to_end(&mut bytes);
-    read.map_err(|e| Error::usage("cannot read standard input").caused_by(&e))?;
-    if bytes.len() as u64 > MOST {
-        return Err(Error::usage("the pre-push input is larger than 16 MiB")
-            .hint("push fewer references at a time"));
-    }
-    Ok(bytes)
+    let read = bounded::whole(std::io::stdin().lock(), MOST)
+        .map_err(|e| Error::usage("cannot read standard input").caused_by(&e))?;
+    read.ok_or_else(|| {
+        Error::usage("the pre-push input is larger than 16 MiB")
+            .hint("push fewer references at a time")
+    })
 }
 
 /// Prints the last line of a review on standard error. On a terminal the report has the same

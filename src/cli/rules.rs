@@ -11,6 +11,7 @@ use crate::git::Repo;
 use crate::policy::RulesPolicy;
 use crate::review;
 use crate::rules::{self, Description, RuleOrigin, RuleSet};
+use crate::text::plural;
 use crate::untrusted::{self, Inert};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -403,11 +404,6 @@ fn test(path: &Path, given: &Path) -> Result<ExitStatus> {
     } else {
         ExitStatus::Block
     })
-}
-
-/// Returns a number with its noun: `1 rule`, `2 rules`.
-fn plural(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Reads the rule files of a folder in the order of their names, or one file.

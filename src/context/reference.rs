@@ -4,6 +4,7 @@
 //! be read.
 
 use super::Allowed;
+use crate::text::first_bytes;
 use regex::Regex;
 use std::fmt;
 
@@ -106,7 +107,7 @@ fn branch_references(
     pattern: Option<&Regex>,
     allowed: &Allowed,
 ) -> Vec<Reference> {
-    let branch = cut(branch);
+    let branch = first_bytes(branch, MAX_TEXT);
     let mut out = tickets(branch, pattern, allowed, true);
     if pattern.is_none() {
         let upper = branch.to_ascii_uppercase();
@@ -145,7 +146,7 @@ fn text_references(
     pattern: Option<&Regex>,
     allowed: &Allowed,
 ) -> Vec<Reference> {
-    let text = cut(text);
+    let text = first_bytes(text, MAX_TEXT);
     let mut out: Vec<(bool, usize, Reference)> = Vec::new();
     out.extend(
         tickets(text, pattern, allowed, false)
@@ -160,10 +161,6 @@ fn text_references(
     out.extend(pages(text).into_iter().map(|(at, r)| (true, at, r)));
     out.sort_by_key(|(is_weak, at, _)| (*is_weak, *at));
     out.into_iter().map(|(_, _, r)| r).collect()
-}
-
-fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MAX_TEXT)]
 }
 
 /// Words in the form of a ticket's project that name a standard, a cipher, an encoding or a part of

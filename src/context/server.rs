@@ -15,6 +15,7 @@ use crate::http::{self, Pool, Proxies, Setup};
 use crate::policy::{ContextServer, Reads, is_read_only};
 use crate::process::find_program;
 use crate::stop::Stop;
+use crate::text::{one_line, shortened};
 use crate::untrusted::Inert;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation,
@@ -232,7 +233,7 @@ impl<'a> ToolServer<'a> {
         let client = match self.bounded(rmcp::serve_client(info, pipe)).await {
             Some(Ok(client)) => client,
             Some(Err(e)) => {
-                let reason = short(&e.to_string());
+                let reason = shortened(&e.to_string(), MAX_SHOWN).into_owned();
                 let closed = link.closed().await;
                 let is_vague = closed.reason == "the connection was closed";
                 return Err(Some(if is_vague {
@@ -425,9 +426,9 @@ impl<'a> ToolServer<'a> {
 
     /// Returns untrusted text for display: masked, escaped, on one line and short.
     fn shown(&self, text: &str) -> String {
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = one_line(text);
         let masked = self.secrets.iter().fold(text, |text, key| key.mask(&text));
-        short(Inert::new(masked).as_str())
+        shortened(Inert::new(masked).as_str(), MAX_SHOWN).into_owned()
     }
 
     /// Returns the text of an answer.
@@ -530,13 +531,6 @@ fn refusal(error: &ServiceError) -> String {
         ServiceError::McpError(e) => format!("refused: {} ({})", e.message, e.code.0),
         ServiceError::UnexpectedResponse => "the answer is not one to the call".to_owned(),
         other => other.to_string(),
-    }
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(MAX_SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

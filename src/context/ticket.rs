@@ -1,5 +1,6 @@
 //! A ticket or page in the form of its source, parsed from the answer of a tool. Pure.
 
+use crate::text::one_line;
 use serde_json::Value;
 
 /// A ticket or page. All text is untrusted and not redacted.
@@ -168,10 +169,6 @@ fn editor_text(node: &Value, depth: usize, out: &mut String) {
     if matches!(kind, "paragraph" | "heading" | "codeBlock") {
         out.push('\n');
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

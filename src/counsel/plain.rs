@@ -5,6 +5,7 @@ use crate::ai::anchor;
 use crate::diff::{RepoPath, code};
 use crate::finding::{Finding, Severity};
 use crate::rules::{RuleSet, Scope};
+use crate::text::shortened;
 
 /// Issues of one kind, at most.
 const MOST: usize = 10;
@@ -187,10 +188,7 @@ fn is_open(before: &str, after: &str) -> bool {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(QUOTE) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
+    shortened(text, QUOTE).into_owned()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::ai::backend::{Backend, Pool};
 use crate::git::Repo;
 use crate::policy::{self, BackendKind, value};
 use crate::stop::Stop;
+use crate::text::listed;
 use futures_util::future::join_all;
 use std::time::{Duration, Instant};
 
@@ -214,13 +215,7 @@ fn chosen(
 }
 
 fn list(models: &[String]) -> String {
-    let more = models.len().saturating_sub(MAX_MODELS);
-    let shown = models[..models.len() - more].join(", ");
-    if more > 0 {
-        format!("{shown} and {more} more")
-    } else {
-        shown
-    }
+    listed(&models[..models.len().min(MAX_MODELS)], models.len())
 }
 
 /// Describes the source of the key. Never shows the key.

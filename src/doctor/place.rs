@@ -3,6 +3,7 @@
 use super::{CheckSection, CheckState, DoctorCheck, Patient};
 use crate::ai::cache::Cache;
 use crate::background::{self, Station, View};
+use crate::bounded;
 use crate::finding::Severity;
 use crate::git::Repo;
 use crate::hooks::{Hook, install, shim};
@@ -13,7 +14,6 @@ use crate::sandbox::{Sandbox, Settings};
 use crate::stop::Stop;
 use crate::wire::background::Waiting;
 use std::ffi::OsString;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -228,14 +228,12 @@ fn mode_name(mode: HookMode) -> &'static str {
 }
 
 fn is_ours(path: &Path) -> bool {
-    let mut head = Vec::new();
     // Opening a pipe would block.
     let is_file = std::fs::metadata(path).is_ok_and(|m| m.is_file());
-    let read = is_file
+    is_file
         && std::fs::File::open(path)
-            .and_then(|f| f.take(HOOK_HEAD).read_to_end(&mut head))
-            .is_ok();
-    read && shim::version(&head).is_some()
+            .and_then(|f| bounded::start(f, HOOK_HEAD))
+            .is_ok_and(|head| shim::version(&head).is_some())
 }
 
 fn cache(patient: &Patient<'_>) -> DoctorCheck {

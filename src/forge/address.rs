@@ -143,19 +143,7 @@ impl HostAddress {
 
 /// Decodes percent escapes such as `%41`.
 pub(super) fn decoded(text: &str) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(b) = bytes.next() {
-        if b != b'%' {
-            out.push(b);
-            continue;
-        }
-        let high = (bytes.next()? as char).to_digit(16)?;
-        let low = (bytes.next()? as char).to_digit(16)?;
-        let value = high * 16 + low;
-        out.push(u8::try_from(value).ok()?);
-    }
-    String::from_utf8(out).ok()
+    String::from_utf8(hex::percent_decoded(text)?).ok()
 }
 
 impl ForgeProject {

@@ -10,6 +10,7 @@ use super::publish::shows;
 use super::{Account, PullRequest};
 use crate::finding::{Finding, Severity};
 use crate::report::markdown::Flavor;
+use crate::text::{first_chars, one_line};
 use jiff::Timestamp;
 use jiff::civil::Date;
 
@@ -200,12 +201,7 @@ fn is_object_id(word: &str) -> bool {
 }
 
 fn short(text: &str) -> String {
-    text.split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .chars()
-        .take(MOST_OF_A_REASON)
-        .collect()
+    first_chars(&one_line(text), MOST_OF_A_REASON).to_owned()
 }
 
 /// The review and the pull request that replies are checked against.

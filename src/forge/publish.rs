@@ -15,6 +15,7 @@ use crate::hex;
 use crate::report::markdown::{self, Flavor, Withheld};
 use crate::review::Review;
 use crate::rounds::selection::Selection;
+use crate::text::one_line;
 use crate::verdict::{Outcome, TestOutcome, Verdict};
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
@@ -558,17 +559,12 @@ fn text(finding: &Finding, flavor: Flavor, is_whole: bool) -> String {
 /// Returns true if a comment shows a finding as it would be written now. White space is ignored:
 /// forges may normalize it.
 pub fn shows(finding: &Finding, flavor: Flavor, comment: &str) -> bool {
-    let Some(shown) = CommentMark::text(comment).map(with_single_spaces) else {
+    let Some(shown) = CommentMark::text(comment).map(one_line) else {
         return false;
     };
     [true, false]
         .into_iter()
-        .any(|is_whole| with_single_spaces(&text(finding, flavor, is_whole)) == shown)
-}
-
-/// Returns a text with one space in place of each run of white space.
-fn with_single_spaces(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+        .any(|is_whole| one_line(&text(finding, flavor, is_whole)) == shown)
 }
 
 /// Returns the edit that gives a comment its last text and resolves its conversation, or `None` if

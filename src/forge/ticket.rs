@@ -3,6 +3,7 @@
 use super::{MOST_OF_A_TEXT, Reads as _};
 use crate::context::Ticket;
 use crate::http::Failure;
+use crate::text::{first_bytes, one_line};
 use serde_json::Value;
 
 /// Converts an issue's document to a ticket. `body` and `updated` are the paths of its text and its
@@ -13,15 +14,9 @@ pub(super) fn ticket(issue: &Value, body: &str, updated: &str) -> Result<Ticket,
     let names = names
         .filter_map(|l| l.as_str().or_else(|| l["name"].as_str()))
         .take(20);
-    let labels = names
-        .map(|l| l.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let labels = names.map(one_line).collect::<Vec<_>>().join(", ");
     if !labels.is_empty() {
-        facts.push(format!(
-            "labels: {}",
-            &labels[..labels.floor_char_boundary(500)]
-        ));
+        facts.push(format!("labels: {}", first_bytes(&labels, 500)));
     }
     let text = format!(
         "{}\n\n{}",

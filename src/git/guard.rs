@@ -4,11 +4,11 @@
 //! writer where the file is a named pipe, and reads to the end, which a device may not have. Git
 //! never creates such files, so the review ends with a usage error that names the path.
 
+use crate::bounded;
 use crate::error::{Error, Result};
 use crate::shell;
 use std::ffi::OsStr;
 use std::fs::Metadata;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Files of the folder that belongs to one worktree: `.git` or `.git/worktrees/NAME`.
@@ -268,15 +268,16 @@ fn read(path: &Path, max: u64) -> Result<Option<Vec<u8>>> {
     let Ok(file) = std::fs::File::open(path) else {
         return Ok(None);
     };
-    let mut bytes = Vec::new();
-    if file.take(max + 1).read_to_end(&mut bytes).is_err() {
+    let Ok(bytes) = bounded::whole(file, max) else {
         return Ok(None);
-    }
-    if bytes.len() as u64 > max {
-        let text = format!("{} is larger than {} KiB", path.display(), max >> 10);
-        return Err(Error::usage(text));
-    }
-    Ok(Some(bytes))
+    };
+    bytes.map(Some).ok_or_else(|| {
+        Error::usage(format!(
+            "{} is larger than {} KiB",
+            path.display(),
+            max >> 10
+        ))
+    })
 }
 
 /// Checks that a path is a regular file or a folder, or missing. Follows links.

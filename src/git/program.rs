@@ -4,11 +4,11 @@
 //! path is absolute and outside the repository, there is no shell, the environment has a few
 //! variables, every configuration key for a program is overridden, and there is a time limit.
 
+use crate::bounded;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::log::millis;
 use std::ffi::OsString;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -290,12 +290,7 @@ impl Program {
         let Some(pipe) = child.stdout.take() else {
             return Err(Error::incomplete("cannot read the output of git"));
         };
-        let reader = std::thread::spawn(move || {
-            let mut stdout = Vec::new();
-            pipe.take(MAX_ANSWER)
-                .read_to_end(&mut stdout)
-                .map(|_| stdout)
-        });
+        let reader = std::thread::spawn(move || bounded::start(pipe, MAX_ANSWER));
         let start = Instant::now();
         let mut nap = Duration::from_micros(200);
         let status = loop {

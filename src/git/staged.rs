@@ -8,6 +8,7 @@ use super::tree::{self, TreeEntries, TreeEntry};
 use super::{ContentLocation, Half, Pair, Repo};
 use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, Result};
+use crate::text::listed;
 use gix::index::entry::{Flags, Mode};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -58,12 +59,7 @@ pub(super) fn unmerged(paths: &[Vec<u8>]) -> Error {
         .take(5)
         .map(|p| String::from_utf8_lossy(p).into_owned())
         .collect();
-    let more = if paths.len() > 5 {
-        format!(" and {} more", paths.len() - 5)
-    } else {
-        String::new()
-    };
-    Error::usage(format!("unmerged paths: {}{more}", shown.join(", ")))
+    Error::usage(format!("unmerged paths: {}", listed(&shown, paths.len())))
         .hint("resolve the conflicts, then stage the files: git add PATH")
 }
 

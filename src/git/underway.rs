@@ -1,9 +1,10 @@
 //! Operations in progress, and the destination of a push.
 
 use super::{Repo, own};
+use crate::bounded;
 use crate::error::Result;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{Seek as _, SeekFrom};
 use std::path::Path;
 
 /// Bytes at the end of a reflog that hold its last line.
@@ -111,7 +112,5 @@ fn end_of(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LAST_LINE)))?;
-    let mut bytes = Vec::new();
-    file.take(LAST_LINE).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    bounded::start(file, LAST_LINE)
 }

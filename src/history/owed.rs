@@ -7,6 +7,7 @@
 //! check it.
 
 use crate::finding::Origin;
+use crate::text::series;
 use crate::wire::stored::{ComparedFinding, Since, State};
 use crate::wire::{Disposition, Finding, Report};
 
@@ -53,12 +54,7 @@ impl Owed<'_> {
 
 /// Returns the names of findings to display.
 pub fn names(all: &[Owed<'_>]) -> String {
-    let some: Vec<String> = all.iter().take(NAMES).map(Owed::name).collect();
-    match (some.as_slice(), all.len().saturating_sub(NAMES)) {
-        ([first @ .., last], 0) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        (some, 0) => some.join(", "),
-        (some, more) => format!("{} and {more} more", some.join(", ")),
-    }
+    series(&all.iter().map(Owed::name).collect::<Vec<_>>(), NAMES)
 }
 
 /// Tracks blocking findings through the rounds of a session, oldest first, and returns those that

@@ -5,6 +5,7 @@
 //! sender redacts and fences it.
 
 use crate::request::Criterion;
+use crate::text::{first_bytes, one_line};
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
@@ -294,8 +295,7 @@ fn files(value: &Value) -> Result<Vec<String>, String> {
 }
 
 fn cut(text: &str, most: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line[..line.floor_char_boundary(most)].to_owned()
+    first_bytes(&one_line(text), most).to_owned()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `JUDGE_REPORT.md`: the report for people. Untrusted text is escaped.
 
+use crate::text::one_line;
 use crate::untrusted::markdown;
 use crate::wire::judge::{Criterion, Issue, JudgeReport};
 use crate::wire::{TestOutcome, TestResults, name};
@@ -174,7 +175,7 @@ fn criterion(out: &mut String, c: &Criterion) {
 
 /// Returns untrusted text on one line, escaped.
 fn line(text: &str) -> String {
-    markdown(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+    markdown(&one_line(text))
 }
 
 /// Writes untrusted text of several lines as a quotation.

@@ -1,10 +1,11 @@
 //! Opens policy files: only regular files of a bounded size, and never blocking.
 
 use super::{FILE_NAME, MAX_BYTES, Pins, PolicyFile, ProjectFile, ProjectOrigin};
+use crate::bounded;
 use crate::diff::ObjectId;
 use crate::env::Env;
 use crate::error::{Error, Result};
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 impl PolicyFile {
@@ -133,15 +134,8 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     if !file.metadata().map_err(|e| unreadable(path, &e))?.is_file() {
         return Err(irregular(path));
     }
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| unreadable(path, &e))?;
-    if bytes.len() > MAX_BYTES {
-        Err(too_large(path))
-    } else {
-        Ok(Some(bytes))
-    }
+    let bytes = bounded::whole(file, MAX_BYTES as u64).map_err(|e| unreadable(path, &e))?;
+    bytes.map(Some).ok_or_else(|| too_large(path))
 }
 
 #[cfg(unix)]

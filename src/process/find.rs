@@ -1,8 +1,8 @@
 //! Finds a program that the operator names, and reports why it cannot be run.
 
+use crate::bounded;
 use crate::env::Env;
 use std::fmt;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Why a program must not or cannot be run.
@@ -118,9 +118,8 @@ fn is_executable(path: &Path) -> bool {
 /// Returns true if a file starts like a program for another system or processor. Unreadable and
 /// unknown files are left to the system.
 fn is_foreign(path: &Path) -> bool {
-    let mut head = Vec::new();
-    let read = std::fs::File::open(path).and_then(|f| f.take(20).read_to_end(&mut head));
-    read.is_ok() && !is_native(&head, std::env::consts::OS, std::env::consts::ARCH)
+    let head = std::fs::File::open(path).and_then(|f| bounded::start(f, 20));
+    head.is_ok_and(|head| !is_native(&head, std::env::consts::OS, std::env::consts::ARCH))
 }
 
 /// Checks the first 20 bytes: the ELF header up to `e_machine`, or the magic numbers of Mach-O and

@@ -3,6 +3,7 @@
 
 use super::ssh;
 use crate::policy::Mode;
+use crate::text::{first_chars, listed};
 use crate::untrusted::Inert;
 use crate::wire;
 use crate::wire::receipt::{RECEIPT_VERSION, Receipt, Signed, Terms};
@@ -169,16 +170,7 @@ fn differences(theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String
         .chain(ours.keys())
         .filter(|k| theirs.get(*k) != ours.get(*k))
         .collect();
-    let short = names
-        .iter()
-        .take(NAMED)
-        .map(|name| name.chars().take(NAME).collect::<String>());
-    let mut text = short
-        .map(|name| Inert::new(name).to_string())
-        .collect::<Vec<_>>()
-        .join(", ");
-    if names.len() > NAMED {
-        text.push_str(&format!(" and {} more", names.len() - NAMED));
-    }
-    text
+    let shown = names.iter().take(NAMED);
+    let shown = shown.map(|name| Inert::new(first_chars(name, NAME)).to_string());
+    listed(&shown.collect::<Vec<_>>(), names.len())
 }

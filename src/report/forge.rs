@@ -132,6 +132,8 @@ fn bare(cited: &str, items: &[GatheredItem]) -> String {
     ticket_of(cited, items).map_or_else(|| cited.to_owned(), |i| i.reference.clone())
 }
 
+/// Returns a finding without the words of private tickets. A finding about the whole change that
+/// cites such a ticket gets a text that only names it.
 fn without_words(finding: &Finding, items: &[GatheredItem], quotes: &Quotes<'_>) -> Finding {
     let ticket = finding
         .convention()
@@ -161,6 +163,7 @@ fn without_words(finding: &Finding, items: &[GatheredItem], quotes: &Quotes<'_>)
     out
 }
 
+/// Returns a missing requirement without the words of private tickets.
 fn missing_without_words(
     missing: &UnmetRequirement,
     items: &[GatheredItem],

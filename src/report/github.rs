@@ -4,7 +4,8 @@
 //! come first and the others are counted. No line with untrusted text can be read as a workflow
 //! command.
 
-use super::words::{self, Level, columns, paragraphs, placed};
+use super::finding_text::{self, Level, columns, paragraphs, placed};
+use super::words;
 use super::{Style, human};
 use crate::finding::Finding;
 use crate::review::Review;
@@ -30,8 +31,9 @@ pub fn render(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result
     out.flush()
 }
 
+/// Writes the annotations, worst first. GitHub shows a limited number of each level.
 fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
-    let all = words::worst_first(review);
+    let all = finding_text::worst_first(review);
     let incomplete = !review.coverage.is_complete();
     if incomplete {
         // If the policy allows incomplete reviews, the step is green, and an error would contradict
@@ -105,11 +107,13 @@ fn room(level: Level, taken: usize, is_counted: bool) -> usize {
     }
 }
 
+/// Returns the text of the annotation about an incomplete review.
 fn unreviewed(review: &Review) -> String {
     let lines = words::unreviewed(review, NAMES);
     format!("{}\n{}", words::missing(review), lines.join("\n"))
 }
 
+/// Writes the annotation of a finding.
 fn annotation(f: &Finding, review: &Review, out: &mut dyn Write) -> io::Result<()> {
     let mut facts: Vec<(&str, String)> = Vec::new();
     if let Some(at) = placed(f, review) {
@@ -154,6 +158,7 @@ fn annotation(f: &Finding, review: &Review, out: &mut dyn Write) -> io::Result<(
     )
 }
 
+/// Returns the workflow command of a level.
 fn name(level: Level) -> &'static str {
     match level {
         Level::Error => "error",

@@ -14,10 +14,12 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use super::words::{is_inside, verdict};
-use super::{counts, plural};
+use super::counts;
+use super::finding_text::is_inside;
+use super::words::verdict;
 use crate::finding::{Origin, Severity};
 use crate::review::{Review, SourceKind};
+use crate::text::plural;
 use crate::verdict::{Outcome, Verdict};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

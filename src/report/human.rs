@@ -10,11 +10,14 @@ mod models;
 mod page;
 
 use self::page::{BLUE, BOLD, CYAN, DIM, GREEN, HumanPage, PLAIN, RED, StyledLine, YELLOW, elide};
-use super::words::{self, badness};
-use super::{Style, plural, remedy};
+use super::finding_text::{self, badness};
+use super::words;
+use super::{Style, remedy};
 use crate::diff::RepoPath;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::review::Review;
+use crate::text::listed;
+use crate::text::plural;
 use crate::untrusted::{self, Inert};
 use crate::verdict::{Outcome, Verdict};
 use std::cmp::Reverse;
@@ -68,6 +71,7 @@ pub(super) fn rest(review: &Review, style: &Style, out: &mut dyn Write) -> io::R
     after(&mut HumanPage::new(review, style, out), review)
 }
 
+/// Writes what follows the findings: the parts that were not reviewed, notes, and the verdict.
 fn after(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     if page.style.quiet {
         return if review.verdict == Verdict::Incomplete {
@@ -85,6 +89,7 @@ fn after(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     verdict(page, review)
 }
 
+/// Returns the style of a severity.
 fn accent(severity: Severity) -> anstyle::Style {
     match severity {
         Severity::Critical => RED,
@@ -94,6 +99,7 @@ fn accent(severity: Severity) -> anstyle::Style {
     }
 }
 
+/// Writes the findings that count, by file.
 fn findings(page: &mut HumanPage<'_>, review: &Review, around: FileFrame) -> io::Result<()> {
     let mut counting: Vec<&Finding> = review.findings.iter().filter(|f| f.counts()).collect();
     for group in counting.chunk_by_mut(|a, b| a.file() == b.file()) {
@@ -202,6 +208,7 @@ fn heading(page: &mut HumanPage<'_>, group: &[&Finding]) -> io::Result<()> {
     )
 }
 
+/// Returns the sign before the severity of a finding.
 fn glyph(page: &HumanPage<'_>, f: &Finding) -> &'static str {
     match (f.blocking, f.severity()) {
         (true, _) => page.glyphs.blocking,
@@ -242,6 +249,38 @@ fn put_rule(page: &HumanPage<'_>, line: StyledLine, f: &Finding) -> StyledLine {
 /// Writes a finding with its code. `news` is true if no earlier finding of this file has the same
 /// message.
 fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -> io::Result<()> {
+    let id = finding_text::id(f, review);
+    title_lines(page, f, id.as_deref())?;
+    match f.frame {
+        Some(_) => frame::write(page, f, accent(f.severity()))?,
+        None => frame::quote(page, f)?,
+    }
+    if news {
+        page.prose_block(StyledLine::new(), finding_text::body(f), 2)?;
+    }
+    evidence(page, f)?;
+    if let Some(suggestion) = f.suggestion().filter(|_| news) {
+        page.prose_block(StyledLine::new().put(GREEN, "help: "), suggestion, 2)?;
+    }
+    if let Some(code) = f.replacement() {
+        let apply = id.map(|id| format!("  ({})", finding_text::apply(f, &id, review)));
+        replacement(page, code, apply.unwrap_or_default())?;
+    }
+    if page.style.verbose {
+        for r in f.references() {
+            fact(page, (DIM, "see: "), (DIM, Inert::new(r)))?;
+        }
+    }
+    if page.style.verbose || f.blocking {
+        let text = format!("fingerprint: {}", f.fingerprint());
+        page.wrapped(&StyledLine::new().space(2).put(DIM, Inert::new(text)), 4)?;
+    }
+    Ok(())
+}
+
+/// Writes the title of a finding, and below it its position, rule, ID, commit, reviewer and low
+/// confidence.
+fn title_lines(page: &mut HumanPage<'_>, f: &Finding, id: Option<&str>) -> io::Result<()> {
     let accent = accent(f.severity());
     let title = StyledLine::new()
         .put(accent, glyph(page, f))
@@ -255,8 +294,7 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
         at = put_place(page, at, f).space(2);
     }
     at = put_rule(page, at, f);
-    let id = words::id(f, review);
-    if let Some(id) = &id {
+    if let Some(id) = id {
         at = at.space(2).put(DIM, Inert::new(id));
     }
     if let Some(commit) = f.commit {
@@ -267,102 +305,68 @@ fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -
             .put(DIM, "  found by ")
             .put(DIM, Inert::new(f.origin().name()));
         if let Some(round) = f.carried_from() {
-            at = at.put(
-                DIM,
-                Inert::new(format!(
-                    " in round {round}; its lines have not changed since"
-                )),
-            );
+            let since = format!(" in round {round}; its lines have not changed since");
+            at = at.put(DIM, Inert::new(since));
         }
     }
     if f.confidence() == Confidence::Low {
         at = at.put(DIM, "  confidence low");
     }
-    page.wrapped(&at, 4)?;
-    match f.frame {
-        Some(_) => frame::write(page, f, accent)?,
-        None => frame::quote(page, f)?,
+    page.wrapped(&at, 4)
+}
+
+/// Writes a label and a text, indented and wrapped.
+fn fact(
+    page: &mut HumanPage<'_>,
+    (label_style, label): (anstyle::Style, &'static str),
+    (style, text): (anstyle::Style, Inert),
+) -> io::Result<()> {
+    let line = StyledLine::new()
+        .space(2)
+        .put(label_style, label)
+        .put(style, text);
+    page.wrapped(&line, 4)
+}
+
+/// Writes what supports a finding or contradicts it: the path of the data, other lines, how it
+/// fails, the convention, the decision, the test and the dispute.
+fn evidence(page: &mut HumanPage<'_>, f: &Finding) -> io::Result<()> {
+    if let Some(path) = finding_text::flow(f, page.glyphs.arrow) {
+        fact(page, (BOLD, "data flow: "), (PLAIN, Inert::new(path)))?;
     }
-    if news {
-        page.prose_block(StyledLine::new(), words::body(f), 2)?;
-    }
-    if let Some(path) = words::flow(f, page.glyphs.arrow) {
-        page.wrapped(
-            &StyledLine::new()
-                .space(2)
-                .put(BOLD, "data flow: ")
-                .put(PLAIN, Inert::new(path)),
-            4,
-        )?;
-    }
-    for also in words::also(f) {
-        page.wrapped(
-            &StyledLine::new()
-                .space(2)
-                .put(BOLD, "also: ")
-                .put(PLAIN, Inert::new(also)),
-            4,
-        )?;
+    for also in finding_text::also(f) {
+        fact(page, (BOLD, "also: "), (PLAIN, Inert::new(also)))?;
     }
     if let Some(failure) = f.failure() {
         page.prose_block(StyledLine::new().put(BOLD, "fails when: "), failure, 2)?;
     }
     if let Some(convention) = f.convention() {
         let cited = Inert::new(convention);
-        page.wrapped(
-            &StyledLine::new()
-                .space(2)
-                .put(BOLD, "convention: ")
-                .put(PLAIN, cited),
-            4,
-        )?;
+        fact(page, (BOLD, "convention: "), (PLAIN, cited))?;
     }
-    if let Some(accepted) = words::accepted(f) {
+    if let Some(accepted) = finding_text::accepted(f) {
         page.prose_block(StyledLine::new().put(CYAN, "decided: "), &accepted, 2)?;
     }
-    if let Some(shown) = words::reproduction(f) {
+    if let Some(shown) = finding_text::reproduction(f) {
         page.prose_block(StyledLine::new().put(BOLD, "reproduced: "), &shown, 2)?;
     }
     if let Some(doubt) = &f.disputed {
         page.prose_block(StyledLine::new().put(CYAN, "disputed: "), doubt, 2)?;
     }
-    if let Some(suggestion) = f.suggestion().filter(|_| news) {
-        page.prose_block(StyledLine::new().put(GREEN, "help: "), suggestion, 2)?;
-    }
-    if let Some(replacement) = f.replacement() {
-        let apply = id
-            .map(|id| format!("  ({})", words::apply(f, &id, review)))
-            .unwrap_or_default();
-        let label = if replacement.is_empty() {
-            "delete these lines"
-        } else {
-            "replace with:"
-        };
-        page.wrapped(
-            &StyledLine::new()
-                .space(2)
-                .put(GREEN, label)
-                .put(DIM, Inert::new(apply)),
-            4,
-        )?;
-        for line in Inert::lines(replacement) {
-            page.wrapped(&StyledLine::new().space(4).put(PLAIN, line), 6)?;
-        }
-    }
-    if page.style.verbose {
-        for r in f.references() {
-            page.wrapped(
-                &StyledLine::new()
-                    .space(2)
-                    .put(DIM, "see: ")
-                    .put(DIM, Inert::new(r)),
-                4,
-            )?;
-        }
-    }
-    if page.style.verbose || f.blocking {
-        let text = format!("fingerprint: {}", f.fingerprint());
-        page.wrapped(&StyledLine::new().space(2).put(DIM, Inert::new(text)), 4)?;
+    Ok(())
+}
+
+/// Writes the code that replaces the lines of a finding. `apply` is the command that applies it in
+/// parentheses, or empty.
+fn replacement(page: &mut HumanPage<'_>, code: &str, apply: String) -> io::Result<()> {
+    let label = if code.is_empty() {
+        "delete these lines"
+    } else {
+        "replace with:"
+    };
+    fact(page, (GREEN, label), (DIM, Inert::new(apply)))?;
+    for line in Inert::lines(code) {
+        page.wrapped(&StyledLine::new().space(4).put(PLAIN, line), 6)?;
     }
     Ok(())
 }
@@ -403,7 +407,7 @@ fn briefly(page: &mut HumanPage<'_>, findings: &[&Finding], more: bool) -> io::R
 fn set_aside(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     let mut first = true;
     for f in &review.findings {
-        let (label, reason) = match (&f.waived, &f.suppressed, words::aside(f)) {
+        let (label, reason) = match (&f.waived, &f.suppressed, finding_text::aside(f)) {
             (Some(w), ..) if w.link.is_some() => {
                 ("waived", format!("{} (waived by {})", w.reason, w.by()))
             }
@@ -452,6 +456,7 @@ fn context(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes the notes; all of them with `-v`.
 fn notes(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     if !review.notes.is_empty() {
         page.gap()?;
@@ -509,10 +514,7 @@ fn failed(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
             Some(p) => Inert::new(p.as_bytes()).to_string(),
             None => "the change as a whole".to_owned(),
         });
-        let mut names = names.collect::<Vec<_>>().join(", ");
-        if shown < paths.len() {
-            names.push_str(&format!(" and {} more", paths.len() - shown));
-        }
+        let names = listed(&names.collect::<Vec<_>>(), paths.len());
         let line = StyledLine::new()
             .put(YELLOW, "not reviewed: ")
             .put(BOLD, Inert::new(names))
@@ -551,10 +553,7 @@ fn skipped(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
             .iter()
             .map(|p| Inert::new(p.as_bytes()).to_string())
             .collect();
-        let mut text = names.join(", ");
-        if shown < paths.len() {
-            text.push_str(&format!(" and {} more", paths.len() - shown));
-        }
+        let text = listed(&names, paths.len());
         let label = format!("not reviewed ({reason}): ");
         page.wrapped(
             &StyledLine::new()
@@ -717,6 +716,7 @@ fn blocking(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     }
 }
 
+/// Returns the label of the source in parentheses; empty if there is none.
 fn label(review: &Review) -> Inert {
     if review.source.label.is_empty() {
         Inert::default()

@@ -6,7 +6,8 @@
 //! if there was nothing to review. Case names are unique, because GitLab keeps only the first case
 //! of a name.
 
-use super::words::{self, paragraphs, placed};
+use super::finding_text::{self, paragraphs, placed};
+use super::words;
 use crate::finding::Finding;
 use crate::review::Review;
 use crate::untrusted::{self, Inert, junit};
@@ -27,14 +28,26 @@ enum CaseEnd {
     Skipped(String),
 }
 
+/// A case of a suite.
 struct JunitCase {
     name: String,
     end: CaseEnd,
 }
 
+/// The cases of one file, or of one kind of remark about the review.
 struct Suite {
     name: String,
     cases: Vec<JunitCase>,
+}
+
+impl Suite {
+    /// Returns a suite of one case.
+    fn of_one(suite: &str, name: String, end: CaseEnd) -> Self {
+        Self {
+            name: suite.to_owned(),
+            cases: vec![JunitCase { name, end }],
+        }
+    }
 }
 
 /// Writes the document.
@@ -89,6 +102,7 @@ fn counts<'c>(cases: impl Iterator<Item = &'c JunitCase> + Clone) -> String {
     )
 }
 
+/// Writes a case. `class` is the escaped name of its suite.
 fn write_case(out: &mut impl Write, class: &str, case: &JunitCase) -> io::Result<()> {
     let head = format!(
         "    <testcase classname=\"{class}\" name=\"{}\" time=\"0.000\"",
@@ -161,104 +175,105 @@ fn tell_apart(suites: &mut [Suite]) {
     }
 }
 
+/// Returns the suites in the order of the document: what is incomplete, the tests, the findings by
+/// file, and remarks.
 fn suites(review: &Review) -> Vec<Suite> {
     let mut suites = Vec::new();
-    let failed = &review.coverage.failed;
-    if !failed.is_empty() {
-        let mut cases: Vec<_> = failed
-            .iter()
-            .take(MAX_CASES)
-            .map(|(path, reason)| JunitCase {
-                name: path
-                    .as_ref()
-                    .map_or_else(|| "the change as a whole".to_owned(), shown),
-                end: CaseEnd::Error(format!(
-                    "Not reviewed: {}",
-                    untrusted::clipped(reason, words::PROSE)
-                )),
-            })
-            .collect();
-        if failed.len() > MAX_CASES {
-            let text = format!(
-                "{} more parts of the change were not reviewed",
-                failed.len() - MAX_CASES
-            );
-            cases.push(JunitCase {
-                name: text.clone(),
-                end: CaseEnd::Error(text),
-            });
-        }
-        suites.push(Suite {
-            name: "not reviewed".to_owned(),
-            cases,
-        });
-    }
+    suites.extend(unreviewed(review));
     suites.extend(tests(review));
-    if let Some(text) = words::truncated(review) {
-        let case = JunitCase {
-            name: text.clone(),
-            end: CaseEnd::Skipped(text),
-        };
-        suites.push(Suite {
-            name: "review truncated".to_owned(),
-            cases: vec![case],
-        });
-    }
-    let kept = words::worst(&review.findings, MAX_CASES);
-    for group in kept.chunk_by(|a, b| a.file() == b.file()) {
-        let name = group
-            .first()
-            .and_then(|f| f.file())
-            .map_or_else(|| "the change as a whole".to_owned(), shown);
-        suites.push(Suite {
-            name,
-            cases: group.iter().map(|f| case(f, review)).collect(),
-        });
-    }
-    let all = review.findings.len() + review.unlisted.total() + review.unlisted.suppressed;
-    let left = all - kept.len();
-    if left > 0 {
-        let text = format!(
-            "the worst {} of {all} findings are listed; {left} are left out",
-            kept.len()
-        );
-        suites.push(Suite {
-            name: "not listed".to_owned(),
-            cases: vec![JunitCase {
-                name: text.clone(),
-                end: CaseEnd::Passed(text),
-            }],
-        });
-    }
+    suites.extend(words::truncated(review).map(|text| {
+        let end = CaseEnd::Skipped(text.clone());
+        Suite::of_one("review truncated", text, end)
+    }));
+    let kept = finding_text::worst(&review.findings, MAX_CASES);
+    suites.extend(
+        kept.chunk_by(|a, b| a.file() == b.file())
+            .map(|group| of_file(group, review)),
+    );
+    suites.extend(unlisted(review, kept.len()));
     if suites.is_empty() {
-        let (word, text) = words::verdict(review);
-        let name = format!("{word}: {text}");
-        let is_empty = review.outcome == Outcome::NothingToReview;
-        let end = if is_empty {
-            CaseEnd::Skipped(text)
-        } else {
-            CaseEnd::Passed(String::new())
-        };
-        suites.push(Suite {
-            name: "review".to_owned(),
-            cases: vec![JunitCase { name, end }],
-        });
+        suites.push(without_findings(review));
     }
-    let given = words::context(review);
-    if !given.is_empty() {
-        let cases = given
-            .into_iter()
-            .map(|text| JunitCase {
-                name: text,
-                end: CaseEnd::Passed(String::new()),
-            })
-            .collect();
-        suites.push(Suite {
-            name: "context".to_owned(),
-            cases,
-        });
-    }
+    suites.extend(context(review));
     suites
+}
+
+/// Returns the parts of the change that were not reviewed, `MAX_CASES` at most.
+fn unreviewed(review: &Review) -> Option<Suite> {
+    let failed = &review.coverage.failed;
+    let mut cases: Vec<_> = failed
+        .iter()
+        .take(MAX_CASES)
+        .map(|(path, reason)| JunitCase {
+            name: path
+                .as_ref()
+                .map_or_else(|| "the change as a whole".to_owned(), shown),
+            end: CaseEnd::Error(format!(
+                "Not reviewed: {}",
+                untrusted::clipped(reason, finding_text::PROSE)
+            )),
+        })
+        .collect();
+    if failed.len() > MAX_CASES {
+        let text = format!(
+            "{} more parts of the change were not reviewed",
+            failed.len() - MAX_CASES
+        );
+        cases.push(JunitCase {
+            name: text.clone(),
+            end: CaseEnd::Error(text),
+        });
+    }
+    (!cases.is_empty()).then(|| Suite {
+        name: "not reviewed".to_owned(),
+        cases,
+    })
+}
+
+/// Returns the findings in one file, or about the change as a whole.
+fn of_file(group: &[&Finding], review: &Review) -> Suite {
+    let file = group.first().and_then(|f| f.file());
+    Suite {
+        name: file.map_or_else(|| "the change as a whole".to_owned(), shown),
+        cases: group.iter().map(|f| case(f, review)).collect(),
+    }
+}
+
+/// Returns how many findings have no case. `kept` is the number of those that have one.
+fn unlisted(review: &Review, kept: usize) -> Option<Suite> {
+    let all = review.findings.len() + review.unlisted.total() + review.unlisted.suppressed;
+    let left = all - kept;
+    (left > 0).then(|| {
+        let text = format!("the worst {kept} of {all} findings are listed; {left} are left out");
+        Suite::of_one("not listed", text.clone(), CaseEnd::Passed(text))
+    })
+}
+
+/// Returns the one case of a review without findings.
+fn without_findings(review: &Review) -> Suite {
+    let (word, text) = words::verdict(review);
+    let name = format!("{word}: {text}");
+    let end = if review.outcome == Outcome::NothingToReview {
+        CaseEnd::Skipped(text)
+    } else {
+        CaseEnd::Passed(String::new())
+    };
+    Suite::of_one("review", name, end)
+}
+
+/// Returns the tickets and pages that models saw in addition to the change.
+fn context(review: &Review) -> Option<Suite> {
+    let given = words::context(review).into_iter();
+    let cases: Vec<_> = given
+        .map(|name| JunitCase {
+            name,
+            end: CaseEnd::Passed(String::new()),
+        })
+        .collect();
+    (!cases.is_empty()).then(|| Suite {
+        name: "context".to_owned(),
+        cases,
+    })
 }
 
 /// Returns the project's tests: a case for each failed one that is named, else one for all of them.
@@ -295,10 +310,12 @@ fn end_of_test(review: &Review, outcome: TestOutcome, text: String) -> CaseEnd {
     }
 }
 
+/// Returns a path for display.
 fn shown(path: &crate::diff::RepoPath) -> String {
     Inert::new(path.as_bytes()).to_string()
 }
 
+/// Returns the case of a finding.
 fn case(f: &Finding, review: &Review) -> JunitCase {
     let at = placed(f, review);
     let line = at
@@ -307,7 +324,7 @@ fn case(f: &Finding, review: &Review) -> JunitCase {
         .map(|l| format!(" (line {})", l.first));
     let commit = f
         .commit
-        .filter(|c| words::is_inside(Some(*c), review))
+        .filter(|c| finding_text::is_inside(Some(*c), review))
         .map(|c| format!(" (commit {})", c.short()));
     let name = format!(
         "{}: {}{}",
@@ -315,7 +332,7 @@ fn case(f: &Finding, review: &Review) -> JunitCase {
         f.title(),
         line.or(commit).unwrap_or_default()
     );
-    let end = match words::aside(f) {
+    let end = match finding_text::aside(f) {
         Some(aside) => CaseEnd::Skipped(format!("{}: {}", aside.label, aside.reason)),
         None => {
             let mut text = paragraphs(f, review).join("\n");

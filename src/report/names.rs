@@ -92,6 +92,7 @@ impl SecretNames {
     }
 }
 
+/// Replaces each occurrence of a secret by its mask.
 fn replaced(text: &[u8], secret: &[u8], mask: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut from = 0;
@@ -122,6 +123,7 @@ fn paths(review: &Review) -> BTreeSet<&RepoPath> {
     out
 }
 
+/// Returns the file that a model read as evidence.
 fn read(evidence: &Evidence) -> Option<&RepoPath> {
     match evidence {
         Evidence::Read { path, .. } => Some(path),

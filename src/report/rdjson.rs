@@ -4,10 +4,12 @@
 //! the end excluded. A range without columns includes its last line. A message is Markdown, which
 //! reviewdog posts unchanged.
 
+use super::finding_text::{Level, TextPart, applicable, parts, placed};
 use super::markdown::{added, item};
-use super::words::{self, Level, TextPart, applicable, parts, placed, somewhere};
+use super::words::{self, somewhere};
 use crate::finding::{Finding, LineSpan, Location};
 use crate::review::Review;
+use crate::text::one_line;
 use crate::untrusted::{self, Inert, clipped, code, markdown, prose};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -22,6 +24,7 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     crate::wire::write(&result(review), out)
 }
 
+/// Returns the document: the severity of the review, its source and the diagnostics.
 fn result(review: &Review) -> Value {
     let fallback = somewhere(review);
     let counting = review.findings.iter().filter(|f| f.counts());
@@ -121,10 +124,11 @@ fn rule(id: &str) -> String {
     if is_name {
         id.to_owned()
     } else {
-        markdown(&id.split_whitespace().collect::<Vec<_>>().join(" "))
+        markdown(&one_line(id))
     }
 }
 
+/// Returns a diagnostic with a Markdown message, which must be escaped.
 fn diagnostic(
     markdown: &str,
     at: Option<&Location>,
@@ -140,6 +144,7 @@ fn diagnostic(
     d
 }
 
+/// Returns the diagnostic of a finding. `fallback` is the position of findings without one.
 fn finding(f: &Finding, review: &Review, fallback: Option<&Location>) -> Map<String, Value> {
     let own = placed(f, review);
     let at = own.as_ref().or(fallback);
@@ -184,6 +189,7 @@ fn finding(f: &Finding, review: &Review, fallback: Option<&Location>) -> Map<Str
     d
 }
 
+/// Returns a location: the path, and the range if lines are known.
 fn location(at: &Location) -> Value {
     let path = untrusted::relative(&at.file.to_wire());
     match at.lines {
@@ -192,6 +198,7 @@ fn location(at: &Location) -> Value {
     }
 }
 
+/// Returns a range. Lines and columns are 1-based; columns count bytes, and the end is excluded.
 fn range(lines: LineSpan) -> Value {
     let (first, last) = (lines.first.get(), lines.last.get());
     match lines
@@ -205,6 +212,7 @@ fn range(lines: LineSpan) -> Value {
     }
 }
 
+/// Returns the severity of a level in the terms of the format.
 fn severity(level: Level) -> &'static str {
     match level {
         Level::Error => "ERROR",

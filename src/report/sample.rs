@@ -261,6 +261,7 @@ pub(crate) fn warned() -> Review {
     review
 }
 
+/// Returns a minor finding on one line.
 fn debugger() -> Finding {
     sketch(
         "js-debugger",
@@ -629,6 +630,7 @@ pub(crate) fn full() -> Review {
     }
 }
 
+/// Returns the results of two models, with everything that reports show of them.
 fn models() -> Models {
     Models {
         asked: vec!["claude".to_owned(), "local".to_owned()],

@@ -10,7 +10,8 @@
 mod rule;
 
 use self::rule::sentence;
-use super::words::{self, columns, inside, placed, somewhere, worst};
+use super::finding_text::{self, columns, inside, placed, worst};
+use super::words::{self, somewhere};
 use crate::diff::RepoPath;
 use crate::finding::{Also, Finding, FlowStep, LineSpan, Location, Origin, Severity};
 use crate::review::Review;
@@ -41,6 +42,7 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     crate::wire::write(&log(review), out)
 }
 
+/// Returns the SARIF log: one run with the results of the review.
 fn log(review: &Review) -> sarif::Sarif {
     let mut log = sarif::Sarif::builder()
         .version("2.1.0")
@@ -50,6 +52,7 @@ fn log(review: &Review) -> sarif::Sarif {
     log
 }
 
+/// Returns the run: the tool with its rules, the results, and the properties of the review.
 fn run(review: &Review) -> sarif::Run {
     let kept = worst(review.findings.iter().filter(|f| is_result(f)), MAX_RESULTS);
     let rules = rule::of(&kept);
@@ -116,6 +119,7 @@ fn ordinals<'f>(all: &'f [Finding], kept: &[&Finding]) -> Vec<u32> {
     out
 }
 
+/// Returns the facts of the review that SARIF has no field for.
 fn properties(review: &Review) -> sarif::PropertyBag {
     let s = &review.source;
     let facts = [("base", &s.base), ("head", &s.head), ("tree", &s.tree)];
@@ -138,7 +142,12 @@ fn properties(review: &Review) -> sarif::PropertyBag {
         ("waived", json!(waived)),
         ("dispositioned", json!(super::dispositioned(review))),
     ];
-    let usage: Vec<_> = review.models.usage.iter().map(super::json::usage).collect();
+    let usage: Vec<_> = review
+        .models
+        .usage
+        .iter()
+        .map(crate::wire::BackendUsage::from)
+        .collect();
     let usage = (!usage.is_empty()).then(|| ("usage", json!(usage)));
     let c = &review.coverage;
     let files = [
@@ -167,7 +176,28 @@ fn properties(review: &Review) -> sarif::PropertyBag {
     )
 }
 
+/// Returns the invocation: exit code, times and notifications. `kept` is the number of results.
 fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
+    let told = notifications(review, kept);
+    let mut invocation = sarif::Invocation::builder()
+        .execution_successful(review.coverage.is_complete())
+        .build();
+    invocation.exit_code = Some(i64::from(review.exit.code()));
+    invocation.start_time_utc = Some(moment(review.timestamp));
+    invocation.end_time_utc = review
+        .timestamp
+        .checked_add(review.duration)
+        .ok()
+        .map(moment);
+    if !told.is_empty() {
+        invocation.tool_execution_notifications = Some(told);
+    }
+    invocation
+}
+
+/// Returns a notification for each part that was not reviewed, finding that was let through, and
+/// note, and for what is left out.
+fn notifications(review: &Review, kept: usize) -> Vec<sarif::Notification> {
     let c = &review.coverage;
     let mut told = Vec::new();
     let all = review.findings.iter().filter(|f| is_result(f)).count() + review.unlisted.total();
@@ -223,26 +253,13 @@ fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
             None,
         ));
     }
-    let mut invocation = sarif::Invocation::builder()
-        .execution_successful(c.is_complete())
-        .build();
-    invocation.exit_code = Some(i64::from(review.exit.code()));
-    invocation.start_time_utc = Some(moment(review.timestamp));
-    invocation.end_time_utc = review
-        .timestamp
-        .checked_add(review.duration)
-        .ok()
-        .map(moment);
-    if !told.is_empty() {
-        invocation.tool_execution_notifications = Some(told);
-    }
-    invocation
+    told
 }
 
 /// Returns the person who waived or suppressed a finding, and the reason; `None` if the finding is
 /// a result.
 fn let_through(f: &Finding) -> Option<String> {
-    let aside = words::aside(f).filter(|_| !is_result(f))?;
+    let aside = finding_text::aside(f).filter(|_| !is_result(f))?;
     let text = format!(
         "{}: {} ({}: {})",
         aside.label,
@@ -271,7 +288,7 @@ fn is_result(f: &Finding) -> bool {
 /// Returns the suppressions of a result. An empty list states that it is not suppressed; a missing
 /// one, that suppressions were not computed.
 fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
-    let Some(aside) = words::aside(f) else {
+    let Some(aside) = finding_text::aside(f) else {
         return Vec::new();
     };
     let text = untrusted::plain(&format!("{}: {}", aside.label, aside.reason));
@@ -285,7 +302,7 @@ fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
 
 /// Returns the replacement of a result's lines; `None` if the code has hidden characters.
 fn fix(f: &Finding) -> Option<sarif::Fix> {
-    let code = words::applicable(f)?;
+    let code = finding_text::applicable(f)?;
     let (path, span) = f.file().zip(f.lines())?;
     let (first, last) = (i64::from(span.first.get()), i64::from(span.last.get()));
     // Deleted lines include their line ends.
@@ -321,6 +338,7 @@ fn moment(t: jiff::Timestamp) -> String {
     t.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
+/// Returns a notification of a level, about a file or about the whole change.
 fn notification(level: &'static str, text: String, path: Option<&RepoPath>) -> sarif::Notification {
     let mut n = sarif::Notification::builder()
         .message(message(text))
@@ -330,6 +348,8 @@ fn notification(level: &'static str, text: String, path: Option<&RepoPath>) -> s
     n
 }
 
+/// Returns the result of a finding. `ordinal` numbers findings with one fingerprint from 1;
+/// `fallback` is the position of findings without one.
 fn result(
     f: &Finding,
     ordinal: u32,
@@ -398,6 +418,7 @@ fn result(
     r
 }
 
+/// Returns the level of a severity in SARIF's terms.
 fn level(severity: Severity) -> sarif::ResultLevel {
     match severity {
         Severity::Critical | Severity::Major => sarif::ResultLevel::Error,
@@ -406,6 +427,7 @@ fn level(severity: Severity) -> sarif::ResultLevel {
     }
 }
 
+/// Returns the position of a finding with the lines around it.
 fn place(f: &Finding, review: &Review, fallback: &Location) -> sarif::Location {
     let own = placed(f, review);
     let at = own.as_ref().unwrap_or(fallback);
@@ -461,6 +483,7 @@ fn code_flow(f: &Finding) -> Option<sarif::CodeFlow> {
     )
 }
 
+/// Returns a step of a data flow as a location of a thread flow.
 fn flow_location(path: &RepoPath, step: &FlowStep) -> sarif::ThreadFlowLocation {
     let mut physical = physical(path);
     physical.region = Some(sarif::Region {
@@ -511,6 +534,7 @@ fn context(f: &Finding, span: LineSpan) -> Option<sarif::Region> {
     })
 }
 
+/// Returns the location of a whole file, relative to the root of the repository.
 fn physical(path: &RepoPath) -> sarif::PhysicalLocation {
     let artifact = sarif::ArtifactLocation {
         uri: Some(untrusted::uri(path.as_bytes())),
@@ -523,6 +547,7 @@ fn physical(path: &RepoPath) -> sarif::PhysicalLocation {
     }
 }
 
+/// Returns a location that has only a physical location.
 fn location(physical: sarif::PhysicalLocation) -> sarif::Location {
     sarif::Location {
         physical_location: Some(physical),
@@ -530,6 +555,7 @@ fn location(physical: sarif::PhysicalLocation) -> sarif::Location {
     }
 }
 
+/// Returns a message of plain text, which must be escaped.
 fn message(text: String) -> sarif::Message {
     sarif::Message {
         text: Some(text),
@@ -537,6 +563,7 @@ fn message(text: String) -> sarif::Message {
     }
 }
 
+/// Returns a property bag of tags and further facts.
 fn bag(
     tags: Option<Vec<String>>,
     facts: impl IntoIterator<Item = (&'static str, Value)>,

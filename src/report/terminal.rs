@@ -38,14 +38,18 @@ pub fn has_hyperlinks(env: &Env, is_terminal: bool) -> bool {
     }
 }
 
+/// Returns true if a variable forces a feature: it is set, and not to `0`.
 fn is_forced(env: &Env, name: &str) -> bool {
     env.var(name).is_some_and(|v| v != "0")
 }
 
+/// Returns true for a terminal without any control sequence.
 fn is_dumb(env: &Env) -> bool {
     env.var("TERM") == Some("dumb")
 }
 
+/// Returns true if the terminal is known to support hyperlinks, by its name and version in the
+/// environment.
 fn knows_hyperlinks(env: &Env) -> bool {
     let term = env.var("TERM").unwrap_or_default();
     // A multiplexer inherits the variables of the terminal that it was started in.

@@ -1,9 +1,12 @@
 //! Compares whole reports with the files in `fixtures/reports`, and checks the properties that all
 //! reports have.
 
+mod commits;
+mod flood;
 mod formats;
 mod human;
 mod markdown;
+mod sarif;
 
 use super::sample::{clean, empty, full, incomplete, sketch, warned};
 use super::{ReportFormat, Style, render, summary_line};

@@ -8,6 +8,7 @@
 use super::governing::at;
 use super::source::{BranchTip, ChangePart, PartContent};
 use super::{Note, StoreLocation};
+use crate::bounded;
 use crate::diff::code::text_of;
 use crate::diff::{ObjectId, RepoPath};
 use crate::disposition::{
@@ -21,7 +22,7 @@ use crate::request::Authority;
 use jiff::civil::Date;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// File name of a person's own decisions, in the folder of stored reviews.
@@ -333,9 +334,8 @@ fn own_bytes(path: &Path, shown: &str) -> Result<Option<Vec<u8>>> {
         }
         Err(e) => return Err(unfit_file(shown, "cannot be read").caused_by(&e)),
     }
-    let mut bytes = Vec::new();
-    let file = File::open(path).and_then(|f| f.take(MAX_BYTES as u64).read_to_end(&mut bytes));
-    file.map_err(|e| unfit_file(shown, "cannot be read").caused_by(&e))?;
+    let read = File::open(path).and_then(|f| bounded::start(f, MAX_BYTES as u64));
+    let bytes = read.map_err(|e| unfit_file(shown, "cannot be read").caused_by(&e))?;
     Ok(Some(bytes))
 }
 

@@ -14,6 +14,7 @@ use crate::git::{Change, Reader, Repo, State};
 use crate::policy::{self, Loaded, Policy, PolicyFile, ProjectFile, Sources, Weakening};
 use crate::request::{Authority, ReviewRequest};
 use crate::rules::{RuleSet, Scope};
+use crate::text::shortened;
 use tip::TargetTip;
 
 /// The policy of a review, with its team rules.
@@ -258,7 +259,7 @@ pub(super) fn weakened(
                         .extend(told.into_iter().take(MOST_TOLD).map(|w| Note {
                             file: Some(path.clone()),
                             line: w.line.and_then(LineNo::new),
-                            text: shortened(rules.masked(&w.text)),
+                            text: shortened(&rules.masked(&w.text), MOST_WORDS).into_owned(),
                             origin: "policy".to_owned(),
                         }));
                 }
@@ -289,14 +290,6 @@ pub(super) fn weakened(
             (Err(e), _) | (_, Err(e)) => out.coverage.failed.push((Some(path.clone()), e.message)),
         }
     }
-}
-
-fn shortened(mut text: String) -> String {
-    if let Some((end, _)) = text.char_indices().nth(MOST_WORDS) {
-        text.truncate(end);
-        text.push('…');
-    }
-    text
 }
 
 /// Merges everything that a first policy loosens against the defaults into one weakening, because a

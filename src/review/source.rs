@@ -1,13 +1,13 @@
 //! Resolves the source of a request to the states, commits and files that are reviewed.
 
 use super::{Note, SourceInfo, SourceKind, World, ends};
+use crate::bounded;
 use crate::diff::{self, FileChange, ObjectId, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::{Branch, Change, Fetched, Repo, State};
 use crate::request::{Authority, Hook, Input, PushRange, ReviewRequest, Source};
 use crate::rules::Scope;
-use std::io::Read as _;
 use std::path::Path;
 
 /// Bytes of a patch or file on the command line, at most.
@@ -319,18 +319,11 @@ fn head_state(repo: &Repo) -> Result<State> {
 }
 
 fn read_input(input: &Input, dir: &Path) -> Result<(String, Vec<u8>)> {
-    let mut bytes = Vec::new();
-    let (name, result) = match input {
-        Input::Text { name, text } => {
-            bytes.extend_from_slice(text.as_bytes());
-            (name.clone(), Ok(bytes.len()))
-        }
+    let (name, read) = match input {
+        Input::Text { name, text } => (name.clone(), bounded::whole(text.as_bytes(), MAX_INPUT)),
         Input::Stdin => (
             "<stdin>".to_owned(),
-            std::io::stdin()
-                .lock()
-                .take(MAX_INPUT + 1)
-                .read_to_end(&mut bytes),
+            bounded::whole(std::io::stdin().lock(), MAX_INPUT),
         ),
         Input::File(path) => {
             let name = path.to_string_lossy().into_owned();
@@ -340,19 +333,18 @@ fn read_input(input: &Input, dir: &Path) -> Result<(String, Vec<u8>)> {
                     "cannot read {name}: not a regular file"
                 )));
             }
-            let read = std::fs::File::open(&full)
-                .and_then(|f| f.take(MAX_INPUT + 1).read_to_end(&mut bytes));
+            let read = std::fs::File::open(&full).and_then(|f| bounded::whole(f, MAX_INPUT));
             (name, read)
         }
     };
-    result.map_err(|e| Error::usage(format!("{name} cannot be read")).caused_by(&e))?;
-    if bytes.len() as u64 > MAX_INPUT {
-        return Err(Error::usage(format!(
+    match read {
+        Ok(Some(bytes)) => Ok((name, bytes)),
+        Ok(None) => Err(Error::usage(format!(
             "{name} is larger than {} MiB",
             MAX_INPUT >> 20
-        )));
+        ))),
+        Err(e) => Err(Error::usage(format!("{name} cannot be read")).caused_by(&e)),
     }
-    Ok((name, bytes))
 }
 
 impl Resolved {

@@ -7,6 +7,7 @@ use super::compare::{Again, Earlier};
 use crate::ai::Retry;
 use crate::finding::Origin;
 use crate::history::owed::{self, Owed};
+use crate::text;
 use crate::verdict::Skip;
 use crate::wire::stored::{Action, Advice, Since, State};
 use crate::wire::{Finding, Outcome, Report, Severity, Verdict};
@@ -430,27 +431,12 @@ fn introduced(since: &Since, report: &Report) -> usize {
 
 /// Returns a text on one line, truncated.
 fn shortened(text: &str) -> String {
-    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let cut: String = text.chars().take(REASON).collect();
-    if cut.len() < text.len() {
-        format!("{cut}…")
-    } else {
-        cut
-    }
+    text::shortened(&text::one_line(text), REASON).into_owned()
 }
 
 /// Joins names: `F1`, `F1 and F2`, `F1, F2, F3, F4, F5 and 3 more`.
 fn names<'n>(all: impl Iterator<Item = &'n str>) -> String {
-    let all: Vec<&str> = all.collect();
-    match all.as_slice() {
-        [one] => (*one).to_owned(),
-        [first @ .., last] if all.len() <= NAMES => format!("{} and {last}", first.join(", ")),
-        _ => format!(
-            "{} and {} more",
-            all[..NAMES.min(all.len())].join(", "),
-            all.len().saturating_sub(NAMES)
-        ),
-    }
+    text::series(&all.collect::<Vec<_>>(), NAMES)
 }
 
 #[cfg(test)]

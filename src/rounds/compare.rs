@@ -23,6 +23,7 @@ use super::region::{
 };
 use super::replaced;
 use super::words::{is_start, names};
+use crate::text::{first_chars, one_line};
 use crate::wire::stored::{ComparedFinding, Response, Review, Since, State};
 use crate::wire::{Disposition, Finding, Outcome, Report, Severity, SourceKind};
 use alike::EarlierFindings;
@@ -757,8 +758,8 @@ fn explained(open: &Open<'_>, response: &Response) -> Option<String> {
                 false => is_start(name, open.finding),
             })
     })?;
-    let text = said.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let text: String = text.chars().take(MOST).collect();
+    let text = one_line(&said.text);
+    let text = first_chars(&text, MOST);
     Some(format!("not repeated after the explanation: {text}"))
 }
 

@@ -15,6 +15,7 @@ use crate::git::{Reader, Repo, State};
 use crate::history::{SessionId, Store};
 use crate::review::{StoreLocation, decided, remembered, today};
 use crate::rules::RuleSet;
+use crate::text::one_line;
 use crate::wire;
 use crate::wire::stored::{Session, State as Fate};
 use jiff::civil::Date;
@@ -478,9 +479,9 @@ impl HeldDecisions<'_> {
         let holds = lines.entry(finding, self.entries, self.day).cloned();
         let proposal = lines.entry(finding, self.proposals, self.day).cloned();
         let mut listed = (*found).clone();
-        listed.disposition = holds.as_ref().map_or(wire::Disposition::Pending, |e| {
-            crate::report::json::decision(e.decision)
-        });
+        listed.disposition = holds
+            .as_ref()
+            .map_or(wire::Disposition::Pending, |e| e.decision.into());
         listed.decided = holds.as_ref().map(decision);
         ListedFinding {
             finding: listed,
@@ -729,9 +730,9 @@ fn lines(
 
 /// Returns true if lines contain a quote, ignoring white space and masked parts of the quote.
 pub(super) fn contains(lines: &[u8], quote: &str) -> bool {
-    let lines = on_one_line(&String::from_utf8_lossy(lines));
+    let lines = one_line(&String::from_utf8_lossy(lines));
     // A long quote is truncated.
-    let quote = on_one_line(quote.split(" …").next().unwrap_or_default());
+    let quote = one_line(quote.split(" …").next().unwrap_or_default());
     let mut rest = lines.as_str();
     quote
         .split("**")
@@ -742,11 +743,6 @@ pub(super) fn contains(lines: &[u8], quote: &str) -> bool {
             rest = found.map_or("", |at| &rest[at + piece.len()..]);
             found.is_some()
         })
-}
-
-/// Returns the words of a text, separated by single spaces.
-fn on_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn changed(found: &wire::Finding) -> Error {
@@ -942,11 +938,7 @@ fn salt() -> Result<[u8; 16]> {
 
 /// Formats a person's text on one line, without secrets.
 fn clean(rules: &RuleSet, text: &str) -> String {
-    rules
-        .masked(&on_one_line(text))
-        .chars()
-        .take(REASON)
-        .collect()
+    rules.masked(&one_line(text)).chars().take(REASON).collect()
 }
 
 /// Returns the first line of a quote, which is masked already.

@@ -6,6 +6,7 @@
 
 use super::recall;
 use crate::diff::RepoPath;
+use crate::finding::{Confidence, Severity};
 use crate::policy::Policy;
 use crate::request::{OnBlock, OnIncomplete, OnTestFailure};
 use crate::review::Review;
@@ -13,7 +14,7 @@ use crate::rules::RuleSet;
 use crate::verdict::{CUT_OFF, Outcome, Skip};
 use crate::wire::replay::{Because, Replayed, RoundResult};
 use crate::wire::stored;
-use crate::wire::{self, Failed, Finding, Report, Skipped};
+use crate::wire::{self, Failed, Finding, Report, Skipped, mapping};
 use std::collections::BTreeMap;
 
 /// The decisions on findings for a replay, by fingerprint; `None` if the finding is pending.
@@ -131,7 +132,7 @@ fn weigh(report: &mut Report, policy: &Policy, rules: &RuleSet) {
             .map(|(_, s)| *s);
         // A team rule keeps its severity: its file is not read here.
         if let Some(severity) = set.or_else(|| rules.severity(&f.rule_id)) {
-            f.severity = recall::wire_severity(severity);
+            f.severity = severity.into();
         }
     }
 }
@@ -191,8 +192,8 @@ fn truncated(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
 /// Returns how the effect of a finding differs, if it does.
 fn differs(before: &Finding, f: &Finding, blocks: bool, policy: &Policy) -> Option<Because> {
     let (name, earlier) = (
-        recall::severity(f.severity).name(),
-        recall::severity(before.severity).name(),
+        Severity::from(f.severity).name(),
+        Severity::from(before.severity).name(),
     );
     let changed = before.severity != f.severity;
     let weight = if changed {
@@ -201,7 +202,7 @@ fn differs(before: &Finding, f: &Finding, blocks: bool, policy: &Policy) -> Opti
         format!("severity {name}")
     };
     let thresholds = policy.thresholds(f.file.as_deref().map(path).as_ref());
-    let confidence = recall::confidence(f.confidence);
+    let confidence = Confidence::from(f.confidence);
     let weak = !is_rule(f) && confidence < thresholds.min_confidence;
     let what = match (before.blocking, blocks) {
         (false, true) => format!("blocks: {weight}"),
@@ -266,7 +267,7 @@ fn is_rule(f: &Finding) -> bool {
 }
 
 fn path(wire: &str) -> RepoPath {
-    recall::path(wire)
+    mapping::path(wire)
 }
 
 fn of(f: &Finding, what: String) -> Because {

@@ -2,7 +2,6 @@
 //! fixed.
 
 use super::compare::look::{Standing, UnshownFile, UnshownFiles};
-use super::recall;
 use crate::diff::{ChangeKind, FileChange, ObjectId, RepoPath, code, unified};
 use crate::error::{Kind, Result};
 use crate::finding::Origin;
@@ -10,7 +9,7 @@ use crate::git::{Change, Reader, Repo, State};
 use crate::request::ReviewRequest;
 use crate::review::Files;
 use crate::rules::{self, RuleSet};
-use crate::wire::{Finding, ReviewedSource, SourceKind};
+use crate::wire::{Finding, ReviewedSource, SourceKind, mapping};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 
@@ -175,7 +174,7 @@ impl<'r> ReviewedState<'r> {
 
 impl UnshownFiles for ReviewedState<'_> {
     fn selects(&self, file: &str) -> bool {
-        self.files.select(&recall::path(file))
+        self.files.select(&mapping::path(file))
     }
 
     fn left_out(&self) -> &[u8] {
@@ -187,7 +186,7 @@ impl UnshownFiles for ReviewedState<'_> {
         if let Some(known) = self.known.borrow().get(&key) {
             return known.clone();
         }
-        let aside = match self.aside(&recall::path(file), is_shown) {
+        let aside = match self.aside(&mapping::path(file), is_shown) {
             Ok(aside) => aside,
             // The change has the lines that were read.
             Err(_) if is_shown => UnshownFile::Nothing,

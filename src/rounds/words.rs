@@ -3,6 +3,7 @@
 //! A round has the same text in every later round, so that cached replies can be reused.
 
 use crate::request::Previous;
+use crate::text::one_line;
 use crate::wire::Finding;
 use crate::wire::stored::{Response, Review};
 use std::fmt::Write as _;
@@ -153,7 +154,7 @@ fn line_of(text: &str) -> String {
 
 /// Formats a text on one line of at most `most` bytes.
 fn line(text: &str, most: usize) -> String {
-    cut(text.split_whitespace().collect::<Vec<_>>().join(" "), most)
+    cut(one_line(text), most)
 }
 
 /// Truncates a text; one that ended with a newline still does.

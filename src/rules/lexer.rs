@@ -12,7 +12,7 @@ mod readings;
 mod syntax;
 mod within;
 
-use super::MARK;
+use super::{MARK, visits};
 pub(crate) use outline::{languages_of, outline};
 pub(crate) use place::Place;
 use std::collections::VecDeque;
@@ -204,8 +204,12 @@ impl<'t> Lexer<'t> {
         loop {
             let rest = &self.text[at..];
             match rest.iter().position(|b| self.special[usize::from(*b)]) {
-                Some(i) => at += i,
+                Some(i) => {
+                    visits::add(i + 1);
+                    at += i;
+                }
                 None => {
+                    visits::add(rest.len());
                     self.state.at = self.text.len();
                     return PlacedRange {
                         start,
@@ -225,7 +229,9 @@ impl<'t> Lexer<'t> {
             }
             // The opening of a string or comment ends the code before it, and is then read as a
             // separate token.
-            match self.opens(syntax, at) {
+            let opened = self.opens(syntax, at);
+            visits::add(opened.map_or(0, |(end, _)| end - at));
+            match opened {
                 Some((end, place)) if at == start => {
                     self.state.at = end;
                     return PlacedRange { start, end, place };
@@ -307,7 +313,11 @@ impl<'t> Lexer<'t> {
         // text of a page or of a comment.
         let is_closed =
             quote.lines || text[at + quote.open.len()..end].ends_with(quote.close.as_bytes());
-        is_closed.then_some((end, Place::String))
+        if !is_closed {
+            visits::add(end - at);
+            return None;
+        }
+        Some((end, Place::String))
     }
 
     /// Handles the habits. `None`: no habit applies. `Some(None)`: the byte is certainly code.
@@ -443,6 +453,7 @@ impl<'t> Lexer<'t> {
             return from;
         }
         here::end(self.text, from, word, indented).unwrap_or_else(|| {
+            visits::add(self.text.len() - from);
             self.endless += 1;
             from
         })

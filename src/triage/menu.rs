@@ -6,6 +6,7 @@ use super::Size;
 use super::key::KeyPress;
 use super::scroll;
 use super::state::Leave;
+use crate::text::plural;
 use crate::wire::stored::Status;
 
 /// Entries that a page key moves by.
@@ -736,10 +737,6 @@ fn pick(state: &mut MenuState) -> Vec<MenuEffect> {
             Vec::new()
         }
     }
-}
-
-fn plural(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -67,10 +67,12 @@ pub fn fenced(info: &str, text: &str) -> String {
     format!("{fence}{info}\n{text}{end}{fence}\n")
 }
 
+/// Returns the length of the longest run of backticks.
 fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
+/// Escapes text line by line with a function, which gets each line without blanks at its start.
 fn by_line(text: &str, write: impl Fn(&str, &mut String)) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     for (i, line) in text.lines().enumerate() {
@@ -134,6 +136,7 @@ fn escape(line: &str, leads: bool, out: &mut String) {
     }
 }
 
+/// Returns true if a text ends with a word, in either case.
 fn ends_in(text: &str, word: &str) -> bool {
     text.len()
         .checked_sub(word.len())

@@ -605,6 +605,7 @@ struct Versions {
     report: Option<ReportVersion>,
 }
 
+/// Version of the report in a stored review.
 #[derive(Deserialize)]
 struct ReportVersion {
     schema_version: Value,
@@ -620,11 +621,13 @@ pub fn read<T: StoredDocument>(bytes: &[u8]) -> Result<T, UnreadDocument> {
     serde_json::from_slice(bytes).map_err(|e| malformed(&e))
 }
 
+/// Returns the cause of a document that is not valid JSON of its type.
 fn malformed(e: &serde_json::Error) -> UnreadDocument {
     // The message quotes the document without a length limit.
     UnreadDocument::Malformed(e.to_string().chars().take(200).collect())
 }
 
+/// Checks a version against the newest one that this program reads.
 fn check(version: &Value, newest: u32) -> Result<(), UnreadDocument> {
     match version.as_u64() {
         Some(v) if (1..=u64::from(newest)).contains(&v) => Ok(()),

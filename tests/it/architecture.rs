@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 const ORDER: &[&str] = &[
     "hex",
     "shell",
+    "text",
+    "bounded",
     "untrusted",
     "env",
     "error",

@@ -52,6 +52,7 @@ mod policy;
 mod prompt;
 mod receipt;
 mod records;
+mod reference;
 mod related;
 mod report;
 mod reproduce;

@@ -2,6 +2,7 @@
 //! section.
 
 use crate::ai::material::Document;
+use crate::text::one_line;
 
 /// Words and characters that a quoted passage must have, at least.
 const PASSAGE_WORDS: usize = 2;
@@ -231,7 +232,7 @@ fn plain(text: &str) -> String {
         .filter(|c| !matches!(c, '*' | '_' | '`' | '#' | '>' | '"' | '“' | '”'))
         .collect();
     let text = text.to_lowercase();
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = one_line(&text);
     text.trim_end_matches(['.', '…', ' ']).to_owned()
 }
 

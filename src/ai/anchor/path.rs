@@ -2,6 +2,7 @@
 
 use crate::ai::material::Shown;
 use crate::diff::RepoPath;
+use crate::hex;
 use std::borrow::Cow;
 
 /// The paths of the changed files, with the positions of the files.
@@ -127,14 +128,7 @@ fn with_slashes(path: &str) -> Option<String> {
 
 /// Percent-decodes a path. Returns `None` if it contains no escape or the result is not UTF-8.
 fn percent_decoded(path: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((byte, tail)) = rest.split_first() {
-        let digits = tail.get(..2).filter(|_| *byte == b'%');
-        let code = digits.and_then(|d| u8::from_str_radix(std::str::from_utf8(d).ok()?, 16).ok());
-        bytes.push(code.unwrap_or(*byte));
-        rest = if code.is_some() { &tail[2..] } else { tail };
-    }
+    let bytes = hex::percent_decoded_leniently(path);
     (bytes.len() < path.len())
         .then(|| String::from_utf8(bytes).ok())
         .flatten()

@@ -2,6 +2,7 @@
 //! Nothing else is removed.
 
 use crate::rules::RuleSet;
+use crate::text::one_line;
 
 /// Characters of a title, at most.
 pub(super) const TITLE: usize = 200;
@@ -24,21 +25,16 @@ pub(super) fn some(rules: &RuleSet, text: Option<&str>, most: usize) -> Option<S
 
 /// Returns the title on one line. A missing title is taken from the start of the message.
 pub(super) fn title(rules: &RuleSet, title: &str, message: &str) -> String {
-    let own = on_one_line(&clean(rules, title, TITLE));
+    let own = one_line(&clean(rules, title, TITLE));
     if !own.is_empty() {
         return own;
     }
-    let message = on_one_line(&clean(rules, message, BODY));
+    let message = one_line(&clean(rules, message, BODY));
     let sentence = message
         .split_inclusive(['.', '!', '?'])
         .next()
         .unwrap_or_default();
     cut(sentence.trim_end_matches('.'), 100)
-}
-
-/// Joins the words of a text with single spaces.
-fn on_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Truncates a text, and marks the truncation with an ellipsis.

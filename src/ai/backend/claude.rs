@@ -24,6 +24,7 @@ use crate::policy;
 use crate::policy::Effort;
 use crate::process::{self, End, Output, Program};
 use crate::stop::Stop;
+use crate::text::first_bytes;
 use events::{ClaudeSession, Expected};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -574,7 +575,7 @@ fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {
         });
     let around = around.unwrap_or_default();
     let repair = ask.repair.map(|repair| {
-        let reply = &repair.reply[..repair.reply.floor_char_boundary(MAX_REPLY)];
+        let reply = first_bytes(&repair.reply, MAX_REPLY);
         // Encode it as a JSON string, so that none of it can be mistaken for a part of the prompt.
         let reply = serde_json::Value::from(reply);
         format!(

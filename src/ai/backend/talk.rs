@@ -8,6 +8,7 @@ use crate::ai::ask::{Ask, Cause, Failure, ModelAnswer, Prompt, Repair, Spent};
 use crate::ai::tools::Session;
 use crate::ai::tree::Tree;
 use crate::http::Limits;
+use crate::text::first_bytes;
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -235,7 +236,7 @@ fn with_form(ask: &Ask<'_>) -> String {
 fn repaired(repair: &Repair, prompt: &Prompt) -> Vec<TalkTurn> {
     let reply = match repair.reply.trim() {
         "" => "(nothing)",
-        reply => &reply[..reply.floor_char_boundary(MAX_TEXT)],
+        reply => first_bytes(reply, MAX_TEXT),
     };
     let problem = format!(
         "Your reply cannot be used: {}\nReply once more with the complete answer: one JSON document in the form that \

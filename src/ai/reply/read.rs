@@ -7,6 +7,7 @@ use crate::ai::claim::{
     Claim, ComplianceClaim, Elsewhere, NotReviewed, Rebuttal, Reply, RequirementClaim,
     ViolationClaim,
 };
+use crate::text::first_chars;
 use crate::untrusted::Inert;
 
 /// Unknown keys of a reply that are noted, at most.
@@ -319,8 +320,7 @@ pub(super) fn boolean(value: &Json) -> Option<bool> {
 
 /// Escapes and truncates untrusted text for a message.
 pub(super) fn short(text: &str, most: usize) -> String {
-    let mut chars = text.chars();
-    let cut: String = chars.by_ref().take(most).collect();
-    let more = if chars.next().is_some() { "…" } else { "" };
-    format!("{}{more}", Inert::new(cut).as_str())
+    let shown = first_chars(text, most);
+    let more = if shown.len() < text.len() { "…" } else { "" };
+    format!("{}{more}", Inert::new(shown).as_str())
 }

@@ -13,6 +13,7 @@ use crate::ai::{EvidenceSpot, JudgedCriterion};
 use crate::ai::{prompt, reply};
 use crate::diff::RepoPath;
 use crate::request::Criterion;
+use crate::text::first_bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 /// Bytes of a reason that are stored, at most.
@@ -182,7 +183,7 @@ impl<'a> ReviewSession<'a> {
                 backend: member.name().to_owned(),
                 met,
                 spot: quote.and_then(|q| anchor::spot(q, stand.file.as_deref(), group, chunk)),
-                reason: reason[..reason.floor_char_boundary(REASON)].to_owned(),
+                reason: first_bytes(&reason, REASON).to_owned(),
             });
         }
         if votes.len() == criteria.len() {

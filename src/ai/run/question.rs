@@ -11,6 +11,7 @@ use crate::ai::cache::{KeptReply, ReplyKey};
 use crate::ai::quota::Quota;
 use crate::ai::reply::ReplyProblem;
 use crate::ai::tree::Tree;
+use crate::text::first_bytes;
 use std::time::Instant;
 
 /// Bytes of an invalid reply that are sent back for repair, at most.
@@ -152,7 +153,7 @@ impl<'a> ReviewSession<'a> {
                     });
                 }
                 Err(problem) if problem.repairable && repair.is_none() => {
-                    let reply = head(&answer.text, REPAIR).to_owned();
+                    let reply = first_bytes(&answer.text, REPAIR).to_owned();
                     repair = Some(Repair {
                         reply,
                         problem: problem.message,
@@ -300,8 +301,3 @@ impl<'a> ReviewSession<'a> {
 
 /// Bytes of the list of model names above which no name is added.
 const MODELS: usize = 200;
-
-/// Returns at most the first `most` bytes of a text, cut at a character boundary.
-fn head(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most)]
-}

@@ -3,6 +3,7 @@
 
 use crate::history::Checked;
 use crate::report::{Style, changes};
+use crate::text::plural;
 use crate::untrusted::{Inert, pieces, width};
 use crate::wire;
 use crate::wire::fixing::StoredFix;
@@ -18,14 +19,6 @@ const ROOM: usize = 36;
 /// Returns `1 review`, `2 reviews`.
 pub(super) fn reviews(n: usize) -> String {
     plural(n, "review")
-}
-
-pub(super) fn plural(n: usize, noun: &str) -> String {
-    if n == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{n} {noun}s")
-    }
 }
 
 /// Lists sessions: as a table if the terminal is wide enough, else in a few lines each.

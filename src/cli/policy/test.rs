@@ -6,7 +6,6 @@ use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
 use crate::history::SessionId;
 use crate::policy::{Loaded, Policy, ProjectFile, RulesPolicy};
-use crate::report;
 use crate::request::{ReviewRequest, Source};
 use crate::review::today;
 use crate::rounds::decide::{Here, decision, list};
@@ -147,7 +146,7 @@ fn decisions(here: &Here<'_>, session: &Session, proposals: bool) -> Result<Deci
     }
     for l in list(here, session)? {
         if let Some(entry) = l.proposal.filter(|_| proposals).or(l.entry) {
-            let decided = (report::json::decision(entry.decision), decision(&entry));
+            let decided = (entry.decision.into(), decision(&entry));
             out.insert(l.finding.fingerprint, Some(decided));
         }
     }

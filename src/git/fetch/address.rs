@@ -1,6 +1,7 @@
 //! Parses the address of a fetch, and its protocol.
 
 use crate::error::{Error, Result};
+use crate::hex;
 use base64::Engine as _;
 use std::ffi::OsString;
 use std::path::Path;
@@ -178,34 +179,9 @@ fn split_password(text: &str, rest: &str) -> (String, Option<String>) {
     }
     let start = text.len() - rest.len();
     let url = format!("{}{}", &text[..start], &rest[user.len() + 1..]);
-    let plain = percent_decoded(user);
+    let plain = hex::percent_decoded_leniently(user);
     let basic = base64::engine::general_purpose::STANDARD.encode(plain);
     (url, Some(format!("Authorization: Basic {basic}")))
-}
-
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut i = 0;
-    while i < bytes.len() {
-        let hex = bytes
-            .get(i + 1..i + 3)
-            .and_then(|h| std::str::from_utf8(h).ok());
-        match hex
-            .and_then(|h| u8::from_str_radix(h, 16).ok())
-            .filter(|_| bytes[i] == b'%')
-        {
-            Some(byte) => {
-                out.push(byte);
-                i += 3;
-            }
-            None => {
-                out.push(bytes[i]);
-                i += 1;
-            }
-        }
-    }
-    out
 }
 
 /// Removes the text between `://` and `@` from every address in a text: it may contain a password.

@@ -183,7 +183,7 @@ fn propose_disposition(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let proposals = proposed.iter().map(|(finding, entry)| wire::Proposal {
         id: finding.id.clone(),
         fingerprint: finding.fingerprint.clone(),
-        disposition: crate::report::json::decision(entry.decision),
+        disposition: entry.decision.into(),
         decided: decision(entry),
     });
     let content = Proposed {

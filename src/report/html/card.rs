@@ -3,9 +3,9 @@
 use super::code::HighlightedLine;
 use super::markup::Markup;
 use crate::finding::{Confidence, Evidence, Finding, Frame};
+use crate::report::finding_text;
 use crate::report::paint;
 use crate::report::remedy;
-use crate::report::words;
 use crate::untrusted::{self, Inert};
 use std::collections::HashMap;
 
@@ -39,6 +39,47 @@ pub(super) fn write<'r>(
     said: &mut ShownMessages<'r>,
     out: &mut Markup,
 ) {
+    head(f, (index, origin), stand, out);
+    decisions(f, out);
+    if stand != Stand::InPlace {
+        match &f.frame {
+            Some(frame) => self::frame(f, frame, out),
+            None => quote(f, out),
+        }
+    }
+    let first = *said.entry((f.message(), f.suggestion())).or_insert(index);
+    let is_news = first == index;
+    if is_news {
+        prose("", finding_text::body(f), out);
+    } else {
+        let first = first as u64 + 1;
+        out.raw("<p class=again>Same as <a href=#F")
+            .digits(first)
+            .raw(">F")
+            .digits(first)
+            .raw("</a>.\n");
+    }
+    evidence(f, out);
+    if let Some(suggestion) = f.suggestion().filter(|_| is_news) {
+        prose("<b>Help</b> ", suggestion, out);
+    }
+    if let Some(replacement) = f.replacement() {
+        self::replacement(f, replacement, out);
+    }
+    for r in f.references().iter().filter(|_| is_news) {
+        out.raw("<p class=ref>");
+        link(r, out);
+        out.raw("</p>\n");
+    }
+    if f.blocking {
+        way_out(f, out);
+    }
+    fingerprint(f, is_news, out);
+    out.raw("</article>\n");
+}
+
+/// Writes the start of a finding: its title, and the line below it.
+fn head(f: &Finding, (index, origin): (usize, usize), stand: Stand, out: &mut Markup) {
     let id = index as u64 + 1;
     out.raw("<article class=\"f ").raw(f.severity().name());
     out.raw(if f.counts() { "" } else { " aside" })
@@ -65,40 +106,31 @@ pub(super) fn write<'r>(
         .raw(">F")
         .digits(id)
         .raw("</a></p>\n");
-    if let Some(aside) = words::aside(f) {
+}
+
+/// Writes why a finding does not count, and who accepted it.
+fn decisions(f: &Finding, out: &mut Markup) {
+    if let Some(aside) = finding_text::aside(f) {
         out.raw("<p class=note><b>")
             .text(&aside.label)
             .raw("</b>: ")
             .text(aside.reason)
             .raw("</p>\n");
     }
-    if let Some(text) = words::accepted(f) {
+    if let Some(text) = finding_text::accepted(f) {
         out.raw("<p class=note>").text(&text).raw("</p>\n");
     }
-    if stand != Stand::InPlace {
-        match &f.frame {
-            Some(frame) => self::frame(f, frame, out),
-            None => quote(f, out),
-        }
-    }
-    let first = *said.entry((f.message(), f.suggestion())).or_insert(index);
-    let is_news = first == index;
-    if is_news {
-        prose("", words::body(f), out);
-    } else {
-        let first = first as u64 + 1;
-        out.raw("<p class=again>Same as <a href=#F")
-            .digits(first)
-            .raw(">F")
-            .digits(first)
-            .raw("</a>.\n");
-    }
-    if let Some(path) = words::flow(f, words::ARROW) {
+}
+
+/// Writes what supports a finding or contradicts it: the path of the data, other lines, how it
+/// fails, the convention, the test and the dispute.
+fn evidence(f: &Finding, out: &mut Markup) {
+    if let Some(path) = finding_text::flow(f, finding_text::ARROW) {
         out.raw("<p><b>Data flow</b> <code>")
             .text(&path)
             .raw("</code></p>\n");
     }
-    for also in words::also(f) {
+    for also in finding_text::also(f) {
         out.raw("<p><b>Also</b> <code>")
             .text(&also)
             .raw("</code></p>\n");
@@ -109,26 +141,16 @@ pub(super) fn write<'r>(
     if let Some(convention) = f.convention() {
         prose("<b>Convention</b> ", convention, out);
     }
-    if let Some(shown) = words::reproduction(f) {
+    if let Some(shown) = finding_text::reproduction(f) {
         prose("<b>Reproduced</b> ", &shown, out);
     }
     if let Some(doubt) = &f.disputed {
         prose("<b>Disputed</b> ", doubt, out);
     }
-    if let Some(suggestion) = f.suggestion().filter(|_| is_news) {
-        prose("<b>Help</b> ", suggestion, out);
-    }
-    if let Some(replacement) = f.replacement() {
-        self::replacement(f, replacement, out);
-    }
-    for r in f.references().iter().filter(|_| is_news) {
-        out.raw("<p class=ref>");
-        link(r, out);
-        out.raw("</p>\n");
-    }
-    if f.blocking {
-        way_out(f, out);
-    }
+}
+
+/// Writes the fingerprint. `is_news` is false if the message is a reference to an earlier finding.
+fn fingerprint(f: &Finding, is_news: bool, out: &mut Markup) {
     // A paragraph ends where the next one begins. A repeated message continues its paragraph.
     let is_plain =
         !is_news && f.failure().is_none() && f.convention().is_none() && f.disputed.is_none();
@@ -144,7 +166,7 @@ pub(super) fn write<'r>(
     if f.blocking {
         out.copy("Copy the fingerprint", f.fingerprint().as_str());
     }
-    out.raw("</p>\n</article>\n");
+    out.raw("</p>\n");
 }
 
 /// Writes how to dismiss a false positive: with a comment, or with a waiver if no comment can
@@ -167,6 +189,8 @@ fn way_out(f: &Finding, out: &mut Markup) {
     out.raw("</p>\n");
 }
 
+/// Writes the line below the title: whether the finding blocks, its lines, rule, category, reviewer
+/// and confidence.
 fn meta(f: &Finding, stand: Stand, out: &mut Markup) {
     if f.blocking {
         out.raw("<strong>blocks</strong> · ");
@@ -217,6 +241,7 @@ fn support(e: &Evidence) -> Option<String> {
     }
 }
 
+/// Writes a paragraph of untrusted text after a label, unless the text is blank.
 fn prose(label: &'static str, text: &str, out: &mut Markup) {
     if !text.trim().is_empty() {
         out.raw("<p>").raw(label).lines(text).raw("</p>\n");
@@ -248,6 +273,7 @@ fn is_linkable(address: &str) -> bool {
     is_harmless && address.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
+/// Writes the code that replaces the lines of a finding.
 fn replacement(f: &Finding, text: &str, out: &mut Markup) {
     if text.is_empty() {
         out.raw("<p><b>Delete these lines</b></p>\n");
@@ -282,6 +308,7 @@ fn replacement(f: &Finding, text: &str, out: &mut Markup) {
     out.raw("</div>\n");
 }
 
+/// Writes the lines around a finding, with its own lines marked.
 fn frame(f: &Finding, frame: &Frame, out: &mut Markup) {
     let Some(span) = f.lines() else { return };
     let end = frame.first.get() as usize + frame.lines.len();
@@ -336,6 +363,7 @@ pub(super) fn open(width: usize, out: &mut Markup) {
         .raw("\" translate=no>");
 }
 
+/// Writes the quote of a finding that has no frame.
 fn quote(f: &Finding, out: &mut Markup) {
     if f.quote().trim().is_empty() {
         return;

@@ -6,7 +6,7 @@
 
 use crate::diff::{Body, FileChange, Hunk, ObjectId, RepoPath, TextChange};
 use crate::finding::{Finding, LineSpan};
-use crate::report::words::badness;
+use crate::report::finding_text::badness;
 use crate::review::{Record, Review};
 use std::collections::HashMap;
 use std::ops::Range;

@@ -161,6 +161,7 @@ fn tag(kind: SyntaxKind) -> &'static str {
     }
 }
 
+/// Writes a run of characters of one style.
 fn run(text: &str, look: CodeStyle, out: &mut Markup) {
     let kind = look.kind.filter(|_| !look.escaped);
     let tags = [

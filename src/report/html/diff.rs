@@ -10,8 +10,8 @@ use crate::diff::{
 };
 use crate::finding::{Finding, Origin};
 use crate::report::paint::{self, Painted};
-use crate::report::plural;
 use crate::review::Review;
+use crate::text::plural;
 use std::collections::HashMap;
 use std::iter::Peekable;
 use std::ops::Range;
@@ -220,6 +220,7 @@ struct RowStyle<'a> {
     shows_ends: bool,
 }
 
+/// Writes a line of a hunk with its numbers.
 fn row(line: &HunkLine<'_>, look: &RowStyle<'_>, out: &mut Markup) {
     let (open, close) = match line.kind {
         LineKind::Added => ("<ins", "\n</ins>"),
@@ -260,6 +261,7 @@ fn number(n: Option<LineNo>) -> String {
     n.map_or_else(String::new, |n| n.get().to_string())
 }
 
+/// Writes a range as in the header of a hunk.
 fn range(start: u32, count: u32, out: &mut Markup) {
     // Git gives an empty range the number of the line before it.
     out.digits(if count == 0 { start - 1 } else { start });
@@ -268,6 +270,7 @@ fn range(start: u32, count: u32, out: &mut Markup) {
     }
 }
 
+/// Writes how many rows are left out.
 fn gap(rows: usize, out: &mut Markup) {
     if rows > 0 {
         out.raw("<div class=gap>")
@@ -446,6 +449,7 @@ pub(super) fn worst(file: &FileSection<'_>) -> Option<&'static str> {
         .map(|s| s.name())
 }
 
+/// Returns the name of a file mode.
 fn mode(mode: FileMode) -> &'static str {
     match mode {
         FileMode::Regular => "file",

@@ -6,13 +6,14 @@ use super::markup::{Markup, cut};
 use crate::ai::{BackendUsage, Models};
 use crate::diff::RepoPath;
 use crate::finding::{Finding, Severity};
-use crate::report::words;
+use crate::report::backends;
+use crate::report::finding_text::{self, is_inside};
 use crate::report::words::{
-    conventions, elapsed, grouped, is_inside, let_through, missing, other_missing, tests_word,
+    self, conventions, elapsed, grouped, let_through, missing, other_missing, tests_word,
     zero_because,
 };
-use crate::report::{backends, plural};
 use crate::review::Review;
+use crate::text::plural;
 use crate::verdict::{Outcome, TestOutcome, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -26,10 +27,18 @@ const PLACES: usize = 6;
 
 /// Writes the facts of the review: the change, coverage, reviewers, policy, time, exit code.
 pub(super) fn facts(review: &Review, out: &mut Markup) {
-    let (s, c) = (&review.source, &review.coverage);
     out.raw(
         "<section class=facts aria-labelledby=facts><h2 id=facts>What was reviewed</h2>\n<dl>\n",
     );
+    facts_of_change(review, out);
+    facts_of_coverage(review, out);
+    facts_of_run(review, out);
+    out.raw("</dl>\n</section>\n");
+}
+
+/// Writes the repository, the branch, the label of the change, and its object IDs.
+fn facts_of_change(review: &Review, out: &mut Markup) {
+    let s = &review.source;
     if let Some(name) = super::repository(review) {
         fact(out, "Repository", |o| {
             o.text(name);
@@ -52,6 +61,11 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
             });
         }
     }
+}
+
+/// Writes how many files, hunks and lines were reviewed.
+fn facts_of_coverage(review: &Review, out: &mut Markup) {
+    let c = &review.coverage;
     fact(out, "Files reviewed", |o| {
         o.number(c.files_reviewed).raw(" of ").number(c.files_total);
     });
@@ -81,6 +95,10 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
             o.raw("</span>");
         });
     }
+}
+
+/// Writes who reviewed by which policy, where the review is stored, and how it ended.
+fn facts_of_run(review: &Review, out: &mut Markup) {
     fact(out, "Reviewed by", |o| {
         o.text(backends(review).join(", "));
     });
@@ -116,7 +134,6 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
             .raw(": ")
             .inert(why.as_deref().unwrap_or_else(|| review.exit.meaning()));
     });
-    out.raw("</dl>\n</section>\n");
 }
 
 /// Writes the name of a fact and its value.
@@ -168,6 +185,7 @@ pub(super) fn coverage(review: &Review, out: &mut Markup) {
     out.raw("</ul>\n</section>\n");
 }
 
+/// Writes paths, `NAMES` at most, and the number of the others.
 fn names<'a>(paths: impl ExactSizeIterator<Item = Option<&'a RepoPath>>, out: &mut Markup) {
     let all = paths.len();
     for (i, path) in paths.take(NAMES).enumerate() {
@@ -182,6 +200,7 @@ fn names<'a>(paths: impl ExactSizeIterator<Item = Option<&'a RepoPath>>, out: &m
     }
 }
 
+/// Writes an entry with the number of entries that are not listed.
 fn more(all: usize, most: usize, what: &'static str, out: &mut Markup) {
     if all > most {
         out.raw("<li>and ")
@@ -295,7 +314,7 @@ pub(super) fn set_aside(review: &Review, page: &HtmlPage<'_>, out: &mut Markup) 
         out.raw("</span> ").text(f.title()).raw(" <span class=at>");
         place(*i, f, review, page, out);
         out.raw("</span>");
-        if let Some(aside) = words::aside(f) {
+        if let Some(aside) = finding_text::aside(f) {
             out.raw("<br><b>")
                 .text(&aside.label)
                 .raw("</b>: ")
@@ -398,6 +417,7 @@ pub(super) fn design(review: &Review, out: &mut Markup) {
     }
 }
 
+/// Writes an entry with a severity, a text and the reference to a document.
 fn graded(severity: Severity, text: &str, reference: Option<&str>, out: &mut Markup) {
     out.raw("<li class=")
         .raw(severity.name())
@@ -489,6 +509,7 @@ pub(super) fn models(review: &Review, out: &mut Markup) {
     usage(models, out);
 }
 
+/// Writes the table of requests, tokens and cost by backend.
 fn usage(models: &Models, out: &mut Markup) {
     if models.usage.is_empty() && models.asked.is_empty() {
         return;
@@ -512,6 +533,7 @@ fn usage(models: &Models, out: &mut Markup) {
     out.raw("</tbody></table></div>\n</section>\n");
 }
 
+/// Writes the row of a backend.
 fn spent(u: &BackendUsage, out: &mut Markup) {
     let s = &u.spent;
     out.raw("<tr><th scope=row>")

@@ -2,7 +2,7 @@
 
 use super::page::{ADDED, BOLD, DIM, ESCAPED, HumanPage, PLAIN, StyledLine};
 use crate::finding::{Finding, FrameLine};
-use crate::report::words::line_of;
+use crate::report::finding_text::line_of;
 use crate::untrusted::{self, Inert, Piece};
 use anstyle::Style;
 use std::io;

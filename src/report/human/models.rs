@@ -25,6 +25,7 @@ pub(super) fn write(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()>
     dropped(page, &review.models)
 }
 
+/// Writes the result of the project's tests and the names of failed ones.
 fn tests(page: &mut HumanPage<'_>, t: &TestResults) -> io::Result<()> {
     page.gap()?;
     let style = match t.outcome {
@@ -56,6 +57,7 @@ fn tests(page: &mut HumanPage<'_>, t: &TestResults) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes the remarks of models about parts of the change.
 fn opinions(page: &mut HumanPage<'_>, models: &Models) -> io::Result<()> {
     if !models.opinions.is_empty() {
         page.gap()?;
@@ -72,6 +74,7 @@ fn opinions(page: &mut HumanPage<'_>, models: &Models) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes the violations of the design and the missing requirements.
 fn compliance(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     let violations = review.models.compliance.iter().flat_map(|c| &c.violations);
     let mut first = true;
@@ -114,6 +117,7 @@ fn compliance(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes the claims that could not be anchored; only their number without `-v`.
 fn dropped(page: &mut HumanPage<'_>, models: &Models) -> io::Result<()> {
     if models.dropped.is_empty() {
         return Ok(());

@@ -1,7 +1,7 @@
 //! Lines for a terminal: coloured spans, wrapping, and the final escaping before output.
 
 use crate::diff::RepoPath;
-use crate::report::{self, words};
+use crate::report::{self, finding_text};
 use crate::review::Review;
 use crate::untrusted::{self, Inert};
 use crate::verdict::Verdict;
@@ -59,7 +59,7 @@ const UNICODE: Glyphs = Glyphs {
     bar: "│",
     rule: "─",
     ellipsis: "…",
-    arrow: words::ARROW,
+    arrow: finding_text::ARROW,
     caret: "^",
     blocking: "✖",
     warning: "▲",

@@ -2,7 +2,8 @@
 
 use super::Flavor;
 use crate::finding::{Confidence, Finding, FrameLine, LineSpan, Severity};
-use crate::report::words::{self, applicable, line_of};
+use crate::report::finding_text::{self, applicable, line_of};
+use crate::text::one_line;
 use crate::untrusted::{Inert, clipped, code, fenced, markdown, prose};
 
 /// Bytes of a title, at most.
@@ -69,7 +70,7 @@ pub(super) fn brief(f: &Finding, with_lines: bool) -> String {
     } else {
         f.title()
     };
-    let title = prose(&one_line(title, TITLE));
+    let title = prose(&clipped_line(title, TITLE));
     let mut facts = Vec::new();
     match f.lines().filter(|_| with_lines).map(|l| (l.first, l.last)) {
         Some((first, last)) if first == last => facts.push(format!("line {first}")),
@@ -107,15 +108,16 @@ pub(super) fn block(f: &Finding, look: &BlockOptions) -> String {
     if !look.beside {
         parts.extend(frame(f));
     }
-    if look.news && !words::body(f).trim().is_empty() {
-        parts.push(clipped_prose(words::body(f), look.prose));
+    if look.news && !finding_text::body(f).trim().is_empty() {
+        parts.push(clipped_prose(finding_text::body(f), look.prose));
     }
     parts.extend(
-        words::flow(f, words::ARROW)
+        finding_text::flow(f, finding_text::ARROW)
             .map(|path| format!("**Data flow:** {}", code(path.as_bytes()))),
     );
-    parts.extend(words::also(f).map(|place| format!("**Also:** {}", code(place.as_bytes()))));
-    let reproduced = words::reproduction(f);
+    parts
+        .extend(finding_text::also(f).map(|place| format!("**Also:** {}", code(place.as_bytes()))));
+    let reproduced = finding_text::reproduction(f);
     let labelled = [
         ("Reproduced", reproduced.as_deref()),
         ("Fails when", f.failure()),
@@ -163,10 +165,11 @@ fn clipped_prose(text: &str, most: usize) -> String {
 }
 
 /// Returns untrusted text on one line, truncated; not escaped.
-pub(super) fn one_line(text: &str, most: usize) -> String {
-    clipped(&text.split_whitespace().collect::<Vec<_>>().join(" "), most).into_owned()
+pub(super) fn clipped_line(text: &str, most: usize) -> String {
+    clipped(&one_line(text), most).into_owned()
 }
 
+/// Returns the replacement of a finding as a block of code.
 fn replacement(code: &str, look: &BlockOptions) -> String {
     match code.is_empty() {
         true => "Delete these lines.".to_owned(),
@@ -192,6 +195,7 @@ fn suggestion(f: &Finding, look: &BlockOptions) -> Option<String> {
     Some(fenced(&info, text))
 }
 
+/// Returns true if GitLab would run a line as a quick action.
 fn is_quick_action(line: &str) -> bool {
     line.trim_start()
         .strip_prefix('/')
@@ -272,5 +276,5 @@ fn boundary(line: &[u8], at: usize) -> usize {
 
 /// Returns an untrusted line as the text of a list item.
 pub(in crate::report) fn item(text: &str) -> String {
-    markdown(&one_line(text, 600))
+    markdown(&clipped_line(text, 600))
 }

@@ -2,12 +2,15 @@
 //! the findings, and the rest.
 
 use super::Flavor;
-use super::block::{BlockOptions, block, brief, icon, item, one_line};
+use super::block::{BlockOptions, block, brief, clipped_line, icon, item};
 use crate::diff::RepoPath;
 use crate::finding::Finding;
-use crate::report::words::{self, worst_first};
-use crate::report::{self, counted, plural, totals};
+use crate::report::finding_text::{self, worst_first};
+use crate::report::words;
+use crate::report::{self, counted, totals};
 use crate::review::Review;
+use crate::text::first_bytes;
+use crate::text::plural;
 use crate::untrusted::{Inert, clipped, code, markdown, markup, prose};
 use crate::verdict::Verdict;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -90,7 +93,7 @@ impl<'h> Detail<'h> {
 pub(in crate::report) fn page(review: &Review, detail: &Detail<'_>) -> String {
     let head = head(review);
     let Some(room) = detail.bound.checked_sub(head.len() + RESERVE) else {
-        return head[..head.floor_char_boundary(detail.bound)].to_owned();
+        return first_bytes(&head, detail.bound).to_owned();
     };
     let missing = unreviewed(review, detail, room / 4);
     let tail = tail(review, detail, room / 3);
@@ -106,6 +109,7 @@ pub(in crate::report) fn page(review: &Review, detail: &Detail<'_>) -> String {
     out
 }
 
+/// Returns the heading with the verdict, and its reason.
 fn head(review: &Review) -> String {
     let (word, text) = words::verdict(review);
     let mut out = format!(
@@ -145,6 +149,7 @@ fn row(name: &str, of: &[(crate::finding::Severity, usize)]) -> String {
     format!("| {name} | {} |\n", cells.join(" | "))
 }
 
+/// Returns a text with its first ASCII letter in upper case.
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |c| {
@@ -176,6 +181,7 @@ fn list(items: impl ExactSizeIterator<Item = String>, most: usize, room: usize) 
     out
 }
 
+/// Returns the list of the parts that were not reviewed.
 fn unreviewed(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let failed = &review.coverage.failed;
     if failed.is_empty() {
@@ -191,6 +197,7 @@ fn unreviewed(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     )
 }
 
+/// Returns a path as code, truncated.
 fn name(path: &RepoPath) -> String {
     code(clipped(Inert::new(path.as_bytes()).as_str(), PATH).as_bytes())
 }
@@ -234,6 +241,7 @@ impl Title<'_> {
     }
 }
 
+/// Folds a part below a title without a path.
 fn section(flavor: Flavor, words: String, body: &str) -> String {
     fold(flavor, false, &Title { path: None, words }, body)
 }
@@ -370,6 +378,7 @@ fn tail(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     out
 }
 
+/// Returns the result of the project's tests.
 fn tests(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let Some(t) = &review.tests else {
         return String::new();
@@ -381,13 +390,14 @@ fn tests(review: &Review, detail: &Detail<'_>, room: usize) -> String {
         .map(|c| format!(", coverage {}", item(c)))
         .unwrap_or_default();
     let failing = list(
-        t.failing.iter().map(|n| code(one_line(n, PATH))),
+        t.failing.iter().map(|n| code(clipped_line(n, PATH))),
         detail.most,
         room,
     );
     format!("**{word}**: {}{coverage}\n\n{failing}", item(&t.summary))
 }
 
+/// Returns the violations of the design and the missing requirements.
 fn design(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let violations = review.models.compliance.iter().flat_map(|c| &c.violations);
     let violations = violations.map(|v| ("design", v.impact, &v.issue, v.reference.as_ref()));
@@ -397,11 +407,11 @@ fn design(review: &Review, detail: &Detail<'_>, room: usize) -> String {
         .chain(missing)
         .map(|(what, severity, text, reference)| {
             let reference = reference
-                .map(|r| format!(" ({})", code(one_line(r, PATH))))
+                .map(|r| format!(" ({})", code(clipped_line(r, PATH))))
                 .unwrap_or_default();
             format!(
                 "{what} ({severity}): {}{reference}",
-                prose(&one_line(text, 600))
+                prose(&clipped_line(text, 600))
             )
         });
     let items: Vec<_> = items.collect();
@@ -414,6 +424,7 @@ fn design(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     )
 }
 
+/// Returns the findings that do not count, with the reasons.
 fn set_aside(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let all: Vec<&Finding> = review
         .findings
@@ -425,7 +436,7 @@ fn set_aside(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     }
     let items = all.iter().map(|f| {
         let (label, why) =
-            words::aside(f).map_or_else(Default::default, |a| (item(&a.label), a.reason));
+            finding_text::aside(f).map_or_else(Default::default, |a| (item(&a.label), a.reason));
         let place = f
             .file()
             .map(|p| format!(" in {}", name(p)))
@@ -438,7 +449,7 @@ fn set_aside(review: &Review, detail: &Detail<'_>, room: usize) -> String {
             .commit
             .map(|c| format!(" of commit {}", code(c.short())))
             .unwrap_or_default();
-        let rule = code(one_line(f.rule_id(), 100));
+        let rule = code(clipped_line(f.rule_id(), 100));
         format!(
             "{} {rule}{place}{line}{commit}, {label}: {}",
             f.severity(),
@@ -477,6 +488,7 @@ fn context(review: &Review) -> String {
     }
 }
 
+/// Returns the remarks of models about parts of the change.
 fn opinions(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let all = &review.models.opinions;
     if all.is_empty() {
@@ -485,8 +497,8 @@ fn opinions(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let items = all.iter().map(|o| {
         format!(
             "{}: {}",
-            code(one_line(&o.backend, 100)),
-            prose(&one_line(&o.text, 4_000))
+            code(clipped_line(&o.backend, 100)),
+            prose(&clipped_line(&o.text, 4_000))
         )
     });
     section(
@@ -496,6 +508,7 @@ fn opinions(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     )
 }
 
+/// Returns the notes.
 fn notes(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     if review.notes.is_empty() {
         return String::new();
@@ -507,7 +520,7 @@ fn notes(review: &Review, detail: &Detail<'_>, room: usize) -> String {
             .as_ref()
             .map(|p| format!("{}{line}: ", name(p)))
             .unwrap_or_default();
-        format!("{place}{}", prose(&one_line(&n.text, 600)))
+        format!("{place}{}", prose(&clipped_line(&n.text, 600)))
     });
     section(
         detail.flavor,
@@ -516,6 +529,7 @@ fn notes(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     )
 }
 
+/// Returns the files that were skipped, by reason.
 fn skipped(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let all = &review.coverage.skipped;
     if all.is_empty() {
@@ -537,6 +551,7 @@ fn skipped(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     )
 }
 
+/// Returns the number of claims that could not be anchored.
 fn dropped(review: &Review) -> String {
     match review.models.dropped.len() {
         0 => String::new(),
@@ -544,6 +559,7 @@ fn dropped(review: &Review) -> String {
     }
 }
 
+/// Returns requests, tokens and cost by backend.
 fn usage(review: &Review) -> String {
     let lines = review.models.usage.iter().map(|u| item(&words::spent(u)));
     list(lines, 20, 4_000)
@@ -554,6 +570,7 @@ pub(super) fn basis(review: &Review) -> String {
     item(&words::basis(review))
 }
 
+/// Returns the end of the page: the basis of the review, and how to dismiss a false positive.
 fn footer(review: &Review) -> String {
     let mut out = basis(review);
     if let Some(missing) = words::conventions(review) {

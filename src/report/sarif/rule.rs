@@ -25,6 +25,7 @@ pub(super) fn of(findings: &[&Finding]) -> Vec<sarif::ReportingDescriptor> {
 const CLAIM: &str = "A model reported this finding. Its claim was anchored to the change by the line that it quotes. The \
 confidence and the evidence of the finding show how well that worked and what else supports it.";
 
+/// Returns the description of the rule of a finding.
 fn descriptor(f: &Finding) -> sarif::ReportingDescriptor {
     let mut d = sarif::ReportingDescriptor::builder()
         .id(f.rule_id())
@@ -98,6 +99,7 @@ fn score(severity: Severity) -> &'static str {
     }
 }
 
+/// Returns the help of a rule, as text and as Markdown.
 fn help(f: &Finding) -> sarif::MultiformatMessageString {
     let about = about(f.rule_id());
     let message = if f.message().is_empty() {
@@ -179,6 +181,7 @@ pub(super) fn sentence(fragment: &str) -> String {
     out
 }
 
+/// Returns a message of plain text.
 fn text(text: String) -> sarif::MultiformatMessageString {
     sarif::MultiformatMessageString::builder()
         .text(text)

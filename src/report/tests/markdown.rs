@@ -4,7 +4,8 @@
 use super::super::markdown::{Flavor, comment, comment_for, finding};
 use super::super::sample::{clean, empty, full, incomplete, sketch};
 use super::super::{ReportFormat, Style};
-use super::formats::{filled, flood, hostile};
+use super::flood::flood;
+use super::formats::{filled, hostile};
 use super::text;
 use crate::diff::RepoPath;
 use crate::error::ExitStatus;

@@ -3,6 +3,7 @@
 //! Supported are the plain output of cargo, nextest, pytest, unittest, go, node, jest, vitest,
 //! mocha, deno, RSpec, PHPUnit, Maven, Gradle and .NET, TAP, and JUnit's XML.
 
+use crate::text::first_bytes;
 use regex::Regex;
 use std::sync::LazyLock;
 
@@ -200,7 +201,7 @@ fn failing(text: &str) -> Vec<String> {
         let crossed = CROSSED.iter().flat_map(|r| r.captures_iter(text));
         for name in crossed.filter_map(|c| c.name("name")).map(|m| m.as_str()) {
             if !name.ends_with(':') && !out.iter().any(|k| k == name) && out.len() < MAX_NAMES {
-                out.push(name[..name.floor_char_boundary(MAX_NAME)].to_owned());
+                out.push(first_bytes(name, MAX_NAME).to_owned());
             }
         }
     }
@@ -210,7 +211,7 @@ fn failing(text: &str) -> Vec<String> {
 /// Adds the name of a failed test that is not in the list yet.
 fn add_name(names: &mut Vec<String>, name: &str) {
     let name = name.trim().trim_end_matches(" (unhandled)");
-    let name = &name[..name.floor_char_boundary(MAX_NAME)];
+    let name = first_bytes(name, MAX_NAME);
     let is_new = !name.is_empty() && !names.iter().any(|known| known == name);
     if is_new && names.len() < MAX_NAMES {
         names.push(name.to_owned());

@@ -3,6 +3,7 @@
 use super::spans::Spans;
 use crate::finding::Origin;
 use crate::rounds::region::{Alignment, LinePosition};
+use crate::text::one_line;
 use crate::wire::Finding;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -41,8 +42,7 @@ pub(super) fn has_same_text(a: &Finding, b: &Finding) -> bool {
 
 /// Returns the input of [`has_same_text`] as one key.
 pub(super) fn text_key(f: &Finding) -> String {
-    let words: Vec<_> = f.quote.split_whitespace().collect();
-    format!("{} {} {}", is_rule(f), f.rule_id, words.join(" "))
+    format!("{} {} {}", is_rule(f), f.rule_id, one_line(&f.quote))
 }
 
 /// Returns true if two findings are about the same issue, even in other words. `like` is the

@@ -9,6 +9,7 @@ use crate::ai::redact;
 use crate::ai::reply;
 use crate::ai::run::Question;
 use crate::rules::RuleSet;
+use crate::text::first_bytes;
 use crate::wire;
 use crate::wire::fixing::StoredPlan;
 
@@ -130,5 +131,5 @@ fn exhibit(kind: &'static str, text: &str, rules: &RuleSet) -> Exhibit {
 }
 
 fn head(text: &str) -> String {
-    text[..text.floor_char_boundary(MOST_FAILURE)].to_owned()
+    first_bytes(text, MOST_FAILURE).to_owned()
 }

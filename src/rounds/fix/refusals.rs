@@ -3,6 +3,7 @@
 use crate::ai::Setback;
 use crate::ai::ask::Cause;
 use crate::rules::RuleSet;
+use crate::text::{one_line, shortened};
 
 /// Rejected edits that are listed, at most.
 const MOST: usize = 5;
@@ -18,7 +19,7 @@ impl Refusals {
         Self(
             refused
                 .iter()
-                .map(|why| on_one_line(&rules.masked(why)))
+                .map(|why| short_line(&rules.masked(why)))
                 .collect(),
         )
     }
@@ -34,7 +35,7 @@ impl Refusals {
                 reasons
             }
         };
-        let words = on_one_line(words);
+        let words = short_line(words);
         match (words.is_empty(), self.0.is_empty()) {
             (true, _) => {}
             (false, true) => reasons[0].push_str(&format!("; it reports: {words}")),
@@ -57,7 +58,7 @@ impl Refusals {
 
 /// Adds a problem that a model reports to the reasons why its attempt failed.
 pub(super) fn told(mut reasons: Vec<String>, problem: Option<&str>) -> Vec<String> {
-    let words = problem.map(on_one_line).filter(|words| !words.is_empty());
+    let words = problem.map(short_line).filter(|words| !words.is_empty());
     reasons.extend(words.map(|words| format!("the model reports: {words}")));
     reasons
 }
@@ -85,12 +86,8 @@ fn is_permanent(s: &Setback) -> bool {
 }
 
 /// Returns a text on one line, truncated.
-fn on_one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(WORDS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+fn short_line(text: &str) -> String {
+    shortened(&one_line(text), WORDS).into_owned()
 }
 
 #[cfg(test)]

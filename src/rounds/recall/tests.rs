@@ -101,38 +101,3 @@ fn the_code_of_a_finding_is_that_of_the_stored_change() {
         );
     }
 }
-
-#[test]
-fn names_come_back_as_they_were() {
-    for name in [
-        &b"a.rs"[..],
-        b"\"quoted\".rs",
-        b"caf\xe9/x y.py",
-        "日本語".as_bytes(),
-        b"tab\there",
-    ] {
-        let known = RepoPath::new(name);
-        assert_eq!(path(&known.to_wire()), known);
-    }
-    for text in [
-        "rule:x",
-        "quote",
-        "reproduced",
-        "read:a:b.rs:3-7",
-        "backend:m",
-    ] {
-        let e = evidence(text).unwrap();
-        let again = match &e {
-            Evidence::Rule(id) => format!("rule:{id}"),
-            Evidence::Quote => "quote".to_owned(),
-            Evidence::Reproduced => "reproduced".to_owned(),
-            Evidence::Read { path, first, last } => {
-                format!("read:{}:{first}-{last}", path.to_wire())
-            }
-            Evidence::Backend(name) => format!("backend:{name}"),
-            Evidence::Carried { round } => format!("carried:round-{round}"),
-        };
-        assert_eq!(again, text);
-    }
-    assert_eq!(evidence("read:a.rs:0-7"), None);
-}

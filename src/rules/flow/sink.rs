@@ -7,6 +7,7 @@ use super::shape::{ByteSpan, ExprId, ExprKind, Sym};
 use super::table::{Call, Condition, Place, Role, Sink};
 use super::value::{Const, FlowValue, GAP, ItemKey, Taint, Taints, join_taints};
 use super::{EntryTexts, FlowCertainty, FlowSubject, Proof, SinkKind};
+use crate::text::one_line;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::rc::Rc;
@@ -278,7 +279,7 @@ impl FlowRun<'_> {
             let text = expr
                 .map(|e| self.source_text(self.module.expr(e).span))
                 .unwrap_or_default();
-            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let text = one_line(&text);
             if !self.fits(p, &text) {
                 return false;
             }

@@ -17,6 +17,7 @@ use crate::rules::line_ends::with_line_feeds;
 use crate::rules::report::{Sighting, ValueOrigin};
 use crate::rules::role::FileRole;
 use crate::rules::{MARK, glob, parse};
+use crate::text::one_line;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -364,7 +365,7 @@ impl<'a> FileScan<'a> {
         let end = step.end.min(step.start + STEP_READ);
         let masked = self.reporter.masked(known.get(step.start..end)?);
         let text = String::from_utf8_lossy(&masked);
-        let mut quote = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut quote = one_line(&text);
         if quote.len() > STEP_MAX || end < step.end {
             quote.truncate(quote.floor_char_boundary(STEP_MAX - "\u{2026}".len()));
             quote.push('\u{2026}');

@@ -3,6 +3,7 @@
 use super::{Key, MAX_PROMPT, too_old, word};
 use crate::ai::ask::{Cause, Failure};
 use crate::process::{End, Output};
+use crate::text::shortened;
 use crate::untrusted::Inert;
 use serde_json::Value;
 use std::io;
@@ -194,8 +195,5 @@ pub(super) fn shown(text: &str, secrets: &[Key]) -> String {
         .find(|l| !l.trim().is_empty())
         .unwrap_or_default();
     let inert = Inert::new(line.trim());
-    match inert.as_str().char_indices().nth(MAX_SHOWN) {
-        Some((end, _)) => format!("{}…", &inert.as_str()[..end]),
-        None => inert.as_str().to_owned(),
-    }
+    shortened(inert.as_str(), MAX_SHOWN).into_owned()
 }
