@@ -390,7 +390,8 @@ pub(super) fn usage(u: &ai::BackendUsage) -> wire::BackendUsage {
     }
 }
 
-fn evidence(e: &Evidence) -> String {
+/// Formats evidence for reports.
+pub(crate) fn evidence(e: &Evidence) -> String {
     match e {
         Evidence::Rule(id) => format!("rule:{id}"),
         Evidence::Quote => "quote".to_owned(),

@@ -109,6 +109,7 @@ fn context(c: &wire::ContextItem) -> GatheredItem {
     }
 }
 
+/// Converts the outcome of tests. Older reports only have whether they passed.
 fn test_outcome(t: &wire::TestResults) -> TestOutcome {
     match t.outcome {
         Some(wire::TestOutcome::Passed) => TestOutcome::Passed,
@@ -163,7 +164,7 @@ fn finding(f: &wire::Finding) -> Finding {
         name => Origin::Backend(name.to_owned()),
     };
     let confidence = confidence(f.confidence);
-    let evidence = f.evidence.iter().filter_map(|e| evidence(e)).collect();
+    let evidence = evidence_of(f).collect();
     let mut out = Finding::new(
         Proof::recorded(origin, evidence, confidence, &f.fingerprint),
         draft,
@@ -185,6 +186,7 @@ fn finding(f: &wire::Finding) -> Finding {
     out
 }
 
+/// Returns the decision on a stored finding; `None` if it is pending.
 fn disposition(f: &wire::Finding) -> Option<Disposition> {
     let decision = match f.disposition {
         wire::Disposition::Accepted => Decision::Accepted,
@@ -202,6 +204,7 @@ fn disposition(f: &wire::Finding) -> Option<Disposition> {
     })
 }
 
+/// Converts a test that shows a defect.
 fn reproduction(r: &wire::ReproductionTest) -> Reproduction {
     let files = r
         .files
@@ -237,6 +240,7 @@ fn flow_step(s: &wire::FlowStep) -> Option<FlowStep> {
     })
 }
 
+/// Converts a finding, with the code around it from the stored change.
 fn framed(f: &wire::Finding, files: &[(Option<String>, FileChange)]) -> Finding {
     let mut out = finding(f);
     if let (Some(file), Some(span)) = (out.file(), out.lines()) {
@@ -279,6 +283,7 @@ fn frame(change: &FileChange, span: LineSpan) -> Option<Frame> {
     })
 }
 
+/// Returns the position of the first added line of a change.
 fn first_change(files: &[(Option<String>, FileChange)]) -> Option<Location> {
     files.iter().find_map(|(_, change)| {
         let first = change.text()?.added().next()?.first;
@@ -294,6 +299,7 @@ fn first_change(files: &[(Option<String>, FileChange)]) -> Option<Location> {
     })
 }
 
+/// Converts a source. Its label is not stored.
 fn source(s: &wire::ReviewedSource) -> SourceInfo {
     let kind = match s.kind {
         wire::SourceKind::Staged => SourceKind::Staged,
@@ -316,6 +322,7 @@ fn source(s: &wire::ReviewedSource) -> SourceInfo {
     }
 }
 
+/// Converts a note.
 fn note(n: &wire::ReportNote) -> Note {
     Note {
         file: n.file.as_deref().map(path),
@@ -325,6 +332,7 @@ fn note(n: &wire::ReportNote) -> Note {
     }
 }
 
+/// Converts the numbers of findings that a report does not list.
 fn unlisted(u: &wire::UnlistedCounts) -> Unlisted {
     let mut out = Unlisted {
         counting: [u.critical, u.major, u.minor, u.suggestion],
@@ -341,6 +349,7 @@ fn unlisted(u: &wire::UnlistedCounts) -> Unlisted {
     out
 }
 
+/// Converts coverage.
 fn coverage(c: &wire::Coverage) -> Coverage {
     Coverage {
         files_total: c.files_total,
@@ -378,6 +387,7 @@ fn skip(name: &str) -> Skip {
         .unwrap_or(Skip::Ignored)
 }
 
+/// Converts the coverage of one reviewer.
 fn share(r: &wire::ReviewerCoverage) -> Share {
     Share {
         files_reviewed: r.files_reviewed,
@@ -385,6 +395,7 @@ fn share(r: &wire::ReviewerCoverage) -> Share {
     }
 }
 
+/// Converts what backends did. `asked` has their names.
 fn models(report: &wire::Report, asked: Vec<String>) -> Models {
     // Only their number is stored.
     let dropped = Dropped {
@@ -454,6 +465,7 @@ fn models(report: &wire::Report, asked: Vec<String>) -> Models {
     }
 }
 
+/// Returns the lines of a stored finding.
 fn span(f: &wire::Finding) -> Option<LineSpan> {
     let first = LineNo::new(f.line?)?;
     let last = f
@@ -468,6 +480,21 @@ fn span(f: &wire::Finding) -> Option<LineSpan> {
     })
 }
 
+/// Returns the evidence of a stored finding. Ignores evidence of unknown kinds.
+fn evidence_of(f: &wire::Finding) -> impl Iterator<Item = Evidence> {
+    f.evidence.iter().filter_map(|text| evidence(text))
+}
+
+/// Returns the round of the session that reported a stored finding, if no later one has: see
+/// [`Finding::carried_from`].
+pub fn carried_from(f: &wire::Finding) -> Option<u32> {
+    evidence_of(f).find_map(|e| match e {
+        Evidence::Carried { round } => Some(round),
+        _ => None,
+    })
+}
+
+/// Parses evidence as in reports.
 fn evidence(text: &str) -> Option<Evidence> {
     if text == "quote" {
         return Some(Evidence::Quote);
@@ -506,6 +533,7 @@ pub(super) fn path(wire: &str) -> RepoPath {
     }
 }
 
+/// Converts a severity.
 pub(super) fn severity(s: wire::Severity) -> Severity {
     match s {
         wire::Severity::Critical => Severity::Critical,
@@ -525,6 +553,7 @@ pub(super) fn wire_severity(s: Severity) -> wire::Severity {
     }
 }
 
+/// Converts a confidence.
 pub(super) fn confidence(c: wire::Confidence) -> Confidence {
     match c {
         wire::Confidence::High => Confidence::High,
@@ -533,6 +562,7 @@ pub(super) fn confidence(c: wire::Confidence) -> Confidence {
     }
 }
 
+/// Converts a category.
 fn category(c: wire::Category) -> Category {
     match c {
         wire::Category::Bug => Category::Bug,
