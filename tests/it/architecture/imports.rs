@@ -20,15 +20,12 @@ const KNOWN_CIRCLES: &[&str] = &[
     "ai/material ai/related ai/tree",
     "context/link context/web",
     "git/reach git/revision",
-    "history/fixes history/read history/write",
     "policy/parts policy/weaken",
     "review/decided review/ends review/files review/governing review/governing/team review/record review/scan \
      review/source",
     "review/models review/tickets",
-    "rounds/apply rounds/decide rounds/fix rounds/worktree",
     "rules/leak rules/mask",
     "rules/secret/assignment rules/secret/encoded",
-    "triage/state triage/view",
 ];
 
 /// The modules that a file names, by path below `src`, without extension.
