@@ -358,6 +358,7 @@ fn real_folder(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok().filter(|p| p.is_dir())
 }
 
+/// Returns the result of checking a proposal. `valid` is `None` if it was not decided.
 fn checked(
     valid: Option<bool>,
     issues: Vec<ProposalIssue>,
@@ -374,6 +375,7 @@ fn checked(
     }
 }
 
+/// Returns the result of a conflict that no backend decided.
 fn undecided(conduct: Conduct, reasoning: &str) -> Resolution {
     let next = judge::next(conduct.outcome, retry(&conduct));
     Resolution {
@@ -480,6 +482,7 @@ fn conduct<T>(
     (answer, conduct)
 }
 
+/// Converts a flaw that this program found into an issue of the answer.
 fn seen(flaw: Flaw) -> ProposalIssue {
     ProposalIssue {
         severity: flaw.severity.into(),
@@ -492,10 +495,12 @@ fn seen(flaw: Flaw) -> ProposalIssue {
     }
 }
 
+/// Trims a text and masks its secrets.
 fn masked(rules: &RuleSet, text: &str) -> String {
     rules.masked(text.trim())
 }
 
+/// Returns whether the same question can be repeated.
 fn retry(conduct: &Conduct) -> Retry {
     Retry {
         retryable: conduct.retryable,
@@ -503,14 +508,17 @@ fn retry(conduct: &Conduct) -> Retry {
     }
 }
 
+/// Returns the milliseconds since a moment.
 fn since(started: Instant) -> u64 {
     crate::wire::milliseconds(started.elapsed())
 }
 
+/// Returns a number with a noun in singular or plural.
 fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// Returns a text with its first letter in upper case.
 fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
     chars

@@ -79,6 +79,7 @@ impl DecisionEntry {
             && self.digest.as_ref().is_some_and(|d| d.is_of(&content.text))
     }
 
+    /// Returns true if the decision no longer applies on a day.
     pub fn is_expired(&self, today: Date) -> bool {
         self.expires.is_some_and(|date| date <= today)
     }
@@ -145,6 +146,7 @@ impl DecisionEntries {
             .flatten()
     }
 
+    /// Returns true if there is no entry.
     pub fn is_empty(&self) -> bool {
         self.by_fingerprint.is_empty()
     }
@@ -158,6 +160,8 @@ impl DecisionEntries {
             .filter(move |e| self.is_rejected_claim(e, today))
     }
 
+    /// Returns true if an entry rejects a claim of a model on a day, and every other file that must
+    /// agree has it too.
     fn is_rejected_claim(&self, e: &DecisionEntry, today: Date) -> bool {
         e.rejects_claim(today)
             && self
@@ -204,6 +208,7 @@ impl DecisionEntries {
         counts.then_some(entry)
     }
 
+    /// Returns true if the valid entry for a finding rejects or defers it.
     fn sets_aside(&self, finding: &Finding, content: Option<&DecidedContent>, today: Date) -> bool {
         self.entry(finding, content, today)
             .is_some_and(|e| e.decision.sets_aside())

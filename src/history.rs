@@ -20,9 +20,11 @@
 //! Data is stored as given: secrets were masked before.
 
 mod again;
+mod approval;
 mod chain;
 mod damage;
 mod disk;
+mod document;
 mod fixes;
 mod id;
 mod link;
@@ -211,6 +213,7 @@ impl Store {
         self.rewrite(PROPOSED, change)
     }
 
+    /// Replaces a file of the store while holding the lock.
     fn rewrite(
         &self,
         name: &str,
@@ -232,10 +235,12 @@ impl Store {
         trouble.error(format!("{} cannot be written", self.root.shown(name)))
     }
 
+    /// Takes the lock of the store, and waits for another writer.
     fn lock(&self) -> trouble::Result<Lock> {
         Lock::take(&self.root, self.patience)
     }
 
+    /// Opens the folder of sessions.
     fn sessions(&self) -> trouble::Result<StoreFolder> {
         self.root.folder(SESSIONS)
     }

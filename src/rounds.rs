@@ -14,12 +14,14 @@ pub mod cover;
 pub mod decide;
 pub mod fix;
 mod follow;
+mod named;
 mod pull;
 pub mod recall;
 pub mod region;
 mod replaced;
 pub mod replay;
 pub mod response;
+mod reviewed;
 #[cfg(test)]
 mod sample;
 pub mod selection;

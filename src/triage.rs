@@ -17,6 +17,7 @@ mod prompt;
 mod sample;
 mod scroll;
 pub mod state;
+pub mod step;
 pub mod view;
 
 use crate::diff::{FileChange, ObjectId};

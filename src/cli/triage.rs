@@ -15,7 +15,8 @@ use crate::rounds::decide::{
 };
 use crate::rounds::{self, undo};
 use crate::triage::key::{KeyPress, Typed};
-use crate::triage::state::{DecisionOrder, Notice, TriageEffect, TriageEvent, TriageState, step};
+use crate::triage::state::{DecisionOrder, Notice, TriageEffect, TriageState};
+use crate::triage::step::{TriageEvent, step};
 use crate::triage::{TriageItem, TriageSubject, view};
 use crate::wire::SourceKind;
 use std::path::{Component, Path};

@@ -24,6 +24,7 @@ pub(super) struct Flaw {
 }
 
 impl Flaw {
+    /// Creates a flaw without a position.
     fn new(severity: Severity, issue: impl Into<String>, suggestion: &str) -> Self {
         Self {
             severity,
@@ -101,6 +102,7 @@ pub(super) fn findings(path: &RepoPath, bytes: &[u8], rules: &RuleSet) -> Vec<Fi
     found
 }
 
+/// Converts a finding of a rule.
 fn flaw(f: &Finding) -> Flaw {
     Flaw {
         severity: f.severity(),
@@ -187,6 +189,7 @@ fn is_open(before: &str, after: &str) -> bool {
     leads || after.starts_with([':', '(', ']', '>'])
 }
 
+/// Truncates a quote.
 fn cut(text: &str) -> String {
     shortened(text, QUOTE).into_owned()
 }

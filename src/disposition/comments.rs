@@ -82,6 +82,7 @@ impl CommentReader<'_> {
         }
     }
 
+    /// Returns the comments; those after the last entry belong to the file.
     fn end(mut self) -> Comments {
         let pending = std::mem::take(&mut self.pending);
         for (comment, is_apart) in pending {

@@ -89,6 +89,7 @@ struct HashInput {
 static KNOWN: LazyLock<Mutex<HashMap<HashInput, [u8; BYTES]>>> = LazyLock::new(Mutex::default);
 
 impl HashInput {
+    /// Returns the input for lines. White space at both ends of a line does not count.
     fn new(lines: &[u8], salt: &[u8; BYTES], cost: u8) -> Self {
         let mut text = Sha256::new();
         for line in lines.split(|b| *b == b'\n') {
@@ -121,6 +122,7 @@ impl HashInput {
         [&self.text[..], &self.salt, &[self.cost]].concat()
     }
 
+    /// Computes the hash, which takes long on purpose.
     fn computed(&self) -> [u8; BYTES] {
         let mut out = [0; BYTES];
         // The parameters are within the limits of scrypt, so neither call fails.
@@ -150,10 +152,12 @@ pub fn memory_text() -> Option<String> {
     memorized().as_mut().and_then(Memory::text)
 }
 
+/// Locks the hashes of earlier commands.
 fn memorized() -> MutexGuard<'static, Option<Memory>> {
     MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Locks the hashes of this run.
 fn known() -> MutexGuard<'static, HashMap<HashInput, [u8; BYTES]>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -60,6 +60,7 @@ pub struct DispositionProblem {
     pub message: String,
 }
 
+/// The file of decisions as TOML.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DispositionFile {
@@ -68,6 +69,7 @@ struct DispositionFile {
     disposition: Vec<Spanned<Table>>,
 }
 
+/// An entry of the file as TOML.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -277,6 +279,7 @@ fn field(name: &str, value: &str, out: &mut String) {
     let _ = writeln!(out, "{name} = {}", crate::policy::quoted(value));
 }
 
+/// Writes lines.
 fn lines(all: &[String], out: &mut String) {
     all.iter().for_each(|line| {
         let _ = writeln!(out, "{line}");

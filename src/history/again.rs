@@ -1,8 +1,17 @@
-//! The command that reviews a pull request again. Pure.
+//! The commands that review the next round of a session, and a pull request again. Pure.
 
 use crate::review::Remote;
 use crate::shell;
-use crate::wire::stored::PullName;
+use crate::wire::stored::{PullName, Session};
+
+/// Returns the command that reviews the next round of a session. A pull request is read from the
+/// forge again.
+pub(super) fn next_round(session: &Session, remotes: &[Remote]) -> String {
+    match &session.request.pull {
+        Some(pull) => pull_command(remotes, pull),
+        None => format!("claude-reviewer review --follow-up {}", session.review_id),
+    }
+}
 
 /// Returns the command that reviews a pull request again. It contains the remote if several are
 /// configured and the project's is not the default.

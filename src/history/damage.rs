@@ -2,9 +2,9 @@
 //! record there.
 
 use super::disk::{StoreFolder, unique};
-use super::read::{document, load_from};
+use super::document::{document, text};
+use super::read::load_from;
 use super::trouble::{Result, Trouble};
-use super::write::text;
 use super::{CORRUPT, SessionId, Store, TMP};
 use crate::error::{self, Error};
 use crate::wire::stored::{Damaged, Removed, STORED_VERSION};
@@ -158,6 +158,8 @@ impl Store {
             .map_err(|t| t.error("damaged reviews cannot be removed"))
     }
 
+    /// Moves the damaged sessions to `tmp/` with a record of each, and deletes them without the
+    /// lock.
     fn empty_aside(&self, now: Timestamp) -> Result<Vec<String>> {
         let tmp = self.root.make(TMP)?;
         let lock = self.lock()?;

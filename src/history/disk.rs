@@ -62,6 +62,7 @@ impl Faults {
         Self(Some(Arc::new(before)))
     }
 
+    /// Asks a test whether an operation may run.
     fn ask(&self, act: Act, name: &str) -> io::Result<()> {
         self.0
             .as_ref()
@@ -217,6 +218,8 @@ impl StoreFolder {
         Ok(folder)
     }
 
+    /// Opens a folder below this one without following a link. With `own`, its owner must be the
+    /// current user.
     fn enter(&self, name: &str, own: bool) -> Result<Self> {
         let shown = self.shown(name);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -299,6 +302,7 @@ impl StoreFolder {
             .map(|stat| looked(&stat))
     }
 
+    /// Reads the metadata of an entry without following a link.
     fn stat(&self, name: &str) -> Result<Stat> {
         match self.try_act(Act::Look, name, || {
             rustix::fs::statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -309,6 +313,7 @@ impl StoreFolder {
         }
     }
 
+    /// Reads the metadata of an open file.
     fn stat_of(&self, file: &File, shown: &str) -> Result<Stat> {
         attempt(&self.faults, Act::Look, shown, || rustix::fs::fstat(file))
             .map_err(|e| failed("cannot read the metadata of", shown, e))
@@ -339,6 +344,7 @@ impl StoreFolder {
         }
     }
 
+    /// Opens a file without following a link.
     fn open(&self, name: &str, flags: OFlags) -> Result<File> {
         let shown = self.shown(name);
         match self.try_act(Act::Open, name, || {
@@ -440,6 +446,8 @@ impl StoreFolder {
         self.remove_below(name, 0)
     }
 
+    /// Removes a file, or a folder with everything in it. `depth` is the number of folders above it
+    /// that are removed too.
     fn remove_below(&self, name: &str, depth: u32) -> Result<()> {
         let is_folder = match self.look(name) {
             Err(Trouble::Absent) => return Ok(()),
@@ -487,6 +495,7 @@ impl StoreFolder {
         })
     }
 
+    /// Runs an operation on an entry. Only a test needs the path of the entry.
     fn try_act<T>(
         &self,
         act: Act,
@@ -511,6 +520,7 @@ fn each_name(folder: OwnedFd, mut f: impl FnMut(&CStr)) -> rustix::io::Result<()
     Ok(())
 }
 
+/// Lists a folder.
 #[cfg(not(target_os = "linux"))]
 fn each_name(folder: OwnedFd, mut f: impl FnMut(&CStr)) -> rustix::io::Result<()> {
     for entry in rustix::fs::Dir::new(folder)? {
@@ -530,6 +540,7 @@ pub(super) struct Unsynced {
 }
 
 impl Unsynced {
+    /// Waits until the file or folder is on the disk.
     fn wait(&self) -> Result<()> {
         synced(&self.faults, &self.file, &self.shown, self.is_folder)
     }
@@ -561,6 +572,7 @@ pub(super) fn settle(all: &[Unsynced]) -> Result<()> {
     })
 }
 
+/// Syncs a file or folder to the disk.
 fn synced(faults: &Faults, file: &File, shown: &str, is_folder: bool) -> Result<()> {
     match retry(|| faults.ask(Act::Sync, shown).and_then(|()| file.sync_all())) {
         // The file system does not support the sync of a folder.
@@ -620,6 +632,7 @@ fn attempt<T>(
     })
 }
 
+/// Repeats a system call after an interruption by a signal.
 fn retry<T>(mut f: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match f() {
@@ -629,6 +642,7 @@ fn retry<T>(mut f: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
+/// Returns the error of a failed system call.
 fn failed(what: &str, name: &str, e: io::Error) -> Trouble {
     Trouble::Failed(format!("{what} {name}"), e)
 }
@@ -638,10 +652,12 @@ fn too_large(shown: String, most: u64) -> Trouble {
     Trouble::Damaged(shown, format!("it is larger than {most} bytes"))
 }
 
+/// Returns true if an error is one of these.
 fn is(e: &io::Error, which: &[Errno]) -> bool {
     Errno::from_io_error(e).is_some_and(|e| which.contains(&e))
 }
 
+/// Converts metadata.
 fn looked(stat: &Stat) -> EntryMetadata {
     EntryMetadata {
         is_folder: FileType::from_raw_mode(stat.st_mode as _) == FileType::Directory,
@@ -663,6 +679,7 @@ fn kind(stat: &Stat) -> &'static str {
     }
 }
 
+/// Refuses everything but a regular file of the current user.
 fn regular<'a>(stat: &'a Stat, shown: &str) -> Result<&'a Stat> {
     if FileType::from_raw_mode(stat.st_mode as _) != FileType::RegularFile {
         return Err(Trouble::Refused(
@@ -674,6 +691,7 @@ fn regular<'a>(stat: &'a Stat, shown: &str) -> Result<&'a Stat> {
     Ok(stat)
 }
 
+/// Refuses a file of another user.
 fn owned(stat: &Stat, shown: &str) -> Result<()> {
     let (owner, own) = (stat.st_uid, rustix::process::geteuid().as_raw());
     if owner == own {

@@ -4,16 +4,15 @@
 //! that a stored state of a fix cannot be replaced unnoticed if a later head is known elsewhere.
 
 use super::chain;
-use super::read::stored_fixes;
+use super::document::{FIXES, stored_fixes, text};
 use super::trouble::Result;
-use super::{SessionId, Store, write};
+use super::{SessionId, Store};
 use crate::error;
 use crate::wire::fixing::{FixLink, Fixes, StoredFix};
 use crate::wire::stored::STORED_VERSION;
 use serde_json::Value;
 use std::collections::HashSet;
 
-pub(super) const FIXES: &str = "fixes.json";
 /// Fixes of a session that are kept, at most; the oldest are dropped.
 pub(super) const MOST: usize = 100;
 /// Fractions of a US dollar that are stored. A number with so few digits survives a round trip,
@@ -47,6 +46,7 @@ impl Store {
         stored.map_err(|t| t.error(format!("the fix of review {id} was not stored")))
     }
 
+    /// Stores a fix with a link that continues the chain.
     fn link_fix(&self, id: SessionId, mut fix: StoredFix, progress: Progress) -> Result<StoredFix> {
         let previous = self.head_of(id)?;
         let folder = self.sessions()?.folder(&id.to_string())?;
@@ -90,7 +90,7 @@ impl Store {
             fixes,
             links,
         };
-        self.replace_in(&folder, FIXES, &write::text(&document)?)?;
+        self.replace_in(&folder, FIXES, &text(&document)?)?;
         self.note(id, &head);
         Ok(fix)
     }

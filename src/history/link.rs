@@ -20,6 +20,7 @@ pub(super) struct SessionClaim {
 }
 
 impl SessionClaim {
+    /// Returns the records in a list of heads. `by` is the file or session with the list.
     pub(super) fn all<'h>(by: &str, heads: impl IntoIterator<Item = &'h Head>) -> Vec<Self> {
         let heads = heads
             .into_iter()

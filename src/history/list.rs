@@ -1,9 +1,7 @@
 //! Lists sessions, newest first, and reads only the sessions that are shown.
 
-use super::read::{
-    SEAL, chain_end, completion, document, not_listed, request, required, review, round_name,
-    rounds, status, stored_fixes,
-};
+use super::document::{SEAL, document, required, round_name, stored_fixes};
+use super::read::{chain_end, completion, not_listed, request, review, rounds, status};
 use super::trouble::{Result, Trouble};
 use super::{SessionId, Store};
 use crate::error;
@@ -56,6 +54,7 @@ impl Store {
         Ok(history)
     }
 
+    /// Reads the parts of a session that a listing shows.
     fn overview(&self, id: SessionId) -> Result<Overview> {
         let folder = self.sessions()?.folder(&id.to_string())?;
         // Read before the rounds, because no round follows a closing.

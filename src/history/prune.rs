@@ -31,6 +31,7 @@ impl Store {
             .map_err(|t| t.error("old reviews cannot be removed"))
     }
 
+    /// Moves old sessions to `tmp/`, and deletes them without the lock.
     fn shorten(&self, keep: usize, now: Timestamp) -> Result<Pruned> {
         let tmp = self.root.make(TMP)?;
         let lock = self.lock()?;

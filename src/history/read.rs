@@ -1,79 +1,24 @@
 //! Reads sessions, and moves damaged ones to `.corrupt`.
 
 use super::disk::StoreFolder;
-use super::fixes::{self, FIXES};
+use super::document::{
+    CHANGE, COMPLETE, REQUEST, RESPONSE, REVIEW, SEAL, document, most, optional, required,
+    round_name, round_number, stored_fixes,
+};
+use super::fixes;
 use super::trouble::{Result, Trouble};
 use super::{CORRUPT, LATEST, SESSIONS, SessionId, Store};
 use crate::error::{self, Error};
 use crate::wire::fixing::Fixes;
 use crate::wire::stored::{
-    self, Completion, Damaged, Latest, Response, Review, Seal, Session, StoredDocument,
-    StoredRequest, StoredRound, UnreadDocument,
+    self, Completion, Damaged, Latest, Response, Review, Seal, Session, StoredRequest, StoredRound,
 };
 use std::time::Duration;
-
-pub(super) const REQUEST: &str = "request.json";
-pub(super) const CHANGE: &str = "changes.diff";
-pub(super) const REVIEW: &str = "review.json";
-pub(super) const RESPONSE: &str = "response.json";
-pub(super) const SEAL: &str = "seal.json";
-pub(super) const COMPLETE: &str = "complete.json";
-
-/// Returns the bytes of a file, at most. Larger files are neither written nor read.
-pub(super) fn most(name: &str) -> u64 {
-    match name {
-        CHANGE | REVIEW => 64 << 20,
-        SEAL | LATEST => 64 << 10,
-        _ => 8 << 20,
-    }
-}
 
 /// Rounds of a session, at most; policies allow far fewer.
 pub(super) const MOST_ROUNDS: u32 = 10_000;
 /// Time that a reader waits for a writer before it leaves a damaged session in place.
 const AWHILE: Duration = Duration::from_millis(200);
-
-/// Returns the folder name of a round.
-pub(super) fn round_name(round: u32) -> String {
-    format!("round-{round}")
-}
-
-/// Reads a document of the store.
-pub(super) fn document<T: StoredDocument>(folder: &StoreFolder, name: &str) -> Result<T> {
-    understand(&folder.read(name, most(name))?, || folder.shown(name))
-}
-
-pub(super) fn understand<T: StoredDocument>(bytes: &[u8], shown: impl Fn() -> String) -> Result<T> {
-    stored::read(bytes).map_err(|e| match e {
-        UnreadDocument::Future(version) => Trouble::Future(shown(), version),
-        UnreadDocument::Malformed(_) if bytes.is_empty() => {
-            Trouble::Damaged(shown(), "it is empty".to_owned())
-        }
-        UnreadDocument::Malformed(_) if bytes.iter().all(|b| *b == 0) => {
-            Trouble::Damaged(shown(), "it contains only zeros".to_owned())
-        }
-        UnreadDocument::Malformed(why) => Trouble::Damaged(shown(), why),
-    })
-}
-
-/// Returns a document, or `None` if it is missing.
-pub(super) fn optional<T>(read: Result<T>) -> Result<Option<T>> {
-    match read {
-        Err(Trouble::Absent) => Ok(None),
-        read => read.map(Some),
-    }
-}
-
-/// Returns a document of a session. A missing one means that the session is damaged.
-pub(super) fn required<T>(read: Result<T>, folder: &StoreFolder, name: &str) -> Result<T> {
-    match read {
-        Err(Trouble::Absent) => Err(Trouble::Damaged(
-            folder.shown(name),
-            "it is missing".to_owned(),
-        )),
-        read => read,
-    }
-}
 
 /// Counts the rounds of a session, which are numbered from 1 without a gap.
 pub(super) fn rounds(session: &StoreFolder) -> Result<u32> {
@@ -101,12 +46,6 @@ pub(super) fn rounds(session: &StoreFolder) -> Result<u32> {
     }
 }
 
-/// Returns the number of a round from its folder's name.
-pub(super) fn round_number(name: &str) -> Option<u32> {
-    let number = name.strip_prefix("round-")?.parse().ok()?;
-    (name == round_name(number)).then_some(number)
-}
-
 /// Reads the review of a round and checks that it belongs to this session and round.
 pub(super) fn review(folder: &StoreFolder, id: SessionId, round: u32) -> Result<Review> {
     let review: Review = required(document(folder, REVIEW), folder, REVIEW)?;
@@ -118,12 +57,14 @@ pub(super) fn review(folder: &StoreFolder, id: SessionId, round: u32) -> Result<
     Ok(review)
 }
 
+/// Reads the request of a session.
 pub(super) fn request(folder: &StoreFolder, id: SessionId) -> Result<StoredRequest> {
     let request: StoredRequest = required(document(folder, REQUEST), folder, REQUEST)?;
     speaks_of(&request.review_id, id, folder, REQUEST)?;
     Ok(request)
 }
 
+/// Reads the closings of a session; `None` if it is open.
 pub(super) fn completion(folder: &StoreFolder, id: SessionId) -> Result<Option<Completion>> {
     let completion: Option<Completion> = optional(document(folder, COMPLETE))?;
     if let Some(completion) = &completion {
@@ -138,6 +79,7 @@ pub(super) fn completion(folder: &StoreFolder, id: SessionId) -> Result<Option<C
     Ok(completion)
 }
 
+/// Checks that a document names its own session.
 fn speaks_of(said: &str, id: SessionId, folder: &StoreFolder, name: &str) -> Result<()> {
     if SessionId::parse(said) == Some(id) {
         return Ok(());
@@ -166,12 +108,6 @@ pub(super) fn chain_end(
         closing.map_or_else(|| last.head.clone(), |closing| closing.seal.clone()),
         fixes,
     )
-}
-
-/// Reads the fixes of a session. No verdict depends on them, so an unreadable file counts as
-/// missing.
-pub(super) fn stored_fixes(folder: &StoreFolder) -> Option<Fixes> {
-    optional(document(folder, FIXES)).unwrap_or_default()
 }
 
 impl Store {
@@ -223,6 +159,7 @@ impl Store {
         self.newest_sound().map_err(not_listed)?
     }
 
+    /// Reads a session that was not removed meanwhile.
     pub(super) fn load(&self, id: SessionId) -> Result<Session> {
         let folder = self.sessions()?.folder(&id.to_string())?;
         let session = load_from(&folder, id)?;
@@ -272,6 +209,7 @@ impl Store {
         Ok(self.ids()?.into_iter().max())
     }
 
+    /// Returns the session in `latest.json`, if it exists and the file is current.
     fn pointed_at(&self) -> Result<Option<SessionId>> {
         let Some(id) = self.pointer() else {
             return Ok(None);

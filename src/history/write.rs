@@ -1,22 +1,22 @@
 //! Stores sessions, rounds and closings, each atomically.
 
+use super::again::next_round;
+use super::approval::{doubt, not_approved, told};
 use super::chain::{self, Covered};
 use super::disk::{StoreFolder, Unsynced, settle, unique};
+use super::document::{CHANGE, COMPLETE, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name, text};
 use super::lock::Lock;
-use super::owed::{self, Owed, Told};
-use super::read::{
-    CHANGE, COMPLETE, MOST_ROUNDS, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name,
-};
+use super::owed::{self, Told};
+use super::read::MOST_ROUNDS;
 use super::trouble::{Result, Trouble};
-use super::{LATEST, SESSIONS, SessionId, Store, TMP, prune, pull_command};
+use super::{LATEST, SESSIONS, SessionId, Store, TMP, prune};
 use crate::error::{self, Error};
 use crate::review::{Record, Remote};
-use crate::wire;
+use crate::wire::Finding;
 use crate::wire::stored::{
-    self, Completion, Head, Latest, Response, Review, STORED_VERSION, Session, State, Status,
-    StoredDocument, StoredRequest,
+    self, Completion, Head, Latest, Response, Review, STORED_VERSION, Session, Status,
+    StoredRequest,
 };
-use crate::wire::{Finding, Outcome, SourceKind, Verdict};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -59,6 +59,7 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
+    /// Creates a folder with a unique name.
     fn new(tmp: &'a StoreFolder) -> Result<Self> {
         let name = unique("new");
         Ok(Self {
@@ -94,6 +95,7 @@ impl Store {
             .map_err(|t| t.error("the review was not stored"))
     }
 
+    /// Writes a session in `tmp/`, and moves it to its place.
     fn begin(
         &self,
         now: Timestamp,
@@ -200,6 +202,7 @@ impl Store {
         Ok((lock, session))
     }
 
+    /// Writes a round in `tmp/`, and moves it to its place after the response to the previous one.
     fn add_round(
         &self,
         id: SessionId,
@@ -346,6 +349,7 @@ impl Store {
         }
     }
 
+    /// Replaces the closings of a session.
     fn close(&self, id: SessionId, completion: &Completion) -> Result<()> {
         let folder = self.sessions()?.folder(&id.to_string())?;
         self.replace_in(&folder, COMPLETE, &text(completion)?)
@@ -443,11 +447,13 @@ impl Store {
         self.replace_in(&self.root, name, bytes)
     }
 
+    /// Replaces a file in a folder atomically, and syncs both.
     pub(super) fn replace_in(&self, folder: &StoreFolder, name: &str, bytes: &[u8]) -> Result<()> {
         self.exchange(folder, name, bytes, Wait::ForTheDisk)?;
         folder.sync()
     }
 
+    /// Writes a file in `tmp/`, and renames it to its place.
     fn exchange(&self, folder: &StoreFolder, name: &str, bytes: &[u8], wait: Wait) -> Result<()> {
         let tmp = self.root.make(TMP)?;
         let new = unique("file");
@@ -507,123 +513,6 @@ fn last_is(after: u32, session: &Session, remotes: &[Remote]) -> error::Result<(
         )))
 }
 
-/// Returns the command that reviews the next round of a session. A pull request is read from the
-/// forge again.
-fn next_round(session: &Session, remotes: &[Remote]) -> String {
-    match &session.request.pull {
-        Some(pull) => pull_command(remotes, pull),
-        None => format!("claude-reviewer review --follow-up {}", session.review_id),
-    }
-}
-
-fn told(review: &Review) -> Told<'_> {
-    Told {
-        report: &review.report,
-        since: review.since.as_ref(),
-    }
-}
-
-/// Returns the error for a rejected approval. Only a person may force it.
-fn not_approved(session: &Session, remotes: &[Remote], doubt: &str, owed: &[Owed<'_>]) -> Error {
-    let id = &session.review_id;
-    let again = next_round(session, remotes);
-    let mut error = Error::usage(format!("review {id} cannot be approved: {doubt}"))
-        .hint_agent(format!(
-            "fix the cause, then call request_review with previous_review_id {id}"
-        ))
-        .hint_agent("if that is not possible, ask a person")
-        .hint_person(format!("fix the cause and review again: {again}"));
-    if let Some(f) = owed.iter().find_map(|o| o.now) {
-        // A waiver records the finding by name, unlike `--force`, which covers all.
-        let waived = format!("{again} --waive {}=REASON", f.fingerprint);
-        error = error.hint_person(format!(
-            "or let it through by name, with the reason: `{waived}`"
-        ));
-    }
-    error.hint_person(format!(
-        "`claude-reviewer complete {id} --status approved --force` approves it, and records that"
-    ))
-}
-
-/// Returns why a session should not be approved after its last round, if there is a reason.
-fn doubt(
-    session: &Session,
-    last: &Review,
-    open: usize,
-    told: &[Told<'_>],
-    owed: &[Owed<'_>],
-) -> Option<String> {
-    let (through, unseen): (Vec<Owed<'_>>, Vec<Owed<'_>>) =
-        owed.iter().partition(|o| o.now.is_some());
-    match (open, last.outcome, last.verdict) {
-        (1, _, _) => Some("1 finding blocks".to_owned()),
-        (2.., _, _) => Some(format!("{open} findings block")),
-        (_, Outcome::Cancelled, _) => Some("its last round was broken off".to_owned()),
-        (_, Outcome::Incomplete, _) | (_, _, Verdict::Incomplete) => Some("its last round is incomplete".to_owned()),
-        _ if untested(session).is_some() => untested(session),
-        (_, _, Verdict::Block) => Some("its last round blocks".to_owned()),
-        _ if owed::is_blind(told) => Some(
-            "its last round reviewed none of its files, and an earlier round blocked (see coverage.skipped)".to_owned(),
-        ),
-        _ if last.since.as_ref().is_some_and(|since| since.is_replaced) => Some(
-            "its last round reviewed another change: the one with the earlier findings was moved away or taken back"
-                .to_owned(),
-        ),
-        _ if !through.is_empty() => Some(format!(
-            "a blocking finding still exists, and passes only because the policy changed: {}",
-            owed::names(&through)
-        )),
-        _ if !unseen.is_empty() => {
-            let policy = if unseen.iter().any(|o| o.other_policy) { ", and the policy changed since" } else { "" };
-            Some(format!("its last round did not check {}{policy}", owed::names(&unseen)))
-        }
-        _ if unchecked(session, last) || emptied(session, last) => {
-            Some("its last round did not check all earlier findings".to_owned())
-        }
-        _ => None,
-    }
-}
-
-/// Returns an error message if the project's tests failed when they last ran. Rounds that do not
-/// run them are skipped.
-fn untested(session: &Session) -> Option<String> {
-    let round = session
-        .rounds
-        .iter()
-        .rev()
-        .find(|r| r.review.test_results.is_some())?;
-    let tests = round.review.test_results.as_ref().filter(|t| !t.passed)?;
-    Some(format!(
-        "the project's tests failed in round {}: {}",
-        round.review.round, tests.summary
-    ))
-}
-
-/// Returns the reviews of the rounds before the last one, oldest first.
-fn earlier(session: &Session) -> impl DoubleEndedIterator<Item = &Review> {
-    let before = session.rounds.len().saturating_sub(1);
-    session.rounds[..before].iter().map(|r| &r.review)
-}
-
-/// Returns true if a blocking finding is in code that the last round did not check.
-fn unchecked(session: &Session, last: &Review) -> bool {
-    let mut entries = last.since.iter().flat_map(|s| &s.entries);
-    entries.any(|e| e.state == State::Unchecked && e.blocked(earlier(session)))
-}
-
-/// Returns true if blocking findings disappeared because the last round reviewed another source,
-/// which has no changes.
-fn emptied(session: &Session, last: &Review) -> bool {
-    let blocked = earlier(session)
-        .next_back()
-        .is_some_and(|r| r.report.findings.iter().any(|f| f.blocking));
-    let (begun, now) = (&session.request.source, &last.report.source);
-    // Staged or unstaged changes are part of all changes since the same commit.
-    let is_own =
-        begun.base == now.base && (begun.kind == now.kind || now.kind == SourceKind::Changes);
-    last.outcome == Outcome::NothingToReview && blocked && !is_own
-}
-
 /// Writes the review and the seal of a round, and returns the head. `written` collects the files to
 /// sync.
 fn put_round(
@@ -667,11 +556,4 @@ fn put(folder: &StoreFolder, name: &str, bytes: &[u8]) -> Result<Unsynced> {
         return Err(Trouble::Refused(folder.shown(name), why));
     }
     folder.write(name, bytes)
-}
-
-pub(super) fn text(document: &impl StoredDocument) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    wire::write(document, &mut bytes)
-        .map_err(|e| Trouble::Failed("cannot write a document".to_owned(), e))?;
-    Ok(bytes)
 }

@@ -4,6 +4,7 @@
 //! stop.
 
 use super::compare::{Again, Earlier};
+use super::recall::carried_from;
 use crate::ai::Retry;
 use crate::finding::Origin;
 use crate::history::owed::{self, Owed};
@@ -73,6 +74,7 @@ pub fn advice(told: &Told<'_>) -> Advice {
 }
 
 impl Told<'_> {
+    /// Returns true if the policy allows no further round.
     fn is_last(&self) -> bool {
         self.report.round >= self.max_rounds
     }
@@ -134,6 +136,7 @@ impl Told<'_> {
         }
     }
 
+    /// Returns the next step and its text if findings block.
     fn blocked(&self, blocking: &[&Finding], circling: &[String]) -> (Action, String) {
         let tests = self
             .report
@@ -188,7 +191,7 @@ impl Told<'_> {
         }
         let carried: Vec<&str> = blocking
             .iter()
-            .filter(|f| is_carried(f))
+            .filter(|f| carried_from(f).is_some())
             .map(|f| f.id.as_str())
             .collect();
         if !carried.is_empty() {
@@ -209,6 +212,7 @@ impl Told<'_> {
         (Action::Fix, text)
     }
 
+    /// Returns the next step and its text if the round is incomplete.
     fn incomplete(&self) -> (Action, String) {
         let failed = &self.report.coverage.failed;
         // An entry without a file is usually the failure of a backend, which explains more than
@@ -338,6 +342,7 @@ impl Told<'_> {
         self.report.coverage.files_reviewed == 0 && self.report.coverage.files_total > 0
     }
 
+    /// Returns the next step and its text if no file was reviewed.
     fn unread() -> (Action, String) {
         let text = "No file of this change was reviewed; see coverage.skipped. This is not an approval. Ask the user.";
         (Action::AskAPerson, text.to_owned())
@@ -411,11 +416,6 @@ impl Told<'_> {
             nits.then(|| "only minor findings are left".to_owned()),
         )
     }
-}
-
-/// Returns true if the finding was carried over from an earlier round and not reported again.
-fn is_carried(f: &Finding) -> bool {
-    f.evidence.iter().any(|e| e.starts_with("carried:"))
 }
 
 /// Counts the findings above `suggestion` that a fix introduced.

@@ -206,11 +206,13 @@ fn is_open(finding: &Finding) -> bool {
     finding.waived.is_none() && finding.suppressed.is_none()
 }
 
+/// Returns the error for a repository without a worktree.
 fn without_worktree(dir: &Path) -> Error {
     Error::usage(format!("{} has no worktree", dir.display()))
         .hint("run this in a clone that has one")
 }
 
+/// Returns the name of a finding for messages.
 fn name(finding: &Finding) -> String {
     let place = finding
         .file()

@@ -5,34 +5,36 @@
 //! round, and [`Comparison::since`] compares the finished report with the earlier rounds.
 //!
 //! A finding is not fixed merely because it is not reported again. It is fixed if its lines, or the
-//! adjacent ones, changed and its text is nowhere else: [`trace`] searches for it in the new lines
-//! of the change, [`look`] in the files that the change does not show. If the text still exists, a
-//! model's finding is carried over to its new position. A rule's silence counts only for the file
-//! in which it reported the finding, under the same name; elsewhere the finding is unchecked, that
-//! is, neither reported again nor fixed.
+//! adjacent ones, changed ([`silence`]) and its text is nowhere else ([`remains`]): [`trace`]
+//! searches for it in the new lines of the change, [`look`] in the files that the change does not
+//! show. If the text still exists, a model's finding is carried over to its new position
+//! ([`carried`]). A rule's silence counts only for the file in which it reported the finding, under
+//! the same name; elsewhere the finding is unchecked, that is, neither reported again nor fixed.
 
 mod alike;
+mod carried;
 pub mod look;
 mod pair;
+mod remains;
+mod silence;
 mod spans;
 mod trace;
 
 use super::cover::{Cover, same_base};
-use super::region::{
-    Alignment, FoldedLine, LinePosition, MovedLines, Preserved, RoundChange, lines,
-};
+use super::recall::carried_from;
+use super::region::{Alignment, LinePosition, MovedLines, RoundChange};
 use super::replaced;
-use super::words::{is_start, names};
-use crate::text::{first_chars, one_line};
 use crate::wire::stored::{ComparedFinding, Response, Review, Since, State};
-use crate::wire::{Disposition, Finding, Outcome, Report, Severity, SourceKind};
+use crate::wire::{Finding, Report};
 use alike::EarlierFindings;
-use look::{UnshownFile, UnshownFiles};
+use carried::carried;
+use look::UnshownFiles;
 use pair::Pairs;
+use silence::Silence;
 use spans::Spans;
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use trace::{ComparedTexts, Passage};
+use trace::ComparedTexts;
 
 /// A stored round.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +77,7 @@ pub struct Comparison<'a> {
     look: &'a dyn UnshownFiles,
 }
 
+/// An earlier round, aligned with the new change.
 #[derive(Debug)]
 struct AlignedRound<'a> {
     earlier: Earlier<'a>,
@@ -104,6 +107,7 @@ impl<'a> AlignedRound<'a> {
         }
     }
 
+    /// Returns the texts of both changes, including files outside of the request.
     fn texts(&self) -> &ComparedTexts {
         self.texts.get_or_init(|| {
             let mut all = self.alignment.texts();
@@ -125,6 +129,15 @@ struct Open<'c> {
     round: &'c AlignedRound<'c>,
     /// Whether the last round's report has it, so that the response to that round may use its ID.
     is_of_last: bool,
+}
+
+/// The fate of a finding that is not reported any longer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Fate {
+    Fixed,
+    Unchecked,
+    /// Its code is unchanged, so it remains open. `Some` is the current position of its code.
+    Carried(Option<MovedLines>),
 }
 
 /// A finding at the position of one that was fixed.
@@ -207,6 +220,17 @@ impl<'a> Comparison<'a> {
         out
     }
 
+    /// Returns the fate of an open finding that is not reported any longer.
+    fn fate(&self, open: &Open<'_>, now: &Report) -> Fate {
+        match self.silence(open, now) {
+            Silence::Unchecked => Fate::Unchecked,
+            Silence::Open => Fate::Carried(None),
+            Silence::Fixed => self
+                .remaining(open, now)
+                .unwrap_or_else(|| without_text(open)),
+        }
+    }
+
     /// Returns the findings of the new round at positions where findings were fixed in earlier
     /// rounds.
     pub fn again(&self, now: &Report, since: &Since) -> Vec<Again> {
@@ -240,7 +264,7 @@ impl<'a> Comparison<'a> {
             .collect();
         let found: HashMap<&str, &Finding> = now.findings.iter().map(|f| (&*f.id, f)).collect();
         let again = fresh.into_iter().filter_map(|e| {
-            let f = found.get(e.id.as_deref()?).filter(|f| counts(f))?;
+            let f = found.get(e.id.as_deref()?).filter(|f| f.counts())?;
             let at = places
                 .get(f.file.as_deref()?)?
                 .touching(&alike::lines(f)?)
@@ -307,7 +331,7 @@ impl<'a> Comparison<'a> {
         f: &Finding,
         before: &'c [AlignedRound<'c>],
     ) -> Option<&'c AlignedRound<'c>> {
-        let file = f.file.as_deref().filter(|_| is_carried(f))?;
+        let file = f.file.as_deref().filter(|_| carried_from(f).is_some())?;
         let commit = f.commit.as_deref();
         if self
             .rounds
@@ -340,7 +364,7 @@ impl<'a> Comparison<'a> {
                 .findings
                 .iter()
                 .rev()
-                .filter(|f| counts(f));
+                .filter(|f| f.counts());
             let known: HashMap<&str, &Finding> = all.map(|f| (&*f.fingerprint, f)).collect();
             fixed
                 .filter_map(|e| known.get(&*e.fingerprint))
@@ -400,369 +424,24 @@ impl<'a> Comparison<'a> {
             State::New
         }
     }
+}
 
-    /// Returns the fate of an open finding that is not reported any longer.
-    fn fate(&self, open: &Open<'_>, now: &Report) -> Fate {
-        match self.silence(open, now) {
-            Fate::Fixed => self.still_there(open, now).unwrap_or_else(|| {
-                // A rule reads the file itself. A model's silence counts only if the lines are
-                // known.
-                let f = open.finding;
-                let is_unknown = f
-                    .file
-                    .as_deref()
-                    .is_some_and(|p| open.round.alignment.lacks(f.commit.as_deref(), p));
-                if is_unknown && !alike::is_rule(f) {
-                    Fate::Unchecked
-                } else {
-                    Fate::Fixed
-                }
-            }),
-            other => other,
-        }
-    }
-
-    /// Returns the fate of an open finding that is not reported any longer, judged by its position
-    /// alone.
-    fn silence(&self, open: &Open<'_>, now: &Report) -> Fate {
-        let (f, alignment, cover) = (
-            open.finding,
-            &open.round.alignment,
-            open.round.earlier.cover,
-        );
-        // The lines of a commit inside a branch are not in a change without the commits.
-        let in_history = f.commit.is_some()
-            && open.round.earlier.review.report.source.kind == SourceKind::Branch;
-        let of_commits = matches!(now.source.kind, SourceKind::Branch | SourceKind::Commit);
-        if now.outcome == Outcome::Cancelled || cover == Cover::Nothing || in_history && !of_commits
-        {
-            return Fate::Unchecked;
-        }
-        let is_rule = alike::is_rule(f);
-        let place = alike::place(f, alignment);
-        let file = match &place {
-            Some(LinePosition::At(spot)) => Some(spot.file.as_str()),
-            _ => {
-                let path = f.file.as_deref();
-                path.and_then(|p| alignment.path(f.commit.as_deref(), p))
-                    .or(path)
-            }
-        };
-        let shown = match file {
-            Some(file) => alignment.shows(file),
-            None => Some(true),
-        };
-        let Some(is_shown) = shown.filter(|_| looked_at(now, file, is_rule)) else {
-            return Fate::Unchecked;
-        };
-        // A finding about the whole change concerns all its files. If some were left out, its state
-        // is unknown.
-        if f.file.is_none()
-            && !alignment.has_all(|path| cover == Cover::Given || !self.look.selects(path))
-        {
-            return Fate::Unchecked;
-        }
-        if !is_shown {
-            // If the change shows everything that differs, the file does not differ any longer.
-            let is_gone = cover == Cover::Whole && file.is_none_or(|f| self.look.selects(f));
-            return if is_gone {
-                Fate::Fixed
-            } else {
-                Fate::Unchecked
-            };
-        }
-        let asked = is_rule || now.usage.iter().any(|u| u.backend == f.origin);
-        if !asked {
-            // No model reviews a file without changed lines: a finding in one is gone with the
-            // lines.
-            let is_whole =
-                matches!(&place, Some(LinePosition::At(spot)) if spot.kept == Preserved::Whole);
-            let is_bare = file.is_some_and(|file| alignment.is_bare(file));
-            let is_gone = is_bare
-                && !is_whole
-                && cover == Cover::Whole
-                && file.is_none_or(|f| self.look.selects(f));
-            return if is_gone {
-                Fate::Fixed
-            } else {
-                Fate::Unchecked
-            };
-        }
-        // Rules check the new lines of a change, which include all earlier new lines if both
-        // changes have the same base.
-        let looked_again = cover != Cover::Onward;
-        match &place {
-            Some(LinePosition::At(spot)) if spot.kept == Preserved::Whole => match is_rule {
-                false => Fate::Carried(None),
-                // The file changed elsewhere, and the rule read that too; otherwise the rule may be
-                // off.
-                true if looked_again
-                    && self.same_rules(open, now)
-                    && differs(f, file, alignment) == Some(true) =>
-                {
-                    Fate::Fixed
-                }
-                true => Fate::Unchecked,
-            },
-            Some(LinePosition::At(spot))
-                if spot.kept == Preserved::Lines && is_rule && !looked_again =>
-            {
-                Fate::Unchecked
-            }
-            Some(LinePosition::At(_)) => Fate::Fixed,
-            // About a file or the change as a whole.
-            None => match differs(f, file, alignment) {
-                Some(true) => Fate::Fixed,
-                Some(false) if !is_rule => Fate::Carried(None),
-                None if cover == Cover::Whole && (!is_rule || self.same_rules(open, now)) => {
-                    Fate::Fixed
-                }
-                _ => Fate::Unchecked,
-            },
-            // Its position is unknown, but its file was reviewed again, or is deleted.
-            Some(LinePosition::Gone | LinePosition::Unknown) => match looked_again {
-                true if !is_rule || self.same_rules(open, now) => Fate::Fixed,
-                false if file.is_some_and(|file| alignment.is_deleted(file)) => Fate::Fixed,
-                _ => Fate::Unchecked,
-            },
-        }
-    }
-
-    /// Searches for the text of a finding before it is declared fixed. Returns `None` if the text
-    /// is gone.
-    fn still_there(&self, open: &Open<'_>, now: &Report) -> Option<Fate> {
-        let (f, round) = (open.finding, open.round);
-        let path = f.file.as_deref()?;
-        let (alignment, texts) = (&round.alignment, round.texts());
-        let own = alignment.text_of(f.commit.as_deref(), path);
-        let text = own.and_then(|own| texts.file(own));
-        let quote = trace::quote(&f.quote);
-        let first = f.line.unwrap_or(0);
-        let known = text.and_then(|t| Passage::of(&t.before, first, f.end_line.unwrap_or(first)));
-        let passage = known.or_else(|| Passage::quoted(&quote).filter(|_| f.line.is_some()));
-        let is_rule = alike::is_rule(f);
-        if let Some(passage) = &passage {
-            let spot = match alike::place(f, alignment) {
-                Some(LinePosition::At(spot)) => spot.lines,
-                _ => 0..0,
-            };
-            let all = own.and_then(|own| {
-                Some((
-                    texts.file(own)?,
-                    texts.in_place(passage, own, &spot, is_rule)?,
-                ))
-            });
-            let all = all.or_else(|| {
-                let found = texts.elsewhere(passage, own, &spot)?;
-                Some((texts.file(found.file)?, found.lines))
-            });
-            let found = all.and_then(|(file, lines)| Some((file, file.path.as_deref()?, lines)));
-            // A rule that reads a file of another name, or that changed, does not prove that the
-            // finding is gone.
-            let found = found.filter(|(file, name, _)| {
-                !(is_rule
-                    && *name == path
-                    && self.same_rules(open, now)
-                    && trace::is_as_introduced(text, file))
-            });
-            if let Some((file, name, lines)) = found {
-                let asked = now.usage.iter().any(|u| u.backend == f.origin)
-                    && looked_at(now, Some(name), false);
-                if is_rule || !asked || !self.look.selects(name) {
-                    return Some(Fate::Unchecked);
-                }
-                let commit = file.commit.clone();
-                return Some(Fate::Carried(Some(MovedLines {
-                    file: name.to_owned(),
-                    commit,
-                    lines,
-                    kept: Preserved::Whole,
-                })));
-            }
-        }
-        let file = alignment.path(f.commit.as_deref(), path).unwrap_or(path);
-        self.beside_the_change(open, file, passage.as_ref())
-    }
-
-    /// Searches for the text of a finding in a file whose content the change does not show.
-    fn beside_the_change(
-        &self,
-        open: &Open<'_>,
-        file: &str,
-        text: Option<&Passage<'_>>,
-    ) -> Option<Fate> {
-        let (f, round) = (open.finding, open.round);
-        let shown = round
-            .alignment
-            .text_now(file)
-            .and_then(|at| round.texts().file(at));
-        let (now, base, aside) = match self
-            .look
-            .file(file, shown.is_some_and(|s| s.path.is_some()))
-        {
-            UnshownFile::Nothing => return None,
-            UnshownFile::Unreadable => return Some(Fate::Unchecked),
-            UnshownFile::Text { now, base, aside } => (lines(&now), lines(&base), aside),
-        };
-        let is_as_shown = match shown.filter(|s| s.path.is_some()) {
-            // Without known lines, the change does not show whether the file has others.
-            Some(shown) if shown.now.is_empty() => now.is_empty() || has_same_lines(&now, &base),
-            Some(shown) => trace::stand_in(&shown.now, &now),
-            None => has_same_lines(&now, &base),
-        };
-        if is_as_shown {
-            return None;
-        }
-        // Moving a secret to a file that is visibly ignored and not published is a valid fix.
-        if aside == look::Standing::Ignored && self.look.is_secret(f) {
-            return None;
-        }
-        let Some(text) = text else {
-            return Some(Fate::Unchecked);
-        };
-        let places = text.places(&now);
-        if places.len() <= text.places(&base).len() {
-            return None;
-        }
-        let nearest = places
-            .into_iter()
-            .min_by_key(|at| now[*at].number.abs_diff(f.line.unwrap_or(0)))?;
-        if alike::is_rule(f) || aside != look::Standing::Hidden {
-            return Some(Fate::Unchecked);
-        }
-        let found = text.numbers(&now, nearest);
-        let commit = None;
-        Some(Fate::Carried(Some(MovedLines {
-            file: file.to_owned(),
-            commit,
-            lines: found,
-            kept: Preserved::Whole,
-        })))
-    }
-
-    fn same_rules(&self, open: &Open<'_>, now: &Report) -> bool {
-        open.round.earlier.review.report.tool.rules_hash == now.tool.rules_hash
+/// Returns the fate of a finding whose text was not found. A rule reads the file itself. A model's
+/// silence counts only if the lines are known.
+fn without_text(open: &Open<'_>) -> Fate {
+    let f = open.finding;
+    let is_unknown = f
+        .file
+        .as_deref()
+        .is_some_and(|p| open.round.alignment.lacks(f.commit.as_deref(), p));
+    if is_unknown && !alike::is_rule(f) {
+        Fate::Unchecked
+    } else {
+        Fate::Fixed
     }
 }
 
-/// The fate of a finding that is not reported any longer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Fate {
-    Fixed,
-    Unchecked,
-    /// Its code is unchanged, so it remains open. `Some` is the current position of its code.
-    Carried(Option<MovedLines>),
-}
-
-/// Returns true if the current file of a finding differs from the earlier round, or any file for a
-/// finding without one. Returns `None` if that is unknown.
-fn differs(f: &Finding, file: Option<&str>, alignment: &Alignment) -> Option<bool> {
-    match f.file.as_deref() {
-        Some(_) => file.and_then(|file| alignment.file_differs(None, file)),
-        None => alignment.differs(),
-    }
-}
-
-/// Returns true if two texts have the same lines, ignoring white space.
-fn has_same_lines(a: &[FoldedLine], b: &[FoldedLine]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.folded == b.folded)
-}
-
-fn counts(f: &Finding) -> bool {
-    f.counts()
-}
-
-/// Returns true if a round checked a file in the way that the finding's source does; `None` is the
-/// whole change.
-fn looked_at(now: &Report, file: Option<&str>, is_rule: bool) -> bool {
-    let c = &now.coverage;
-    let failed = c.failed.iter().any(|f| match &f.file {
-        // The failure of a backend is not a failure of the rules.
-        None => !is_rule,
-        Some(failed) => Some(failed.as_str()) == file,
-    });
-    let mut skips = c.skipped.iter().filter(|s| Some(s.file.as_str()) == file);
-    !failed
-        && !skips
-            .any(|s| !is_rule || matches!(s.reason.as_str(), "ignored" | "binary" | "submodule"))
-}
-
-/// Returns true if a finding was carried over and not reported in its round.
-fn is_carried(f: &Finding) -> bool {
-    f.evidence.iter().any(|e| e.starts_with("carried:"))
-}
-
-/// Moves a finding to the current position of its lines.
-fn carried(
-    open: &Open<'_>,
-    spot: Option<MovedLines>,
-    response: Option<&Response>,
-) -> Option<Finding> {
-    let mut f = open.finding.clone();
-    // A comment next to the lines suppresses a finding, so the suppression lasts only if the lines
-    // and their neighbors are unchanged.
-    let place = alike::place(&f, &open.round.alignment);
-    if spot.is_some()
-        || !matches!(&place, Some(LinePosition::At(spot)) if spot.kept == Preserved::Whole)
-    {
-        f.suppressed = None;
-    }
-    match spot.map(LinePosition::At).or(place) {
-        Some(LinePosition::At(spot)) => {
-            f.line = Some(spot.lines.start);
-            f.end_line = f
-                .end_line
-                .map(|_| spot.lines.end.saturating_sub(1).max(spot.lines.start));
-            f.file = Some(spot.file);
-            f.commit = spot.commit.filter(|_| f.commit.is_some());
-        }
-        Some(LinePosition::Gone | LinePosition::Unknown) => return None,
-        None => {
-            let path = f
-                .file
-                .as_deref()
-                .and_then(|p| open.round.alignment.path(f.commit.as_deref(), p));
-            if let Some(path) = path {
-                f.file = Some(path.to_owned());
-            }
-        }
-    }
-    // It must not appear as reported twice.
-    if !is_carried(&f) {
-        f.evidence
-            .push(format!("carried:round-{}", open.round.earlier.review.round));
-    }
-    // Waivers are not inherited; they are applied again in each round.
-    f.waived = None;
-    (f.disposition, f.decided) = (Disposition::Pending, None);
-    // A critical finding needs a code change, or a person's waiver: an explanation is not
-    // sufficient.
-    if f.disputed.is_none() && f.severity != Severity::Critical {
-        f.disputed = response.and_then(|r| explained(open, r));
-    }
-    Some(f)
-}
-
-/// Returns the response's explanation of a finding that was not repeated after it.
-///
-/// IDs are per round: a finding of a round before the answered one is identified by its fingerprint
-/// alone.
-fn explained(open: &Open<'_>, response: &Response) -> Option<String> {
-    /// Characters of an explanation that are kept.
-    const MOST: usize = 300;
-    let said = response.explanations.iter().find(|e| {
-        e.finding
-            .as_deref()
-            .is_some_and(|name| match open.is_of_last {
-                true => names(name, open.finding),
-                false => is_start(name, open.finding),
-            })
-    })?;
-    let text = one_line(&said.text);
-    let text = first_chars(&text, MOST);
-    Some(format!("not repeated after the explanation: {text}"))
-}
-
+/// Creates the entry of a finding: `now` in the new round, `before` in the earlier one.
 fn entry(
     state: State,
     f: &Finding,

@@ -1,43 +1,40 @@
 //! Records decisions of a person on the findings of a stored review.
 
-use super::apply;
+mod content;
+mod digests;
+mod list;
+mod shared;
+
+pub use list::{ListedFinding, decision, held, list};
+
+pub(super) use digests::Digests;
+pub(super) use shared::rewrite;
+
+use super::named::select;
 use super::recall;
-use super::region::changes;
-use crate::diff::FileChange;
+use super::reviewed::{ReviewedFiles, on_one_line, reviewed_files};
 use crate::disposition::{
-    self, DEFERRED_DAYS, DecidedContent, DecisionEntries, DecisionEntry, Digest, Occurrence,
-    SHARED, Sheet,
+    DEFERRED_DAYS, DecidedContent, DecisionEntries, DecisionEntry, Occurrence, Sheet,
 };
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::finding::{Decision, Finding};
+use crate::finding::Decision;
 use crate::git::{Reader, Repo, State};
-use crate::history::{SessionId, Store};
-use crate::review::{StoreLocation, decided, remembered, today};
+use crate::history::Store;
+use crate::review::{StoreLocation, decided, today};
 use crate::rules::RuleSet;
 use crate::text::one_line;
 use crate::wire;
-use crate::wire::stored::{Session, State as Fate};
+use crate::wire::stored::Session;
+use content::{ReviewedContent, current, reviewed};
 use jiff::civil::Date;
-use std::collections::{HashMap, HashSet};
-use std::fs::{File, TryLockError};
-use std::io::{ErrorKind, Write as _};
-use std::path::Path;
-use std::time::{Duration, Instant};
+use shared::share;
+use std::collections::HashSet;
 
 /// Characters of a reason, at most.
 const REASON: usize = 1_000;
 /// Characters of the quoted line of an entry, at most.
 const LINE: usize = 200;
-/// Digits of a fingerprint prefix that names a finding of a session, at least.
-const DIGITS: usize = 4;
-/// Two masked bytes of a secret in a quote. Every secret has more than one byte.
-const MASK: &str = "**";
-/// Lock file for replacing the shared file; in the git folder.
-const LOCK: &str = "claude-reviewer.lock";
-/// Time to wait for another process that replaces it, and pause between attempts.
-const PATIENCE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// A decision on findings.
 #[derive(Clone, Debug)]
@@ -52,17 +49,6 @@ pub struct ChosenDecision {
     pub owner: Option<String>,
     /// Whether to add it to the shared file of the repository too.
     pub share: bool,
-}
-
-/// A finding of a session, with the current decision on it.
-#[derive(Clone, Debug)]
-pub struct ListedFinding {
-    /// The stored finding, with the current decision.
-    pub finding: wire::Finding,
-    /// Entry of the decision, to display.
-    pub entry: Option<DecisionEntry>,
-    /// Valid decision that an agent proposes.
-    pub proposal: Option<DecisionEntry>,
 }
 
 /// The repository and the store of a decision.
@@ -124,27 +110,7 @@ pub fn confirm(
 ) -> Result<Vec<Decided>> {
     let mut listed = list(here, session)?;
     if !names.is_empty() {
-        let all: Vec<wire::Finding> = listed.iter().map(|l| l.finding.clone()).collect();
-        let wanted: Result<Vec<&wire::Finding>> = names
-            .iter()
-            .map(|name| select(&all, name, &session.review_id))
-            .collect();
-        let wanted = wanted?;
-        listed.retain(|l| {
-            wanted
-                .iter()
-                .any(|f| f.fingerprint == l.finding.fingerprint)
-        });
-        if let Some(l) = listed.iter().find(|l| l.proposal.is_none()) {
-            return Err(
-                Error::usage(format!("no decision is proposed on {}", l.finding.id)).hint_person(
-                    format!(
-                        "list the findings and the proposals: claude-reviewer findings {}",
-                        session.review_id
-                    ),
-                ),
-            );
-        }
+        listed = proposed_on(listed, names, &session.review_id)?;
     }
     let owner = choice
         .owner
@@ -165,6 +131,38 @@ pub fn confirm(
         record(here, &decided, choice.share)?;
     }
     Ok(decided)
+}
+
+/// Returns the named findings.
+///
+/// # Errors
+/// Usage: a finding is unknown, or no decision is proposed on it.
+fn proposed_on(
+    listed: Vec<ListedFinding>,
+    names: &[String],
+    review: &str,
+) -> Result<Vec<ListedFinding>> {
+    let all: Vec<wire::Finding> = listed.iter().map(|l| l.finding.clone()).collect();
+    let wanted: Result<Vec<&wire::Finding>> = names
+        .iter()
+        .map(|name| select(&all, name, review))
+        .collect();
+    let wanted: HashSet<&str> = wanted?
+        .into_iter()
+        .map(|f| f.fingerprint.as_str())
+        .collect();
+    let named: Vec<ListedFinding> = listed
+        .into_iter()
+        .filter(|l| wanted.contains(l.finding.fingerprint.as_str()))
+        .collect();
+    match named.iter().find(|l| l.proposal.is_none()) {
+        None => Ok(named),
+        Some(l) => Err(
+            Error::usage(format!("no decision is proposed on {}", l.finding.id)).hint_person(
+                format!("list the findings and the proposals: claude-reviewer findings {review}"),
+            ),
+        ),
+    }
 }
 
 /// Returns the valid shared decisions that contradict decisions recorded in the store alone. In
@@ -189,7 +187,7 @@ pub fn still_shared(
         let Some(finding) = finding.filter(|f| shared.names(f)) else {
             continue;
         };
-        let lines = lines(here.repo, &mut reader, &finding, &last.source);
+        let lines = current(here.repo, &mut reader, &finding, &last.source);
         let holds = lines.entry(&finding, &shared, day);
         if let Some(shared) = holds.filter(|shared| shared.decision != own.decision) {
             out.push(Overruled {
@@ -268,6 +266,8 @@ fn entries(here: &Here<'_>, session: &Session, choice: &ChosenDecision) -> Resul
     let last = session.rounds.last().map(|r| &r.review.report);
     let last =
         last.ok_or_else(|| Error::usage(format!("review {} has no round", session.review_id)))?;
+    let owner = choice.owner.as_deref().unwrap_or(&here.place.actor);
+    let owner = clean(here.rules, owner);
     let files = reviewed_files(here.store, session);
     let mut reader = here.repo.reader();
     let mut decided: Vec<Decided> = Vec::new();
@@ -278,54 +278,16 @@ fn entries(here: &Here<'_>, session: &Session, choice: &ChosenDecision) -> Resul
         .collect();
     let mut digests = Digests::default();
     for found in selected? {
-        if decided
-            .iter()
-            .any(|(f, _)| f.fingerprint == found.fingerprint)
-        {
+        let is_known = |(f, _): &Decided| f.fingerprint == found.fingerprint;
+        if decided.iter().any(is_known) {
             continue;
         }
-        let reason = choice
-            .reason
-            .as_deref()
-            .map(|text| clean(here.rules, text))
-            .filter(|text| !text.is_empty());
-        if reason.is_none()
-            && choice.decision == Decision::Rejected
-            && found.severity == wire::Severity::Critical
-        {
-            let error = Error::usage(format!(
-                "{} is critical and is not rejected without a reason",
-                found.id
-            ));
-            return Err(error
-                .hint_person(format!(
-                    "claude-reviewer reject {} --reason \"WHY\"",
-                    found.id
-                ))
-                .hint_agent("give a reason"));
-        }
-        let finding = recall::findings(std::slice::from_ref(found), b"").pop();
-        let finding =
-            finding.ok_or_else(|| Error::usage(format!("{} cannot be read", found.id)))?;
-        let content = match reviewed(
-            here.repo,
-            &mut reader,
-            (found, &finding),
-            (&last.source, &files),
-        ) {
-            ReviewedContent::None => None,
-            ReviewedContent::Same(content) => Some(content),
-            ReviewedContent::Changed => return Err(changed(found)),
-            ReviewedContent::Unknown => return Err(unknown(found)),
-        };
+        let reason = reason(here.rules, choice, found)?;
+        let content = decided_content(here.repo, &mut reader, found, (&last.source, &files))?;
         let digest = content
             .as_ref()
             .map(|c| digests.of(found.file.clone(), c))
             .transpose()?;
-        let owner = choice
-            .owner
-            .clone()
-            .unwrap_or_else(|| here.place.actor.clone());
         let entry = DecisionEntry {
             fingerprint: found.fingerprint.clone(),
             rule: found.rule_id.clone(),
@@ -334,14 +296,54 @@ fn entries(here: &Here<'_>, session: &Session, choice: &ChosenDecision) -> Resul
             digest,
             occurrence: content.map_or(Occurrence::ONLY, |c| c.occurrence),
             decision: choice.decision,
-            reason: reason.unwrap_or_default(),
-            owner: clean(here.rules, &owner),
+            reason,
+            owner: owner.clone(),
             created: day,
             expires,
         };
         decided.push((found.clone(), entry));
     }
     Ok(decided)
+}
+
+/// Returns the reason of a decision on a finding, for its entry; empty if there is none.
+///
+/// # Errors
+/// Usage: a critical finding is rejected without a reason.
+fn reason(rules: &RuleSet, choice: &ChosenDecision, found: &wire::Finding) -> Result<String> {
+    let reason = clean(rules, choice.reason.as_deref().unwrap_or_default());
+    let needs_reason =
+        choice.decision == Decision::Rejected && found.severity == wire::Severity::Critical;
+    if !reason.is_empty() || !needs_reason {
+        return Ok(reason);
+    }
+    let id = &found.id;
+    let error = Error::usage(format!(
+        "{id} is critical and is not rejected without a reason"
+    ));
+    Err(error
+        .hint_person(format!("claude-reviewer reject {id} --reason \"WHY\""))
+        .hint_agent("give a reason"))
+}
+
+/// Reads the content that a decision on a finding is about, or `None` for the whole change.
+///
+/// # Errors
+/// Usage: the content is not as reviewed, or that is unknown.
+fn decided_content(
+    repo: &Repo,
+    reader: &mut Reader<'_>,
+    found: &wire::Finding,
+    stored: (&wire::ReviewedSource, &ReviewedFiles),
+) -> Result<Option<DecidedContent>> {
+    let finding = recall::findings(std::slice::from_ref(found), b"").pop();
+    let finding = finding.ok_or_else(|| Error::usage(format!("{} cannot be read", found.id)))?;
+    match reviewed(repo, reader, (found, &finding), stored) {
+        ReviewedContent::None => Ok(None),
+        ReviewedContent::Same(content) => Ok(Some(content)),
+        ReviewedContent::Changed => Err(changed(found)),
+        ReviewedContent::Unknown => Err(unknown(found)),
+    }
 }
 
 /// Rejects a date that is not in the future.
@@ -354,397 +356,7 @@ pub(super) fn refuse_past(until: Option<Date>, today: Date) -> Result<()> {
     }
 }
 
-/// Lists the findings of the last round of a session with the valid decisions, and earlier findings
-/// that are fixed.
-///
-/// # Errors
-/// Usage: a file of decisions is invalid.
-pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<ListedFinding>> {
-    let Some(last) = session.rounds.last() else {
-        return Ok(Vec::new());
-    };
-    remembered::recall(here.env, here.repo.worktree(), here.now);
-    let mut all = held(here.repo, here.place, &last.review.report, today(here.now))?;
-    remembered::save(here.env, here.repo.worktree());
-    let fixed = last
-        .review
-        .since
-        .iter()
-        .flat_map(|s| &s.entries)
-        .filter(|e| e.state == Fate::Fixed);
-    for entry in fixed {
-        let mut earlier = session
-            .rounds
-            .iter()
-            .rev()
-            .skip(1)
-            .flat_map(|r| &r.review.report.findings);
-        if let Some(found) = earlier.find(|f| f.fingerprint == entry.fingerprint) {
-            let finding = wire::Finding {
-                disposition: wire::Disposition::Fixed,
-                decided: None,
-                ..found.clone()
-            };
-            all.push(ListedFinding {
-                finding,
-                entry: None,
-                proposal: None,
-            });
-        }
-    }
-    Ok(all)
-}
-
-/// Lists the findings of a report with the decisions that are valid on a day.
-///
-/// # Errors
-/// As [`list`].
-pub fn held(
-    repo: &Repo,
-    place: &StoreLocation,
-    report: &wire::Report,
-    day: Date,
-) -> Result<Vec<ListedFinding>> {
-    let mut reader = repo.reader();
-    let shared = decided::shared(&mut reader, &State::Worktree)?;
-    let own = decided::own(&mut reader, place, &mut Vec::new())?;
-    let entries = decided::joined(own, shared);
-    let proposals = DecisionEntries::new(decided::proposed(&mut reader, place)?);
-    let held = HeldDecisions {
-        entries: &entries,
-        proposals: &proposals,
-        day,
-    };
-    let mut all = Vec::new();
-    let mut batch: Vec<ListedCandidate<'_>> = Vec::new();
-    let mut bytes = 0;
-    for found in &report.findings {
-        let Some(finding) = recall::findings(std::slice::from_ref(found), b"").pop() else {
-            continue;
-        };
-        let is_named = entries.names(&finding) || proposals.names(&finding);
-        let lines = if is_named {
-            lines(repo, &mut reader, &finding, &report.source)
-        } else {
-            ReviewedContent::Changed
-        };
-        bytes += lines.content().map_or(0, |content| content.text.len());
-        batch.push(ListedCandidate {
-            found,
-            finding,
-            lines,
-        });
-        if bytes > decided::BATCH {
-            all.extend(held.listed(&batch));
-            batch.clear();
-            bytes = 0;
-        }
-    }
-    all.extend(held.listed(&batch));
-    Ok(all)
-}
-
-/// A finding with its content.
-struct ListedCandidate<'r> {
-    found: &'r wire::Finding,
-    finding: Finding,
-    lines: ReviewedContent,
-}
-
-/// The decisions and proposals that are valid on a day.
-struct HeldDecisions<'e> {
-    entries: &'e DecisionEntries,
-    proposals: &'e DecisionEntries,
-    day: Date,
-}
-
-impl HeldDecisions<'_> {
-    /// Lists findings with the valid decisions. Computes their digests in one batch.
-    fn listed(&self, batch: &[ListedCandidate<'_>]) -> Vec<ListedFinding> {
-        let pairs: Vec<(&Finding, &DecidedContent)> = batch
-            .iter()
-            .filter_map(|c| Some((&c.finding, c.lines.content()?)))
-            .collect();
-        self.entries.prepare(&pairs, self.day);
-        self.proposals.prepare(&pairs, self.day);
-        batch.iter().map(|candidate| self.one(candidate)).collect()
-    }
-
-    fn one(&self, candidate: &ListedCandidate<'_>) -> ListedFinding {
-        let ListedCandidate {
-            found,
-            finding,
-            lines,
-        } = candidate;
-        let holds = lines.entry(finding, self.entries, self.day).cloned();
-        let proposal = lines.entry(finding, self.proposals, self.day).cloned();
-        let mut listed = (*found).clone();
-        listed.disposition = holds
-            .as_ref()
-            .map_or(wire::Disposition::Pending, |e| e.decision.into());
-        listed.decided = holds.as_ref().map(decision);
-        ListedFinding {
-            finding: listed,
-            entry: holds,
-            proposal,
-        }
-    }
-}
-
-/// Converts an entry for reports.
-pub fn decision(entry: &DecisionEntry) -> wire::Decided {
-    wire::Decided {
-        reason: entry.reason.clone(),
-        owner: entry.owner.clone(),
-        expires: entry.expires.map(|date| date.to_string()),
-    }
-}
-
-/// Finds a finding by its ID or by a prefix of its fingerprint.
-///
-/// # Errors
-/// Usage: no finding, or several.
-pub fn select<'f>(
-    findings: &'f [wire::Finding],
-    name: &str,
-    review: &str,
-) -> Result<&'f wire::Finding> {
-    // An ID can look like a prefix of a fingerprint.
-    if let Some(one) = findings.iter().find(|f| f.id.eq_ignore_ascii_case(name)) {
-        return Ok(one);
-    }
-    let is_prefix = name.len() >= DIGITS && name.bytes().all(|b| b.is_ascii_hexdigit());
-    let lower = name.to_ascii_lowercase();
-    let mut found = findings
-        .iter()
-        .filter(|f| is_prefix && f.fingerprint.starts_with(&lower));
-    match (found.next(), found.next()) {
-        (Some(one), None) => Ok(one),
-        (None, _) => Err(with_hints(unknown_name(findings, name, review), review)),
-        (Some(_), Some(_)) => Err(with_hints(
-            Error::usage(format!("{name} names several findings of review {review}")),
-            review,
-        )),
-    }
-}
-
-/// Adds the commands that list the names of findings.
-fn with_hints(error: Error, review: &str) -> Error {
-    error
-        .hint_person(format!(
-            "list the findings: claude-reviewer findings {review}"
-        ))
-        .hint_agent(format!(
-            "call get_review_history with review_id {review}, and name findings by their id"
-        ))
-}
-
-/// Returns the error for a name that matches no finding.
-fn unknown_name(findings: &[wire::Finding], name: &str, review: &str) -> Error {
-    let separated: Vec<&str> = name
-        .split([',', ';'])
-        .map(str::trim)
-        .filter(|n| !n.is_empty())
-        .collect();
-    if separated.len() > 1 {
-        let error = Error::usage(format!("{name:?} is not the name of one finding"));
-        return error
-            .hint_person(format!(
-                "separate names with spaces: {}",
-                separated.join(" ")
-            ))
-            .hint_agent("pass each name as its own item of findings");
-    }
-    let number = name
-        .strip_prefix(['f', 'F'])
-        .filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-    let shown = number.map_or_else(|| format!("{name:?}"), |number| format!("\"F{number}\""));
-    let known = match findings {
-        [] => " and no finding at all".to_owned(),
-        [one] => format!("; its only finding is {}", one.id),
-        [first, .., last] => format!("; it has {} to {}", first.id, last.id),
-    };
-    let digits = match number {
-        Some(_) if name.len() < DIGITS => {
-            format!(" (the first digits of a fingerprint are at least {DIGITS})")
-        }
-        _ => String::new(),
-    };
-    Error::usage(format!(
-        "review {review} has no finding {shown}{known}{digits}"
-    ))
-}
-
-/// The content of a finding in the reviewed state.
-enum ReviewedContent {
-    /// The finding is about the whole change.
-    None,
-    /// The lines of the finding, or its whole file.
-    Same(DecidedContent),
-    Changed,
-    /// The file changed, and the lines contain a secret, which the store does not have.
-    Unknown,
-}
-
-impl ReviewedContent {
-    fn content(&self) -> Option<&DecidedContent> {
-        match self {
-            Self::Same(content) => Some(content),
-            Self::None | Self::Changed | Self::Unknown => None,
-        }
-    }
-
-    /// Returns the entry that is valid for a finding on a day; none if its lines are not as
-    /// reviewed.
-    fn entry<'e>(
-        &self,
-        finding: &Finding,
-        entries: &'e DecisionEntries,
-        day: Date,
-    ) -> Option<&'e DecisionEntry> {
-        match self {
-            Self::None => entries.entry(finding, None, day),
-            Self::Same(content) => entries.entry(finding, Some(content), day),
-            Self::Changed | Self::Unknown => None,
-        }
-    }
-}
-
-/// The files of a stored change, with their commits.
-pub(super) type ReviewedFiles = Vec<(Option<String>, FileChange)>;
-
-/// Returns the files of the last round; none if its change is unreadable.
-pub(super) fn reviewed_files(store: &Store, session: &Session) -> ReviewedFiles {
-    let round = u32::try_from(session.rounds.len()).unwrap_or(u32::MAX);
-    let change = SessionId::parse(&session.review_id).and_then(|id| store.change(&id, round).ok());
-    change.and_then(|text| changes(&text)).unwrap_or_default()
-}
-
-/// Reads the reviewed content of a finding: a decision must not cover code that the person has not
-/// seen.
-fn reviewed(
-    repo: &Repo,
-    reader: &mut Reader<'_>,
-    (found, finding): (&wire::Finding, &Finding),
-    (source, files): (&wire::ReviewedSource, &ReviewedFiles),
-) -> ReviewedContent {
-    let Some(path) = finding.file() else {
-        return ReviewedContent::None;
-    };
-    let head = source
-        .head
-        .as_deref()
-        .and_then(crate::diff::ObjectId::from_hex);
-    if let Some(state) = finding
-        .commit
-        .or(head)
-        .and_then(|commit| repo.state_of(commit).ok())
-    {
-        let content = decided::content(reader, &state, finding);
-        if let Some(content) = content.filter(|c| is_quoted(c, finding)) {
-            return ReviewedContent::Same(content);
-        }
-    }
-    let stored =
-        apply::change_of(files, found, path).and_then(|change| change.entry.new.as_ref()?.id);
-    let lines = apply::reviewed(files, found, finding);
-    let mut out = ReviewedContent::Changed;
-    let first = (source.kind == wire::SourceKind::Staged).then_some(State::Index);
-    for state in first.into_iter().chain([State::Worktree, State::Index]) {
-        let content = decided::content(reader, &state, finding).filter(|c| is_quoted(c, finding));
-        let Some(content) = content else { continue };
-        let id = reader.blob(&state, path).ok().flatten();
-        let is_same = match (&lines, stored) {
-            (_, Some(stored)) if Some(stored) == id => true,
-            (Some(lines), _) => is_text(&content, lines),
-            (None, Some(_)) => false,
-            // Neither is stored: only the quote can be compared.
-            (None, None) => !finding.quote().contains(MASK),
-        };
-        if is_same {
-            return ReviewedContent::Same(content);
-        }
-        if finding.lines().is_some() && lines.as_deref().is_none_or(has_secret) {
-            out = ReviewedContent::Unknown;
-        }
-    }
-    out
-}
-
-/// Returns true if a secret in lines of a stored change is masked.
-fn has_secret(lines: &[Vec<u8>]) -> bool {
-    lines
-        .iter()
-        .any(|l| l.windows(2).any(|w| w == MASK.as_bytes()))
-}
-
-/// Returns true if a content contains the quote of a finding. A finding without lines does not
-/// quote its file.
-fn is_quoted(content: &DecidedContent, finding: &Finding) -> bool {
-    finding.lines().is_none() || contains(&content.text, finding.quote())
-}
-
-/// Returns true if a content has these lines, ignoring white space around them.
-fn is_text(content: &DecidedContent, lines: &[Vec<u8>]) -> bool {
-    let now: Vec<&[u8]> = content
-        .text
-        .split(|b| *b == b'\n')
-        .map(<[u8]>::trim_ascii)
-        .collect();
-    now.len() == lines.len()
-        && now
-            .iter()
-            .zip(lines)
-            .all(|(now, line)| *now == line.trim_ascii())
-}
-
-/// Reads the content of a finding: in the reviewed state, or else in the worktree or the index.
-/// Lines that differ only in a secret count as the same: the digest of an entry decides whether it
-/// matches them.
-fn lines(
-    repo: &Repo,
-    reader: &mut Reader<'_>,
-    finding: &Finding,
-    source: &wire::ReviewedSource,
-) -> ReviewedContent {
-    if finding.file().is_none() {
-        return ReviewedContent::None;
-    }
-    let head = source
-        .head
-        .as_deref()
-        .and_then(crate::diff::ObjectId::from_hex);
-    let reviewed = match (finding.commit.or(head), source.kind) {
-        (Some(commit), _) => repo.state_of(commit).ok(),
-        (None, wire::SourceKind::Staged) => Some(State::Index),
-        (None, _) => None,
-    };
-    for state in reviewed.into_iter().chain([State::Worktree, State::Index]) {
-        let content = decided::content(reader, &state, finding);
-        if let Some(content) = content.filter(|c| is_quoted(c, finding)) {
-            return ReviewedContent::Same(content);
-        }
-    }
-    ReviewedContent::Changed
-}
-
-/// Returns true if lines contain a quote, ignoring white space and masked parts of the quote.
-pub(super) fn contains(lines: &[u8], quote: &str) -> bool {
-    let lines = one_line(&String::from_utf8_lossy(lines));
-    // A long quote is truncated.
-    let quote = one_line(quote.split(" …").next().unwrap_or_default());
-    let mut rest = lines.as_str();
-    quote
-        .split("**")
-        .map(|piece| piece.trim_matches('*'))
-        .filter(|piece| !piece.is_empty())
-        .all(|piece| {
-            let found = rest.find(piece);
-            rest = found.map_or("", |at| &rest[at + piece.len()..]);
-            found.is_some()
-        })
-}
-
+/// Returns the error for a finding whose lines are not as reviewed.
 fn changed(found: &wire::Finding) -> Error {
     let at = match (&found.file, found.line) {
         (Some(file), Some(line)) => format!(" at {file}:{line}"),
@@ -758,6 +370,7 @@ fn changed(found: &wire::Finding) -> Error {
     .hint_agent("call request_review, and propose a decision on the new findings")
 }
 
+/// Returns the error for a finding with a secret, whose lines the store does not have.
 fn unknown(found: &wire::Finding) -> Error {
     let file = found.file.as_deref().unwrap_or_default();
     let why = format!(
@@ -769,104 +382,6 @@ fn unknown(found: &wire::Finding) -> Error {
     ))
     .hint_person("review again, and decide on the new findings: claude-reviewer review")
     .hint_agent("call request_review, and propose a decision on the new findings")
-}
-
-/// Adds entries to the shared file of a worktree, and creates the file if it is missing.
-pub(super) fn share(
-    repo: &Repo,
-    top: &Path,
-    entries: impl Iterator<Item = DecisionEntry>,
-) -> Result<()> {
-    rewrite(repo, top, |name, before| {
-        Ok(changed_file(name, before, entries)?.render().into_bytes())
-    })
-}
-
-/// Replaces the shared file of a worktree. `change` gets its name and content, and returns the new
-/// content. A lock serializes processes: otherwise the second writer would remove the entries of
-/// the first.
-pub(super) fn rewrite(
-    repo: &Repo,
-    top: &Path,
-    change: impl FnOnce(&str, Option<Vec<u8>>) -> Result<Vec<u8>>,
-) -> Result<()> {
-    let _lock = lock(repo)?;
-    let path = top.join(SHARED);
-    let folder = path.parent().unwrap_or(top);
-    for (place, name) in [
-        (
-            folder,
-            SHARED.rsplit_once('/').map_or(SHARED, |(folder, _)| folder),
-        ),
-        (&*path, SHARED),
-    ] {
-        let why = match std::fs::symlink_metadata(place) {
-            Ok(meta) if meta.is_symlink() => "is a symbolic link, or in one",
-            // Opening a named pipe would block.
-            Ok(meta) if place == path && !meta.is_file() => "is not a regular file",
-            _ => continue,
-        };
-        return Err(Error::usage(format!("{SHARED} {why}"))
-            .hint(format!("move it away: mv {name} {name}.old")));
-    }
-    let before = match std::fs::read(&path) {
-        Ok(bytes) => Some(bytes),
-        Err(e) if e.kind() == ErrorKind::NotFound => None,
-        Err(e) => return Err(not_written(&e)),
-    };
-    let after = change(SHARED, before)?;
-    replace(&path, folder, &after).map_err(|e| not_written(&e))
-}
-
-/// Returns the error for a shared file that cannot be read or written.
-fn not_written(e: &std::io::Error) -> Error {
-    Error::incomplete(format!("{SHARED} cannot be written")).caused_by(e)
-}
-
-/// Replaces a file atomically, and creates its folder if it is missing.
-fn replace(path: &Path, folder: &Path, content: &[u8]) -> std::io::Result<()> {
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::Builder::new();
-    #[cfg(unix)]
-    file.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-    let mut file = file.tempfile_in(folder)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|e| e.error)?;
-    Ok(())
-}
-
-/// Takes the lock of the shared file. The system releases it when the file is closed or the process
-/// ends.
-fn lock(repo: &Repo) -> Result<File> {
-    let path = repo.git_dir().join(LOCK);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path);
-    let file = file.map_err(|e| not_locked(&path, &e))?;
-    let started = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => {
-                std::thread::sleep(PAUSE)
-            }
-            Err(TryLockError::WouldBlock) => {
-                return Err(Error::incomplete(format!(
-                    "{SHARED} is being written by another process"
-                ))
-                .hint("run the command again when the other process has ended"));
-            }
-            Err(TryLockError::Error(e)) => return Err(not_locked(&path, &e)),
-        }
-    }
-}
-
-/// Returns the error for a lock file that cannot be opened or locked.
-fn not_locked(path: &Path, e: &std::io::Error) -> Error {
-    Error::incomplete(format!("cannot lock {}", path.display())).caused_by(e)
 }
 
 /// Returns a file with additional entries.
@@ -881,59 +396,6 @@ pub(super) fn changed_file(
         .unwrap_or_default();
     entries.for_each(|entry| all.put(entry));
     Ok(all)
-}
-
-/// Digests that are computed together. Equal texts of a file share one, so that one comparison
-/// matches all of them.
-#[derive(Debug, Default)]
-pub(super) struct Digests {
-    known: HashMap<(Option<String>, Vec<u8>), Digest>,
-}
-
-impl Digests {
-    /// Computes the digests of contents on all cores.
-    ///
-    /// # Errors
-    /// As [`Self::of`].
-    pub(super) fn prepare(&mut self, contents: &[(Option<String>, &DecidedContent)]) -> Result<()> {
-        let keys: HashSet<(Option<String>, Vec<u8>)> = contents
-            .iter()
-            .map(|(path, content)| (path.clone(), content.text.clone()))
-            .collect();
-        let keys: Vec<_> = keys
-            .into_iter()
-            .filter(|key| !self.known.contains_key(key))
-            .collect();
-        let salts: Result<Vec<[u8; 16]>> = keys.iter().map(|_| salt()).collect();
-        let texts: Vec<(&[u8], [u8; 16])> = keys
-            .iter()
-            .map(|(_, text)| text.as_slice())
-            .zip(salts?)
-            .collect();
-        let digests = disposition::of_all(&texts);
-        self.known.extend(keys.into_iter().zip(digests));
-        Ok(())
-    }
-
-    /// Returns the digest of a content.
-    ///
-    /// # Errors
-    /// Incomplete: the system has no random numbers.
-    pub(super) fn of(&mut self, path: Option<String>, content: &DecidedContent) -> Result<Digest> {
-        let key = (path, content.text.clone());
-        if let Some(digest) = self.known.get(&key) {
-            return Ok(digest.clone());
-        }
-        let digest = Digest::of(&content.text, salt()?);
-        self.known.insert(key, digest.clone());
-        Ok(digest)
-    }
-}
-
-fn salt() -> Result<[u8; 16]> {
-    let mut salt = [0; 16];
-    getrandom::fill(&mut salt).map_err(|e| Error::incomplete(format!("no random numbers: {e}")))?;
-    Ok(salt)
 }
 
 /// Formats a person's text on one line, without secrets.

@@ -4,21 +4,23 @@
 //! [`Fixing::write`], and every attempt is stored, including failed and interrupted ones.
 
 mod allowance;
+mod attempts;
+mod choice;
 mod copy;
 pub mod guard;
-mod merge;
 mod questions;
 mod refusals;
 mod testing;
 mod verdict;
 
-pub(super) use merge::merged;
+pub use choice::Chosen;
 
 use super::apply::{Edits, Rewrite, Target};
-use super::decide::{self, ListedFinding, list, select};
+use super::decide::{self, list};
+use super::reviewed::reviewed_files;
 use super::worktree;
+use crate::ai::redact;
 use crate::ai::run::{Consulted, Question, WorktreeAccess};
-use crate::ai::{redact, restore};
 use crate::diff::RepoPath;
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -32,16 +34,14 @@ use crate::review::{self, Consultation, StoreLocation, World};
 use crate::rules::RuleSet;
 use crate::shell;
 use crate::wire;
-use crate::wire::fixing::{Attempt, AttemptVerdict, FixOutcome, StoredFix, StoredPlan, StoredStep};
+use crate::wire::fixing::{AttemptVerdict, FixOutcome, StoredFix, StoredPlan, StoredStep};
 use crate::wire::stored::Session;
 use allowance::Allowance;
+use choice::{chosen, why_done};
 use copy::Copy;
-use guard::{Bounds, ChangedFile, GuardContext};
-use refusals::{Refusals, is_for_good, told};
+use guard::{ChangedFile, GuardContext};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use testing::{TestSubject, Tests};
 use verdict::Verification;
 
 /// The findings to fix, and the limits.
@@ -75,24 +75,6 @@ impl FixAsk {
                 .join(" ")
         )
     }
-}
-
-/// The reason for the choice of findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chosen {
-    /// The user named them.
-    Named,
-    /// A person accepted them.
-    Accepted,
-    /// There are no decisions, and they block.
-    Blocking,
-}
-
-/// The reasons why an attempt failed, for the next one.
-#[derive(Clone, Debug, Default)]
-struct FailedAttempt {
-    reasons: Vec<String>,
-    patch: String,
 }
 
 /// The result of the attempts.
@@ -203,7 +185,7 @@ impl Fixing {
     /// Rejects findings that the worktree no longer has, before any model request. Findings that
     /// were not named are left out instead.
     fn refuse_done(&mut self, before: &Verification, repo: &Repo) -> Result<()> {
-        let files = decide::reviewed_files(&self.store, &self.session);
+        let files = reviewed_files(&self.store, &self.session);
         let has_lines: Vec<bool> = self
             .findings
             .iter()
@@ -402,6 +384,7 @@ impl Fixing {
         self.store(outcome, Progress::Open)
     }
 
+    /// Stores the fix with an outcome.
     fn store(&mut self, outcome: FixOutcome, progress: Progress) -> Result<()> {
         self.fix.outcome = outcome;
         self.fix = self
@@ -410,282 +393,7 @@ impl Fixing {
         Ok(())
     }
 
-    /// Executes and verifies the plan, until a change is verified or no attempt is left. `tell`
-    /// gets the number of each attempt and the reasons of its failure.
-    ///
-    /// # Errors
-    /// Incomplete: an attempt cannot be stored, or no model is available at all.
-    pub fn execute(
-        &mut self,
-        world: &World<'_>,
-        tell: &mut dyn FnMut(u32, &[String]),
-    ) -> Result<Ended> {
-        let mut failure: Option<FailedAttempt> = None;
-        let mut last = (AttemptVerdict::Failed, Vec::new());
-        for number in 1..=self.policy.fix.max_attempts {
-            if world.stop.signal().is_some() {
-                break;
-            }
-            if let Some(limit) = self.allowance.used_up() {
-                last = (
-                    AttemptVerdict::Unverified,
-                    vec![format!("no attempt is left within {limit}")],
-                );
-                break;
-            }
-            let attempt = Attempt {
-                attempt_number: number,
-                timestamp: jiff::Timestamp::now().to_string(),
-                planning_output: self.plan_text(),
-                // The stored state if the process crashes.
-                verdict: AttemptVerdict::Interrupted,
-                ..Attempt::default()
-            };
-            self.fix.attempts.push(attempt.clone());
-            self.keep(FixOutcome::Planned)?;
-            let before = self.allowance.spent;
-            let tried = self.attempt(attempt, failure.as_ref(), world);
-            let (mut attempt, notes) = match tried {
-                Ok(done) => done,
-                Err(e) => {
-                    let reasons = vec![self.rules.masked(&e.on_one_line())];
-                    let known = self.fix.attempts.last().cloned().unwrap_or_default();
-                    (
-                        Attempt {
-                            verdict: AttemptVerdict::Failed,
-                            reasons,
-                            ..known
-                        },
-                        Vec::new(),
-                    )
-                }
-            };
-            if world.stop.signal().is_some() {
-                attempt.verdict = AttemptVerdict::Interrupted;
-            }
-            attempt.requests = self.allowance.spent.requests - before.requests;
-            attempt.tokens = self.allowance.spent.tokens() - before.tokens();
-            attempt.cost = self.allowance.spent.cost_since(&before);
-            last = (attempt.verdict, attempt.reasons.clone());
-            failure = Some(FailedAttempt {
-                reasons: attempt.reasons.clone(),
-                patch: attempt.patch.clone(),
-            });
-            if let Some(place) = self.fix.attempts.last_mut() {
-                *place = attempt;
-            }
-            match last.0 {
-                AttemptVerdict::Verified => {
-                    self.keep(FixOutcome::Verified)?;
-                    return Ok(Ended::Verified(notes));
-                }
-                AttemptVerdict::Interrupted => break,
-                _ => {}
-            }
-            self.keep(FixOutcome::Failed)?;
-            tell(number, &last.1);
-            // The next attempt would hit the same limit, or the same permanent refusal.
-            if last.0 == AttemptVerdict::Unverified || self.is_refused_for_good {
-                break;
-            }
-        }
-        self.changes.clear();
-        if world.stop.signal().is_some() {
-            self.end(FixOutcome::Interrupted)?;
-            return Ok(Ended::Interrupted);
-        }
-        self.end(FixOutcome::Failed)?;
-        Ok(Ended::Failed(last.0, last.1))
-    }
-
-    /// Runs one attempt. Returns it with notes on unchecked parts.
-    fn attempt(
-        &mut self,
-        mut attempt: Attempt,
-        failure: Option<&FailedAttempt>,
-        world: &World<'_>,
-    ) -> Result<(Attempt, Vec<String>)> {
-        let plan = self.fix.plan.clone().unwrap_or_default();
-        let question = questions::execute(
-            &self.findings,
-            &plan,
-            &self.ask.allowed,
-            failure,
-            &self.rules,
-        );
-        let consulted = self.consult(&question, true, world)?;
-        let refusals = Refusals::new(&self.rules, &consulted.refused_edits);
-        let Some((_, report)) = consulted.answer else {
-            self.is_refused_for_good = is_for_good(&consulted.setbacks);
-            let why = consulted
-                .failed
-                .iter()
-                .map(|f| self.rules.masked(f))
-                .collect();
-            return Ok(failed(attempt, AttemptVerdict::Failed, why));
-        };
-        let problem = report
-            .problem
-            .as_ref()
-            .map(|p| format!("\nproblem: {p}"))
-            .unwrap_or_default();
-        attempt.execution_output = self.rules.masked(&format!("{}{problem}", report.summary));
-        let (changes, refused) = self.restored(&consulted.drafts)?;
-        attempt.files = changes.iter().map(|c| c.path.to_wire()).collect();
-        attempt.patch = edits_of(&changes).masked_patch(&self.rules);
-        if !refused.is_empty() {
-            return Ok(failed(attempt, AttemptVerdict::Rejected, refused));
-        }
-        if changes.is_empty() {
-            let words = self
-                .rules
-                .masked(report.problem.as_deref().unwrap_or(&report.summary));
-            return Ok(failed(
-                attempt,
-                AttemptVerdict::NoChange,
-                refusals.without_change(&words),
-            ));
-        }
-        let mut copy = self.base.again(world.stop)?;
-        for change in &changes {
-            if let Err(e) = copy.write(&change.path, &change.after) {
-                return Ok(failed(
-                    attempt,
-                    AttemptVerdict::Rejected,
-                    vec![e.on_one_line()],
-                ));
-            }
-        }
-        let forbidden = self.violations(&changes, &copy)?;
-        if !forbidden.is_empty() {
-            return Ok(failed(
-                attempt,
-                AttemptVerdict::Forbidden,
-                refusals.added_to(forbidden),
-            ));
-        }
-        if let Some(limit) = self.allowance.used_up().filter(|_| self.has_backend()) {
-            return Ok(failed(
-                attempt,
-                AttemptVerdict::Unverified,
-                vec![format!("not verified: {limit}")],
-            ));
-        }
-        let verification = self.review(&copy, false, world)?;
-        self.allowance.spend(verification.usage());
-        if world.stop.signal().is_some() {
-            return Ok(failed(attempt, AttemptVerdict::Interrupted, Vec::new()));
-        }
-        let (verdict, reasons) = verification.verdict(&self.findings, &self.known);
-        let reasons: Vec<String> = reasons.iter().map(|r| self.rules.masked(r)).collect();
-        if verdict != AttemptVerdict::Verified {
-            let problem = report.problem.map(|p| self.rules.masked(&p));
-            return Ok(failed(
-                attempt,
-                verdict,
-                refusals.added_to(told(reasons, problem.as_deref())),
-            ));
-        }
-        let mut notes = Vec::new();
-        let deadline = self.allowance.deadline(TESTS);
-        let subject = TestSubject {
-            fixed: &copy,
-            base: &self.base,
-            top: &self.place.top,
-        };
-        match testing::run(&self.policy.tests, subject, &self.env, deadline, world.stop) {
-            Tests::NotAsked | Tests::Passed => {}
-            Tests::NotRun(why) => notes.push(format!(
-                "the tests did not run: {}",
-                self.rules.masked(&why)
-            )),
-            Tests::Failed(output) => {
-                let output = self.rules.masked(&output);
-                return Ok(failed(
-                    attempt,
-                    AttemptVerdict::TestsFailed,
-                    vec![format!("the tests fail: {output}")],
-                ));
-            }
-        }
-        if world.stop.signal().is_some() {
-            return Ok(failed(attempt, AttemptVerdict::Interrupted, Vec::new()));
-        }
-        attempt.verdict = AttemptVerdict::Verified;
-        self.changes = changes;
-        Ok((attempt, notes))
-    }
-
-    /// Returns the files with the drafts of a model applied, and the reasons why drafts are
-    /// rejected.
-    fn restored(
-        &self,
-        drafts: &std::collections::BTreeMap<RepoPath, String>,
-    ) -> Result<(Vec<ChangedFile>, Vec<String>)> {
-        let (mut changes, mut refused) = (Vec::new(), Vec::new());
-        for (path, text) in drafts {
-            let before = self.base.read(path)?;
-            let after = match &before {
-                Some(before) => restore::restored(&self.rules, before, text),
-                None => restore::created(text),
-            };
-            match after {
-                Ok(after) if before.as_ref() == Some(&after) => {}
-                Ok(after) => changes.push(ChangedFile {
-                    path: path.clone(),
-                    before,
-                    after,
-                }),
-                Err(why) => refused.push(format!("{}: {why}", path.to_wire())),
-            }
-        }
-        Ok((changes, refused))
-    }
-
-    /// Returns the forbidden changes of a fix, to display.
-    fn violations(&mut self, changes: &[ChangedFile], copy: &Copy) -> Result<Vec<String>> {
-        let of_findings = self
-            .findings
-            .iter()
-            .filter_map(|f| Some(RepoPath::from(f.file.as_deref()?)))
-            .collect();
-        let bounds = Bounds {
-            allowed: &self.allowed,
-            of_findings: &of_findings,
-            around: &self.around,
-        };
-        let violations = guard::violations(changes, &bounds);
-        self.refused = violations.iter().map(|v| v.path.to_wire()).collect();
-        let mut out: Vec<String> = violations
-            .into_iter()
-            .map(|v| {
-                let path = v.path.to_wire();
-                self.rules
-                    .masked(&format!("{path} {}; to allow it: --allow {path}", v.why))
-            })
-            .collect();
-        let repo = Repo::open(copy.top(), copy.env())?;
-        let seen = repo.unstaged(true)?;
-        let seen: BTreeSet<&RepoPath> = seen
-            .entries
-            .iter()
-            .filter_map(|e| Some(&e.new.as_ref()?.path))
-            .collect();
-        for change in changes {
-            let path = change.path.to_wire();
-            if self.policy.ignores(&change.path) {
-                out.push(format!(
-                    "{path} is ignored by the policy, so that no review sees it"
-                ));
-            } else if !seen.contains(&change.path) {
-                out.push(format!(
-                    "{path} is ignored by git, so that no review sees it"
-                ));
-            }
-        }
-        Ok(out)
-    }
-
+    /// Returns the backends of the fix: those of the request, or else those of the policy.
     fn backends(&self) -> Vec<String> {
         match (&self.ask.request.backends, &self.policy.fix.backend) {
             (named, _) if !named.is_empty() => named.clone(),
@@ -802,6 +510,7 @@ impl Fixing {
         written
     }
 
+    /// Returns the error for a question that no backend answered.
     fn unanswered(&self, what: &str, failed: &[String]) -> Error {
         let why: Vec<String> = failed.iter().map(|f| self.rules.masked(f)).collect();
         Error::incomplete(format!("{what}: {}", why.join("; ")))
@@ -840,48 +549,8 @@ fn below(top: &Path, path: &Path) -> Option<String> {
     Some(path.strip_prefix(top).ok()?.to_str()?.to_owned())
 }
 
-/// Returns an attempt that ended without a verified change. It has no notes.
-fn failed(
-    attempt: Attempt,
-    verdict: AttemptVerdict,
-    reasons: Vec<String>,
-) -> (Attempt, Vec<String>) {
-    (
-        Attempt {
-            verdict,
-            reasons,
-            ..attempt
-        },
-        Vec::new(),
-    )
-}
-
-/// Returns why a model need not fix a finding. `fixed` has the IDs of findings that the rules no
-/// longer report.
-fn why_done(found: &wire::Finding, fixed: &[String]) -> String {
-    if fixed.contains(&found.id) {
-        return format!("{} is already fixed in the worktree", found.id);
-    }
-    let line = found
-        .line
-        .map(|line| format!(":{line}"))
-        .unwrap_or_default();
-    let at = found
-        .file
-        .as_ref()
-        .map(|file| format!(" at {file}{line}"))
-        .unwrap_or_default();
-    format!(
-        "the lines of {}{at} have changed since the review",
-        found.id
-    )
-}
-
 /// Lines around a finding.
 const AROUND: usize = 4;
-
-/// Time limit of the tests.
-const TESTS: Duration = Duration::from_secs(600);
 
 /// Returns a fix as edits of the worktree at its start, for a patch.
 fn edits_of(changes: &[ChangedFile]) -> Edits {
@@ -896,58 +565,4 @@ fn rewrite(change: &ChangedFile) -> Rewrite {
         base: change.before.clone(),
         after: change.after.clone(),
     }
-}
-
-/// Chooses the findings.
-fn chosen(listed: &[ListedFinding], ask: &FixAsk) -> Result<(Vec<wire::Finding>, Chosen)> {
-    let all: Vec<wire::Finding> = listed.iter().map(|l| l.finding.clone()).collect();
-    if !ask.findings.is_empty() {
-        let mut named: Vec<wire::Finding> = Vec::new();
-        for name in &ask.findings {
-            let found = select(&all, name, &ask.session.to_string())?;
-            if found.disposition == wire::Disposition::Fixed {
-                let error = Error::usage(format!(
-                    "{} is fixed, as the last round of review {} found",
-                    found.id, ask.session
-                ));
-                return Err(error
-                    .hint_person(format!("claude-reviewer findings {}", ask.session))
-                    .hint_agent(format!(
-                        "call get_review_history with review_id {}",
-                        ask.session
-                    )));
-            }
-            if named.iter().all(|f| f.id != found.id) {
-                named.push(found.clone());
-            }
-        }
-        return Ok((named, Chosen::Named));
-    }
-    let is_decided = listed.iter().any(|l| l.entry.is_some());
-    let (wanted, chosen) = match is_decided {
-        true => (wire::Disposition::Accepted, Chosen::Accepted),
-        false => (wire::Disposition::Pending, Chosen::Blocking),
-    };
-    let found = all
-        .into_iter()
-        .filter(|f| f.disposition == wanted && (is_decided || f.blocking));
-    let found: Vec<wire::Finding> = found.collect();
-    if found.is_empty() {
-        let what = if is_decided {
-            "no accepted finding"
-        } else {
-            "no finding that blocks"
-        };
-        let error = Error::usage(format!("review {} has {what} to fix", ask.session));
-        return Err(error
-            .hint_person(format!(
-                "name findings, which this lists: claude-reviewer findings {}",
-                ask.session
-            ))
-            .hint_agent(format!(
-                "name findings, which get_review_history lists with review_id {}",
-                ask.session
-            )));
-    }
-    Ok((found, chosen))
 }

@@ -3,10 +3,10 @@
 
 use super::compare::{Again, Comparison, Current, Earlier};
 use super::cover::{Cover, Here, cover};
-use super::decide::reviewed_files;
 use super::recall;
 use super::region::RoundChange;
 use super::replaced;
+use super::reviewed::reviewed_files;
 use super::sight::ReviewedState;
 use super::worktree::{self, has_commit};
 use super::{Ask, Save, stored, words};
@@ -104,6 +104,7 @@ fn is_head(rev: &str) -> bool {
     matches!(rev, "HEAD" | "@")
 }
 
+/// Returns true if a source includes the files of the worktree.
 fn takes_worktree(source: &Source) -> bool {
     matches!(
         source,

@@ -9,7 +9,7 @@ use super::region::changes;
 use crate::ai::{Dropped, Models};
 use crate::diff::{FileChange, LineKind, ObjectId, trim_line_end};
 use crate::error::ExitStatus;
-use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location, Origin, Proof};
+use crate::finding::{Evidence, Finding, Frame, FrameLine, LineSpan, Location, Origin, Proof};
 use crate::policy::Policy;
 use crate::request::OnTestFailure;
 use crate::review::{PolicyInfo, Review, SessionRef, Stat, TestResults};
@@ -152,6 +152,7 @@ fn frame(change: &FileChange, span: LineSpan) -> Option<Frame> {
     })
 }
 
+/// Returns the position of the first added line of a change.
 fn first_change(files: &[(Option<String>, FileChange)]) -> Option<Location> {
     files.iter().find_map(|(_, change)| {
         let first = change.text()?.added().next()?.first;
@@ -164,6 +165,16 @@ fn first_change(files: &[(Option<String>, FileChange)]) -> Option<Location> {
             file: change.path().clone(),
             lines: Some(span),
         })
+    })
+}
+
+/// Returns the round of the session that reported a stored finding, if no later one has: see
+/// [`Finding::carried_from`].
+pub fn carried_from(f: &wire::Finding) -> Option<u32> {
+    let mut evidence = f.evidence.iter().filter_map(|text| mapping::evidence(text));
+    evidence.find_map(|e| match e {
+        Evidence::Carried { round } => Some(round),
+        _ => None,
     })
 }
 

@@ -174,6 +174,7 @@ impl Alignment {
         out
     }
 
+    /// Adds the pair of a file before and now, by their indices.
     fn push(
         &mut self,
         before: &[RecordedFile],
@@ -207,16 +208,19 @@ impl Alignment {
         });
     }
 
+    /// Returns the pair of a file of the earlier round.
     fn before(&self, commit: Option<&str>, path: &str) -> Option<&FilePair> {
         self.find(0, |p| p.before.as_ref(), commit, path)
             .map(|i| &self.files[i])
     }
 
+    /// Returns the pair of a file of this round.
     fn now(&self, commit: Option<&str>, path: &str) -> Option<&FilePair> {
         self.find(1, |p| p.now.as_ref(), commit, path)
             .map(|i| &self.files[i])
     }
 
+    /// Returns the index of a file on one side: 0 for the earlier round, 1 for this one.
     fn find(
         &self,
         side: usize,
@@ -373,6 +377,7 @@ impl Alignment {
 }
 
 impl FilePair {
+    /// Returns true if the file differs between the rounds, or `None` if that is unknown.
     fn differs(&self) -> Option<bool> {
         match &self.map {
             Map::Unknown => None,
@@ -411,6 +416,7 @@ struct FilesByName<'n> {
 }
 
 impl<'n> FilesByName<'n> {
+    /// Indexes the files of this round.
     fn of(now: &'n [RecordedFile]) -> Self {
         let mut out = Self {
             new: HashMap::new(),

@@ -262,14 +262,17 @@ fn unknown(report: &Report, policy: &Policy) -> Vec<String> {
     out
 }
 
+/// Returns true if a rule reported the finding.
 fn is_rule(f: &Finding) -> bool {
     f.origin == crate::finding::Origin::Rules.name()
 }
 
+/// Parses a path as in reports.
 fn path(wire: &str) -> RepoPath {
     mapping::path(wire)
 }
 
+/// Returns a reason with its finding.
 fn of(f: &Finding, what: String) -> Because {
     Because {
         id: Some(f.id.clone()),
@@ -282,6 +285,7 @@ fn of(f: &Finding, what: String) -> Because {
     }
 }
 
+/// Returns a reason that is about a file or about the whole review.
 fn about(file: Option<String>, what: String) -> Because {
     Because {
         id: None,
@@ -294,6 +298,7 @@ fn about(file: Option<String>, what: String) -> Because {
     }
 }
 
+/// Returns the verdict of a review for reports.
 fn verdict(review: &Review) -> wire::Verdict {
     crate::report::json::report(review).verdict
 }

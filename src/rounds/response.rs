@@ -121,6 +121,7 @@ impl GivenResponse {
         }
     }
 
+    /// Adds a field of a response in JSON.
     fn field(&mut self, name: &str, value: &Value) -> Result<()> {
         let name = name.trim().to_ascii_lowercase().replace([' ', '-'], "_");
         match ResponseSection::of(&name) {
@@ -166,6 +167,7 @@ impl GivenResponse {
         }
     }
 
+    /// Adds findings that the response lists as addressed.
     fn address(&mut self, value: &Value) -> Result<()> {
         match value {
             Value::Object(fields) => {
@@ -217,6 +219,7 @@ impl GivenResponse {
         }
     }
 
+    /// Adds explanations. `finding` is the finding that they are about, if a key names it.
     fn explain(&mut self, value: &Value, finding: Option<&str>) -> Result<()> {
         match value {
             Value::Object(fields) => {
@@ -255,6 +258,7 @@ impl GivenResponse {
         Ok(())
     }
 
+    /// Adds an explanation. A name at its start is that of its finding.
     fn explain_text(&mut self, text: &str) {
         let text = text.trim();
         let said = match name_at_start(text) {
@@ -270,6 +274,7 @@ impl GivenResponse {
         self.explanations.push(said);
     }
 
+    /// Adds text outside of all sections.
     fn say(&mut self, text: &str) {
         let text = text.trim();
         if text.is_empty() {
@@ -284,6 +289,7 @@ impl GivenResponse {
         }
     }
 
+    /// Drops empty items, and limits the number and the length of the others.
     fn bounded(mut self) -> Self {
         for list in [
             &mut self.addressed,
@@ -430,6 +436,7 @@ fn markdown(text: &str) -> GivenResponse {
 }
 
 impl GivenResponse {
+    /// Adds the items of a section that ended.
     fn end(&mut self, section: Option<ResponseSection>, items: &mut Vec<String>) {
         const NOTHING: [&str; 6] = ["none", "n/a", "-", "nothing", "no", "none."];
         for item in items
@@ -507,6 +514,7 @@ fn name(word: &str) -> Option<String> {
         .then(|| word.to_ascii_lowercase())
 }
 
+/// Truncates a text to a number of bytes.
 fn cut(text: &mut String, most: usize) {
     if text.len() > most {
         text.truncate(text.floor_char_boundary(most));

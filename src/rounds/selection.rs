@@ -86,6 +86,7 @@ impl Selection {
         Ok(self)
     }
 
+    /// Returns the decision on a finding.
     fn decision(&self, finding: &Finding) -> Option<&Disposition> {
         self.decided.get(finding.fingerprint().as_str())
     }
@@ -126,6 +127,7 @@ fn is_decided(person: &Person<'_>, reports: &[&Report]) -> Result<bool> {
     Ok(found.any(|f| own.contains(&(f.fingerprint.as_str(), f.rule_id.as_str()))))
 }
 
+/// Masks the secrets in the reason of a decision.
 fn masked(disposition: &Disposition, rules: &RuleSet) -> Disposition {
     Disposition {
         reason: rules.masked(&disposition.reason),

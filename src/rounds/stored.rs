@@ -84,6 +84,8 @@ impl Mask<'_> {
         }
     }
 
+    /// Returns the masked form of a text, or `None` if it contains no secret. Masks equal texts
+    /// once.
     fn masked(&mut self, text: &str) -> Option<String> {
         if is_made_here(text) {
             return None;
@@ -188,6 +190,7 @@ pub(super) fn change(record: &Record) -> StoredChange {
     }
 }
 
+/// Converts a finding to a comment of the stored review.
 fn comment(f: &Finding) -> Comment {
     let mut text = f.message.clone();
     if !text.to_lowercase().contains(&f.title.to_lowercase()) {

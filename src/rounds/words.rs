@@ -86,6 +86,7 @@ pub(super) fn is_start(name: &str, f: &Finding) -> bool {
             .is_some_and(|start| start.eq_ignore_ascii_case(name))
 }
 
+/// Writes a finding as a list item.
 fn finding(f: &Finding, out: &mut String) {
     let place = match (&f.file, f.line) {
         (Some(file), Some(line)) => format!("{}:{line}", line_of(file)),
@@ -109,6 +110,7 @@ fn finding(f: &Finding, out: &mut String) {
     }
 }
 
+/// Writes the response to a round.
 fn answered(r: &Response, out: &mut String) {
     list(
         "Addressed according to the author",
@@ -148,6 +150,7 @@ fn list(head: &str, items: impl Iterator<Item = String>, out: &mut String) {
     }
 }
 
+/// Formats an author's text on one line.
 fn line_of(text: &str) -> String {
     line(text, SAID)
 }

@@ -1,9 +1,10 @@
 //! Compares the worktree with a stored review: whether the reviewed change is in it, and whether
 //! its findings are fixed.
 
-use super::decide::{ReviewedFiles, contains, select};
+use super::named::select;
+use super::reviewed::{ReviewedFiles, contains, has, lines};
 use super::verify::{Verified, verified};
-use super::{Ask, Save, apply, pull_command, recall};
+use super::{Ask, Save, pull_command, recall};
 use crate::diff::{ObjectId, RepoPath};
 use crate::error::{Error, Result};
 use crate::git::{Repo, State};
@@ -124,6 +125,7 @@ pub(super) fn base(begun: &StoredRequest, repo: &Repo) -> Option<String> {
         .or_else(|| is_from_nothing.then(|| repo.empty_tree().to_string()))
 }
 
+/// Describes the compared files and their base.
 fn described(base: Option<&str>, repo: &Repo) -> String {
     let id = base.and_then(ObjectId::from_hex);
     match id {
@@ -319,9 +321,9 @@ fn has_lines_in(repo: &Repo, state: &State, files: &ReviewedFiles, found: &wire:
     };
     let text = repo.reader().read(state, &path, MAX_FILE).ok().flatten();
     let finding = recall::findings(std::slice::from_ref(found), b"").pop();
-    let lines = finding.and_then(|finding| apply::reviewed(files, found, &finding));
+    let lines = finding.and_then(|finding| lines(files, found, &finding));
     text.is_some_and(|text| match &lines {
-        Some(lines) => apply::has(&text, lines),
+        Some(lines) => has(&text, lines),
         // Only the quote is known.
         None => contains(&text, &found.quote),
     })

@@ -85,6 +85,7 @@ fn change(finding: &Finding, file: &str, text: &TextChange) -> FindingCode {
     }
 }
 
+/// Returns the lines of a hunk, with those of the finding marked.
 fn hunk_lines(finding: &Finding, file: &str, text: &TextChange, hunk: &Hunk) -> Vec<CodeLine> {
     let lines: Vec<_> = text.lines(hunk).collect();
     // Each side is coloured as a separate text: a removed quote must not open a string in the lines
@@ -125,6 +126,7 @@ fn hunk_lines(finding: &Finding, file: &str, text: &TextChange, hunk: &Hunk) -> 
     out
 }
 
+/// Returns true if a finding is about a line.
 fn is_about(finding: &Finding, number: u32) -> bool {
     let Some(first) = finding.line else {
         return false;

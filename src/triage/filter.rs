@@ -43,6 +43,7 @@ impl FilterChoice {
         }
     }
 
+    /// Returns the text of the choice.
     pub fn name(&self) -> &str {
         match self {
             Self::Status(s) => status(*s),
@@ -54,6 +55,7 @@ impl FilterChoice {
         }
     }
 
+    /// Returns true if a finding has the value.
     fn is_of(&self, item: &TriageItem) -> bool {
         let f = &item.finding;
         match self {
@@ -80,10 +82,12 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Returns true if every finding is listed.
     pub fn is_empty(&self) -> bool {
         self.chosen.is_empty() && self.search.is_empty()
     }
 
+    /// Chooses a value, or removes the choice.
     pub fn toggle(&mut self, choice: &FilterChoice) {
         match self.chosen.iter().position(|c| c == choice) {
             Some(at) => drop(self.chosen.remove(at)),
@@ -101,6 +105,7 @@ impl Filter {
         }) && (self.search.is_empty() || self.is_found(item))
     }
 
+    /// Returns true if the search matches a finding.
     fn is_found(&self, item: &TriageItem) -> bool {
         let f = &item.finding;
         let texts = [
@@ -170,6 +175,7 @@ pub enum Sort {
 }
 
 impl Sort {
+    /// Returns the name of the order.
     pub fn name(self) -> &'static str {
         match self {
             Self::Place => "place",
@@ -179,6 +185,7 @@ impl Sort {
         }
     }
 
+    /// Returns the order after this one; after the last one, the first.
     #[must_use]
     pub fn next(self) -> Self {
         match self {

@@ -114,6 +114,7 @@ impl Decoder {
     }
 }
 
+/// Decodes the first key of the bytes.
 fn step(bytes: &[u8]) -> DecodeStep {
     match bytes {
         [] => DecodeStep::Wait,
@@ -181,6 +182,7 @@ fn control(rest: &[u8]) -> DecodeStep {
     }
 }
 
+/// Returns the key of an escape sequence by its last byte.
 fn letter(last: u8) -> Option<KeyPress> {
     Some(match last {
         b'A' => KeyPress::Up,

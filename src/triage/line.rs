@@ -23,6 +23,7 @@ impl InputLine {
         }
     }
 
+    /// Returns the text of the line.
     pub fn text(&self) -> String {
         self.chars.iter().collect()
     }
@@ -62,6 +63,7 @@ impl InputLine {
         true
     }
 
+    /// Deletes characters, and moves the cursor to their start.
     fn delete(&mut self, range: std::ops::Range<usize>) {
         self.cursor = range.start;
         self.chars.drain(range);

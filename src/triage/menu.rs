@@ -188,6 +188,7 @@ pub struct MenuEntry {
 }
 
 impl MenuEntry {
+    /// Creates an entry that runs a command.
     fn new(
         topic: Topic,
         title: impl Into<String>,
@@ -204,6 +205,7 @@ impl MenuEntry {
         }
     }
 
+    /// Returns the entry with another action.
     fn acting(self, act: Act) -> Self {
         Self { act, ..self }
     }
@@ -449,10 +451,12 @@ fn of_background(background: &Background) -> Option<MenuEntry> {
         .then(|| MenuEntry::new(Topic::Background, title, about.join("; "), &["status"]))
 }
 
+/// Returns the first digits of a commit ID.
 fn short(commit: &str) -> &str {
     commit.get(..SHORT).unwrap_or(commit)
 }
 
+/// Returns the entry that lists open pull requests, or the remotes if there are several.
 fn of_pulls(repo: &Repository) -> MenuEntry {
     let about = "asks the forge of a remote; goes to the network";
     match &repo.remotes[..] {
@@ -471,6 +475,7 @@ fn of_pulls(repo: &Repository) -> MenuEntry {
     }
 }
 
+/// Returns the entries of open reviews, and of the history.
 fn of_open(repo: &Repository) -> Vec<MenuEntry> {
     let open = repo.open.iter().map(|Stored { id, label }| {
         MenuEntry::new(
@@ -497,6 +502,7 @@ pub fn remotes(names: &[String]) -> Vec<MenuEntry> {
     names.iter().map(|name| of_remote(name)).collect()
 }
 
+/// Returns the entry that lists the pull requests of a remote.
 fn of_remote(name: &str) -> MenuEntry {
     let command = ["pr", "list", "--remote", name];
     MenuEntry::new(Topic::Remote, name, "list its open pull requests", &command)
@@ -508,6 +514,7 @@ pub fn pulls(remote: &str, all: &[Pull]) -> Vec<MenuEntry> {
     all.iter().map(|p| of_pull(remote, p)).collect()
 }
 
+/// Returns the entry that reviews a pull request.
 fn of_pull(remote: &str, p: &Pull) -> MenuEntry {
     let draft = if p.is_draft { ", draft" } else { "" };
     let number = p.number.to_string();
@@ -609,6 +616,7 @@ pub struct MenuState {
 }
 
 impl MenuState {
+    /// Starts with the main list.
     pub fn new(surroundings: MenuSituation, size: Size) -> Self {
         let list = main(&surroundings, None);
         Self {
@@ -624,10 +632,12 @@ impl MenuState {
         self.lists.last()
     }
 
+    /// Returns true if a list is open above the main one.
     pub fn is_nested(&self) -> bool {
         self.lists.len() > 1
     }
 
+    /// Opens a list above the current one.
     fn open(&mut self, title: String, entries: Vec<MenuEntry>) {
         self.lists.push(MenuList {
             title,
@@ -636,6 +646,7 @@ impl MenuState {
         });
     }
 
+    /// Moves the cursor by some entries.
     fn go(&mut self, by: isize) {
         if let Some(list) = self.lists.last_mut() {
             let last = list.entries.len().saturating_sub(1);
@@ -644,6 +655,7 @@ impl MenuState {
     }
 }
 
+/// Returns the main list. After a command, its next step is first.
 fn main(surroundings: &MenuSituation, ran: Option<Topic>) -> MenuList {
     let entries = entries(surroundings);
     let current = next(&entries, ran);
@@ -687,6 +699,7 @@ pub fn step(mut state: MenuState, input: MenuEvent) -> (MenuState, Vec<MenuEffec
     (state, effects)
 }
 
+/// Handles a key.
 fn press(state: &mut MenuState, key: KeyPress) -> Vec<MenuEffect> {
     match key {
         KeyPress::Ctrl('c') => return vec![MenuEffect::Quit(Leave::Interrupted)],
@@ -720,6 +733,7 @@ fn press(state: &mut MenuState, key: KeyPress) -> Vec<MenuEffect> {
     Vec::new()
 }
 
+/// Handles the choice of the entry under the cursor.
 fn pick(state: &mut MenuState) -> Vec<MenuEffect> {
     let Some(entry) = state.list().and_then(|l| l.entries.get(l.current)).cloned() else {
         return Vec::new();

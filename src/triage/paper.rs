@@ -72,6 +72,7 @@ impl Theme {
         if self.unicode { unicode } else { ascii }
     }
 
+    /// Returns the sign for omitted text.
     pub fn ellipsis(self) -> &'static str {
         self.sign("…", "~")
     }
@@ -169,6 +170,7 @@ impl StyledRow {
         self.glyphs.iter().map(|g| usize::from(g.width)).sum()
     }
 
+    /// Returns true if the row has no cell.
     pub fn is_empty(&self) -> bool {
         self.glyphs.is_empty()
     }
@@ -279,6 +281,7 @@ impl StyledRow {
 }
 
 impl Glyph {
+    /// Creates a cell of a character.
     fn new(c: char, style: Style) -> Self {
         Self {
             text: c.to_string(),

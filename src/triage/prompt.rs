@@ -44,6 +44,7 @@ pub(super) enum PromptAnswer {
 }
 
 impl Prompt {
+    /// Asks for the reason of a rejection.
     pub(super) fn reject(names: Vec<String>, needs_reason: bool) -> Self {
         Self {
             purpose: Purpose::Reject {
@@ -69,6 +70,7 @@ impl Prompt {
         }
     }
 
+    /// Asks for a search text. `before` is the current one.
     pub(super) fn search(before: &str) -> Self {
         let line = InputLine::new(before);
         Self {
@@ -102,6 +104,7 @@ impl Prompt {
         }
     }
 
+    /// Inserts a text at the cursor.
     pub(super) fn paste(&mut self, text: &str) {
         self.problem = None;
         self.take_offer(text.chars().next());
@@ -117,6 +120,7 @@ impl Prompt {
         self.is_offer = false;
     }
 
+    /// Handles a key.
     pub(super) fn press(&mut self, key: KeyPress, today: Date) -> PromptAnswer {
         match key {
             KeyPress::Esc => return PromptAnswer::Cancelled,
@@ -141,6 +145,7 @@ impl Prompt {
         PromptAnswer::Open
     }
 
+    /// Parses a complete input. The error is shown to the user.
     fn answer(&self, text: String, today: Date) -> Result<PromptAnswer, String> {
         match &self.purpose {
             Purpose::Reject {

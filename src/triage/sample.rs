@@ -35,6 +35,7 @@ diff --git a/src/web.js b/src/web.js
  }
 ";
 
+/// Returns a finding for tests.
 pub(super) fn finding(
     id: &str,
     file: Option<&str>,
@@ -81,6 +82,7 @@ pub(super) fn finding(
     }
 }
 
+/// Returns a finding without decisions.
 pub(super) fn item(finding: Finding) -> TriageItem {
     TriageItem {
         finding,
@@ -90,6 +92,7 @@ pub(super) fn item(finding: Finding) -> TriageItem {
     }
 }
 
+/// Returns an entry of a decision on a finding.
 pub(super) fn entry(finding: &Finding, decision: Decision, reason: &str) -> DecisionEntry {
     DecisionEntry {
         fingerprint: finding.fingerprint.clone(),
@@ -194,6 +197,7 @@ pub(super) fn subject() -> TriageSubject {
     }
 }
 
+/// Parses a change.
 pub(super) fn files(change: &str) -> Vec<(Option<ObjectId>, FileChange)> {
     Record::read(change.as_bytes()).unwrap_or_default()
 }

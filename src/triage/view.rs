@@ -70,6 +70,7 @@ pub fn too_small(size: Size, theme: Theme, buffer: &mut Buffer) {
     }
 }
 
+/// Divides the screen by its size.
 fn layout(state: &TriageState) -> Layout {
     let Size { width, height } = state.size;
     let body = Rect::new(0, 1, width, height - 2);

@@ -1,5 +1,8 @@
 //! `apply` writes the replacements of findings into the worktree, or changes nothing.
 
+mod pinned;
+mod printed;
+
 use crate::loopback::{Server, finding};
 use crate::support::{Repo, Run, files_below};
 use serde_json::{Value, json};
@@ -60,6 +63,20 @@ fn refused(repo: &Repo, args: &[&str], reason: &str) {
         "a file was changed: {}",
         run.stderr
     );
+}
+
+const LOAD: &str = "import yaml\n\nconfig = yaml.unsafe_load(open(\"config.yml\"))\n";
+
+/// Returns a repository whose branch `topic` loads YAML unsafely, with `main` checked out, and the
+/// head of the branch.
+fn with_topic() -> (Repo, String) {
+    let repo = Repo::new();
+    repo.stage("README", "demo\n").commit("seed");
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage("load.py", LOAD);
+    let head = repo.commit("load");
+    repo.git(&["checkout", "-q", "main"]);
+    (repo, head.trim()[..12].to_owned())
 }
 
 #[test]
@@ -382,251 +399,6 @@ fn what_cannot_be_applied_is_an_error_with_a_command() {
         apply(&repo, &["--all-safe"], 0).stdout,
         "nothing to apply\n"
     );
-}
-
-const LOAD: &str = "import yaml\n\nconfig = yaml.unsafe_load(open(\"config.yml\"))\n";
-
-/// Returns the command that a report prints next to a replacement.
-fn printed(run: &Run) -> String {
-    let (_, rest) = run
-        .stdout
-        .split_once("replace with:  (")
-        .unwrap_or_else(|| panic!("{}", run.stdout));
-    rest.split_once(')').unwrap().0.to_owned()
-}
-
-/// Runs a printed command: an optional checkout, then a command of this program.
-fn follow(repo: &Repo, command: &str) -> Run {
-    let own = match command.strip_prefix("git checkout ") {
-        Some(rest) => {
-            let (commit, own) = rest.split_once(" && ").unwrap();
-            repo.git(&["checkout", "-q", commit]);
-            own
-        }
-        None => command,
-    };
-    let args: Vec<&str> = own.split(' ').collect();
-    assert_eq!(args[0], "claude-reviewer");
-    repo.reviewer(&args[1..]).run(0)
-}
-
-/// Returns a repository whose branch `topic` loads YAML unsafely, with `main` checked out, and the
-/// head of the branch.
-fn with_topic() -> (Repo, String) {
-    let repo = Repo::new();
-    repo.stage("README", "demo\n").commit("seed");
-    repo.git(&["checkout", "-q", "-b", "topic"]);
-    repo.stage("load.py", LOAD);
-    let head = repo.commit("load");
-    repo.git(&["checkout", "-q", "main"]);
-    (repo, head.trim()[..12].to_owned())
-}
-
-#[test]
-fn the_printed_command_checks_out_the_reviewed_commit_if_the_worktree_has_another_one() {
-    let (repo, head) = with_topic();
-    let run = repo
-        .reviewer(&["review", "branch", "topic", "--base", "main"])
-        .run(1);
-    let command = printed(&run);
-    assert_eq!(
-        command,
-        format!("git checkout {head} && claude-reviewer apply F1")
-    );
-    // Without the checkout, the error suggests it.
-    let before = files(&repo.path());
-    let refused = apply(&repo, &["F1"], 2);
-    assert!(
-        refused.stderr.contains("load.py is not in the worktree"),
-        "{}",
-        refused.stderr
-    );
-    let hint = format!("git checkout {head} && claude-reviewer apply F1 --session ");
-    assert!(refused.stderr.contains(&hint), "{}", refused.stderr);
-    let all = apply(&repo, &["--all-safe"], 0).stdout;
-    assert!(
-        all.contains("left out F1: ")
-            && all.contains(&format!(
-                "hint: the reviewed commit is not checked out: git checkout {head}"
-            )),
-        "{all}"
-    );
-    assert!(files(&repo.path()) == before);
-    assert!(follow(&repo, &command).stdout.starts_with("applied F1\n"));
-    assert!(text(&repo, "load.py").contains("yaml.safe_load"));
-}
-
-#[test]
-fn the_printed_command_needs_no_checkout_if_the_worktree_has_the_lines() {
-    let (repo, _) = with_topic();
-    repo.git(&["checkout", "-q", "topic"]);
-    repo.stage("other.py", "x = 1\n").commit("go on");
-    for args in [
-        &["review", "commit", "HEAD~1"][..],
-        &["review", "branch", "topic", "--base", "main"],
-    ] {
-        let command = printed(&repo.reviewer(args).run(1));
-        assert_eq!(command, "claude-reviewer apply F1", "{args:?}");
-    }
-    assert!(
-        follow(&repo, "claude-reviewer apply F1")
-            .stdout
-            .starts_with("applied F1\n")
-    );
-}
-
-#[test]
-fn the_command_beside_a_replacement_of_an_older_review_names_it() {
-    let (repo, _) = with_topic();
-    repo.git(&["checkout", "-q", "topic"]);
-    repo.reviewer(&["review", "branch", "topic", "--base", "main"])
-        .run(1);
-    let id = repo
-        .reviewer(&["history", "latest", "--format", "json"])
-        .run(0)
-        .json()["review_id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    repo.reviewer(&["review", "commit", "main"]).run(0);
-    let shown = repo.reviewer(&["history", "show", &id]).run(0);
-    assert_eq!(
-        printed(&shown),
-        format!("claude-reviewer apply F1 --session {id}")
-    );
-    assert!(
-        follow(&repo, &printed(&shown))
-            .stdout
-            .starts_with("applied F1\n")
-    );
-}
-
-/// Returns the replacements of unpinned actions in the staged change, by line.
-fn pins(repo: &Repo) -> Vec<Option<String>> {
-    let report = repo
-        .reviewer(&["review", "staged", "--format", "json"])
-        .run_any()
-        .json();
-    let rules = ["workflow-unpinned-action", "workflow-action-on-branch"];
-    let all = report["findings"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|f| rules.iter().any(|r| f["rule_id"] == *r));
-    all.map(|f| f["replacement"].as_str().map(str::to_owned))
-        .collect()
-}
-
-fn workflow(uses: &[&str]) -> String {
-    let steps: String = uses
-        .iter()
-        .map(|u| format!("      - uses: {u}\n"))
-        .collect();
-    format!(
-        "on: push\npermissions: {{}}\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n{steps}"
-    )
-}
-
-#[test]
-fn the_tag_of_an_action_is_replaced_by_the_commit_that_a_workflow_of_the_base_uses() {
-    let (one, two) = ("1".repeat(40), "2".repeat(40));
-    let repo = Repo::new();
-    let known = [
-        format!("someone/deploy@{one} # v1.2.0"),
-        format!("twice/used@{one} # v1"),
-        format!("twice/used@{two} # v1"),
-    ];
-    repo.stage(
-        ".github/workflows/old.yml",
-        workflow(&known.each_ref().map(String::as_str)),
-    )
-    .commit("seed");
-    // The change's own comment about a tag is not trusted.
-    let own = format!("evil/action@{two} # v1");
-    repo.stage(".github/workflows/evil.yml", workflow(&[&own]));
-    repo.stage(
-        ".github/workflows/new.yml",
-        workflow(&[
-            "someone/deploy@v1",
-            "Someone/Deploy/sub@v1.2 # ships it",
-            "evil/action@v1",
-            "twice/used@v1",
-            "un/known@v1",
-        ]),
-    );
-    let first = format!("      - uses: someone/deploy@{one} # v1.2.0");
-    let second = format!("      - uses: Someone/Deploy/sub@{one} # v1.2.0 ships it");
-    assert_eq!(
-        pins(&repo),
-        [Some(first.clone()), Some(second.clone()), None, None, None]
-    );
-    let said = apply(&repo, &["--all-safe"], 0).stdout;
-    assert!(
-        said.contains("applied ") && said.contains("gone: "),
-        "{said}"
-    );
-    let written = text(&repo, ".github/workflows/new.yml");
-    assert!(
-        written.contains(&first) && written.contains(&second) && written.contains("evil/action@v1"),
-        "{written}"
-    );
-}
-
-#[test]
-fn the_tag_of_an_action_is_replaced_by_the_commit_of_a_clone_of_it() {
-    let tool = Repo::new();
-    tool.stage("action.yml", "name: tool\n");
-    let commit = tool.commit("tool").trim().to_owned();
-    tool.git(&["tag", "-a", "v2", "-m", "version 2"]);
-    let repo = Repo::new();
-    repo.stage("README", "demo\n");
-    repo.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "add",
-        "-q",
-        tool.path().to_str().unwrap(),
-        "libs/tool",
-    ]);
-    let own = repo.commit("seed").trim().to_owned();
-    repo.git(&[
-        "-C",
-        "libs/tool",
-        "remote",
-        "set-url",
-        "origin",
-        "https://github.com/Third/Tool.git",
-    ]);
-    repo.git(&["remote", "add", "origin", "git@github.com:Own/Action.git"]);
-    repo.git(&["tag", "v3"]);
-    let uses = [
-        "third/tool@v2",
-        "own/action@v3",
-        "third/tool@v3",
-        "third/tool@main",
-    ];
-    repo.stage(".github/workflows/new.yml", workflow(&uses));
-    let pinned = |action: &str, commit: &str, tag: &str| {
-        Some(format!("      - uses: {action}@{commit} # {tag}"))
-    };
-    let expected = [
-        pinned("third/tool", &commit, "v2"),
-        pinned("own/action", &own, "v3"),
-        None,
-        None,
-    ];
-    assert_eq!(pins(&repo), expected);
-    // The same name on another host is another project.
-    repo.git(&[
-        "-C",
-        "libs/tool",
-        "remote",
-        "set-url",
-        "origin",
-        "https://example.org/third/tool.git",
-    ]);
-    assert_eq!(pins(&repo)[0], None);
 }
 
 #[test]

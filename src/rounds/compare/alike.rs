@@ -79,6 +79,7 @@ pub(super) struct EarlierFindings {
 }
 
 impl EarlierFindings {
+    /// Indexes findings at their current positions.
     pub(super) fn of(all: &[Finding], alignment: &Alignment) -> Self {
         let (mut print, mut text): (HashMap<_, Vec<usize>>, HashMap<_, Vec<usize>>) =
             Default::default();

@@ -1,10 +1,11 @@
 //! Matches findings of the new round with open ones: most certain pairs first, each finding once.
 
+use super::super::region::{LinePosition, Preserved};
+use super::Open;
 use super::alike::{
     has_same_text, is_rule, is_same_trouble, lines, place, shared, text_key, title_words,
 };
 use super::spans::Spans;
-use super::{LinePosition, Open, Preserved};
 use crate::wire::Finding;
 use crate::wire::stored::State;
 use std::collections::{BTreeSet, HashMap};
@@ -67,6 +68,7 @@ struct Index<'n> {
 type IndexKey<'n> = (Option<&'n str>, Option<u32>, &'n str);
 
 impl<'n> Index<'n> {
+    /// Indexes the unmatched findings for one step.
     fn of(fresh: &'n Fresh<'n>, reach: Reach, is_free: impl Fn(usize) -> bool) -> Self {
         let mut out = Self::default();
         let mut over: HashMap<&str, Vec<(u32, u32, usize)>> = HashMap::new();
@@ -170,6 +172,7 @@ fn round(all: &[usize], nth: usize) -> Vec<usize> {
 }
 
 impl PlacedFinding<'_> {
+    /// Finds the current position of an open finding.
     fn of<'c>(open: &'c Open<'c>) -> PlacedFinding<'c> {
         let f = open.finding;
         let alignment = &open.round.alignment;
@@ -203,6 +206,7 @@ impl PlacedFinding<'_> {
         }
     }
 
+    /// Returns true if a finding of the new round is in the current file of this one.
     fn is_in_file_of(&self, now: &Finding) -> bool {
         self.file == now.file.as_deref()
     }
@@ -238,6 +242,7 @@ impl PlacedFinding<'_> {
         same && is_as_grave(self.f, now) && self.f.line.is_some() && now.line.is_some()
     }
 
+    /// Returns true if the lines of the finding are unchanged at their current position.
     fn kept(&self) -> bool {
         matches!(&self.place, Some(LinePosition::At(spot)) if spot.kept != Preserved::Not)
     }

@@ -12,6 +12,7 @@ pub(super) struct Spans {
 }
 
 impl Spans {
+    /// Indexes ranges: start, end (excluded), owner.
     pub(super) fn new(mut all: Vec<(u32, u32, usize)>) -> Self {
         all.sort_unstable();
         let mut most = 0;

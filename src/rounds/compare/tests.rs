@@ -1,8 +1,13 @@
 //! Tests of sessions with a few rounds, and the states of their findings.
 
+mod again;
+mod coverage;
+mod pairs;
+
 use super::super::sample::{change, claim, explains, report, rule, stored};
+use super::look::UnshownFile;
 use super::*;
-use crate::wire::{Failed, Severity, Skipped, SourceKind, Suppression, Waiver};
+use crate::wire::{Failed, Outcome, Severity, Skipped, SourceKind, Suppression, Waiver};
 use std::collections::HashMap;
 
 /// Returns numbered lines; `with` adds lines after some of them.
@@ -363,94 +368,6 @@ fn what_the_coder_explained_is_carried_as_disputed() {
     );
 }
 
-fn fail(file: Option<&str>) -> Failed {
-    Failed {
-        file: file.map(str::to_owned),
-        reason: "m: refused".to_owned(),
-    }
-}
-
-fn skip(why: &str) -> Skipped {
-    Skipped {
-        file: "a.rs".to_owned(),
-        reason: why.to_owned(),
-    }
-}
-
-#[test]
-fn nobody_looked_is_not_mended() {
-    let first = SessionCase::first(BAD, vec![off_by_one(21), rule("py-eval", 25)]);
-    let rule_says = "fixed F2 -";
-    assert_eq!(first.mended(&|_| {}), ["fixed F1 -", rule_says]);
-    assert_eq!(
-        first.mended(&|r| r.usage.clear()),
-        ["unchecked F1 -", rule_says]
-    );
-    assert_eq!(
-        first.mended(&|r| r.usage[0].backend = "other".to_owned()),
-        ["unchecked F1 -", rule_says]
-    );
-    assert_eq!(
-        first.mended(&|r| r.coverage.failed.push(fail(None))),
-        ["unchecked F1 -", rule_says]
-    );
-    assert_eq!(
-        first.mended(&|r| r.coverage.failed.push(fail(Some("b.rs")))),
-        ["fixed F1 -", rule_says]
-    );
-    assert_eq!(
-        first.mended(&|r| r.coverage.failed.push(fail(Some("a.rs")))),
-        ["unchecked F1 -", "unchecked F2 -"]
-    );
-    assert_eq!(
-        first.mended(&|r| r.coverage.skipped.push(skip("generated"))),
-        ["unchecked F1 -", rule_says]
-    );
-    assert_eq!(
-        first.mended(&|r| r.coverage.skipped.push(skip("ignored"))),
-        ["unchecked F1 -", "unchecked F2 -"]
-    );
-    assert_eq!(
-        first.mended(&|r| r.outcome = Outcome::Cancelled),
-        ["unchecked F1 -", "unchecked F2 -"]
-    );
-    // Only checked findings are carried over.
-    let mut now = first.report(vec![rule("py-eval", 25)]);
-    now.usage.clear();
-    let (since, carried, _) = first.compare_with(BAD, now);
-    assert_eq!(
-        (told(&since), carried.len()),
-        (
-            vec!["still_there F2 F1".to_owned(), "unchecked F1 -".to_owned()],
-            0
-        )
-    );
-}
-
-#[test]
-fn what_was_not_looked_for_stays_open_until_somebody_does() {
-    let mut case = SessionCase::first(BAD, vec![off_by_one(21)]);
-    // The second round was run without the backend.
-    let mut now = case.report(vec![]);
-    now.usage.clear();
-    let (since, _, report) = case.compare_with(BAD, now);
-    assert_eq!(told(&since), ["unchecked F1 -"]);
-    case.rounds.push((text(BAD), report, Some(since)));
-    assert_eq!(
-        told(&case.compare(BAD, vec![off_by_one(21)]).0),
-        ["still_there F1 F1"]
-    );
-    assert_eq!(
-        told(&case.compare(&[(20, "good")], vec![]).0),
-        ["fixed F1 -"]
-    );
-    let (since, carried, _) = case.compare(BAD, vec![]);
-    assert_eq!(
-        (told(&since), carried.len()),
-        (vec!["still_there F1 F1".to_owned()], 1)
-    );
-}
-
 #[test]
 fn a_rule_is_believed_and_never_carried() {
     let first = SessionCase::first(BAD, vec![rule("py-eval", 21)]);
@@ -502,108 +419,6 @@ fn a_rule_is_believed_and_never_carried() {
         }],
     );
     assert_eq!(told(&since), ["still_there F1 F1"]);
-}
-
-#[test]
-fn equal_lines_are_told_apart_by_where_they_stand() {
-    let twice = &[(10, "bad"), (30, "bad")][..];
-    let first = SessionCase::first(twice, vec![rule("py-eval", 11), rule("py-eval", 32)]);
-    // The first one was fixed, so the second one has its fingerprint now.
-    let (since, _, now) = first.compare(&[(10, "good"), (30, "bad")], vec![rule("py-eval", 32)]);
-    assert_eq!(
-        now.findings[0].fingerprint,
-        first.rounds[0].1.findings[0].fingerprint
-    );
-    assert_eq!(told(&since), ["still_there F2 F1", "fixed F1 -"]);
-    // One more before them.
-    let more = &[(5, "bad"), (10, "bad"), (30, "bad")][..];
-    let (since, ..) = first.compare(
-        more,
-        vec![rule("py-eval", 6), rule("py-eval", 12), rule("py-eval", 33)],
-    );
-    assert_eq!(
-        told(&since),
-        [
-            "introduced_by_fix - F1",
-            "still_there F1 F2",
-            "still_there F2 F3"
-        ]
-    );
-    // Two claims about one line remain two.
-    let first = SessionCase::first(BAD, vec![off_by_one(21), claim(21, "Reads a freed buffer")]);
-    let (since, ..) = first.compare(
-        BAD,
-        vec![
-            claim(21, "A buffer is read after it was freed"),
-            claim(21, "Bound off by one"),
-        ],
-    );
-    assert_eq!(told(&since), ["still_there F2 F1", "still_there F1 F2"]);
-}
-
-#[test]
-fn what_comes_back_is_reopened() {
-    let case = SessionCase::first(BAD, vec![off_by_one(21)]).then(&[(20, "good")], vec![]);
-    let (since, _, now) = case.compare(BAD, vec![off_by_one(21)]);
-    assert_eq!(told(&since), ["reopened F1 F1"]);
-    assert_eq!((since.round, since.reopened), (2, 1));
-    // Also in other words. Another issue at the position is not reopened, but it is reported.
-    let (since, ..) = case.compare(
-        BAD,
-        vec![Finding {
-            quote: "bad".to_owned(),
-            ..claim(21, "Loop is off by one")
-        }],
-    );
-    assert_eq!(told(&since), ["reopened F1 F1"]);
-    let (since, _, other) = case.compare(&[(20, "worse")], vec![claim(21, "Reads a freed buffer")]);
-    assert_eq!(told(&since), ["introduced_by_fix - F1"]);
-    for (report, with) in [(now, BAD), (other, &[(20, "worse")][..])] {
-        let again = again(&case, with, &report);
-        assert_eq!(again.len(), 1, "{with:?}");
-        assert_eq!(
-            (again[0].line, again[0].previous_id.as_str(), again[0].round),
-            (Some(21), "F1", 1)
-        );
-    }
-    let (_, _, far) = case.compare(
-        &[(20, "good"), (30, "x")],
-        vec![claim(32, "Leaks a handle")],
-    );
-    assert_eq!(again(&case, &[(20, "good"), (30, "x")], &far), []);
-}
-
-fn again(case: &SessionCase, with: &[(u32, &str)], report: &Report) -> Vec<Again> {
-    let base = text(&[]);
-    let stored: Vec<_> = case
-        .rounds
-        .iter()
-        .map(|(t, r, s)| {
-            let mut r = r.clone();
-            r.source = report.source.clone();
-            (stored(r, s.clone()), change("a.rs", &base, t))
-        })
-        .collect();
-    let earlier: Vec<_> = stored
-        .iter()
-        .map(|(review, change)| Earlier {
-            review,
-            response: None,
-            change,
-            cover: Cover::Whole,
-        })
-        .collect();
-    let now = change("a.rs", &base, &text(with));
-    let current = Current {
-        change: RoundChange {
-            text: &now,
-            left_out: &[],
-        },
-        source: &report.source,
-        look: &case.beside,
-    };
-    let comparison = Comparison::new(&earlier, &current);
-    comparison.again(report, &comparison.since(report))
 }
 
 /// Returns a claim about the whole file.
@@ -685,62 +500,6 @@ fn findings_without_lines_are_compared_by_file_and_words() {
 }
 
 #[test]
-fn what_left_the_change_is_mended_unless_only_a_part_was_asked_for() {
-    let mut case = SessionCase::first(BAD, vec![off_by_one(21), rule("py-eval", 21)]);
-    let mut now = case.report(vec![]);
-    // Nothing is left to review.
-    now.usage.clear();
-    now.outcome = Outcome::NothingToReview;
-    assert_eq!(
-        told(&case.compare_with(&[], now.clone()).0),
-        ["fixed F1 -", "fixed F2 -"]
-    );
-    case.beside.narrowed = true;
-    assert_eq!(
-        told(&case.compare_with(&[], now.clone()).0),
-        ["unchecked F1 -", "unchecked F2 -"]
-    );
-    // From another base, or about another source: an absent finding proves nothing.
-    case.beside.narrowed = false;
-    for cover in [Cover::Nothing, Cover::Onward, Cover::Given] {
-        case.cover = cover;
-        case.same_base = false;
-        assert_eq!(
-            told(&case.compare_with(&[], now.clone()).0),
-            ["unchecked F1 -", "unchecked F2 -"],
-            "{cover:?}"
-        );
-    }
-}
-
-#[test]
-fn a_source_that_does_not_show_the_lines_mends_nothing() {
-    let mut case = SessionCase::first(BAD, vec![off_by_one(21), rule("py-eval", 21)]);
-    fn told(case: &SessionCase, with: &[(u32, &str)]) -> Vec<String> {
-        self::told(&case.compare(with, vec![]).0)
-    }
-    for with in [&[(20, "good")][..], BAD, &[(3, "x"), (20, "bad")]] {
-        case.cover = Cover::Nothing;
-        assert_eq!(
-            told(&case, with),
-            ["unchecked F1 -", "unchecked F2 -"],
-            "{with:?}"
-        );
-    }
-    // It starts where the other ended: only findings on replaced lines are fixed.
-    case.cover = Cover::Onward;
-    assert_eq!(told(&case, &[(20, "good")]), ["fixed F1 -", "fixed F2 -"]);
-    assert_eq!(
-        told(&case, &[(3, "x"), (20, "bad")]),
-        ["still_there F1 F1", "unchecked F2 -"]
-    );
-    assert_eq!(
-        told(&case, &[(20, "bad"), (20, "x")]),
-        ["fixed F1 -", "unchecked F2 -"]
-    );
-}
-
-#[test]
 fn severities_and_places_are_those_of_the_newest_report() {
     let first = SessionCase::first(BAD, vec![off_by_one(21)]);
     let worse = Finding {
@@ -759,90 +518,6 @@ fn severities_and_places_are_those_of_the_newest_report() {
     assert_eq!(
         (e.line, e.previous_line, e.file.as_deref()),
         (None, Some(21), Some("a.rs"))
-    );
-}
-
-#[test]
-fn each_of_thousands_of_findings_is_found_again() {
-    // A rule reports every line, in each of two rounds, in many files.
-    fn many(shift: u32) -> Vec<Finding> {
-        let all = (0..2_000).map(|n| Finding {
-            file: Some(format!("f{}.rs", n % 20)),
-            quote: format!("quote {n}"),
-            ..rule("py-eval", n / 20 + 1 + shift)
-        });
-        all.collect()
-    }
-    let first = SessionCase::first(BAD, many(0));
-    let (since, ..) = first.compare(BAD, many(1));
-    assert_eq!((since.entries.len(), since.moved), (2_000, 2_000));
-}
-
-#[test]
-fn each_of_thousands_of_findings_of_one_file_is_found_again() {
-    // Every other finding has its own text; the others are equal. Comparing all pairs would take
-    // minutes.
-    fn many(shift: u32) -> Vec<Finding> {
-        let all = (0..10_000).map(|n| Finding {
-            file: Some("f.rs".to_owned()),
-            quote: format!("quote {}", n % 2 * n),
-            ..rule("py-eval", n + 1 + shift)
-        });
-        all.collect()
-    }
-    let first = SessionCase::first(BAD, many(0));
-    let (since, ..) = first.compare(BAD, many(1));
-    assert_eq!((since.entries.len(), since.moved), (10_000, 10_000));
-}
-
-/// Returns a suggestion with the quote of another claim.
-fn nit(title: &str) -> Finding {
-    Finding {
-        severity: Severity::Suggestion,
-        blocking: false,
-        quote: "quote of Empty list raises".to_owned(),
-        ..claim(5, title)
-    }
-}
-
-#[test]
-fn a_trifle_on_the_same_line_does_not_stand_for_what_blocked() {
-    let far = [(30, "far away")];
-    for title in ["Variable name is short", "Empty list raises"] {
-        let case = SessionCase::first(&[], vec![claim(5, "Empty list raises")]);
-        let (since, carried, report) = case.compare(&far, vec![nit(title)]);
-        assert_eq!(carried.len(), 1, "{title}");
-        assert_eq!(
-            report.findings.iter().filter(|f| f.blocking).count(),
-            1,
-            "{title}"
-        );
-        assert_eq!(
-            (since.still_there, since.fixed),
-            (1, 0),
-            "{title}: {since:?}"
-        );
-    }
-    let both = SessionCase::first(
-        &[],
-        vec![claim(5, "Empty list raises"), nit("Variable name is short")],
-    );
-    let (since, carried, report) = both.compare(&far, vec![nit("Variable name is short")]);
-    assert_eq!(
-        (carried.len(), report.findings.len(), since.still_there),
-        (1, 2, 2),
-        "{since:?}"
-    );
-    let worse = Finding {
-        severity: Severity::Critical,
-        ..claim(5, "No item, no head")
-    };
-    let (since, carried, _) =
-        SessionCase::first(&[], vec![claim(5, "Empty list raises")]).compare(&far, vec![worse]);
-    assert_eq!(
-        (carried.len(), since.still_there),
-        (0, 1),
-        "other words of the same weight: {since:?}"
     );
 }
 
@@ -873,65 +548,6 @@ fn an_explanation_does_not_take_away_what_is_critical() {
 }
 
 #[test]
-fn what_was_found_in_a_file_that_has_no_changed_line_left_is_gone() {
-    let first = report(1, vec![claim(2, "Off by one")]);
-    let (before, emptied) = (
-        change("a.rs", "", "one\ntwo\n"),
-        "diff --git a/a.rs b/a.rs\nnew file mode 100644\n",
-    );
-    let review = stored(first, None);
-    let unasked = Report {
-        usage: Vec::new(),
-        ..report(2, Vec::new())
-    };
-    let now = Current {
-        change: RoundChange {
-            text: emptied.as_bytes(),
-            left_out: &[],
-        },
-        source: &unasked.source.clone(),
-        look: &FilesBeside::default(),
-    };
-    let narrowed = FilesBeside {
-        narrowed: true,
-        ..FilesBeside::default()
-    };
-    for (now, cover, state) in [
-        (now, Cover::Whole, State::Fixed),
-        (now, Cover::Onward, State::Unchecked),
-        (
-            Current {
-                look: &narrowed,
-                ..now
-            },
-            Cover::Whole,
-            State::Unchecked,
-        ),
-        // Too large to be stored: its lines exist, but are unknown.
-        (
-            Current {
-                change: RoundChange {
-                    left_out: &["a.rs".to_owned()],
-                    ..now.change
-                },
-                ..now
-            },
-            Cover::Whole,
-            State::Unchecked,
-        ),
-    ] {
-        let earlier = [Earlier {
-            review: &review,
-            response: None,
-            change: &before,
-            cover,
-        }];
-        let since = Comparison::new(&earlier, &now).since(&unasked);
-        assert_eq!(since.entries[0].state, state, "{cover:?} {now:?}");
-    }
-}
-
-#[test]
 fn an_id_in_an_answer_names_no_finding_of_an_earlier_round() {
     let mut case = SessionCase::first(BAD, vec![off_by_one(21)]);
     // No backend is used: the claim is unchecked, and another finding has its ID now.
@@ -957,63 +573,6 @@ fn an_id_in_an_answer_names_no_finding_of_an_earlier_round() {
         assert_eq!(carried.len(), 1, "{carried:#?}");
         assert_eq!(carried[0].disputed.is_some(), is_heard, "{name}");
     }
-}
-
-#[test]
-fn silence_about_a_file_whose_lines_are_not_kept_mends_nothing() {
-    /// Returns the state of a finding on a replaced line. The lines of the rounds with `true` are
-    /// unknown.
-    fn fate(found: Finding, before: bool, after: bool, look: &FilesBeside) -> State {
-        let (then, now) = (change_to(&text(BAD)), change_to(&text(&[(20, "good")])));
-        let left_out = ["a.rs".to_owned()];
-        let mut review = stored(report(1, vec![found]), None);
-        review.change.left_out = if before {
-            left_out.to_vec()
-        } else {
-            Vec::new()
-        };
-        let report = report(2, Vec::new());
-        let kept: &[String] = if after { &left_out } else { &[] };
-        let current = Current {
-            change: RoundChange {
-                text: &now,
-                left_out: kept,
-            },
-            source: &report.source,
-            look,
-        };
-        let earlier = [Earlier {
-            review: &review,
-            response: None,
-            change: &then,
-            cover: Cover::Whole,
-        }];
-        Comparison::new(&earlier, &current).since(&report).entries[0].state
-    }
-    let nothing = FilesBeside::default();
-    assert_eq!(fate(off_by_one(21), false, false, &nothing), State::Fixed);
-    for (before, after) in [(true, false), (false, true), (true, true)] {
-        assert_eq!(
-            fate(off_by_one(21), before, after, &nothing),
-            State::Unchecked,
-            "{before} {after}"
-        );
-    }
-    // A change without lines does not prove that the file equals what it shows.
-    let (now, base) = (text(BAD).into_bytes(), text(&[]).into_bytes());
-    let hidden = UnshownFile::Text {
-        now,
-        base,
-        aside: look::Standing::Hidden,
-    };
-    let beside = FilesBeside {
-        files: [("a.rs".to_owned(), hidden)].into(),
-        ..FilesBeside::default()
-    };
-    assert_eq!(
-        fate(rule("todo", 21), false, true, &beside),
-        State::Unchecked
-    );
 }
 
 #[test]

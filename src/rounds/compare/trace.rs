@@ -91,6 +91,7 @@ impl<'t> Passage<'t> {
         })
     }
 
+    /// Returns the lines of the finding itself.
     fn core(&self) -> &'t [FoldedLine] {
         &self.lines[self.core.clone()]
     }
@@ -151,6 +152,8 @@ impl<'t> Passage<'t> {
             && !(is_layout && self.is_laid_out_anew(&now.now, at))
     }
 
+    /// Returns true if only white space changed above these lines, up to the end of a reindented
+    /// block.
     fn is_untouched_above(&self, now: &FileText, at: usize) -> bool {
         let first = (
             self.core().first().map_or(0, |l| l.number),
@@ -185,6 +188,8 @@ impl<'t> Passage<'t> {
         true
     }
 
+    /// Returns true if only white space changed below these lines, up to the end of a reindented
+    /// block.
     fn is_untouched_below(&self, now: &FileText, end: usize) -> bool {
         let last = (
             self.core().last().map_or(0, |l| l.number),
@@ -287,6 +292,7 @@ impl<'l> Adjacent<'l> {
 }
 
 impl ComparedTexts {
+    /// Indexes the new lines of files by their normalized text.
     pub(super) fn new(files: Vec<FileText>) -> Self {
         let mut fresh: HashMap<Vec<u8>, Vec<(usize, usize)>> = HashMap::new();
         for (f, file) in files
@@ -301,6 +307,7 @@ impl ComparedTexts {
         Self { files, fresh }
     }
 
+    /// Returns a file by its index.
     pub(super) fn file(&self, at: usize) -> Option<&FileText> {
         self.files.get(at)
     }
@@ -420,6 +427,7 @@ pub(super) fn is_as_introduced(before: Option<&FileText>, now: &FileText) -> boo
     was.is_none_or(|was| first(&now.now).is_none_or(|l| l.folded == was.folded))
 }
 
+/// Returns true if a line has a letter, a digit or a byte beyond ASCII.
 fn has_words(line: &[u8]) -> bool {
     line.iter()
         .any(|b| b.is_ascii_alphanumeric() || !b.is_ascii())

@@ -43,6 +43,7 @@ impl Total {
 }
 
 impl Allowance {
+    /// Starts with the limits of the policy and of the command line.
     pub(super) fn new(policy: &Policy, flags: &Overrides) -> Self {
         Self {
             requests: policy.review.max_requests,

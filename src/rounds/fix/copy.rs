@@ -80,6 +80,7 @@ impl Copy {
         Ok(copy)
     }
 
+    /// Copies files to a new folder.
     fn fill(from: &Path, parent: &Path, files: &BTreeSet<RepoPath>, stop: &Stop) -> Result<Self> {
         let desk = PrivateFolder::new(parent).map_err(|e| not_copied(&e))?;
         let mut copied = BTreeSet::new();

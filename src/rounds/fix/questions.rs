@@ -1,7 +1,6 @@
 //! The two questions of a fix: to plan it, and to execute the plan. Findings, plan and failures are
 //! data for the model.
 
-use super::FailedAttempt;
 use crate::ai::claim::fix::{FixPlan, FixReport, plan_schema, report_schema};
 use crate::ai::material::Document;
 use crate::ai::prompt::Exhibit;
@@ -15,6 +14,14 @@ use crate::wire::fixing::StoredPlan;
 
 /// Bytes of a failure that a model gets, at most.
 const MOST_FAILURE: usize = 16 << 10;
+
+/// The reasons why an attempt failed, for the next one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FailedAttempt {
+    pub(super) reasons: Vec<String>,
+    /// The change of the attempt as a patch, with secrets masked.
+    pub(super) patch: String,
+}
 
 /// Returns the question for a plan.
 pub(super) fn plan(
@@ -118,6 +125,7 @@ fn told(findings: &[wire::Finding]) -> String {
     text
 }
 
+/// Returns a text as data for the model, with secrets masked.
 fn exhibit(kind: &'static str, text: &str, rules: &RuleSet) -> Exhibit {
     let text = redact::text(rules, text.as_bytes()).text;
     (
@@ -130,6 +138,7 @@ fn exhibit(kind: &'static str, text: &str, rules: &RuleSet) -> Exhibit {
     )
 }
 
+/// Truncates a text to its first bytes.
 fn head(text: &str) -> String {
     first_bytes(text, MOST_FAILURE).to_owned()
 }

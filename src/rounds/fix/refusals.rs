@@ -15,6 +15,7 @@ const WORDS: usize = 400;
 pub(super) struct Refusals(Vec<String>);
 
 impl Refusals {
+    /// Masks the secrets in the reasons of refused edits.
     pub(super) fn new(rules: &RuleSet, refused: &[String]) -> Self {
         Self(
             refused

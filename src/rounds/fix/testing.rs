@@ -130,6 +130,7 @@ async fn tested(
     }
 }
 
+/// Returns the folders of a copy for the sandbox.
 fn folders(copy: &Copy) -> Folders<'_> {
     Folders {
         tree: copy.top(),

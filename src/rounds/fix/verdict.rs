@@ -15,6 +15,7 @@ pub(super) struct Verification {
 }
 
 impl Verification {
+    /// Wraps the round that reviewed a fix.
     pub(super) fn new(done: Done) -> Self {
         Self { done }
     }

@@ -221,6 +221,7 @@ impl<'h> FileVersion<'h> {
     }
 }
 
+/// Appends a line with a plain line ending.
 fn push(line: &[u8], text: &mut Vec<u8>) {
     text.extend_from_slice(diff::trim_line_end(line));
     text.push(b'\n');
@@ -308,10 +309,12 @@ fn runs_of(edits: impl Iterator<Item = (Range<u32>, Range<u32>)>) -> Vec<EqualRu
 }
 
 impl EqualRun {
+    /// Returns the end of the run in the earlier text.
     fn end(&self) -> u32 {
         self.before.saturating_add(self.count)
     }
 
+    /// Returns the end of the run in the current text.
     fn now_end(&self) -> u32 {
         self.now.saturating_add(self.count)
     }
@@ -324,6 +327,7 @@ fn holds(ranges: &[Range<u32>], n: u32) -> bool {
 }
 
 impl Map {
+    /// Returns the equal runs of lines.
     pub(super) fn runs(&self) -> &[EqualRun] {
         match self {
             Self::Unknown => &[],
@@ -413,6 +417,8 @@ impl Map {
         }
     }
 
+    /// Returns true if some of these lines are new, or lines above them were removed; `None` if
+    /// that is unknown.
     pub(super) fn is_new(&self, first: u32, last: u32) -> Option<bool> {
         let from = first.saturating_sub(1).max(1);
         match self {

@@ -131,6 +131,7 @@ fn head(state: &MenuState, theme: Theme) -> StyledRow {
     }
 }
 
+/// Draws an entry: its title, and its command below.
 fn draw_entry(
     entry: &MenuEntry,
     i: usize,
@@ -172,6 +173,7 @@ fn draw_entry(
     [first, second]
 }
 
+/// Returns the last line: a message, or the keys.
 fn foot(state: &MenuState, theme: Theme) -> StyledRow {
     let width = usize::from(state.size.width);
     if let Some(problem) = state

@@ -70,6 +70,7 @@ const HELP: &[KeyGroup] = &[
     ),
 ];
 
+/// Draws the open dialog, if there is one, above the panes.
 pub(super) fn draw(state: &TriageState, theme: Theme, buffer: &mut Buffer) {
     match &state.mode {
         Mode::Browse => {}
@@ -137,6 +138,7 @@ pub(in crate::triage) fn room(buffer: &Buffer) -> usize {
     usize::from(buffer.area.width.min(WIDEST)).saturating_sub(4)
 }
 
+/// Draws an input.
 fn draw_prompt(prompt: &Prompt, theme: Theme, buffer: &mut Buffer) {
     let all = buffer.area;
     let area = Rect {
@@ -179,6 +181,7 @@ fn draw_prompt(prompt: &Prompt, theme: Theme, buffer: &mut Buffer) {
         .draw(line, buffer);
 }
 
+/// Draws the values of the filter. `at` is the one under the cursor.
 fn draw_filter(state: &TriageState, at: usize, theme: Theme, buffer: &mut Buffer) {
     let mut rows = Vec::new();
     let mut cursor = 0;
@@ -241,6 +244,7 @@ fn draw_filter(state: &TriageState, at: usize, theme: Theme, buffer: &mut Buffer
 /// Keys of one purpose, with their effects.
 type KeyGroup = (&'static str, &'static [(&'static str, &'static str)]);
 
+/// Returns the rows of groups of keys.
 fn help_column(groups: &[KeyGroup], theme: Theme) -> Vec<StyledRow> {
     let mut rows = Vec::new();
     for (group, keys) in groups {
@@ -256,6 +260,7 @@ fn help_column(groups: &[KeyGroup], theme: Theme) -> Vec<StyledRow> {
     rows
 }
 
+/// Returns the rows of the help, in one or two columns.
 fn help(size: Size, theme: Theme) -> Vec<StyledRow> {
     if size.width < 110 {
         return help_column(HELP, theme);
@@ -290,6 +295,7 @@ pub fn help_room(size: Size) -> usize {
     usize::from(size.height).saturating_sub(3)
 }
 
+/// Draws the help from a row on.
 fn draw_help(size: Size, top: usize, theme: Theme, buffer: &mut Buffer) {
     let rows = help(size, theme);
     let room = help_room(size);
@@ -304,6 +310,7 @@ fn draw_help(size: Size, top: usize, theme: Theme, buffer: &mut Buffer) {
     draw_box(title, &shown, theme, buffer);
 }
 
+/// Draws a question with the command that it is about.
 fn draw_ask(title: &str, command: &[String], theme: Theme, buffer: &mut Buffer) {
     let room = room(buffer);
     let mut rows = wrapped(theme.style(Ink::Plain), title, room);
@@ -330,6 +337,7 @@ pub(in crate::triage) fn shown(command: &[String]) -> String {
     format!("{NAME} {}", words.join(" "))
 }
 
+/// Draws a text that the user closes.
 fn draw_notice(notice: &Notice, theme: Theme, buffer: &mut Buffer) {
     let room = room(buffer);
     let mut rows: Vec<StyledRow> = notice

@@ -87,6 +87,7 @@ fn below(state: &TriageState) -> &'static str {
     }
 }
 
+/// Returns the position of a finding.
 fn place(item: &TriageItem) -> String {
     let f = &item.finding;
     let file = f.file.as_deref().unwrap_or(WHOLE);
@@ -104,6 +105,7 @@ fn place(item: &TriageItem) -> String {
     format!("{file}{line}{end}{commit}")
 }
 
+/// Draws the content of a pane.
 pub(super) fn draw(state: &TriageState, pane: Pane, theme: Theme, area: Rect, buffer: &mut Buffer) {
     if pane == Pane::Findings {
         return findings(state, theme, area, buffer);
@@ -153,6 +155,7 @@ pub(super) fn extent(state: &TriageState, pane: Pane, inner: Size) -> (usize, us
     }
 }
 
+/// Draws the list of findings.
 fn findings(state: &TriageState, theme: Theme, area: Rect, buffer: &mut Buffer) {
     let rows = state.rows();
     if rows.is_empty() {
@@ -211,6 +214,7 @@ fn findings(state: &TriageState, theme: Theme, area: Rect, buffer: &mut Buffer) 
     }
 }
 
+/// Returns the row of a file.
 fn file(
     name: Option<&str>,
     (all, pending): (usize, usize),
@@ -235,6 +239,7 @@ fn file(
         .draw(line, buffer);
 }
 
+/// Returns the row of a finding.
 fn finding(state: &TriageState, i: usize, ids: usize, theme: Theme, width: usize) -> StyledRow {
     let item = &state.subject.items[i];
     let f = &item.finding;
@@ -298,6 +303,7 @@ struct CodeRows {
     focus: usize,
 }
 
+/// Returns the rows of the code around the finding under the cursor.
 fn code_rows(state: &TriageState, theme: Theme, width: usize) -> CodeRows {
     let Some(item) = state.item() else {
         return CodeRows {
@@ -357,6 +363,7 @@ fn code_rows(state: &TriageState, theme: Theme, width: usize) -> CodeRows {
     }
 }
 
+/// Returns the columns of the largest line number.
 fn digits(code: &FindingCode) -> usize {
     let numbers = code.rows.iter().filter_map(|r| match r {
         CodeRow::Line(l) => l.number,
@@ -383,6 +390,7 @@ fn columns(text: &[u8]) -> usize {
     pieces(text).map(|p| p.width()).sum()
 }
 
+/// Returns the row of a line of code.
 fn code_line(line: &CodeLine, digits: usize, left: usize, width: usize, theme: Theme) -> StyledRow {
     let (sign, ink) = match line.kind {
         LineKind::Added => ("+", Ink::Added),
@@ -449,6 +457,7 @@ fn painted(line: &CodeLine, theme: Theme) -> StyledRow {
     row
 }
 
+/// Returns the rows of the details of the finding under the cursor.
 fn details(state: &TriageState, theme: Theme, width: usize) -> Vec<StyledRow> {
     let Some(item) = state.item() else {
         return Vec::new();

@@ -3,7 +3,8 @@
 
 use super::super::key::KeyPress;
 use super::super::sample::{files, finding, item, subject};
-use super::super::state::{Notice, TriageEvent, step};
+use super::super::state::Notice;
+use super::super::step::{TriageEvent, step};
 use super::*;
 use crate::env::Env;
 use std::path::Path;

@@ -15,12 +15,9 @@ const KNOWN_CIRCLES: &[&str] = &[
      rules/flow/lower/javascript/markup rules/flow/lower/javascript/output \
      rules/flow/lower/javascript/validated rules/flow/lower/javascript/waited",
     // To be broken.
-    "history/fixes history/read history/write",
     "review/decided review/ends review/files review/governing review/governing/team review/record review/scan \
      review/source",
     "review/models review/tickets",
-    "rounds/apply rounds/decide rounds/fix rounds/worktree",
-    "triage/state triage/view",
 ];
 
 /// The modules that a file names, by path below `src`, without extension.

@@ -65,6 +65,7 @@ pub(super) fn ends<'t>(path: &RepoPath, before: &[u8], after: &'t [u8]) -> Optio
     added(before, after).into_iter().find(|line| is_end(line))
 }
 
+/// Returns true if a line can end a test run.
 fn is_end(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
     if super::tests_of::is_comment(line) {

@@ -76,6 +76,7 @@ fn is_changed<T: PartialEq>(
     }
 }
 
+/// Returns a manifest without the keys of [`JSON_KEYS`].
 fn without_data(mut value: Json) -> Json {
     if let Some(object) = value.as_object_mut() {
         JSON_KEYS.iter().for_each(|key| drop(object.remove(*key)));

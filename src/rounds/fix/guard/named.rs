@@ -163,6 +163,7 @@ fn text_of(path: &RepoPath, read: ReadFile<'_>) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// Returns the folder of a path.
 fn folder(path: &RepoPath) -> String {
     let path = String::from_utf8_lossy(path.as_bytes()).into_owned();
     path.rsplit_once('/')
@@ -187,6 +188,7 @@ fn named(text: &str, folder: &str, tree: &BTreeSet<RepoPath>) -> Vec<RepoPath> {
     out
 }
 
+/// Returns true if a character separates words.
 fn is_between(c: char) -> bool {
     c.is_whitespace()
         || matches!(

@@ -182,6 +182,7 @@ fn new_folders(path: &str, tree: &BTreeSet<RepoPath>) -> Vec<String> {
         .collect()
 }
 
+/// Returns true if a path is in a folder.
 fn is_below(path: &RepoPath, folder: &str) -> bool {
     let path = String::from_utf8_lossy(path.as_bytes()).to_lowercase();
     folder.is_empty()
@@ -200,6 +201,7 @@ fn is_root(folder: &str, tree: &BTreeSet<RepoPath>) -> bool {
         })
 }
 
+/// Returns true if a folder has tests.
 fn has_tests_below(folder: &str, tree: &BTreeSet<RepoPath>) -> bool {
     tree.iter().any(|f| is_below(f, folder) && is_test(f))
 }

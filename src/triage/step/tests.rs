@@ -1,8 +1,11 @@
 //! Tests of the state machine: tables of keys and results.
 
+use super::super::TriageItem;
+use super::super::filter::ListRow;
 use super::super::sample::{TODAY, entry, finding, item, subject};
+use super::super::state::DecisionOrder;
 use super::*;
-use crate::wire::Disposition;
+use crate::wire::Severity;
 
 const SIZE: Size = Size {
     width: 100,

@@ -12,7 +12,7 @@ struct ReplacedLines<'t> {
 
 /// Returns the text with the edits of both sides, or `None` if both edit the same or adjacent
 /// lines.
-pub(in crate::rounds) fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     if ours == base || ours == theirs {
         return Some(theirs.to_vec());
     }
@@ -45,10 +45,12 @@ impl ReplacedLines<'_> {
     }
 }
 
+/// Returns the lines of a text, each with its line ending.
 fn lines(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|b| *b == b'\n').collect()
 }
 
+/// Returns the edits that turn the base into one side.
 fn edits<'t>(base: &[u8], side: &'t [u8]) -> Vec<ReplacedLines<'t>> {
     let new = lines(side);
     let replaced = diff::replaced(base, side).into_iter();
