@@ -1,13 +1,12 @@
 //! Arguments of `review` and `verify-receipt`.
 
-use crate::cli::pr;
+use crate::cli::{format, pr};
 use crate::error::ExitStatus;
 use crate::finding::{Category, Severity};
 use crate::hooks;
 use crate::policy;
 use crate::report::ReportFormat;
 use clap::ValueEnum;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -251,7 +250,7 @@ pub(super) struct Options {
         global = true,
         default_value = "human",
         value_name = "FORMAT",
-        value_parser = format_parser(),
+        value_parser = format::report(),
         help_heading = OUTPUT
     )]
     pub(super) format: ReportFormat,
@@ -335,12 +334,6 @@ pub(super) enum OnIncompleteArg {
     Warn,
 }
 
-/// Parses the name of a format. The help lists the formats of the same table.
-fn format_parser() -> impl TypedValueParser<Value = ReportFormat> {
-    let values = ReportFormat::ALL.map(|f| PossibleValue::new(f.name()).help(f.help()));
-    PossibleValuesParser::new(values).try_map(|s| ReportFormat::parse(&s))
-}
-
 fn severity(s: &str) -> std::result::Result<Severity, String> {
     let names = Severity::ALL.map(Severity::name).join(", ");
     Severity::parse(s).ok_or_else(|| format!("expected one of {names}"))
@@ -388,7 +381,7 @@ pub(in crate::cli) struct Verify {
         long,
         default_value = "human",
         value_name = "FORMAT",
-        value_parser = format_parser(),
+        value_parser = format::report(),
         help_heading = OUTPUT
     )]
     pub(super) format: ReportFormat,
