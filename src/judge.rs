@@ -602,10 +602,11 @@ pub(crate) fn why_incomplete(coverage: &Coverage, timeout: Option<Duration>) -> 
         .map(|t| format!("the time was over ({} s)", t.as_secs()))
         .into_iter()
         .collect();
-    for (path, why) in &coverage.failed {
-        let said = path
+    for f in &coverage.failed {
+        let said = f
+            .file
             .as_ref()
-            .map_or_else(|| why.clone(), |p| format!("{}: {why}", p.to_wire()));
+            .map_or_else(|| f.reason(), |p| format!("{}: {}", p.to_wire(), f.cause));
         if !reasons.contains(&said) {
             reasons.push(said);
         }

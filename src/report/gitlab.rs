@@ -24,7 +24,7 @@ fn entries(review: &Review) -> Vec<Value> {
     let mut seen: HashMap<&str, u32> = HashMap::new();
     let mut entries = Vec::new();
     if !review.coverage.is_complete() {
-        let failed = review.coverage.failed.iter().find_map(|(p, _)| p.clone());
+        let failed = review.coverage.failed.iter().find_map(|f| f.file.clone());
         let place = failed
             .map(|file| Location { file, lines: None })
             .or_else(|| fallback.clone());

@@ -133,9 +133,9 @@ pub fn report(review: &Review) -> wire::Report {
             failed: c
                 .failed
                 .iter()
-                .map(|(p, why)| wire::Failed {
-                    file: p.as_ref().map(RepoPath::to_wire),
-                    reason: why.clone(),
+                .map(|f| wire::Failed {
+                    file: f.file.as_ref().map(RepoPath::to_wire),
+                    reason: f.reason(),
                 })
                 .collect(),
         },

@@ -168,13 +168,14 @@ fn suites(review: &Review) -> Vec<Suite> {
         let mut cases: Vec<_> = failed
             .iter()
             .take(MAX_CASES)
-            .map(|(path, reason)| JunitCase {
-                name: path
+            .map(|f| JunitCase {
+                name: f
+                    .file
                     .as_ref()
                     .map_or_else(|| "the change as a whole".to_owned(), shown),
                 end: CaseEnd::Error(format!(
                     "Not reviewed: {}",
-                    untrusted::clipped(reason, words::PROSE)
+                    untrusted::clipped(&f.reason(), words::PROSE)
                 )),
             })
             .collect();

@@ -24,7 +24,9 @@ use crate::request::OnTestFailure;
 use crate::review::{
     Note, PolicyInfo, Review, SessionRef, SourceInfo, SourceKind, Stat, TestResults,
 };
-use crate::verdict::{Coverage, Outcome, Share, Skip, TestOutcome, Verdict};
+use crate::verdict::{
+    Coverage, CoverageFailure, FailureCause, Outcome, Share, Skip, TestOutcome, Verdict,
+};
 use crate::wire;
 use std::time::Duration;
 
@@ -364,7 +366,10 @@ fn coverage(c: &wire::Coverage) -> Coverage {
         failed: c
             .failed
             .iter()
-            .map(|f| (f.file.as_deref().map(path), f.reason.clone()))
+            .map(|f| CoverageFailure {
+                file: f.file.as_deref().map(path),
+                cause: FailureCause::parse(&f.reason),
+            })
             .collect(),
     }
 }

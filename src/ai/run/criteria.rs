@@ -12,6 +12,7 @@ use crate::ai::{EvidenceSpot, JudgedCriterion, Setback};
 use crate::ai::{prompt, reply};
 use crate::diff::RepoPath;
 use crate::request::Criterion;
+use crate::verdict::{CoverageFailure, FailureCause};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use std::future::Future;
 use std::pin::Pin;
@@ -36,7 +37,7 @@ pub(super) struct Vote {
 #[derive(Debug, Default)]
 pub(super) struct Votes {
     all: Vec<Vote>,
-    pub(super) failed: Vec<(Option<RepoPath>, String)>,
+    pub(super) failed: Vec<CoverageFailure>,
     pub(super) cut: Vec<(RepoPath, String)>,
 }
 
@@ -176,7 +177,7 @@ impl<'a> ReviewSession<'a> {
             self.setbacks.borrow_mut().extend(setbacks);
             let why = format!("the criteria were not judged: {}", said.join("; "));
             Votes {
-                failed: vec![(None, why)],
+                failed: vec![CoverageFailure::whole(FailureCause::Other(why))],
                 ..Votes::default()
             }
         })

@@ -15,6 +15,7 @@ use crate::ai::reply;
 use crate::ai::{Compliance, Dropped, Opinion, Setback, UnmetRequirement};
 use crate::diff::RepoPath;
 use crate::untrusted::Inert;
+use crate::verdict::{CoverageFailure, FailureCause};
 use std::future::Future;
 use std::pin::Pin;
 
@@ -41,7 +42,7 @@ pub(super) struct ChunkReview {
     pub(super) candidates: Vec<ClaimCandidate>,
     pub(super) remarks: Vec<Remark>,
     pub(super) dropped: Vec<Dropped>,
-    pub(super) failed: Vec<(Option<RepoPath>, String)>,
+    pub(super) failed: Vec<CoverageFailure>,
     pub(super) cut: Vec<(RepoPath, String)>,
     pub(super) entries: Vec<LedgerEntry>,
     pub(super) cached: usize,
@@ -128,11 +129,11 @@ impl<'a> ReviewSession<'a> {
             }
             self.step();
             self.setbacks.borrow_mut().extend(setbacks);
-            let why = said.join("; ");
+            let cause = FailureCause::Other(said.join("; "));
             let failed = self
                 .paths(&chunk)
                 .into_iter()
-                .map(|p| (Some(p), why.clone()))
+                .map(|path| CoverageFailure::in_file(path, cause.clone()))
                 .collect();
             ChunkReview {
                 failed,
@@ -180,11 +181,12 @@ impl<'a> ReviewSession<'a> {
                 by: (!unaccounted.contains(group.files[p.file].path())).then(|| name.to_owned()),
             })
             .collect();
-        out.failed.extend(unaccounted.into_iter().map(|p| {
-            (
-                Some(p),
-                format!("{name}: the reply does not account for it"),
-            )
+        out.failed.extend(unaccounted.into_iter().map(|path| {
+            let cause = FailureCause::Backend {
+                backend: name.to_owned(),
+                reason: "the reply does not account for it".to_owned(),
+            };
+            CoverageFailure::in_file(path, cause)
         }));
         self.leave_out(&reply.not_reviewed, member, chunk, &mut out);
         if out.failed.is_empty() {
@@ -257,14 +259,14 @@ impl ReviewSession<'_> {
             } else {
                 format!(": {}", Inert::new(why).as_str())
             };
-            let reason = format!(
-                "{}: not reviewed according to the reply{why}",
-                member.name()
-            );
+            let cause = FailureCause::Backend {
+                backend: member.name().to_owned(),
+                reason: format!("not reviewed according to the reply{why}"),
+            };
             match names.find(file) {
                 Some(found) if chunk.pieces.iter().any(|p| p.file == found) => {
-                    out.failed
-                        .push((Some(self.path(chunk.group, found)), reason));
+                    let path = self.path(chunk.group, found);
+                    out.failed.push(CoverageFailure::in_file(path, cause));
                 }
                 // Another request reviews this file.
                 Some(_) => {}
@@ -272,7 +274,7 @@ impl ReviewSession<'_> {
                 None => out.failed.extend(
                     self.paths(chunk)
                         .into_iter()
-                        .map(|p| (Some(p), reason.clone())),
+                        .map(|path| CoverageFailure::in_file(path, cause.clone())),
                 ),
             }
         }

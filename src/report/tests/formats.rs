@@ -12,9 +12,17 @@ use crate::finding::{
 };
 use crate::review::{Note, Review};
 use crate::untrusted;
-use crate::verdict::Verdict;
+use crate::verdict::{CoverageFailure, FailureCause, Verdict};
 use serde_json::Value;
 use std::collections::HashSet;
+
+/// Builds the failure of a file, or of the change as a whole.
+fn failure(file: Option<&str>, why: &str) -> CoverageFailure {
+    CoverageFailure {
+        file: file.map(RepoPath::from),
+        cause: FailureCause::Other(why.to_owned()),
+    }
+}
 
 /// A workflow command as GitHub's runner parses it.
 #[derive(Debug)]
@@ -154,9 +162,9 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
         text: with.to_owned(),
         origin: with.to_owned(),
     }];
-    for (n, (file, reason)) in review.coverage.failed.iter_mut().enumerate() {
-        *file = file.as_ref().map(|_| numbered_path(70 + n, bytes));
-        *reason = with.to_owned();
+    for (n, failure) in review.coverage.failed.iter_mut().enumerate() {
+        failure.file = failure.file.as_ref().map(|_| numbered_path(70 + n, bytes));
+        failure.cause = FailureCause::Other(with.to_owned());
     }
     for (n, (file, _)) in review.coverage.skipped.iter_mut().enumerate() {
         *file = numbered_path(80 + n, bytes);
@@ -552,7 +560,7 @@ fn an_incomplete_review_says_so_in_every_format() {
     );
     // Without any position, this format cannot report the failure.
     let mut nowhere = review;
-    nowhere.coverage.failed = vec![(None, "backend claude did not answer".to_owned())];
+    nowhere.coverage.failed = vec![failure(None, "backend claude did not answer")];
     assert_eq!(json(&nowhere, ReportFormat::Gitlab), serde_json::json!([]));
 }
 
@@ -847,7 +855,7 @@ fn what_has_one_fingerprint_stays_apart_in_sarif_and_junit() {
         })
         .to_vec();
     review.coverage.failed = ["one", "two"]
-        .map(|why| (Some(RepoPath::from("a.py")), why.to_owned()))
+        .map(|why| failure(Some("a.py"), why))
         .to_vec();
     let xml = text(&review, ReportFormat::Junit, &Style::default());
     let document = roxmltree::Document::parse(&xml).unwrap();
@@ -895,10 +903,10 @@ fn inj_16_no_output_of_a_test_attaches_a_file() {
 #[test]
 fn a_file_on_which_two_backends_failed_is_one_file() {
     let mut review = incomplete(ExitStatus::Incomplete);
-    let again = (
-        review.coverage.failed[0].0.clone(),
-        "backend local did not answer".to_owned(),
-    );
+    let again = CoverageFailure {
+        file: review.coverage.failed[0].file.clone(),
+        cause: FailureCause::Other("backend local did not answer".to_owned()),
+    };
     review.coverage.failed.push(again);
     for format in [
         ReportFormat::Human,
@@ -1093,7 +1101,7 @@ fn ci_09_six_thousand_findings_fit_into_every_format() {
     for incomplete in [false, true] {
         if incomplete {
             review.coverage.failed = (0..6_000)
-                .map(|n| (Some(RepoPath::new(format!("f{n}"))), "gone".to_owned()))
+                .map(|n| failure(Some(&format!("f{n}")), "gone"))
                 .collect();
         }
         let told = commands(&review);

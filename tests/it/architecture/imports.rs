@@ -22,9 +22,6 @@ const KNOWN_CIRCLES: &[&str] = &[
     "git/reach git/revision",
     "history/fixes history/read history/write",
     "policy/parts policy/weaken",
-    "review/decided review/ends review/files review/governing review/governing/team review/record review/scan \
-     review/source",
-    "review/models review/tickets",
     "rounds/apply rounds/decide rounds/fix rounds/worktree",
     "rules/leak rules/mask",
     "rules/secret/assignment rules/secret/encoded",
