@@ -69,45 +69,16 @@ impl<'a> Prepared<'a> {
             resolved.parts.clear();
         }
         let repo = resolved.repo.as_deref();
-        let rules = RuleSet::new(&policy.rules, &governing.team_rules)?
-            .with_suppressions(Suppressions {
-                honour_added: request.authority == Authority::Worktree,
-            })
-            .with_pins(pins::known(repo, &resolved.base, &resolved.parts));
-        let top = repo.and_then(Repo::worktree);
-        let files = Files::new(
-            (request.files_name, &request.files),
-            &request.dir,
-            top,
-            &rules,
-        )?;
-        // The first round of a session checked these files, and some of them may no longer exist.
-        if request.brief.previous.is_empty() {
-            files.refuse_unknown(&rules, repo, &resolved.parts)?;
-        }
-        if let (true, Some(flag)) = (
-            required_backends(request, policy).is_empty(),
-            request.model_flags.first(),
-        ) {
+        let rules = compiled_rules(request, &resolved, &governing)?;
+        let files = file_filter(request, &resolved, &rules)?;
+        let has_backends = !required_backends(request, policy).is_empty();
+        if let (false, Some(flag)) = (has_backends, request.model_flags.first()) {
             return Err(without_backend(flag));
         }
         let recorder = request.record.then(Recorder::new).transpose()?;
         let place = repo.and_then(|repo| StoreLocation::of(repo, policy, request, world.env));
-        let bases = decided::Bases {
-            base: &resolved.base,
-            others: &resolved.other_bases,
-            further: further_bases(&resolved.parts),
-            tip: resolved.tip.as_ref(),
-            parts: &resolved.parts,
-        };
-        let entries = decided::load(
-            (repo, request.authority),
-            &bases,
-            governing.state.as_ref(),
-            place.as_ref(),
-            &mut notes,
-        )?;
-        let states = decided::states(repo, &resolved.parts);
+        let own = place.as_ref();
+        let decisions = decisions(request.authority, &resolved, &governing, own, &mut notes)?;
         let prepared = Self {
             request,
             world,
@@ -118,7 +89,7 @@ impl<'a> Prepared<'a> {
             files,
             recorder,
             place,
-            decisions: Decisions { entries, states },
+            decisions,
             mode,
             untested,
             notes,
@@ -127,10 +98,12 @@ impl<'a> Prepared<'a> {
         Ok(prepared)
     }
 
+    /// Returns the repository; `None` outside of one.
     pub(super) fn repo(&self) -> Option<&Repo> {
         self.resolved.repo.as_deref()
     }
 
+    /// Returns the policy that governs the review.
     pub(super) fn policy(&self) -> &Policy {
         &self.governing.policy
     }
@@ -207,6 +180,60 @@ impl<'a> Prepared<'a> {
     fn top(&self) -> Option<&Path> {
         self.repo().and_then(Repo::worktree)
     }
+}
+
+/// Compiles the rules of the catalogue and of the team.
+fn compiled_rules(
+    request: &ReviewRequest,
+    resolved: &Resolved,
+    governing: &Governing,
+) -> Result<RuleSet> {
+    let repo = resolved.repo.as_deref();
+    let rules = RuleSet::new(&governing.policy.rules, &governing.team_rules)?;
+    let suppressions = Suppressions {
+        honour_added: request.authority == Authority::Worktree,
+    };
+    Ok(rules.with_suppressions(suppressions).with_pins(pins::known(
+        repo,
+        &resolved.base,
+        &resolved.parts,
+    )))
+}
+
+/// Compiles the patterns of `--files`.
+fn file_filter(request: &ReviewRequest, resolved: &Resolved, rules: &RuleSet) -> Result<Files> {
+    let repo = resolved.repo.as_deref();
+    let top = repo.and_then(Repo::worktree);
+    let patterns = (request.files_name, &request.files[..]);
+    let files = Files::new(patterns, &request.dir, top, rules)?;
+    // The first round of a session checked these files, and some of them may no longer exist.
+    if request.brief.previous.is_empty() {
+        files.refuse_unknown(rules, repo, &resolved.parts)?;
+    }
+    Ok(files)
+}
+
+/// Reads the decisions of people that apply. `place` has the decisions of the user.
+fn decisions(
+    authority: Authority,
+    resolved: &Resolved,
+    governing: &Governing,
+    place: Option<&StoreLocation>,
+    notes: &mut Vec<Note>,
+) -> Result<Decisions> {
+    let repo = resolved.repo.as_deref();
+    let bases = decided::Bases {
+        base: &resolved.base,
+        others: &resolved.other_bases,
+        further: further_bases(&resolved.parts),
+        tip: resolved.tip.as_ref(),
+        parts: &resolved.parts,
+    };
+    let state = governing.state.as_ref();
+    Ok(Decisions {
+        entries: decided::load((repo, authority), &bases, state, place, notes)?,
+        states: decided::states(repo, &resolved.parts),
+    })
 }
 
 /// Returns the names of the backends of a request, or else of the policy.
