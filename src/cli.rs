@@ -9,6 +9,7 @@ mod decide;
 mod doctor;
 mod editor;
 mod fix;
+mod format;
 mod generate;
 mod history;
 mod hooks;

@@ -8,6 +8,7 @@
 pub mod contract;
 mod folder;
 mod page;
+mod request;
 mod verdict;
 
 use crate::ai::ask::Cause;
@@ -15,11 +16,10 @@ use crate::ai::{JudgedCriterion, Retry, Setback, context};
 use crate::diff::RepoPath;
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Finding, Origin};
-use crate::git::Repo;
 use crate::hex;
 use crate::policy::{Policy, RulesPolicy};
 use crate::report::json;
-use crate::request::{Authority, CacheUse, Contract, Input, ReviewRequest, Source};
+use crate::request::CacheUse;
 use crate::review::{self, Review, World};
 use crate::rules::RuleSet;
 use crate::text::listed;
@@ -28,7 +28,7 @@ use crate::wire::judge as wire;
 use contract::TaskContract;
 use folder::{ReportFolder, Way};
 use sha2::{Digest as _, Sha256};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use verdict::FindingWeight;
 use wire::{ErrorKind, JudgeReport, Judgement, QuestionOutcome as Ended};
@@ -42,8 +42,6 @@ pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 const PAGE: &str = "JUDGE_REPORT.md";
 const RECORD: &str = "JUDGE_REPORT.json";
-/// Files of the contract that a note lists, at most.
-const NAMED: usize = 20;
 
 /// The request for a judgement.
 #[derive(Clone, Debug)]
@@ -187,15 +185,6 @@ impl JudgementEnd {
     }
 }
 
-/// The files that the contract names, compared with the change.
-#[derive(Default)]
-struct NamedFiles {
-    /// Existing files that are not part of the change, relative to the root.
-    unchanged: Vec<String>,
-    /// Files that must not be read.
-    refused: Vec<String>,
-}
-
 impl<'a> Bench<'a> {
     /// Resolves the report folder.
     fn open(ask: &'a JudgeAsk, world: &'a World<'a>) -> Result<Self> {
@@ -285,103 +274,6 @@ impl<'a> Bench<'a> {
                 }
             }
         }
-    }
-
-    /// Builds the request for the review; `None` if there is nothing to review.
-    fn request(&self, task: &Task) -> Result<(Option<ReviewRequest>, Vec<String>)> {
-        let root = &self.ask.root;
-        let repo = Repo::find(root, self.world.env)?;
-        let top = repo.as_ref().and_then(Repo::worktree);
-        let own = prefix(root, top);
-        let file = from_top(&own, task.file.as_bytes());
-        let written = [PAGE, RECORD].map(|name| from_top(&own, self.way.file(name).as_bytes()));
-        let apart: Vec<RepoPath> = std::iter::once(file.clone()).chain(written).collect();
-        let changed: Vec<RepoPath> = match &repo {
-            Some(repo) if top.is_some() => {
-                let (change, _) = repo.changes(None)?;
-                change
-                    .entries
-                    .iter()
-                    .map(|e| e.path().clone())
-                    .filter(|p| !apart.contains(p))
-                    .collect()
-            }
-            _ => Vec::new(),
-        };
-        let named = self.named(task, &changed, &own);
-        let source = match (changed.is_empty(), named.unchanged.is_empty()) {
-            (true, true) => return Ok((None, Vec::new())),
-            (true, false) => Source::Code(
-                named
-                    .unchanged
-                    .iter()
-                    .map(|f| Input::File(PathBuf::from(f)))
-                    .collect(),
-            ),
-            (false, _) => Source::Changes { base: None },
-        };
-        let mut notes = Vec::new();
-        match source {
-            Source::Code(_) => {
-                notes.push(
-                    "the change is empty: reviewed the complete files that the contract names"
-                        .to_owned(),
-                );
-            }
-            _ if !named.unchanged.is_empty() => {
-                notes.push(format!(
-                    "the contract names files that do not differ: {}",
-                    list(&named.unchanged)
-                ));
-            }
-            _ => {}
-        }
-        if !named.refused.is_empty() {
-            notes.push(format!(
-                "the contract names files that were not read: {}",
-                list(&named.refused)
-            ));
-        }
-        let mut request = ReviewRequest::new(source, root.clone());
-        request.authority = Authority::Head;
-        request.config = self.ask.config.clone();
-        request.backends = self.ask.backends.clone();
-        request.cache = self.ask.cache;
-        request.overrides.timeout = Some(self.ask.timeout);
-        let criteria = task.contract.criteria().to_vec();
-        request.brief.contract = Some(Contract {
-            file,
-            text: task.contract.document(),
-            criteria,
-            apart,
-        });
-        Ok((Some(request), notes))
-    }
-
-    /// Compares the files that the contract names with the change.
-    fn named(&self, task: &Task, changed: &[RepoPath], own: &[u8]) -> NamedFiles {
-        let mut out = NamedFiles::default();
-        for name in &task.contract.files {
-            match context::locate(Path::new(name), &self.ask.root, &self.ask.root) {
-                Ok((full, path)) => {
-                    let from_top = [own, path.as_bytes()].concat();
-                    let is_there = full.is_file() && path != task.file;
-                    if is_there && !changed.iter().any(|c| c.as_bytes() == from_top) {
-                        out.unchanged
-                            .push(String::from_utf8_lossy(path.as_bytes()).into_owned());
-                    }
-                }
-                // A deleted file is part of the change and does not exist.
-                Err(_)
-                    if changed
-                        .iter()
-                        .any(|c| c.as_bytes() == [own, name.as_bytes()].concat()) => {}
-                Err(why) => out.refused.push(format!("{name} ({why})")),
-            }
-        }
-        out.unchanged.sort();
-        out.unchanged.dedup();
-        out
     }
 
     /// Returns the result for a review.
@@ -703,35 +595,6 @@ fn unmet(c: &wire::Criterion) -> wire::Issue {
     }
 }
 
-/// Returns the path of the root relative to the top of the worktree, with a trailing slash; empty
-/// if they are the same.
-fn prefix(root: &Path, top: Option<&Path>) -> Vec<u8> {
-    let below = top.and_then(|top| below(root, top)).unwrap_or_default();
-    match below.as_os_str().as_encoded_bytes() {
-        b"" => Vec::new(),
-        path => [path, b"/"].concat(),
-    }
-}
-
-/// Returns a canonical path relative to the top of the worktree; `None` if it is not below it.
-fn below(path: &Path, top: &Path) -> Option<PathBuf> {
-    path.canonicalize()
-        .ok()?
-        .strip_prefix(top.canonicalize().ok()?)
-        .ok()
-        .map(Path::to_owned)
-}
-
-/// Returns the path of a file relative to the top of the worktree, from the prefix of the root.
-fn from_top(prefix: &[u8], path: &[u8]) -> RepoPath {
-    RepoPath::new([prefix, path].concat())
-}
-
-/// Lists the first names, with the number of the others.
-fn list(names: &[String]) -> String {
-    listed(&names[..names.len().min(NAMED)], names.len())
-}
-
 /// Returns the reasons why a review is incomplete.
 pub(crate) fn why_incomplete(coverage: &Coverage, timeout: Option<Duration>) -> String {
     /// Reasons that are listed, at most.
@@ -740,10 +603,11 @@ pub(crate) fn why_incomplete(coverage: &Coverage, timeout: Option<Duration>) -> 
         .map(|t| format!("the time was over ({} s)", t.as_secs()))
         .into_iter()
         .collect();
-    for (path, why) in &coverage.failed {
-        let said = path
+    for f in &coverage.failed {
+        let said = f
+            .file
             .as_ref()
-            .map_or_else(|| why.clone(), |p| format!("{}: {why}", p.to_wire()));
+            .map_or_else(|| f.reason(), |p| format!("{}: {}", p.to_wire(), f.cause));
         if !reasons.contains(&said) {
             reasons.push(said);
         }

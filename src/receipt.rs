@@ -269,7 +269,9 @@ pub fn verify(request: &ReviewRequest, world: &World<'_>) -> Result<(Review, Sta
             .push(Note::general("receipt", format!("not needed: {UNSEEN}")));
         return Ok((review, Standing::NotNeeded));
     }
-    let standing = match review::heard(world.stop, || check(&review, &request, &wanted, world)) {
+    let standing = match review::with_signal_handler(world.stop, || {
+        check(&review, &request, &wanted, world)
+    }) {
         Ok((receipt, signer)) => {
             let by: Vec<_> = receipt
                 .backends
@@ -293,7 +295,7 @@ pub fn verify(request: &ReviewRequest, world: &World<'_>) -> Result<(Review, Sta
             review
                 .notes
                 .push(Note::general("receipt", Inert::new(text).to_string()));
-            review.vouch(&wanted, request.on_block);
+            review.accept_receipt(&wanted, request.on_block);
             Standing::Accepted
         }
         Err(reasons) => {
@@ -302,7 +304,7 @@ pub fn verify(request: &ReviewRequest, world: &World<'_>) -> Result<(Review, Sta
                     .notes
                     .push(Note::general("receipt", Inert::new(why).to_string()));
             }
-            review.vouched_by_nobody(&wanted);
+            review.note_missing_receipt(&wanted);
             Standing::Refused(reasons)
         }
     };

@@ -36,11 +36,11 @@ use crate::ai::{Retry, context};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::Repo;
-use crate::history::{Saved, SessionId, Store};
+use crate::history::{self, Saved, SessionId, Store};
 use crate::log::Phases;
 use crate::policy::RulesPolicy;
 use crate::request::{Authority, End, ReviewRequest, Source};
-use crate::review::{self, Record, Review, SessionRef, StoreLocation, World};
+use crate::review::{self, Opened, Record, Review, SessionRef, StoreLocation, World};
 use crate::rules::RuleSet;
 use crate::verdict::Outcome;
 use crate::wire;
@@ -149,48 +149,19 @@ pub fn review_with(
     world: &World<'_>,
     amend: impl FnOnce(&mut Review) -> Result<()>,
 ) -> Result<Done> {
-    let mut request = ask.request.clone();
-    // Text of the user is masked before it is stored, like text for models.
-    let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
-    let pull = ask.pull.as_ref().map(|pull| pull::masked(pull, &rules));
-    let mut follow = ask
-        .follow_up
-        .as_ref()
-        .map(|id| Follow::open(id, &ask.request, world.env))
-        .transpose()?;
-    if let Some(follow) = &mut follow {
-        follow.pull_of_round.clone_from(&pull);
-        follow.refuse_worktree_of_pull(ask)?;
-    }
-    request.record |= ask.save != Save::No || follow.is_some();
-    if ask.save != Save::No && follow.is_none() {
-        keepable(&request, &rules)?;
-    }
-    let said = ask
-        .request
-        .brief
-        .summary
-        .as_deref()
-        .map(|s| context::summary(s, &rules));
-    let answer = match (&follow, &ask.response) {
-        (Some(f), Some(given)) => Some(given.stored(
-            &f.id.to_string(),
-            f.last().round,
-            &world.now.to_string(),
-            &rules,
-        )),
-        (None, Some(_)) => {
-            let error = Error::usage("a response answers a stored review, and none is named");
-            return Err(error
-                .hint_person("name it: --follow-up latest")
-                .hint_agent("name it in previous_review_id, or leave response out"));
-        }
-        (_, None) => None,
+    let NewRound {
+        request,
+        opened,
+        follow,
+        pull,
+        said,
+        answer,
+        rules,
+    } = NewRound::begin(ask, world)?;
+    let mut review = match opened {
+        Some(opened) => review::run_opened(opened, &request, world)?,
+        None => review::run(&request, world)?,
     };
-    if let Some(f) = &follow {
-        f.prepare(&mut request, answer.as_ref(), said.as_deref());
-    }
-    let mut review = review::run(&request, world)?;
     let mut phases = Phases::start();
     let record = review.record.take().unwrap_or_default();
     let compared = match &follow {
@@ -205,22 +176,12 @@ pub fn review_with(
         None => None,
     };
     amend(&mut review)?;
-    let pull_command = follow
-        .as_ref()
-        .and_then(Follow::pull)
-        .or(pull.as_ref())
-        .map(|named| {
-            let repo = Repo::open(&ask.request.dir, world.env).ok();
-            repo.map_or_else(
-                || format!("{} review pr {}", crate::NAME, named.number),
-                |repo| pull::command(&repo, named),
-            )
-        });
+    let named = follow.as_ref().and_then(Follow::pull).or(pull.as_ref());
     let round = FinishedRound {
         ask,
+        pull_command: named.map(|named| command_of(named, &review, ask, world.env)),
         follow,
         pull,
-        pull_command,
         said,
         answer,
         compared,
@@ -231,6 +192,85 @@ pub fn review_with(
     phases.end("compare and store");
     done.review.record = ask.request.record.then_some(round.record);
     Ok(done)
+}
+
+/// A round before its review.
+struct NewRound {
+    /// The request, with the state of the session if the round continues one.
+    request: ReviewRequest,
+    /// The repository, if it was opened to read the session.
+    opened: Option<Opened>,
+    follow: Option<Follow>,
+    /// Pull request with secrets masked.
+    pull: Option<PullName>,
+    /// Author's summary of the round.
+    said: Option<String>,
+    /// Coder's response to the previous round.
+    answer: Option<Response>,
+    rules: RuleSet,
+}
+
+impl NewRound {
+    /// Reads the session that the round continues, and adds its state to the request.
+    fn begin(ask: &Ask, world: &World<'_>) -> Result<Self> {
+        let mut request = ask.request.clone();
+        // Text of the user is masked before it is stored, like text for models.
+        let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
+        let pull = ask.pull.as_ref().map(|pull| pull::masked(pull, &rules));
+        let (follow, opened) = match &ask.follow_up {
+            Some(id) => {
+                let (mut follow, opened) = Follow::open(id, &ask.request, world.env)?;
+                follow.pull_of_round.clone_from(&pull);
+                follow.refuse_worktree_of_pull(ask)?;
+                (Some(follow), Some(opened))
+            }
+            None => (None, None),
+        };
+        request.record |= ask.save != Save::No || follow.is_some();
+        if ask.save != Save::No && follow.is_none() {
+            keepable(&request, &rules)?;
+        }
+        let summary = ask.request.brief.summary.as_deref();
+        let said = summary.map(|s| context::summary(s, &rules));
+        let answer = match (&follow, &ask.response) {
+            (Some(f), Some(given)) => Some(given.stored(
+                &f.id.to_string(),
+                f.last().round,
+                &world.now.to_string(),
+                &rules,
+            )),
+            (None, Some(_)) => {
+                let error = Error::usage("a response answers a stored review, and none is named");
+                return Err(error
+                    .hint_person("name it: --follow-up latest")
+                    .hint_agent("name it in previous_review_id, or leave response out"));
+            }
+            (_, None) => None,
+        };
+        if let Some(f) = &follow {
+            f.prepare(&mut request, answer.as_ref(), said.as_deref());
+        }
+        Ok(Self {
+            request,
+            opened,
+            follow,
+            pull,
+            said,
+            answer,
+            rules,
+        })
+    }
+}
+
+/// Returns the command that reviews a pull request again.
+fn command_of(pull: &PullName, review: &Review, ask: &Ask, env: &Env) -> String {
+    if let Some(place) = &review.place {
+        return history::pull_command(&place.remotes, pull);
+    }
+    match Repo::open(&ask.request.dir, env) {
+        Ok(repo) => pull::command(&repo, pull),
+        Err(_) => format!("{} review pr {}", crate::NAME, pull.number),
+    }
 }
 
 /// Rejects a request with a secret that a follow-up would need: masked it would not work.
@@ -315,7 +355,7 @@ impl FinishedRound<'_> {
             None => None,
         };
         if let (Some(why), Save::Required) = (&unsaved, self.ask.save) {
-            review.lacks(
+            review.mark_incomplete(
                 format!("the review could not be stored: {why}"),
                 self.ask.request.on_block,
             );

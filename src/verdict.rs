@@ -1,11 +1,14 @@
 //! The verdict: a pure function of findings, coverage and policy.
 
+mod failure;
+
 use crate::diff::RepoPath;
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{Finding, Origin, Severity};
 use crate::policy::Policy;
 use crate::request::{OnBlock, OnIncomplete, OnTestFailure};
+pub use failure::{CUT_OFF, CoverageFailure, FailureCause};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The verdict of the gate.
@@ -146,9 +149,6 @@ impl TestOutcome {
     }
 }
 
-/// Start of the reason for a file that was not reviewed completely because of a limit.
-pub const CUT_OFF: &str = "not all of it was asked about:";
-
 /// The completed part of one reviewer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
@@ -185,9 +185,8 @@ pub struct Coverage {
     /// anywhere else.
     pub records: usize,
     pub skipped: Vec<(RepoPath, Skip)>,
-    /// Files that should have been reviewed, but were not. Without a path, the whole change (a
-    /// backend that did not answer).
-    pub failed: Vec<(Option<RepoPath>, String)>,
+    /// Parts that should have been reviewed, but were not.
+    pub failed: Vec<CoverageFailure>,
 }
 
 impl Coverage {
@@ -207,11 +206,8 @@ impl Coverage {
             Lost::Everything => (self.files_reviewed, self.hunks_reviewed) = (0, 0),
             Lost::Files(files) => {
                 // A file that the rules could not read is not counted as reviewed.
-                let failed: BTreeSet<&RepoPath> = self
-                    .failed
-                    .iter()
-                    .filter_map(|(path, _)| path.as_ref())
-                    .collect();
+                let failed: BTreeSet<&RepoPath> =
+                    self.failed.iter().filter_map(|f| f.file.as_ref()).collect();
                 for (_, hunks) in files.iter().filter(|(path, _)| !failed.contains(path)) {
                     self.files_reviewed = self.files_reviewed.saturating_sub(1);
                     self.hunks_reviewed = self.hunks_reviewed.saturating_sub(*hunks);
@@ -248,8 +244,21 @@ impl Coverage {
     pub fn tidy(&mut self) {
         self.skipped.sort();
         self.skipped.dedup();
-        self.failed.sort();
-        self.failed.dedup();
+        // Two causes with the same text are the same for the reader.
+        self.failed
+            .sort_by_cached_key(|f| (f.file.clone(), f.reason()));
+        self.failed
+            .dedup_by(|a, b| a.file == b.file && a.reason() == b.reason());
+    }
+
+    /// Records that the change as a whole was not reviewed.
+    pub fn fail(&mut self, cause: FailureCause) {
+        self.failed.push(CoverageFailure::whole(cause));
+    }
+
+    /// Records that a file was not reviewed.
+    pub fn fail_file(&mut self, file: RepoPath, cause: FailureCause) {
+        self.failed.push(CoverageFailure::in_file(file, cause));
     }
 }
 
@@ -384,7 +393,8 @@ mod tests {
 
     fn coverage(failed: bool) -> Coverage {
         let failed = if failed {
-            vec![(None, "no answer".to_owned())]
+            let cause = FailureCause::Other("no answer".to_owned());
+            vec![CoverageFailure::whole(cause)]
         } else {
             Vec::new()
         };

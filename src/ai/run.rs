@@ -42,6 +42,7 @@ use crate::rules::RuleSet;
 use crate::stop::Stop;
 use crate::symbols;
 use chunk::ChunkReview;
+use crate::verdict::{CoverageFailure, FailureCause};
 pub use consult::{Consulted, Question, WorktreeAccess, consult};
 use criteria::Votes;
 use futures_util::future::join3;
@@ -113,8 +114,8 @@ pub struct RunOutcome {
     pub missed: HashSet<(usize, usize)>,
     /// Files that each backend finished by itself.
     pub finished: BTreeMap<String, HashSet<(usize, usize)>>,
-    /// Files that were not reviewed, and the reasons.
-    pub failed: Vec<(Option<RepoPath>, String)>,
+    /// Parts of the change that were not reviewed.
+    pub failed: Vec<CoverageFailure>,
     /// Files that were not sent because of a limit, with that limit.
     pub cut: Vec<(RepoPath, String)>,
     /// Number of hunks with a cached answer.
@@ -160,7 +161,7 @@ pub async fn review(
 fn open<'a>(job: &ReviewJob<'a>, out: &mut RunOutcome) -> Vec<Vec<Member<'a>>> {
     let pool = Pool::default();
     let mut open: Vec<Member<'a>> = Vec::new();
-    let mut failures = Vec::new();
+    let mut failures: Vec<FailureCause> = Vec::new();
     if let Some(agent) = job.agent {
         return vec![vec![Member::Agent(agent)]];
     }
@@ -169,7 +170,10 @@ fn open<'a>(job: &ReviewJob<'a>, out: &mut RunOutcome) -> Vec<Vec<Member<'a>>> {
             Ok(member) => open.push(member),
             Err(f) => {
                 out.models.setbacks.push(Setback::of(name, &f));
-                failures.push(format!("{name}: {}", described(&f)));
+                failures.push(FailureCause::Backend {
+                    backend: name.clone(),
+                    reason: described(&f),
+                });
             }
         }
     }
@@ -182,7 +186,8 @@ fn open<'a>(job: &ReviewJob<'a>, out: &mut RunOutcome) -> Vec<Vec<Member<'a>>> {
         out.remarks.extend(skipped);
     }
     out.unasked = !failures.is_empty();
-    out.failed.extend(failures.into_iter().map(|f| (None, f)));
+    out.failed
+        .extend(failures.into_iter().map(CoverageFailure::whole));
     match (first, open.is_empty()) {
         (_, true) => Vec::new(),
         (true, false) => vec![open],

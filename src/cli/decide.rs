@@ -2,6 +2,7 @@
 //! decisions that an agent proposed. `findings` lists the findings.
 
 use super::Context;
+use super::format::Format;
 use super::history::{find, print, request, write};
 use crate::diff::RepoPath;
 use crate::disposition::DecisionEntry;
@@ -123,8 +124,8 @@ pub(super) struct Findings {
     #[arg(long, value_name = "GLOB")]
     file: Vec<String>,
     /// Output format
-    #[arg(long, value_enum, default_value = "human")]
-    format: FindingsFormat,
+    #[arg(long, default_value = "human", value_parser = Format::parser("Text", "Versioned JSON"))]
+    format: Format,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -144,14 +145,6 @@ enum SeverityArg {
     Major,
     Minor,
     Suggestion,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum FindingsFormat {
-    /// Text
-    Human,
-    /// Versioned JSON
-    Json,
 }
 
 pub(super) fn date(text: &str) -> std::result::Result<Date, String> {
@@ -360,7 +353,7 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
     let globs = Globs::new(&args.file).map_err(|e| Error::usage(format!("--file: {e}")))?;
     let mut all = list(&opened.here(context), &opened.session)?;
     all.retain(|l| is_wanted(l, args, &globs));
-    if args.format == FindingsFormat::Json {
+    if args.format == Format::Json {
         let proposals = all.iter().filter_map(proposal).collect();
         let findings = all.into_iter().map(|l| l.finding).collect();
         let (schema_version, review_id) = (wire::SCHEMA_VERSION, opened.id.to_string());

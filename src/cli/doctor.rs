@@ -1,6 +1,7 @@
 //! `doctor`: checks the setup of the gate, for people and for programs.
 
 use super::Context;
+use super::format::Format;
 use super::policy::PolicyFiles;
 use super::style::style;
 use crate::doctor::{CheckState, Diagnosis, DoctorCheck, Patient, examine};
@@ -30,17 +31,8 @@ pub(super) struct DoctorArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     backend: Vec<String>,
     /// Output format
-    #[arg(long, value_enum, default_value = "human")]
-    format: DiagnosisFormat,
-}
-
-/// How the diagnosis is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum DiagnosisFormat {
-    /// Text
-    Human,
-    /// Versioned JSON
-    Json,
+    #[arg(long, default_value = "human", value_parser = Format::parser("Text", "Versioned JSON"))]
+    format: Format,
 }
 
 pub(super) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitStatus> {
@@ -66,8 +58,8 @@ pub(super) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitStatus> {
         probe: args.probe,
     });
     let text = match args.format {
-        DiagnosisFormat::Human => human(&diagnosis, &style(context, &context.env)),
-        DiagnosisFormat::Json => json_text(&diagnosis),
+        Format::Human => human(&diagnosis, &style(context, &context.env)),
+        Format::Json => json_text(&diagnosis),
     };
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -3,6 +3,7 @@
 mod page;
 
 use super::Context;
+use super::format::{self, Format};
 use super::style::style;
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
@@ -15,7 +16,6 @@ use crate::text::plural;
 use crate::untrusted::Inert;
 use crate::wire;
 use crate::wire::stored::{History, STORED_VERSION, Session};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use std::io::{ErrorKind, Write as _};
 
 /// Arguments of `history`.
@@ -31,8 +31,8 @@ pub(super) struct HistoryArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     limit: usize,
     /// Output format
-    #[arg(long, value_enum, default_value = "human")]
-    format: SessionsFormat,
+    #[arg(long, default_value = "human", value_parser = Format::parser("Text", "Versioned JSON"))]
+    format: Format,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -46,7 +46,7 @@ enum HistoryCommand {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         round: Option<u32>,
         /// Format of the report
-        #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = formats())]
+        #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = format::report())]
         format: ReportFormat,
     },
     /// Detect edits of stored reviews, and print the head of the hash chain
@@ -80,23 +80,6 @@ enum HistoryCommand {
         #[arg(long)]
         damaged: bool,
     },
-}
-
-/// How sessions are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum SessionsFormat {
-    /// Text
-    Human,
-    /// Versioned JSON
-    Json,
-}
-
-/// The names of the forms of reports, with their help.
-fn formats() -> impl clap::builder::TypedValueParser<Value = ReportFormat> {
-    let values = ReportFormat::ALL
-        .iter()
-        .map(|f| PossibleValue::new(f.name()).help(f.help()));
-    PossibleValuesParser::new(values).try_map(|name| ReportFormat::parse(&name))
 }
 
 fn head(text: &str) -> std::result::Result<String, String> {
@@ -147,7 +130,7 @@ fn unknown(id: SessionId) -> Error {
         .hint("list stored reviews: claude-reviewer history")
 }
 
-fn list(context: &Context, limit: usize, shape: SessionsFormat) -> Result<ExitStatus> {
+fn list(context: &Context, limit: usize, shape: Format) -> Result<ExitStatus> {
     let (place, store) = store(context)?;
     let history = match store {
         Some(store) => store.list(limit)?,
@@ -158,8 +141,8 @@ fn list(context: &Context, limit: usize, shape: SessionsFormat) -> Result<ExitSt
         },
     };
     match shape {
-        SessionsFormat::Json => write(|out| wire::write(&history, out)),
-        SessionsFormat::Human => {
+        Format::Json => write(|out| wire::write(&history, out)),
+        Format::Human => {
             for damaged in &history.damaged {
                 let mut line = format!(
                     "warning: review {} cannot be read: {}",
@@ -188,11 +171,11 @@ fn list(context: &Context, limit: usize, shape: SessionsFormat) -> Result<ExitSt
     }
 }
 
-fn session(context: &Context, name: &str, shape: SessionsFormat) -> Result<ExitStatus> {
+fn session(context: &Context, name: &str, shape: Format) -> Result<ExitStatus> {
     let (_, _, session) = find(context, name)?;
     match shape {
-        SessionsFormat::Json => write(|out| wire::write(&session, out)),
-        SessionsFormat::Human => print(&page::session(
+        Format::Json => write(|out| wire::write(&session, out)),
+        Format::Human => print(&page::session(
             &session,
             &style(context, &context.env),
             jiff::Timestamp::now(),

@@ -4,6 +4,7 @@ mod test;
 
 use super::Context;
 use crate::bounded;
+use super::format::{FileFormat, Format};
 use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
@@ -39,8 +40,16 @@ enum PolicyCommand {
         #[arg(long)]
         origin: bool,
         /// Output format
-        #[arg(long, value_enum, default_value = "human")]
-        format: PolicyFormat,
+        #[arg(
+            long,
+            default_value = "human",
+            value_parser = FileFormat::parser(
+                "One line for each value, with its full key",
+                "JSON with the structure of the policy file",
+                "A policy file that sets every value",
+            )
+        )]
+        format: FileFormat,
         /// Read the project's file from this commit, as gate mode does
         #[arg(long, value_name = "REV")]
         at: Option<String>,
@@ -68,8 +77,12 @@ enum PolicyCommand {
         #[arg(long)]
         proposals: bool,
         /// Output format
-        #[arg(long, value_enum, default_value = "human")]
-        format: TestFormat,
+        #[arg(
+            long,
+            default_value = "human",
+            value_parser = Format::parser("Changed verdicts, with reasons", "Every stored round")
+        )]
+        format: Format,
     },
     /// Trust the current content of this project's policy file
     #[command(
@@ -84,26 +97,6 @@ enum PolicyCommand {
         #[arg(long)]
         list: bool,
     },
-}
-
-/// How a policy is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum PolicyFormat {
-    /// One line for each value, with its full key
-    Human,
-    /// JSON with the structure of the policy file
-    Json,
-    /// A policy file that sets every value
-    Toml,
-}
-
-/// How judged reviews are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum TestFormat {
-    /// Changed verdicts, with reasons
-    Human,
-    /// Every stored round
-    Json,
 }
 
 pub(super) fn run(context: &Context, args: &PolicyArgs) -> Result<ExitStatus> {
@@ -270,23 +263,23 @@ fn unknown_rules(policy: &Policy, top: Option<&Path>) -> Result<()> {
 fn show(
     context: &Context,
     origin: bool,
-    format: PolicyFormat,
+    format: FileFormat,
     at: Option<&str>,
 ) -> Result<ExitStatus> {
     let files = PolicyFiles::find(context, at)?;
     let Loaded { policy, notes } = files.load(context)?;
-    if format == PolicyFormat::Human && !context.global.quiet {
+    if format == FileFormat::Human && !context.global.quiet {
         for note in &notes {
             eprint(&format!("note: {}", line(&note.text)));
         }
     }
     print(&match format {
-        PolicyFormat::Human => {
+        FileFormat::Human => {
             let head = format!("# {}, hash {}\n", files.label(), policy.hash());
             head + &policy.to_text(origin)
         }
-        PolicyFormat::Json => policy::show::json_text(&policy.to_json(origin)),
-        PolicyFormat::Toml => policy.to_toml(origin),
+        FileFormat::Json => policy::show::json_text(&policy.to_json(origin)),
+        FileFormat::Toml => policy.to_toml(origin),
     })
 }
 

@@ -1,6 +1,7 @@
 //! `pr`, `review pr` and `--post`: pull requests of forges.
 
 use super::Context;
+use super::format::Format;
 use super::policy::PolicyFiles;
 use crate::ci::{self, Event, EventChange};
 use crate::diff::ObjectId;
@@ -40,18 +41,13 @@ enum PrCommand {
         #[arg(long, value_name = "NAME")]
         remote: Option<String>,
         /// Output format
-        #[arg(long, value_enum, default_value = "human")]
-        format: PullsFormat,
+        #[arg(
+            long,
+            default_value = "human",
+            value_parser = Format::parser("One line for each pull request", "Versioned JSON")
+        )]
+        format: Format,
     },
-}
-
-/// How a list is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum PullsFormat {
-    /// One line for each pull request
-    Human,
-    /// Versioned JSON
-    Json,
 }
 
 /// A part of a review that can be published.
@@ -85,7 +81,7 @@ pub(super) fn run(context: &Context, args: &PrArgs) -> Result<ExitStatus> {
     let (forge, pulls, more) = open_pulls(context, remote.as_deref(), &Stop::default())?;
     let mut text = String::new();
     match format {
-        PullsFormat::Json => {
+        Format::Json => {
             let pulls = pulls.iter().map(|p| Pull {
                 number: p.number,
                 title: p.title.clone(),
@@ -107,7 +103,7 @@ pub(super) fn run(context: &Context, args: &PrArgs) -> Result<ExitStatus> {
                 .map_err(|_| Error::incomplete("the list cannot be written"))?;
             text.push('\n');
         }
-        PullsFormat::Human => {
+        Format::Human => {
             let stored = stored(context, forge.site());
             pulls
                 .iter()

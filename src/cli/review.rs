@@ -1,9 +1,11 @@
-//! `review`: builds a request from flags, and prints reports.
+//! `review`: flags to a request, the request to a review, the review to reports and an exit code.
 
 mod args;
 mod event;
 mod output;
 mod pull;
+mod receipts;
+mod request;
 
 pub(super) use args::{ReviewArgs, Verify, command_with, duration, usd};
 
@@ -13,32 +15,17 @@ use crate::error::{Error, ExitStatus, Result};
 use crate::forge::Issues;
 use crate::hooks::{self, Hook};
 use crate::progress;
-use crate::receipt::{self, Issued, Standing};
-use crate::report::{self, ReportFormat};
-use crate::request::{
-    Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest,
-    Source,
-};
-use crate::review::{self, Review, World};
-use crate::rounds::response::GivenResponse;
-use crate::rounds::{self, Ask, Done, Save};
+use crate::receipt;
+use crate::report;
+use crate::request::Source;
+use crate::review::{Review, World};
+use crate::rounds::{self, Ask, Done};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::stored::Action;
-use args::{DepthArg, OnIncompleteArg, Options, SourceArg};
+use args::{Options, SourceArg};
+use receipts::ReceiptUse;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::Path;
-
-/// Use of receipts in place of model requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ReceiptUse {
-    /// No receipt is read.
-    Own,
-    /// Models are asked if no receipt is valid.
-    ReceiptFirst,
-    /// No model is asked.
-    ReceiptOnly,
-}
 
 pub(super) fn run(context: &Context, args: &ReviewArgs) -> Result<ExitStatus> {
     guarded(
@@ -82,9 +69,10 @@ pub(super) fn verify(context: &Context, args: Verify) -> Result<ExitStatus> {
     )
 }
 
-fn guarded(context: &Context, args: &ReviewArgs, word: ReceiptUse) -> Result<ExitStatus> {
+/// Runs the review, and prints an error with the summary line after it. A panic becomes an error.
+fn guarded(context: &Context, args: &ReviewArgs, receipts: ReceiptUse) -> Result<ExitStatus> {
     let stop = Stop::default();
-    let unwind = std::panic::AssertUnwindSafe(|| review(context, args, word, &stop));
+    let unwind = std::panic::AssertUnwindSafe(|| review(context, args, receipts, &stop));
     let result = std::panic::catch_unwind(unwind).unwrap_or_else(|_| {
         Err(Error::incomplete("an internal error stopped the review")
             .hint("report the lines above as a bug"))
@@ -99,10 +87,12 @@ fn guarded(context: &Context, args: &ReviewArgs, word: ReceiptUse) -> Result<Exi
     result
 }
 
+/// Reviews, and writes the reports: flags to a request, the request to a review, the review to
+/// reports and an exit code.
 fn review(
     context: &Context,
     args: &ReviewArgs,
-    word: ReceiptUse,
+    receipts: ReceiptUse,
     stop: &Stop,
 ) -> Result<ExitStatus> {
     let o = &args.options;
@@ -117,114 +107,121 @@ fn review(
         return Ok(ExitStatus::Pass);
     }
     output::refuse_shared_targets(context, o)?;
-    refuse_forges_offline(args)?;
-    let pull = match &args.source {
-        Some(SourceArg::Pr { pull, remote }) => {
-            Some(pr::find(context, pull, remote.as_deref(), stop)?)
-        }
-        // A review that is published must use the base of the pull request that it is published to.
-        None
-        | Some(SourceArg::Branch {
-            head: None,
-            base: None,
-        }) if !o.post.is_empty() => pr::of_fork(context, stop)?,
-        _ => None,
-    };
-    let mut request = request(context, args, pull.as_ref())?;
-    request.record |= !o.post.is_empty();
-    if o.receipt {
-        receipt::possible(&request, &context.env)?;
+    request::refuse_forges_offline(args)?;
+    let pull = find_pull(context, args, stop)?;
+    let ask = ask(context, args, pull.as_ref())?;
+    if let Some(review) = receipts::accepted(context, receipts, &ask.request, stop)? {
+        return signals::heard(stop, || Ok(report_receipt(context, o, &ask, review, stop)));
     }
-    let follow_up = match o.follow_up.as_deref() {
-        Some(name) => Some(rounds::named(name, &request, &context.env)?),
-        None => pull
-            .as_ref()
-            .and_then(|found| pull::earlier(context, o, found, &request)),
-    };
-    let response = o
-        .response
-        .as_deref()
-        .map(|file| response(context, file))
-        .transpose()?;
-    let save = match (o.no_save, o.require_history) {
-        (true, _) => Save::No,
-        (_, true) => Save::Required,
-        _ => Save::Yes,
-    };
-    let via = request.hook.map_or("cli", Hook::name);
-    let asked = request.clone();
-    if word != ReceiptUse::Own {
-        let (mut review, standing) =
-            in_world(context, stop, |world| receipt::verify(&asked, world))?;
-        match standing {
-            Standing::Refused(reasons) if word == ReceiptUse::ReceiptFirst => {
-                for why in reasons {
-                    eprint_line(&format!("note: receipt: {}", Inert::new(why)));
-                }
-            }
-            _ => {
-                return signals::heard(stop, || {
-                    let unwritten = output::write_reports(context, o, asked.authority, &review);
-                    review.exit = signals::ended(stop)
-                        .unwrap_or_else(|| output::after(review.exit, unwritten));
-                    print_summary(context, o, &review);
-                    Ok(review.exit)
-                });
-            }
-        }
-    }
-    let running = background::before_push(context, &request);
-    let name = pull.as_ref().map(pr::FoundPull::name);
-    let ask = Ask {
-        request,
-        follow_up,
-        response,
-        save,
-        pull: name,
-        via,
-    };
+    let running = background::before_push(context, &ask.request);
     let mut done = in_world(context, stop, |world| {
         rounds::review_with(&ask, world, |review: &mut Review| {
             pull::heed(context, o, pull.as_ref(), review, stop)
         })
     })?;
     background::after_push(running, &done.review);
-    let is_heard = !done.review.rules_only
-        || matches!(asked.source, Source::Ends(_))
-        || !o.post.is_empty()
-        || o.receipt;
-    let mut rest = || {
-        let mut said = match o.post.is_empty() {
-            true => pull
-                .as_ref()
-                .map(|found| pull::next(context, o, found, &done))
-                .unwrap_or_default(),
-            false => pull::publish(context, o, pull.as_ref(), &mut done, stop),
-        };
-        said.extend(
-            pull.iter()
-                .flat_map(|found| pull::overruled(context, o, found, &done)),
-        );
-        done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
-        let unwritten = output::write_reports(context, o, asked.authority, &done.review);
-        tell(context, &done);
-        said.iter()
-            .for_each(|line| eprint_line(&Inert::new(line).to_string()));
-        if o.receipt && stop.signal().is_none() {
-            sign(context, &asked, &mut done, stop);
-        }
-        let exit = output::after(done.review.exit, unwritten);
-        done.review.exit = signals::ended(stop).unwrap_or(exit);
-        print_summary(context, o, &done.review);
-        Ok(done.review.exit)
-    };
     // Without models, there is no handler: a signal ends the process at once, and a handler costs
     // as much as scanning a file.
-    if is_heard {
-        signals::heard(stop, rest)
+    let is_heard = !done.review.rules_only
+        || matches!(ask.request.source, Source::Ends(_))
+        || !o.post.is_empty()
+        || o.receipt;
+    let mut finish = || finish(context, o, &ask, pull.as_ref(), &mut done, stop);
+    Ok(if is_heard {
+        signals::heard(stop, finish)
     } else {
-        rest()
+        finish()
+    })
+}
+
+/// Finds the pull request under review: the one that the source names, or the one that the results
+/// are published on, whose base the review must use.
+fn find_pull(context: &Context, args: &ReviewArgs, stop: &Stop) -> Result<Option<pr::FoundPull>> {
+    match &args.source {
+        Some(SourceArg::Pr { pull, remote }) => {
+            pr::find(context, pull, remote.as_deref(), stop).map(Some)
+        }
+        None
+        | Some(SourceArg::Branch {
+            head: None,
+            base: None,
+        }) if !args.options.post.is_empty() => pr::of_fork(context, stop),
+        _ => Ok(None),
     }
+}
+
+/// Builds the review that the flags request, and the session that it continues.
+fn ask(context: &Context, args: &ReviewArgs, pull: Option<&pr::FoundPull>) -> Result<Ask> {
+    let o = &args.options;
+    let request = request::request(context, args, pull)?;
+    if o.receipt {
+        receipt::possible(&request, &context.env)?;
+    }
+    let follow_up = match o.follow_up.as_deref() {
+        Some(name) => Some(rounds::named(name, &request, &context.env)?),
+        None => pull.and_then(|found| pull::earlier(context, o, found, &request)),
+    };
+    let response = o
+        .response
+        .as_deref()
+        .map(|file| request::response(context, file))
+        .transpose()?;
+    Ok(Ask {
+        follow_up,
+        response,
+        save: request::save(o),
+        pull: pull.map(pr::FoundPull::name),
+        via: request.hook.map_or("cli", Hook::name),
+        request,
+    })
+}
+
+/// Writes the reports of a review whose receipt was verified, and returns the exit code.
+fn report_receipt(
+    context: &Context,
+    o: &Options,
+    ask: &Ask,
+    mut review: Review,
+    stop: &Stop,
+) -> ExitStatus {
+    let unwritten = output::write_reports(context, o, ask.request.authority, &review);
+    review.exit = signals::ended(stop).unwrap_or_else(|| output::after(review.exit, unwritten));
+    print_summary(context, o, &review);
+    review.exit
+}
+
+/// Publishes the review, writes its reports, signs its receipt, and returns the exit code.
+fn finish(
+    context: &Context,
+    o: &Options,
+    ask: &Ask,
+    pull: Option<&pr::FoundPull>,
+    done: &mut Done,
+    stop: &Stop,
+) -> ExitStatus {
+    let mut messages = match o.post.is_empty() {
+        true => pull
+            .map(|found| pull::next(context, o, found, done))
+            .unwrap_or_default(),
+        false => pull::publish(context, o, pull, done, stop),
+    };
+    messages.extend(
+        pull.iter()
+            .flat_map(|found| pull::overruled(context, o, found, done)),
+    );
+    done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
+    let unwritten = output::write_reports(context, o, ask.request.authority, &done.review);
+    tell(context, done);
+    messages
+        .iter()
+        .for_each(|line| eprint_line(&Inert::new(line).to_string()));
+    if o.receipt && stop.signal().is_none() {
+        receipts::sign(context, &ask.request, done, stop);
+    }
+    let exit = output::after(done.review.exit, unwritten);
+    done.review.exit = signals::ended(stop).unwrap_or(exit);
+    print_summary(context, o, &done.review);
+    done.review.exit
 }
 
 /// Runs work that shows progress, and removes the progress line.
@@ -240,50 +237,6 @@ pub(super) fn in_world<T>(context: &Context, stop: &Stop, work: impl FnOnce(&Wor
         agent: None,
         trackers: Some(&Issues),
     })
-}
-
-/// Rejects a source that needs a forge if `--offline` is given.
-fn refuse_forges_offline(args: &ReviewArgs) -> Result<()> {
-    let what = match &args.source {
-        _ if !args.options.offline => return Ok(()),
-        _ if !args.options.post.is_empty() => "--post publishes on a forge",
-        Some(SourceArg::Pr { .. }) => "review pr reads the pull request from its forge",
-        _ => return Ok(()),
-    };
-    Err(
-        Error::usage(format!("--offline opens no socket, and {what}"))
-            .hint("leave one of them out"),
-    )
-}
-
-/// Signs a receipt, and reports its path or why there is none.
-fn sign(context: &Context, asked: &ReviewRequest, done: &mut Done, stop: &Stop) {
-    match receipt::issue(&done.review, asked, &context.env, stop) {
-        Ok(Issued::Signed { key, apart }) => {
-            let key = Inert::new(key.display().to_string());
-            eprint_line(&format!(
-                "receipt: signed with {key}, in {}",
-                receipt::NOTES
-            ));
-            if let Some(why) = apart {
-                eprint_line(&format!(
-                    "note: receipt: the remote's receipts were not merged: {}",
-                    Inert::new(why)
-                ));
-            }
-            let [push, after] = receipt::recipe(asked);
-            eprint_line(&format!("hint: {push}"));
-            eprint_line(&format!("hint: if the push is rejected: {after}"));
-        }
-        Ok(Issued::NotNeeded(why)) => eprint_line(&format!("receipt: not needed: {why}")),
-        Err(e) => {
-            super::print_error(&e);
-            // The requested receipt is missing. A worse exit code of the review stays.
-            if done.review.exit == ExitStatus::Pass {
-                done.review.exit = e.status();
-            }
-        }
-    }
 }
 
 /// Prints the state of earlier findings, and why the review was not stored.
@@ -310,230 +263,6 @@ fn tell(context: &Context, done: &Done) {
     if let Some(why) = &done.unsaved {
         eprint_line(&format!("note: history not saved: {}", Inert::new(why)));
     }
-}
-
-/// Reads the response to the findings of the previous round.
-fn response(context: &Context, file: &Path) -> Result<GivenResponse> {
-    let name = file.display();
-    // One byte more than allowed, which the parser refuses.
-    let limit = rounds::response::MOST as u64 + 1;
-    let read = match file.as_os_str() == "-" {
-        true => bounded::start(std::io::stdin().lock(), limit),
-        false => {
-            let path = context.dir.join(file);
-            if !path.is_file() {
-                return Err(Error::usage(format!(
-                    "cannot read response file {name}: not a regular file"
-                )));
-            }
-            std::fs::File::open(path).and_then(|f| bounded::start(f, limit))
-        }
-    };
-    let bytes =
-        read.map_err(|e| Error::usage(format!("cannot read response file {name}")).caused_by(&e))?;
-    GivenResponse::parse(&String::from_utf8_lossy(&bytes))
-}
-
-fn request(
-    context: &Context,
-    args: &ReviewArgs,
-    pull: Option<&pr::FoundPull>,
-) -> Result<ReviewRequest> {
-    let o = &args.options;
-    let in_ci = context.env.is_ci()
-        && matches!(args.source, None | Some(SourceArg::Branch { .. }))
-        && o.hook.is_none();
-    if !o.post.is_empty() && pull.is_none() && !in_ci {
-        let error = Error::usage("--post needs a pull request");
-        return Err(error.hint("claude-reviewer review pr NUMBER --post comments"));
-    }
-    let hook = o.hook.map(|stage| stage.hook(&context.env));
-    let takes_fetch =
-        matches!(args.source, None | Some(SourceArg::Branch { .. })) && hook.is_none();
-    if o.fetch && !takes_fetch {
-        return Err(Error::usage("--fetch needs `review branch`").hint("leave out --fetch"));
-    }
-    let mut by_author = None;
-    let mut named = |head: Option<&str>, base: Option<&str>, plain: Source| -> Result<Source> {
-        let Some(mut named) = event::of(context, o, head, base)? else {
-            return Ok(plain);
-        };
-        if let Some(found) = pull {
-            named = event::NamedChange {
-                source: found.source(&context.env),
-                summary: Some(found.brief()),
-            };
-        }
-        by_author = named.summary;
-        Ok(named.source)
-    };
-    let source = match (&args.source, hook) {
-        (Some(_), Some(hook)) => {
-            let error = Error::usage(format!(
-                "the {} hook cannot be combined with a source",
-                hook.name()
-            ));
-            return Err(error.hint("leave out --hook or the source"));
-        }
-        (None, Some(Hook::PrePush)) => Source::Push(hooks::push_ranges(
-            &push_input()?,
-            &o.hook_args,
-            &context.env,
-        )?),
-        (None, Some(Hook::PreCommit | Hook::PostCommit)) => staged(context, &mut named)?,
-        (None, None) => named(None, None, Source::Auto)?,
-        (Some(source), None) => match source {
-            SourceArg::Staged => staged(context, &mut named)?,
-            SourceArg::Unstaged { untracked } => Source::Unstaged {
-                untracked: *untracked,
-            },
-            SourceArg::Commit { rev, parent } => Source::Commit {
-                rev: rev.clone(),
-                parent: *parent,
-            },
-            SourceArg::Branch { head, base } => {
-                let plain = Source::Branch {
-                    head: head.clone(),
-                    base: base.clone(),
-                };
-                named(head.as_deref(), base.as_deref(), plain)?
-            }
-            SourceArg::Pr { pull: name, .. } => {
-                let found =
-                    pull.ok_or_else(|| Error::usage(format!("cannot read pull request {name}")))?;
-                by_author = Some(found.brief());
-                found.source(&context.env)
-            }
-            SourceArg::Changes { base } => Source::Changes { base: base.clone() },
-            SourceArg::Patch { file } => Source::Patch(input(file)),
-            SourceArg::Code { files } => Source::Code(files.iter().map(|f| input(f)).collect()),
-        },
-    };
-    let gate = match (o.gate, o.no_gate) {
-        (true, _) => true,
-        (_, true) => false,
-        _ => context.env.is_ci() || pull.is_some(),
-    };
-    let naming = pull.map(pr::FoundPull::naming);
-    Ok(ReviewRequest {
-        source,
-        dir: context.dir.clone(),
-        files: o.files.clone(),
-        files_name: "--files",
-        authority: if gate {
-            Authority::Base
-        } else {
-            Authority::Worktree
-        },
-        config: context.global.config.clone(),
-        overrides: Overrides {
-            block_on: o.block_on.clone(),
-            warn_on: o.warn_on.clone(),
-            on_incomplete: o.on_incomplete.map(|w| match w {
-                OnIncompleteArg::Fail => OnIncomplete::Fail,
-                OnIncompleteArg::Warn => OnIncomplete::Warn,
-            }),
-            focus: o.focus.clone(),
-            depth: o.depth.map(|d| match d {
-                DepthArg::Quick => Depth::Quick,
-                DepthArg::Thorough => Depth::Thorough,
-            }),
-            model: o.model.clone(),
-            jobs: o.jobs,
-            timeout: o.timeout,
-            max_cost_usd: o.max_cost,
-            max_requests: None,
-            max_tokens: o.max_tokens,
-        },
-        waivers: o.waive.clone(),
-        offline: o.offline,
-        backends: o.backend.clone(),
-        brief: Brief {
-            summary: o.summary.clone().or(by_author),
-            documents: o.doc.clone(),
-            naming,
-            ..Brief::default()
-        },
-        cache: if o.no_cache {
-            CacheUse::Refused
-        } else {
-            CacheUse::Allowed
-        },
-        debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
-        // The HTML page contains the change, and a receipt covers it.
-        record: o.receipt
-            || o.report
-                .iter()
-                .map(|(format, _)| format)
-                .chain([&o.format])
-                .any(|f| *f == ReportFormat::Html),
-        hook,
-        is_audit: false,
-        model_flags: model_flags(o),
-        on_block: if o.exit_zero {
-            OnBlock::ExitZero
-        } else {
-            OnBlock::Fail
-        },
-        store_of: None,
-    })
-}
-
-/// Returns the input that a path names: standard input for `-`.
-fn input(path: &Path) -> Input {
-    if path.as_os_str() == "-" {
-        Input::Stdin
-    } else {
-        Input::File(path.to_owned())
-    }
-}
-
-/// Returns the source of `review staged` and of a pre-commit hook: the index. In a CI job with an
-/// empty index, it is the change of the event, because `pre-commit run --all-files` would pass
-/// without a review.
-///
-/// # Errors
-/// Usage: the event of such a job does not name a change. Errors of opening a repository.
-fn staged(
-    context: &Context,
-    named: &mut impl FnMut(Option<&str>, Option<&str>, Source) -> Result<Source>,
-) -> Result<Source> {
-    if context.env.is_ci() && review::is_nothing_staged(&context.dir, &context.env)? {
-        return named(None, None, Source::Staged);
-    }
-    Ok(Source::Staged)
-}
-
-/// Returns the given flags that affect only models. A stored review also uses the summary.
-fn model_flags(o: &Options) -> Vec<&'static str> {
-    let flags = [
-        ("--model", o.model.is_some()),
-        ("--depth", o.depth.is_some()),
-        ("--focus", o.focus.is_some()),
-        ("--max-cost", o.max_cost.is_some()),
-        ("--max-tokens", o.max_tokens.is_some()),
-        ("--timeout", o.timeout.is_some()),
-        ("--doc", !o.doc.is_empty()),
-        ("--no-cache", o.no_cache),
-        ("--debug-prompts", o.debug_prompts.is_some()),
-        ("--summary", o.summary.is_some() && o.no_save),
-    ];
-    flags
-        .into_iter()
-        .filter(|(_, is_given)| *is_given)
-        .map(|(flag, _)| flag)
-        .collect()
-}
-
-/// Reads the input of a pre-push hook.
-fn push_input() -> Result<Vec<u8>> {
-    const MOST: u64 = 16 << 20;
-    let read = bounded::whole(std::io::stdin().lock(), MOST)
-        .map_err(|e| Error::usage("cannot read standard input").caused_by(&e))?;
-    read.ok_or_else(|| {
-        Error::usage("the pre-push input is larger than 16 MiB")
-            .hint("push fewer references at a time")
-    })
 }
 
 /// Prints the last line of a review on standard error. On a terminal the report has the same

@@ -4,6 +4,7 @@ mod eval;
 mod new;
 
 use super::Context;
+use super::format::{FileFormat, Format};
 use super::policy::PolicyFiles;
 use crate::error::{Error, ExitStatus, Result};
 use crate::finding::{Category, Severity};
@@ -34,8 +35,16 @@ enum RulesCommand {
         /// Rule ID, as in findings
         id: String,
         /// Output format
-        #[arg(long, default_value = "human")]
-        format: ExplainFormat,
+        #[arg(
+            long,
+            default_value = "human",
+            value_parser = FileFormat::parser(
+                "Text",
+                "Versioned JSON",
+                "Rule file, to copy and change",
+            )
+        )]
+        format: FileFormat,
     },
     /// Write a template for a team rule
     New {
@@ -61,32 +70,14 @@ enum RulesCommand {
 #[derive(Debug, clap::Args)]
 struct ListArgs {
     /// Output format
-    #[arg(long, default_value = "human")]
-    format: RulesFormat,
+    #[arg(long, default_value = "human", value_parser = Format::parser("Table", "Versioned JSON"))]
+    format: Format,
     /// Only rules for this language
     #[arg(long, value_name = "LANGUAGE")]
     language: Option<String>,
     /// Only rules of this category
     #[arg(long, value_name = "CATEGORY")]
     category: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum RulesFormat {
-    /// Table
-    Human,
-    /// Versioned JSON
-    Json,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ExplainFormat {
-    /// Text
-    Human,
-    /// Versioned JSON
-    Json,
-    /// Rule file, to copy and change
-    Toml,
 }
 
 pub(super) fn run(context: &Context, args: &RulesArgs) -> Result<ExitStatus> {
@@ -156,11 +147,11 @@ fn listed(context: &Context, list: &ListArgs) -> Result<String> {
         .filter(|d| list.language.as_deref().is_none_or(|l| applies_to(d, l)))
         .collect();
     Ok(match list.format {
-        RulesFormat::Json => {
+        Format::Json => {
             let rules: Vec<_> = found.iter().map(as_json).collect();
             document(&json!({ "schema_version": 1, "rules": rules }))
         }
-        RulesFormat::Human => table(&found),
+        Format::Human => table(&found),
     })
 }
 
@@ -248,7 +239,7 @@ fn table(rules: &[Description<'_>]) -> String {
     out
 }
 
-fn explain(context: &Context, id: &str, format: ExplainFormat) -> Result<String> {
+fn explain(context: &Context, id: &str, format: FileFormat) -> Result<String> {
     // A malformed policy or rule file must not hide the explanation of a built-in rule.
     let built_in = built_in()?;
     let rules = if built_in.describe(id).is_some() {
@@ -258,11 +249,11 @@ fn explain(context: &Context, id: &str, format: ExplainFormat) -> Result<String>
     };
     let d = rules.describe(id).ok_or_else(|| rules.not_found(id))?;
     match format {
-        ExplainFormat::Human => Ok(explained(&d)),
-        ExplainFormat::Json => Ok(document(
+        FileFormat::Human => Ok(explained(&d)),
+        FileFormat::Json => Ok(document(
             &json!({ "schema_version": 1, "rules": [as_json(&d)] }),
         )),
-        ExplainFormat::Toml => rules.to_toml(id),
+        FileFormat::Toml => rules.to_toml(id),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `status`: reviews in the background, for people and for programs.
 
 use super::Context;
+use super::format::Format;
 use super::policy::PolicyFiles;
 use crate::background::{self, Station, Stopped, Today, View};
 use crate::error::{Error, ExitStatus, Result};
@@ -23,23 +24,14 @@ const SHORT: usize = 12;
 )]
 pub(super) struct StatusArgs {
     /// Output format
-    #[arg(long, value_enum, default_value = "human")]
-    format: StatusFormat,
+    #[arg(long, default_value = "human", value_parser = Format::parser("Text", "Versioned JSON"))]
+    format: Format,
     /// Stop the review that runs, and drop the commits that wait
     #[arg(long, conflicts_with = "start")]
     stop: bool,
     /// Start the review of the commits that wait
     #[arg(long)]
     start: bool,
-}
-
-/// How the status is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum StatusFormat {
-    /// Text
-    Human,
-    /// Versioned JSON
-    Json,
 }
 
 pub(super) fn run(context: &Context, args: &StatusArgs) -> Result<ExitStatus> {
@@ -63,8 +55,8 @@ pub(super) fn run(context: &Context, args: &StatusArgs) -> Result<ExitStatus> {
     let today = station.today(jiff::Timestamp::now())?;
     let status = status(&repo, &policy, view, today);
     let text = match args.format {
-        StatusFormat::Human => human(&status, &policy, &done, started.as_deref()),
-        StatusFormat::Json => status.to_text(),
+        Format::Human => human(&status, &policy, &done, started.as_deref()),
+        Format::Json => status.to_text(),
     };
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -316,7 +316,7 @@ fn why(review: &Review) -> String {
         .coverage
         .failed
         .first()
-        .map(|(_, text)| format!(" ({text})"))
+        .map(|f| format!(" ({})", f.cause))
         .unwrap_or_default()
 }
 
@@ -340,8 +340,9 @@ fn ask(patient: &Patient<'_>, backend: &Backend) -> CheckSection {
     };
     let took = review.duration.as_secs_f64();
     if !review.coverage.is_complete() {
-        for (_, text) in &review.coverage.failed {
-            section.checks.push(DoctorCheck::bad("review", text));
+        for failure in &review.coverage.failed {
+            let text = failure.reason();
+            section.checks.push(DoctorCheck::bad("review", &text));
         }
         return section;
     }

@@ -498,11 +498,12 @@ fn failed(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     } else {
         NAMES
     };
-    let mut reasons: Vec<(&str, Vec<&Option<RepoPath>>)> = Vec::new();
-    for (path, reason) in &review.coverage.failed {
-        match reasons.iter_mut().find(|(r, _)| r == reason) {
-            Some((_, paths)) => paths.push(path),
-            None => reasons.push((reason, vec![path])),
+    let mut reasons: Vec<(String, Vec<&Option<RepoPath>>)> = Vec::new();
+    for f in &review.coverage.failed {
+        let reason = f.reason();
+        match reasons.iter_mut().find(|(r, _)| *r == reason) {
+            Some((_, paths)) => paths.push(&f.file),
+            None => reasons.push((reason, vec![&f.file])),
         }
     }
     if !reasons.is_empty() {

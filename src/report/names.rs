@@ -119,7 +119,7 @@ fn paths(review: &Review) -> BTreeSet<&RepoPath> {
     out.extend(review.notes.iter().filter_map(|n| n.file.as_ref()));
     out.extend(review.first_change.iter().map(|l| &l.file));
     out.extend(coverage.skipped.iter().map(|(path, _)| path));
-    out.extend(coverage.failed.iter().filter_map(|(path, _)| path.as_ref()));
+    out.extend(coverage.failed.iter().filter_map(|f| f.file.as_ref()));
     out
 }
 

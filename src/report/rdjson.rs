@@ -36,7 +36,7 @@ fn result(review: &Review) -> Value {
         .min();
     let mut diagnostics = Vec::new();
     if !review.coverage.is_complete() {
-        let failed = review.coverage.failed.iter().find_map(|(p, _)| p.clone());
+        let failed = review.coverage.failed.iter().find_map(|f| f.file.clone());
         let at = failed
             .map(|file| Location { file, lines: None })
             .or_else(|| fallback.clone());
@@ -86,11 +86,12 @@ fn of_the_whole(review: &Review) -> Vec<(Level, &'static str, String)> {
 fn unreviewed(review: &Review) -> String {
     let failed = &review.coverage.failed;
     let mut out = "The review is incomplete.\n".to_owned();
-    for (path, reason) in failed.iter().take(NAMES) {
-        let path = path
+    for f in failed.iter().take(NAMES) {
+        let path = f
+            .file
             .as_ref()
             .map(|p| code(clipped(Inert::new(p.as_bytes()).as_str(), PATH).as_bytes()) + ": ");
-        let reason = Some(item(reason))
+        let reason = Some(item(&f.reason()))
             .filter(|r| !r.is_empty())
             .unwrap_or_else(|| "unknown reason".to_owned());
         out.push_str(&format!("\n- {}{reason}", path.unwrap_or_default()));

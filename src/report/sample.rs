@@ -14,7 +14,9 @@ use crate::finding::{
     FrameLine, LineSpan, Location, Severity, Suppression, Waiver, arrange,
 };
 use crate::review::{Note, PolicyInfo, Review, SourceInfo, SourceKind, Stat, TestResults};
-use crate::verdict::{Coverage, Outcome, Share, Skip, TestOutcome, Verdict};
+use crate::verdict::{
+    Coverage, CoverageFailure, FailureCause, Outcome, Share, Skip, TestOutcome, Verdict,
+};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -246,9 +248,9 @@ pub(crate) fn incomplete(exit: ExitStatus) -> Review {
     review.verdict = Verdict::Incomplete;
     review.exit = exit;
     review.coverage.files_reviewed = 2;
-    review.coverage.failed = vec![(
-        Some(RepoPath::from("data/dump.sql")),
-        "the object is damaged".to_owned(),
+    review.coverage.failed = vec![CoverageFailure::in_file(
+        RepoPath::from("data/dump.sql"),
+        FailureCause::Other("the object is damaged".to_owned()),
     )];
     review
 }
@@ -589,11 +591,13 @@ pub(crate) fn full() -> Review {
                 (RepoPath::from("vendor/b.js"), Skip::Ignored),
             ],
             failed: vec![
-                (
-                    Some(RepoPath::from("data/dump.sql")),
-                    "the object is damaged: bad header\u{1b}[31m".to_owned(),
+                CoverageFailure::in_file(
+                    RepoPath::from("data/dump.sql"),
+                    FailureCause::Other("the object is damaged: bad header\u{1b}[31m".to_owned()),
                 ),
-                (None, "backend claude did not answer".to_owned()),
+                CoverageFailure::whole(FailureCause::Other(
+                    "backend claude did not answer".to_owned(),
+                )),
             ],
         },
         stat: Stat::default(),

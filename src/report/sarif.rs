@@ -217,11 +217,11 @@ fn notifications(review: &Review, kept: usize) -> Vec<sarif::Notification> {
     if let Some(text) = words::truncated(review) {
         told.push(notification("warning", untrusted::plain(&text), None));
     }
-    for (path, reason) in &c.failed {
+    for f in &c.failed {
         told.push(notification(
             "error",
-            format!("Not reviewed: {}", untrusted::plain(reason)),
-            path.as_ref(),
+            format!("Not reviewed: {}", untrusted::plain(&f.reason())),
+            f.file.as_ref(),
         ));
     }
     told.extend(

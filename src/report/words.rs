@@ -214,7 +214,7 @@ pub(super) fn missing(review: &Review) -> String {
         .coverage
         .failed
         .iter()
-        .filter_map(|(p, _)| p.as_ref())
+        .filter_map(|f| f.file.as_ref())
         .collect();
     match files.len() {
         0 => "a part of the change was not reviewed".to_owned(),
@@ -394,7 +394,7 @@ pub(super) fn somewhere(review: &Review) -> Option<Location> {
     let named = c
         .failed
         .iter()
-        .find_map(|(p, _)| p.as_ref())
+        .find_map(|f| f.file.as_ref())
         .or_else(|| c.skipped.first().map(|(p, _)| p));
     Some(Location {
         file: named?.clone(),
@@ -409,9 +409,9 @@ pub(super) fn unreviewed(review: &Review, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = failed
         .iter()
         .take(most)
-        .map(|(path, reason)| match path {
-            Some(path) => format!("{}: {reason}", untrusted::Inert::new(path.as_bytes())),
-            None => reason.clone(),
+        .map(|f| match &f.file {
+            Some(path) => format!("{}: {}", untrusted::Inert::new(path.as_bytes()), f.cause),
+            None => f.reason(),
         })
         .collect();
     if failed.len() > most {

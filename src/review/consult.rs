@@ -1,7 +1,8 @@
 //! Asks a question about documents, under the policy of the folder that they are in, with the same
 //! backends, limits, keys and cache as a review.
 
-use super::{World, governing, models, source};
+use super::interrupt::hear;
+use super::{Opened, World, governing, source};
 use crate::ai::run::{Consulted, Question, ReviewJob, WorktreeAccess, consult};
 use crate::error::{Error, Result};
 use crate::git::Repo;
@@ -16,7 +17,7 @@ use tokio::sync::oneshot;
 #[derive(Debug)]
 pub struct Consultation {
     request: ReviewRequest,
-    repo: Option<Repo>,
+    repo: Option<Arc<Repo>>,
     policy: Policy,
     rules: RuleSet,
 }
@@ -32,23 +33,11 @@ impl Consultation {
             source: Source::Code(Vec::new()),
             ..request.clone()
         };
-        let resolved = source::resolve(&request, world)?;
-        let governing = governing::load(&request, world.env, &resolved, &mut Vec::new())?;
+        let opened = Opened::new(&request, world.env)?;
+        let resolved = source::resolve(opened.repo, &request, world)?;
+        let governing = governing::govern(None, &request, world.env, &resolved)?;
         let rules = RuleSet::new(&governing.policy.rules, &governing.team_rules)?;
-        if let Some(name) = request
-            .backends
-            .iter()
-            .find(|b| governing.policy.backend(b).is_none())
-        {
-            let known: Vec<_> = governing
-                .policy
-                .backends
-                .iter()
-                .map(|b| b.name.as_str())
-                .collect();
-            let error = Error::usage(format!("unknown backend {name}"));
-            return Err(error.hint(format!("policy knows {}", known.join(", "))));
-        }
+        governing::refuse_unknown_backends(&request, &governing.policy)?;
         Ok(Self {
             request,
             repo: resolved.repo,
@@ -69,7 +58,7 @@ impl Consultation {
 
     /// Returns the repository around the folder, if there is one.
     pub fn repo(&self) -> Option<&Repo> {
-        self.repo.as_ref()
+        self.repo.as_deref()
     }
 
     /// Returns the names of the backends that a question goes to, in order.
@@ -111,7 +100,7 @@ impl Consultation {
         }
         let deadline = Instant::now() + self.policy.review.timeout;
         let job = ReviewJob {
-            repo: self.repo.as_ref(),
+            repo: self.repo.as_deref(),
             policy: &self.policy,
             rules: &self.rules,
             env: world.env,
@@ -131,7 +120,7 @@ impl Consultation {
         // Use another thread: the caller's may belong to a runtime.
         std::thread::scope(|s| {
             let (over, ended) = oneshot::channel::<()>();
-            s.spawn(|| models::hear(world.stop, ended));
+            s.spawn(|| hear(world.stop, ended));
             let asking = s.spawn(|| {
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()

@@ -6,7 +6,7 @@
 //! same state as the policy, and the file in the store counts too.
 
 use super::governing::at;
-use super::source::{BranchTip, ChangePart, PartContent};
+use super::resolved::{BranchTip, ChangePart, PartContent};
 use super::{Note, StoreLocation};
 use crate::bounded;
 use crate::diff::code::text_of;

@@ -1,7 +1,7 @@
 //! Resolves a change from its base and head: finds or fetches both, and connects their histories.
 
 use super::governing::team;
-use super::source::Resolved;
+use super::resolved::Resolved;
 use super::{Note, SourceKind};
 use crate::diff::ObjectId;
 use crate::env::Env;
@@ -10,6 +10,7 @@ use crate::git::names::{self, NameMeaning};
 use crate::git::{Branch, Fetched, Repo};
 use crate::request::{Checkout, End, Ends, Fetch, Fetching, ReviewRequest};
 use crate::stop::Stop;
+use std::sync::Arc;
 
 /// Resolves both ends of a change and the commits between them.
 ///
@@ -18,6 +19,7 @@ use crate::stop::Stop;
 /// request does not allow that. Incomplete: an end cannot be fetched, or the base is gone and has
 /// no substitute.
 pub(super) fn resolve(
+    repo: Arc<Repo>,
     request: &ReviewRequest,
     ends: &Ends,
     env: &Env,
@@ -28,7 +30,7 @@ pub(super) fn resolve(
         request,
         env,
         stop,
-        repo: Repo::open(&request.dir, env)?,
+        repo,
         fetched: None,
     };
     let head = search.head()?;
@@ -43,7 +45,7 @@ pub(super) fn resolve(
         mut repo, fetched, ..
     } = search;
     if let Some(fetched) = &fetched {
-        repo = fetched.open()?;
+        repo = Arc::new(fetched.open()?);
     }
     let notes = notes(&repo, ends, head, fetched.is_some())?;
     let label = format!(
@@ -81,7 +83,7 @@ struct EndSearch<'a> {
     request: &'a ReviewRequest,
     env: &'a Env,
     stop: &'a Stop,
-    repo: Repo,
+    repo: Arc<Repo>,
     fetched: Option<Fetched>,
 }
 
@@ -325,10 +327,10 @@ impl EndSearch<'_> {
     }
 
     /// Returns the repository with all fetched objects.
-    fn view(&self) -> Result<Repo> {
+    fn view(&self) -> Result<Arc<Repo>> {
         match &self.fetched {
-            Some(fetched) => fetched.open(),
-            None => Repo::open(&self.request.dir, self.env),
+            Some(fetched) => fetched.open().map(Arc::new),
+            None => Ok(Arc::clone(&self.repo)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The file filter of `--files`, and which of its patterns matched.
 
-use super::source::{ChangePart, PartContent};
+use super::resolved::{ChangePart, PartContent};
 use crate::diff::{Entry, RepoPath};
 use crate::error::{Error, Result};
 use crate::git::{Change, Repo, State};

@@ -1,20 +1,16 @@
-//! Selects the policy of a review, and reports how the change weakens it.
+//! Selects the policy of a review.
 
 pub(super) mod team;
 mod tip;
 
-use super::scan::Scanned;
-use super::source::{ChangePart, PartContent, Resolved};
-use super::{Note, PolicyInfo, decided};
+use super::resolved::Resolved;
+use super::{Note, PolicyInfo};
 use crate::diff::{FileMode, LineNo, RepoPath};
-use crate::disposition::{self, SHARED};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
-use crate::git::{Change, Reader, Repo, State};
-use crate::policy::{self, Loaded, Policy, PolicyFile, ProjectFile, Sources, Weakening};
+use crate::git::{Reader, Repo, State};
+use crate::policy::{self, Loaded, Policy, PolicyFile, ProjectFile, Sources};
 use crate::request::{Authority, ReviewRequest};
-use crate::rules::{RuleSet, Scope};
-use crate::text::shortened;
 use tip::TargetTip;
 
 /// The policy of a review, with its team rules.
@@ -26,125 +22,128 @@ pub(super) struct Governing {
     pub(super) team_rules: Vec<(String, String)>,
     /// The state whose documents speak for the team; `None` outside a repository.
     pub(super) state: Option<State>,
+    /// Notes about the selection and about ignored settings.
+    pub(super) notes: Vec<Note>,
 }
 
-/// Loads the policy that applies: the one of the worktree, of HEAD or of the merge base; the one at
-/// the tip of the target branch if that is stricter; or the file that the user named.
+/// The policy of the worktree or of HEAD.
+#[derive(Debug)]
+pub(super) struct CheckoutPolicy {
+    /// The state that the policy comes from; `None` outside a repository, or without a commit.
+    state: Option<State>,
+    /// True if there is a policy file of the project.
+    has_project: bool,
+    loaded: Loaded,
+}
+
+impl CheckoutPolicy {
+    /// Loads the policy of the worktree or of HEAD, or the file that the user named.
+    ///
+    /// # Errors
+    ///
+    /// Usage: the policy is malformed.
+    pub(super) fn load(request: &ReviewRequest, env: &Env, repo: Option<&Repo>) -> Result<Self> {
+        let user = PolicyFile::user(env)?;
+        let state = match (repo, request.authority) {
+            (None, _) => None,
+            // A bare repository has no worktree.
+            (Some(repo), Authority::Worktree) if repo.worktree().is_some() => Some(State::Worktree),
+            (Some(repo), _) => repo.head()?.map(|id| repo.state_of(id)).transpose()?,
+        };
+        let project = match (&request.config, &state, repo) {
+            (Some(path), ..) => Some(ProjectFile::from_flag(path, &request.dir)?),
+            (None, Some(state), Some(repo)) => {
+                project_file(request, state, repo, &mut repo.reader(), env)?
+            }
+            _ => None,
+        };
+        let loaded = policy::load(&Sources {
+            user: user.as_ref(),
+            project: project.as_ref(),
+            env,
+            overrides: &request.overrides,
+        })?;
+        Ok(Self {
+            state,
+            has_project: project.is_some(),
+            loaded,
+        })
+    }
+
+    pub(super) fn policy(&self) -> &Policy {
+        &self.loaded.policy
+    }
+
+    pub(super) fn into_policy(self) -> Policy {
+        self.loaded.policy
+    }
+}
+
+/// The policy that was selected, before its team rules are read.
+struct Ruling {
+    state: Option<State>,
+    /// True if there is a policy file of the project.
+    has_project: bool,
+    loaded: Loaded,
+    /// Notes about the selection.
+    notes: Vec<Note>,
+    /// Name of the tip of the target branch, if its policy applies.
+    tip: Option<String>,
+}
+
+impl From<CheckoutPolicy> for Ruling {
+    fn from(checkout: CheckoutPolicy) -> Self {
+        Self {
+            state: checkout.state,
+            has_project: checkout.has_project,
+            loaded: checkout.loaded,
+            notes: Vec::new(),
+            tip: None,
+        }
+    }
+}
+
+/// Selects the policy that applies: the one of the worktree, of HEAD or of the merge base; the one
+/// at the tip of the target branch if that is stricter; or the file that the user named. `checkout`
+/// is the policy of the worktree or of HEAD, if it was loaded before.
 ///
 /// # Errors
 ///
 /// Usage: a policy is malformed, at the tip too, or, in gate mode, references that are pushed
 /// together have bases with different policies.
-pub(super) fn load(
+pub(super) fn govern(
+    checkout: Option<CheckoutPolicy>,
     request: &ReviewRequest,
     env: &Env,
     resolved: &Resolved,
-    notes: &mut Vec<Note>,
 ) -> Result<Governing> {
-    let (repo, base) = (resolved.repo.as_ref(), &resolved.base);
-    let user = PolicyFile::user(env)?;
-    let mut state = match (repo, request.authority) {
-        (None, _) => None,
-        // A bare repository has no worktree.
-        (Some(repo), Authority::Worktree) if repo.worktree().is_some() => Some(State::Worktree),
-        (Some(repo), Authority::Worktree | Authority::Head) => {
-            repo.head()?.map(|id| repo.state_of(id)).transpose()?
+    let repo = resolved.repo.as_deref();
+    let ruling = match (repo, checkout) {
+        (Some(repo), _) if request.authority == Authority::Base => {
+            at_base(request, env, resolved, repo)?
         }
-        (Some(_), Authority::Base) => Some(base.clone()),
+        (_, Some(checkout)) => checkout.into(),
+        (_, None) => CheckoutPolicy::load(request, env, repo)?.into(),
     };
-    let mut reader = repo.map(Repo::reader);
-    let project = match (&request.config, &state, repo, reader.as_mut()) {
-        (Some(path), ..) => Some(ProjectFile::from_flag(path, &request.dir)?),
-        (None, Some(state), Some(repo), Some(reader)) => {
-            project_file(request, state, repo, reader, env)?
-        }
-        _ => None,
-    };
-    if let (Authority::Base, None, Some(reader)) =
-        (request.authority, &request.config, reader.as_mut())
-    {
-        let path = RepoPath::from(policy::FILE_NAME);
-        let ruling = reader.read(base, &path, policy::MAX_BYTES)?;
-        for other in &resolved.other_bases {
-            if reader.read(other, &path, policy::MAX_BYTES)? != ruling {
-                return Err(Error::usage(
-                    "the references that are pushed have different policies at their bases",
-                )
-                .hint("push them one at a time"));
-            }
-        }
-    }
-    let mut sources = Sources {
-        user: user.as_ref(),
-        project: project.as_ref(),
-        env,
-        overrides: &request.overrides,
-    };
-    let tip = match (repo, reader.as_mut()) {
-        (Some(repo), Some(reader)) => TargetTip::of(request, resolved, repo, reader, &sources)?,
-        _ => None,
-    };
-    let before = sources;
-    let (mut loaded, mut decides) = (None, None);
-    if let (Some(tip), Some(reader)) = (&tip, reader.as_mut()) {
-        if tip.has_the_same_file() {
-            loaded = Some(policy::load(&sources)?);
-        }
-        let rules = loaded.as_ref().map(|l: &Loaded| &l.policy.rules);
-        decides = tip
-            .decides(base, project.as_ref(), rules, reader)?
-            .map(|why| (tip, why));
-    }
-    let at_tip = decides
-        .as_ref()
-        .and_then(|(tip, _)| tip.project(project.as_ref()));
-    if let Some((tip, why)) = &decides {
-        state = Some(tip.state.clone());
-        notes.push(Note::general("policy", why));
-        if request.config.is_none() {
-            (sources.project, loaded) = (at_tip.as_ref(), None);
-        }
-    }
-    let Loaded {
-        mut policy,
-        notes: said,
-    } = loaded.map_or_else(|| policy::load(&sources), Ok)?;
-    if let Some(tip) = &tip
-        && let Some(now) = tip.signers()
-    {
-        // A signer must be on both lists: the one at the merge base may be out of date, and a
-        // signer who is new at the tip was not accepted where the change branched off.
-        let before = policy::load(&before)
-            .map(|l| l.policy.receipt.signers)
-            .unwrap_or_default();
-        policy.receipt.signers = before
-            .iter()
-            .filter(|line| now.contains(line))
-            .cloned()
-            .collect();
-        let gone = before.len() - policy.receipt.signers.len();
-        if gone > 0 {
-            let (tip, of) = (tip.id.short(), before.len());
-            let text =
-                format!("{tip} no longer names {gone} of the {of} signers of the merge base");
-            notes.push(Note::general("policy", text));
-        }
-    }
-    notes.extend(said.into_iter().map(|n| {
-        let file = sources
-            .project
-            .filter(|_| n.line.is_some())
-            .map(|_| RepoPath::from(policy::FILE_NAME));
-        Note {
-            file,
-            line: n.line.and_then(LineNo::new),
-            text: n.text,
-            origin: "policy".to_owned(),
-        }
+    let Ruling {
+        state,
+        has_project,
+        loaded: Loaded {
+            policy,
+            notes: said,
+        },
+        mut notes,
+        tip,
+    } = ruling;
+    notes.extend(said.into_iter().map(|n| Note {
+        file: (has_project && n.line.is_some()).then(|| RepoPath::from(policy::FILE_NAME)),
+        line: n.line.and_then(LineNo::new),
+        text: n.text,
+        origin: "policy".to_owned(),
     }));
-    let team_rules = match (&state, reader.as_mut()) {
-        (Some(state), Some(reader)) => match (&decides, team::rules(&policy, state, reader)) {
-            (Some((tip, _)), Err(e)) => return Err(at(tip.name(), e)),
+    let team_rules = match (&state, repo) {
+        (Some(state), Some(repo)) => match (tip, team::rules(&policy, state, &mut repo.reader())) {
+            (Some(tip), Err(e)) => return Err(at(&tip, e)),
             (_, rules) => rules?,
         },
         _ => Vec::new(),
@@ -158,7 +157,118 @@ pub(super) fn load(
         info,
         team_rules,
         state,
+        notes,
     })
+}
+
+/// Selects the policy in gate mode: that of the merge base, or of the tip of the target branch if
+/// that is stricter.
+fn at_base(request: &ReviewRequest, env: &Env, resolved: &Resolved, repo: &Repo) -> Result<Ruling> {
+    let base = &resolved.base;
+    let user = PolicyFile::user(env)?;
+    let mut state = base.clone();
+    let mut reader = repo.reader();
+    let project = match &request.config {
+        Some(path) => Some(ProjectFile::from_flag(path, &request.dir)?),
+        None => project_file(request, base, repo, &mut reader, env)?,
+    };
+    if request.config.is_none() {
+        refuse_different_bases(resolved, &mut reader)?;
+    }
+    let sources = Sources {
+        user: user.as_ref(),
+        project: project.as_ref(),
+        env,
+        overrides: &request.overrides,
+    };
+    let Some(tip) = TargetTip::of(request, resolved, repo, &mut reader, &sources)? else {
+        return Ok(Ruling {
+            state: Some(state),
+            has_project: project.is_some(),
+            loaded: policy::load(&sources)?,
+            notes: Vec::new(),
+            tip: None,
+        });
+    };
+    let mut loaded = match tip.has_the_same_file() {
+        true => Some(policy::load(&sources)?),
+        false => None,
+    };
+    let rules = loaded.as_ref().map(|l: &Loaded| &l.policy.rules);
+    let decides = tip.decides(base, project.as_ref(), rules, &mut reader)?;
+    let at_tip = decides.as_ref().and_then(|_| tip.project(project.as_ref()));
+    let mut notes = Vec::new();
+    let mut ruling = sources;
+    if let Some(why) = &decides {
+        state = tip.state.clone();
+        notes.push(Note::general("policy", why));
+        if request.config.is_none() {
+            (ruling.project, loaded) = (at_tip.as_ref(), None);
+        }
+    }
+    let mut loaded = loaded.map_or_else(|| policy::load(&ruling), Ok)?;
+    notes.extend(common_signers(&tip, &sources, &mut loaded.policy));
+    Ok(Ruling {
+        state: Some(state),
+        has_project: ruling.project.is_some(),
+        loaded,
+        notes,
+        tip: decides.map(|_| tip.name().to_owned()),
+    })
+}
+
+/// Rejects references that are pushed together from bases with different policies.
+fn refuse_different_bases(resolved: &Resolved, reader: &mut Reader<'_>) -> Result<()> {
+    let path = RepoPath::from(policy::FILE_NAME);
+    let ruling = reader.read(&resolved.base, &path, policy::MAX_BYTES)?;
+    for other in &resolved.other_bases {
+        if reader.read(other, &path, policy::MAX_BYTES)? != ruling {
+            let error = Error::usage(
+                "the references that are pushed have different policies at their bases",
+            );
+            return Err(error.hint("push them one at a time"));
+        }
+    }
+    Ok(())
+}
+
+/// Keeps only the signers that the merge base and the tip both name: the list at the merge base may
+/// be out of date, and a signer who is new at the tip was not accepted where the change branched
+/// off. Returns a note about signers that the tip no longer names. `base` has the policy of the
+/// merge base.
+fn common_signers(tip: &TargetTip, base: &Sources<'_>, policy: &mut Policy) -> Option<Note> {
+    let now = tip.signers()?;
+    let before = policy::load(base)
+        .map(|l| l.policy.receipt.signers)
+        .unwrap_or_default();
+    policy.receipt.signers = before
+        .iter()
+        .filter(|line| now.contains(line))
+        .cloned()
+        .collect();
+    let gone = before.len() - policy.receipt.signers.len();
+    if gone == 0 {
+        return None;
+    }
+    let (tip, of) = (tip.id.short(), before.len());
+    let text = format!("{tip} no longer names {gone} of the {of} signers of the merge base");
+    Some(Note::general("policy", text))
+}
+
+/// Rejects a backend of the request that the policy does not define.
+///
+/// # Errors
+///
+/// Usage, with the names that the policy defines.
+pub(super) fn refuse_unknown_backends(request: &ReviewRequest, policy: &Policy) -> Result<()> {
+    let unknown = request
+        .backends
+        .iter()
+        .find(|name| policy.backend(name).is_none());
+    let Some(name) = unknown else { return Ok(()) };
+    let known: Vec<_> = policy.backends.iter().map(|b| b.name.as_str()).collect();
+    let error = Error::usage(format!("unknown backend {name}"));
+    Err(error.hint(format!("policy knows {}", known.join(", "))))
 }
 
 /// Adds the name of the commit to an error.
@@ -170,29 +280,6 @@ pub(super) fn at(name: &str, mut error: Error) -> Error {
             .insert(0, "let the review fetch it: --fetch".to_owned());
     }
     error
-}
-
-/// Loads the policy of the worktree or of HEAD, without team rules and notes.
-pub(super) fn policy_alone(request: &ReviewRequest, env: &Env, repo: &Repo) -> Result<Policy> {
-    let user = PolicyFile::user(env)?;
-    let state = match request.authority {
-        Authority::Worktree if repo.worktree().is_some() => Some(State::Worktree),
-        Authority::Worktree | Authority::Head | Authority::Base => {
-            repo.head()?.map(|id| repo.state_of(id)).transpose()?
-        }
-    };
-    let project = match (&request.config, &state) {
-        (Some(path), _) => Some(ProjectFile::from_flag(path, &request.dir)?),
-        (None, Some(state)) => project_file(request, state, repo, &mut repo.reader(), env)?,
-        (None, None) => None,
-    };
-    let sources = Sources {
-        user: user.as_ref(),
-        project: project.as_ref(),
-        env,
-        overrides: &request.overrides,
-    };
-    Ok(policy::load(&sources)?.policy)
 }
 
 fn project_file(
@@ -217,162 +304,4 @@ fn project_file(
         (Authority::Base, Some(base)) => ProjectFile::at_base(base, bytes),
         _ => ProjectFile::at_head(bytes, repo.worktree().unwrap_or(repo.git_dir()), env),
     }))
-}
-
-/// Notes of each kind about new instructions to models, at most.
-pub(super) const MOST_TOLD: usize = 20;
-/// Characters of one such note, at most.
-const MOST_WORDS: usize = 400;
-
-/// Reports how a change weakens the policy and the team rules once it is merged.
-pub(super) fn weakened(
-    repo: &Repo,
-    parts: &[ChangePart],
-    (rules, authority): (&RuleSet, Authority),
-    out: &mut Scanned,
-) {
-    let mut reader = repo.reader();
-    let path = RepoPath::from(policy::FILE_NAME);
-    for part in parts.iter().filter(|p| p.scope == Scope::All) {
-        if let Err(e) = team::weakened(part, repo, &mut reader, rules, out) {
-            out.coverage
-                .failed
-                .push((None, format!("the team's rules: {}", e.message)));
-        }
-        dispositions(part, authority, &mut reader, rules, out);
-        let ends = match &part.content {
-            PartContent::Change(change) if touches(change, policy::FILE_NAME) => {
-                Some((change.base.clone(), change.head.clone()))
-            }
-            // The scan has already reported what cannot be read.
-            PartContent::Commit(id) => reader.touched(*id, &path).ok().flatten(),
-            PartContent::Change(_) | PartContent::Given(_) => None,
-        };
-        let Some((base, head)) = ends else { continue };
-        let before = reader.read(&base, &path, policy::MAX_BYTES);
-        let after = reader.read(&head, &path, policy::MAX_BYTES);
-        match (before, after) {
-            (Ok(before), Ok(after)) => {
-                if authority == Authority::Base {
-                    let told = policy::new_instructions(before.as_deref(), after.as_deref());
-                    out.notes
-                        .extend(told.into_iter().take(MOST_TOLD).map(|w| Note {
-                            file: Some(path.clone()),
-                            line: w.line.and_then(LineNo::new),
-                            text: shortened(&rules.masked(&w.text), MOST_WORDS).into_owned(),
-                            origin: "policy".to_owned(),
-                        }));
-                }
-                let mut all =
-                    policy::weakened(before.as_deref(), after.as_deref(), |id| rules.severity(id));
-                if before.is_none() {
-                    // The first policy of a project. In a local review it is the developer's own
-                    // choice.
-                    all = if rules.trusts_the_change() {
-                        Vec::new()
-                    } else {
-                        first_policy(&all)
-                    };
-                }
-                let first = out.findings.len();
-                for w in all {
-                    rules.policy_weakened(
-                        &path,
-                        w.line.and_then(LineNo::new),
-                        &w.text,
-                        &mut out.findings,
-                    );
-                }
-                for f in &mut out.findings[first..] {
-                    f.commit = part.commit;
-                }
-            }
-            (Err(e), _) | (_, Err(e)) => out.coverage.failed.push((Some(path.clone()), e.message)),
-        }
-    }
-}
-
-/// Merges everything that a first policy loosens against the defaults into one weakening, because a
-/// person accepts it as a whole.
-fn first_policy(all: &[Weakening]) -> Vec<Weakening> {
-    let texts: Vec<&str> = all.iter().map(|w| w.text.as_str()).collect();
-    let line = all.iter().find_map(|w| w.line);
-    let text = format!(
-        "the first policy is looser than the defaults: {}",
-        texts.join("; ")
-    );
-    if all.is_empty() {
-        Vec::new()
-    } else {
-        vec![Weakening {
-            key: String::new(),
-            line,
-            text,
-        }]
-    }
-}
-
-/// Reports what a change to the shared file of dispositions would dismiss once it is merged: one
-/// finding for the file. In a local review it is the developer's own choice.
-fn dispositions(
-    part: &ChangePart,
-    authority: Authority,
-    reader: &mut Reader<'_>,
-    rules: &RuleSet,
-    out: &mut Scanned,
-) {
-    if authority == Authority::Worktree {
-        return;
-    }
-    let path = RepoPath::from(SHARED);
-    let ends = match &part.content {
-        PartContent::Change(change) if is_about_dispositions(change) => {
-            Some((change.base.clone(), change.head.clone()))
-        }
-        PartContent::Commit(id) => reader.touched(*id, &path).ok().flatten(),
-        PartContent::Change(_) | PartContent::Given(_) => None,
-    };
-    let Some((base, head)) = ends else { return };
-    // A file that cannot be read at the base dismisses nothing. Where that matters, the review has
-    // already failed.
-    let before = decided::shared(reader, &base).unwrap_or_default();
-    let text = match decided::shared(reader, &head) {
-        Ok(after) => disposition::weaker(&before, &after),
-        Err(e) => Some(e.message),
-    };
-    let first = out.findings.len();
-    if let Some(text) = text {
-        rules.policy_weakened(&path, None, &rules.masked(&text), &mut out.findings);
-    }
-    for f in &mut out.findings[first..] {
-        f.commit = part.commit;
-    }
-}
-
-/// Returns true if a change touches the shared file of dispositions, a path below a folder of the
-/// same name, or an entry in place of its folder.
-fn is_about_dispositions(change: &Change) -> bool {
-    let mut paths = change
-        .entries
-        .iter()
-        .flat_map(|e| [&e.old, &e.new])
-        .flatten()
-        .map(|s| &s.path);
-    let folder = SHARED.rsplit_once('/').map_or(SHARED, |(folder, _)| folder);
-    touches(change, SHARED)
-        || touches(change, folder)
-        || paths.any(|p| {
-            p.as_bytes()
-                .strip_prefix(SHARED.as_bytes())
-                .is_some_and(|rest| rest.starts_with(b"/"))
-        })
-}
-
-fn touches(change: &Change, file: &str) -> bool {
-    let mut sides = change
-        .entries
-        .iter()
-        .flat_map(|e| [&e.old, &e.new])
-        .flatten();
-    sides.any(|side| side.path.as_bytes() == file.as_bytes())
 }

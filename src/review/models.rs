@@ -1,56 +1,56 @@
 //! Asks models, and runs the project's tests, while the rules scan the change.
 
+mod brief;
+mod material;
+mod tickets;
+
 use super::frame::Frames;
-use super::source::{ChangePart, PartContent};
-use super::{Floor, Note, RuleResults, TestResults, World, governing, testing};
+use super::interrupt::hear;
+use super::prepare::Prepared;
+use super::resolved::PartContent;
+use super::rule_results::{self, RuleResults};
+use super::scan::RuleScan;
+use super::{Note, TestResults, testing};
+use crate::ai::Models;
 use crate::ai::anchor::Sealed;
 use crate::ai::debug::Prompts;
-use crate::ai::kept::ExcludedFile;
-use crate::ai::material::{Group, Shown};
-use crate::ai::prompt::{Brief, Rejection};
-use crate::ai::related::{self, Bare, Related};
-use crate::ai::run::{self, ReviewJob};
+use crate::ai::material::Group;
+use crate::ai::related::{self, Related};
+use crate::ai::run::{self, ReviewJob, RunOutcome};
 use crate::ai::tree::Tree;
-use crate::ai::{Models, context};
-use crate::context::{self as tickets, GatheredItem};
-use crate::diff::{FileChange, ObjectId, RepoPath};
+use crate::context::{Gathered as GatheredTickets, GatheredItem};
+use crate::diff::{ObjectId, RepoPath};
 use crate::error::Result;
 use crate::finding::{self, Finding};
-use crate::git::{Change, Reader, Repo, State};
+use crate::git::{Repo, State};
 use crate::policy::Policy;
-use crate::request::{Authority, OnIncomplete, Previous, ReviewRequest};
-use crate::rules::{RuleSet, Scope, Seen};
-use crate::stop::{Signal, Stop};
+use crate::request::{Authority, OnIncomplete};
+use crate::rules::Seen;
 use crate::symbols;
 use crate::untrusted::Inert;
-use crate::verdict::{CUT_OFF, Coverage, Lost, Share, Skip, TestOutcome};
+use crate::verdict::{Coverage, CoverageFailure, FailureCause, Lost, Share, Skip};
+use material::Gathered;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 /// Bytes of the files that models see, at most. Files past the limit are listed as not sent.
 const MOST: usize = 256 << 20;
-/// Bytes of a shown line in addition to its text.
-const LINE: usize = 96;
 /// Time limit for the project's own tests.
 const TESTS: Duration = Duration::from_secs(30 * 60);
 /// Findings of the rules that are printed while a model still works, at most.
 const SO_FAR: usize = 20;
 
-/// The inputs of a model review.
+/// A model review.
 pub(super) struct Asking<'a> {
-    pub(super) request: &'a ReviewRequest,
-    pub(super) world: &'a World<'a>,
-    pub(super) governing: &'a governing::Governing,
-    pub(super) floor: &'a Floor<'a>,
+    prepared: &'a Prepared<'a>,
+    /// The scan of the rules, which decides the files that are reviewed.
+    scan: RuleScan<'a>,
     /// Names of the backends; may be empty.
-    pub(super) backends: &'a [String],
-    /// The base of the change.
-    pub(super) base: &'a State,
+    backends: Vec<String>,
     /// The symbols of the files that were parsed in this run.
-    pub(super) symbols: Arc<symbols::Cache>,
+    symbols: Arc<symbols::Cache>,
 }
 
 /// The results of a model review.
@@ -86,38 +86,66 @@ impl Default for ModelResults {
     }
 }
 
-/// The parts of the change that models may see.
-#[derive(Default)]
-struct Gathered {
-    groups: Vec<Group>,
-    skipped: Vec<(RepoPath, Skip)>,
-    failed: Vec<(Option<RepoPath>, String)>,
-    /// Files that are not shown, with the limit that was reached.
-    cut: Vec<(RepoPath, String)>,
-    /// Files of `cut` that are not in a group.
-    unread: Vec<RepoPath>,
-    bytes: usize,
-    /// The limit of `bytes`.
-    room: usize,
-    deadline: Option<Instant>,
+impl ModelResults {
+    /// Returns the results of a model review that failed as a whole.
+    fn lost(why: String) -> Self {
+        let mut asked = Self {
+            lost: Lost::Everything,
+            ..Self::default()
+        };
+        asked.coverage.fail(FailureCause::Other(why));
+        asked
+    }
+}
+
+/// Runs the rules on this thread, and asks the models on another one, if there is anything to ask
+/// or to run in addition to the rules.
+///
+/// # Errors
+///
+/// Usage: the file for prompts cannot be written.
+pub(super) fn scan_and_ask(prepared: &Prepared<'_>) -> Result<(RuleResults, Option<ModelResults>)> {
+    let asking = Asking::new(prepared, prepared.asked_backends());
+    if asking.is_needed() {
+        asking.beside_the_rules()
+    } else {
+        Ok((rule_results::scan(prepared), None))
+    }
+}
+
+/// Returns true if a model would see any part of the change. Asks no backend, and stops reading at
+/// the first file that would be shown.
+pub(super) fn is_owed(prepared: &Prepared<'_>) -> bool {
+    Asking::new(prepared, Vec::new()).is_owed()
+}
+
+impl<'a> Asking<'a> {
+    fn new(prepared: &'a Prepared<'a>, backends: Vec<String>) -> Self {
+        Self {
+            prepared,
+            scan: prepared.rule_scan(),
+            backends,
+            symbols: Arc::default(),
+        }
+    }
 }
 
 impl Asking<'_> {
     /// Returns true if there is work in addition to the rules.
-    pub(super) fn is_needed(&self) -> bool {
-        !self.floor.parts.is_empty() && (!self.backends.is_empty() || self.test_command().is_some())
+    fn is_needed(&self) -> bool {
+        let parts = &self.prepared.resolved.parts;
+        !parts.is_empty() && (!self.backends.is_empty() || self.test_command().is_some())
     }
 
-    /// Returns true if a model would see any part of the change. Asks no backend, and stops reading
-    /// at the first file that would be shown.
-    pub(super) fn is_owed(&self) -> bool {
+    fn is_owed(&self) -> bool {
         self.gather(Instant::now() + self.policy().review.timeout, 0)
             .is_owed()
     }
 
     /// Runs the rules on this thread and asks the models on another one.
-    pub(super) fn beside_the_rules(&self) -> Result<(RuleResults, Option<ModelResults>)> {
+    fn beside_the_rules(&self) -> Result<(RuleResults, Option<ModelResults>)> {
         let prompts = self
+            .prepared
             .request
             .debug_prompts
             .as_deref()
@@ -128,22 +156,17 @@ impl Asking<'_> {
             // Signals have their own thread, because the asking thread has long stretches without
             // an await.
             let (over, ended) = oneshot::channel::<()>();
-            s.spawn(|| hear(self.stop(), ended));
+            s.spawn(|| hear(self.scan.stop, ended));
             let asking = s.spawn(|| self.ask(prompts.as_ref(), told));
-            let found = self.floor.review();
-            self.world.progress.so_far(&so_far(&found.findings));
+            let found = rule_results::scan(self.prepared);
+            self.prepared
+                .world
+                .progress
+                .so_far(&so_far(&found.findings));
             // The receiver is dropped only if the other thread failed, which it reports itself.
             let _ = tell.send(found.findings.clone());
             let asked = asking.join().unwrap_or_else(|_| {
-                let mut asked = ModelResults {
-                    lost: Lost::Everything,
-                    ..ModelResults::default()
-                };
-                asked
-                    .coverage
-                    .failed
-                    .push((None, "an internal error ended the model review".to_owned()));
-                asked
+                ModelResults::lost("an internal error ended the model review".to_owned())
             });
             drop(over);
             (found, Some(asked))
@@ -151,31 +174,31 @@ impl Asking<'_> {
     }
 
     /// Reads the tickets of the change if a backend will be asked.
-    fn tickets(&self) -> tickets::Gathered {
+    fn tickets(&self) -> GatheredTickets {
         let is_asked =
-            !self.backends.is_empty() && self.world.script.is_none() && self.has_entries();
+            !self.backends.is_empty() && self.prepared.world.script.is_none() && self.has_entries();
         if is_asked && self.is_owed() {
-            super::tickets::gather(self)
+            tickets::gather(self)
         } else {
-            tickets::Gathered::default()
+            GatheredTickets::default()
         }
     }
 
     /// Returns true if there are changes; does not read commits for that.
     fn has_entries(&self) -> bool {
-        self.floor.parts.iter().any(|part| match &part.content {
-            PartContent::Change(change) => !change.entries.is_empty(),
-            PartContent::Given(files) => !files.is_empty(),
-            PartContent::Commit(_) => true,
-        })
+        self.prepared
+            .resolved
+            .parts
+            .iter()
+            .any(|part| match &part.content {
+                PartContent::Change(change) => !change.entries.is_empty(),
+                PartContent::Given(files) => !files.is_empty(),
+                PartContent::Commit(_) => true,
+            })
     }
 
     fn policy(&self) -> &Policy {
-        &self.governing.policy
-    }
-
-    fn stop(&self) -> &Stop {
-        self.floor.scan.stop
+        self.prepared.policy()
     }
 
     fn test_command(&self) -> Option<&str> {
@@ -188,10 +211,12 @@ impl Asking<'_> {
 
     /// Returns true if the operator allows tests that a model writes to run. Never in gate mode.
     fn may_run_tests(&self) -> bool {
-        let is_gate = self.request.authority == Authority::Base;
-        self.policy().tests.reproduce && !is_gate && !self.world.env.is_ci()
+        let is_gate = self.prepared.request.authority == Authority::Base;
+        self.policy().tests.reproduce && !is_gate && !self.prepared.world.env.is_ci()
     }
 
+    /// Asks the backends, and runs the tests, in a runtime of this thread. `told` delivers the
+    /// findings of the rules.
     fn ask(
         &self,
         prompts: Option<&Prompts>,
@@ -202,7 +227,12 @@ impl Asking<'_> {
             .build()
         {
             Ok(runtime) => runtime,
-            Err(e) => return self.failed(format!("no model was asked: {e}")),
+            Err(e) => {
+                let mut asked = ModelResults::lost(format!("no model was asked: {e}"));
+                asked.models.asked = self.backends.clone();
+                asked.models.owed = true;
+                return asked;
+            }
         };
         // Blocking: the clients of forges and servers start their own runtimes.
         let given = self.tickets();
@@ -213,46 +243,15 @@ impl Asking<'_> {
         asked
     }
 
-    /// Returns the result if no model can be asked.
-    fn failed(&self, why: String) -> ModelResults {
-        let mut asked = ModelResults {
-            lost: Lost::Everything,
-            ..ModelResults::default()
-        };
-        asked.models.asked = self.backends.to_vec();
-        asked.models.owed = true;
-        asked.coverage.failed.push((None, why));
-        asked
-    }
-
+    /// Runs the tests, and asks the backends.
     async fn work(
         &self,
         prompts: Option<&Prompts>,
         told: oneshot::Receiver<Vec<Finding>>,
-        given: tickets::Gathered,
+        given: GatheredTickets,
     ) -> ModelResults {
-        let mut asked = ModelResults {
-            context: given.items,
-            ..ModelResults::default()
-        };
-        asked.notes.extend(
-            given
-                .notes
-                .into_iter()
-                .map(|text| Note::general("context", text)),
-        );
-        match self.policy().context.required {
-            true => asked
-                .coverage
-                .failed
-                .extend(given.failed.into_iter().map(|text| (None, text))),
-            false => asked.notes.extend(
-                given
-                    .failed
-                    .into_iter()
-                    .map(|text| Note::general("context", text)),
-            ),
-        }
+        let mut asked = ModelResults::default();
+        self.take_tickets(given, &mut asked);
         if let Some(command) = self.test_command().filter(|_| self.has_entries()) {
             asked.tests = Some(self.test(command).await);
         }
@@ -261,13 +260,68 @@ impl Asking<'_> {
         }
         let deadline = Instant::now() + self.policy().review.timeout;
         let mut gathered = self.gather(deadline, MOST);
-        let owed = gathered.is_owed();
+        asked.models.owed = gathered.is_owed();
         gathered
             .groups
             .iter_mut()
             .for_each(|group| self.relate(group));
         asked.notes.extend(unsearched(&gathered.groups));
         let brief = self.brief(&gathered, &mut asked);
+        asked.shown = worktree_files(&gathered.groups);
+        let job = self.job(prompts, deadline);
+        let outcome = run::review(&job, &gathered.groups, brief, told).await;
+        self.take_answers(outcome, gathered, &mut asked);
+        asked
+    }
+
+    /// Adds the tickets to the results, with what could not be read.
+    fn take_tickets(&self, given: GatheredTickets, asked: &mut ModelResults) {
+        let GatheredTickets {
+            items,
+            notes,
+            failed,
+            ..
+        } = given;
+        asked.context = items;
+        let (required, mut told) = (self.policy().context.required, notes);
+        if required {
+            let causes = failed.into_iter().map(FailureCause::Other);
+            asked
+                .coverage
+                .failed
+                .extend(causes.map(CoverageFailure::whole));
+        } else {
+            told.extend(failed);
+        }
+        let notes = told.into_iter().map(|text| Note::general("context", text));
+        asked.notes.extend(notes);
+    }
+
+    /// Returns the inputs of the run, except the change.
+    fn job<'b>(&'b self, prompts: Option<&'b Prompts>, deadline: Instant) -> ReviewJob<'b> {
+        let Prepared { request, world, .. } = self.prepared;
+        ReviewJob {
+            repo: self.scan.repo,
+            policy: self.policy(),
+            rules: self.scan.rules,
+            env: world.env,
+            progress: world.progress,
+            stop: self.scan.stop,
+            backends: &self.backends,
+            cache: request.cache,
+            is_audit: request.is_audit,
+            max_tokens: request.overrides.max_tokens,
+            deadline,
+            script: world.script,
+            may_run_tests: self.may_run_tests(),
+            agent: world.agent,
+            prompts,
+            symbols: &self.symbols,
+        }
+    }
+
+    /// Adds the answers of the models to the results, and accounts for what was not answered.
+    fn take_answers(&self, outcome: RunOutcome, gathered: Gathered, asked: &mut ModelResults) {
         let Gathered {
             groups,
             skipped,
@@ -278,47 +332,13 @@ impl Asking<'_> {
         } = gathered;
         asked.coverage.skipped.extend(skipped);
         asked.coverage.failed.extend(failed);
-        let scan = &self.floor.scan;
-        let job = ReviewJob {
-            repo: scan.repo,
-            policy: self.policy(),
-            rules: scan.rules,
-            env: self.world.env,
-            progress: self.world.progress,
-            stop: self.stop(),
-            backends: self.backends,
-            cache: self.request.cache,
-            is_audit: self.request.is_audit,
-            max_tokens: self.request.overrides.max_tokens,
-            deadline,
-            script: self.world.script,
-            may_run_tests: self.may_run_tests(),
-            agent: self.world.agent,
-            prompts,
-            symbols: &self.symbols,
-        };
-        for side in groups
-            .iter()
-            .filter(|g| g.tree == Some(State::Worktree))
-            .flat_map(|g| &g.files)
-        {
-            if let Some(new) = &side.change.entry.new
-                && let Some(id) = new.id
-            {
-                asked.shown.insert(new.path.clone(), id);
-            }
-        }
-        let outcome = run::review(&job, &groups, brief, told).await;
-        self.account(&groups, &unread, &outcome, &mut asked);
+        self.account(&groups, &unread, &outcome, asked);
         for (path, limit) in cut.into_iter().chain(outcome.cut) {
             match self.policy().on_truncated {
                 OnIncomplete::Warn => asked.coverage.skipped.push((path, Skip::Limit)),
-                OnIncomplete::Fail => {
-                    asked
-                        .coverage
-                        .failed
-                        .push((Some(path), format!("{CUT_OFF} {limit}")));
-                }
+                OnIncomplete::Fail => asked
+                    .coverage
+                    .fail_file(path, FailureCause::CutOff { limit }),
             }
         }
         asked.coverage.failed.extend(outcome.failed);
@@ -331,40 +351,43 @@ impl Asking<'_> {
                 text: r.text,
                 origin: r.backend,
             }));
-        let no_conventions = asked.models.no_conventions.take();
         asked.models = Models {
-            owed,
-            no_conventions,
+            owed: asked.models.owed,
+            no_conventions: asked.models.no_conventions.take(),
             ..outcome.models
         };
         asked.claims = outcome.claims;
-        for (f, group) in asked.claims.findings.iter_mut().zip(&asked.claims.groups) {
+        self.frame_claims(&groups, &mut asked.claims);
+    }
+
+    /// Adds to each claim the lines around it, and a suppression that covers it.
+    fn frame_claims(&self, groups: &[Group], claims: &mut Sealed) {
+        let rules = self.scan.rules;
+        for (f, group) in claims.findings.iter_mut().zip(&claims.groups) {
             let group = groups.get(*group);
             let file = group.and_then(|g| g.files.iter().find(|s| Some(s.path()) == f.file()));
             let (Some(file), Some(span)) = (file, f.lines()) else {
                 continue;
             };
             if let Some(text) = file.change.text() {
-                f.frame = Frames::of(text, scan.rules).around(span);
+                f.frame = Frames::of(text, rules).around(span);
             }
             let is_part = f.commit.is_some() || group.is_none_or(|g| g.tree.is_none());
             let seen = if is_part { Seen::Part } else { Seen::Net };
-            f.suppressed = scan
-                .rules
-                .suppression_of_claim(&file.change, f.rule_id(), span, seen);
+            f.suppressed = rules.suppression_of_claim(&file.change, f.rule_id(), span, seen);
         }
-        asked
     }
 
     /// Runs the project's tests. Their output is untrusted, and may contain secrets from their
     /// environment.
     async fn test(&self, command: &str) -> TestResults {
-        let scan = &self.floor.scan;
+        let scan = &self.scan;
         let Some(top) = scan.repo.and_then(Repo::worktree) else {
             return TestResults::not_started("no worktree to run them in".to_owned());
         };
         let deadline = Instant::now() + TESTS;
-        let tests = testing::tests(command, top, self.world.env, deadline, self.stop()).await;
+        let (env, stop) = (self.prepared.world.env, scan.stop);
+        let tests = testing::tests(command, top, env, deadline, stop).await;
         TestResults {
             outcome: tests.outcome,
             summary: scan.rules.masked(&tests.summary),
@@ -382,7 +405,7 @@ impl Asking<'_> {
         &self,
         groups: &[Group],
         unread: &[RepoPath],
-        outcome: &run::RunOutcome,
+        outcome: &RunOutcome,
         asked: &mut ModelResults,
     ) {
         let mut lost: Vec<(RepoPath, usize)> =
@@ -414,92 +437,9 @@ impl Asking<'_> {
         asked.lost = Lost::Files(lost);
     }
 
-    /// Reads the parts of the change that models may see. Files that cannot be read are reported
-    /// here again, after the rules, and deduplicated later.
-    fn gather(&self, deadline: Instant, room: usize) -> Gathered {
-        let mut out = Gathered {
-            deadline: Some(deadline),
-            room,
-            ..Gathered::default()
-        };
-        let mut reader = self.floor.scan.repo.map(Repo::reader);
-        for part in self
-            .floor
-            .parts
-            .iter()
-            .filter(|p| p.scope == Scope::All && !p.is_repeat)
-        {
-            match (&part.content, reader.as_mut()) {
-                (PartContent::Change(change), Some(reader)) => {
-                    self.change(part, change, reader, &mut out)
-                }
-                (PartContent::Commit(id), Some(reader)) => match reader.alone(*id) {
-                    Ok(change) => self.change(part, &change, reader, &mut out),
-                    Err(e) => out
-                        .failed
-                        .push((None, format!("commit {}: {e}", id.short()))),
-                },
-                (PartContent::Given(files), _) => {
-                    let mut group = Group {
-                        commit: part.commit,
-                        tree: None,
-                        messages: Vec::new(),
-                        files: Vec::new(),
-                        related: Related::default(),
-                    };
-                    for file in files.iter().filter(|f| self.floor.scan.is_wanted(&f.entry)) {
-                        match self.is_enough(&out) {
-                            Some(why) => out.leave_unread(file.path(), why),
-                            None => self.show(file.clone(), None, &mut group, &mut out),
-                        }
-                    }
-                    out.push(group);
-                }
-                (PartContent::Change(_) | PartContent::Commit(_), None) => {}
-            }
-        }
-        out
-    }
-
-    fn change(
-        &self,
-        part: &ChangePart,
-        change: &Change,
-        reader: &mut Reader<'_>,
-        out: &mut Gathered,
-    ) {
-        let mut group = Group {
-            commit: part.commit,
-            tree: Some(change.head.clone()),
-            messages: context::messages(reader, change, part.commit, self.floor.scan.rules),
-            files: Vec::new(),
-            related: Related::default(),
-        };
-        for index in 0..change.entries.len() {
-            let path = change.entries[index].path();
-            if !self.floor.scan.is_wanted(&change.entries[index]) {
-                continue;
-            }
-            if let Some(why) = self.is_enough(out) {
-                out.leave_unread(path, why);
-                continue;
-            }
-            match self.floor.scan.load(change, index, reader) {
-                Ok(file) => {
-                    // A given change has no attributes for generated files, and a state that cannot
-                    // be read has none either.
-                    let generated = reader.generated(&change.base, file.path()).ok().flatten();
-                    self.show(file, generated, &mut group, out);
-                }
-                Err(e) => out.failed.push((Some(path.clone()), e.on_one_line())),
-            }
-        }
-        out.push(group);
-    }
-
     /// Finds the code that is related to a change of the repository.
     fn relate(&self, group: &mut Group) {
-        let (Some(repo), Some(state)) = (self.floor.scan.repo, group.tree.clone()) else {
+        let (Some(repo), Some(state)) = (self.scan.repo, group.tree.clone()) else {
             return;
         };
         let paths = group
@@ -507,7 +447,7 @@ impl Asking<'_> {
             .iter()
             .filter(|f| f.change.entry.new.is_some())
             .map(|f| f.path().clone());
-        let tree = Tree::new(repo, state, self.floor.scan.rules)
+        let tree = Tree::new(repo, state, self.scan.rules)
             .without_records_of(self.policy())
             .with_new(paths);
         let bare = std::mem::take(&mut group.related.bare);
@@ -517,206 +457,20 @@ impl Asking<'_> {
             ..related::find(group, &tree)
         };
     }
-
-    /// Returns the reason to read nothing more, if there is one.
-    fn is_enough(&self, out: &Gathered) -> Option<String> {
-        if self.stop().signal().is_some() {
-            return Some("the review was stopped".to_owned());
-        }
-        if out.deadline.is_some_and(|d| Instant::now() >= d) {
-            return Some(format!("timeout = {:?}", self.policy().review.timeout));
-        }
-        (out.bytes > out.room).then(|| format!("more than {} MiB of changed files", out.room >> 20))
-    }
-
-    fn show(
-        &self,
-        file: FileChange,
-        generated: Option<bool>,
-        group: &mut Group,
-        out: &mut Gathered,
-    ) {
-        let path = file.path().clone();
-        if self
-            .request
-            .brief
-            .contract
-            .as_ref()
-            .is_some_and(|c| c.apart.contains(&path))
-        {
-            return out.skipped.push((path, Skip::Contract));
-        }
-        let bare = Bare::of(&file, self.floor.scan.rules);
-        match Shown::marked(
-            file,
-            generated,
-            self.floor.scan.rules,
-            self.policy(),
-            &self.symbols,
-        ) {
-            Ok(Some(shown)) => {
-                out.bytes += size(&shown);
-                if let Some(line) = shown.cut.first() {
-                    out.cut
-                        .push((path, format!("line {line} is too long to be shown")));
-                }
-                group.files.push(shown);
-            }
-            Ok(None) => group.related.bare.push(bare),
-            Err(why) => out.skipped.push((path, why)),
-        }
-    }
-
-    /// Builds the context of the prompt, and scans all of it for instructions to the model.
-    fn brief(&self, gathered: &Gathered, asked: &mut ModelResults) -> Brief {
-        let (scan, request) = (&self.floor.scan, self.request);
-        let rules = scan.rules;
-        let review = &self.policy().review;
-        let paths = gathered
-            .groups
-            .iter()
-            .flat_map(|g| &g.files)
-            .map(Shown::path);
-        let mut brief = Brief {
-            depth: review.depth,
-            summary: request
-                .brief
-                .summary
-                .as_deref()
-                .map(|s| context::summary(s, rules)),
-            focus: review.focus.clone(),
-            areas: request
-                .brief
-                .focus
-                .iter()
-                .map(|t| context::summary(t, rules))
-                .collect(),
-            previous: request
-                .brief
-                .previous
-                .iter()
-                .map(|p| Previous {
-                    text: context::summary(&p.text, rules),
-                    ..p.clone()
-                })
-                .collect(),
-            tests: asked.tests.as_ref().map(|t| told(t, rules)),
-            kept: gathered
-                .skipped
-                .iter()
-                .map(|(path, why)| ExcludedFile::new(path.clone(), *why, rules))
-                .collect(),
-            ..Brief::default()
-        };
-        if let (Some(repo), Some(state)) = (scan.repo, &self.governing.state)
-            && !gathered.groups.is_empty()
-        {
-            let mut reader = repo.reader();
-            let found = context::conventions(
-                &mut reader,
-                state,
-                &review.conventions,
-                paths.clone(),
-                rules,
-            );
-            asked
-                .notes
-                .extend(found.notes.into_iter().map(|n| Note::general("review", n)));
-            brief.conventions = found.documents;
-            asked.models.no_conventions = found.missing;
-        }
-        let top = scan.repo.and_then(Repo::worktree);
-        let found = context::documents(&request.brief.documents, &request.dir, top, rules);
-        // The user asked for a review against these documents, so a missing one makes the review
-        // incomplete.
-        asked
-            .coverage
-            .failed
-            .extend(found.notes.into_iter().map(|n| (None, n)));
-        brief.documents = found.documents;
-
-        let beside = &mut asked.beside;
-        for entry in self.floor.decisions.rejected_claims(self.floor.today) {
-            let Some(path) = entry.path.clone().filter(|_| !entry.line.is_empty()) else {
-                continue;
-            };
-            let file = RepoPath::from(path.as_str());
-            rules.scan_beside(
-                "the reason of a rejected finding",
-                Some(&file),
-                entry.reason.as_bytes(),
-                beside,
-            );
-            brief.rejections.push(Rejection {
-                path,
-                rule: context::summary(&entry.rule, rules),
-                line: context::summary(&entry.line, rules),
-                reason: context::summary(&entry.reason, rules),
-            });
-        }
-        for d in brief.conventions.iter().chain(&brief.documents) {
-            let file = RepoPath::from(d.name.as_str());
-            rules.scan_beside(
-                "a document that a model is given",
-                Some(&file),
-                d.text.as_bytes(),
-                beside,
-            );
-        }
-        brief.tickets = asked.context.iter().map(super::tickets::document).collect();
-        for d in &brief.tickets {
-            rules.scan_beside(
-                "a ticket that a model is given",
-                None,
-                d.text.as_bytes(),
-                beside,
-            );
-        }
-        if let Some(contract) = &request.brief.contract {
-            let document = context::contract(contract, rules);
-            // Line numbers in the redacted text are not those of the file.
-            rules.scan_beside(
-                "the contract of the task",
-                None,
-                document.text.as_bytes(),
-                beside,
-            );
-            brief.documents.push(document);
-            brief.criteria = context::criteria(contract, rules);
-        }
-        if let Some(text) = &brief.summary {
-            rules.scan_beside("the summary of the change", None, text.as_bytes(), beside);
-        }
-        for text in &brief.areas {
-            rules.scan_beside("the review areas", None, text.as_bytes(), beside);
-        }
-        for message in gathered.groups.iter().flat_map(|g| &g.messages) {
-            rules.scan_beside("a commit message", None, message.as_bytes(), beside);
-        }
-        for path in paths {
-            rules.scan_beside("the name of a file", Some(path), path.as_bytes(), beside);
-        }
-        brief
-    }
 }
 
-impl Gathered {
-    /// Returns true if a model has to see a part of the change, or if that is unknown.
-    fn is_owed(&self) -> bool {
-        !(self.groups.is_empty() && self.cut.is_empty() && self.failed.is_empty())
-    }
-
-    /// Records a file that was not read because of a limit.
-    fn leave_unread(&mut self, path: &RepoPath, why: String) {
-        self.unread.push(path.clone());
-        self.cut.push((path.clone(), why));
-    }
-
-    fn push(&mut self, group: Group) {
-        if !group.files.is_empty() {
-            self.groups.push(group);
-        }
-    }
+/// Returns the worktree files that models see, with the IDs of their content.
+fn worktree_files(groups: &[Group]) -> HashMap<RepoPath, ObjectId> {
+    let in_worktree = groups
+        .iter()
+        .filter(|g| g.tree == Some(State::Worktree))
+        .flat_map(|g| &g.files);
+    in_worktree
+        .filter_map(|shown| {
+            let new = shown.change.entry.new.as_ref()?;
+            Some((new.path.clone(), new.id?))
+        })
+        .collect()
 }
 
 /// Lists the files that could not be searched for related code.
@@ -736,75 +490,6 @@ fn unsearched(groups: &[Group]) -> Option<Note> {
         unread.reason
     );
     Some(Note::general("review", text))
-}
-
-/// Returns the summary of the tests for the prompt.
-fn told(tests: &TestResults, rules: &RuleSet) -> String {
-    let text = match tests.outcome {
-        TestOutcome::Passed | TestOutcome::Failed => {
-            format!("{}: {}", tests.outcome.name(), tests.summary)
-        }
-        _ => format!("not finished: {}", tests.summary),
-    };
-    context::summary(&text, rules)
-}
-
-/// Returns the approximate memory of a shown file: both of its sides, and its lines.
-fn size(file: &Shown) -> usize {
-    let sides = file
-        .change
-        .text()
-        .map_or(0, |t| t.old.size() + t.new.size());
-    sides
-        + file
-            .hunks
-            .iter()
-            .flat_map(|h| &h.lines)
-            .map(|l| l.text.len() + LINE)
-            .sum::<usize>()
-}
-
-/// Runs `work` with a thread that turns signals into a stop.
-pub(crate) fn heard<T: Send>(stop: &Stop, work: impl FnOnce() -> T) -> T {
-    std::thread::scope(|s| {
-        let (over, ended) = oneshot::channel::<()>();
-        s.spawn(|| hear(stop, ended));
-        let done = work();
-        drop(over);
-        done
-    })
-}
-
-/// Stops the run on a signal, until `over` is closed.
-///
-/// If the handlers cannot be installed, signals keep their default action and end the process.
-pub(super) fn hear(stop: &Stop, over: oneshot::Receiver<()>) {
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    else {
-        return;
-    };
-    runtime.block_on(async {
-        let signals = [
-            SignalKind::interrupt(),
-            SignalKind::terminate(),
-            SignalKind::hangup(),
-        ]
-        .map(signal);
-        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else {
-            return;
-        };
-        tokio::pin!(over);
-        loop {
-            tokio::select! {
-                _ = &mut over => return,
-                _ = interrupt.recv() => stop.now(Signal::Interrupt),
-                _ = terminate.recv() => stop.now(Signal::Terminate),
-                _ = hangup.recv() => stop.now(Signal::Terminate),
-            }
-        }
-    });
 }
 
 /// Returns lines about the findings of the rules, to print while models work.

@@ -1,7 +1,7 @@
 //! Finds commits of GitHub Actions on this machine: in the workflows of the base, and in clones of
 //! the actions. Uses no network, and trusts nothing from the change itself.
 
-use super::source::{ChangePart, PartContent};
+use super::resolved::{ChangePart, PartContent};
 use crate::diff::{FileMode, RepoPath};
 use crate::git::{Reader, Repo, State};
 use crate::rules::{Pins, can_use_actions, unpinned};

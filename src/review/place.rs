@@ -1,11 +1,10 @@
-//! The location of a repository's stored reviews, and the policy for it.
+//! The location of a repository's stored reviews.
 
-use super::governing;
+use super::waiving::actor;
 use crate::env::Env;
-use crate::error::{Error, Result};
 use crate::git::Repo;
 use crate::policy::{HistoryPolicy, Policy};
-use crate::request::{Authority, ReviewRequest, Source};
+use crate::request::ReviewRequest;
 use std::path::PathBuf;
 
 /// The location of a store, which need not exist.
@@ -48,7 +47,7 @@ impl StoreLocation {
             top: request.store_of.as_deref().or(repo.worktree())?.to_owned(),
             history: policy.history.clone(),
             max_rounds: policy.review.max_rounds,
-            actor: super::actor(env, Some(repo)),
+            actor: actor(env, Some(repo)),
             head: repo.head().ok().flatten().map(|id| id.to_string()),
             branch: repo.checked_out_branch().ok().flatten(),
             remotes: remotes(repo),
@@ -59,31 +58,4 @@ impl StoreLocation {
     pub fn folder(&self) -> PathBuf {
         self.top.join(&self.history.path)
     }
-}
-
-/// Finds the location before the review, with the policy that applies there.
-///
-/// In gate mode, the base is not known before the source is resolved, so the policy of HEAD names
-/// the folder of stored reviews.
-///
-/// # Errors
-///
-/// Usage: no repository, no worktree, a malformed policy.
-pub fn place(request: &ReviewRequest, env: &Env) -> Result<(StoreLocation, Policy)> {
-    let repo = Repo::open(&request.dir, env)?;
-    let authority = match request.authority {
-        Authority::Worktree => Authority::Worktree,
-        Authority::Head | Authority::Base => Authority::Head,
-    };
-    let request = ReviewRequest {
-        authority,
-        source: Source::Auto,
-        ..request.clone()
-    };
-    let policy = governing::policy_alone(&request, env, &repo)?;
-    let place = StoreLocation::of(&repo, &policy, &request, env).ok_or_else(|| {
-        let error = Error::usage(format!("{} has no worktree", request.dir.display()));
-        error.hint("reviews are stored in a worktree; run this in a clone that has one")
-    })?;
-    Ok((place, policy))
 }

@@ -1,6 +1,6 @@
 //! The reviewed change as text, for the store, with its secrets masked.
 
-use super::source::ChangePart;
+use super::resolved::ChangePart;
 use crate::ai::redact::is_sensitive;
 use crate::diff::{
     BinaryChange, Body, Entry, FileChange, Hunk, LineKind, LineNo, ObjectId, RepoPath, Side,

@@ -3,9 +3,8 @@
 
 use super::files::Files;
 use super::frame::Frames;
-use super::governing::MOST_TOLD;
 use super::record::{RecordPiece, Recorder};
-use super::source::{ChangePart, PartContent};
+use super::resolved::{ChangePart, PartContent};
 use super::{Note, Stat};
 use crate::diff::{
     self, BinaryChange, Body, Entry, FileChange, FileMode, ObjectId, RepoPath, TextChange,
@@ -17,10 +16,10 @@ use crate::git::{Change, Reader, Repo, State};
 use crate::policy::Policy;
 use crate::progress::Progress;
 use crate::request::Authority;
-use crate::rules::{self, RuleSet, Scope, Seen, Tree};
+use crate::rules::{self, Rest, RuleSet, Scope, Seen, Tree};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
-use crate::verdict::{Coverage, Skip};
+use crate::verdict::{Coverage, CoverageFailure, FailureCause, Skip};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,6 +35,9 @@ const SMALL: usize = 24;
 const MOST_THREADS: usize = 16;
 /// Files below the target of a link whose paths are compared, at most.
 const MOST_LINKED: usize = 200_000;
+
+/// Notes of each kind about new instructions to models, at most.
+pub(super) const MOST_TOLD: usize = 20;
 
 /// Inputs of a scan.
 #[derive(Clone, Copy)]
@@ -147,9 +149,7 @@ impl RuleScan<'_> {
             let i = next.fetch_add(1, Ordering::Relaxed);
             let Some(unit) = units.get(i) else { return out };
             if self.stop.signal().is_some() {
-                out.coverage
-                    .failed
-                    .push((self.path(parts, *unit), "the review was stopped".to_owned()));
+                out.fail(self.path(parts, *unit), FailureCause::Stopped);
                 continue;
             }
             // A panic in one file must not count as its review, and must not stop the review of
@@ -157,9 +157,7 @@ impl RuleScan<'_> {
             let unwind =
                 std::panic::AssertUnwindSafe(|| self.unit(parts, *unit, reader.as_mut(), &mut out));
             if std::panic::catch_unwind(unwind).is_err() {
-                out.coverage
-                    .failed
-                    .push((self.path(parts, *unit), "an internal error".to_owned()));
+                out.fail(self.path(parts, *unit), FailureCause::InternalError);
                 reader = self.repo.map(Repo::reader);
             }
             let Scanned {
@@ -224,8 +222,7 @@ impl RuleScan<'_> {
                     }
                     Err(e) => out
                         .coverage
-                        .failed
-                        .push((None, format!("commit {}: {e}", id.short()))),
+                        .fail(FailureCause::Other(format!("commit {}: {e}", id.short()))),
                 }
             }
         }
@@ -253,9 +250,8 @@ impl RuleScan<'_> {
             Ok(file) => self.scan(part, (number, index), &file, is_record, out),
             Err(e) => {
                 out.coverage.files_total += usize::from(part.scope == Scope::All && !is_record);
-                out.coverage
-                    .failed
-                    .push((Some(path.clone()), e.on_one_line()));
+                let cause = FailureCause::Other(e.on_one_line());
+                out.coverage.fail_file(path.clone(), cause);
             }
         }
     }
@@ -319,8 +315,8 @@ impl RuleScan<'_> {
         self.files.select(path)
     }
 
-    /// `order`: index of the file in the change. `is_record`: true if its entry in the change is a
-    /// stored review. That entry may have another side than `file`.
+    /// Scans one file. `order`: index of the file in the change. `is_record`: true if its entry in
+    /// the change is a stored review. That entry may have another side than `file`.
     fn scan(
         &self,
         part: &ChangePart,
@@ -347,31 +343,7 @@ impl RuleScan<'_> {
         let rest = self
             .rules
             .scan_above(file, (scope, seen), &out.floor, &mut out.findings);
-        let within = part
-            .commit
-            .map_or_else(String::new, |c| format!(" in commit {}", c.short()));
-        out.notes.extend(rest.by_rule.into_iter().map(|u| Note {
-            file: Some(file.path().clone()),
-            line: None,
-            text: format!(
-                "{} more of {} are not listed{within}: the first 1,000 are",
-                u.count, u.rule
-            ),
-            origin: "rules".to_owned(),
-        }));
-        for (is_partial, what) in [
-            (rest.is_flow_partial, "data flow was followed"),
-            (rest.is_tree_partial, "structural rules were matched"),
-        ] {
-            out.notes.extend(is_partial.then(|| Note {
-                file: Some(file.path().clone()),
-                line: None,
-                text: format!(
-                    "{what} only in a part of the file{within}: it is too large or too complex"
-                ),
-                origin: "rules".to_owned(),
-            }));
-        }
+        out.notes.extend(notes_on_limits(part, file, &rest));
         let thresholds = self.policy.thresholds(Some(file.path()));
         let is_inside = part.commit.is_some() && part.scope == Scope::Secrets;
         out.counted.extend(rest.counted.into_iter().map(|c| {
@@ -396,17 +368,7 @@ impl RuleScan<'_> {
             out.seen.extend(side.id.map(|id| (side.path.clone(), id)));
         }
         if is_record && part.scope == Scope::All {
-            out.coverage.records += 1;
-            // A review is stored as text, so this file is not a stored review.
-            let is_undecoded = file.text().is_some_and(|t| t.undecoded.is_some());
-            let is_data =
-                is_undecoded || matches!(file.body, Body::Binary(_) | Body::Submodule { .. });
-            if file.entry.new.is_some() && is_data {
-                let why = "it has the path of a stored review, but is not a text file";
-                out.coverage
-                    .failed
-                    .push((Some(file.path().clone()), why.to_owned()));
-            }
+            out.count_record(file);
         }
         if scope == Scope::All {
             let remarks = self.rules.remarks(file, seen, &out.findings[first..]);
@@ -416,46 +378,7 @@ impl RuleScan<'_> {
                 text: r.text,
                 origin: "rules".to_owned(),
             }));
-            out.saw(file);
-            let hunks = file.text().map_or(0, |t| t.hunks.len());
-            out.stat.count(file);
-            out.coverage.files_total += 1;
-            out.coverage.hunks_total += hunks;
-            match &file.body {
-                // Git also reports code as binary if it has a NUL or an attribute.
-                Body::Binary(b)
-                    if b.is_withheld() && file.entry.new.is_some() && is_text(file.path()) =>
-                {
-                    let why = "the patch calls it binary and lacks its content; `git diff --binary` has it";
-                    out.coverage
-                        .failed
-                        .push((Some(file.path().clone()), why.to_owned()));
-                }
-                Body::Binary(BinaryChange {
-                    undecoded: Some(why),
-                    ..
-                })
-                | Body::Text(TextChange {
-                    undecoded: Some(why),
-                    ..
-                }) => {
-                    out.coverage
-                        .failed
-                        .push((Some(file.path().clone()), why.to_string()));
-                }
-                Body::Binary(_) => out
-                    .coverage
-                    .skipped
-                    .push((file.path().clone(), Skip::Binary)),
-                Body::Submodule { .. } => out
-                    .coverage
-                    .skipped
-                    .push((file.path().clone(), Skip::Submodule)),
-                Body::Same | Body::Text(_) => {
-                    out.coverage.files_reviewed += 1;
-                    out.coverage.hunks_reviewed += hunks;
-                }
-            }
+            out.count_file(file);
         }
     }
 
@@ -631,11 +554,64 @@ impl ChangedTree<'_> {
 }
 
 impl Scanned {
+    /// Records that a unit of work was not reviewed. `file` is `None` for a whole part.
+    fn fail(&mut self, file: Option<RepoPath>, cause: FailureCause) {
+        self.coverage.failed.push(CoverageFailure { file, cause });
+    }
+
     fn skip(&mut self, part: &ChangePart, path: &RepoPath, why: Skip) {
         tracing::debug!(path = %Inert::new(path.as_bytes()), ?why, "skipped");
         if part.scope == Scope::All {
             self.coverage.files_total += 1;
             self.coverage.skipped.push((path.clone(), why));
+        }
+    }
+
+    /// Counts a stored review in the change. A review is stored as text, so another kind of file in
+    /// its place is no stored review, and was not reviewed.
+    fn count_record(&mut self, file: &FileChange) {
+        self.coverage.records += 1;
+        let is_undecoded = file.text().is_some_and(|t| t.undecoded.is_some());
+        let is_data = is_undecoded || matches!(file.body, Body::Binary(_) | Body::Submodule { .. });
+        if file.entry.new.is_some() && is_data {
+            let why = "it has the path of a stored review, but is not a text file";
+            let cause = FailureCause::Other(why.to_owned());
+            self.coverage.fail_file(file.path().clone(), cause);
+        }
+    }
+
+    /// Counts a scanned file: as reviewed, skipped or failed.
+    fn count_file(&mut self, file: &FileChange) {
+        self.saw(file);
+        let hunks = file.text().map_or(0, |t| t.hunks.len());
+        self.stat.count(file);
+        let coverage = &mut self.coverage;
+        coverage.files_total += 1;
+        coverage.hunks_total += hunks;
+        let path = file.path().clone();
+        match &file.body {
+            // Git also reports code as binary if it has a NUL or an attribute.
+            Body::Binary(b)
+                if b.is_withheld() && file.entry.new.is_some() && is_text(file.path()) =>
+            {
+                let why =
+                    "the patch calls it binary and lacks its content; `git diff --binary` has it";
+                coverage.fail_file(path, FailureCause::Other(why.to_owned()));
+            }
+            Body::Binary(BinaryChange {
+                undecoded: Some(why),
+                ..
+            })
+            | Body::Text(TextChange {
+                undecoded: Some(why),
+                ..
+            }) => coverage.fail_file(path, FailureCause::Other(why.to_string())),
+            Body::Binary(_) => coverage.skipped.push((path, Skip::Binary)),
+            Body::Submodule { .. } => coverage.skipped.push((path, Skip::Submodule)),
+            Body::Same | Body::Text(_) => {
+                coverage.files_reviewed += 1;
+                coverage.hunks_reviewed += hunks;
+            }
         }
     }
 
@@ -691,6 +667,37 @@ impl Scanned {
         self.notes.extend(notes);
         self.coverage.add(c);
     }
+}
+
+/// Returns notes about findings of a file that are not listed, and about parts of it that the data
+/// flow or the structural rules did not reach.
+fn notes_on_limits(part: &ChangePart, file: &FileChange, rest: &Rest) -> Vec<Note> {
+    let within = part
+        .commit
+        .map_or_else(String::new, |c| format!(" in commit {}", c.short()));
+    let unlisted = rest.by_rule.iter().map(|u| {
+        format!(
+            "{} more of {} are not listed{within}: the first 1,000 are",
+            u.count, u.rule
+        )
+    });
+    let partial = [
+        (rest.is_flow_partial, "data flow was followed"),
+        (rest.is_tree_partial, "structural rules were matched"),
+    ];
+    let partial = partial.iter().filter(|(is_partial, _)| *is_partial);
+    let partial = partial.map(|(_, what)| {
+        format!("{what} only in a part of the file{within}: it is too large or too complex")
+    });
+    let texts = unlisted.chain(partial);
+    texts
+        .map(|text| Note {
+            file: Some(file.path().clone()),
+            line: None,
+            text,
+            origin: "rules".to_owned(),
+        })
+        .collect()
 }
 
 /// Returns true if a path is that of a text file: a format that rules support, or another language

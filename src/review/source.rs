@@ -1,110 +1,42 @@
 //! Resolves the source of a request to the states, commits and files that are reviewed.
 
+use super::resolved::{ChangePart, PartContent, Resolved, head_state};
 use super::{Note, SourceInfo, SourceKind, World, ends};
-use crate::bounded;
-use crate::diff::{self, FileChange, ObjectId, RepoPath};
-use crate::env::Env;
+use crate::diff::{self, RepoPath};
 use crate::error::{Error, Result};
-use crate::git::{Branch, Change, Fetched, Repo, State};
+use crate::git::{Repo, State};
 use crate::request::{Authority, Hook, Input, PushRange, ReviewRequest, Source};
 use crate::rules::Scope;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Bytes of a patch or file on the command line, at most.
 const MAX_INPUT: u64 = 1 << 30;
 
-/// A resolved source. Only names have been read so far.
-#[derive(Debug)]
-pub(super) struct Resolved {
-    /// `None` only for patches and files outside a repository.
-    pub(super) repo: Option<Repo>,
-    pub(super) parts: Vec<ChangePart>,
-    pub(super) info: SourceInfo,
-    pub(super) notes: Vec<Note>,
-    /// The base of the change. In gate mode, its policy applies.
-    pub(super) base: State,
-    /// The target branch, which may have moved on since the merge base.
-    pub(super) tip: Option<BranchTip>,
-    /// Further bases, if several references are pushed at once.
-    pub(super) other_bases: Vec<State>,
-    /// Keeps the fetched objects accessible.
-    pub(super) fetched: Option<Fetched>,
-}
-
-/// The tip of a branch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct BranchTip {
-    pub(super) id: ObjectId,
-    /// Display name of the branch.
-    pub(super) name: String,
-}
-
-/// A unit of the review: a comparison, and the scope of its rules.
-#[derive(Debug)]
-pub(super) struct ChangePart {
-    pub(super) content: PartContent,
-    pub(super) scope: Scope,
-    /// The commit that findings belong to.
-    pub(super) commit: Option<ObjectId>,
-    /// The part repeats files of other parts against another base. The rules scan it, but its files
-    /// are counted, stored and shown to models only with the other parts.
-    pub(super) is_repeat: bool,
-}
-
-/// Returns the bases of the parts that repeat the change.
-pub(super) fn further_bases(parts: &[ChangePart]) -> Vec<State> {
-    let bases = parts.iter().filter_map(|part| match &part.content {
-        PartContent::Change(change) if part.is_repeat => Some(change.base.clone()),
-        PartContent::Change(_) | PartContent::Commit(_) | PartContent::Given(_) => None,
-    });
-    bases.collect()
-}
-
-/// The comparison of a part.
-#[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a review has a handful, and most are the large one"
-)]
-pub(super) enum PartContent {
-    /// Two states whose differing paths are known.
-    Change(Change),
-    /// A commit against its first parent, compared when the part is scanned.
-    Commit(ObjectId),
-    /// A change that contains its lines.
-    Given(Vec<FileChange>),
-}
-
-impl ChangePart {
-    fn net(change: Change) -> Self {
-        Self {
-            content: PartContent::Change(change),
-            scope: Scope::All,
-            commit: None,
-            is_repeat: false,
-        }
-    }
-
-    fn repeat(change: Change) -> Self {
-        Self {
-            is_repeat: true,
-            ..Self::net(change)
-        }
-    }
-}
-
 /// Resolves the source of a request.
-pub(super) fn resolve(request: &ReviewRequest, world: &World<'_>) -> Result<Resolved> {
-    let env = world.env;
-    match &request.source {
-        Source::Ends(ends) => ends::resolve(request, ends, env, world.stop),
-        Source::Patch(input) => given(request, env, SourceKind::Patch, vec![input]),
-        Source::Code(inputs) => given(request, env, SourceKind::Code, inputs.iter().collect()),
-        _ => in_repository(request, Repo::open(&request.dir, env)?),
+///
+/// # Errors
+/// Usage: the source does not exist in the repository. Incomplete: it cannot be read or fetched.
+pub(super) fn resolve(
+    repo: Option<Arc<Repo>>,
+    request: &ReviewRequest,
+    world: &World<'_>,
+) -> Result<Resolved> {
+    match (&request.source, repo) {
+        (Source::Patch(input), repo) => given(repo, request, SourceKind::Patch, vec![input]),
+        (Source::Code(inputs), repo) => {
+            given(repo, request, SourceKind::Code, inputs.iter().collect())
+        }
+        (Source::Ends(ends), Some(repo)) => {
+            ends::resolve(repo, request, ends, world.env, world.stop)
+        }
+        (_, Some(repo)) => in_repository(request, repo),
+        // Only patches and files can be outside of a repository.
+        (_, None) => Err(Error::usage("this source is in no repository")),
     }
 }
 
-fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
+fn in_repository(request: &ReviewRequest, repo: Arc<Repo>) -> Result<Resolved> {
     match &request.source {
         Source::Staged => {
             let change = repo.staged()?;
@@ -169,7 +101,7 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
 /// Resolves each commit of a range. In gate mode, the net change is added: a merge counts only with
 /// the paths that differ from every parent, so a merge that restores an older version of a file
 /// adds nothing by itself.
-fn range(repo: Repo, from: &str, to: &str, request: &ReviewRequest) -> Result<Resolved> {
+fn range(repo: Arc<Repo>, from: &str, to: &str, request: &ReviewRequest) -> Result<Resolved> {
     let spec = format!("{from}..{to}");
     let [from, to] = [from, to].map(|end| if end.is_empty() { "HEAD" } else { end });
     let commits = repo.range(from, to)?;
@@ -200,7 +132,7 @@ fn range(repo: Repo, from: &str, to: &str, request: &ReviewRequest) -> Result<Re
 
 /// Resolves the ranges of a push. A review after a commit has the range that a push would send.
 /// Only its name in reports differs, so that models get the same questions.
-fn push(repo: Repo, ranges: &[PushRange], hook: Option<Hook>) -> Result<Resolved> {
+fn push(repo: Arc<Repo>, ranges: &[PushRange], hook: Option<Hook>) -> Result<Resolved> {
     let mut branches = Vec::new();
     let mut deleted = Vec::new();
     for r in ranges {
@@ -237,13 +169,12 @@ fn push(repo: Repo, ranges: &[PushRange], hook: Option<Hook>) -> Result<Resolved
 /// Resolves a patch or whole files. A repository around them supplies the policy, but is not
 /// required.
 fn given(
+    repo: Option<Arc<Repo>>,
     request: &ReviewRequest,
-    env: &Env,
     kind: SourceKind,
     inputs: Vec<&Input>,
 ) -> Result<Resolved> {
-    let repo = Repo::find(&request.dir, env)?;
-    let top = repo.as_ref().and_then(Repo::worktree);
+    let top = repo.as_deref().and_then(Repo::worktree);
     let mut files = Vec::new();
     let mut names = Vec::new();
     for input in inputs {
@@ -265,7 +196,7 @@ fn given(
         [one] => format!("{} {one}", kind.name()),
         many => format!("{} files", many.len()),
     };
-    let base = repo.as_ref().map_or(Ok(State::Empty), head_state)?;
+    let base = repo.as_deref().map_or(Ok(State::Empty), head_state)?;
     Ok(Resolved {
         repo,
         parts: vec![ChangePart {
@@ -312,12 +243,6 @@ fn path_below(top: Option<&Path>, dir: &Path, input: &Input) -> Option<Vec<u8>> 
     )
 }
 
-/// Returns the state at HEAD; the empty state if there is no commit yet.
-fn head_state(repo: &Repo) -> Result<State> {
-    repo.head()?
-        .map_or(Ok(State::Empty), |id| repo.state_of(id))
-}
-
 fn read_input(input: &Input, dir: &Path) -> Result<(String, Vec<u8>)> {
     let (name, read) = match input {
         Input::Text { name, text } => (name.clone(), bounded::whole(text.as_bytes(), MAX_INPUT)),
@@ -344,83 +269,5 @@ fn read_input(input: &Input, dir: &Path) -> Result<(String, Vec<u8>)> {
             MAX_INPUT >> 20
         ))),
         Err(e) => Err(Error::usage(format!("{name} cannot be read")).caused_by(&e)),
-    }
-}
-
-impl Resolved {
-    fn empty(repo: Repo, kind: SourceKind, label: String) -> Self {
-        Self {
-            repo: Some(repo),
-            parts: Vec::new(),
-            info: SourceInfo {
-                kind,
-                label,
-                ..SourceInfo::default()
-            },
-            notes: Vec::new(),
-            base: State::Empty,
-            tip: None,
-            other_bases: Vec::new(),
-            fetched: None,
-        }
-    }
-
-    /// Creates the source for a single branch.
-    pub(super) fn of_branch(repo: Repo, label: String, b: Branch) -> Self {
-        let mut all = Self::empty(repo, SourceKind::Branch, label);
-        all.add_branch(b);
-        all
-    }
-
-    fn one(repo: Repo, kind: SourceKind, change: Change, label: String) -> Result<Self> {
-        // The policy in the index belongs to the change, so the base is HEAD.
-        let base = match &change.base {
-            State::Index => head_state(&repo)?,
-            other => other.clone(),
-        };
-        let mut all = Self::empty(repo, kind, label);
-        all.set_ends(base, &change.head);
-        all.parts.push(ChangePart::net(change));
-        Ok(all)
-    }
-
-    /// Sets the base and head in the report.
-    fn set_ends(&mut self, base: State, head: &State) {
-        self.info.base = base.commit().map(|id| id.to_string());
-        self.info.head = head.commit().map(|id| id.to_string());
-        self.info.tree = head.tree().map(|id| id.to_string());
-        self.info.base_tree = base.tree().map(|id| id.to_string());
-        self.base = base;
-    }
-
-    /// Adds a branch: its net change, and every commit for the secret rules.
-    fn add_branch(&mut self, b: Branch) {
-        if self.parts.is_empty() {
-            self.set_ends(b.change.base.clone(), &b.change.head);
-            self.tip = b.tip.map(|id| BranchTip {
-                id,
-                name: b.base_name.clone(),
-            });
-        } else {
-            // The report has fields for only one pair of ends, which would be misleading here.
-            self.other_bases.push(b.change.base.clone());
-            (self.info.base, self.info.head) = (None, None);
-            (self.info.tree, self.info.base_tree) = (None, None);
-        }
-        // A single commit equals the net change.
-        let commits = if b.commits.len() > 1 {
-            b.commits
-        } else {
-            Vec::new()
-        };
-        self.parts.push(ChangePart::net(b.change));
-        self.parts
-            .extend(b.further.into_iter().map(ChangePart::repeat));
-        self.parts.extend(commits.into_iter().map(|id| ChangePart {
-            content: PartContent::Commit(id),
-            scope: Scope::Secrets,
-            commit: Some(id),
-            is_repeat: false,
-        }));
     }
 }

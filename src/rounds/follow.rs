@@ -18,13 +18,14 @@ use crate::finding::Origin;
 use crate::git::{Change, Repo};
 use crate::history::{SessionId, Store};
 use crate::request::{ReviewRequest, Source};
-use crate::review::{self, Note, Record, Review, World};
+use crate::review::{Note, Opened, Record, Review, World};
 use crate::rules::RuleSet;
 use crate::shell;
 use crate::wire;
 use crate::wire::SourceKind;
 use crate::wire::stored::{PullName, Response, Session, Since, State, Status, StoredRound};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Factor by which incomplete rounds can increase the policy's number of rounds, at most.
 const FREE: u32 = 4;
@@ -42,7 +43,7 @@ pub(super) struct Follow {
     last: StoredRound,
     /// Commit that is checked out.
     head: Option<String>,
-    repo: Repo,
+    repo: Arc<Repo>,
     /// Pull request of the new round, with secrets masked.
     pub(super) pull_of_round: Option<PullName>,
 }
@@ -140,14 +141,17 @@ fn on_branch(session: &Session, branch: &str) -> Error {
 }
 
 impl Follow {
-    /// Opens the session.
+    /// Opens the session, and the repository for its next round.
     ///
     /// # Errors
     ///
     /// Usage: it does not exist, is closed, or has no rounds left.
-    pub(super) fn open(id: &SessionId, request: &ReviewRequest, env: &Env) -> Result<Self> {
-        let (place, _) = review::place(request, env)?;
-        let repo = Repo::open(&request.dir, env)?;
+    pub(super) fn open(
+        id: &SessionId,
+        request: &ReviewRequest,
+        env: &Env,
+    ) -> Result<(Self, Opened)> {
+        let (opened, repo, place) = Opened::with_store(request, env)?;
         let store = Store::find(&place)?.ok_or_else(|| {
             let error = Error::usage(format!("review {id} not found: no review is stored here"));
             error
@@ -222,7 +226,7 @@ impl Follow {
             .iter()
             .map(|r| store.change(id, r.review.round))
             .collect::<Result<_>>()?;
-        Ok(Self {
+        let follow = Self {
             id: *id,
             store,
             max_rounds,
@@ -232,7 +236,8 @@ impl Follow {
             head: place.head,
             repo,
             pull_of_round: None,
-        })
+        };
+        Ok((follow, opened))
     }
 
     /// Rejects a round that reviews the worktree in place of the session's pull request: it could
@@ -461,7 +466,12 @@ impl Follow {
         let comparison = Comparison::new(&earlier, &now);
         let carried = comparison.carried(&report, answer.or(self.last.response.as_ref()));
         if !carried.is_empty() {
-            review.add(recall::findings(&carried, &record.text), request, world)?;
+            review.add(
+                recall::findings(&carried, &record.text),
+                Some(&self.repo),
+                request,
+                world,
+            )?;
         }
         let report = stored::report(review, rules);
         let mut since = comparison.since(&report);

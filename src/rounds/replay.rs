@@ -11,7 +11,7 @@ use crate::policy::Policy;
 use crate::request::{OnBlock, OnIncomplete, OnTestFailure};
 use crate::review::Review;
 use crate::rules::RuleSet;
-use crate::verdict::{CUT_OFF, Outcome, Skip};
+use crate::verdict::{FailureCause, Outcome, Skip};
 use crate::wire::replay::{Because, Replayed, RoundResult};
 use crate::wire::stored;
 use crate::wire::{self, Failed, Finding, Report, Skipped, mapping};
@@ -157,7 +157,7 @@ fn truncated(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
         OnIncomplete::Warn => {
             let (cut, left): (Vec<Failed>, Vec<Failed>) = std::mem::take(&mut c.failed)
                 .into_iter()
-                .partition(|f| f.file.is_some() && f.reason.starts_with(CUT_OFF));
+                .partition(|f| f.file.is_some() && is_cut_off(f));
             c.failed = left;
             for file in cut.into_iter().filter_map(|f| f.file) {
                 because.push(about(
@@ -180,13 +180,22 @@ fn truncated(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
                     Some(s.file.clone()),
                     "was cut off: on_truncated = \"fail\"".to_owned(),
                 ));
+                let limit = "a limit".to_owned();
                 c.failed.push(Failed {
                     file: Some(s.file),
-                    reason: format!("{CUT_OFF} a limit"),
+                    reason: FailureCause::CutOff { limit }.to_string(),
                 });
             }
         }
     }
+}
+
+/// Returns true if a limit kept a part of a file from the models.
+fn is_cut_off(failed: &Failed) -> bool {
+    matches!(
+        FailureCause::parse(&failed.reason),
+        FailureCause::CutOff { .. }
+    )
 }
 
 /// Returns how the effect of a finding differs, if it does.

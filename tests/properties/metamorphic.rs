@@ -205,14 +205,14 @@ fn review(cases: &[Case]) -> Vec<Outcome> {
     };
     let review = Lab::new(&all(|c| &c.base), &all(|c| &c.head)).review(cases[0].authority);
     let by_file = by_file(&review);
-    let failed: BTreeMap<String, &str> = review
+    let failed: BTreeMap<String, String> = review
         .coverage
         .failed
         .iter()
-        .map(|(path, why)| {
+        .map(|f| {
             (
-                path.as_ref().map_or_else(String::new, RepoPath::to_wire),
-                why.as_str(),
+                f.file.as_ref().map_or_else(String::new, RepoPath::to_wire),
+                f.reason(),
             )
         })
         .collect();

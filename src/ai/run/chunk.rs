@@ -15,6 +15,7 @@ use crate::ai::reply;
 use crate::ai::{Compliance, Dropped, Opinion, UnmetRequirement};
 use crate::diff::RepoPath;
 use crate::untrusted::Inert;
+use crate::verdict::{CoverageFailure, FailureCause};
 
 /// Number of lines from which a truncated answer justifies a split. If the answer on fewer lines is
 /// too long, the model is verbose, and would be so again on half of them.
@@ -36,7 +37,7 @@ pub(super) struct ChunkReview {
     pub(super) candidates: Vec<ClaimCandidate>,
     pub(super) remarks: Vec<Remark>,
     pub(super) dropped: Vec<Dropped>,
-    pub(super) failed: Vec<(Option<RepoPath>, String)>,
+    pub(super) failed: Vec<CoverageFailure>,
     pub(super) cut: Vec<(RepoPath, String)>,
     pub(super) entries: Vec<LedgerEntry>,
     pub(super) cached: usize,
@@ -160,11 +161,12 @@ impl<'a> ReviewSession<'a> {
                 by: (!unaccounted.contains(group.files[p.file].path())).then(|| name.to_owned()),
             })
             .collect();
-        out.failed.extend(unaccounted.into_iter().map(|p| {
-            (
-                Some(p),
-                format!("{name}: the reply does not account for it"),
-            )
+        out.failed.extend(unaccounted.into_iter().map(|path| {
+            let cause = FailureCause::Backend {
+                backend: name.to_owned(),
+                reason: "the reply does not account for it".to_owned(),
+            };
+            CoverageFailure::in_file(path, cause)
         }));
         self.add_not_reviewed(&reply.not_reviewed, member, chunk, &mut out);
         if out.failed.is_empty() {
@@ -218,14 +220,14 @@ impl ReviewSession<'_> {
             } else {
                 format!(": {}", Inert::new(why).as_str())
             };
-            let reason = format!(
-                "{}: not reviewed according to the reply{why}",
-                member.name()
-            );
+            let cause = FailureCause::Backend {
+                backend: member.name().to_owned(),
+                reason: format!("not reviewed according to the reply{why}"),
+            };
             match names.find(file) {
                 Some(found) if chunk.pieces.iter().any(|p| p.file == found) => {
-                    out.failed
-                        .push((Some(self.path(chunk.group, found)), reason));
+                    let path = self.path(chunk.group, found);
+                    out.failed.push(CoverageFailure::in_file(path, cause));
                 }
                 // Another request reviews this file.
                 Some(_) => {}
@@ -233,7 +235,7 @@ impl ReviewSession<'_> {
                 None => out.failed.extend(
                     self.paths(chunk)
                         .into_iter()
-                        .map(|p| (Some(p), reason.clone())),
+                        .map(|path| CoverageFailure::in_file(path, cause.clone())),
                 ),
             }
         }

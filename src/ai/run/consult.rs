@@ -10,6 +10,7 @@ use crate::ai::tree::Tree;
 use crate::ai::{BackendUsage, Setback};
 use crate::diff::RepoPath;
 use crate::git::State;
+use crate::verdict::CoverageFailure;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -65,10 +66,11 @@ pub async fn consult<T>(
     let mut opened = RunOutcome::default();
     let teams = open(job, &mut opened);
     let setbacks = std::mem::take(&mut opened.models.setbacks);
-    let failures = opened.failed.into_iter().map(|(_, why)| why);
+    let failures: Vec<String> = opened.failed.iter().map(CoverageFailure::reason).collect();
     let mut out = Consulted {
         answer: None,
         failed: failures
+            .into_iter()
             .chain(opened.remarks.into_iter().map(|r| r.text))
             .collect(),
         setbacks,

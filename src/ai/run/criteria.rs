@@ -14,6 +14,7 @@ use crate::ai::{prompt, reply};
 use crate::diff::RepoPath;
 use crate::request::Criterion;
 use crate::text::first_bytes;
+use crate::verdict::{CoverageFailure, FailureCause};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 /// Bytes of a reason that are stored, at most.
@@ -36,7 +37,7 @@ pub(super) struct Vote {
 #[derive(Debug, Default)]
 pub(super) struct Votes {
     all: Vec<Vote>,
-    pub(super) failed: Vec<(Option<RepoPath>, String)>,
+    pub(super) failed: Vec<CoverageFailure>,
     pub(super) cut: Vec<(RepoPath, String)>,
 }
 

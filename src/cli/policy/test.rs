@@ -1,7 +1,8 @@
 //! `policy test`: judges stored reviews by the current policy or another file, with the decisions
 //! that apply now.
 
-use super::{Context, PolicyFiles, TestFormat, eprint, line, print};
+use super::{Context, PolicyFiles, eprint, line, print};
+use crate::cli::format::Format;
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
 use crate::history::SessionId;
@@ -25,7 +26,7 @@ pub(super) fn run(
     context: &Context,
     file: Option<&Path>,
     (limit, proposals): (usize, bool),
-    format: TestFormat,
+    format: Format,
 ) -> Result<ExitStatus> {
     let files = match file {
         Some(path) => {
@@ -38,7 +39,7 @@ pub(super) fn run(
         None => PolicyFiles::find(context, None)?,
     };
     let Loaded { policy, notes } = files.load(context)?;
-    if format == TestFormat::Human && !context.global.quiet {
+    if format == Format::Human && !context.global.quiet {
         for note in &notes {
             eprint(&format!("note: {}", line(&note.text)));
         }
@@ -64,8 +65,8 @@ pub(super) fn run(
     };
     let replay = judged(&here, &policy, limit, proposals)?;
     print(&match format {
-        TestFormat::Human => human(&replay, &files.label()),
-        TestFormat::Json => {
+        Format::Human => human(&replay, &files.label()),
+        Format::Json => {
             let mut out = Vec::new();
             wire::write(&replay, &mut out)
                 .map_err(|e| Error::incomplete("cannot write the result").caused_by(&e))?;

@@ -1,12 +1,11 @@
 //! Arguments of `review` and `verify-receipt`.
 
-use crate::cli::pr;
+use crate::cli::{format, pr};
 use crate::error::ExitStatus;
 use crate::finding::{Category, Severity};
 use crate::hooks;
 use crate::policy;
 use crate::report::ReportFormat;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as _, Command, Subcommand as _, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -264,7 +263,7 @@ pub(super) struct Options {
         global = true,
         default_value = "human",
         value_name = "FORMAT",
-        value_parser = format_parser(),
+        value_parser = format::report(),
         help_heading = OUTPUT
     )]
     pub(super) format: ReportFormat,
@@ -348,12 +347,6 @@ pub(super) enum OnIncompleteArg {
     Warn,
 }
 
-/// Parses the name of a format. The help lists the formats of the same table.
-fn format_parser() -> impl TypedValueParser<Value = ReportFormat> {
-    let values = ReportFormat::ALL.map(|f| PossibleValue::new(f.name()).help(f.help()));
-    PossibleValuesParser::new(values).try_map(|s| ReportFormat::parse(&s))
-}
-
 fn severity(s: &str) -> std::result::Result<Severity, String> {
     let names = Severity::ALL.map(Severity::name).join(", ");
     Severity::parse(s).ok_or_else(|| format!("expected one of {names}"))
@@ -401,7 +394,7 @@ pub(in crate::cli) struct Verify {
         long,
         default_value = "human",
         value_name = "FORMAT",
-        value_parser = format_parser(),
+        value_parser = format::report(),
         help_heading = OUTPUT
     )]
     pub(super) format: ReportFormat,

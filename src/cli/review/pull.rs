@@ -2,12 +2,13 @@
 //! the next commands.
 
 use super::Options;
+use super::request::on_block;
 use crate::cli::{Context, pr};
 use crate::error::{ExitStatus, Result};
 use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::policy::RulesPolicy;
-use crate::request::{OnBlock, OnIncomplete, ReviewRequest};
+use crate::request::{OnIncomplete, ReviewRequest};
 use crate::review::{Note, Review, SourceKind};
 use crate::rounds::selection::{Person, Selection};
 use crate::rounds::{self, Done, Predecessor};
@@ -85,13 +86,10 @@ pub(super) fn publish(
     said.extend(publication.left_out());
     if let Some(why) = failed {
         if o.require_post {
-            let on_block = if o.exit_zero {
-                OnBlock::ExitZero
-            } else {
-                OnBlock::Fail
-            };
-            done.review
-                .lacks(format!("the review could not be posted: {why}"), on_block);
+            done.review.mark_incomplete(
+                format!("the review could not be posted: {why}"),
+                on_block(o),
+            );
             // `--exit-zero` concerns findings, which precede this in the verdict.
             let review = &mut done.review;
             if review.exit == ExitStatus::Pass
@@ -126,11 +124,7 @@ pub(super) fn heed(
         return Ok(());
     }
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
-    let on_block = if o.exit_zero {
-        OnBlock::ExitZero
-    } else {
-        OnBlock::Fail
-    };
+    let on_block = on_block(o);
     match pull {
         Some(found) => found.heed(review, on_block, &rules, stop),
         None => match pr::of_event(context, stop) {

@@ -1,6 +1,7 @@
 //! `rules eval DIR`: measures the rules on labelled cases.
 
-use super::{RulesFormat, built_in, document, print, unreadable};
+use super::{built_in, document, print, unreadable};
+use crate::cli::format::Format;
 use crate::error::{Error, ExitStatus, Result};
 use crate::rules::eval::{self, Case, Evaluation, Label, Tally};
 use crate::untrusted::Inert;
@@ -16,8 +17,8 @@ pub(super) struct EvalArgs {
     #[arg(value_name = "DIR")]
     path: PathBuf,
     /// Output format
-    #[arg(long, default_value = "human")]
-    format: RulesFormat,
+    #[arg(long, default_value = "human", value_parser = Format::parser("Table", "Versioned JSON"))]
+    format: Format,
     /// List the expected lines that no rule finds
     #[arg(long)]
     misses: bool,
@@ -36,8 +37,8 @@ pub(super) fn run(dir: &Path, args: &EvalArgs) -> Result<ExitStatus> {
     let rules = built_in()?;
     let evaluation = eval::measure(&rules, &cases);
     let out = match args.format {
-        RulesFormat::Json => document(&as_json(&cases, &evaluation)),
-        RulesFormat::Human => human(&cases, &evaluation, args),
+        Format::Json => document(&as_json(&cases, &evaluation)),
+        Format::Human => human(&cases, &evaluation, args),
     };
     print(&out).map(|()| ExitStatus::Pass)
 }

@@ -158,14 +158,14 @@ pub(super) fn coverage(review: &Review, out: &mut Markup) {
         .raw(kind)
         .raw("\" aria-labelledby=unreviewed>");
     out.raw("<h2 id=unreviewed>Not reviewed</h2>\n<ul>\n");
-    let mut failed: Vec<(&str, Vec<Option<&RepoPath>>)> = Vec::new();
-    let mut at: BTreeMap<&str, usize> = BTreeMap::new();
-    for (path, reason) in &c.failed {
-        let i = *at.entry(reason).or_insert_with(|| {
-            failed.push((reason, Vec::new()));
+    let mut failed: Vec<(String, Vec<Option<&RepoPath>>)> = Vec::new();
+    let mut at: BTreeMap<String, usize> = BTreeMap::new();
+    for f in &c.failed {
+        let i = *at.entry(f.reason()).or_insert_with(|| {
+            failed.push((f.reason(), Vec::new()));
             failed.len() - 1
         });
-        failed[i].1.push(path.as_ref());
+        failed[i].1.push(f.file.as_ref());
     }
     for (reason, paths) in failed.iter().take(NAMES) {
         out.raw("<li><b>").text(reason).raw("</b>: ");

@@ -5,6 +5,7 @@ use crate::error::ExitStatus;
 use crate::finding::{Category, Reproduction, arrange};
 use crate::report::sample::{clean, empty, full, incomplete, sketch, warned};
 use crate::review::{Record, SourceInfo, SourceKind};
+use crate::verdict::FailureCause;
 use std::fmt::Write as _;
 
 fn page(review: &Review) -> String {
@@ -71,7 +72,9 @@ fn inj_16_hostile_text_is_shown_and_does_nothing() {
     review
         .notes
         .push(crate::review::Note::general(HOSTILE, HOSTILE));
-    review.coverage.failed.push((None, HOSTILE.to_owned()));
+    review
+        .coverage
+        .fail(FailureCause::Other(HOSTILE.to_owned()));
     let out = foreign(&review);
     assert_eq!(out.matches("<script").count(), 1, "ours");
     for evil in [

@@ -187,9 +187,9 @@ fn unreviewed(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     if failed.is_empty() {
         return String::new();
     }
-    let items = failed.iter().map(|(path, reason)| match path {
-        Some(path) => format!("{}: {}", name(path), item(reason)),
-        None => item(reason),
+    let items = failed.iter().map(|f| match &f.file {
+        Some(path) => format!("{}: {}", name(path), item(&f.reason())),
+        None => item(&f.reason()),
     });
     format!(
         "**Not reviewed**\n\n{}",

@@ -11,8 +11,17 @@ use crate::finding::{
 };
 use crate::review::{Note, Review};
 use crate::untrusted;
+use crate::verdict::{CoverageFailure, FailureCause, Verdict};
 use serde_json::Value;
 use std::collections::HashSet;
+
+/// Builds the failure of a file, or of the change as a whole.
+fn failure(file: Option<&str>, why: &str) -> CoverageFailure {
+    CoverageFailure {
+        file: file.map(RepoPath::from),
+        cause: FailureCause::Other(why.to_owned()),
+    }
+}
 
 /// A workflow command as GitHub's runner parses it.
 #[derive(Debug)]
@@ -152,9 +161,9 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
         text: with.to_owned(),
         origin: with.to_owned(),
     }];
-    for (n, (file, reason)) in review.coverage.failed.iter_mut().enumerate() {
-        *file = file.as_ref().map(|_| numbered_path(70 + n, bytes));
-        *reason = with.to_owned();
+    for (n, failure) in review.coverage.failed.iter_mut().enumerate() {
+        failure.file = failure.file.as_ref().map(|_| numbered_path(70 + n, bytes));
+        failure.cause = FailureCause::Other(with.to_owned());
     }
     for (n, (file, _)) in review.coverage.skipped.iter_mut().enumerate() {
         *file = numbered_path(80 + n, bytes);
@@ -550,7 +559,7 @@ fn an_incomplete_review_says_so_in_every_format() {
     );
     // Without any position, this format cannot report the failure.
     let mut nowhere = review;
-    nowhere.coverage.failed = vec![(None, "backend claude did not answer".to_owned())];
+    nowhere.coverage.failed = vec![failure(None, "backend claude did not answer")];
     assert_eq!(json(&nowhere, ReportFormat::Gitlab), serde_json::json!([]));
 }
 
@@ -676,10 +685,10 @@ fn inj_16_no_output_of_a_test_attaches_a_file() {
 #[test]
 fn a_file_on_which_two_backends_failed_is_one_file() {
     let mut review = incomplete(ExitStatus::Incomplete);
-    let again = (
-        review.coverage.failed[0].0.clone(),
-        "backend local did not answer".to_owned(),
-    );
+    let again = CoverageFailure {
+        file: review.coverage.failed[0].file.clone(),
+        cause: FailureCause::Other("backend local did not answer".to_owned()),
+    };
     review.coverage.failed.push(again);
     for format in [
         ReportFormat::Human,

@@ -11,6 +11,7 @@ use crate::diff::RepoPath;
 use crate::error::ExitStatus;
 use crate::finding::{Category, Finding, Severity};
 use crate::review::Review;
+use crate::verdict::{CoverageFailure, FailureCause};
 
 /// Returns the text that a renderer does not treat as code: without fenced blocks and inline code.
 fn outside_of_code(markdown: &str) -> String {
@@ -272,7 +273,10 @@ fn bitbucket_gets_no_html() {
 fn ci_09_a_comment_fits_and_counts_what_it_leaves_out() {
     let mut review = flood(6_000);
     review.coverage.failed = (0..6_000)
-        .map(|n| (Some(RepoPath::new(format!("f{n}"))), "gone".to_owned()))
+        .map(|n| {
+            let cause = FailureCause::Other("gone".to_owned());
+            CoverageFailure::in_file(RepoPath::new(format!("f{n}")), cause)
+        })
         .collect();
     for bound in [0, 10, 500, 1_000, 5_000, 32_768, 65_536] {
         let page = comment(&review, bound);

@@ -1,9 +1,9 @@
 //! Team rules: the files that the policy names, and how a change weakens them.
 
-use super::super::scan::Scanned;
-use super::super::source::{ChangePart, PartContent};
+use super::super::resolved::{ChangePart, PartContent};
 use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, Result};
+use crate::finding::Finding;
 use crate::git::{Reader, Repo, State};
 use crate::policy::{self, Layer, Policy};
 use crate::rules::{self, RuleFile, RuleSet, RulesVersion};
@@ -124,12 +124,12 @@ struct RuleFileEnds {
 }
 
 /// Reports how a part weakens the team rules once it is merged.
-pub(super) fn weakened(
+pub(in crate::review) fn weakened(
     part: &ChangePart,
     repo: &Repo,
     reader: &mut Reader<'_>,
     rules: &RuleSet,
-    out: &mut Scanned,
+    out: &mut Vec<Finding>,
 ) -> Result<()> {
     let ends = match &part.content {
         PartContent::Change(change) => {
@@ -205,11 +205,11 @@ pub(super) fn weakened(
             policy: &after,
         },
     );
-    let first = out.findings.len();
+    let first = out.len();
     for w in rules::weakened(old, new, &ends.changed) {
-        rules.policy_weakened(&w.path, w.line, &w.text, &mut out.findings);
+        rules.policy_weakened(&w.path, w.line, &w.text, out);
     }
-    for f in &mut out.findings[first..] {
+    for f in &mut out[first..] {
         f.commit = part.commit;
     }
     Ok(())

@@ -2,7 +2,7 @@
 //! base. The author of a change chooses the merge base, but cannot choose the tip of the target
 //! branch.
 
-use super::super::source::Resolved;
+use super::super::resolved::Resolved;
 use super::{at, project_file, team};
 use crate::diff::{ObjectId, RepoPath};
 use crate::error::Result;

@@ -4,6 +4,7 @@ use super::super::sample::{claim, report, rule, stored};
 use super::*;
 use crate::finding::{Confidence, Severity};
 use crate::policy::RulesPolicy;
+use crate::verdict::CUT_OFF;
 use crate::wire::{Verdict, Waiver};
 
 fn rules() -> RuleSet {

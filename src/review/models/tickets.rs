@@ -1,7 +1,6 @@
 //! Finds the tickets that a change refers to, and reads them if that is allowed.
 
-use super::models::Asking;
-use super::source::PartContent;
+use super::Asking;
 use crate::ai::material::Document;
 use crate::ci::{self, Event, EventKind, System};
 use crate::context::{
@@ -12,6 +11,7 @@ use crate::diff::ObjectId;
 use crate::git::Repo;
 use crate::policy::ContextPolicy;
 use crate::request::{Checkout, End, ReviewRequest, Source};
+use crate::review::resolved::PartContent;
 use regex::Regex;
 
 /// Commits of the change whose messages are searched, and bytes of each message, at most.
@@ -22,8 +22,8 @@ const MAX_BASE: usize = 300;
 
 /// Reads the tickets that a change refers to.
 pub(super) fn gather(asking: &Asking<'_>) -> Gathered {
-    let policy = &asking.governing.policy.context;
-    let (world, repo) = (asking.world, asking.floor.scan.repo);
+    let policy = &asking.policy().context;
+    let (world, repo) = (asking.prepared.world, asking.scan.repo);
     let mut out = Gathered::default();
     if policy.max_calls == 0 {
         return out;
@@ -58,7 +58,7 @@ pub(super) fn gather(asking: &Asking<'_>) -> Gathered {
         return out;
     }
     if let Some(why) = off(
-        asking.request,
+        asking.prepared.request,
         event.as_ref().map(|e| e.as_ref().ok().map(Option::as_ref)),
     ) {
         out.notes.push(format!("tickets were not read: {why}"));
@@ -66,11 +66,11 @@ pub(super) fn gather(asking: &Asking<'_>) -> Gathered {
     }
     let mut gathered = context::gather(&GatherJob {
         policy,
-        rules: asking.floor.scan.rules,
+        rules: asking.scan.rules,
         env: world.env,
         top: repo.and_then(Repo::worktree),
         stop: world.stop,
-        cache: asking.request.cache,
+        cache: asking.prepared.request.cache,
         now: world.now.as_second(),
         references: &references,
         allowed: &allowed,
@@ -99,19 +99,19 @@ pub(super) fn document(item: &GatheredItem) -> Document {
 /// Opens the repository's issue tracker if its issues may be read: with a token, or for a pull
 /// request, whose forge is contacted anyway.
 fn tracker(asking: &Asking<'_>) -> Result<Option<Box<dyn Tracker>>, String> {
-    let policy = &asking.governing.policy;
+    let policy = asking.policy();
     let (Some(trackers), Some(repo), true) = (
-        asking.world.trackers,
-        asking.floor.scan.repo,
+        asking.prepared.world.trackers,
+        asking.scan.repo,
         policy.context.issues,
     ) else {
         return Ok(None);
     };
-    let remotes = remotes(repo, &asking.request.source);
+    let remotes = remotes(repo, &asking.prepared.request.source);
     if remotes.is_empty() {
         return Ok(None);
     }
-    let env = asking.world.env;
+    let env = asking.prepared.world.env;
     let desk = TrackerDesk {
         policy: &policy.forge,
         env,
@@ -119,7 +119,7 @@ fn tracker(asking: &Asking<'_>) -> Result<Option<Box<dyn Tracker>>, String> {
         remotes: &remotes,
     };
     let opened = trackers.open(&desk)?;
-    let is_pull = asking.request.brief.naming.is_some();
+    let is_pull = asking.prepared.request.brief.naming.is_some();
     Ok(opened.filter(|t| t.home().has_issues && (is_pull || t.has_token())))
 }
 
@@ -178,8 +178,8 @@ fn allowed(policy: &ContextPolicy, asking: &Asking<'_>) -> Allowed {
     if allowed.is_listed() || policy.servers.is_empty() {
         return allowed;
     }
-    let base = asking.base.commit();
-    match (asking.floor.scan.repo, base) {
+    let base = asking.prepared.resolved.base.commit();
+    match (asking.scan.repo, base) {
         (Some(repo), Some(base)) => {
             let mut reader = repo.reader();
             let ids = reader.history(base, MAX_BASE);
@@ -197,7 +197,7 @@ fn allowed(policy: &ContextPolicy, asking: &Asking<'_>) -> Allowed {
 
 /// Collects the names and texts of a change.
 fn texts(asking: &Asking<'_>, event: Option<&Event>) -> ChangeTexts {
-    let (request, repo) = (asking.request, asking.floor.scan.repo);
+    let (request, repo) = (asking.prepared.request, asking.scan.repo);
     let mut texts = match (&request.brief.naming, event) {
         (Some(naming), _) => ChangeTexts {
             branch: naming.branch.clone(),
@@ -271,12 +271,18 @@ fn checked_out(repo: Option<&Repo>) -> Option<String> {
 
 /// Returns the messages of the reviewed commits, newest first.
 fn messages(asking: &Asking<'_>) -> Vec<String> {
-    let Some(repo) = asking.floor.scan.repo else {
+    let Some(repo) = asking.scan.repo else {
         return Vec::new();
     };
     let mut reader = repo.reader();
     let mut ids: Vec<ObjectId> = Vec::new();
-    for part in asking.floor.parts.iter().filter(|p| !p.is_repeat) {
+    for part in asking
+        .prepared
+        .resolved
+        .parts
+        .iter()
+        .filter(|p| !p.is_repeat)
+    {
         match &part.content {
             PartContent::Commit(id) => ids.push(*id),
             PartContent::Change(change) => match part.commit {

@@ -1,0 +1,331 @@
+//! Builds the request from the flags of `review`.
+
+use super::args::{DepthArg, OnIncompleteArg, Options, ReviewArgs, SourceArg};
+use super::event::{self, NamedChange};
+use crate::cli::{Context, pr};
+use crate::error::{Error, Result};
+use crate::hooks::{self, Hook};
+use crate::report::ReportFormat;
+use crate::request::{
+    Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest,
+    Source,
+};
+use crate::review;
+use crate::rounds::Save;
+use crate::rounds::response::{self, GivenResponse};
+use std::io::Read as _;
+use std::path::Path;
+
+/// Builds the request for a review. `pull` is the pull request under review, if there is one.
+///
+/// # Errors
+///
+/// Usage: flags that exclude each other; in CI, an event that does not name a change.
+pub(super) fn request(
+    context: &Context,
+    args: &ReviewArgs,
+    pull: Option<&pr::FoundPull>,
+) -> Result<ReviewRequest> {
+    let o = &args.options;
+    let hook = o.hook.map(|stage| stage.hook(&context.env));
+    refuse_post_without_pull(context, args, pull)?;
+    refuse_fetch(args, hook)?;
+    let NamedChange { source, summary } = change(context, args, pull, hook)?;
+    let is_gate = match (o.gate, o.no_gate) {
+        (true, _) => true,
+        (_, true) => false,
+        _ => context.env.is_ci() || pull.is_some(),
+    };
+    let authority = if is_gate {
+        Authority::Base
+    } else {
+        Authority::Worktree
+    };
+    let naming = pull.map(pr::FoundPull::naming);
+    Ok(ReviewRequest {
+        source,
+        dir: context.dir.clone(),
+        files: o.files.clone(),
+        files_name: "--files",
+        authority,
+        config: context.global.config.clone(),
+        overrides: overrides(o),
+        waivers: o.waive.clone(),
+        offline: o.offline,
+        backends: o.backend.clone(),
+        brief: Brief {
+            summary: o.summary.clone().or(summary),
+            documents: o.doc.clone(),
+            naming,
+            ..Brief::default()
+        },
+        cache: if o.no_cache {
+            CacheUse::Refused
+        } else {
+            CacheUse::Allowed
+        },
+        debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
+        record: needs_record(o),
+        hook,
+        is_audit: false,
+        model_flags: model_flags(o),
+        on_block: on_block(o),
+        store_of: None,
+    })
+}
+
+/// Returns the values that replace those of the policy.
+fn overrides(o: &Options) -> Overrides {
+    Overrides {
+        block_on: o.block_on.clone(),
+        warn_on: o.warn_on.clone(),
+        on_incomplete: o.on_incomplete.map(|w| match w {
+            OnIncompleteArg::Fail => OnIncomplete::Fail,
+            OnIncompleteArg::Warn => OnIncomplete::Warn,
+        }),
+        focus: o.focus.clone(),
+        depth: o.depth.map(|d| match d {
+            DepthArg::Quick => Depth::Quick,
+            DepthArg::Thorough => Depth::Thorough,
+        }),
+        model: o.model.clone(),
+        jobs: o.jobs,
+        timeout: o.timeout,
+        max_cost_usd: o.max_cost,
+        max_requests: None,
+        max_tokens: o.max_tokens,
+    }
+}
+
+/// Returns true if the change is recorded as text: an HTML page contains it, a receipt covers it,
+/// and a comment shows its lines.
+fn needs_record(o: &Options) -> bool {
+    let mut formats = o.report.iter().map(|(format, _)| format).chain([&o.format]);
+    o.receipt || !o.post.is_empty() || formats.any(|f| *f == ReportFormat::Html)
+}
+
+/// Returns the effect of blocking findings on the exit code.
+pub(super) fn on_block(o: &Options) -> OnBlock {
+    if o.exit_zero {
+        OnBlock::ExitZero
+    } else {
+        OnBlock::Fail
+    }
+}
+
+/// Returns whether the review is stored.
+pub(super) fn save(o: &Options) -> Save {
+    match (o.no_save, o.require_history) {
+        (true, _) => Save::No,
+        (_, true) => Save::Required,
+        _ => Save::Yes,
+    }
+}
+
+/// Rejects `--post` if no pull request is under review. In CI, the event can name one later.
+fn refuse_post_without_pull(
+    context: &Context,
+    args: &ReviewArgs,
+    pull: Option<&pr::FoundPull>,
+) -> Result<()> {
+    let o = &args.options;
+    let in_ci = context.env.is_ci()
+        && matches!(args.source, None | Some(SourceArg::Branch { .. }))
+        && o.hook.is_none();
+    if o.post.is_empty() || pull.is_some() || in_ci {
+        return Ok(());
+    }
+    let error = Error::usage("--post needs a pull request");
+    Err(error.hint("claude-reviewer review pr NUMBER --post comments"))
+}
+
+/// Rejects `--fetch` for sources whose commits are never fetched.
+fn refuse_fetch(args: &ReviewArgs, hook: Option<Hook>) -> Result<()> {
+    let takes_fetch =
+        matches!(args.source, None | Some(SourceArg::Branch { .. })) && hook.is_none();
+    if args.options.fetch && !takes_fetch {
+        return Err(Error::usage("--fetch needs `review branch`").hint("leave out --fetch"));
+    }
+    Ok(())
+}
+
+/// Rejects a source that needs a forge if `--offline` is given.
+pub(super) fn refuse_forges_offline(args: &ReviewArgs) -> Result<()> {
+    let what = match &args.source {
+        _ if !args.options.offline => return Ok(()),
+        _ if !args.options.post.is_empty() => "--post publishes on a forge",
+        Some(SourceArg::Pr { .. }) => "review pr reads the pull request from its forge",
+        _ => return Ok(()),
+    };
+    Err(
+        Error::usage(format!("--offline opens no socket, and {what}"))
+            .hint("leave one of them out"),
+    )
+}
+
+/// Returns the change that the source, the hook or the event of a CI job names, with the author's
+/// description of it.
+fn change(
+    context: &Context,
+    args: &ReviewArgs,
+    pull: Option<&pr::FoundPull>,
+    hook: Option<Hook>,
+) -> Result<NamedChange> {
+    let o = &args.options;
+    let source = match (&args.source, hook) {
+        (Some(_), Some(hook)) => {
+            let error = Error::usage(format!(
+                "the {} hook cannot be combined with a source",
+                hook.name()
+            ));
+            return Err(error.hint("leave out --hook or the source"));
+        }
+        (None, Some(Hook::PrePush)) => Source::Push(hooks::push_ranges(
+            &push_input()?,
+            &o.hook_args,
+            &context.env,
+        )?),
+        (None, Some(Hook::PreCommit | Hook::PostCommit)) | (Some(SourceArg::Staged), None) => {
+            return staged(context, o, pull);
+        }
+        (None, None) => return of_event(context, o, pull, (None, None), Source::Auto),
+        (Some(SourceArg::Branch { head, base }), None) => {
+            let plain = Source::Branch {
+                head: head.clone(),
+                base: base.clone(),
+            };
+            return of_event(context, o, pull, (head.as_deref(), base.as_deref()), plain);
+        }
+        (Some(SourceArg::Pr { pull: name, .. }), None) => {
+            let found =
+                pull.ok_or_else(|| Error::usage(format!("cannot read pull request {name}")))?;
+            return Ok(of_pull(context, found));
+        }
+        (Some(SourceArg::Unstaged { untracked }), None) => Source::Unstaged {
+            untracked: *untracked,
+        },
+        (Some(SourceArg::Commit { rev, parent }), None) => Source::Commit {
+            rev: rev.clone(),
+            parent: *parent,
+        },
+        (Some(SourceArg::Changes { base }), None) => Source::Changes { base: base.clone() },
+        (Some(SourceArg::Patch { file }), None) => Source::Patch(input(file)),
+        (Some(SourceArg::Code { files }), None) => {
+            Source::Code(files.iter().map(|f| input(f)).collect())
+        }
+    };
+    Ok(NamedChange {
+        source,
+        summary: None,
+    })
+}
+
+/// Returns the change of a pull request.
+fn of_pull(context: &Context, found: &pr::FoundPull) -> NamedChange {
+    NamedChange {
+        source: found.source(&context.env),
+        summary: Some(found.brief()),
+    }
+}
+
+/// Returns the change between the given ends as the event of a CI job or a pull request defines it,
+/// or else `plain`.
+fn of_event(
+    context: &Context,
+    o: &Options,
+    pull: Option<&pr::FoundPull>,
+    (head, base): (Option<&str>, Option<&str>),
+    plain: Source,
+) -> Result<NamedChange> {
+    Ok(match (event::of(context, o, head, base)?, pull) {
+        (None, _) => NamedChange {
+            source: plain,
+            summary: None,
+        },
+        (Some(_), Some(found)) => of_pull(context, found),
+        (Some(named), None) => named,
+    })
+}
+
+/// Returns the source of `review staged` and of a pre-commit hook: the index. In a CI job with an
+/// empty index, it is the change of the event, because `pre-commit run --all-files` would pass
+/// without a review.
+///
+/// # Errors
+/// Usage: the event of such a job does not name a change. Errors of opening a repository.
+fn staged(context: &Context, o: &Options, pull: Option<&pr::FoundPull>) -> Result<NamedChange> {
+    if context.env.is_ci() && review::is_nothing_staged(&context.dir, &context.env)? {
+        return of_event(context, o, pull, (None, None), Source::Staged);
+    }
+    Ok(NamedChange {
+        source: Source::Staged,
+        summary: None,
+    })
+}
+
+/// Returns the input that a path names: standard input for `-`.
+fn input(path: &Path) -> Input {
+    if path.as_os_str() == "-" {
+        Input::Stdin
+    } else {
+        Input::File(path.to_owned())
+    }
+}
+
+/// Returns the given flags that affect only models. A stored review also uses the summary.
+fn model_flags(o: &Options) -> Vec<&'static str> {
+    let flags = [
+        ("--model", o.model.is_some()),
+        ("--depth", o.depth.is_some()),
+        ("--focus", o.focus.is_some()),
+        ("--max-cost", o.max_cost.is_some()),
+        ("--max-tokens", o.max_tokens.is_some()),
+        ("--timeout", o.timeout.is_some()),
+        ("--doc", !o.doc.is_empty()),
+        ("--no-cache", o.no_cache),
+        ("--debug-prompts", o.debug_prompts.is_some()),
+        ("--summary", o.summary.is_some() && o.no_save),
+    ];
+    flags
+        .into_iter()
+        .filter(|(_, is_given)| *is_given)
+        .map(|(flag, _)| flag)
+        .collect()
+}
+
+/// Reads the input of a pre-push hook.
+fn push_input() -> Result<Vec<u8>> {
+    const MOST: u64 = 16 << 20;
+    let mut bytes = Vec::new();
+    let read = std::io::stdin()
+        .lock()
+        .take(MOST + 1)
+        .read_to_end(&mut bytes);
+    read.map_err(|e| Error::usage("cannot read standard input").caused_by(&e))?;
+    if bytes.len() as u64 > MOST {
+        return Err(Error::usage("the pre-push input is larger than 16 MiB")
+            .hint("push fewer references at a time"));
+    }
+    Ok(bytes)
+}
+
+/// Reads the response to the findings of the previous round.
+pub(super) fn response(context: &Context, file: &Path) -> Result<GivenResponse> {
+    let name = file.display();
+    let mut bytes = Vec::new();
+    let limit = response::MOST as u64 + 1;
+    let read = match file.as_os_str() == "-" {
+        true => std::io::stdin().lock().take(limit).read_to_end(&mut bytes),
+        false => {
+            let path = context.dir.join(file);
+            if !path.is_file() {
+                return Err(Error::usage(format!(
+                    "cannot read response file {name}: not a regular file"
+                )));
+            }
+            std::fs::File::open(path).and_then(|f| f.take(limit).read_to_end(&mut bytes))
+        }
+    };
+    read.map_err(|e| Error::usage(format!("cannot read response file {name}")).caused_by(&e))?;
+    GivenResponse::parse(&String::from_utf8_lossy(&bytes))
+}

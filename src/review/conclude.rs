@@ -1,0 +1,74 @@
+//! The last stage of a review: computes the verdict, and assembles the result.
+
+use super::merge::MergedResults;
+use super::prepare::Prepared;
+use super::record::Record;
+use super::{Review, decided};
+use crate::error::ExitStatus;
+use crate::stop::Signal;
+use crate::verdict::{Outcome, TestOutcome, exit_status, judge};
+use std::time::Instant;
+
+/// Judges the merged results. `started` is the time at which the review began.
+pub(super) fn conclude(prepared: Prepared<'_>, merged: MergedResults, started: Instant) -> Review {
+    let MergedResults {
+        mut findings,
+        unlisted,
+        coverage,
+        notes,
+        models,
+        tests,
+        context,
+        stat,
+        first_change,
+        mut pieces,
+        is_nothing,
+        ..
+    } = merged;
+    let policy = prepared.policy();
+    let tested = tests.as_ref().map(|t| t.outcome);
+    let is_nothing = is_nothing && tested.is_none_or(|t| t == TestOutcome::Passed);
+    let verdict = judge(&mut findings, &unlisted, &coverage, tested, policy);
+    let signal = prepared.world.stop.signal();
+    let outcome = match (is_nothing, coverage.is_complete()) {
+        _ if signal.is_some() => Outcome::Cancelled,
+        (true, true) => Outcome::NothingToReview,
+        (_, true) => Outcome::Reviewed,
+        (_, false) => Outcome::Incomplete,
+    };
+    let exit = match signal {
+        None => exit_status(verdict, policy.on_incomplete, prepared.request.on_block),
+        Some(Signal::Interrupt) => ExitStatus::Interrupted,
+        Some(Signal::Terminate) => ExitStatus::Terminated,
+    };
+    let head = prepared.resolved.info.head.as_deref();
+    let reviewed = (prepared.place.as_ref(), head);
+    let is_elsewhere = decided::is_elsewhere(prepared.repo(), reviewed, &findings);
+    Review {
+        outcome,
+        verdict,
+        exit,
+        findings,
+        unlisted,
+        notes,
+        coverage,
+        stat,
+        first_change,
+        rules_hash: prepared.rules.hash().to_owned(),
+        rules_only: prepared.required_backends().is_empty(),
+        models,
+        context,
+        tests,
+        timestamp: prepared.world.now,
+        duration: started.elapsed(),
+        is_elsewhere,
+        unrecorded: pieces.iter_mut().filter_map(|p| p.numbers.take()).collect(),
+        record: prepared.recorder.as_ref().map(|_| Record::of(pieces)),
+        session: None,
+        source: prepared.resolved.info,
+        policy: prepared.governing.info,
+        place: prepared.place,
+        decisions: prepared.decisions,
+        judged_by: Box::new(prepared.governing.policy),
+    }
+}

@@ -1,0 +1,318 @@
+//! Prepares a review: compiles the rules, and reads the decisions of people, once the change and
+//! the policy are known. All later stages share the result.
+
+use super::decided;
+use super::files::Files;
+use super::governing::{self, Governing};
+use super::pins;
+use super::record::Recorder;
+use super::remembered;
+use super::resolved::{Resolved, further_bases};
+use super::scan::RuleScan;
+use super::waiving::{actor, waive};
+use super::{Decisions, Note, StoreLocation, World};
+use crate::ai::agent;
+use crate::error::{Error, Result};
+use crate::finding::Finding;
+use crate::git::Repo;
+use crate::hooks::Hook;
+use crate::policy::{HookMode, Layer, Policy, Waive};
+use crate::request::{Authority, Checkout, ReviewRequest, Source};
+use crate::rules::{RuleSet, Suppressions};
+use crate::verdict::FailureCause;
+use std::path::Path;
+
+/// A review that is ready to run: the change, the policy, and what is derived from both.
+pub(super) struct Prepared<'a> {
+    pub(super) request: &'a ReviewRequest,
+    pub(super) world: &'a World<'a>,
+    /// The change. It has no parts if the policy disables the hook.
+    pub(super) resolved: Resolved,
+    pub(super) governing: Governing,
+    pub(super) waivers: Vec<Waive>,
+    pub(super) rules: RuleSet,
+    files: Files,
+    pub(super) recorder: Option<Recorder>,
+    pub(super) place: Option<StoreLocation>,
+    pub(super) decisions: Decisions,
+    /// Mode of the hook that runs the review.
+    mode: Option<HookMode>,
+    /// Why the project's tests do not run although the policy enables them.
+    pub(super) untested: Vec<FailureCause>,
+    pub(super) notes: Vec<Note>,
+}
+
+impl<'a> Prepared<'a> {
+    /// Combines the change and its policy.
+    ///
+    /// # Errors
+    ///
+    /// Usage: an unknown backend, an invalid rule of the team, a pattern of files that matches no
+    /// file, a flag for models without a backend, a malformed file of decisions.
+    pub(super) fn new(
+        (request, world): (&'a ReviewRequest, &'a World<'a>),
+        mut resolved: Resolved,
+        mut governing: Governing,
+        waivers: Vec<Waive>,
+    ) -> Result<Self> {
+        let mut notes = std::mem::take(&mut resolved.notes);
+        notes.append(&mut governing.notes);
+        let untested = settle_tests(request, &mut governing.policy, &mut notes);
+        let policy = &governing.policy;
+        governing::refuse_unknown_backends(request, policy)?;
+        let mode = request.hook.map(|hook| mode_of(hook, policy));
+        if mode == Some(HookMode::Off) {
+            notes.push(Note::general(
+                "policy",
+                "hook disabled by the policy: nothing was reviewed",
+            ));
+            resolved.parts.clear();
+        }
+        let repo = resolved.repo.as_deref();
+        let rules = compiled_rules(request, &resolved, &governing)?;
+        let files = file_filter(request, &resolved, &rules)?;
+        let has_backends = !required_backends(request, policy).is_empty();
+        if let (false, Some(flag)) = (has_backends, request.model_flags.first()) {
+            return Err(without_backend(flag));
+        }
+        let recorder = request.record.then(Recorder::new).transpose()?;
+        let place = repo.and_then(|repo| StoreLocation::of(repo, policy, request, world.env));
+        let own = place.as_ref();
+        let decisions = decisions(request.authority, &resolved, &governing, own, &mut notes)?;
+        let prepared = Self {
+            request,
+            world,
+            resolved,
+            governing,
+            waivers,
+            rules,
+            files,
+            recorder,
+            place,
+            decisions,
+            mode,
+            untested,
+            notes,
+        };
+        prepared.recall_digests();
+        Ok(prepared)
+    }
+
+    /// Returns the repository; `None` outside of one.
+    pub(super) fn repo(&self) -> Option<&Repo> {
+        self.resolved.repo.as_deref()
+    }
+
+    /// Returns the policy that governs the review.
+    pub(super) fn policy(&self) -> &Policy {
+        &self.governing.policy
+    }
+
+    /// Returns the day of the review, in UTC.
+    pub(super) fn today(&self) -> jiff::civil::Date {
+        super::today(self.world.now)
+    }
+
+    /// Returns the names of the backends that the request or the policy requires.
+    pub(super) fn required_backends(&self) -> &[String] {
+        required_backends(self.request, self.policy())
+    }
+
+    /// Returns the names of the backends that are asked: the required ones, or the author's own
+    /// agent in their place; none if only the rules run.
+    pub(super) fn asked_backends(&self) -> Vec<String> {
+        match self.world.agent {
+            _ if self.request.offline || self.is_without_models() => Vec::new(),
+            Some(_) => vec![agent::NAME.to_owned()],
+            None => self.required_backends().to_vec(),
+        }
+    }
+
+    /// Returns true if the policy lets the hook run only the rules.
+    pub(super) fn is_without_models(&self) -> bool {
+        self.mode == Some(HookMode::Rules)
+    }
+
+    /// Returns the inputs of the scan.
+    pub(super) fn rule_scan(&self) -> RuleScan<'_> {
+        RuleScan {
+            repo: self.repo(),
+            rules: &self.rules,
+            authority: self.request.authority,
+            policy: self.policy(),
+            files: &self.files,
+            progress: self.world.progress,
+            jobs: self.request.overrides.jobs,
+            stop: self.world.stop,
+            recorder: self.recorder.as_ref(),
+        }
+    }
+
+    /// Marks the findings that a waiver or a decision dismisses.
+    pub(super) fn dismiss(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        if !self.waivers.is_empty() {
+            let actor = actor(self.world.env, self.repo());
+            waive(&mut findings, &self.waivers, &actor);
+        }
+        let Decisions { entries, states } = &self.decisions;
+        decided::mark(entries, &mut findings, self.repo(), states, self.today());
+        findings
+    }
+
+    /// Loads the digests of decisions that earlier commands computed. In gate mode, forgets those
+    /// of this process: a cache must not decide what passes.
+    fn recall_digests(&self) {
+        if self.request.authority == Authority::Base {
+            remembered::forget();
+        } else if !self.decisions.entries.is_empty() {
+            remembered::recall(self.world.env, self.top(), self.world.now);
+        }
+    }
+
+    /// Stores the digests of decisions for the next command.
+    pub(super) fn save_digests(&self) {
+        if self.request.authority != Authority::Base && !self.decisions.entries.is_empty() {
+            remembered::save(self.world.env, self.top());
+        }
+    }
+
+    /// Returns the top of the worktree.
+    fn top(&self) -> Option<&Path> {
+        self.repo().and_then(Repo::worktree)
+    }
+}
+
+/// Compiles the rules of the catalogue and of the team.
+fn compiled_rules(
+    request: &ReviewRequest,
+    resolved: &Resolved,
+    governing: &Governing,
+) -> Result<RuleSet> {
+    let repo = resolved.repo.as_deref();
+    let rules = RuleSet::new(&governing.policy.rules, &governing.team_rules)?;
+    let suppressions = Suppressions {
+        honour_added: request.authority == Authority::Worktree,
+    };
+    Ok(rules.with_suppressions(suppressions).with_pins(pins::known(
+        repo,
+        &resolved.base,
+        &resolved.parts,
+    )))
+}
+
+/// Compiles the patterns of `--files`.
+fn file_filter(request: &ReviewRequest, resolved: &Resolved, rules: &RuleSet) -> Result<Files> {
+    let repo = resolved.repo.as_deref();
+    let top = repo.and_then(Repo::worktree);
+    let patterns = (request.files_name, &request.files[..]);
+    let files = Files::new(patterns, &request.dir, top, rules)?;
+    // The first round of a session checked these files, and some of them may no longer exist.
+    if request.brief.previous.is_empty() {
+        files.refuse_unknown(rules, repo, &resolved.parts)?;
+    }
+    Ok(files)
+}
+
+/// Reads the decisions of people that apply. `place` has the decisions of the user.
+fn decisions(
+    authority: Authority,
+    resolved: &Resolved,
+    governing: &Governing,
+    place: Option<&StoreLocation>,
+    notes: &mut Vec<Note>,
+) -> Result<Decisions> {
+    let repo = resolved.repo.as_deref();
+    let bases = decided::Bases {
+        base: &resolved.base,
+        others: &resolved.other_bases,
+        further: further_bases(&resolved.parts),
+        tip: resolved.tip.as_ref(),
+        parts: &resolved.parts,
+    };
+    let state = governing.state.as_ref();
+    Ok(Decisions {
+        entries: decided::load((repo, authority), &bases, state, place, notes)?,
+        states: decided::states(repo, &resolved.parts),
+    })
+}
+
+/// Returns the names of the backends of a request, or else of the policy.
+fn required_backends<'a>(request: &'a ReviewRequest, policy: &'a Policy) -> &'a [String] {
+    if request.backends.is_empty() {
+        &policy.review.backends
+    } else {
+        &request.backends
+    }
+}
+
+/// Returns the mode in which the policy lets a hook run.
+fn mode_of(hook: Hook, policy: &Policy) -> HookMode {
+    match hook {
+        Hook::PreCommit => policy.hooks.pre_commit,
+        Hook::PrePush => policy.hooks.pre_push,
+        // The starter of this hook has already checked the policy.
+        Hook::PostCommit => HookMode::Full,
+    }
+}
+
+/// Decides whether the project's tests run, and disables them in the policy if they do not. Returns
+/// why the review is incomplete without them.
+fn settle_tests(
+    request: &ReviewRequest,
+    policy: &mut Policy,
+    notes: &mut Vec<Note>,
+) -> Vec<FailureCause> {
+    if request.hook == Some(Hook::PostCommit) {
+        // The worktree may differ from the commit.
+        policy.tests.run = false;
+    }
+    let without_command = tests_without_command(policy, notes);
+    let untested = leave_untested(request, policy);
+    let causes = untested.into_iter().chain(without_command);
+    causes.map(FailureCause::Other).collect()
+}
+
+/// Disables the tests in a private copy, and in a job that has rights which the author of the
+/// change lacks. Returns the reason if policy requests tests in such a job.
+fn leave_untested(request: &ReviewRequest, policy: &mut Policy) -> Option<String> {
+    if request.store_of.is_some() {
+        // A model wrote the code of a private copy: the fix runs the tests itself, in the sandbox.
+        policy.tests.run = false;
+        return None;
+    }
+    let Source::Ends(ends) = &request.source else {
+        return None;
+    };
+    let place = match ends.checkout {
+        Checkout::Own => return None,
+        Checkout::Foreign => "a job that has rights which the author of the change lacks",
+        Checkout::Reviewer => "a review of a pull request",
+    };
+    let asked = policy.tests.run && policy.tests.command.is_some();
+    asked.then(|| {
+        policy.tests.run = false;
+        format!("the project's tests are not run in {place}")
+    })
+}
+
+/// Returns why the review is incomplete if tests are enabled but no command is set. If only the
+/// environment enables them (`AUTO_RUN_TESTS`, which may apply to all projects of a user), adds a
+/// note instead.
+fn tests_without_command(policy: &Policy, notes: &mut Vec<Note>) -> Option<String> {
+    if !policy.tests.run || policy.tests.command.is_some() {
+        return None;
+    }
+    let why = "[tests] run is true, and no command is set: the project's tests were not run";
+    if policy.origin_of("tests.run").layer == Layer::Environment {
+        notes.push(Note::general("policy", why));
+        return None;
+    }
+    Some(why.to_owned())
+}
+
+/// Returns the error for a flag that only affects models, when no backend is configured.
+fn without_backend(flag: &str) -> Error {
+    Error::usage(format!("{flag} is for models, and no backend is named"))
+        .hint_person("name one: --backend NAME, or [review] backends in the policy")
+        .hint_person(format!("or leave {flag} out: the rules do not heed it"))
+}

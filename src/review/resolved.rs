@@ -1,0 +1,177 @@
+//! The resolved change: its parts, its base and its head.
+
+use super::{Note, SourceInfo, SourceKind};
+use crate::diff::{FileChange, ObjectId};
+use crate::error::Result;
+use crate::git::{Branch, Change, Fetched, Repo, State};
+use crate::rules::Scope;
+use std::sync::Arc;
+
+/// A resolved source. Only names have been read so far.
+#[derive(Debug)]
+pub(super) struct Resolved {
+    /// `None` only for patches and files outside a repository.
+    pub(super) repo: Option<Arc<Repo>>,
+    pub(super) parts: Vec<ChangePart>,
+    pub(super) info: SourceInfo,
+    pub(super) notes: Vec<Note>,
+    /// The base of the change. In gate mode, its policy applies.
+    pub(super) base: State,
+    /// The target branch, which may have moved on since the merge base.
+    pub(super) tip: Option<BranchTip>,
+    /// Further bases, if several references are pushed at once.
+    pub(super) other_bases: Vec<State>,
+    /// Keeps the fetched objects accessible.
+    pub(super) fetched: Option<Fetched>,
+}
+
+/// The tip of a branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BranchTip {
+    pub(super) id: ObjectId,
+    /// Display name of the branch.
+    pub(super) name: String,
+}
+
+/// A unit of the review: a comparison, and the scope of its rules.
+#[derive(Debug)]
+pub(super) struct ChangePart {
+    pub(super) content: PartContent,
+    pub(super) scope: Scope,
+    /// The commit that findings belong to.
+    pub(super) commit: Option<ObjectId>,
+    /// The part repeats files of other parts against another base. The rules scan it, but its files
+    /// are counted, stored and shown to models only with the other parts.
+    pub(super) is_repeat: bool,
+}
+
+/// Returns the bases of the parts that repeat the change.
+pub(super) fn further_bases(parts: &[ChangePart]) -> Vec<State> {
+    let bases = parts.iter().filter_map(|part| match &part.content {
+        PartContent::Change(change) if part.is_repeat => Some(change.base.clone()),
+        PartContent::Change(_) | PartContent::Commit(_) | PartContent::Given(_) => None,
+    });
+    bases.collect()
+}
+
+/// The comparison of a part.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a review has a handful, and most are the large one"
+)]
+pub(super) enum PartContent {
+    /// Two states whose differing paths are known.
+    Change(Change),
+    /// A commit against its first parent, compared when the part is scanned.
+    Commit(ObjectId),
+    /// A change that contains its lines.
+    Given(Vec<FileChange>),
+}
+
+impl ChangePart {
+    fn net(change: Change) -> Self {
+        Self {
+            content: PartContent::Change(change),
+            scope: Scope::All,
+            commit: None,
+            is_repeat: false,
+        }
+    }
+
+    pub(super) fn repeat(change: Change) -> Self {
+        Self {
+            is_repeat: true,
+            ..Self::net(change)
+        }
+    }
+}
+
+impl Resolved {
+    pub(super) fn empty(repo: Arc<Repo>, kind: SourceKind, label: String) -> Self {
+        Self {
+            repo: Some(repo),
+            parts: Vec::new(),
+            info: SourceInfo {
+                kind,
+                label,
+                ..SourceInfo::default()
+            },
+            notes: Vec::new(),
+            base: State::Empty,
+            tip: None,
+            other_bases: Vec::new(),
+            fetched: None,
+        }
+    }
+
+    /// Creates the source for a single branch.
+    pub(super) fn of_branch(repo: Arc<Repo>, label: String, b: Branch) -> Self {
+        let mut all = Self::empty(repo, SourceKind::Branch, label);
+        all.add_branch(b);
+        all
+    }
+
+    pub(super) fn one(
+        repo: Arc<Repo>,
+        kind: SourceKind,
+        change: Change,
+        label: String,
+    ) -> Result<Self> {
+        // The policy in the index belongs to the change, so the base is HEAD.
+        let base = match &change.base {
+            State::Index => head_state(&repo)?,
+            other => other.clone(),
+        };
+        let mut all = Self::empty(repo, kind, label);
+        all.set_ends(base, &change.head);
+        all.parts.push(ChangePart::net(change));
+        Ok(all)
+    }
+
+    /// Sets the base and head in the report.
+    pub(super) fn set_ends(&mut self, base: State, head: &State) {
+        self.info.base = base.commit().map(|id| id.to_string());
+        self.info.head = head.commit().map(|id| id.to_string());
+        self.info.tree = head.tree().map(|id| id.to_string());
+        self.info.base_tree = base.tree().map(|id| id.to_string());
+        self.base = base;
+    }
+
+    /// Adds a branch: its net change, and every commit for the secret rules.
+    pub(super) fn add_branch(&mut self, b: Branch) {
+        if self.parts.is_empty() {
+            self.set_ends(b.change.base.clone(), &b.change.head);
+            self.tip = b.tip.map(|id| BranchTip {
+                id,
+                name: b.base_name.clone(),
+            });
+        } else {
+            // The report has fields for only one pair of ends, which would be misleading here.
+            self.other_bases.push(b.change.base.clone());
+            (self.info.base, self.info.head) = (None, None);
+            (self.info.tree, self.info.base_tree) = (None, None);
+        }
+        // A single commit equals the net change.
+        let commits = if b.commits.len() > 1 {
+            b.commits
+        } else {
+            Vec::new()
+        };
+        self.parts.push(ChangePart::net(b.change));
+        self.parts
+            .extend(b.further.into_iter().map(ChangePart::repeat));
+        self.parts.extend(commits.into_iter().map(|id| ChangePart {
+            content: PartContent::Commit(id),
+            scope: Scope::Secrets,
+            commit: Some(id),
+            is_repeat: false,
+        }));
+    }
+}
+
+/// Returns the state at HEAD; the empty state if there is no commit yet.
+pub(super) fn head_state(repo: &Repo) -> Result<State> {
+    repo.head()?
+        .map_or(Ok(State::Empty), |id| repo.state_of(id))
+}

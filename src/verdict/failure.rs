@@ -1,0 +1,169 @@
+//! Parts of a change that were not reviewed, each with its cause.
+
+use crate::diff::RepoPath;
+use std::fmt;
+
+/// A part of the change that should have been reviewed, and was not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoverageFailure {
+    /// `None`: the change as a whole, such as for a backend that did not answer.
+    pub file: Option<RepoPath>,
+    pub cause: FailureCause,
+}
+
+impl CoverageFailure {
+    /// Creates a failure of the change as a whole.
+    pub fn whole(cause: FailureCause) -> Self {
+        Self { file: None, cause }
+    }
+
+    /// Creates a failure of one file.
+    pub fn in_file(file: RepoPath, cause: FailureCause) -> Self {
+        Self {
+            file: Some(file),
+            cause,
+        }
+    }
+
+    /// Returns the cause in the words of reports. The text is untrusted: it can contain names and
+    /// messages of others.
+    pub fn reason(&self) -> String {
+        self.cause.to_string()
+    }
+}
+
+/// The cause of a [`CoverageFailure`]. Its `Display` is the text of reports and of the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FailureCause {
+    /// `--offline` kept the review from asking a backend.
+    NotAsked { backend: String },
+    /// As [`FailureCause::NotAsked`], and no receipt of an earlier review replaces the answer.
+    NoReceipt { backend: String },
+    /// The author's own agent reviewed, and the policy requires a backend.
+    AgentReviewed { backend: String },
+    /// A backend did not review the part, for this reason.
+    Backend { backend: String, reason: String },
+    /// A limit kept a part of the file from the models.
+    CutOff { limit: String },
+    /// A signal or the caller stopped the review.
+    Stopped,
+    /// The worktree file was another one for the models than for the rules.
+    Modified,
+    /// The review of the part panicked.
+    InternalError,
+    /// The reason in words, such as the message of an error. Nothing is decided by this text.
+    Other(String),
+}
+
+/// Start of the text of [`FailureCause::CutOff`].
+pub const CUT_OFF: &str = "not all of it was asked about:";
+/// Texts of the causes without fields.
+const STOPPED: &str = "the review was stopped";
+const MODIFIED: &str = "it changed while it was reviewed; run the review again";
+const INTERNAL: &str = "an internal error";
+/// Texts of the causes with only a backend: what precedes its name, and what follows it.
+const BACKEND: &str = "backend ";
+const NOT_ASKED: &str = " was not asked: --offline";
+const NO_RECEIPT: &str = " was not asked, and no receipt covers it";
+const AGENT_REVIEWED: &str = " was not asked: the author's own agent reviewed";
+
+impl fmt::Display for FailureCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAsked { backend } => write!(f, "{BACKEND}{backend}{NOT_ASKED}"),
+            Self::NoReceipt { backend } => write!(f, "{BACKEND}{backend}{NO_RECEIPT}"),
+            Self::AgentReviewed { backend } => write!(f, "{BACKEND}{backend}{AGENT_REVIEWED}"),
+            Self::Backend { backend, reason } => write!(f, "{backend}: {reason}"),
+            Self::CutOff { limit } => write!(f, "{CUT_OFF} {limit}"),
+            Self::Stopped => f.write_str(STOPPED),
+            Self::Modified => f.write_str(MODIFIED),
+            Self::InternalError => f.write_str(INTERNAL),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl FailureCause {
+    /// Parses the text of a stored review. The `Display` of the result is always `text`. Text that
+    /// matches no other cause becomes [`FailureCause::Other`], as does every
+    /// [`FailureCause::Backend`]: its text does not show where the name ends.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            STOPPED => return Self::Stopped,
+            MODIFIED => return Self::Modified,
+            INTERNAL => return Self::InternalError,
+            _ => {}
+        }
+        if let Some(limit) = text
+            .strip_prefix(CUT_OFF)
+            .and_then(|rest| rest.strip_prefix(' '))
+        {
+            return Self::CutOff {
+                limit: limit.to_owned(),
+            };
+        }
+        let Some(rest) = text.strip_prefix(BACKEND) else {
+            return Self::Other(text.to_owned());
+        };
+        let name_before = |end| rest.strip_suffix(end).map(str::to_owned);
+        if let Some(backend) = name_before(NOT_ASKED) {
+            Self::NotAsked { backend }
+        } else if let Some(backend) = name_before(NO_RECEIPT) {
+            Self::NoReceipt { backend }
+        } else if let Some(backend) = name_before(AGENT_REVIEWED) {
+            Self::AgentReviewed { backend }
+        } else {
+            Self::Other(text.to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_reason_is_read_as_its_cause_and_written_as_it_was() {
+        let backend = || "local".to_owned();
+        for (text, cause) in [
+            (
+                "backend local was not asked: --offline",
+                FailureCause::NotAsked { backend: backend() },
+            ),
+            (
+                "backend local was not asked, and no receipt covers it",
+                FailureCause::NoReceipt { backend: backend() },
+            ),
+            (
+                "backend local was not asked: the author's own agent reviewed",
+                FailureCause::AgentReviewed { backend: backend() },
+            ),
+            (
+                "not all of it was asked about: max_requests = 1",
+                FailureCause::CutOff {
+                    limit: "max_requests = 1".to_owned(),
+                },
+            ),
+            ("the review was stopped", FailureCause::Stopped),
+            (
+                "it changed while it was reviewed; run the review again",
+                FailureCause::Modified,
+            ),
+            ("an internal error", FailureCause::InternalError),
+        ] {
+            assert_eq!(FailureCause::parse(text), cause);
+            assert_eq!(cause.to_string(), text);
+        }
+        for text in [
+            "",
+            "local: no answer",
+            "backend local was not asked",
+            "not all of it was asked about:",
+            "an internal error ended the model review",
+        ] {
+            let cause = FailureCause::parse(text);
+            assert_eq!(cause, FailureCause::Other(text.to_owned()));
+            assert_eq!(cause.to_string(), text);
+        }
+    }
+}
