@@ -17,6 +17,7 @@ mod touched;
 
 use super::material::Group;
 use super::tree::Tree;
+use crate::text::first_bytes;
 use std::ops::RangeInclusive;
 
 pub use excerpt::{Bare, Beyond, Excerpt, Related, UnreadFiles, Why};

@@ -3,8 +3,8 @@
 mod test;
 
 use super::Context;
-use crate::bounded;
 use super::format::{FileFormat, Format};
+use crate::bounded;
 use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;

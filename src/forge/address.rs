@@ -2,6 +2,8 @@
 //!
 //! An address is only compared with the known hosts; it never adds a host.
 
+use crate::hex;
+
 /// Parts of a path at most.
 const MOST_PARTS: usize = 24;
 /// Bytes of one part at most.

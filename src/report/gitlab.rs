@@ -56,7 +56,7 @@ fn entries(review: &Review) -> Vec<Value> {
 fn of_the_whole(review: &Review, fallback: Option<&Location>) -> Vec<Value> {
     let mut about: Vec<(&str, String, &str, Option<Location>)> = Vec::new();
     if !review.coverage.is_complete() {
-        let failed = review.coverage.failed.iter().find_map(|(p, _)| p.clone());
+        let failed = review.coverage.failed.iter().find_map(|f| f.file.clone());
         let at = failed.map(|file| Location { file, lines: None });
         let text = format!(
             "The review is incomplete: {}",

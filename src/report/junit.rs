@@ -204,13 +204,14 @@ fn unreviewed(review: &Review) -> Option<Suite> {
     let mut cases: Vec<_> = failed
         .iter()
         .take(MAX_CASES)
-        .map(|(path, reason)| JunitCase {
-            name: path
+        .map(|f| JunitCase {
+            name: f
+                .file
                 .as_ref()
                 .map_or_else(|| "the change as a whole".to_owned(), shown),
             end: CaseEnd::Error(format!(
                 "Not reviewed: {}",
-                untrusted::clipped(reason, finding_text::PROSE)
+                untrusted::clipped(&f.reason(), finding_text::PROSE)
             )),
         })
         .collect();

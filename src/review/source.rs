@@ -2,6 +2,7 @@
 
 use super::resolved::{ChangePart, PartContent, Resolved, head_state};
 use super::{Note, SourceInfo, SourceKind, World, ends};
+use crate::bounded;
 use crate::diff::{self, RepoPath};
 use crate::error::{Error, Result};
 use crate::git::{Repo, State};

@@ -11,6 +11,7 @@ use crate::git::{Change, Reader, Repo};
 use crate::policy::{self, Weakening};
 use crate::request::Authority;
 use crate::rules::{RuleSet, Scope};
+use crate::text::shortened;
 use crate::verdict::FailureCause;
 
 /// Characters of one such note, at most.
@@ -45,12 +46,12 @@ pub(super) fn weakened(
         match (before, after) {
             (Ok(before), Ok(after)) => {
                 if authority == Authority::Base {
-                    let told = policy::told(before.as_deref(), after.as_deref());
+                    let told = policy::new_instructions(before.as_deref(), after.as_deref());
                     out.notes
                         .extend(told.into_iter().take(MOST_TOLD).map(|w| Note {
                             file: Some(path.clone()),
                             line: w.line.and_then(LineNo::new),
-                            text: shortened(rules.masked(&w.text)),
+                            text: shortened(&rules.masked(&w.text), MOST_WORDS).into_owned(),
                             origin: "policy".to_owned(),
                         }));
                 }
@@ -84,14 +85,6 @@ pub(super) fn weakened(
             }
         }
     }
-}
-
-fn shortened(mut text: String) -> String {
-    if let Some((end, _)) = text.char_indices().nth(MOST_WORDS) {
-        text.truncate(end);
-        text.push('…');
-    }
-    text
 }
 
 /// Merges everything that a first policy loosens against the defaults into one weakening, because a

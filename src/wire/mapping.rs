@@ -11,7 +11,7 @@ use crate::diff::{LineNo, RepoPath, unified};
 use crate::finding::listing::Unlisted;
 use crate::finding::{self, Evidence};
 use crate::review::{self, Note, SourceInfo};
-use crate::verdict::{self, Share, Skip};
+use crate::verdict::{self, CoverageFailure, FailureCause, Share, Skip};
 use crate::wire;
 use std::time::Duration;
 
@@ -139,7 +139,7 @@ pub fn path(written: &str) -> RepoPath {
 }
 
 /// Returns the text of an evidence in reports.
-fn evidence_text(e: &Evidence) -> String {
+pub fn evidence_text(e: &Evidence) -> String {
     match e {
         Evidence::Rule(id) => format!("rule:{id}"),
         Evidence::Quote => "quote".to_owned(),
@@ -471,9 +471,9 @@ impl From<&verdict::Coverage> for wire::Coverage {
             file: p.to_wire(),
             reason: why.name().to_owned(),
         });
-        let failed = c.failed.iter().map(|(p, why)| wire::Failed {
-            file: p.as_ref().map(RepoPath::to_wire),
-            reason: why.clone(),
+        let failed = c.failed.iter().map(|f| wire::Failed {
+            file: f.file.as_ref().map(RepoPath::to_wire),
+            reason: f.reason(),
         });
         Self {
             files_total: c.files_total,
@@ -494,7 +494,10 @@ impl From<&wire::Coverage> for verdict::Coverage {
         let shares = c.by_reviewer.iter();
         let skipped = c.skipped.iter().map(|s| (path(&s.file), skip(&s.reason)));
         let failed = c.failed.iter();
-        let failed = failed.map(|f| (f.file.as_deref().map(path), f.reason.clone()));
+        let failed = failed.map(|f| CoverageFailure {
+            file: f.file.as_deref().map(path),
+            cause: FailureCause::parse(&f.reason),
+        });
         Self {
             files_total: c.files_total,
             files_reviewed: c.files_reviewed,

@@ -114,9 +114,11 @@ impl<'a> ReviewSession<'a> {
                 ..unanswered
             },
             PartResult::Failed(failures) => {
-                let why = failures.join("; ");
+                let cause = FailureCause::Other(failures.join("; "));
                 ChunkReview {
-                    failed: paths.map(|p| (Some(p), why.clone())).collect(),
+                    failed: paths
+                        .map(|path| CoverageFailure::in_file(path, cause.clone()))
+                        .collect(),
                     ..unanswered
                 }
             }

@@ -151,7 +151,9 @@ impl<'a> ReviewSession<'a> {
             }
             PartResult::Failed(failures) => {
                 let why = format!("the criteria were not judged: {}", failures.join("; "));
-                votes.failed.push((None, why));
+                votes
+                    .failed
+                    .push(CoverageFailure::whole(FailureCause::Other(why)));
             }
         }
         votes

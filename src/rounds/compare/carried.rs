@@ -5,7 +5,7 @@ use super::super::region::{LinePosition, MovedLines, Preserved};
 use super::super::words::{is_start, names};
 use super::{Open, alike};
 use crate::finding::Evidence;
-use crate::report::json::evidence;
+use crate::wire::mapping;
 use crate::wire::stored::Response;
 use crate::wire::{Disposition, Finding, Severity};
 
@@ -47,7 +47,8 @@ pub(super) fn carried(
     // It must not appear as reported twice.
     if carried_from(&f).is_none() {
         let round = open.round.earlier.review.round;
-        f.evidence.push(evidence(&Evidence::Carried { round }));
+        f.evidence
+            .push(mapping::evidence_text(&Evidence::Carried { round }));
     }
     // Waivers are not inherited; they are applied again in each round.
     f.waived = None;

@@ -149,9 +149,9 @@ impl HeldDecisions<'_> {
         let holds = lines.entry(finding, self.entries, self.day).cloned();
         let proposal = lines.entry(finding, self.proposals, self.day).cloned();
         let mut listed = (*found).clone();
-        listed.disposition = holds.as_ref().map_or(wire::Disposition::Pending, |e| {
-            crate::report::json::decision(e.decision)
-        });
+        listed.disposition = holds
+            .as_ref()
+            .map_or(wire::Disposition::Pending, |e| e.decision.into());
         listed.decided = holds.as_ref().map(decision);
         ListedFinding {
             finding: listed,

@@ -26,7 +26,7 @@ pub(super) fn decided_on(
         let Some(i) = at else { continue };
         items.push((i, state.subject.items[i].clone()));
         let item = &mut state.subject.items[i];
-        item.finding.disposition = crate::report::json::decision(entry.decision);
+        item.finding.disposition = entry.decision.into();
         item.finding.decided = Some(crate::rounds::decide::decision(entry));
         item.entry = Some(entry.clone());
         item.proposal = None;
