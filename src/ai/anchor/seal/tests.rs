@@ -1,6 +1,7 @@
 //! Tests of merging several claims, and of claims that repeat findings of rules.
 
 use super::*;
+use crate::ai::anchor::Quoted;
 use crate::ai::anchor::tests::{ClaimCase, claim};
 use crate::ai::claim::Claim;
 use crate::finding::Severity;
