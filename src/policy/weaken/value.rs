@@ -17,14 +17,14 @@ pub(super) fn descriptions(
 ) -> Vec<String> {
     let description = match rule {
         Weaker::Never => None,
-        Weaker::EntryRemoved => no_longer_includes(missing(was, is)),
-        Weaker::EntryAdded => listed("now includes", missing(is, was)),
-        Weaker::MatchesMore => listed("now matches", uncovered(was, is)),
-        Weaker::BlocksLess => no_longer_includes(names(no_longer_included(
+        Weaker::EntryRemoved => no_longer_includes(&missing(was, is)),
+        Weaker::EntryAdded => listed("now includes", &missing(is, was)),
+        Weaker::MatchesMore => listed("now matches", &uncovered(was, is)),
+        Weaker::BlocksLess => no_longer_includes(&names(no_longer_included(
             &was.to_severities(),
             &is.to_severities(),
         ))),
-        Weaker::WarnsLess => no_longer_includes(no_longer_warned(was, is, versions)),
+        Weaker::WarnsLess => no_longer_includes(&no_longer_warned(was, is, versions)),
         Weaker::CoversLess => covers_less(was, is),
         Weaker::Lower => lower(was, is),
         Weaker::Later(steps) => later(steps, was, is),
@@ -35,12 +35,12 @@ pub(super) fn descriptions(
 }
 
 /// Describes entries that are gone; `None` if there are none.
-fn no_longer_includes(entries: Vec<String>) -> Option<String> {
+fn no_longer_includes(entries: &[String]) -> Option<String> {
     listed("no longer includes", entries)
 }
 
 /// Returns a verb phrase and the entries of a list; `None` for an empty list.
-fn listed(what: &str, entries: Vec<String>) -> Option<String> {
+fn listed(what: &str, entries: &[String]) -> Option<String> {
     (!entries.is_empty()).then(|| format!("{what} {}", entries.join(", ")))
 }
 
@@ -88,11 +88,11 @@ fn names(severities: impl Iterator<Item = Severity>) -> Vec<String> {
 /// Describes a selection that is smaller. An empty list selects everything.
 fn covers_less(was: &PolicyValue, is: &PolicyValue) -> Option<String> {
     if was.list().is_empty() {
-        return listed("is now limited to", is.list().to_vec());
+        return listed("is now limited to", is.list());
     }
     match is.list() {
         [] => None,
-        _ => no_longer_includes(missing(was, is)),
+        _ => no_longer_includes(&missing(was, is)),
     }
 }
 
