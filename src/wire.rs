@@ -657,8 +657,36 @@ pub fn name(of: &impl Serialize) -> String {
 
 /// Returns the published JSON schema of [`Report`], indented and with a final newline.
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(Report);
+    published::<Report>()
+}
+
+/// Returns the JSON schema of a type as it is published, indented and with a final newline.
+///
+/// The lines of a doc comment become one line, so that the width of the source is no part of a
+/// schema.
+fn published<T: JsonSchema>() -> String {
+    let mut schema = value(&schemars::schema_for!(T));
+    join_descriptions(&mut schema);
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// Joins the lines of every description in a schema.
+fn join_descriptions(schema: &mut serde_json::Value) {
+    match schema {
+        serde_json::Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    serde_json::Value::String(text) if name == "description" => {
+                        *text = text.replace('\n', " ");
+                    }
+                    // A member of this name in a list of properties is a schema.
+                    other => join_descriptions(other),
+                }
+            }
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(join_descriptions),
+        _ => {}
+    }
 }

@@ -196,8 +196,5 @@ pub struct Evidence {
 
 /// Returns the published JSON schema of [`JudgeReport`], indented and with a final newline.
 pub fn schema() -> String {
-    let mut text =
-        serde_json::to_string_pretty(&schemars::schema_for!(JudgeReport)).unwrap_or_default();
-    text.push('\n');
-    text
+    super::published::<JudgeReport>()
 }
