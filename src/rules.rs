@@ -692,6 +692,7 @@ impl RuleSet {
         slot.get_or_init(|| match rule.matcher {
             Matcher::Pattern => walk::RulePatterns::of(rule),
             // The conditions of the rule on its file, and its fixes.
+            Matcher::Flow => walk::RulePatterns::of(rule),
             Matcher::Structural if !rule.tree.is_empty() => walk::RulePatterns::of(rule),
             _ => None,
         })

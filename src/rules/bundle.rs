@@ -9,6 +9,8 @@
 const NAMES: &[&str] = &[
     "*.min.js",
     "*.bundle.js",
+    "*.iife.js",
+    "*.umd.js",
     "jquery-{1,2,3,4}.*.js",
     "{jquery,jquery-ui}.js",
     "jquery-ui-*.js",

@@ -18,6 +18,10 @@ pub(crate) enum FileRole {
 /// Folders of tests anywhere outside a source root of [`source_root`].
 const TESTS: &[&str] = &[
     "tests",
+    "unittest",
+    "unittests",
+    "unit_test",
+    "unit_tests",
     "__tests__",
     "__test__",
     "__fixtures__",
@@ -97,12 +101,23 @@ pub(crate) fn is_vendored(path: &[u8]) -> bool {
         "Carthage",
     ];
     /// Folders of copies. They count only at the top, because a vendor is also a seller.
-    const COPIED: &[&str] = &["vendor", "third_party", "third-party", "thirdparty"];
+    const COPIED: &[&str] = &[
+        "vendor",
+        "vendors",
+        "third_party",
+        "third-party",
+        "thirdparty",
+    ];
+    /// Folders of files that a web server sends. Below them, vendors are those of libraries.
+    const SERVED: &[&str] = &["assets", "static", "public", "wwwroot"];
     let path = String::from_utf8_lossy(path);
     let mut folders: Vec<&str> = path.split('/').collect();
     folders.pop();
     folders.iter().any(|f| INSTALLED.contains(f))
         || folders.first().is_some_and(|f| COPIED.contains(f))
+        || folders
+            .windows(2)
+            .any(|pair| SERVED.contains(&pair[0]) && COPIED.contains(&pair[1]))
 }
 
 /// Returns true if a path is that of data of tests, which no program executes even if it is program
@@ -216,6 +231,10 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
     }
     if EXAMPLE.contains(&lower) && (top || parent == Some("fuzz")) {
         return test_or_doubt(!rooted);
+    }
+    // The environment of developers (<https://containers.dev>), and not that of the program.
+    if lower == ".devcontainer" && top {
+        return test_or_doubt(!is_program_text(name.as_bytes()));
     }
     // The tests of Perl and of git: `t/basic.t`, `t/lib/Helper.pm`, `t/certs/ca.key`.
     if lower == "t" && top {

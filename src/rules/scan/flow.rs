@@ -266,7 +266,7 @@ impl<'a> FileScan<'a> {
         use super::Visitor as _;
         self.reporter.rules.rule(rule).matcher == Matcher::Flow
             && self.accepts(rule)
-            && self.fits[usize::from(rule)] != RuleFit::Spares
+            && self.settled(rule) == RuleFit::Looks
     }
 
     fn report_flow(&mut self, change: &'a TextChange, rule: u16, f: &Flow, anchor: &Anchor) {

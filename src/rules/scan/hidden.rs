@@ -10,6 +10,7 @@ use super::super::unicode::{self, LineContext};
 use super::super::walk::{self, Hay, Match, Scratch, Visitor};
 use super::{ENCODED, FileScan, RuleFit};
 use crate::diff::{Hidden, TextChange};
+use crate::finding::Severity;
 use std::ops::Range;
 
 impl<'a> FileScan<'a> {
@@ -73,9 +74,18 @@ impl<'a> FileScan<'a> {
                         continue;
                     };
                     let span = part.start + sight.span.start..part.start + sight.span.end;
-                    if !(may_be_data && unicode::is_among_bytes(text, &span)) {
-                        self.report(rule, &line, index, &span, Some(&sight.detail));
+                    if may_be_data && unicode::is_among_bytes(text, &span) {
+                        continue;
                     }
+                    // A test of text with such characters contains them on purpose.
+                    let is_value = self.is_test() && self.place(span.start) == Place::String;
+                    self.report_up_to(
+                        is_value.then_some(Severity::Suggestion),
+                        rule,
+                        (&line, index),
+                        &span,
+                        Some(&sight.detail),
+                    );
                 }
             }
         }

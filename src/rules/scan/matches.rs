@@ -4,7 +4,7 @@ use super::super::report::{self, Sighting, ValueOrigin};
 use super::super::secret;
 use super::super::secret::overlap::SecretClaim;
 use super::{ENCODED, FileScan};
-use crate::finding::LineSpan;
+use crate::finding::{LineSpan, Severity};
 use std::ops::Range;
 
 /// Bytes of a long line that a quote shows on each side of a match.
@@ -91,6 +91,19 @@ impl<'a> FileScan<'a> {
         span: &Range<usize>,
         detail: Option<&str>,
     ) {
+        self.report_up_to(None, rule, (line, line_index), span, detail);
+    }
+
+    /// Reports a match with a severity of at most `severity_max`. `line`: its bytes and its index
+    /// in the block.
+    pub(super) fn report_up_to(
+        &mut self,
+        severity_max: Option<Severity>,
+        rule: u16,
+        (line, line_index): (&Range<usize>, u32),
+        span: &Range<usize>,
+        detail: Option<&str>,
+    ) {
         let lines = self.original_lines(span).unwrap_or_else(|| {
             let number = self.block.first.plus(line_index);
             LineSpan {
@@ -123,6 +136,7 @@ impl<'a> FileScan<'a> {
             } else {
                 ValueOrigin::Outside
             },
+            severity_max,
             ..Sighting::default()
         };
         self.reporter.report_index(rule, sighting);

@@ -19,12 +19,22 @@ pub(super) fn opens_nothing(value: &str) -> bool {
 
 /// Returns true if a value has the form of a key that every visitor of a page receives and that
 /// only identifies the page's owner. Sources: Mapbox (public tokens start with `pk.`), Datadog
-/// (client tokens with `pub`), PostHog (project keys), Supabase (publishable keys).
+/// (client tokens with `pub`), PostHog (project keys), Supabase (publishable keys). Public keys of
+/// SSH start with the length and the name of their kind in base64 (RFC 4253, section 6.6).
 fn is_published(value: &str) -> bool {
+    const SSH: &[&[u8]] = &[
+        b"AAAAB3NzaC1yc2E",
+        b"AAAAC3NzaC1lZDI1NTE5",
+        b"AAAAE2VjZHNhLXNoYTItbmlzdH",
+        b"AAAAGnNrLXNzaC1lZDI1NTE5",
+        b"AAAAInNrLWVjZHNhLXNoYTItbmlzdH",
+    ];
     let value = value.as_bytes();
-    value
-        .strip_prefix(b"pk.eyJ")
-        .is_some_and(|r| r.iter().filter(|b| **b == b'.').count() == 1)
+    let is_ssh = SSH.iter().any(|start| value.starts_with(start));
+    is_ssh
+        || value
+            .strip_prefix(b"pk.eyJ")
+            .is_some_and(|r| r.iter().filter(|b| **b == b'.').count() == 1)
         || value
             .strip_prefix(b"pub")
             .is_some_and(|r| r.len() == 32 && r.iter().all(u8::is_ascii_hexdigit))
