@@ -22,7 +22,6 @@ use crate::report::json;
 use crate::request::CacheUse;
 use crate::review::{self, Review, World};
 use crate::rules::RuleSet;
-use crate::text::listed;
 use crate::verdict::{Coverage, Outcome};
 use crate::wire::judge as wire;
 use contract::TaskContract;

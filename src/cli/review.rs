@@ -10,7 +10,6 @@ mod request;
 pub(super) use args::{ReviewArgs, Verify, command_with, duration, usd};
 
 use super::{Context, background, pr, signals};
-use crate::bounded;
 use crate::error::{Error, ExitStatus, Result};
 use crate::forge::Issues;
 use crate::hooks::{self, Hook};

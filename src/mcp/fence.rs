@@ -13,7 +13,6 @@ mod storage;
 
 use crate::ai::context::MAX_DOCUMENT;
 use crate::ai::redact::is_sensitive;
-use crate::bounded;
 use crate::diff::RepoPath;
 use crate::env::Env;
 use crate::error::{Error, Result};
