@@ -12,7 +12,7 @@ pub(super) use shared::rewrite;
 
 use super::named::select;
 use super::recall;
-use super::reviewed::{ReviewedFiles, on_one_line, reviewed_files};
+use super::reviewed::{ReviewedFiles, reviewed_files};
 use crate::disposition::{
     DEFERRED_DAYS, DecidedContent, DecisionEntries, DecisionEntry, Occurrence, Sheet,
 };

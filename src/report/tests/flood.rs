@@ -10,7 +10,7 @@ use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{Category, Severity, arrange};
 use crate::review::Review;
-use crate::verdict::Verdict;
+use crate::verdict::{CoverageFailure, FailureCause, Verdict};
 
 pub(super) fn flood(n: usize) -> Review {
     let findings = (0..n).map(|n| {
@@ -45,7 +45,10 @@ fn ci_09_six_thousand_findings_fit_into_every_format() {
     for incomplete in [false, true] {
         if incomplete {
             review.coverage.failed = (0..6_000)
-                .map(|n| (Some(RepoPath::new(format!("f{n}"))), "gone".to_owned()))
+                .map(|n| {
+                    let cause = FailureCause::Other("gone".to_owned());
+                    CoverageFailure::in_file(RepoPath::new(format!("f{n}")), cause)
+                })
                 .collect();
         }
         let told = commands(&review);

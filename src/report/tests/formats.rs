@@ -11,7 +11,7 @@ use crate::finding::{
 };
 use crate::review::{Note, Review};
 use crate::untrusted;
-use crate::verdict::{CoverageFailure, FailureCause, Verdict};
+use crate::verdict::{CoverageFailure, FailureCause};
 use serde_json::Value;
 use std::collections::HashSet;
 

@@ -7,6 +7,7 @@ use super::text;
 use crate::diff::RepoPath;
 use crate::finding::{Category, Finding, Severity, Waiver, arrange};
 use crate::review::Review;
+use crate::verdict::{CoverageFailure, FailureCause};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -186,7 +187,10 @@ fn what_has_one_fingerprint_stays_apart_in_sarif_and_junit() {
         })
         .to_vec();
     review.coverage.failed = ["one", "two"]
-        .map(|why| (Some(RepoPath::from("a.py")), why.to_owned()))
+        .map(|why| {
+            let cause = FailureCause::Other(why.to_owned());
+            CoverageFailure::in_file(RepoPath::from("a.py"), cause)
+        })
         .to_vec();
     let xml = text(&review, ReportFormat::Junit, &Style::default());
     let document = roxmltree::Document::parse(&xml).unwrap();
