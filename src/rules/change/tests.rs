@@ -461,13 +461,13 @@ fn branch(old: Option<&str>, new: &str) -> Severity {
 
 #[test]
 fn a_branch_counts_in_a_workflow_that_pins_others_and_not_of_a_trusted_owner() {
-    let workflow = |head: &str, steps: &[&str]| {
+    fn workflow(head: &str, steps: &[&str]) -> String {
         let steps: String = steps
             .iter()
             .map(|s| format!("      - uses: {s}\n"))
             .collect();
         format!("on: push\njobs:\n  a:\n{head}    steps:\n{steps}")
-    };
+    }
     let pin = format!("other/action@{} # v1", "1".repeat(40));
     let new = "some-org/scan@main";
     let alone = workflow("", &[new]);
@@ -495,11 +495,11 @@ fn a_branch_counts_in_a_workflow_that_pins_others_and_not_of_a_trusted_owner() {
 
 #[test]
 fn an_added_trigger_of_an_old_checkout_is_the_line_of_the_finding() {
-    let workflow = |trigger: &str| {
+    fn workflow(trigger: &str) -> String {
         format!(
             "on: {trigger}\njobs:\n  a:\n    steps:\n      - uses: actions/checkout@v4\n        with:\n          ref: ${{{{ github.event.pull_request.head.sha }}}}\n"
         )
-    };
+    }
     let (old, new) = (workflow("pull_request"), workflow("pull_request_target"));
     let path = ".github/workflows/a.yml";
     let found = changing(&[(path, Some(&old), Some(&new))], &[]);

@@ -522,9 +522,9 @@ fn only(path: &str, code: &str, rule: &str) -> Finding {
 
 #[test]
 fn data_of_the_person_who_runs_the_program_is_a_suggestion_without_an_attacker() {
-    let python = |variable: &str| {
+    fn python(variable: &str) -> String {
         format!("import os\n\nname = os.environ[\"{variable}\"]\nos.system(\"convert \" + name)\n")
-    };
+    }
     let own = only("app/a.py", &python("IMAGE"), "command-injection-flow");
     assert_eq!(own.severity(), Severity::Suggestion);
     assert!(
