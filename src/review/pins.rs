@@ -1,5 +1,6 @@
 //! Finds commits of GitHub Actions on this machine: in the workflows of the base, and in clones of
-//! the actions. Uses no network, and trusts nothing from the change itself.
+//! the actions. Finds the owners of the repository too. Uses no network, and trusts nothing from the
+//! change itself.
 
 use super::resolved::{ChangePart, PartContent};
 use crate::diff::{FileMode, RepoPath};
@@ -17,7 +18,8 @@ const MAX_SUBMODULES: usize = 50;
 const FOLDERS: [&str; 2] = [".github/workflows", ".github/actions"];
 const AT_TOP: [&str; 2] = ["action.yml", "action.yaml"];
 
-/// Returns the known commits of the actions that changed workflows use by a tag or branch.
+/// Returns the known commits of the actions that changed workflows use by a tag or branch, and the
+/// owners of the repository by its remotes.
 pub(super) fn known(repo: Option<&Repo>, base: &State, parts: &[ChangePart]) -> Pins {
     let mut pins = Pins::default();
     let Some(repo) = repo else { return pins };
@@ -32,6 +34,10 @@ pub(super) fn known(repo: Option<&Repo>, base: &State, parts: &[ChangePart]) -> 
         }
     }
     for (projects, clone) in clones(repo, &mut reader, base) {
+        if clone.is_none() {
+            let owners = projects.iter().filter_map(|p| p.split('/').next());
+            owners.for_each(|owner| pins.add_owner(owner));
+        }
         for (project, version) in wanted
             .iter()
             .filter(|(project, _)| projects.contains(project))

@@ -246,8 +246,8 @@ pub struct Flow {
     pub proof: Proof,
     /// Name of the source in messages.
     pub source_label: &'static str,
-    /// The source is an argument of the program.
-    pub is_argument: bool,
+    /// The source is the command line or the environment of the program.
+    pub is_of_caller: bool,
     /// Name of the sink in messages.
     pub sink_label: &'static str,
     /// CWE number of the weakness, if it differs from the weakness of the subject.

@@ -66,16 +66,27 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
         if !lines.is_added(hazard.at) {
             continue;
         }
-        let quote = lines.line(anchor);
+        let last = last.max(first);
+        let quote = lines.line(hazard.at);
+        // A statement can be far below the start of the call that runs it.
+        let detail = if last == first {
+            hazard.detail.map(str::to_owned)
+        } else {
+            let statement = format!("the statement is in line {last}");
+            Some(match hazard.detail {
+                Some(detail) => format!("{detail}; {statement}"),
+                None => statement,
+            })
+        };
         let sighting = Sighting {
             file: Some(path),
             lines: Some(LineSpan {
                 first,
-                last: last.max(first),
+                last,
                 columns: None,
             }),
             quote: quote.as_bytes(),
-            detail: hazard.detail,
+            detail: detail.as_deref(),
             severity_max: hazard.is_weak.then_some(Severity::Suggestion),
             ..Sighting::default()
         };

@@ -1,11 +1,22 @@
 //! Commits of GitHub Actions that are known without network access, for replacements of tags and
-//! branches. Does no I/O.
+//! branches, and owners whose actions the repository trusts. Does no I/O.
 
 use crate::diff::RepoPath;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Hexadecimal digits of a commit ID.
 const DIGITS: usize = 40;
+
+/// Names of branches that every push moves.
+const BRANCHES: &[&str] = &["main", "master", "develop", "dev", "trunk", "HEAD", "next"];
+/// Uses of branches of an owner after which the repository is taken to trust its branches. A single
+/// use can be an oversight.
+const TRUSTED_USES: u32 = 2;
+
+/// Returns true for the name of a branch that every push moves.
+pub(super) fn is_branch(version: &str) -> bool {
+    BRANCHES.contains(&version)
+}
 
 /// A step that uses an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +40,11 @@ impl<'a> ActionUse<'a> {
             version,
             comment: comment.trim(),
         })
+    }
+
+    /// Returns the owner of the action's repository.
+    pub(super) fn owner(&self) -> &'a str {
+        self.action.split('/').next().unwrap_or_default()
     }
 
     pub(super) fn is_pinned(&self) -> bool {
@@ -55,11 +71,15 @@ impl<'a> ActionUse<'a> {
     }
 }
 
-/// Known commits of actions.
+/// Known commits of actions, and trusted owners.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
     /// By project and version: the known commits.
     known: BTreeMap<(String, String), BTreeSet<String>>,
+    /// The owners of the repository, in lower case.
+    own: BTreeSet<String>,
+    /// By owner in lower case: the number of uses of a branch.
+    on_branches: BTreeMap<String, u32>,
 }
 
 /// The commit to pin an action to, and its version.
@@ -81,13 +101,38 @@ impl Pins {
         }
     }
 
-    /// Adds the commits that a workflow uses, with the versions in the comments after them.
+    /// Adds what a trusted workflow shows: the commits that it uses, with the versions in the
+    /// comments after them, the owners whose branches it uses, and the owner with whom it compares
+    /// the owner of the repository.
     pub fn learn(&mut self, text: &str) {
-        for used in uses(text).filter(ActionUse::is_pinned) {
-            if let (Some(project), Some(version)) = (used.project(), used.noted()) {
+        for used in uses(text) {
+            if is_branch(used.version) && used.project().is_some() {
+                let owner = used.owner().to_ascii_lowercase();
+                *self.on_branches.entry(owner).or_default() += 1;
+            }
+            if let (true, Some(project), Some(version)) =
+                (used.is_pinned(), used.project(), used.noted())
+            {
                 self.add(&project, version, used.version);
             }
         }
+        self.own.extend(compared_owners(text));
+    }
+
+    /// Adds an owner of the repository.
+    pub fn add_owner(&mut self, owner: &str) {
+        self.own.insert(owner.to_ascii_lowercase());
+    }
+
+    /// Returns true if an owner of actions is the owner of the repository, or if the repository
+    /// uses several of its branches.
+    pub(super) fn is_own(&self, owner: &str) -> bool {
+        let owner = owner.to_ascii_lowercase();
+        self.own.contains(&owner)
+            || self
+                .on_branches
+                .get(&owner)
+                .is_some_and(|uses| *uses >= TRUSTED_USES)
     }
 
     /// Returns the only known commit of a version, or of its only known part: `v4.1.2` for `v4`.
@@ -160,6 +205,18 @@ pub fn unpinned(text: &str) -> Vec<(String, String)> {
     wanted
         .filter_map(|u| Some((u.project()?, u.version.to_owned())))
         .collect()
+}
+
+/// Returns the owners, in lower case, with whom a workflow compares the owner of its repository:
+/// `github.repository_owner == 'someone'`. Jobs that forks must not run are written in this way.
+fn compared_owners(text: &str) -> impl Iterator<Item = String> {
+    text.split("github.repository").skip(1).filter_map(|rest| {
+        let rest = rest.strip_prefix("_owner").unwrap_or(rest).trim_start();
+        let rest = rest.strip_prefix("==")?.trim_start().strip_prefix('\'')?;
+        let (name, _) = rest.split_once('\'')?;
+        let owner = name.split('/').next().filter(|owner| is_name(owner))?;
+        Some(owner.to_ascii_lowercase())
+    })
 }
 
 /// Returns the steps of a workflow that use actions.
@@ -253,6 +310,28 @@ mod tests {
                 expected.map(|(digit, v)| (commit(digit), v)),
                 "{project}@{version}"
             );
+        }
+    }
+
+    #[test]
+    fn an_owner_is_trusted_by_the_repository_or_by_several_branches() {
+        let mut pins = Pins::default();
+        pins.learn("      - uses: Some-Org/tools@main\n      - uses: once/only@master\n");
+        pins.learn("    uses: some-org/ci/.github/workflows/test.yml@main # shared\n");
+        pins.learn("      - uses: by/tag@v1\n      - uses: by/tag@v2\n");
+        pins.learn("    if: ${{ github.repository == 'Fork/Base' }}\n");
+        pins.learn("    if: github.repository_owner != 'other' && github.repository == x\n");
+        pins.add_owner("Remote");
+        for (owner, expected) in [
+            ("some-org", true),
+            ("fork", true),
+            ("remote", true),
+            ("once", false),
+            ("by", false),
+            ("other", false),
+            ("", false),
+        ] {
+            assert_eq!(pins.is_own(owner), expected, "{owner}");
         }
     }
 

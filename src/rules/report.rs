@@ -87,9 +87,11 @@ pub(super) enum ValueOrigin {
     /// From outside, or its origin does not matter: severity and confidence are those of the rule.
     #[default]
     Outside,
-    /// From the person who runs the program, its environment or its files: at most major, at most
-    /// medium.
+    /// From files or storage of the program, not from a request: at most major, at most medium.
     Local,
+    /// From the person who runs the program, who has its rights already: a suggestion of at most
+    /// medium confidence.
+    Caller,
     /// The analysis is not certain: a suggestion of low confidence.
     Doubtful,
     /// The change does not show it: a suggestion of low confidence.
@@ -104,7 +106,9 @@ const QUOTE_MAX: usize = 400;
 /// Reason why a finding is a suggestion.
 pub(super) const UNKNOWN: &str = "the change does not show where the value comes from";
 /// Reason why the severity of a finding is lower than that of its rule.
-const LOCAL: &str = "the value comes from the person who runs the program, not from a request";
+const LOCAL: &str = "the value does not come from a request";
+/// Reason why a value of the command line or of the environment is a suggestion.
+const CALLER: &str = "the value comes from the person who runs the program";
 /// Bytes on each side of a secret that distinguish it from an equal one elsewhere.
 const IDENTITY_SIDE: usize = 256;
 /// Reason why the severity of a finding is lowered.
@@ -332,7 +336,9 @@ pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOr
         ValueOrigin::Local => rules
             .severity_set(index)
             .unwrap_or_else(|| rules.severity_of(index).min(Severity::Major)),
-        ValueOrigin::Doubtful | ValueOrigin::Unknown => rules.severity_of_unknown(index),
+        ValueOrigin::Caller | ValueOrigin::Doubtful | ValueOrigin::Unknown => {
+            rules.severity_of_unknown(index)
+        }
     };
     if in_doubt {
         lowered(severity).unwrap_or(severity)
@@ -418,6 +424,7 @@ fn make(
     let why = match s.origin {
         ValueOrigin::Outside | ValueOrigin::Doubtful => None,
         ValueOrigin::Local => Some((Confidence::Medium, LOCAL)),
+        ValueOrigin::Caller => Some((Confidence::Medium, CALLER)),
         ValueOrigin::Unknown => Some((Confidence::Low, UNKNOWN)),
     };
     if let Some((most, why)) = why {

@@ -298,7 +298,7 @@ fn pem() -> String {
 }
 
 #[test]
-fn hid_12_a_private_key_that_parses_blocks_in_documentation_and_is_minor_among_tests() {
+fn hid_12_a_private_key_that_parses_blocks_in_documentation_and_is_a_suggestion_among_tests() {
     let key = pem();
     for (path, code, severity) in [
         ("docs/deploy.md", 1, "critical"),
@@ -307,12 +307,12 @@ fn hid_12_a_private_key_that_parses_blocks_in_documentation_and_is_minor_among_t
         ("guide/setup.rst", 1, "critical"),
         ("src/server.py", 1, "critical"),
         ("deploy/server.pem", 1, "critical"),
-        ("tests/server.pem", 0, "minor"),
-        ("tests/README.md", 0, "minor"),
-        ("app-tests/server.pem", 0, "minor"),
-        ("examples/tls/server.key", 0, "minor"),
-        ("docs/examples/server.key", 0, "minor"),
-        ("src/foo_test.go", 0, "minor"),
+        ("tests/server.pem", 0, "suggestion"),
+        ("tests/README.md", 0, "suggestion"),
+        ("app-tests/server.pem", 0, "suggestion"),
+        ("examples/tls/server.key", 0, "suggestion"),
+        ("docs/examples/server.key", 0, "suggestion"),
+        ("src/foo_test.go", 0, "suggestion"),
     ] {
         let repo = Repo::new();
         repo.stage("a.txt", "one\n").commit("one");

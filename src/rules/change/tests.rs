@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::diff::code;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use crate::policy::RulesPolicy;
 use crate::rules::{RuleSet, Scope};
 
@@ -89,7 +89,7 @@ fn a_checkout_of_the_head_is_reported_when_only_the_trigger_is_new() {
     let path = ".github/workflows/a.yml";
     let found = changing(&[(path, Some(&old), Some(&new))], &[]);
     assert_eq!(ids(&found), ["workflow-pull-request-target-checkout"]);
-    assert_eq!(found[0].lines().map(|l| l.first.get()), Some(7));
+    assert_eq!(found[0].lines().map(|l| l.first.get()), Some(1));
     let touched = new.replace("  a:", "  b:");
     assert_eq!(
         ids(&changing(&[(path, Some(&new), Some(&touched))], &[])),
@@ -445,4 +445,98 @@ fn tests_that_go_while_the_code_stays_are_reported() {
         [""; 0],
         "what they tested goes too"
     );
+}
+
+/// Returns the severity of the only finding about an action on a branch.
+fn branch(old: Option<&str>, new: &str) -> Severity {
+    let path = ".github/workflows/a.yml";
+    let found = changing(&[(path, old, Some(new))], &[]);
+    let mut of_rule = found
+        .iter()
+        .filter(|f| f.rule_id() == "workflow-action-on-branch");
+    let severity = of_rule.next().map(Finding::severity);
+    assert!(of_rule.next().is_none(), "{found:?}");
+    severity.unwrap_or_else(|| panic!("{new}"))
+}
+
+#[test]
+fn a_branch_counts_in_a_workflow_that_pins_others_and_not_of_a_trusted_owner() {
+    fn workflow(head: &str, steps: &[&str]) -> String {
+        let steps: String = steps
+            .iter()
+            .map(|s| format!("      - uses: {s}\n"))
+            .collect();
+        format!("on: push\njobs:\n  a:\n{head}    steps:\n{steps}")
+    }
+    let pin = format!("other/action@{} # v1", "1".repeat(40));
+    let new = "some-org/scan@main";
+    let alone = workflow("", &[new]);
+    assert_eq!(branch(None, &alone), Severity::Suggestion);
+    let pinned = workflow("", &[&pin, new]);
+    assert_eq!(branch(None, &pinned), Severity::Minor);
+    let once = [pin.as_str(), "some-org/a@main", new];
+    let old = workflow("", &once[..2]);
+    assert_eq!(branch(Some(&old), &workflow("", &once)), Severity::Minor);
+    let twice = [pin.as_str(), "some-org/a@main", "Some-Org/b@main", new];
+    let old = workflow("", &twice[..3]);
+    assert_eq!(
+        branch(Some(&old), &workflow("", &twice)),
+        Severity::Suggestion
+    );
+    let own = "    if: github.repository_owner == 'some-org'\n";
+    let (old, new_file) = (workflow(own, &[&pin]), workflow(own, &[&pin, new]));
+    assert_eq!(branch(Some(&old), &new_file), Severity::Suggestion);
+    assert_eq!(
+        branch(None, &new_file),
+        Severity::Minor,
+        "the change itself is not trusted"
+    );
+}
+
+#[test]
+fn an_added_trigger_of_an_old_checkout_is_the_line_of_the_finding() {
+    fn workflow(trigger: &str) -> String {
+        format!(
+            "on: {trigger}\njobs:\n  a:\n    steps:\n      - uses: actions/checkout@v4\n        with:\n          ref: ${{{{ github.event.pull_request.head.sha }}}}\n"
+        )
+    }
+    let (old, new) = (workflow("pull_request"), workflow("pull_request_target"));
+    let path = ".github/workflows/a.yml";
+    let found = changing(&[(path, Some(&old), Some(&new))], &[]);
+    let f = found
+        .iter()
+        .find(|f| f.rule_id() == "workflow-pull-request-target-checkout")
+        .unwrap();
+    assert_eq!(f.lines().map(|l| l.first.get()), Some(1));
+    assert!(f.message().contains("line 7"), "{}", f.message());
+    let found = changing(&[(path, None, Some(&new))], &[]);
+    let f = found
+        .iter()
+        .find(|f| f.rule_id() == "workflow-pull-request-target-checkout")
+        .unwrap();
+    assert_eq!(f.lines().map(|l| l.first.get()), Some(7));
+}
+
+#[test]
+fn statements_of_one_call_are_told_apart_and_no_text_is_repeated() {
+    let migration = "from django.db import migrations\n\n\nclass Migration(migrations.Migration):\n    operations = [\n        migrations.RunSQL(\n            \"\"\"\n            ALTER TABLE site DROP COLUMN one;\n            ALTER TABLE site DROP COLUMN two;\n            \"\"\"\n        ),\n    ]\n";
+    let found = adding(&[("shop/migrations/0002_drop.py", migration)]);
+    let texts: Vec<_> = found
+        .iter()
+        .filter(|f| f.rule_id() == "sql-migration-drops-data")
+        .map(|f| (f.quote(), f.message()))
+        .collect();
+    assert_eq!(texts.len(), 2, "{found:?}");
+    assert!(
+        texts[0].0.contains("one") && texts[0].1.contains("line 8"),
+        "{texts:?}"
+    );
+    assert!(texts[1].0.contains("two"), "{texts:?}");
+    let line = "ALTER TABLE site DROP COLUMN one, DROP COLUMN two;\n";
+    let found = adding(&[("shop/migrations/0003_drop.sql", line)]);
+    let count = found
+        .iter()
+        .filter(|f| f.rule_id() == "sql-migration-drops-data")
+        .count();
+    assert_eq!(count, 1, "{found:?}");
 }

@@ -7,24 +7,21 @@
 //! GitHub's documentation lists the values that untrusted authors control:
 //! <https://docs.github.com/en/actions/concepts/security/script-injections>.
 
+mod action;
 mod command;
 mod expression;
 mod head;
 
 use super::at_line;
 use crate::diff::{LineNo, RepoPath, TextChange, trim_line_end};
-use crate::finding::LineSpan;
 use crate::rules::MARK;
-use crate::rules::pins::{ActionUse, is_workflow, pinned};
-use crate::rules::report::{Reporter, Sighting};
+use crate::rules::pins::is_workflow;
+use crate::rules::report::Reporter;
 use command::{ScriptCommand, bare_words, git_call, revision_of_file, split_commands, takes_in};
 use expression::{expressions, untrusted};
 use head::{Fetched, FetchedHeads, Head, HeadCheckout, TAKES_HEAD, local_name, refuses_forks};
 use std::collections::HashSet;
 use std::ops::Range;
-
-/// Names of branches that every push moves.
-const BRANCHES: &[&str] = &["main", "master", "develop", "dev", "trunk", "HEAD", "next"];
 
 /// Triggers that run with the base repository's rights on actions of untrusted users.
 const PRIVILEGED: &[&str] = &[
@@ -39,9 +36,6 @@ const PRIVILEGED: &[&str] = &[
     "gollum",
     "pull_request_comment",
 ];
-/// Owners whose actions GitHub itself maintains.
-const FIRST_PARTY: &[&str] = &["actions", "github"];
-
 /// Checks a workflow or an action.
 pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     if !is_workflow(path.as_bytes()) {
@@ -82,7 +76,15 @@ struct YamlLine<'a> {
 #[derive(Debug)]
 struct Workflow<'a> {
     lines: Vec<YamlLine<'a>>,
-    triggers: Vec<(&'a str, bool)>,
+    triggers: Vec<WorkflowTrigger<'a>>,
+}
+
+/// An event that starts a workflow.
+#[derive(Clone, Copy, Debug)]
+struct WorkflowTrigger<'a> {
+    name: &'a str,
+    /// The line that names it.
+    line: YamlLine<'a>,
 }
 
 impl<'a> Workflow<'a> {
@@ -141,20 +143,20 @@ impl<'a> Workflow<'a> {
         // triggers must not be searched each time.
         let mut triggers = triggers(&lines);
         let mut seen = HashSet::new();
-        triggers.retain(|t| PRIVILEGED.contains(&t.0) && seen.insert(*t));
+        triggers.retain(|t| PRIVILEGED.contains(&t.name) && seen.insert((t.name, t.line.fresh)));
         Self { lines, triggers }
     }
 
     /// Returns the triggers of a list that the workflow has.
     fn has_trigger(&self, of: &[&str]) -> bool {
-        self.triggers.iter().any(|(t, _)| of.contains(t))
+        self.triggers.iter().any(|t| of.contains(&t.name))
     }
 
-    /// Returns true if the change adds a trigger of a list.
-    fn adds_trigger(&self, of: &[&str]) -> bool {
+    /// Returns a trigger that opens a checkout to untrusted code and that the change adds.
+    fn added_trigger(&self, checkout: &HeadCheckout) -> Option<&WorkflowTrigger<'a>> {
         self.triggers
             .iter()
-            .any(|(t, fresh)| *fresh && of.contains(t))
+            .find(|t| t.line.fresh && checkout.is_open_to(t.name))
     }
 
     /// Returns the lines of each step: an item of a `steps` list.
@@ -226,21 +228,32 @@ impl<'a> Workflow<'a> {
             let Some(found) = self.checkout(&step, &mut fetched) else {
                 continue;
             };
-            let Some((trigger, _)) = self.triggers.iter().find(|(t, _)| found.is_open_to(t)) else {
+            let Some(trigger) = self.triggers.iter().find(|t| found.is_open_to(t.name)) else {
                 continue;
             };
             let lines = &self.lines[found.lines.clone()];
             let fresh = lines.iter().find(|l| l.fresh);
-            if fresh.is_none()
-                && !found.is_caused_elsewhere
-                && !self.adds_trigger(found.head.triggers())
-            {
+            let added = self.added_trigger(&found);
+            if fresh.is_none() && !found.is_caused_elsewhere && added.is_none() {
                 continue;
             }
-            let Some(line) = fresh.or(lines.first()) else {
+            let Some(checkout) = lines.first() else {
                 continue;
             };
-            let detail = format!("the trigger is `{trigger}`");
+            // An unchanged checkout is reported where the change adds the trigger.
+            let (line, detail) = match (fresh, added) {
+                (None, Some(added)) => (
+                    &added.line,
+                    format!(
+                        "the trigger is `{}`, and line {} checks out the code",
+                        added.name, checkout.number
+                    ),
+                ),
+                _ => (
+                    fresh.unwrap_or(checkout),
+                    format!("the trigger is `{}`", trigger.name),
+                ),
+            };
             let id = "workflow-pull-request-target-checkout";
             at_line(
                 out,
@@ -413,52 +426,6 @@ impl<'a> Workflow<'a> {
             }
         }
     }
-
-    fn actions(&self, path: &RepoPath, out: &mut Reporter<'_>) {
-        for line in self
-            .lines
-            .iter()
-            .filter(|l| l.fresh && !l.scalar && l.key == "uses")
-        {
-            let Some(used) = ActionUse::of(line.value) else {
-                continue;
-            };
-            let ActionUse {
-                action, version, ..
-            } = used;
-            let owner = action.split('/').next().unwrap_or_default();
-            let local = action.starts_with("./")
-                || action.starts_with("docker://")
-                || !action.contains('/');
-            if local || used.is_pinned() || FIRST_PARTY.contains(&owner) || version.contains("${{")
-            {
-                continue;
-            }
-            let project = used.project();
-            let pin = project
-                .as_deref()
-                .and_then(|project| out.pins().find(project, version));
-            let replacement = pin.and_then(|pin| pinned(line.text, &used, &pin));
-            let sighting = Sighting {
-                file: Some(path),
-                lines: Some(LineSpan {
-                    first: line.number,
-                    last: line.number,
-                    columns: None,
-                }),
-                quote: line.text.as_bytes(),
-                detail: Some(&format!("`{version}` can be moved")),
-                replacement: replacement.as_deref(),
-                ..Sighting::default()
-            };
-            let id = if BRANCHES.contains(&version) {
-                "workflow-action-on-branch"
-            } else {
-                "workflow-unpinned-action"
-            };
-            out.report(id, sighting);
-        }
-    }
 }
 
 /// Splits `key: value`; `None` for anything else.
@@ -487,8 +454,8 @@ fn between(text: &str, quote: char) -> Option<&str> {
     text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote))
 }
 
-/// Returns the triggers under `on`, each with true if the change adds it.
-fn triggers<'a>(lines: &[YamlLine<'a>]) -> Vec<(&'a str, bool)> {
+/// Returns the triggers under `on`.
+fn triggers<'a>(lines: &[YamlLine<'a>]) -> Vec<WorkflowTrigger<'a>> {
     let Some(at) = lines
         .iter()
         .position(|l| l.indent == 0 && !l.scalar && matches!(l.key, "on" | "true"))
@@ -503,7 +470,7 @@ fn triggers<'a>(lines: &[YamlLine<'a>]) -> Vec<(&'a str, bool)> {
             .map(|t| unquote(t.trim_end_matches(':')));
         return names
             .filter(|t| !t.is_empty())
-            .map(|t| (t, on.fresh))
+            .map(|name| WorkflowTrigger { name, line: on })
             .collect();
     }
     let below = lines[at + 1..]
@@ -520,7 +487,7 @@ fn triggers<'a>(lines: &[YamlLine<'a>]) -> Vec<(&'a str, bool)> {
                 "" => unquote(l.text.trim().trim_start_matches("- ").trim_end_matches(':')),
                 key => key,
             };
-            (name, l.fresh)
+            WorkflowTrigger { name, line: *l }
         })
         .collect()
 }

@@ -9,7 +9,7 @@ use super::shape::{
 };
 use super::sink::{CallInfo, FoundFlow, way};
 use super::table::{Handler, Place, Table};
-use super::value::{ARGUMENTS, Env, FlowValue, ItemKey, Taint, UNKNOWN_SOURCE, What, join};
+use super::value::{Env, FlowValue, ItemKey, OF_CALLER, Taint, UNKNOWN_SOURCE, What, join};
 use super::{Flow, FlowLanguage, FlowSubject, PathStep, StepRole};
 use std::collections::{BTreeSet, HashMap};
 
@@ -542,7 +542,7 @@ impl<'m> FlowRun<'m> {
                 steps,
                 proof: f.proof,
                 source_label: origin.map_or("", |o| o.label),
-                is_argument: origin.is_some_and(|o| o.kind == ARGUMENTS),
+                is_of_caller: origin.is_some_and(|o| OF_CALLER.contains(&o.kind)),
                 sink_label: f.label,
                 cwe: f.cwe,
                 confidence: f.confidence,

@@ -69,8 +69,9 @@ pub(super) struct TaintOrigin {
     pub(super) kind: u8,
 }
 
-/// The kind of the arguments of the program, as its index in `format::SOURCES`.
-pub(super) const ARGUMENTS: u8 = 1;
+/// The kinds of the arguments and of the environment of the program, as their indexes in
+/// `format::SOURCES`.
+pub(super) const OF_CALLER: [u8; 2] = [1, 2];
 /// The kind of a value of unknown origin.
 pub(super) const UNKNOWN_SOURCE: u8 = 7;
 

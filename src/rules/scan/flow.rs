@@ -155,16 +155,75 @@ fn word_of(subject: FlowSubject) -> &'static str {
     }
 }
 
-/// Returns the highest severity of a flow from the program's own command line into a command or
-/// code; `None` for other flows. A person who runs the program could run the command directly. A
-/// program in C can have the rights of another user, so its commands are excluded.
-fn severity_of_own(f: &Flow, languages: Languages) -> Option<Severity> {
-    let is_own = match f.subject {
-        FlowSubject::Flow(SinkKind::Code) => true,
-        FlowSubject::Flow(SinkKind::Command) => !languages.any_of(&["c", "cpp"]),
+/// Start of the names of environment variables that servers set to text of a client or of a pull
+/// request: CGI (RFC 3875), sshd, GitHub Actions, GitLab CI and Jenkins.
+const SET_BY_SERVERS: &[&str] = &[
+    "HTTP_",
+    "QUERY_STRING",
+    "PATH_INFO",
+    "REQUEST_URI",
+    "SSH_ORIGINAL_COMMAND",
+    "GITHUB_HEAD_REF",
+    "CI_COMMIT_",
+    "CI_MERGE_REQUEST_",
+    "CHANGE_BRANCH",
+    "CHANGE_TITLE",
+];
+
+/// Sources that exist in the browser only, by their labels in the table of JavaScript.
+const OF_BROWSER: &[&str] = &[
+    "address of the page",
+    "page that links here",
+    "name of the window",
+    "cookie of the page",
+    "storage of the browser",
+    "input field",
+];
+
+/// Returns true if the value comes from the command line or the environment of the program, and the
+/// person who runs the program gains nothing by it. A program in C can have the rights of another
+/// user, and servers set some variables to text of others.
+fn is_of_caller(f: &Flow, languages: Languages, text: &[u8]) -> bool {
+    let is_set_by_server = f.steps.first().is_some_and(|source| {
+        let line = &text[line_around(text, source.start)];
+        SET_BY_SERVERS
+            .iter()
+            .any(|name| memchr::memmem::find(line, name.as_bytes()).is_some())
+    });
+    f.is_of_caller && !is_set_by_server && !languages.any_of(&["c", "cpp"])
+}
+
+/// Returns the highest severity of a flow by what an attacker gains; `None`: that of its rule.
+///
+/// - An expression that keeps a browser busy harms only the user who opened the page.
+/// - Pages of other sites that read answers without credentials see what everyone can see. A check
+///   of the origin (CWE 346) decides about requests with credentials.
+fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
+    let is_low = match f.subject {
+        FlowSubject::Flow(SinkKind::Regex) => {
+            f.proof != Proof::Request || OF_BROWSER.contains(&f.source_label)
+        }
+        FlowSubject::Rule("cors") => f.cwe != Some(ORIGIN_CHECK) && !grants_credentials(text),
         _ => false,
     };
-    (is_own && f.is_argument).then_some(Severity::Minor)
+    is_low.then_some(Severity::Suggestion)
+}
+
+/// The weakness of a missing check of the origin.
+const ORIGIN_CHECK: u32 = 346;
+
+/// Returns true if a file allows credentials in requests of other sites:
+/// `Access-Control-Allow-Credentials: true` and the settings of frameworks for it.
+fn grants_credentials(text: &[u8]) -> bool {
+    const WORD: &[u8] = b"credentials";
+    /// Bytes after the word in which its value is.
+    const NEAR: usize = 16;
+    let lower = text.to_ascii_lowercase();
+    memchr::memmem::find_iter(&lower, WORD).any(|at| {
+        let rest = &lower[at + WORD.len()..];
+        let rest = &rest[..rest.len().min(NEAR)];
+        rest.starts_with(b"()") || memchr::memmem::find(rest, b"true").is_some()
+    })
 }
 
 /// Returns the title of a finding whose data is not from a request. `None`: the title of the rule
@@ -172,12 +231,18 @@ fn severity_of_own(f: &Flow, languages: Languages) -> Option<Severity> {
 fn title(of_rule: &str, origin: ValueOrigin) -> Option<String> {
     let data = match origin {
         ValueOrigin::Local => "data from outside",
+        ValueOrigin::Caller => "a value of the caller",
         ValueOrigin::Unknown => "a variable",
         ValueOrigin::Outside | ValueOrigin::Doubtful => return None,
     };
     of_rule
         .contains(REQUEST_DATA)
         .then(|| of_rule.replace(REQUEST_DATA, data))
+}
+
+/// Returns the first sentence of a message, with its full stop.
+fn first_sentence(message: &str) -> &str {
+    message.find(". ").map_or(message, |end| &message[..=end])
 }
 
 /// The name of the source in the titles of rules of data flow.
@@ -305,6 +370,9 @@ impl<'a> FileScan<'a> {
             }
             _ if is_call => ValueOrigin::Outside,
             Proof::Request => ValueOrigin::Outside,
+            Proof::Local if is_of_caller(f, self.reporter.languages(), known) => {
+                ValueOrigin::Caller
+            }
             Proof::Local => ValueOrigin::Local,
             Proof::Unknown => ValueOrigin::Unknown,
         };
@@ -319,6 +387,13 @@ impl<'a> FileScan<'a> {
             ValueOrigin::Unknown => String::new(),
             _ => format!("from {} to {}", f.source_label, f.sink_label),
         };
+        let sink = f.steps.last().and_then(|s| change.new.line_number(s.start));
+        if let (false, Some(sink), Some(lines)) = (is_call, sink, lines)
+            && sink != lines.first
+            && !detail.is_empty()
+        {
+            detail = format!("{detail} in line {sink}");
+        }
         if *anchor == Anchor::File {
             let more = "the change removes a protection";
             detail = if detail.is_empty() {
@@ -327,6 +402,15 @@ impl<'a> FileScan<'a> {
                 format!("{detail}; {more}")
             };
         }
+        let stated = f
+            .texts
+            .message
+            .unwrap_or(&self.reporter.rules.rule(rule).message);
+        let message = match origin {
+            // The other sentences are about an attacker.
+            ValueOrigin::Caller => Some(first_sentence(stated)),
+            _ => f.texts.message,
+        };
         let path = self.file.path().as_bytes();
         let is_tool = f.proof != Proof::Request && TOOLS.iter().any(|g| glob::matches(g, path));
         let in_doubt = is_tool || self.in_doubt(rule);
@@ -345,15 +429,12 @@ impl<'a> FileScan<'a> {
             cwe: f.cwe,
             confidence_max: Some(confidence(f)),
             title: title.as_deref(),
-            message: f.texts.message,
+            message,
             suggestion: f.texts.suggestion,
-            severity_max: [
-                f.texts.severity_max,
-                severity_of_own(f, self.reporter.languages()),
-            ]
-            .into_iter()
-            .flatten()
-            .min(),
+            severity_max: [f.texts.severity_max, severity_by_gain(f, known)]
+                .into_iter()
+                .flatten()
+                .min(),
             ..Sighting::default()
         };
         self.reporter.report_index(rule, sighting);

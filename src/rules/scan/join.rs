@@ -7,6 +7,7 @@ use crate::rules::catalog::Matcher;
 use crate::rules::flow;
 use crate::rules::report::UNKNOWN;
 use std::borrow::Borrow;
+use std::collections::HashSet;
 
 /// Numbers of the CWE list that describe the same flaw from different sides.
 const FAMILIES: &[&[u32]] = &[
@@ -55,6 +56,7 @@ pub(in crate::rules) fn is_same_weakness(a: u32, b: u32) -> bool {
 ///   Otherwise the flow replaces the finding.
 /// - A rule of calls that are dangerous by themselves also yields, and changes nothing: the other
 ///   rule describes the call better, and may have a fix.
+/// - Of several findings of one rule on the same lines with the same text, the first remains.
 /// - Of several findings of a command, of executed code, of a memory error or of an allowed origin
 ///   on the same lines, only the one with the most weight remains.
 ///
@@ -62,8 +64,20 @@ pub(in crate::rules) fn is_same_weakness(a: u32, b: u32) -> bool {
 pub(super) fn same_flaws(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     for found in by_lines(out.split_off(from)) {
         let found = join_flows(rules, without_covered(rules, found));
-        out.extend(join_lines(rules, found));
+        out.extend(without_repeated(rules, join_lines(rules, found)));
     }
+}
+
+/// Drops findings that a reader cannot distinguish from an earlier one: of the same rule, on the
+/// same lines, with the same text. Secrets remain, because their text is masked.
+fn without_repeated(rules: &RuleSet, mut found: Vec<Finding>) -> Vec<Finding> {
+    let mut seen = HashSet::new();
+    found.retain(|f| {
+        let lines = f.lines().map(|l| (l.first, l.last));
+        let text = (f.quote().to_owned(), f.message().to_owned());
+        is_secret(rules, f) || seen.insert((f.rule_id().to_owned(), lines, text))
+    });
+    found
 }
 
 /// Groups findings that share lines. Only findings of one group are compared with each other,
@@ -183,7 +197,7 @@ fn join_flows(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
         let covering = others.iter_mut().find(|o| {
             !is_of_flow(rules, o)
                 && is_same_flaw(o, &flow)
-                && (o.severity() >= flow.severity() || !judges_origin(rules, o))
+                && (is_at_least_as_heavy(o, &flow) || !judges_origin(rules, o))
         });
         if let Some(other) = covering {
             let is_set = rules
@@ -203,6 +217,16 @@ fn join_flows(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
         others.push(flow);
     }
     others
+}
+
+/// Returns true if a finding of single lines is at least as severe as a flow. Of two suggestions, a
+/// less certain finding does not count: the flow knows where the value comes from.
+fn is_at_least_as_heavy(f: &Finding, flow: &Finding) -> bool {
+    if flow.severity() == Severity::Suggestion {
+        weight(f) >= weight(flow)
+    } else {
+        f.severity() >= flow.severity()
+    }
 }
 
 /// Drops flows that report the same flaw as a flow of at least the same weight.

@@ -232,6 +232,10 @@ fn severity_and_confidence_follow_where_the_value_comes_from() {
     fn weight(f: &Finding) -> (Severity, Confidence) {
         (f.severity(), f.confidence())
     }
+    let of_caller = (Severity::Suggestion, Confidence::Medium);
+    assert!(found.iter().any(|f| weight(f) == of_caller), "{found:?}");
+    let stored = "import java.nio.file.Files;\nimport java.nio.file.Path;\nimport org.springframework.jdbc.core.JdbcTemplate;\n\npublic class A {\n  private JdbcTemplate jdbcTemplate;\n\n  void f(Path file) throws Exception {\n    jdbcTemplate.execute(Files.readString(file));\n  }\n}\n";
+    let found = scan_at("src/A.java", None, stored);
     assert!(
         found
             .iter()
@@ -507,4 +511,64 @@ fn a_rule_of_a_team_keeps_its_severity() {
         .find(|f| f.rule_id() == "no-exec-request")
         .unwrap();
     assert_eq!(f.severity(), Severity::Major);
+}
+
+/// Returns the finding of a rule in a new file.
+fn only(path: &str, code: &str, rule: &str) -> Finding {
+    let found = scan_at(path, None, code);
+    let mut of_rule = found.into_iter().filter(|f| f.rule_id() == rule);
+    of_rule.next().unwrap_or_else(|| panic!("{path}: {code}"))
+}
+
+#[test]
+fn data_of_the_person_who_runs_the_program_is_a_suggestion_without_an_attacker() {
+    fn python(variable: &str) -> String {
+        format!("import os\n\nname = os.environ[\"{variable}\"]\nos.system(\"convert \" + name)\n")
+    }
+    let own = only("app/a.py", &python("IMAGE"), "command-injection-flow");
+    assert_eq!(own.severity(), Severity::Suggestion);
+    assert!(
+        own.message().contains("person who runs the program")
+            && !own.message().contains("attacker"),
+        "{}",
+        own.message()
+    );
+    // Servers set these variables to text of others.
+    for variable in ["SSH_ORIGINAL_COMMAND", "GITHUB_HEAD_REF", "HTTP_USER_AGENT"] {
+        let found = only("app/a.py", &python(variable), "command-injection-flow");
+        assert!(found.severity() >= Severity::Major, "{variable}: {found:?}");
+    }
+    let c = "#include <stdio.h>\n#include <stdlib.h>\n\nint main(int argc, char **argv)\n{\n    char line[99];\n    snprintf(line, sizeof line, \"ls %s\", argv[1]);\n    return system(line);\n}\n";
+    let found = only("src/a.c", c, "command-injection-flow");
+    assert!(found.severity() >= Severity::Major, "{found:?}");
+}
+
+#[test]
+fn an_expression_in_the_browser_and_answers_without_credentials_are_suggestions() {
+    let table = include_str!("../../knowledge/javascript.toml");
+    for label in OF_BROWSER {
+        assert!(table.contains(&format!("label = \"{label}\"")), "{label}");
+    }
+    let page = "const name = location.hash.slice(1);\nconst re = new RegExp('^' + name);\nlist.filter((n) => re.test(n));\n";
+    let found = only("src/a.js", page, "regex-injection-flow");
+    assert_eq!(found.severity(), Severity::Suggestion);
+    let server = "const app = require('express')();\napp.get('/a', (req, res) => {\n  const re = new RegExp(req.query.name);\n  res.json(names.filter((n) => re.test(n)));\n});\n";
+    let found = only("src/b.js", server, "regex-injection-flow");
+    assert_eq!(found.severity(), Severity::Minor);
+    let open = "<?php\nheader('Access-Control-Allow-Origin: *');\n";
+    let found = only("src/a.php", open, "cors-open-call");
+    assert_eq!(found.severity(), Severity::Suggestion);
+    let granted = format!("{open}header('Access-Control-Allow-Credentials: true');\n");
+    let found = only("src/a.php", &granted, "cors-open-call");
+    assert!(found.severity() > Severity::Suggestion, "{found:?}");
+}
+
+#[test]
+fn a_finding_above_its_sink_names_the_line_of_the_sink() {
+    let new = handler(&[SOURCE, QUERY, SINK]);
+    let old = handler(&["    name = \"ada\"\n", QUERY, SINK]);
+    let found = scan(Some(&old), &new);
+    assert!(found[0].message().contains("in line 7"), "{found:?}");
+    let found = scan(None, &new);
+    assert!(!found[0].message().contains("in line"), "{found:?}");
 }
