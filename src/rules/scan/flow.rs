@@ -154,16 +154,61 @@ fn word_of(subject: FlowSubject) -> &'static str {
     }
 }
 
-/// Returns the highest severity of a flow from the program's own command line into a command or
-/// code; `None` for other flows. A person who runs the program could run the command directly. A
-/// program in C can have the rights of another user, so its commands are excluded.
+/// Returns the highest severity of a flow from the program's own command line into a command, code
+/// or a path; `None` for other flows. A person who runs the program could run the command directly,
+/// and chooses the files on which the program works. A program in C can have the rights of another
+/// user, so it is excluded.
 fn severity_of_own(f: &Flow, languages: Languages) -> Option<Severity> {
-    let is_own = match f.subject {
-        FlowSubject::Flow(SinkKind::Code) => true,
-        FlowSubject::Flow(SinkKind::Command) => !languages.any_of(&["c", "cpp"]),
-        _ => false,
+    let is_c = languages.any_of(&["c", "cpp"]);
+    let most = match f.subject {
+        FlowSubject::Flow(SinkKind::Code) => Severity::Minor,
+        FlowSubject::Flow(SinkKind::Command) if !is_c => Severity::Minor,
+        FlowSubject::Flow(SinkKind::Path | SinkKind::ZipSlip) if !is_c => Severity::Suggestion,
+        _ => return None,
     };
-    (is_own && f.is_argument).then_some(Severity::Minor)
+    f.is_argument.then_some(most)
+}
+
+/// Returns the highest severity of a redirect to the address in the header `Referer`; `None` for
+/// other flows. The browser sets the header to the page from which the user came, so an attacker
+/// can only send the user back to the attacker's own page.
+fn severity_of_referrer(f: &Flow, text: &[u8]) -> Option<Severity> {
+    /// Bytes behind the step in which the name of the header can stand: `['HTTP_REFERER']`.
+    const BEHIND: usize = 32;
+    /// Parts of the request that are no headers. A link can set a parameter named `referer`.
+    const NOT_HEADERS: &[&[u8]] = &[
+        b"arg",
+        b"param",
+        b"query",
+        b"form",
+        b"body",
+        b".get.",
+        b".get[",
+        b"_get",
+        b"_post",
+        b".post",
+        b"_request",
+        b"cookie",
+        b"input",
+    ];
+    if f.subject != FlowSubject::Flow(SinkKind::Redirect) {
+        return None;
+    }
+    let source = f.steps.first().filter(|s| s.role == StepRole::Source)?;
+    let end = text.len().min(source.end + BEHIND);
+    let behind = text.get(source.end..end)?;
+    let stop = behind.iter().position(|b| b"\n;,)]|?+".contains(b));
+    let end = source.end + stop.unwrap_or(behind.len());
+    let read = text.get(source.start..end)?.to_ascii_lowercase();
+    let is_referrer = has_any(&read, &[b"referer", b"referrer"]) && !has_any(&read, NOT_HEADERS);
+    is_referrer.then_some(Severity::Suggestion)
+}
+
+/// Returns true if a text contains one of some words.
+fn has_any(text: &[u8], words: &[&[u8]]) -> bool {
+    words
+        .iter()
+        .any(|word| memchr::memmem::find(text, word).is_some())
 }
 
 /// Returns the title of a finding whose data is not from a request. `None`: the title of the rule
@@ -318,6 +363,17 @@ impl<'a> FileScan<'a> {
             ValueOrigin::Unknown => String::new(),
             _ => format!("from {} to {}", f.source_label, f.sink_label),
         };
+        let sink = f.sink().filter(|s| !(s.start..s.end).contains(&span.start));
+        if let Some(n) = sink.and_then(|s| change.new.line_number(s.start))
+            && lines.is_none_or(|l| l.first != n)
+            && !is_call
+        {
+            detail = if detail.is_empty() {
+                format!("reaches {} on line {n}", f.sink_label)
+            } else {
+                format!("{detail} on line {n}")
+            };
+        }
         if *anchor == Anchor::File {
             let more = "the change removes a protection";
             detail = if detail.is_empty() {
@@ -349,6 +405,7 @@ impl<'a> FileScan<'a> {
             severity_max: [
                 f.texts.severity_max,
                 severity_of_own(f, self.reporter.languages()),
+                severity_of_referrer(f, known),
             ]
             .into_iter()
             .flatten()
