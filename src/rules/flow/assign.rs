@@ -1,9 +1,9 @@
 //! Declarations and assignments: to names, members, elements and patterns.
 
-use super::names;
 use super::run::{FlowRun, THIS};
 use super::shape::{ByteSpan, ExprId, Sym};
 use super::value::{Const, FlowValue, ItemKey, What};
+use super::{SinkKind, names};
 
 impl<'m> FlowRun<'m> {
     pub(super) fn declare(&mut self, target: ExprId, ty: Option<Sym>, value: Option<ExprId>) {
@@ -60,6 +60,11 @@ impl<'m> FlowRun<'m> {
             ExprKind::Member { of, name } => {
                 let word: std::rc::Rc<str> = module.word(*name).into();
                 self.check_write(target, *of, *name, &v);
+                let v = if self.is_part_after_host(*of, *name) {
+                    v.clean(SinkKind::Redirect.bit() | SinkKind::Url.bit())
+                } else {
+                    v
+                };
                 let v = self.through(v, module.expr(target).span);
                 self.update(*of, Some(ItemKey::Text(word)), v);
             }
@@ -106,6 +111,18 @@ impl<'m> FlowRun<'m> {
                 self.eval(target);
             }
         }
+    }
+
+    /// Returns true for a part of an object of `URL` that cannot change its host: `url.pathname`.
+    fn is_part_after_host(&mut self, of: ExprId, name: Sym) -> bool {
+        use super::FlowLanguage as L;
+        if !matches!(self.language, L::JavaScript | L::TypeScript | L::Tsx)
+            || !matches!(self.module.word(name), "pathname" | "search" | "hash")
+        {
+            return false;
+        }
+        let path = self.quiet(of).path.map(|p| self.paths.text(p));
+        path.is_some_and(|p| matches!(p.rsplit('.').next(), Some("URL" | "URL()")))
     }
 
     /// Returns a part of a destructured value: `{ query } = request`.

@@ -27,6 +27,12 @@ impl<'m> FlowRun<'m> {
                 what: What::Function(*f),
                 ..FlowValue::default()
             },
+            ExprKind::Collection(_) => {
+                let before = self.options_at.replace(self.frames.len());
+                let value = self.eval(a.value);
+                self.options_at = before;
+                value
+            }
             _ => self.eval(a.value),
         };
         GivenArg {

@@ -333,7 +333,7 @@ impl<'m> FlowRun<'m> {
             Items::default()
         });
         for item in list {
-            let value = self.eval(item.value);
+            let value = self.item_value(item);
             if item.is_spread {
                 self.spread(&mut v, &value);
                 continue;
@@ -355,6 +355,18 @@ impl<'m> FlowRun<'m> {
             }
         }
         v
+    }
+
+    /// Evaluates the value of an item of a literal.
+    fn item_value(&mut self, item: &'m CollectionItem) -> FlowValue {
+        let key = match item.key.map(|k| &self.module.expr(k).kind) {
+            Some(ExprKind::Text(key)) if self.options_at == Some(self.frames.len()) => key,
+            _ => return self.eval(item.value),
+        };
+        let before = self.option_key.replace((self.frames.len(), Rc::clone(key)));
+        let value = self.eval(item.value);
+        self.option_key = before;
+        value
     }
 
     fn spread(&mut self, v: &mut FlowValue, from: &FlowValue) {

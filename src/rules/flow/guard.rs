@@ -126,6 +126,9 @@ fn assume_inside(run: &mut FlowRun<'_>, test: ExprId, truth: bool) {
         // A table of allowed values: `ALLOWED[x]`.
         ExprKind::Index { of, key } if truth && is_fixed(run, *of) => cleanse(run, *key, ALL),
         ExprKind::Name(name) => {
+            if !truth {
+                is_empty(run, *name);
+            }
             // A variable that holds the outcome of a check.
             if let Some(check) = run.outcome(*name)
                 && !run.is_in_outcome
@@ -136,6 +139,19 @@ fn assume_inside(run: &mut FlowRun<'_>, test: ExprId, truth: bool) {
             }
         }
         _ => {}
+    }
+}
+
+/// Applies that a variable is false as a condition: it has no text, such as `""` and `null`.
+/// This is no check of the value, so sinks that wait for a later check stay.
+fn is_empty(run: &mut FlowRun<'_>, name: Sym) {
+    let variable = run.variable(name);
+    if let Some(v) = run.env.get(variable)
+        && v.taints.is_some()
+        && v.items.is_none()
+    {
+        let v = v.clean(ALL);
+        run.env.set(variable, v);
     }
 }
 
@@ -174,6 +190,16 @@ fn one_of(run: &mut FlowRun<'_>, test: ExprId, op: Op) {
 fn equality(run: &mut FlowRun<'_>, left: ExprId, right: ExprId, is_equal: bool) {
     let (a, b) = (run.quiet(left), run.quiet(right));
     let module = run.module;
+    if !is_equal {
+        // `if (part === "..") return` in a loop over `path.split("/")`.
+        for (of, other) in [(left, &b), (right, &a)] {
+            if matches!(&other.constant, Some(Const::Text(t)) if &**t == "..")
+                && matches!(&module.expr(of).kind, ExprKind::Name(n) if run.segments.contains(n))
+            {
+                cleanse(run, of, SinkKind::Path.bit() | SinkKind::ZipSlip.bit());
+            }
+        }
+    }
     // `m.indexOf(x) !== -1`, `strpos(x, base) === 0`, `typeof x === "number"`,
     // `matches() == false`.
     for (of, other) in [(left, &b), (right, &a)] {
@@ -198,6 +224,16 @@ fn equality(run: &mut FlowRun<'_>, left: ExprId, right: ExprId, is_equal: bool) 
             cleanse(run, left, ALL);
         } else if is_constant_value(&a) {
             cleanse(run, right, ALL);
+        } else if is_listed(run, right) && b.deep().is_none() {
+            // `for allowed in LIST: if x == allowed`.
+            cleanse(run, left, ALL);
+        } else if is_listed(run, left) && a.deep().is_none() {
+            cleanse(run, right, ALL);
+        } else if let Some(whole) = leading_part(run, right).filter(|_| is_own(&a)) {
+            // `realpath($base) === substr(realpath($path), 0, strlen($base))`.
+            cleanse(run, whole, SinkKind::Path.bit() | SinkKind::ZipSlip.bit());
+        } else if let Some(whole) = leading_part(run, left).filter(|_| is_own(&b)) {
+            cleanse(run, whole, SinkKind::Path.bit() | SinkKind::ZipSlip.bit());
         } else if b.deep().is_none() && a.deep().is_some() && is_derived(run, left) {
             // `parsed.hostname == settings.HOST`.
             cleanse(run, left, ALL);
@@ -210,6 +246,45 @@ fn equality(run: &mut FlowRun<'_>, left: ExprId, right: ExprId, is_equal: bool) 
             cleanse(run, right, ALL);
         }
     }
+}
+
+/// Returns true for the variable of a loop over a collection that the program chose.
+fn is_listed(run: &FlowRun<'_>, id: ExprId) -> bool {
+    matches!(&run.module.expr(id).kind, ExprKind::Name(n) if run.listed.contains(n))
+}
+
+/// Returns the text whose start an expression reads: `p` of `substr($p, 0, $n)`, `p.slice(0, n)`.
+fn leading_part(run: &FlowRun<'_>, id: ExprId) -> Option<ExprId> {
+    let module = run.module;
+    let ExprKind::Call { callee, args } = &module.expr(id).kind else {
+        return None;
+    };
+    let (text, first) = match (&module.expr(*callee).kind, args.as_slice()) {
+        (ExprKind::Name(n), [text, first, _]) if is_part_word(module.word(*n)) => {
+            (text.value, first)
+        }
+        (ExprKind::Member { of, name }, [first, _]) if is_part_word(module.word(*name)) => {
+            (*of, first)
+        }
+        _ => return None,
+    };
+    matches!(module.expr(first.value).kind, ExprKind::Int(0)).then_some(text)
+}
+
+/// Returns true for a value without data from outside.
+fn is_own(value: &FlowValue) -> bool {
+    let data = value.deep();
+    data.iter()
+        .flat_map(|t| t.iter())
+        .all(|t| t.proof == super::Proof::Unknown)
+}
+
+/// Returns true for functions that read a part of a text from one position to another.
+fn is_part_word(word: &str) -> bool {
+    matches!(
+        word,
+        "substr" | "mb_substr" | "slice" | "substring" | "Substring"
+    )
 }
 
 /// Returns true for a constant text or number.
@@ -330,7 +405,7 @@ fn index_of(run: &mut FlowRun<'_>, id: ExprId) {
 
 /// Returns true for a collection that the program chose: a literal of constants, or a name without
 /// data.
-fn is_fixed(run: &mut FlowRun<'_>, id: ExprId) -> bool {
+pub(super) fn is_fixed(run: &mut FlowRun<'_>, id: ExprId) -> bool {
     let v = run.quiet(id);
     if v.deep().is_some() {
         return false;

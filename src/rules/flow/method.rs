@@ -2,10 +2,10 @@
 
 use super::eval::map_taints;
 use super::run::FlowRun;
-use super::shape::{ByteSpan, ExprId};
+use super::shape::{ByteSpan, ExprId, ExprKind};
 use super::sink::GivenArg;
 use super::value::{Const, FlowValue, ItemKey, Items, Taints, join_taints};
-use super::{constant, strictness};
+use super::{SinkKind, constant, strictness};
 use std::rc::Rc;
 
 /// Classes and functions that create an empty collection.
@@ -123,6 +123,11 @@ impl FlowRun<'_> {
                 }
                 Some(v)
             }
+            // `path.split("/").pop()` has no separator.
+            "pop" | "last" | "Last" if given.is_empty() && self.is_split_path(*place) => {
+                let data = FlowValue::tainted(base.deep());
+                Some(data.clean(SinkKind::Path.bit() | SinkKind::ZipSlip.bit()))
+            }
             // `setLength(0)` clears a text.
             "setLength" | "Clear"
                 if base.items.is_none()
@@ -177,6 +182,27 @@ impl FlowRun<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Returns true for a call that splits a text at the separator of folders:
+    /// `x.split("/")`, `explode('/', $x)`.
+    pub(super) fn is_split_path(&self, id: ExprId) -> bool {
+        let module = self.module;
+        let ExprKind::Call { callee, args } = &module.expr(id).kind else {
+            return matches!(&module.expr(id).kind, ExprKind::Pass(of) if self.is_split_path(*of));
+        };
+        let name = match &module.expr(*callee).kind {
+            ExprKind::Name(name) | ExprKind::Member { name, .. } => module.word(*name),
+            _ => return false,
+        };
+        matches!(name, "split" | "Split" | "explode")
+            && args.iter().any(|a| match &module.expr(a.value).kind {
+                ExprKind::Text(t) => &**t == "/",
+                ExprKind::Regex(p) => matches!(&**p, "/" | "\\/" | "[\\\\/]" | "[/\\\\]"),
+                ExprKind::Member { name, .. } => module.word(*name) == "sep",
+                ExprKind::Name(name) => module.word(*name) == "DIRECTORY_SEPARATOR",
+                _ => false,
+            })
     }
 
     /// Returns the result of a function without a receiver.
@@ -563,14 +589,42 @@ fn size_at(given: &[GivenArg], position: usize) -> Option<usize> {
 /// Returns the kinds for which a text is harmless after all matches of a pattern are removed.
 fn removed(pattern: &str) -> u32 {
     // `[^a-z0-9_]` and `\W` leave only the listed characters.
-    let p = pattern.trim_matches('/').trim_end_matches(['+', '*']);
+    let p = without_delimiters(pattern).trim_end_matches(['+', '*']);
     if p == "\\W" || p == "\\D" {
         return u32::MAX;
     }
     let Some(kept) = p.strip_prefix("[^").and_then(|r| r.strip_suffix(']')) else {
         return 0;
     };
-    strictness::strictness(&format!("^[{kept}]+$"), true)
+    let kinds = strictness::strictness(&format!("^[{kept}]+$"), true);
+    if keeps_separator(kept) {
+        kinds
+    } else {
+        kinds | SinkKind::Path.bit() | SinkKind::ZipSlip.bit()
+    }
+}
+
+/// Returns an expression without the slashes and flags of PHP: `[^a-z]` of `/[^a-z]/iu`.
+fn without_delimiters(pattern: &str) -> &str {
+    let inner = pattern
+        .strip_prefix('/')
+        .and_then(|rest| rest.rsplit_once('/'))
+        .filter(|(_, flags)| flags.bytes().all(|b| b.is_ascii_alphabetic()));
+    inner.map_or(pattern.trim_matches('/'), |(inner, _)| inner)
+}
+
+/// Returns true if the characters of a class include a separator of folders: `/`, a backslash, a
+/// range across `/`, or a class of all characters but a few.
+fn keeps_separator(class: &str) -> bool {
+    let wide = ["\\S", "\\W", "\\D", "\\P", "\\\\", "/", "[:"];
+    if wide.iter().any(|w| class.contains(w)) {
+        return true;
+    }
+    let chars: Vec<char> = class.chars().collect();
+    chars.windows(3).any(|w| match w {
+        [from, '-', to] => *from != '\\' && *from < '/' && '/' < *to,
+        _ => false,
+    })
 }
 
 /// Returns the kinds for which the result of a match is harmless: `re.match("^[a-z]+$",

@@ -91,6 +91,18 @@ pub(super) fn says_number(word: &str) -> bool {
     words.len() < 5 && words.iter().any(|w| names_number(w))
 }
 
+/// Returns true if the last word of a function's name is a date: `next_due_date`, `formatDate`.
+/// A formatted date has no markup.
+fn says_date(word: &str) -> bool {
+    let Some(before) = word
+        .strip_suffix("_date")
+        .or_else(|| word.strip_suffix("Date"))
+    else {
+        return false;
+    };
+    before.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+}
+
 /// Returns true for a word that names a number, a date or another value without text of its own.
 fn names_number(word: &str) -> bool {
     matches!(
@@ -143,13 +155,16 @@ pub(super) fn cleaned(word: &str, v: FlowValue) -> FlowValue {
             | SinkKind::Log.bit();
         return v.clean(kinds);
     }
-    if lower.contains("safe") && !lower.contains("unsafe") {
+    if lower.contains("safe") && !lower.contains("unsafe") || lower.starts_with("secure") {
         let kinds = SinkKind::Url.bit()
             | SinkKind::Redirect.bit()
             | SinkKind::Path.bit()
             | SinkKind::Html.bit()
             | SinkKind::ZipSlip.bit();
         return v.clean(kinds);
+    }
+    if says_date(word) {
+        return v.clean(SinkKind::Html.bit());
     }
     if starts.iter().any(|s| lower.starts_with(s))
         || lower.contains("sanitize")

@@ -11,6 +11,7 @@ use super::table::{Condition, Table};
 use super::value::{Const, Env, FlowValue, Taint, TaintOrigin, Taints, What, join, proof_of};
 use super::{FlowLanguage, FlowSubject, guard};
 use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 /// The object of a method, as a variable.
 pub(super) const THIS: Sym = Sym(u32::MAX);
@@ -74,6 +75,14 @@ pub(super) struct FlowRun<'m> {
     pub(super) expressions: HashMap<&'static str, Option<regex::Regex>>,
     /// The name that the evaluated expression is assigned to.
     pub(super) into: Option<Sym>,
+    /// Number of running functions at a literal that is an argument of a call.
+    pub(super) options_at: Option<usize>,
+    /// The key of the evaluated item of such a literal, with the number of running functions.
+    pub(super) option_key: Option<(usize, Rc<str>)>,
+    /// Variables of open loops over a collection that the program chose.
+    pub(super) listed: Vec<Sym>,
+    /// Variables of open loops over the parts of a path.
+    pub(super) segments: Vec<Sym>,
     /// The value that is written to a member.
     pub(super) written: Option<ExprId>,
     /// The names from which a variable's value was derived.
@@ -347,6 +356,14 @@ impl<'m> FlowRun<'m> {
         // The keys of a list that a call returned are numbers.
         let is_list = v.path.is_some_and(|p| self.paths.is_call(p));
         let key_value = FlowValue::tainted(v.taints.clone().filter(|_| !is_list));
+        let (listed, segments) = (self.listed.len(), self.segments.len());
+        if let ExprKind::Name(name) = &self.module.expr(target).kind {
+            if v.deep().is_none() && guard::is_fixed(self, iterable) {
+                self.listed.push(*name);
+            } else if self.is_split_path(iterable) {
+                self.segments.push(*name);
+            }
+        }
         let before = self.env.clone();
         let mut out = Some(before);
         let mut digest = 0;
@@ -376,6 +393,8 @@ impl<'m> FlowRun<'m> {
             }
             digest = now;
         }
+        self.listed.truncate(listed);
+        self.segments.truncate(segments);
         self.put(out);
     }
 

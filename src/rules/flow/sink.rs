@@ -331,6 +331,17 @@ impl FlowRun<'_> {
         out
     }
 
+    /// Returns true for a value in an option of a call whose key does not match an expression:
+    /// `notify({ key: Math.random() })`. The value has the meaning of its key, and the names of the
+    /// function and variable around the call say nothing about it.
+    fn has_other_meaning(&mut self, names: &'static str) -> bool {
+        let key = match &self.option_key {
+            Some((depth, key)) if *depth == self.frames.len() => Rc::clone(key),
+            _ => return false,
+        };
+        !matches!(&*key, "value" | "data" | "text") && !self.fits(names, &key)
+    }
+
     /// Returns true if a regular expression of the tables matches a text.
     pub(super) fn fits(&mut self, pattern: &'static str, text: &str) -> bool {
         let regex = self
@@ -387,6 +398,9 @@ impl FlowRun<'_> {
             }
         }
         if let Some(p) = entry.into {
+            if entry.rule == "weak-random" && self.has_other_meaning(p) {
+                return;
+            }
             let names = self.target_names();
             // The name is the only evidence that the result is a secret, and the other uses of the
             // variable refute it.

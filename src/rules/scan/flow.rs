@@ -226,6 +226,48 @@ fn grants_credentials(text: &[u8]) -> bool {
     })
 }
 
+/// Returns the highest severity of a redirect to the address in the header `Referer`; `None` for
+/// other flows. The browser sets the header to the page from which the user came, so an attacker
+/// can only send the user back to the attacker's own page.
+fn severity_of_referrer(f: &Flow, text: &[u8]) -> Option<Severity> {
+    /// Bytes behind the step in which the name of the header can stand: `['HTTP_REFERER']`.
+    const BEHIND: usize = 32;
+    /// Parts of the request that are no headers. A link can set a parameter named `referer`.
+    const NOT_HEADERS: &[&[u8]] = &[
+        b"arg",
+        b"param",
+        b"query",
+        b"form",
+        b"body",
+        b".get.",
+        b".get[",
+        b"_get",
+        b"_post",
+        b".post",
+        b"_request",
+        b"cookie",
+        b"input",
+    ];
+    if f.subject != FlowSubject::Flow(SinkKind::Redirect) {
+        return None;
+    }
+    let source = f.steps.first().filter(|s| s.role == StepRole::Source)?;
+    let end = text.len().min(source.end + BEHIND);
+    let behind = text.get(source.end..end)?;
+    let stop = behind.iter().position(|b| b"\n;,)]|?+".contains(b));
+    let end = source.end + stop.unwrap_or(behind.len());
+    let read = text.get(source.start..end)?.to_ascii_lowercase();
+    let is_referrer = has_any(&read, &[b"referer", b"referrer"]) && !has_any(&read, NOT_HEADERS);
+    is_referrer.then_some(Severity::Suggestion)
+}
+
+/// Returns true if a text contains one of some words.
+fn has_any(text: &[u8], words: &[&[u8]]) -> bool {
+    words
+        .iter()
+        .any(|word| memchr::memmem::find(text, word).is_some())
+}
+
 /// Returns the title of a finding whose data is not from a request. `None`: the title of the rule
 /// applies.
 fn title(of_rule: &str, origin: ValueOrigin) -> Option<String> {
@@ -387,12 +429,16 @@ impl<'a> FileScan<'a> {
             ValueOrigin::Unknown => String::new(),
             _ => format!("from {} to {}", f.source_label, f.sink_label),
         };
-        let sink = f.steps.last().and_then(|s| change.new.line_number(s.start));
-        if let (false, Some(sink), Some(lines)) = (is_call, sink, lines)
-            && sink != lines.first
-            && !detail.is_empty()
+        let sink = f.sink().filter(|s| !(s.start..s.end).contains(&span.start));
+        if let Some(n) = sink.and_then(|s| change.new.line_number(s.start))
+            && lines.is_none_or(|l| l.first != n)
+            && !is_call
         {
-            detail = format!("{detail} in line {sink}");
+            detail = if detail.is_empty() {
+                format!("reaches {} on line {n}", f.sink_label)
+            } else {
+                format!("{detail} on line {n}")
+            };
         }
         if *anchor == Anchor::File {
             let more = "the change removes a protection";
@@ -431,10 +477,14 @@ impl<'a> FileScan<'a> {
             title: title.as_deref(),
             message,
             suggestion: f.texts.suggestion,
-            severity_max: [f.texts.severity_max, severity_by_gain(f, known)]
-                .into_iter()
-                .flatten()
-                .min(),
+            severity_max: [
+                f.texts.severity_max,
+                severity_by_gain(f, known),
+                severity_of_referrer(f, known),
+            ]
+            .into_iter()
+            .flatten()
+            .min(),
             ..Sighting::default()
         };
         self.reporter.report_index(rule, sighting);

@@ -114,6 +114,35 @@ fn a_changed_source_or_step_completes_a_flow_into_an_old_sink() {
 }
 
 #[test]
+fn a_finding_on_another_line_than_its_sink_names_the_line_of_the_sink() {
+    let new = handler(&[SOURCE, QUERY, SINK]);
+    let old = handler(&["    name = \"ada\"\n", QUERY, SINK]);
+    let found = scan(Some(&old), &new);
+    let message = found[0].message();
+    assert!(message.contains(" on line 7"), "{message}");
+    let found = scan(None, &new);
+    let message = found[0].message();
+    assert!(!message.contains(" on line "), "{message}");
+}
+
+#[test]
+fn a_redirect_back_to_the_page_of_the_user_is_a_suggestion() {
+    fn severity_of(source: &str) -> Severity {
+        let text = format!("<?php\n$to = {source};\nheader('Location: ' . $to);\n");
+        let found = scan_at("src/a.php", None, &text);
+        let flow = found.iter().find(|f| f.rule_id() == "open-redirect-flow");
+        flow.unwrap_or_else(|| panic!("{found:?}")).severity()
+    }
+    assert_eq!(
+        severity_of("$_SERVER['HTTP_REFERER']"),
+        Severity::Suggestion
+    );
+    for source in ["$_SERVER['HTTP_X_NEXT']", "$_GET['referer']"] {
+        assert_eq!(severity_of(source), Severity::Major, "{source}");
+    }
+}
+
+#[test]
 fn a_step_by_another_name_completes_a_flow() {
     fn express(names: &str, step: &str) -> String {
         format!(
@@ -568,7 +597,7 @@ fn a_finding_above_its_sink_names_the_line_of_the_sink() {
     let new = handler(&[SOURCE, QUERY, SINK]);
     let old = handler(&["    name = \"ada\"\n", QUERY, SINK]);
     let found = scan(Some(&old), &new);
-    assert!(found[0].message().contains("in line 7"), "{found:?}");
+    assert!(found[0].message().contains("on line 7"), "{found:?}");
     let found = scan(None, &new);
-    assert!(!found[0].message().contains("in line"), "{found:?}");
+    assert!(!found[0].message().contains("on line"), "{found:?}");
 }
