@@ -54,7 +54,7 @@ mod tests {
             "review code a.rs b.rs --files *.rs staged",
             "review --files a staged --exit-zero",
             "review --hook pre-push --hook-args origin url",
-            "review --hook commit-msg --hook-args staged --config p.toml",
+            "review --hook post-commit --hook-args staged --config p.toml",
         ] {
             let args = words(line);
             let complete =
