@@ -331,4 +331,210 @@ fn shown(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A temporary folder with the folders `in`, which is served, and `out`.
+    pub(super) struct TestFolders {
+        dir: tempfile::TempDir,
+    }
+
+    impl TestFolders {
+        pub(super) fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            for folder in ["in/a/b", "out", "in/.git"] {
+                std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+            }
+            std::fs::write(dir.path().join("out/secret.md"), "x").unwrap();
+            std::fs::write(dir.path().join("in/a/doc.md"), "x").unwrap();
+            Self { dir }
+        }
+
+        pub(super) fn path(&self, below: &str) -> PathBuf {
+            self.dir.path().canonicalize().unwrap().join(below)
+        }
+
+        fn uri(&self, below: &str) -> String {
+            format!("file://{}", self.path(below).display())
+        }
+
+        pub(super) fn fence(&self) -> Fence {
+            Fence::new(Some(&self.path("in")), &self.path(""), &Env::default()).unwrap()
+        }
+    }
+
+    #[test]
+    fn mcp_06_a_path_stays_below_the_root() {
+        let place = TestFolders::new();
+        let fence = place.fence();
+        symlink(place.path("out"), place.path("in/way")).unwrap();
+        symlink(place.path("in/a"), place.path("in/inner")).unwrap();
+        let absolute = place.path("in/a").display().to_string();
+        for fine in ["a", "a/b", ".", "inner/b", absolute.as_str(), "./a/doc.md"] {
+            assert!(fence.path(fine, fence.root()).is_ok(), "{fine}");
+        }
+        let outside = place.path("out").display().to_string();
+        let long = "a/".repeat(600_000);
+        let bad = [
+            "",
+            "/etc",
+            "../out",
+            "a/../../out",
+            "a/..",
+            "way",
+            "way/secret.md",
+            "~",
+            "~root",
+            "a\0b",
+            "missing",
+        ];
+        for bad in bad.into_iter().chain([outside.as_str(), long.as_str()]) {
+            let said = fence.path(bad, fence.root()).unwrap_err();
+            assert!(said.message.len() < 300, "{}", said.message);
+        }
+        // Do not reveal whether a path outside the fence exists: both cases give the same error.
+        let [existing, missing] = ["way/secret.md", "way/nothing.md"].map(|p| {
+            fence
+                .path(p, fence.root())
+                .unwrap_err()
+                .message
+                .replace(p, "")
+        });
+        assert_eq!(existing, missing);
+    }
+
+    #[test]
+    fn a_document_is_a_small_regular_file_and_no_secret() {
+        let place = TestFolders::new();
+        let fence = place.fence();
+        for (name, size) in [
+            (".env", 1),
+            (".env.production", 1),
+            ("id_rsa", 1),
+            ("large.md", MAX_DOCUMENT + 1),
+            (".git/config", 1),
+        ] {
+            std::fs::write(place.path(&format!("in/{name}")), vec![b'x'; size]).unwrap();
+        }
+        symlink(place.path("in/.env"), place.path("in/plain.md")).unwrap();
+        symlink("/proc/self/environ", place.path("in/environ.md")).unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(place.path("in/pipe.md"))
+            .status();
+        assert!(made.unwrap().success());
+        assert!(fence.document("a/doc.md", fence.root()).is_ok());
+        for (name, why) in [
+            (".env", "secrets"),
+            (".env.production", "secrets"),
+            ("id_rsa", "secrets"),
+            ("plain.md", "secrets"),
+            ("large.md", "larger than"),
+            (".git/config", "belongs to git"),
+            ("environ.md", "is not below"),
+            ("/proc/self/environ", "is not below"),
+            ("pipe.md", "not a regular file"),
+            ("a", "not a regular file"),
+        ] {
+            let said = fence.document(name, fence.root()).unwrap_err().message;
+            assert!(said.contains(why), "{name}: {said}");
+        }
+    }
+
+    #[test]
+    fn roots_of_a_client_narrow_what_the_operator_named() {
+        let place = TestFolders::new();
+        let fence = place.fence();
+        assert_eq!(
+            roots(&fence, &[place.uri("in/a")]).unwrap(),
+            [place.path("in/a")]
+        );
+        assert_eq!(roots(&fence, &[place.uri("")]).unwrap(), [place.path("in")]);
+        assert_eq!(
+            roots(&fence, &["file:///".to_owned()]).unwrap(),
+            [place.path("in")]
+        );
+        assert!(roots(&fence, &[place.uri("out")]).is_err());
+        assert_eq!(
+            roots(&fence, &[place.uri("in/%61"), place.uri("in/a")]).unwrap(),
+            [place.path("in/a")]
+        );
+        for nothing in [
+            "https://example.com/x",
+            "file://relative",
+            "file:///no/such/folder",
+            "file://%zz",
+            "x",
+        ] {
+            assert!(roots(&fence, &[nothing.to_owned()]).is_err(), "{nothing}");
+            let two = [nothing.to_owned(), place.uri("in/a")];
+            assert_eq!(
+                roots(&fence, &two).unwrap(),
+                [place.path("in/a")],
+                "{nothing}"
+            );
+        }
+        assert!(roots(&fence, &[]).is_err());
+    }
+
+    /// Returns the served folders after a client named its folders.
+    fn roots(fence: &Fence, uris: &[String]) -> Result<Vec<PathBuf>> {
+        fence.narrowed(uris).map(|f| f.roots)
+    }
+
+    #[test]
+    fn roots_of_a_client_never_widen_a_repository_that_was_found() {
+        let place = TestFolders::new();
+        let git = std::process::Command::new("git")
+            .args(["init", "-q"])
+            .arg(place.path("in/a"))
+            .status()
+            .unwrap();
+        assert!(git.success());
+        let env = Env::from_pairs(
+            place.path(""),
+            [("HOME", place.path("out").into_os_string())],
+        );
+        let fence = Fence::new(None, &place.path("in/a/b"), &env).unwrap();
+        assert_eq!(fence.roots, [place.path("in/a")]);
+        for wide in ["file:///".to_owned(), place.uri(""), place.uri("in")] {
+            assert_eq!(fence.narrowed(&[wide]).unwrap().roots, [place.path("in/a")]);
+        }
+        assert!(fence.narrowed(&[place.uri("out")]).is_err());
+        assert_eq!(
+            fence.narrowed(&[place.uri("in/a/b")]).unwrap().roots,
+            [place.path("in/a/b")]
+        );
+    }
+
+    #[test]
+    fn where_nothing_was_named_or_found_a_client_may_not_open_everything() {
+        let place = TestFolders::new();
+        std::fs::create_dir_all(place.path("home/me/project")).unwrap();
+        let env = Env::from_pairs(
+            place.path(""),
+            [("HOME", place.path("home/me").into_os_string())],
+        );
+        let fence = Fence::new(None, &place.path("out"), &env).unwrap();
+        assert_eq!(
+            fence
+                .narrowed(&[place.uri("home/me/project")])
+                .unwrap()
+                .roots,
+            [place.path("home/me/project")]
+        );
+        for wide in [
+            "file:///".to_owned(),
+            place.uri(""),
+            place.uri("home"),
+            place.uri("home/me"),
+        ] {
+            assert!(
+                fence.narrowed(std::slice::from_ref(&wide)).is_err(),
+                "{wide}"
+            );
+            let both = [wide, place.uri("in/a")];
+            assert_eq!(fence.narrowed(&both).unwrap().roots, [place.path("in/a")]);
+        }
+    }
+}

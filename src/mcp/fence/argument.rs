@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use std::path::{Component, Path, PathBuf};
 
 /// Bytes of a revision, at most.
-pub(super) const MOST_OF_A_REVISION: usize = 256;
+const MOST_OF_A_REVISION: usize = 256;
 
 /// Validates the text of a path.
 pub(super) fn plain(text: &str) -> Result<&Path> {
@@ -78,4 +78,42 @@ fn hex_digit(b: u8) -> Option<u8> {
     char::from(b)
         .to_digit(16)
         .and_then(|d| u8::try_from(d).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mcp_07_only_a_revision_is_one() {
+        for fine in [
+            "HEAD",
+            "HEAD~2",
+            "HEAD^",
+            "main@{upstream}",
+            "feature/x",
+            "v1.2",
+            "1a2b3c4d",
+            "größe",
+        ] {
+            assert!(revision("commit_sha", fine).is_ok(), "{fine}");
+        }
+        let long = "a".repeat(MOST_OF_A_REVISION + 1);
+        for bad in [
+            "",
+            "--output=/x",
+            "-p",
+            "HEAD;id",
+            "HEAD id",
+            "$(id)",
+            "a..b",
+            "HEAD:f",
+            "a\nb",
+            "`id`",
+            "a\0",
+            &long,
+        ] {
+            assert!(revision("commit_sha", bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -208,3 +208,205 @@ fn small_file(path: &Path) -> Option<String> {
     file.take(MOST as u64 + 64).read_to_string(&mut text).ok()?;
     Some(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::TestFolders;
+    use super::*;
+    use crate::env::Env;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_git_file_that_leads_out_counts_only_where_it_is_known_there() {
+        let place = TestFolders::new();
+        let fence = place.fence();
+        let tree = place.path("in/tree");
+        let admin = place.path("out/repo/.git/worktrees/tree");
+        std::fs::create_dir_all(&tree).unwrap();
+        std::fs::create_dir_all(&admin).unwrap();
+        std::fs::write(tree.join(".git"), format!("gitdir: {}\n", admin.display())).unwrap();
+        assert!(fence.owned(&tree).is_none());
+        std::fs::write(
+            admin.join("gitdir"),
+            format!("{}\n", place.path("in/other/.git").display()),
+        )
+        .unwrap();
+        assert!(fence.owned(&tree).is_none());
+        std::fs::write(
+            admin.join("gitdir"),
+            format!("{}\n", tree.join(".git").display()),
+        )
+        .unwrap();
+        assert!(fence.owned(&tree).is_some());
+        std::fs::write(
+            tree.join(".git"),
+            format!("gitdir: {}\n", place.path("out/repo/.git").display()),
+        )
+        .unwrap();
+        assert!(fence.owned(&tree).is_none());
+        std::fs::remove_file(tree.join(".git")).unwrap();
+        symlink(place.path("out/repo/.git"), tree.join(".git")).unwrap();
+        assert!(fence.owned(&tree).is_none());
+    }
+
+    fn git(dir: &Path, args: &[&str]) {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=n", "-c", "user.email=e@example.com", "-C"])
+            .arg(dir)
+            .args(args);
+        assert!(git.status().unwrap().success(), "{args:?}");
+    }
+
+    /// Creates two repositories with one commit each: `in/plain` and `out/theirs`.
+    fn with_repositories() -> (TestFolders, Fence, PathBuf) {
+        let place = TestFolders::new();
+        std::fs::remove_dir(place.path("in/.git")).unwrap();
+        for name in ["in/plain", "out/theirs"] {
+            git(&place.path(""), &["init", "-q", name]);
+            git(
+                &place.path(name),
+                &["commit", "-q", "--allow-empty", "-m", "one"],
+            );
+        }
+        let (fence, theirs) = (place.fence(), place.path("out/theirs/.git"));
+        (place, fence, theirs)
+    }
+
+    fn refused(fence: &Fence, folder: &str) -> bool {
+        match fence.repository(Some(folder), &Env::default()) {
+            Ok(_) => false,
+            Err(e) => {
+                assert!(
+                    e.message.contains("leads out of the folder that is served"),
+                    "{}",
+                    e.message
+                );
+                true
+            }
+        }
+    }
+
+    #[test]
+    fn mcp_06_a_repository_borrows_nothing_from_outside() {
+        type FolderPreparation = fn(&Path, &Path);
+        let turns: [(&str, FolderPreparation); 10] = [
+            ("alternates", |git, theirs| {
+                std::fs::write(
+                    git.join("objects/info/alternates"),
+                    format!("{}/objects\n", theirs.display()),
+                )
+                .unwrap();
+            }),
+            ("relative alternates", |git, _| {
+                let list = "../../../../out/theirs/.git/objects\n";
+                std::fs::write(git.join("objects/info/alternates"), list).unwrap();
+            }),
+            ("alternates of alternates", |git, theirs| {
+                std::fs::create_dir_all(git.join("more/info")).unwrap();
+                std::fs::write(
+                    git.join("more/info/alternates"),
+                    format!("{}/objects", theirs.display()),
+                )
+                .unwrap();
+                std::fs::write(git.join("objects/info/alternates"), "../more\n").unwrap();
+            }),
+            (
+                "alternates of alternates that count from the first",
+                |git, _| {
+                    std::fs::create_dir_all(git.join("a/b/c/d/info")).unwrap();
+                    // Resolved from the second folder, this path lies inside the fence; resolved
+                    // from the first, outside.
+                    std::fs::write(
+                        git.join("a/b/c/d/info/alternates"),
+                        "../../../../out/theirs/.git/objects\n",
+                    )
+                    .unwrap();
+                    std::fs::create_dir_all(git.join("out/theirs/.git/objects")).unwrap();
+                    std::fs::write(git.join("objects/info/alternates"), "../a/b/c/d\n").unwrap();
+                },
+            ),
+            ("a quoted alternate", |git, _| {
+                std::fs::write(git.join("objects/info/alternates"), "\"../objects\"\n").unwrap();
+            }),
+            ("a list too long to be read", |git, theirs| {
+                let list = format!("{}{}/objects\n", "\n".repeat(2 * MOST), theirs.display());
+                std::fs::write(git.join("objects/info/alternates"), list).unwrap();
+            }),
+            ("objects", |git, theirs| {
+                std::fs::remove_dir_all(git.join("objects")).unwrap();
+                symlink(theirs.join("objects"), git.join("objects")).unwrap();
+            }),
+            ("packs", |git, theirs| {
+                std::fs::remove_dir_all(git.join("objects/pack")).unwrap();
+                symlink(theirs.join("objects/pack"), git.join("objects/pack")).unwrap();
+            }),
+            ("common folder", |git, theirs| {
+                std::fs::write(git.join("commondir"), format!("{}\n", theirs.display())).unwrap();
+            }),
+            ("references", |git, theirs| {
+                std::fs::remove_dir_all(git.join("refs")).unwrap();
+                symlink(theirs.join("refs"), git.join("refs")).unwrap();
+            }),
+        ];
+        for (name, turn) in turns {
+            let (place, fence, theirs) = with_repositories();
+            assert!(!refused(&fence, "plain"), "{name}");
+            turn(&place.path("in/plain/.git"), &theirs);
+            assert!(refused(&fence, "plain"), "{name}");
+            // A call without an argument has the same result.
+            let own = Fence::new(
+                Some(&place.path("in/plain")),
+                &place.path(""),
+                &Env::default(),
+            )
+            .unwrap();
+            assert!(own.repository(None, &Env::default()).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_bare_repository_below_a_worktree_is_not_the_one_that_was_looked_at() {
+        let (place, fence, theirs) = with_repositories();
+        git(&place.path("in/plain"), &["init", "-q", "--bare", "bare"]);
+        let objects = place.path("in/plain/bare/objects");
+        std::fs::write(
+            objects.join("info/alternates"),
+            format!("{}/objects\n", theirs.display()),
+        )
+        .unwrap();
+        assert!(
+            fence
+                .repository(Some("plain/bare"), &Env::default())
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn what_is_borrowed_inside_or_by_the_owner_of_a_linked_worktree_is_fine() {
+        let (place, fence, theirs) = with_repositories();
+        let inside = place.path("in");
+        git(&inside, &["clone", "-q", "--shared", "plain", "shared"]);
+        assert!(
+            place
+                .path("in/shared/.git/objects/info/alternates")
+                .is_file()
+        );
+        assert!(!refused(&fence, "shared"));
+        git(
+            &place.path("in/plain"),
+            &["worktree", "add", "-q", "../beside"],
+        );
+        assert!(!refused(&fence, "beside"));
+        git(
+            &place.path("out"),
+            &["clone", "-q", "--shared", "theirs", "clone"],
+        );
+        let linked = place.path("in/linked").display().to_string();
+        git(
+            &place.path("out/clone"),
+            &["worktree", "add", "-q", &linked],
+        );
+        assert!(!refused(&fence, "linked"));
+        assert!(theirs.is_dir());
+    }
+}
