@@ -6,7 +6,7 @@
 //! the same.
 
 use super::{Cli, Global, review};
-use clap::{Args as _, Command, FromArgMatches as _};
+use clap::{Args as _, Command as CommandParser, FromArgMatches as _};
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
 
@@ -18,7 +18,7 @@ pub(super) fn parse(args: &[OsString]) -> Option<Cli> {
         return None;
     }
     let source = rest.first().and_then(|source| source.to_str());
-    let command = Global::augment_args(Command::new("claude-reviewer"))
+    let command = Global::augment_args(CommandParser::new("claude-reviewer"))
         .subcommand(review::command_with(source))
         .no_binary_name(true);
     // The process ends before the memory is needed again, and freeing it takes a fifth of the time.

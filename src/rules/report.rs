@@ -89,8 +89,8 @@ pub(super) enum ValueOrigin {
     Outside,
     /// From files or storage of the program, not from a request: at most major, at most medium.
     Local,
-    /// From the person who runs the program, who has its rights already: a suggestion of at most
-    /// medium confidence.
+    /// From the person who runs the program, who has its rights already: at most major, at most
+    /// medium.
     Caller,
     /// The analysis is not certain: a suggestion of low confidence.
     Doubtful,
@@ -107,7 +107,7 @@ const QUOTE_MAX: usize = 400;
 pub(super) const UNKNOWN: &str = "the change does not show where the value comes from";
 /// Reason why the severity of a finding is lower than that of its rule.
 const LOCAL: &str = "the value does not come from a request";
-/// Reason why a value of the command line or of the environment is a suggestion.
+/// Reason why a value of the command line or of the environment weighs less.
 const CALLER: &str = "the value comes from the person who runs the program";
 /// Bytes on each side of a secret that distinguish it from an equal one elsewhere.
 const IDENTITY_SIDE: usize = 256;
@@ -333,12 +333,10 @@ fn severity_of(rules: &RuleSet, index: u16, s: &Sighting<'_>) -> Severity {
 pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOrigin) -> Severity {
     let severity = match origin {
         ValueOrigin::Outside => rules.severity_of(index),
-        ValueOrigin::Local => rules
+        ValueOrigin::Local | ValueOrigin::Caller => rules
             .severity_set(index)
             .unwrap_or_else(|| rules.severity_of(index).min(Severity::Major)),
-        ValueOrigin::Caller | ValueOrigin::Doubtful | ValueOrigin::Unknown => {
-            rules.severity_of_unknown(index)
-        }
+        ValueOrigin::Doubtful | ValueOrigin::Unknown => rules.severity_of_unknown(index),
     };
     if in_doubt {
         lowered(severity).unwrap_or(severity)

@@ -399,7 +399,11 @@ impl<'a> FileScan<'a> {
         let start = memchr::memrchr_iter(b'\n', text)
             .nth(LINES)
             .map_or(0, |i| i + 1);
-        compiled.is_guarded(&text[start..])
+        // Binary data above the code can contain the words of a condition by chance.
+        let data = text[start..]
+            .iter()
+            .rposition(|b| b.is_ascii_control() && !b.is_ascii_whitespace());
+        compiled.is_guarded(&text[data.map_or(start, |at| start + at + 1)..])
     }
 
     /// Returns true if the block around a match makes it a finding.

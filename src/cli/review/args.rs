@@ -6,7 +6,7 @@ use crate::finding::{Category, Severity};
 use crate::hooks;
 use crate::policy;
 use crate::report::ReportFormat;
-use clap::{Args as _, Command, Subcommand as _, ValueEnum};
+use clap::{Args as _, Command as CommandParser, Subcommand as _, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,12 +29,12 @@ pub(in crate::cli) struct ReviewArgs {
 }
 
 /// Returns the command `review` with one of its sources, or without sources if the name is of none.
-pub(in crate::cli) fn command_with(source: Option<&str>) -> Command {
-    let command = Options::augment_args(Command::new("review"));
+pub(in crate::cli) fn command_with(source: Option<&str>) -> CommandParser {
+    let command = Options::augment_args(CommandParser::new("review"));
     let Some(name) = source.filter(|name| !name.starts_with('-')) else {
         return command;
     };
-    let sources = SourceArg::augment_subcommands(Command::new("sources"));
+    let sources = SourceArg::augment_subcommands(CommandParser::new("sources"));
     match sources.find_subcommand(name) {
         Some(source) => command.subcommand(source.clone()),
         None => command,

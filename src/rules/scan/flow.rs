@@ -193,6 +193,17 @@ fn is_of_caller(f: &Flow, languages: Languages, text: &[u8]) -> bool {
     f.is_of_caller && !is_set_by_server && !languages.any_of(&["c", "cpp"])
 }
 
+/// Returns the highest severity of a flow from the command line or the environment into a command,
+/// code or a path; `None` for other flows. A person who runs the program could run the command
+/// directly, and chooses the files on which the program works.
+fn severity_of_own(f: &Flow) -> Option<Severity> {
+    match f.subject {
+        FlowSubject::Flow(SinkKind::Code | SinkKind::Command) => Some(Severity::Minor),
+        FlowSubject::Flow(SinkKind::Path | SinkKind::ZipSlip) => Some(Severity::Suggestion),
+        _ => None,
+    }
+}
+
 /// Returns the highest severity of a flow by what an attacker gains; `None`: that of its rule.
 ///
 /// - An expression that keeps a browser busy harms only the user who opened the page.
@@ -479,6 +490,9 @@ impl<'a> FileScan<'a> {
             suggestion: f.texts.suggestion,
             severity_max: [
                 f.texts.severity_max,
+                (origin == ValueOrigin::Caller)
+                    .then(|| severity_of_own(f))
+                    .flatten(),
                 severity_by_gain(f, known),
                 severity_of_referrer(f, known),
             ]

@@ -261,7 +261,7 @@ fn severity_and_confidence_follow_where_the_value_comes_from() {
     fn weight(f: &Finding) -> (Severity, Confidence) {
         (f.severity(), f.confidence())
     }
-    let of_caller = (Severity::Suggestion, Confidence::Medium);
+    let of_caller = (Severity::Major, Confidence::Medium);
     assert!(found.iter().any(|f| weight(f) == of_caller), "{found:?}");
     let stored = "import java.nio.file.Files;\nimport java.nio.file.Path;\nimport org.springframework.jdbc.core.JdbcTemplate;\n\npublic class A {\n  private JdbcTemplate jdbcTemplate;\n\n  void f(Path file) throws Exception {\n    jdbcTemplate.execute(Files.readString(file));\n  }\n}\n";
     let found = scan_at("src/A.java", None, stored);
@@ -550,12 +550,12 @@ fn only(path: &str, code: &str, rule: &str) -> Finding {
 }
 
 #[test]
-fn data_of_the_person_who_runs_the_program_is_a_suggestion_without_an_attacker() {
+fn data_of_the_person_who_runs_the_program_weighs_less_and_has_no_attacker() {
     fn python(variable: &str) -> String {
         format!("import os\n\nname = os.environ[\"{variable}\"]\nos.system(\"convert \" + name)\n")
     }
     let own = only("app/a.py", &python("IMAGE"), "command-injection-flow");
-    assert_eq!(own.severity(), Severity::Suggestion);
+    assert_eq!(own.severity(), Severity::Minor);
     assert!(
         own.message().contains("person who runs the program")
             && !own.message().contains("attacker"),
