@@ -127,7 +127,7 @@ impl Request<'_> {
         let bytes = self.body.map_or(0, <[u8]>::len);
         match trouble {
             None => {
-                tracing::debug!(method = %self.method, %host, %path, bytes, attempt, ms, "answered")
+                tracing::debug!(method = %self.method, %host, %path, bytes, attempt, ms, "answered");
             }
             Some(trouble) => {
                 let cause = trouble.failure.cause;

@@ -410,7 +410,7 @@ fn bubblewrap(
     std::fs::create_dir_all(&shared_memory)?;
     let mut args: Vec<OsString> = Vec::new();
     let mut add = |words: &[&dyn AsRef<std::ffi::OsStr>]| {
-        args.extend(words.iter().map(|w| w.as_ref().to_owned()))
+        args.extend(words.iter().map(|w| w.as_ref().to_owned()));
     };
     add(&[
         &"--unshare-all",

@@ -354,7 +354,7 @@ pub fn uri(path: &[u8]) -> String {
         for b in segment {
             match b {
                 b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                    out.push(char::from(*b))
+                    out.push(char::from(*b));
                 }
                 _ => out.push_str(&format!("%{b:02X}")),
             }

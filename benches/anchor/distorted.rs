@@ -46,11 +46,11 @@ impl DistortedClaim {
         match way {
             Way::AsItIs => {}
             Way::LineOff => {
-                self.line = Some((i64::from(line.number) + random.i64(-30..=30)).max(1))
+                self.line = Some((i64::from(line.number) + random.i64(-30..=30)).max(1));
             }
             Way::NoLine => self.line = None,
             Way::DiffView => {
-                self.line = Some(i64::from(line.views[random.usize(..line.views.len())]))
+                self.line = Some(i64::from(line.views[random.usize(..line.views.len())]));
             }
             Way::PathPrefix => self
                 .file

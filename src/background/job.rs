@@ -149,7 +149,7 @@ fn watched(
                 job,
                 (clock, TIMES),
                 &ended,
-            )
+            );
         });
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&limit)));
         drop(over);

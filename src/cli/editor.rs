@@ -67,7 +67,7 @@ pub(super) fn command(editor: &str, file: &Path, line: Option<u32>) -> Option<Ed
         (Syntax::Colon, Some(line)) => args.push(with_line(file, line)),
         (Syntax::Goto, Some(line)) => args.extend(["--goto".into(), with_line(file, line)]),
         (Syntax::Line, Some(line)) => {
-            args.extend(["--line".into(), line.to_string().into(), file.into()])
+            args.extend(["--line".into(), line.to_string().into(), file.into()]);
         }
         (_, None) | (Syntax::None, _) => args.push(file.into()),
     }

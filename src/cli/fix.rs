@@ -156,7 +156,7 @@ impl Steps<'_> {
         }
         let ended = self.in_world(|world| {
             fixing.execute(world, &mut |number, reasons| {
-                self.report_failure(number, reasons)
+                self.report_failure(number, reasons);
             })
         })?;
         match ended {
@@ -419,7 +419,7 @@ fn introduction(fixing: &Fixing) -> String {
         Chosen::Named => {}
         Chosen::Accepted => text.push_str("fixing the accepted findings\n"),
         Chosen::Blocking => {
-            text.push_str("nothing was decided yet; fixing the findings that block\n")
+            text.push_str("nothing was decided yet; fixing the findings that block\n");
         }
     }
     for f in findings {

@@ -261,7 +261,7 @@ fn prune(context: &Context, keep: Option<usize>, damaged: bool) -> Result<ExitSt
             text.push_str(&format!(
                 "removed {}, which was damaged\n",
                 Inert::new(name)
-            ))
+            ));
         });
         text.push_str(&format!(
             "{} removed\n",

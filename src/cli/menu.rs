@@ -64,7 +64,7 @@ fn work(context: &Context, screen: &mut Screen, found: MenuSituation) -> Result<
                     MenuEffect::Suspend => screen.suspend()?,
                     MenuEffect::Redraw => screen.forget(),
                     MenuEffect::Look => {
-                        inputs.push(MenuEvent::Found(Box::new(look(context)), None))
+                        inputs.push(MenuEvent::Found(Box::new(look(context)), None));
                     }
                     MenuEffect::Pulls(remote) => inputs.push(pulls(context, screen, remote)?),
                     MenuEffect::Run(words, topic) => {

@@ -100,10 +100,10 @@ impl CommandRequest {
             match piece {
                 CliPiece::Word(word) => request.words.push(word),
                 CliPiece::Option { name, value, .. } if meaning(&name).is_some() => {
-                    request.flags.push((name, value))
+                    request.flags.push((name, value));
                 }
                 CliPiece::Option { written, .. } if request.words.is_empty() => {
-                    request.globals.extend(written)
+                    request.globals.extend(written);
                 }
                 CliPiece::Option { name, written, .. } => request.options.push((name, written)),
             }

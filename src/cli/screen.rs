@@ -357,7 +357,7 @@ mod tests {
         static AT_MESSAGE: AtomicUsize = AtomicUsize::new(0);
         let usual = take_hook();
         set_hook(Box::new(|_| {
-            AT_MESSAGE.store(RESTORED.load(Ordering::SeqCst), Ordering::SeqCst)
+            AT_MESSAGE.store(RESTORED.load(Ordering::SeqCst), Ordering::SeqCst);
         }));
         let done: Result<()> = guarded(
             || {

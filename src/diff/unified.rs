@@ -257,7 +257,7 @@ fn write_index(entry: &super::Entry, out: &mut Vec<u8>) {
     );
     match (&entry.old, &entry.new) {
         (Some(old), Some(new)) if old.mode == new.mode => {
-            extend(out, &[b" ", new.mode.octal().as_bytes(), b"\n"])
+            extend(out, &[b" ", new.mode.octal().as_bytes(), b"\n"]);
         }
         _ => out.push(b'\n'),
     }

@@ -80,7 +80,7 @@ impl Attributes {
         match state {
             State::Empty => {}
             State::Commit { tree, .. } => {
-                self.chain_of_tree(repo, gix_id(tree), path, &mut chain)?
+                self.chain_of_tree(repo, gix_id(tree), path, &mut chain)?;
             }
             State::Index | State::Worktree => {
                 let index = owner.index()?;
@@ -183,7 +183,7 @@ impl ParsedAttributes {
             let mut bytes = Vec::new();
             match source {
                 AttributesSource::Object(id) => {
-                    tree::load(repo, id, gix::objs::Kind::Blob, &mut bytes)?
+                    tree::load(repo, id, gix::objs::Kind::Blob, &mut bytes)?;
                 }
                 AttributesSource::Bytes(b) => bytes.clone_from(b),
             }
@@ -238,7 +238,7 @@ impl ParsedAttributes {
                 }
                 // Git rejects a missing encoding name.
                 ("working-tree-encoding", StateRef::Set) => {
-                    marks.encoding = Some("(none)".to_owned())
+                    marks.encoding = Some("(none)".to_owned());
                 }
                 ("ident", StateRef::Set) => marks.ident = true,
                 _ => {}

@@ -482,10 +482,10 @@ impl<'r> Reader<'r> {
         match state {
             State::Empty => {}
             State::Commit { tree, .. } => {
-                tree::files(&self.repo, gix_id(tree), Vec::new(), max, &mut out)?
+                tree::files(&self.repo, gix_id(tree), Vec::new(), max, &mut out)?;
             }
             State::Index | State::Worktree => {
-                self.indexed(*state == State::Worktree, max, &mut out)?
+                self.indexed(*state == State::Worktree, max, &mut out)?;
             }
         }
         let more = out.len() > max;

@@ -271,7 +271,7 @@ impl LineConnection {
                     match message.as_ref() {
                         ClientJsonRpcMessage::Request(request) => open.push(request.id.clone()),
                         ClientJsonRpcMessage::Notification(n) => {
-                            cancelled.extend(cancels(&n.notification).cloned())
+                            cancelled.extend(cancels(&n.notification).cloned());
                         }
                         _ => {}
                     }

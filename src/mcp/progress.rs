@@ -104,7 +104,7 @@ impl Progress for Bridge {
 
     fn requests(&self, done: usize, total: usize, usd: Option<f64>) {
         self.update(|c| {
-            (c.requests, c.usd) = ((c.requests.0.max(done), c.requests.1.max(total)), usd)
+            (c.requests, c.usd) = ((c.requests.0.max(done), c.requests.1.max(total)), usd);
         });
     }
 

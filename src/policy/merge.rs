@@ -280,9 +280,9 @@ impl<'a> Merge<'a> {
             Slot::Policy(_, key) => (key.get)(&self.policy) != setting.value,
             Slot::Backend(name, key) => self.policy.backend(name).is_some_and(|backend| {
                 let is_about_key = key.name.starts_with("api_key");
-                !self.is_usual(backend, key.name, &setting.value)
-                    && !(is_about_key && self.has_own_key(name))
-                    && (key.get)(backend) != setting.value
+                let is_given = self.is_usual(backend, key.name, &setting.value)
+                    || is_about_key && self.has_own_key(name);
+                !is_given && (key.get)(backend) != setting.value
             }),
         }
     }

@@ -420,7 +420,7 @@ impl PolicyReader<'_> {
                 Some(key) => match key.kind.read(value) {
                     Ok(value) => (key.set)(to, &value),
                     Err(complaint) => {
-                        self.complain(&full(list, key.name), &value.span(), complaint)
+                        self.complain(&full(list, key.name), &value.span(), complaint);
                     }
                 },
             }

@@ -63,7 +63,7 @@ impl Policy {
                 Header::Top => out.extend(rows.map(|r| (r.name.clone(), short(&r.line())))),
                 Header::Table(name) if name.starts_with(BACKENDS) && !asked.contains(name) => {}
                 Header::Table(name) => {
-                    out.extend(rows.map(|r| (format!("[{name}] {}", r.name), short(&r.line()))))
+                    out.extend(rows.map(|r| (format!("[{name}] {}", r.name), short(&r.line()))));
                 }
                 // The order of entries matters.
                 Header::Entry(name) => {

@@ -140,7 +140,7 @@ fn a_policy_that_decides_otherwise_is_told_by_what_differs() {
     });
     assert_eq!(why, "the policy differs in [[guideline]] 2, [review] depth");
     let why = refusal(|p| {
-        p.extend((0..9).map(|n| (format!("{n}\u{1b}[2J{}", "x".repeat(500)), String::new())))
+        p.extend((0..9).map(|n| (format!("{n}\u{1b}[2J{}", "x".repeat(500)), String::new())));
     });
     assert!(
         why.ends_with(" and 4 more") && !why.contains('\u{1b}') && why.len() < 600,

@@ -43,7 +43,7 @@ impl SecretNames {
         for b in secret {
             match b {
                 b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => {
-                    address.push(*b)
+                    address.push(*b);
                 }
                 b => address.extend(format!("%{b:02X}").bytes()),
             }

@@ -125,7 +125,7 @@ impl Files {
         match &part.content {
             PartContent::Change(change) => self.match_entries(change),
             PartContent::Given(files) => {
-                files.iter().for_each(|file| self.match_entry(&file.entry))
+                files.iter().for_each(|file| self.match_entry(&file.entry));
             }
             // Its tree is read below.
             PartContent::Commit(_) => {}
@@ -153,7 +153,7 @@ impl Files {
         for part in parts {
             match &part.content {
                 PartContent::Change(change) => {
-                    states.extend([change.head.clone(), change.base.clone()])
+                    states.extend([change.head.clone(), change.base.clone()]);
                 }
                 PartContent::Commit(id) => {
                     let change = reader.alone(*id)?;

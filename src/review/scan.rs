@@ -200,10 +200,10 @@ impl RuleScan<'_> {
                         out.take_repeat(again);
                     }
                     (PartContent::Change(change), Some(reader)) => {
-                        self.entry(p, (part, change), entry, reader, out)
+                        self.entry(p, (part, change), entry, reader, out);
                     }
                     (PartContent::Given(files), _) => {
-                        self.file(p, (part, entry), &files[entry], out)
+                        self.file(p, (part, entry), &files[entry], out);
                     }
                     _ => {}
                 }

@@ -447,7 +447,7 @@ impl GivenResponse {
                 Some(ResponseSection::Addressed) => self.address_text(&item),
                 Some(ResponseSection::Explanations) => self.explain_text(&item),
                 Some(ResponseSection::Files) => {
-                    self.modified_files.push(item.trim_matches('`').to_owned())
+                    self.modified_files.push(item.trim_matches('`').to_owned());
                 }
                 Some(ResponseSection::Questions) => self.questions.push(item),
                 None => self.say(&item),

@@ -154,7 +154,7 @@ impl Outline {
                 (quote @ (b'"' | b'\''), None) => is_quoted = Some(quote),
                 (quote, Some(open)) if quote == open => is_quoted = None,
                 (brace @ (b'{' | b'}'), _) if readings.is_code(languages, i) => {
-                    braces.take(brace, &self.text)
+                    braces.take(brace, &self.text);
                 }
                 _ => {}
             }

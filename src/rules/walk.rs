@@ -571,7 +571,7 @@ mod tests {
                 Hay::whole(text, b""),
                 &mut Scratch::default(),
                 &mut count,
-            )
+            );
         });
         count.matches
     }
@@ -665,7 +665,7 @@ mod tests {
                     Hay::whole(text, b""),
                     &mut Scratch::default(),
                     &mut at,
-                )
+                );
             });
             at.0
         };

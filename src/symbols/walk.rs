@@ -222,7 +222,7 @@ impl SymbolReader<'_> {
                 }
             }
             Some(NodeRole::Value(NameIn::Field(field))) => {
-                self.value(node, node.child_by_field_name(field))
+                self.value(node, node.child_by_field_name(field));
             }
             Some(NodeRole::Value(name)) => {
                 if let Some(name) = self.nodes.name(node, name) {

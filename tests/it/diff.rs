@@ -632,7 +632,7 @@ fn dif_02_a_binary_patch_reads_as_the_commit_it_came_from() {
                     assert!(got.new_size.is_none_or(|size| want.new_size == Some(size)));
                 }
                 (want, got) => {
-                    assert_eq!(std::mem::discriminant(want), std::mem::discriminant(got))
+                    assert_eq!(std::mem::discriminant(want), std::mem::discriminant(got));
                 }
             }
         }

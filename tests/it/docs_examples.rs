@@ -239,15 +239,15 @@ fn every_console_block_is_executed_or_says_why_not() {
             let at = format!("{}:{}", path.display(), block.line + 1);
             match &block.mark {
                 Mark::None if is_console(&block) => {
-                    errors.push(format!("{at}: the block has no mark"))
+                    errors.push(format!("{at}: the block has no mark"));
                 }
                 Mark::None => {}
                 Mark::NotExecuted(reason) if reason.is_empty() => {
-                    errors.push(format!("{at}: no reason"))
+                    errors.push(format!("{at}: no reason"));
                 }
                 Mark::NotExecuted(_) => {}
                 Mark::Invalid(attribute) => {
-                    errors.push(format!("{at}: unknown attribute {attribute:?}"))
+                    errors.push(format!("{at}: unknown attribute {attribute:?}"));
                 }
                 Mark::Example(e) if e.fixture == "continued" && !has_world => {
                     errors.push(format!("{at}: nothing to continue"));

@@ -14,7 +14,7 @@ pub fn apart(prompt: &str) -> (String, Vec<(String, String)>) {
         match (begins.filter(|(mark, _)| is_mark(mark)), &mut open) {
             (Some(_), Some(_)) => panic!("a fence in a fence: {prompt}"),
             (Some((mark, kind)), None) => {
-                open = Some((mark.to_owned(), kind.to_owned(), String::new()))
+                open = Some((mark.to_owned(), kind.to_owned(), String::new()));
             }
             (None, Some((mark, _, _))) if line == format!("</untrusted-{mark}>") => {
                 let Some((_, kind, text)) = open.take() else {

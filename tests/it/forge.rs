@@ -323,7 +323,7 @@ fn ci_08_a_conversation_that_the_token_cannot_close_says_so_itself() {
             s.inline[0]["body"].as_str().unwrap().contains("Resolved"),
             "{}",
             s.inline[0]
-        )
+        );
     });
 }
 
@@ -352,7 +352,7 @@ fn ci_08_marks_of_others_count_for_nothing() {
         assert_eq!(
             (s.inline.len(), s.comments.len(), s.statuses.len()),
             (2, 2, 2)
-        )
+        );
     });
 }
 

@@ -543,7 +543,7 @@ fn an_entry_whose_lookups_were_edited_or_are_missing_is_asked_again() {
         |entry| entry["lookups"][0]["digest"] = json!("00".repeat(32)),
         |entry| {
             entry["lookups"][0]["arguments"] =
-                json!({"path": "src/part_2.py", "first": 1, "last": 1})
+                json!({"path": "src/part_2.py", "first": 1, "last": 1});
         },
         |entry| entry["lookups"][0]["call"] = json!(7),
         |entry| drop(entry.as_object_mut().unwrap().remove("lookups")),

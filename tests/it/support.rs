@@ -179,9 +179,9 @@ pub fn files_below(dir: &Path) -> Vec<PathBuf> {
     let mut out = Vec::new();
     for path in entries.map(|e| e.unwrap().path()) {
         if path.is_dir() {
-            out.extend(files_below(&path))
+            out.extend(files_below(&path));
         } else {
-            out.push(path)
+            out.push(path);
         }
     }
     out

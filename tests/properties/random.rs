@@ -54,7 +54,7 @@ pub fn mutate(random: &mut Random, data: &mut Vec<u8>, tokens: &[&[u8]]) {
         match random.below(9) {
             0 if at < data.len() => data[at] ^= 1 << random.below(8),
             1 if at < data.len() => {
-                data[at] = *random.pick(b"\0\n\r\t \"'\\@+-{}[]:,=#0189aZ\x7f\x80\xc3\xff")
+                data[at] = *random.pick(b"\0\n\r\t \"'\\@+-{}[]:,=#0189aZ\x7f\x80\xc3\xff");
             }
             2 => drop(data.splice(at..at, random.bytes(3))),
             3 => drop(data.drain(at..end)),

@@ -436,10 +436,12 @@ fn convention(
     let found = cited(cx, reference, &[&claim.message], file);
     match &found {
         Some(citation) if citation.quoted => {}
-        Some(citation) => rating.lower(format!("cites {} without a quote from it", citation.label)),
+        Some(citation) => {
+            rating.lower(&format!("cites {} without a quote from it", citation.label))
+        }
         None => {
             let reference = text::clean(cx.rules, reference, text::TITLE);
-            rating.lower(format!(
+            rating.lower(&format!(
                 "cites `{reference}`, which is not in the conventions"
             ));
         }

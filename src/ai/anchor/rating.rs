@@ -34,7 +34,7 @@ impl Rating {
     }
 
     /// Lowers the severity by one, with the reason.
-    pub(super) fn lower(&mut self, reason: String) {
+    pub(super) fn lower(&mut self, reason: &str) {
         self.severity = lower(self.severity);
         self.notes.push(format!("{reason}; one severity lower"));
     }

@@ -34,7 +34,7 @@ pub(super) static DIALECT: Dialect = Dialect {
             "max_completion_tokens"
         } else {
             "max_tokens"
-        }] = tokens.into()
+        }] = tokens.into();
     },
     effort: |body, effort, _| body["reasoning_effort"] = effort.name().into(),
     read,
@@ -62,7 +62,7 @@ fn body(talk: &Talk<'_>) -> Value {
         match turn {
             TalkTurn::Said(message) => messages.push(message.clone()),
             TalkTurn::Replied(text) => {
-                messages.push(json!({ "role": "assistant", "content": text }))
+                messages.push(json!({ "role": "assistant", "content": text }));
             }
             TalkTurn::Asked(text) => messages.push(json!({ "role": "user", "content": text })),
             TalkTurn::Told(outcomes) => messages.extend(

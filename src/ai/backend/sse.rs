@@ -65,7 +65,7 @@ mod tests {
         let mut out = Vec::new();
         for part in parts {
             events.push(part, |data| {
-                out.push(String::from_utf8_lossy(data).into_owned())
+                out.push(String::from_utf8_lossy(data).into_owned());
             });
         }
         out

@@ -84,10 +84,10 @@ pub(super) fn heading(file: &Shown, split: bool, out: &mut String) {
     ) {
         (_, Some(FileMode::Symlink)) => about.push("a symbolic link".to_owned()),
         (Some(FileMode::Regular) | None, Some(FileMode::Executable)) => {
-            about.push("executable".to_owned())
+            about.push("executable".to_owned());
         }
         (Some(FileMode::Executable), Some(FileMode::Regular)) => {
-            about.push("no longer executable".to_owned())
+            about.push("no longer executable".to_owned());
         }
         _ => {}
     }

@@ -212,7 +212,7 @@ impl ExcerptSelection<'_, '_, '_> {
             };
             match hit.signature.as_ref().filter(|_| why == Why::Nearby) {
                 Some(signature) => {
-                    self.push(&about, &hit.path, std::slice::from_ref(signature), "")
+                    self.push(&about, &hit.path, std::slice::from_ref(signature), "");
                 }
                 None => self.push(&about, &hit.path, &hit.lines, ""),
             }
@@ -569,9 +569,9 @@ fn one_a_file_first<'h>(hits: impl Iterator<Item = &'h SearchHit>) -> Vec<&'h Se
     let mut seen: HashSet<&RepoPath> = HashSet::new();
     for hit in hits {
         if seen.insert(&hit.path) {
-            first.push(hit)
+            first.push(hit);
         } else {
-            rest.push(hit)
+            rest.push(hit);
         }
     }
     first.extend(rest);

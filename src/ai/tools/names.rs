@@ -143,7 +143,7 @@ fn call(
         match wanted {
             NameSearch::Definitions => file.definitions(name, &mut searched, &mut page),
             NameSearch::References => {
-                file.lines(&whole_words(&text, name), &mut searched, &mut page)
+                file.lines(&whole_words(&text, name), &mut searched, &mut page);
             }
             NameSearch::Calls => file.lines(&calls(&symbols, name), &mut searched, &mut page),
         }
@@ -215,9 +215,9 @@ impl FileWithName<'_> {
             let lines: Vec<u32> = lines.collect();
             let is_shown = page.say(&format!("{}:", self.name)) && self.show(&lines, page);
             if is_shown {
-                searched.shown += 1
+                searched.shown += 1;
             } else {
-                searched.more += 1
+                searched.more += 1;
             }
         }
     }

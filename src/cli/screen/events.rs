@@ -125,7 +125,7 @@ impl Events {
                 InputPart::Event(event) => return event,
                 InputPart::Escape => self.typed.extend(self.decoder.end()),
                 InputPart::Bytes(Ok(bytes)) if !bytes.is_empty() => {
-                    self.typed.extend(self.decoder.take(&bytes))
+                    self.typed.extend(self.decoder.take(&bytes));
                 }
                 InputPart::Bytes(_) => return Event::Ended(Ended::Closed),
             }

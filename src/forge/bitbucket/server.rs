@@ -441,7 +441,7 @@ impl ReviewWriter for BitbucketServer {
         context: &str,
         status: &CommitStatus,
     ) -> Result<(), Failure> {
-        set_build(session, pull, build_of_status(pull, context, status))
+        set_build(session, pull, &build_of_status(pull, context, status))
     }
 }
 
@@ -552,11 +552,11 @@ fn build(
 }
 
 /// Sets a build of the head.
-fn set_build(session: &ForgeSession<'_>, pull: &PullRequest, body: Value) -> Result<(), Failure> {
+fn set_build(session: &ForgeSession<'_>, pull: &PullRequest, body: &Value) -> Result<(), Failure> {
     let (new, old) = builds(session, pull);
     // Setting it twice updates the same build.
-    match session.change(Method::POST, &new, &body) {
-        Err(failure) if is_absent(&failure) => session.change(Method::POST, &old, &body).map(drop),
+    match session.change(Method::POST, &new, body) {
+        Err(failure) if is_absent(&failure) => session.change(Method::POST, &old, body).map(drop),
         done => done.map(drop),
     }
 }

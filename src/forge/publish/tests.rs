@@ -251,7 +251,7 @@ fn a_review_of_a_part_moves_no_comment_on_lines_that_it_does_not_know() {
     let there = done(&planned(&review, &[], |_| {}));
     let none: &'static ShownLines = Box::leak(Box::default());
     let of_a_part = planned(&review, &there, |now| {
-        (now.whole, now.lines) = (false, none)
+        (now.whole, now.lines) = (false, none);
     });
     assert_eq!(of_a_part, PublishPlan::default());
     // The page of the whole change does not show them any longer.

@@ -110,10 +110,10 @@ fn what_another_policy_lets_through_is_owed_and_what_was_answered_is_not() {
     type FindingChange = fn(&mut Finding);
     let answers: [(&str, FindingChange); 3] = [
         ("waived", |f| {
-            f.waived = serde_json::from_value(json!({"reason": "r", "actor": "a"})).unwrap()
+            f.waived = serde_json::from_value(json!({"reason": "r", "actor": "a"})).unwrap();
         }),
         ("suppressed", |f| {
-            f.suppressed = serde_json::from_value(json!({"by": "inline", "reason": "r"})).unwrap()
+            f.suppressed = serde_json::from_value(json!({"by": "inline", "reason": "r"})).unwrap();
         }),
         ("disputed", |f| f.disputed = Some("it is none".to_owned())),
     ];

@@ -74,7 +74,7 @@ fn words(text: &[u8]) -> Vec<Range<usize>> {
     for (i, b) in text.iter().enumerate() {
         match out.last_mut() {
             Some(last) if class(*b) != 0 && class(text[last.start]) == class(*b) => {
-                last.end = i + 1
+                last.end = i + 1;
             }
             _ => out.push(i..i + 1),
         }

@@ -49,7 +49,7 @@ impl Asking<'_> {
         {
             match (&part.content, reader.as_mut()) {
                 (PartContent::Change(change), Some(reader)) => {
-                    self.change(part, change, reader, &mut out)
+                    self.change(part, change, reader, &mut out);
                 }
                 (PartContent::Commit(id), Some(reader)) => match reader.alone(*id) {
                     Ok(change) => self.change(part, &change, reader, &mut out),

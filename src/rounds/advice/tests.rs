@@ -143,7 +143,7 @@ fn each_end_of_a_round_has_its_advice() {
         ),
         (
             with(report(1, vec![claim(1, "x")]), |r| {
-                r.outcome = Outcome::Cancelled
+                r.outcome = Outcome::Cancelled;
             }),
             Action::RetryLater,
             "was cancelled",
@@ -301,7 +301,7 @@ fn rounds_that_circle_go_to_a_person() {
 fn only_small_findings_end_a_session() {
     fn warned(round: u32) -> Report {
         with(report(round, vec![small(1), small(2)]), |r| {
-            r.verdict = Verdict::Warn
+            r.verdict = Verdict::Warn;
         })
     }
     let case = AdviceCase {
@@ -383,7 +383,7 @@ fn only_what_can_be_argued_about_is_to_be_explained() {
 #[test]
 fn a_round_that_looked_at_nothing_approves_nothing() {
     let unread = with(report(1, vec![]), |r| {
-        (r.coverage.files_total, r.coverage.files_reviewed) = (1, 0)
+        (r.coverage.files_total, r.coverage.files_reviewed) = (1, 0);
     });
     let advice = first(&unread);
     assert_eq!(advice.action, Action::AskAPerson, "{}", advice.text);
@@ -409,13 +409,13 @@ fn ver_01_failed_tests_and_what_was_not_reviewed_are_no_approval() {
         })
     }
     let blocked = with(report(1, vec![]), |r| {
-        (r.verdict, r.test_results) = (Verdict::Block, tests(true))
+        (r.verdict, r.test_results) = (Verdict::Block, tests(true));
     });
     let both = with(report(1, vec![claim(1, "x")]), |r| {
-        r.test_results = tests(true)
+        r.test_results = tests(true);
     });
     let warned = with(report(1, vec![]), |r| {
-        (r.verdict, r.test_results) = (Verdict::Warn, tests(false))
+        (r.verdict, r.test_results) = (Verdict::Warn, tests(false));
     });
     let cut = with(report(1, vec![]), |r| {
         r.verdict = Verdict::Warn;

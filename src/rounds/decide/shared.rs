@@ -98,7 +98,7 @@ fn lock(repo: &Repo) -> Result<File> {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => {
-                std::thread::sleep(PAUSE)
+                std::thread::sleep(PAUSE);
             }
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::incomplete(format!(

@@ -105,7 +105,7 @@ fn all_lines_are_found(base: &str, before: &str, now: &str) {
                 );
             }
             (LinePosition::At(MovedLines { kept, .. }), None) => {
-                assert_eq!(*kept, Preserved::Not, "{line}: {place:?}")
+                assert_eq!(*kept, Preserved::Not, "{line}: {place:?}");
             }
             // Nothing remains of the change.
             (LinePosition::Gone, _) => assert_eq!(now, base),

@@ -55,7 +55,7 @@ impl FlowRun<'_> {
         match &self.module.expr(id).kind {
             ExprKind::Name(n) => out.push((*n, kinds)),
             ExprKind::Pass(of) | ExprKind::Cast { of, .. } => {
-                self.names_in(*of, kinds, level + 1, out)
+                self.names_in(*of, kinds, level + 1, out);
             }
             ExprKind::Member { of, name } => {
                 self.names_in(

@@ -45,11 +45,11 @@ impl<'m> FlowRun<'m> {
             if known.len() < MOST_KNOWN {
                 match (p.constant.as_ref().and_then(constant::shown), &p.known) {
                     (Some(t), _) => {
-                        known.push_str(t.get(..t.len().min(MOST_KNOWN)).unwrap_or_default())
+                        known.push_str(t.get(..t.len().min(MOST_KNOWN)).unwrap_or_default());
                     }
                     (None, Some(k)) => known.push_str(k),
                     (None, None) if known.is_empty() && self.is_page_path(p) => {
-                        known.push_str(PAGE_PATH)
+                        known.push_str(PAGE_PATH);
                     }
                     (None, None) => known.push(GAP),
                 }

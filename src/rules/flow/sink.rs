@@ -279,7 +279,7 @@ impl FlowRun<'_> {
             let text = expr
                 .map(|e| self.source_text(self.module.expr(e).span))
                 .unwrap_or_default();
-            let text = one_line(&text);
+            let text = one_line(text);
             if !self.fits(p, &text) {
                 return false;
             }

@@ -293,7 +293,7 @@ fn joint(text: &[u8], from: usize) -> Option<(usize, Joint)> {
                 at += 1;
             }
             b'/' if rest.starts_with(b"//") && line_ended_by(rest).is_some() => {
-                at += line_ended_by(rest)?
+                at += line_ended_by(rest)?;
             }
             b'/' if rest.starts_with(b"/*") => at += memchr::memmem::find(rest, b"*/")? + 2,
             b'#' => at += line_ended_by(rest)?,

@@ -182,7 +182,7 @@ impl DocumentReader<'_> {
                     .push((Written::new(self.name, line, lines, written), rule));
             }
             Err((key, text)) => {
-                self.problem(document.line_of(key), Some(&id), format!("{key}: {text}"))
+                self.problem(document.line_of(key), Some(&id), format!("{key}: {text}"));
             }
         }
     }

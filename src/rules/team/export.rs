@@ -185,7 +185,7 @@ fn shown(value: &Value) -> String {
                 match c {
                     '"' | '\\' => out.extend(['\\', c]),
                     c if untrusted::is_active(c) => {
-                        out.push_str(&format!("\\U{:08X}", u32::from(c)))
+                        out.push_str(&format!("\\U{:08X}", u32::from(c)));
                     }
                     c => out.push(c),
                 }

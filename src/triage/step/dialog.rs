@@ -24,7 +24,7 @@ pub(super) fn prompt(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect
             state.settle();
         }
         (PromptAnswer::Cancelled, _) | (PromptAnswer::Text(_), Purpose::Search { .. }) => {
-            state.mode = Mode::Browse
+            state.mode = Mode::Browse;
         }
         (PromptAnswer::Text(reason), _) => {
             state.mode = Mode::Browse;

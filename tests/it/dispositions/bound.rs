@@ -542,7 +542,7 @@ fn files_with(folder: &std::path::Path, text: &str) -> Vec<std::path::PathBuf> {
             match path.is_dir() {
                 true => open.push(path),
                 false if std::fs::read_to_string(&path).is_ok_and(|all| all.contains(text)) => {
-                    found.push(path)
+                    found.push(path);
                 }
                 false => {}
             }

@@ -21,10 +21,10 @@ const STRANGE: [Strange; 4] = [
         );
     }),
     ("is not a regular file", |path| {
-        drop(std::os::unix::net::UnixListener::bind(path).unwrap())
+        drop(std::os::unix::net::UnixListener::bind(path).unwrap());
     }),
     ("is a symbolic link", |path| {
-        std::os::unix::fs::symlink("nowhere.toml", path).unwrap()
+        std::os::unix::fs::symlink("nowhere.toml", path).unwrap();
     }),
 ];
 

@@ -215,7 +215,7 @@ fn no_page_of_a_list_leads_the_token_elsewhere() {
     let page = json!({ "values": [{ "id": 1 }], "next": format!("{}/2.0/repositories/t/r/pullrequests", other.url()) });
     w.hub.with(|s| {
         s.instead
-            .push(("GET", "/pullrequests?", 1, Reply::json(200, &page)))
+            .push(("GET", "/pullrequests?", 1, Reply::json(200, &page)));
     });
     let run = w.reviewer(&["pr", "list"]).run(3);
     assert!(run.stderr.contains("on another server"), "{}", run.stderr);
@@ -225,7 +225,7 @@ fn no_page_of_a_list_leads_the_token_elsewhere() {
     let page = json!({ "values": [], "isLastPage": false, "nextPageStart": 0 });
     w.hub.with(|s| {
         s.instead
-            .push(("GET", "/pull-requests?", 1, Reply::json(200, &page)))
+            .push(("GET", "/pull-requests?", 1, Reply::json(200, &page)));
     });
     let run = w.reviewer(&["pr", "list"]).run(3);
     assert!(run.stderr.contains("nextPageStart"), "{}", run.stderr);
@@ -494,7 +494,7 @@ fn ci_07_what_is_refused_for_another_reason_than_its_place_is_a_failure() {
         let body = json!({ "errors": [{ "message": "the repository is archived" }], "error": { "message": "archived" } });
         w.hub.with(|s| {
             s.instead
-                .push(("POST", "/comments", 1, Reply::json(400, &body)))
+                .push(("POST", "/comments", 1, Reply::json(400, &body)));
         });
         let run = w.post(&["--require-post", "--exit-zero"]).run(3);
         assert!(

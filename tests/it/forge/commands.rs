@@ -188,7 +188,7 @@ fn a_finding_is_deferred_and_accepted_by_replies_and_the_newest_counts() {
         "{notes:?}"
     );
     t.reply_by("/reject after all", |r| {
-        r["createdAt"] = json!("2026-01-01T11:31:00Z")
+        r["createdAt"] = json!("2026-01-01T11:31:00Z");
     });
     assert_eq!(t.report(0).0["reason"], "after all");
 }
@@ -280,7 +280,7 @@ fn no_author_of_the_change_waives_a_finding() {
     let author = json!({ "login": "author", "databaseId": 3 });
     let t = Talk::new();
     t.reply_by("/reject mine", |r| {
-        r["author"] = json!({ "__typename": "User", "login": "author", "databaseId": 3 })
+        r["author"] = json!({ "__typename": "User", "login": "author", "databaseId": 3 });
     });
     t.is_refused("is an author of the change");
     let t = Talk::new();
@@ -337,7 +337,7 @@ fn no_author_of_the_change_waives_a_finding() {
     // GitHub commits for users who edit on its pages.
     let t = Talk::new();
     t.w.hub.with(|s| {
-        s.written_by[0]["committer"] = json!({ "email": "noreply@github.com", "user": null })
+        s.written_by[0]["committer"] = json!({ "email": "noreply@github.com", "user": null });
     });
     t.reply("/reject a demo");
     assert_eq!(t.report(0).0["actor"], "@mara");
@@ -347,12 +347,12 @@ fn no_author_of_the_change_waives_a_finding() {
 fn only_a_reply_that_is_as_it_was_written_counts() {
     let t = Talk::new();
     t.reply_by("/reject a demo", |r| {
-        r["lastEditedAt"] = json!("2026-01-01T11:00:01Z")
+        r["lastEditedAt"] = json!("2026-01-01T11:00:01Z");
     })
     .is_refused("it was edited");
     let t = Talk::new();
     t.reply_by("/reject a demo", |r| {
-        drop(r.as_object_mut().unwrap().remove("lastEditedAt"))
+        drop(r.as_object_mut().unwrap().remove("lastEditedAt"));
     })
     .is_refused("it was edited");
     // Our comment had another text when the reply was written.
@@ -393,7 +393,7 @@ fn only_a_reply_about_this_head_counts() {
             .is_refused("another commit than the head");
         t.w.hub.with(|s| s.replies.clear());
         t.reply_by(&format!("/reject {} a demo", t.w.head), |r| {
-            r["createdAt"] = json!(BEFORE)
+            r["createdAt"] = json!(BEFORE);
         });
         assert_eq!(t.report(0).0["reason"], "a demo");
     }
@@ -467,13 +467,13 @@ fn critical_findings_bots_and_unclear_commands_are_refused() {
     for kind in ["Bot", "Mannequin", "EnterpriseUserAccount"] {
         let t = Talk::new();
         t.reply_by("/reject a demo", |r| {
-            r["author"]["__typename"] = json!(kind)
+            r["author"]["__typename"] = json!(kind);
         })
         .is_refused("not written by a person");
     }
     let t = Talk::new();
     t.reply_by("/reject a demo", |r| {
-        r["author"]["login"] = json!("mara[bot]")
+        r["author"]["login"] = json!("mara[bot]");
     })
     .is_refused("not written by a person");
     for (body, why) in [

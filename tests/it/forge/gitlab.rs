@@ -418,7 +418,7 @@ fn ci_08_a_discussion_that_the_role_cannot_resolve_says_so_itself() {
                 .as_str()
                 .unwrap()
                 .contains("Resolved")
-        )
+        );
     });
 }
 
@@ -469,7 +469,7 @@ fn ci_07_what_gitlab_refuses_is_told_and_changes_no_verdict() {
         let w = World::new();
         w.lab.with(|s| {
             s.instead
-                .push(("POST", "/api/v4/", usize::MAX, Reply::json(status, &body)))
+                .push(("POST", "/api/v4/", usize::MAX, Reply::json(status, &body)));
         });
         let run = w.post(&[]).run(1);
         assert!(

@@ -23,7 +23,7 @@ fn a_review_against_another_base_is_not_posted() {
     before["base"]["ref"] = json!("lax");
     w.hub.with(|s| {
         s.instead
-            .push(("GET", "/pulls/12", 1, Reply::json(200, &before)))
+            .push(("GET", "/pulls/12", 1, Reply::json(200, &before)));
     });
     let run = w.post(&["--require-post", "--exit-zero"]).run(3);
     assert!(
@@ -205,7 +205,7 @@ fn ci_07_only_what_github_says_of_lines_puts_a_finding_elsewhere() {
         "field": "user_id", "message": said }] });
     w.hub.with(|s| {
         s.instead
-            .push(("POST", "/reviews", 1, Reply::json(422, &body)))
+            .push(("POST", "/reviews", 1, Reply::json(422, &body)));
     });
     let run = w.post(&["--require-post", "--exit-zero"]).run(3);
     assert!(

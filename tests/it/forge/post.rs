@@ -158,7 +158,7 @@ fn without_the_gate_the_status_follows_the_decisions() {
         assert_eq!(
             (s.statuses[0]["state"].clone(), s.inline.len()),
             (json!("success"), 0)
-        )
+        );
     });
     // A finding that counts again is not judged here: its threshold is not stored.
     w.reviewer(&["review", "pr", "12", "--no-gate"]).run(0);

@@ -54,7 +54,7 @@ const SPECIAL: [(&str, Put); 5] = [
     }),
     ("a socket", |path| drop(UnixListener::bind(path).unwrap())),
     ("an endless device", |path| {
-        symlink("/dev/zero", path).unwrap()
+        symlink("/dev/zero", path).unwrap();
     }),
     ("a terminal", |path| symlink("/dev/tty", path).unwrap()),
 ];

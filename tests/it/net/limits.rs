@@ -157,7 +157,7 @@ fn net_05_the_first_pause_before_a_retry_is_the_configured_one() {
         let server = Server::start(|_| Reply::error(503, "api_error", "sorry"));
         let started = Instant::now();
         let change = |b: &mut policy::Backend| {
-            (b.max_retries, b.retry_delay) = (8, Duration::from_millis(delay))
+            (b.max_retries, b.retry_delay) = (8, Duration::from_millis(delay));
         };
         question(BackendKind::OpenAi, &server.url())
             .with(change)

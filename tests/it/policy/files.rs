@@ -186,7 +186,7 @@ fn cfg_09_a_policy_that_is_no_plain_file_is_refused_at_once() {
                         .status()
                         .unwrap()
                         .success()
-                )
+                );
             }),
         ),
         ("a folder", Box::new(|| std::fs::create_dir(&path).unwrap())),
@@ -196,7 +196,7 @@ fn cfg_09_a_policy_that_is_no_plain_file_is_refused_at_once() {
                 std::fs::File::create(&path)
                     .unwrap()
                     .set_len(1 << 30)
-                    .unwrap()
+                    .unwrap();
             }),
         ),
         (

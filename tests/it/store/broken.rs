@@ -223,16 +223,16 @@ fn fields_that_are_not_known_yet_are_no_damage() {
 fn sto_06_rounds_that_are_missing_or_stand_in_for_others_are_damage() {
     let cases: [(&str, Harm); 5] = [
         ("round-1 is gone", |s| {
-            std::fs::remove_dir_all(s.join("round-1")).unwrap()
+            std::fs::remove_dir_all(s.join("round-1")).unwrap();
         }),
         ("round-2 is called round-3", |s| {
-            std::fs::rename(s.join("round-2"), s.join("round-3")).unwrap()
+            std::fs::rename(s.join("round-2"), s.join("round-3")).unwrap();
         }),
         ("round-2 holds round 1", |s| {
             std::fs::copy(s.join("round-1/review.json"), s.join("round-2/review.json")).unwrap();
         }),
         ("a seal is gone", |s| {
-            std::fs::remove_file(s.join("round-2/seal.json")).unwrap()
+            std::fs::remove_file(s.join("round-2/seal.json")).unwrap();
         }),
         ("it is another session's", |s| {
             let text = std::fs::read_to_string(s.join("request.json")).unwrap();

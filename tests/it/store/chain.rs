@@ -113,28 +113,28 @@ fn the_round_that_was_edited_is_named_and_no_other() {
 fn files_that_come_or_go_are_found() {
     let cases: [(&str, Harm); 8] = [
         ("round-1/response.json", |s| {
-            std::fs::remove_file(s.join("round-1/response.json")).unwrap()
+            std::fs::remove_file(s.join("round-1/response.json")).unwrap();
         }),
         ("round-2/changes.diff", |s| {
-            std::fs::remove_file(s.join("round-2/changes.diff")).unwrap()
+            std::fs::remove_file(s.join("round-2/changes.diff")).unwrap();
         }),
         ("changes.diff", |s| {
-            std::fs::remove_file(s.join("changes.diff")).unwrap()
+            std::fs::remove_file(s.join("changes.diff")).unwrap();
         }),
         ("round-2/seal.json", |s| {
-            std::fs::remove_file(s.join("round-2/seal.json")).unwrap()
+            std::fs::remove_file(s.join("round-2/seal.json")).unwrap();
         }),
         ("notes.txt", |s| {
-            std::fs::write(s.join("notes.txt"), "").unwrap()
+            std::fs::write(s.join("notes.txt"), "").unwrap();
         }),
         ("round-1/notes.txt", |s| {
-            std::fs::write(s.join("round-1/notes.txt"), "").unwrap()
+            std::fs::write(s.join("round-1/notes.txt"), "").unwrap();
         }),
         ("round-1", |s| {
-            std::fs::remove_dir_all(s.join("round-1")).unwrap()
+            std::fs::remove_dir_all(s.join("round-1")).unwrap();
         }),
         ("round-3", |s| {
-            std::fs::create_dir(s.join("round-4")).unwrap()
+            std::fs::create_dir(s.join("round-4")).unwrap();
         }),
     ];
     for (file, edit) in cases {
@@ -322,17 +322,17 @@ fn a_fix_that_was_modified_is_named() {
     type Change = fn(&mut Fixes);
     let cases: [(&str, Change); 7] = [
         ("fix 1 was modified", |f| {
-            f.fixes[0].attempts[0].patch.push('x')
+            f.fixes[0].attempts[0].patch.push('x');
         }),
         ("fix 2 was modified", |f| f.fixes[1].findings.clear()),
         ("fix 1 is missing", |f| drop(f.fixes.remove(0))),
         ("fix 2 is missing", |f| f.fixes.truncate(1)),
         ("its links do not continue the chain", |f| {
-            f.links[2].previous = "0".repeat(64)
+            f.links[2].previous = "0".repeat(64);
         }),
         ("fix 1 was modified", |f| drop(f.links.remove(1))),
         ("the link of fix 1 was modified", |f| {
-            f.links[0].ended = true
+            f.links[0].ended = true;
         }),
     ];
     for (why, change) in cases {

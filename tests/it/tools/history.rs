@@ -106,7 +106,7 @@ fn history_follows_lines_through_commits_merges_and_the_worktree() {
             assert_eq!(
                 past(tree, "src/new.txt", 1, 1),
                 ["(no commit has the file)"]
-            )
+            );
         },
     );
 }

@@ -577,7 +577,7 @@ impl Draft {
                 self.above.extend(junk);
             }
             Edit::JunkBelow { size, seed } => {
-                self.below.extend(Random::of_case(*seed, 1).bytes(*size))
+                self.below.extend(Random::of_case(*seed, 1).bytes(*size));
             }
             Edit::Magic(name) => {
                 let magic = MAGIC

@@ -259,7 +259,7 @@ impl<'a, 't> ClaudeSession<'a, 't> {
         {
             match word(block, "type") {
                 "tool_use" if word(block, "name") == ANSWER_TOOL => {
-                    self.answers.give(id, word(block, "id"))
+                    self.answers.give(id, word(block, "id"));
                 }
                 "tool_use" => self.log.iter_mut().for_each(|log| log.called(block)),
                 "tool_result" => {

@@ -141,7 +141,7 @@ pub(super) fn called(run: &mut FlowRun<'_>, id: ExprId, callee: ExprId, args: &[
             }
         }
         "find" | "search" | "is_match" | "lookingAt" | "containsMatchIn" => {
-            regex_check(run, word, of, args)
+            regex_check(run, word, of, args);
         }
         _ if is_regex_word(word) => regex_check(run, word, of, args),
         _ => by_name(run, word, of, args),
@@ -227,7 +227,7 @@ fn tabled(
                     }
                 }
                 Place::All | Place::From(_) => {
-                    args.iter().for_each(|a| cleanse(run, a.value, g.kinds))
+                    args.iter().for_each(|a| cleanse(run, a.value, g.kinds));
                 }
                 Place::Keyword(_) | Place::Spread | Place::Result => {}
             }

@@ -298,13 +298,13 @@ impl<'n> CSharp<'_, '_> {
             for n in children(section) {
                 match n.kind() {
                     "constant_pattern" => {
-                        tests.extend(children(n).into_iter().map(|n| self.expr(n)))
+                        tests.extend(children(n).into_iter().map(|n| self.expr(n)));
                     }
                     "or_pattern" => self.alternatives(n, &mut tests),
                     kind if kind.ends_with("_pattern") => tests.push(self.l.unknown(n, Vec::new())),
                     "when_clause" => {}
                     kind if kind.ends_with("statement") || kind == "block" => {
-                        self.statement(n, &mut body)
+                        self.statement(n, &mut body);
                     }
                     _ => tests.push(self.expr(n)),
                 }

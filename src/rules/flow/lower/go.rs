@@ -169,7 +169,7 @@ impl Go<'_, '_> {
             "if_statement" => self.choice(node, out),
             "for_statement" => self.repeat(node, out),
             "expression_switch_statement" | "type_switch_statement" | "select_statement" => {
-                self.switch(node, out)
+                self.switch(node, out);
             }
             "return_statement" => self.returned(node, out),
             "break_statement" => out.push(stmt(node, StmtKind::Break)),

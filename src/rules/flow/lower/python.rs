@@ -210,7 +210,7 @@ fn attempt(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
         match part.kind() {
             "else_clause" => main.extend(body_of(l, part, "body")),
             "finally_clause" => {
-                finally = child(part, "block").map(|b| body(l, b)).unwrap_or_default()
+                finally = child(part, "block").map(|b| body(l, b)).unwrap_or_default();
             }
             "except_clause" | "except_group_clause" => {
                 let pattern = child(part, "as_pattern");

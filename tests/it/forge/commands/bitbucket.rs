@@ -201,7 +201,7 @@ fn only_a_reply_about_this_head_counts_on_bitbucket() {
             update(&w.head, late),
             update(&other, early),
             update(&w.head, early),
-        ]
+        ];
     });
     is_refused(&w, "older than the push of the head");
     for events in [Vec::new(), vec![update(&other, early)]] {

@@ -82,37 +82,37 @@ type Change = fn(&mut super::super::lab::State);
 fn gitlab_refuses_what_others_refuse() {
     let cases: [(&str, Change); 11] = [
         ("role Maintainer or Owner", |s| {
-            s.accounts[1]["access_level"] = json!(30)
+            s.accounts[1]["access_level"] = json!(30);
         }),
         ("not a member", |s| {
-            s.accounts[1]["access_level"] = Value::Null
+            s.accounts[1]["access_level"] = Value::Null;
         }),
         ("role Maintainer or Owner", |s| {
-            s.accounts[1]["state"] = json!("blocked")
+            s.accounts[1]["state"] = json!("blocked");
         }),
         ("not written by a person", |s| {
-            s.accounts[1]["bot"] = json!(true)
+            s.accounts[1]["bot"] = json!(true);
         }),
         ("not written by a person", |s| {
-            drop(s.accounts[1].as_object_mut().unwrap().remove("bot"))
+            drop(s.accounts[1].as_object_mut().unwrap().remove("bot"));
         }),
         ("an author of the change", |s| {
-            s.commits[0]["committer_email"] = json!("mara@example.com")
+            s.commits[0]["committer_email"] = json!("mara@example.com");
         }),
         ("an author of the change", |s| {
             s.commits[0]["message"] = json!("x\n\nCo-authored-by: M <mara@example.com>");
         }),
         ("not all authors of the change are known", |s| {
-            s.commits[0]["author_email"] = json!("x@example.com")
+            s.commits[0]["author_email"] = json!("x@example.com");
         }),
         ("it was edited", |s| {
-            s.discussions[0]["notes"][1]["updated_at"] = json!("2026-01-01T11:00:00.001Z")
+            s.discussions[0]["notes"][1]["updated_at"] = json!("2026-01-01T11:00:00.001Z");
         }),
         ("has changed since", |s| {
-            s.discussions[0]["notes"][0]["updated_at"] = json!(AFTER)
+            s.discussions[0]["notes"][0]["updated_at"] = json!(AFTER);
         }),
         ("older than the push of the head", |s| {
-            s.versions[0]["created_at"] = json!(AFTER)
+            s.versions[0]["created_at"] = json!(AFTER);
         }),
     ];
     for (why, change) in cases {
