@@ -437,7 +437,7 @@ fn convention(
     match &found {
         Some(citation) if citation.quoted => {}
         Some(citation) => {
-            rating.lower(&format!("cites {} without a quote from it", citation.label))
+            rating.lower(&format!("cites {} without a quote from it", citation.label));
         }
         None => {
             let reference = text::clean(cx.rules, reference, text::TITLE);
