@@ -2,7 +2,7 @@
 //!
 //! Each forge has one module (`github`, …) that implements [`api`]: it names and reads pull
 //! requests, lists the comments of the token's account, and writes. Its service is listed in
-//! [`SERVICES`], and nothing else depends on which forge it is. The plan of what to write is common
+//! [`SERVICES`], and no code outside of its file calls its API. The plan of what to write is common
 //! to all forges ([`publish`]). The operator chooses the forge and the token ([`site`]). Text from a
 //! forge is untrusted: it is read within bounds, and shown through [`crate::untrusted`].
 

@@ -78,8 +78,7 @@ pub struct Host {
     pub(super) aliases: &'static [&'static str],
 }
 
-/// Two hosts are the same if all their addresses are. The address of an API determines which one it
-/// is.
+/// Compares the service and the addresses. The address of the API determines the implementation.
 impl PartialEq for Host {
     fn eq(&self, other: &Self) -> bool {
         self.shares_service(other) && self.api == other.api && self.web == other.web

@@ -40,8 +40,8 @@ pub(super) trait PageCursor {
 
 /// What to do about a page that exceeds the size limit.
 pub(super) enum TooLarge {
-    /// Read the page at the cursor, which now has fewer items. Items that it has again were removed
-    /// from the list.
+    /// Read the page at the cursor, which now has fewer items. The cursor has removed from
+    /// the list the items that this page has again.
     Retry,
     /// Leave out its only item. A null takes its place.
     Skip,
@@ -153,7 +153,8 @@ impl PageCursor for LinkedPages<'_> {
             }
             PageLink::Field => {
                 self.next = page.value["next"].as_str().map(str::to_owned);
-                let Value::Array(items) = page.value["values"].take() else {
+                let values = page.value.get_mut("values").map(Value::take);
+                let Some(Value::Array(items)) = values else {
                     return Err(lacks("/values"));
                 };
                 (items, self.next.is_some())

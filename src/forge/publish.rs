@@ -359,7 +359,7 @@ fn by_finding<'a>(own: &[OwnComment<'a>]) -> CommentsByFinding<'a> {
     out
 }
 
-/// What the comments of a finding mean for it.
+/// Whether an existing comment is at the position of a finding.
 enum Known<'a> {
     /// A comment is at its position.
     Kept,

@@ -48,8 +48,8 @@ impl<'a> ForgeSession<'a> {
         self.runtime.shutdown_background();
     }
 
-    /// Resolves the token, which may run the command that prints it. Only the first call has a cost,
-    /// and each request begins with it.
+    /// Resolves the token, which may run the command that prints it. Each request calls it first, and
+    /// only the first call has a cost.
     pub(super) fn ready(&self) -> Result<(), Failure> {
         self.runtime.block_on(self.client.ready(&self.limits))
     }

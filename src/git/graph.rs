@@ -127,7 +127,7 @@ pub(super) fn newest(repo: &gix::Repository, tip: ObjectId, most: usize) -> Vec<
     commits.take(most).map(|info| own(&info.id)).collect()
 }
 
-/// Returns the best common ancestor. See [`Repo::merge_base`].
+/// Returns the best common ancestor. See [`super::Repo::merge_base`].
 pub(super) fn merge_base(
     repo: &gix::Repository,
     one: ObjectId,

@@ -3,7 +3,7 @@
 use super::START;
 use crate::diff::Encoding;
 
-/// Recognizes UTF-16 and UTF-32 by the byte order mark alone; [`judge`] checks the rest.
+/// Recognizes UTF-16 and UTF-32 by the byte order mark alone; [`super::judge`] checks the rest.
 pub(in crate::diff) fn marked(bytes: &[u8]) -> Option<Encoding> {
     match bytes {
         [0xff, 0xfe, 0, 0, ..] => Some(Encoding::Utf32Le),

@@ -75,7 +75,8 @@ impl PageCursor for IndexedPages<'_> {
         page: ApiDocument,
     ) -> Result<(Vec<Value>, bool), Failure> {
         let mut page = page.value;
-        let Value::Array(items) = page["values"].take() else {
+        let values = page.get_mut("values").map(Value::take);
+        let Some(Value::Array(items)) = values else {
             return Err(lacks("/values"));
         };
         self.level = 0;

@@ -232,6 +232,34 @@ fn no_page_of_a_list_leads_the_token_elsewhere() {
 }
 
 #[test]
+fn a_list_that_is_no_object_is_an_error_that_names_what_it_lacks() {
+    for (speech, address) in [
+        (Speech::Cloud, "/pullrequests?"),
+        (Speech::Server, "/pull-requests?"),
+    ] {
+        for answer in [
+            json!([]),
+            json!(true),
+            json!("x"),
+            json!(null),
+            json!({ "values": 1 }),
+        ] {
+            let w = World::new(speech);
+            w.hub.with(|s| {
+                s.instead
+                    .push(("GET", address, 1, Reply::json(200, &answer)));
+            });
+            let run = w.reviewer(&["pr", "list"]).run(3);
+            assert!(
+                run.stderr.contains("lacks values"),
+                "{answer}: {}",
+                run.stderr
+            );
+        }
+    }
+}
+
+#[test]
 fn ci_08_a_second_run_writes_nothing() {
     for speech in BOTH {
         let w = World::new(speech);
