@@ -14,10 +14,11 @@ use super::{Forge, PullRequest, PullState};
 use crate::diff::ObjectId;
 use crate::error::{Error, Result};
 use crate::http::{Cause, Failure};
-use crate::report::markdown::Flavor;
+use crate::report::{self, markdown::Flavor};
 use crate::review::Review;
 use crate::rounds::selection::Selection;
 use crate::stop::Stop;
+use std::borrow::Cow;
 
 /// A review to publish.
 #[derive(Clone, Copy, Debug)]
@@ -71,14 +72,8 @@ impl Forge {
     /// Nothing was written: the forge is not reachable, the token has no write access, or the pull
     /// request has another head or base than the review. Later failures are in [`Posted::failed`].
     pub fn publish(&self, number: u64, order: &PublishRequest<'_>, stop: &Stop) -> Result<Posted> {
-        // Readers of the page may not be allowed to read the tickets.
-        let screened = crate::report::for_forge(order.review);
-        let selection = screened_selection(order);
-        let order = &PublishRequest {
-            review: &screened,
-            selection: &selection,
-            ..*order
-        };
+        let screened = Screened::new(order);
+        let order = &screened.request(order);
         let what = format!("the review of pull request #{number} cannot be published");
         let pull = self.reviewed_pull(number, order, &what, stop)?;
         let mut posted = Posted::default();
@@ -113,6 +108,8 @@ impl Forge {
         order: &PublishRequest<'_>,
         stop: &Stop,
     ) -> Result<(Vec<String>, Vec<String>)> {
+        let screened = Screened::new(order);
+        let order = &screened.request(order);
         let what = format!("the review of pull request #{number} cannot be published");
         let pull = self.reviewed_pull(number, order, &what, stop)?;
         self.with_session(stop, &what, |session| {
@@ -428,11 +425,31 @@ impl Posting<'_> {
     }
 }
 
-/// Returns the decisions of an order with reasons that are safe for a forge.
-fn screened_selection(order: &PublishRequest<'_>) -> Selection {
-    let mut selection = order.selection.clone();
-    for disposition in selection.decided.values_mut() {
-        disposition.reason = crate::report::reason_for_forge(&disposition.reason, order.review);
+/// A review and its decisions without the words of tickets. Readers of the page may not be allowed
+/// to read the tickets.
+struct Screened<'r> {
+    review: Cow<'r, Review>,
+    selection: Selection,
+}
+
+impl<'r> Screened<'r> {
+    fn new(order: &PublishRequest<'r>) -> Self {
+        let mut selection = order.selection.clone();
+        for disposition in selection.decided.values_mut() {
+            disposition.reason = report::reason_for_forge(&disposition.reason, order.review);
+        }
+        Self {
+            review: report::for_forge(order.review),
+            selection,
+        }
     }
-    selection
+
+    /// Returns the order with the screened texts.
+    fn request<'s>(&'s self, order: &PublishRequest<'s>) -> PublishRequest<'s> {
+        PublishRequest {
+            review: &self.review,
+            selection: &self.selection,
+            ..*order
+        }
+    }
 }

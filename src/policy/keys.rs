@@ -1,7 +1,8 @@
 //! The table of policy keys: type, description, trust, and when a value is weaker than another.
 //!
 //! The parser, `policy show`, the schema, the configuration reference, trust and the comparison of
-//! two policies all use this table. A new key is one entry here and one field in [`super`].
+//! two policies and the terms of receipts all use this table. A new key is one entry in the file of
+//! its table below, and one field in [`super`].
 
 mod backend;
 mod context;

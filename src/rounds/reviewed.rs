@@ -5,6 +5,7 @@ use super::region::changes;
 use crate::diff::{FileChange, LineNo, RepoPath};
 use crate::finding::Finding;
 use crate::history::{SessionId, Store};
+use crate::text::one_line;
 use crate::wire;
 use crate::wire::stored::Session;
 
@@ -104,9 +105,9 @@ pub(super) fn text_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Returns true if lines contain a quote, ignoring white space and masked parts of the quote.
 pub(super) fn contains(lines: &[u8], quote: &str) -> bool {
-    let lines = on_one_line(&String::from_utf8_lossy(lines));
+    let lines = one_line(&String::from_utf8_lossy(lines));
     // A long quote is truncated.
-    let quote = on_one_line(quote.split(" …").next().unwrap_or_default());
+    let quote = one_line(quote.split(" …").next().unwrap_or_default());
     let mut rest = lines.as_str();
     quote
         .split("**")
@@ -117,11 +118,6 @@ pub(super) fn contains(lines: &[u8], quote: &str) -> bool {
             rest = found.map_or("", |at| &rest[at + piece.len()..]);
             found.is_some()
         })
-}
-
-/// Returns the words of a text, separated by single spaces.
-pub(super) fn on_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

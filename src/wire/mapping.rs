@@ -679,19 +679,9 @@ mod tests {
             "reproduced",
             "read:a:b.rs:3-7",
             "backend:m",
+            "carried:round-2",
         ] {
-            let e = evidence(text).unwrap();
-            let again = match &e {
-                Evidence::Rule(id) => format!("rule:{id}"),
-                Evidence::Quote => "quote".to_owned(),
-                Evidence::Reproduced => "reproduced".to_owned(),
-                Evidence::Read { path, first, last } => {
-                    format!("read:{}:{first}-{last}", path.to_wire())
-                }
-                Evidence::Backend(name) => format!("backend:{name}"),
-                Evidence::Carried { round } => format!("carried:round-{round}"),
-            };
-            assert_eq!(again, text);
+            assert_eq!(evidence_text(&evidence(text).unwrap()), text);
         }
         assert_eq!(evidence("read:a.rs:0-7"), None);
     }

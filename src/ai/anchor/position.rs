@@ -89,11 +89,11 @@ pub(super) fn or_numbered(
     stated: StatedPosition<'_>,
     position: ClaimPosition,
 ) -> ClaimPosition {
-    let has_line = !matches!(
+    let is_unplaced = matches!(
         position,
         ClaimPosition::Nowhere(_) | ClaimPosition::Unchanged { .. }
     );
-    let (Some(file), Some(line), false) = (stated.file, stated.line, has_line) else {
+    let (Some(file), Some(line), true) = (stated.file, stated.line, is_unplaced) else {
         return position;
     };
     let is_added = lines

@@ -55,7 +55,8 @@ pub(super) enum QuoteFit {
 /// The lines that match a quote.
 #[derive(Clone, Debug)]
 pub(super) struct QuoteMatch {
-    /// Lines that match the first reading with a match. At least one.
+    /// Lines that match the first reading with a match. Empty only if all
+    /// lines count as another reading; see `Locator::part_of_lines`.
     pub(super) all: Vec<Occurrence>,
     /// Lines that match only another reading: an apparent diff marker can be part of the line.
     pub(super) further: Vec<Occurrence>,

@@ -36,7 +36,7 @@ impl Unfounded {
         match self {
             Self::NoReason => "it gives no reason",
             Self::NoQuote => "it quotes no code",
-            Self::TrivialQuote => "its quote is empty",
+            Self::TrivialQuote => "its quote fits any code",
             Self::UnknownQuote => "its quote is not in the code that was shown or read",
         }
     }
