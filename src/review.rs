@@ -103,7 +103,9 @@ pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     review(opened, waivers, request, world)
 }
 
-/// Reviews the requested change in a repository that is open.
+/// Reviews the requested change in a repository that is open. Except for its source, files and
+/// brief, the request must be the one that opened it: the policy of the checkout is not loaded
+/// again.
 ///
 /// # Errors
 ///

@@ -175,7 +175,8 @@ fn ask(context: &Context, args: &ReviewArgs, pull: Option<&pr::FoundPull>) -> Re
     })
 }
 
-/// Writes the reports of a review whose receipt was verified, and returns the exit code.
+/// Writes the reports of a review that asked no model because of a receipt, or because none may be
+/// asked, and returns the exit code.
 fn report_receipt(
     context: &Context,
     o: &Options,

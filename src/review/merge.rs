@@ -105,7 +105,7 @@ impl MergedResults {
         }
         for name in backends {
             let backend = name.clone();
-            self.lacks_backend(name, FailureCause::NotAsked { backend });
+            self.record_missing_backend(name, FailureCause::NotAsked { backend });
         }
     }
 
@@ -154,12 +154,12 @@ impl MergedResults {
         }
         for name in prepared.required_backends() {
             let backend = name.clone();
-            self.lacks_backend(name, FailureCause::AgentReviewed { backend });
+            self.record_missing_backend(name, FailureCause::AgentReviewed { backend });
         }
     }
 
     /// Records that a required backend reviewed nothing.
-    fn lacks_backend(&mut self, name: &str, cause: FailureCause) {
+    fn record_missing_backend(&mut self, name: &str, cause: FailureCause) {
         self.coverage.fail(cause);
         let nothing = Share {
             files_reviewed: 0,

@@ -14,7 +14,7 @@ use crate::rules::{RuleSet, Scope};
 use crate::text::shortened;
 use crate::verdict::FailureCause;
 
-/// Characters of one such note, at most.
+/// Characters of a note about new instructions to models, at most.
 const MOST_WORDS: usize = 400;
 
 /// Reports how a change weakens the policy and the team rules once it is merged.

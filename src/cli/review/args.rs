@@ -28,7 +28,10 @@ pub(in crate::cli) struct ReviewArgs {
     pub(super) options: Options,
 }
 
-/// Returns the command `review` with one of its sources, or without sources if the name is of none.
+/// Returns the command `review` with only the named source, or without sources if none has the name.
+///
+/// The command is [`ReviewArgs`] without its help: an argument or a setting of the parser that is
+/// added there must be added here too.
 pub(in crate::cli) fn command_with(source: Option<&str>) -> CommandParser {
     let command = Options::augment_args(CommandParser::new("review"));
     let Some(name) = source.filter(|name| !name.starts_with('-')) else {

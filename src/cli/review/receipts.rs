@@ -1,4 +1,4 @@
-//! Receipts: reviews that replace the questions to models, and the signature of a review.
+//! Receipts: checks one in place of asking models, and signs one for a review.
 
 use super::{eprint_line, in_world};
 use crate::cli::{Context, print_error};
