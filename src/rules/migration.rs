@@ -72,7 +72,7 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
         let detail = if last == first {
             hazard.detail.map(str::to_owned)
         } else {
-            let statement = format!("the statement is in line {last}");
+            let statement = format!("the statement is on line {last}");
             Some(match hazard.detail {
                 Some(detail) => format!("{detail}; {statement}"),
                 None => statement,

@@ -234,7 +234,7 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
     }
     // The environment of developers (<https://containers.dev>), and not that of the program.
     if lower == ".devcontainer" && top {
-        return test_or_doubt(!is_program_text(name.as_bytes()));
+        return FileRole::Doubt;
     }
     // The tests of Perl and of git: `t/basic.t`, `t/lib/Helper.pm`, `t/certs/ca.key`.
     if lower == "t" && top {

@@ -62,7 +62,7 @@ const MACHINE_MADE: &[&str] = &[
     "artifacts",
 ];
 /// Folders of pictures and fonts, if a pattern names no kind of files in them.
-const MEDIA: &[&str] = &["img", "images", "icons", "fonts"];
+const MEDIA: &[&str] = &["img", "images", "fonts"];
 
 /// Attributes that change the content of a file on checkout, in a way that the rules follow or that
 /// does not affect their findings.
@@ -311,7 +311,10 @@ fn covers_program_text(pattern: &str) -> bool {
         return false;
     }
     let (folders, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
-    if name.trim_matches('*').is_empty() && folders.split('/').any(|f| MEDIA.contains(&f)) {
+    let mut inner = folders
+        .rsplit('/')
+        .filter(|f| !f.trim_matches('*').is_empty());
+    if name.trim_matches('*').is_empty() && inner.next().is_some_and(|f| MEDIA.contains(&f)) {
         return false;
     }
     // `*.snap?` covers none of the listed names, and `J*` covers one.

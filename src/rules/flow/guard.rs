@@ -126,9 +126,6 @@ fn assume_inside(run: &mut FlowRun<'_>, test: ExprId, truth: bool) {
         // A table of allowed values: `ALLOWED[x]`.
         ExprKind::Index { of, key } if truth && is_fixed(run, *of) => cleanse(run, *key, ALL),
         ExprKind::Name(name) => {
-            if !truth {
-                is_empty(run, *name);
-            }
             // A variable that holds the outcome of a check.
             if let Some(check) = run.outcome(*name)
                 && !run.is_in_outcome
@@ -139,6 +136,19 @@ fn assume_inside(run: &mut FlowRun<'_>, test: ExprId, truth: bool) {
             }
         }
         _ => {}
+    }
+}
+
+/// Returns the variable that is false if a part of a condition has this outcome: `x` of `!x`.
+///
+/// Only parts of an alternative count, such as `x && !is_valid(x)` before a return: in a single
+/// condition, the test itself can have assigned the variable, and `x !== true` says nothing.
+fn without_text(run: &FlowRun<'_>, part: ExprId, truth: bool) -> Option<Sym> {
+    match &run.module.expr(part).kind {
+        ExprKind::Not(of) => without_text(run, *of, !truth),
+        ExprKind::Pass(of) => without_text(run, *of, truth),
+        ExprKind::Name(name) => (!truth).then_some(*name),
+        _ => None,
     }
 }
 
@@ -178,6 +188,9 @@ fn one_of(run: &mut FlowRun<'_>, test: ExprId, op: Op) {
     for leaf in leaves.into_iter().rev() {
         let before = run.env.clone();
         assume(run, leaf, is_or);
+        if let Some(name) = without_text(run, leaf, is_or) {
+            is_empty(run, name);
+        }
         let holds = std::mem::replace(&mut run.env, before);
         out = super::run::join_envs(out, Some(holds));
         assume(run, leaf, !is_or);

@@ -195,7 +195,13 @@ impl FlowRun<'_> {
             ExprKind::Name(name) | ExprKind::Member { name, .. } => module.word(*name),
             _ => return false,
         };
-        matches!(name, "split" | "Split" | "explode")
+        // A limit leaves separators in the last part.
+        let is_whole = match name {
+            "split" | "Split" => args.len() == 1,
+            "explode" => args.len() == 2,
+            _ => false,
+        };
+        is_whole
             && args.iter().any(|a| match &module.expr(a.value).kind {
                 ExprKind::Text(t) => &**t == "/",
                 ExprKind::Regex(p) => matches!(&**p, "/" | "\\/" | "[\\\\/]" | "[/\\\\]"),
@@ -596,6 +602,9 @@ fn removed(pattern: &str) -> u32 {
     let Some(kept) = p.strip_prefix("[^").and_then(|r| r.strip_suffix(']')) else {
         return 0;
     };
+    if has_escaped_set(kept) {
+        return 0;
+    }
     let kinds = strictness::strictness(&format!("^[{kept}]+$"), true);
     if keeps_separator(kept) {
         kinds
@@ -620,11 +629,27 @@ fn keeps_separator(class: &str) -> bool {
     if wide.iter().any(|w| class.contains(w)) {
         return true;
     }
+    if has_escaped_set(class) {
+        return true;
+    }
     let chars: Vec<char> = class.chars().collect();
     chars.windows(3).any(|w| match w {
         [from, '-', to] => *from != '\\' && *from < '/' && '/' < *to,
         _ => false,
     })
+}
+
+/// Returns true if a class has an escape whose characters are not known here, such as `\x2f`,
+/// `\u0000` and `\p{P}`. Words, digits and white space are known.
+fn has_escaped_set(class: &str) -> bool {
+    let mut chars = class.chars();
+    while let Some(c) = chars.next() {
+        let escaped = if c == '\\' { chars.next() } else { None };
+        if escaped.is_some_and(|e| e.is_ascii_alphanumeric() && !matches!(e, 'w' | 'd' | 's')) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns the kinds for which the result of a match is harmless: `re.match("^[a-z]+$",

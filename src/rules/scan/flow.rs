@@ -258,6 +258,9 @@ fn severity_of_referrer(f: &Flow, text: &[u8]) -> Option<Severity> {
         b"_request",
         b"cookie",
         b"input",
+        b"values",
+        b"->get",
+        b"->all",
     ];
     if f.subject != FlowSubject::Flow(SinkKind::Redirect) {
         return None;
@@ -265,10 +268,13 @@ fn severity_of_referrer(f: &Flow, text: &[u8]) -> Option<Severity> {
     let source = f.steps.first().filter(|s| s.role == StepRole::Source)?;
     let end = text.len().min(source.end + BEHIND);
     let behind = text.get(source.end..end)?;
-    let stop = behind.iter().position(|b| b"\n;,)]|?+".contains(b));
+    let stop = behind.iter().position(|b| b"\n;,)]|?+#/".contains(b));
     let end = source.end + stop.unwrap_or(behind.len());
     let read = text.get(source.start..end)?.to_ascii_lowercase();
-    let is_referrer = has_any(&read, &[b"referer", b"referrer"]) && !has_any(&read, NOT_HEADERS);
+    // A parameter of a handler that has this name is no header.
+    let is_read = has_any(&read, &[b".", b"[", b"(", b"->"]);
+    let is_referrer =
+        is_read && has_any(&read, &[b"referer", b"referrer"]) && !has_any(&read, NOT_HEADERS);
     is_referrer.then_some(Severity::Suggestion)
 }
 

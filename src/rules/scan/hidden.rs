@@ -78,7 +78,11 @@ impl<'a> FileScan<'a> {
                         continue;
                     }
                     // A test of text with such characters contains them on purpose.
-                    let is_value = self.is_test() && self.place(span.start) == Place::String;
+                    // Tags spell a text for programs, also in a test.
+                    let is_value = self.is_test()
+                        && sight.matcher != Matcher::UnicodeTags
+                        && self.place(span.start) == Place::String
+                        && self.place(span.end.saturating_sub(1)) == Place::String;
                     self.report_up_to(
                         is_value.then_some(Severity::Suggestion),
                         rule,

@@ -75,7 +75,7 @@ fn without_repeated(rules: &RuleSet, mut found: Vec<Finding>) -> Vec<Finding> {
     found.retain(|f| {
         let lines = f.lines().map(|l| (l.first, l.last));
         let text = (f.quote().to_owned(), f.message().to_owned());
-        is_secret(rules, f) || seen.insert((f.rule_id().to_owned(), lines, text))
+        is_secret(rules, f) || seen.insert((f.rule_id().to_owned(), lines, text, f.severity()))
     });
     found
 }

@@ -11,7 +11,7 @@ const FIRST_PARTY: &[&str] = &["actions", "github"];
 /// The message about a branch of an owner whose branches the base trusts.
 const OF_OWN: &str = "Each push to the branch changes what runs in this workflow. The owner is that of this repository, or the workflows of the base already use its branches.";
 /// The message about a branch in a workflow that pins none of its actions.
-const AMONG_OTHERS: &str = "Each push to the branch changes what runs in this workflow, with its token and secrets. The workflow pins no other action to a commit.";
+const AMONG_OTHERS: &str = "Each push to the branch changes what runs in this workflow, with its token and secrets. The workflow pins no action of another owner to a commit.";
 
 impl Workflow<'_> {
     /// Reports added steps and jobs that use a branch or a tag of another repository.

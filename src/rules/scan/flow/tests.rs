@@ -593,11 +593,22 @@ fn an_expression_in_the_browser_and_answers_without_credentials_are_suggestions(
 }
 
 #[test]
-fn a_finding_above_its_sink_names_the_line_of_the_sink() {
-    let new = handler(&[SOURCE, QUERY, SINK]);
-    let old = handler(&["    name = \"ada\"\n", QUERY, SINK]);
-    let found = scan(Some(&old), &new);
-    assert!(found[0].message().contains("on line 7"), "{found:?}");
-    let found = scan(None, &new);
-    assert!(!found[0].message().contains("on line"), "{found:?}");
+fn a_condition_that_says_nothing_about_the_text_is_no_check() {
+    for (before, test) in [
+        ("const cmd = req.query.cmd;", "cmd !== true"),
+        ("const cmd = req.query.cmd;", "!(cmd === true)"),
+        ("let cmd;", "!cmd && (cmd = req.query.cmd)"),
+        ("let cmd;", "!cmd || (cmd = req.query.cmd)"),
+    ] {
+        let code = format!(
+            "const {{ exec }} = require('child_process');\n\
+             const app = require('express')();\n\
+             app.get('/a', (req, res) => {{\n  {before}\n  if ({test}) exec(cmd);\n}});\n"
+        );
+        let found = scan_at("src/a.js", None, &code);
+        assert!(
+            found.iter().any(|f| f.severity() == Severity::Critical),
+            "{test}: {found:?}"
+        );
+    }
 }
