@@ -14,6 +14,9 @@
 //! | ask | `models.rs` | `ModelResults`: what the models and the project's tests report |
 //! | merge | `merge.rs` | `MergedResults`: all findings, and the coverage of each reviewer |
 //! | judge | `conclude.rs` | [`Review`]: the verdict, and everything that reports show |
+//!
+//! `models::scan_and_ask` runs the stages scan and ask. It runs them at the same time, if backends
+//! are asked or tests run; otherwise it only scans.
 
 mod conclude;
 mod consult;

@@ -1,8 +1,11 @@
 //! Anchors claims to the change. Pure.
 //!
-//! A claim becomes a [`ClaimCandidate`] only if its quote or its line is in the text sent to the
-//! model. Its confidence follows from the evidence, and never from the model's own statements about
-//! it. The path from a claim to a finding:
+//! A claim that states a quote, or a line of a file, becomes a [`ClaimCandidate`] only if the quote
+//! or the line matches text that the model received, or read with a tool. A claim that states
+//! neither is about a file or the whole change, and has low confidence. A design violation or a
+//! missing requirement needs a citation that exists instead. The confidence of a claim follows from
+//! the evidence, and never from the model's own statements about it. The path from a claim to a
+//! finding:
 //!
 //! 1. `draft` reads the file, the line and the quote that the claim states. `path` finds the file,
 //!    and `quote` parses the quote.
@@ -16,6 +19,14 @@
 //!    finding, and compares it with the findings of rules. The confidence follows from [`Quoted`],
 //!    and from other evidence: another backend, a rule, a tool call, a test that reproduces the
 //!    problem.
+//!
+//! Other files:
+//!
+//! - `lines` has the lines of the change that the model received.
+//! - `refer` finds the changed definition that an unchanged line names.
+//! - `same` compares the words of two texts that may describe the same problem.
+//! - `spot` finds quotes that a model gives as evidence, in the change or in a document.
+//! - `refutation` checks whether a refutation has a reason and a quote.
 
 mod also;
 mod cite;
@@ -150,17 +161,25 @@ impl ClaimCandidate {
     }
 }
 
-/// How well the quote of a claim matches the change.
+/// How certain the position of a claim is.
+///
+/// The certainty is about the position, and a claim without a quote from the change can have any of
+/// them: a verified citation counts as [`Quoted::Exactly`], and a claim about unchanged code is
+/// moved to a changed line without a quote from that line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quoted {
     /// The quote is missing, ambiguous, or only similar to the line.
     Loosely,
-    /// The quote equals the line with the claimed number, but equal lines are nearby. Or it is a
-    /// part of the line with the claimed number, or of only one changed line. Medium confidence,
-    /// unless another backend names the same line.
+    /// Medium confidence, unless another backend reports the same problem. For example:
+    ///
+    /// - The quote equals the line with the claimed number, but equal lines are nearby.
+    /// - The quote equals only one line of the named file, and also a line of another file.
+    /// - The quote is a part of the line with the claimed number, or of only one changed line.
+    /// - The claim is about unchanged code, and a name connects that code with the line (`tied`).
     AsNumbered,
-    /// The quote equals the line, except for white space, typographic characters and a diff marker.
-    /// No other line can be meant.
+    /// The quote equals the line, except for white space, typographic characters and a diff marker,
+    /// and no other line can be meant. Or the claim is a design violation or a missing requirement,
+    /// and its citation exists in a document: such a claim has no line.
     Exactly,
 }
 

@@ -38,8 +38,8 @@ pub(super) trait ForgeApi: ReviewWriter + ReplyReader + std::fmt::Debug + Sync {
         format!("{project}.git")
     }
 
-    /// Returns the credential with which git fetches from the forge at `web`. `token_name` is the
-    /// setting that the token comes from.
+    /// Returns the credential with which git fetches from the forge. `web` is the address of its
+    /// pages. `token_name` is the setting that the token comes from.
     fn credential(&self, web: &str, token: &SecretString, token_name: &str) -> Credential;
 
     /// Lists the open pull requests, newest first, [`super::MOST_PULLS`] at most. The flag is true
@@ -49,8 +49,8 @@ pub(super) trait ForgeApi: ReviewWriter + ReplyReader + std::fmt::Debug + Sync {
     /// Reads a pull request with its commits.
     fn read(&self, session: &ForgeSession<'_>, number: u64) -> Result<PullRequest, Failure>;
 
-    /// Returns the numbers of the open pull requests whose head is the commit `id` of a fork's
-    /// branch (`octocat:topic`). A forge whose CI events name the number returns none.
+    /// Returns the numbers of the open pull requests whose head is commit `id`, on branch `head`
+    /// (`OWNER:BRANCH`) of a fork. A forge whose CI events name the number returns none.
     fn numbers_of_head(
         &self,
         _session: &ForgeSession<'_>,

@@ -45,8 +45,8 @@ pub struct Posted {
     pub new: usize,
     pub changed: usize,
     pub ended: usize,
-    /// Number of findings without a comment on a line, because the forge rejected it or there are
-    /// too many.
+    /// Number of findings without a comment on a line: the forge rejected it, there are too many,
+    /// or the page shows none of their lines.
     pub elsewhere: usize,
     /// Whether the summary and the status were written.
     pub summary: bool,
@@ -69,8 +69,10 @@ impl Forge {
     ///
     /// # Errors
     ///
-    /// Nothing was written: the forge is not reachable, the token has no write access, or the pull
-    /// request has another head or base than the review. Later failures are in [`Posted::failed`].
+    /// The forge is not reachable, the token has no write access, or the pull request is not open
+    /// or has another head or base than the review: nothing was written. If the network cannot be
+    /// used for the comments, the status may have been written before. Other failures of writes are
+    /// in [`Posted::failed`].
     pub fn publish(&self, number: u64, order: &PublishRequest<'_>, stop: &Stop) -> Result<Posted> {
         let screened = Screened::new(order);
         let order = &screened.request(order);

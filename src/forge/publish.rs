@@ -309,9 +309,12 @@ pub fn plan(now: &Situation<'_>) -> PublishPlan {
 
 /// Plans comments on lines, in three steps:
 ///
-/// 1. The comments of each finding of the review: the one at its position is kept, all others end.
+/// 1. The comments of each published finding: the one at its position is kept, all others end. If
+///    the position is unknown, all stay.
 /// 2. New comments for findings without one, [`MOST_INLINE`] comments in all at most.
-/// 3. The comments that are left are about findings that the review does not have: they end.
+/// 3. The comments that are left are about findings that are gone or not published. They end with
+///    the reason. Those of a pending finding stay, and those of a finding that a reply waived, and
+///    those of a finding that is not proven gone.
 fn plan_comments(now: &Situation<'_>, own: &[OwnComment<'_>], plan: &mut PublishPlan) {
     let mut by_finding = by_finding(own);
     let mut published: Vec<&Finding> = now
@@ -470,6 +473,10 @@ fn why_gone(now: &Situation<'_>, mark: &CommentMark) -> Option<String> {
         )),
         None => Some(match now.selection.sets_aside(finding) {
             Some(disposition) => set_aside(disposition, at),
+            // `plan_comments` has handled published and pending findings, so this one does not
+            // count. A waiver and a decision are handled above, so a comment in the code suppresses
+            // it. The exception is a finding that a shared decision dismisses in gate mode, if the
+            // publishing person has accepted it since.
             None => {
                 format!("**Suppressed:** still found at {at}; a comment in the code suppresses it.")
             }

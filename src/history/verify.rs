@@ -45,8 +45,8 @@ impl Checked {
         self.edits.is_empty() && self.newer.is_none()
     }
 
-    /// Describes a session that is not among the others: `why` if that is a modification, `removed`
-    /// if a person removed it.
+    /// Describes a session that is missing, damaged or removed. `why` makes it a modification.
+    /// `removed` describes the removal by a person, which is not a modification.
     fn gone(id: String, why: Option<String>, removed: Option<String>) -> Self {
         Self {
             id,
@@ -154,7 +154,8 @@ impl Store {
         // Read before the sessions, as for one session.
         let mut claims = self.claims_of_latest();
         let mut all = self.check_all(noted)?;
-        // Records of modified sessions are not trusted.
+        // Records of modified sessions are not trusted, nor those of sessions that this version
+        // does not fully understand. The check of one session trusts the latter: see `claims_of`.
         for s in all.iter().filter(|s| s.checked.is_sound()) {
             claims.extend(SessionClaim::all(&s.checked.id, &s.before));
         }
@@ -230,7 +231,8 @@ impl Store {
         Ok(claims)
     }
 
-    /// Returns the records about a session in later ones whose seals are valid, oldest first.
+    /// Returns the records about a session in later ones whose seals show no modification, oldest
+    /// first.
     fn claims_of_later(&self, id: SessionId) -> Result<Vec<SessionClaim>> {
         let mut later = self.ids()?;
         later.retain(|later| *later > id);
@@ -244,8 +246,9 @@ impl Store {
         Ok(claims.flatten().collect())
     }
 
-    /// Returns the records about a session in a later one; `None` if it has none, or its seals are
-    /// invalid.
+    /// Returns the records about a session in a later one; `None` if it has none, or its seals show
+    /// a modification. Unlike in [`Store::verify_all`], the records count if a newer version wrote
+    /// a part of the later session.
     fn claims_of(
         &self,
         later: SessionId,

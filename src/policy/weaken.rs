@@ -12,9 +12,10 @@
 //! Both versions are loaded with all defaults filled in, and their effective values are compared.
 //! Spelling, order of keys, and written-out defaults therefore make no difference.
 //!
-//! For a key, the comparison reports only a difference that is known to be weaker. For patterns, it
-//! is the other way round: a pattern counts as covered by old patterns only if that is proven (see
-//! `cover`), so a report can be unnecessary and is never missing.
+//! For most keys, the comparison reports only a difference that is known to be weaker. A key that
+//! decides which programs run or where data goes (`Weaker::Different`) is reported for every other
+//! value that is set. A pattern counts as covered by old patterns only if that is proven (see
+//! `cover`), so a report about patterns can be unnecessary and is never missing.
 
 mod guidelines;
 mod path_rules;

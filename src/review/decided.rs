@@ -1,9 +1,10 @@
 //! Applies the stored decisions of people to the findings of a review.
 //!
 //! In gate mode, only the shared file at the merge base counts: a change cannot dismiss its own
-//! findings. The author of a change chooses where it branches off, so the tip of the base and each
-//! further merge base must have the same decisions. In other modes, the shared file comes from the
-//! same state as the policy, and the file in the store counts too.
+//! findings. The author of a change chooses where it branches off, so a decision dismisses a
+//! finding only if the tip of the target branch and each further merge base dismiss it too. In
+//! other modes, the shared file comes from the same state as the policy, and the file in the store
+//! counts too.
 
 use super::governing::at;
 use super::resolved::{BranchTip, ChangePart, PartContent};

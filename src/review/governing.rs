@@ -87,7 +87,8 @@ struct Ruling {
     loaded: Loaded,
     /// Notes about the selection.
     notes: Vec<Note>,
-    /// Name of the tip of the target branch, if its policy applies.
+    /// Name of the tip of the target branch, if its policy or its team rules apply. With
+    /// `--config`, only its team rules can apply.
     tip: Option<String>,
 }
 

@@ -119,7 +119,8 @@ impl MergedResults {
     ) {
         asked.claims.tell(&mut self.findings);
         self.coverage.lose(asked.lost);
-        // The worktree is read twice: first for the rules, then for the models.
+        // The rules and the models read the worktree independently, at the same time. A file can
+        // change between the two reads.
         let changed = seen
             .into_iter()
             .filter(|(path, id)| asked.shown.get(path).is_some_and(|theirs| theirs != id));

@@ -19,7 +19,8 @@ const FOLDERS: [&str; 2] = [".github/workflows", ".github/actions"];
 const AT_TOP: [&str; 2] = ["action.yml", "action.yaml"];
 
 /// Returns the known commits of the actions that changed workflows use by a tag or branch, and the
-/// owners of the repository by its remotes.
+/// owners of the repository by its remotes. Does not read the workflows of other parts than
+/// [`PartContent::Change`].
 pub(super) fn known(repo: Option<&Repo>, base: &State, parts: &[ChangePart]) -> Pins {
     let mut pins = Pins::default();
     let Some(repo) = repo else { return pins };
@@ -51,7 +52,7 @@ pub(super) fn known(repo: Option<&Repo>, base: &State, parts: &[ChangePart]) -> 
     pins
 }
 
-/// Returns the actions and versions that changed workflows use.
+/// Returns the actions and versions that changed workflows of [`PartContent::Change`] parts use.
 fn wanted(reader: &mut Reader<'_>, parts: &[ChangePart]) -> BTreeSet<(String, String)> {
     let mut out = BTreeSet::new();
     let changes = parts.iter().filter_map(|part| match &part.content {

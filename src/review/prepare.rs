@@ -272,8 +272,9 @@ fn settle_tests(
     causes.map(FailureCause::Other).collect()
 }
 
-/// Disables the tests in a private copy, and in a job that has rights which the author of the
-/// change lacks. Returns the reason if policy requests tests in such a job.
+/// Disables the tests in a private copy, in a job that has rights which the author of the change
+/// lacks, and in a user's review of a pull request. Returns the reason if the policy requests tests
+/// in such a job or review.
 fn leave_untested(request: &ReviewRequest, policy: &mut Policy) -> Option<String> {
     if request.store_of.is_some() {
         // A model wrote the code of a private copy: the fix runs the tests itself, in the sandbox.

@@ -33,7 +33,7 @@ fn begin(today: i64) -> Option<Memory> {
         .then(|| Memory::new(random, today))
 }
 
-/// Forgets the hashes that this process has, before a review in gate mode: a server of agents can
+/// Forgets the digests that this process has, before a review in gate mode: a server of agents can
 /// have recalled them.
 pub(crate) fn forget() {
     disposition::forget();

@@ -63,7 +63,7 @@ pub(super) fn further_bases(parts: &[ChangePart]) -> Vec<State> {
 pub(super) enum PartContent {
     /// Two states whose differing paths are known.
     Change(Change),
-    /// A commit against its first parent, compared when the part is scanned.
+    /// A commit by itself (see `Reader::alone`), compared when the part is scanned.
     Commit(ObjectId),
     /// A change that contains its lines.
     Given(Vec<FileChange>),

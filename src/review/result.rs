@@ -54,8 +54,8 @@ pub struct Review {
     pub is_elsewhere: bool,
     /// The change as text, if the request asks for it.
     pub record: Option<Record>,
-    /// Numbers of the shown lines of files whose text is not recorded because their names mark them
-    /// as secret.
+    /// Numbers of the shown lines of files whose text is not recorded: their names mark them as
+    /// secret, or they are too large for the record.
     pub unrecorded: Vec<Numbers>,
     /// Session in which this review is stored. `None`: the review is not stored.
     pub session: Option<SessionRef>,
@@ -189,7 +189,8 @@ pub struct Note {
     pub file: Option<RepoPath>,
     pub line: Option<LineNo>,
     pub text: String,
-    /// `rules`, `policy`, `git`, or a backend's name.
+    /// `rules`, `policy`, `git`, `review`, `context`, `forge`, `receipt`, or the name of a backend
+    /// or of the author's agent.
     pub origin: String,
 }
 

@@ -39,7 +39,7 @@ pub(super) fn scan(prepared: &Prepared<'_>) -> RuleResults {
     let mut counted = std::mem::take(&mut scanned.counted);
     let findings = std::mem::take(&mut scanned.findings);
     let mut findings = without_repeats(findings, &mut counted, parts);
-    // Findings of files with stricter thresholds than the change as a whole are not gathered.
+    // Findings of files with other thresholds than the change as a whole are not gathered.
     let of_all = scan.policy.thresholds(None);
     scan.rules.gather(
         &|f| scan.policy.thresholds(f.file()) == of_all,

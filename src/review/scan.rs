@@ -48,7 +48,7 @@ pub(super) struct RuleScan<'a> {
     pub(super) policy: &'a Policy,
     pub(super) files: &'a Files,
     pub(super) progress: &'a dyn Progress,
-    /// Threads, at most. `None`: the number of cores.
+    /// Threads, at most. `None`: the number of cores, up to [`MOST_THREADS`].
     pub(super) jobs: Option<u32>,
     pub(super) stop: &'a Stop,
     /// Records the change as text, if a record is requested.
@@ -261,7 +261,7 @@ impl RuleScan<'_> {
         self.selected(entry.path()) && !self.is_aside(entry)
     }
 
-    /// Returns true if an entry is not reviewed.
+    /// Returns true if the policy ignores an entry, or the entry is a stored review.
     fn is_aside(&self, entry: &Entry) -> bool {
         self.policy.ignores(entry.path()) || self.is_record(entry)
     }

@@ -128,8 +128,8 @@ fn dispositions(
         PartContent::Change(_) | PartContent::Given(_) => None,
     };
     let Some((base, head)) = ends else { return };
-    // A file that cannot be read at the base dismisses nothing. Where that matters, the review has
-    // already failed.
+    // A file that cannot be read at the base dismisses nothing. In gate mode, `decided::load` has
+    // already rejected such a file at a merge base, unless this change repairs it.
     let before = decided::shared(reader, &base).unwrap_or_default();
     let text = match decided::shared(reader, &head) {
         Ok(after) => disposition::weaker(&before, &after),

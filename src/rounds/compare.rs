@@ -8,8 +8,9 @@
 //! adjacent ones, changed ([`silence`]) and its text is nowhere else ([`remains`]): [`trace`]
 //! searches for it in the new lines of the change, [`look`] in the files that the change does not
 //! show. If the text still exists, a model's finding is carried over to its new position
-//! ([`carried`]). A rule's silence counts only for the file in which it reported the finding, under
-//! the same name; elsewhere the finding is unchecked, that is, neither reported again nor fixed.
+//! ([`carried`]). A rule's finding is unchecked then, that is, neither reported again nor fixed.
+//! There is one exception: if the change shows the text in the file of the same name, and the same
+//! rules read that file again, their silence proves that the finding is fixed.
 
 mod alike;
 mod carried;
@@ -349,7 +350,8 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Returns the findings that an earlier round fixed, each with the last round that had it.
+    /// Returns the findings that an earlier round found to be fixed, each with the last round that
+    /// had it.
     fn mended(&self) -> impl Iterator<Item = (&AlignedRound<'_>, &Finding)> {
         self.rounds.windows(2).flat_map(|two| {
             let [before, after] = two else {

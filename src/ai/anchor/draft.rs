@@ -284,7 +284,7 @@ impl<'a> Drafter<'a> {
         }
     }
 
-    /// Returns the tool call that read the first line of the location with the smallest range.
+    /// Returns the tool call with the smallest range that read the first line of the location.
     fn read(&self, location: Option<&Location>) -> Vec<Evidence> {
         let Some((path, lines)) = location.and_then(|l| Some((&l.file, l.lines?))) else {
             return Vec::new();
@@ -404,6 +404,8 @@ fn replacement(
     target: Option<Target>,
 ) -> Option<String> {
     let code = claim.replacement.as_deref().filter(|r| !r.is_empty())?;
+    // An invalid `end_line`, or one without a line, makes the range unknown: the code may replace
+    // more lines than the first one.
     let has_range = stated.further > 0 || claim.end_line.is_none() || claim.end_line == claim.line;
     let target = target.filter(|_| has_range)?;
     replace::applicable(cx.rules, lines, target, code)

@@ -4,8 +4,10 @@
 //! 2. `merged` makes one claim of each group, with the evidence of all of them. Merging hides
 //!    nothing: a message that says something different is appended to the merged one.
 //! 3. The merged claim is compared with the findings of rules on the same lines. It becomes a
-//!    [`Dispute`] if it calls one of them a false positive, or an [`Echo`] if it repeats one that
-//!    is at least as severe. A claim never lowers a finding of a rule.
+//!    [`Dispute`] of the first of them if its text speaks of a false positive and its severity is
+//!    below major. It becomes an [`Echo`] of one that it repeats, if that one is at least as
+//!    severe, or if a person dismissed it or set its severity. A claim never lowers a finding of a
+//!    rule.
 //! 4. All others become findings. Their confidence follows from the evidence, and from nothing that
 //!    a model says about its own certainty:
 //!
@@ -109,6 +111,8 @@ impl Sealed {
             words,
         } in same_lines
         {
+            // The text does not name the finding that it disputes, so the first one on the same
+            // lines is taken.
             if merged.says_it_is_a_false_alarm() {
                 self.disputes.push(Dispute {
                     rule: *position,

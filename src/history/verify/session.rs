@@ -11,7 +11,12 @@
 //! 3. For each closing, do the same. No link may be left.
 //!
 //! The check continues after a difference with the stored head, so that one modified file does not
-//! make all later rounds differ. It ends at a file that a newer version wrote.
+//! make all later rounds differ. It ends at a file that a newer version wrote. The rounds end at a
+//! folder that cannot be read.
+//!
+//! If the folder of a round is missing between others, no round is checked. The chain then has no
+//! head of a round, so all closings, and the links that continue a round, are reported as modified
+//! too.
 
 use super::super::chain::{self, Covered};
 use super::super::disk::StoreFolder;
@@ -277,8 +282,8 @@ impl SessionCheck {
         for why in &compared.edits {
             self.edit(None, FIXES, why);
         }
-        // Fixes of older versions have no links, and costs with more digits than survive a round
-        // trip.
+        // Older versions wrote fixes without links, and costs whose digits change when they are
+        // parsed and written again. Such a file need not equal what this version writes.
         let is_linked = compared.unlinked.is_empty();
         if self.edits.len() == edits && is_linked && !is_as_written(&document, bytes) {
             self.edit(None, FIXES, "it was modified");

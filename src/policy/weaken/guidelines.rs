@@ -1,8 +1,8 @@
 //! Compares the instructions for models: `[[guideline]]` entries and `review.conventions`.
 //!
-//! A guideline has patterns and a text. Two guidelines are about the same files if the patterns of
-//! one contain all patterns of the other; their order does not matter. A guideline is kept if the
-//! new version has its whole text, alone or within a longer one, for all of its patterns.
+//! A guideline has patterns and a text. A guideline covers another one if it has all of its
+//! patterns; their order does not matter. A guideline is kept if a guideline of the new version
+//! covers it and has its whole text, alone or within a longer one.
 
 use super::Weakening;
 use crate::policy::{Guideline, Policy};

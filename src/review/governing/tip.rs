@@ -31,7 +31,9 @@ struct Other {
 
 /// The reason why the policy of the tip applies.
 enum TipReason {
+    /// Its policy or its team rules are stricter than those of the merge base.
     Stricter,
+    /// It selects other models, programs or destinations of data than the merge base.
     Elsewhere,
 }
 
@@ -137,6 +139,8 @@ impl TargetTip {
         let team =
             team::rules(&other.policy, &self.state, reader).map_err(|e| at(&self.name, e))?;
         let rules = RuleSet::new(&RulesPolicy::default(), &team).map_err(|e| at(&self.name, e))?;
+        // Asks what going back from the tip to the merge base would weaken. If it would weaken
+        // anything, the tip is stricter.
         let weaker = policy::weakened(now.as_deref(), before.as_deref(), |id| rules.severity(id));
         // A missing file at the merge base alone does not make the tip stricter.
         if weaker.iter().any(|w| before.is_some() || !w.key.is_empty()) {
@@ -184,6 +188,7 @@ impl TargetTip {
                 policy: old,
             },
         );
+        // As for the policy: the tip is the old version of this comparison.
         Ok(!crate::rules::weakened(now, before, &changed).is_empty())
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Gathered {
     pub(super) groups: Vec<Group>,
     pub(super) skipped: Vec<(RepoPath, Skip)>,
     pub(super) failed: Vec<CoverageFailure>,
-    /// Files that are not shown, with the limit that was reached.
+    /// Files that are not shown, or not completely, with the limit that was reached.
     pub(super) cut: Vec<(RepoPath, String)>,
     /// Files of `cut` that are not in a group.
     pub(super) unread: Vec<RepoPath>,
@@ -106,8 +106,7 @@ impl Asking<'_> {
             }
             match self.scan.load(change, index, reader) {
                 Ok(file) => {
-                    // A given change has no attributes for generated files, and a state that cannot
-                    // be read has none either.
+                    // `None` if the attributes are not set, or cannot be read.
                     let generated = reader.generated(&change.base, file.path()).ok().flatten();
                     self.show(file, generated, &mut group, out);
                 }

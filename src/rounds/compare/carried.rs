@@ -44,7 +44,8 @@ pub(super) fn carried(
             }
         }
     }
-    // It must not appear as reported twice.
+    // The evidence names the round that reported the finding. A finding that was carried before
+    // keeps that round: the rounds that only carried it did not report it again.
     if carried_from(&f).is_none() {
         let round = open.round.earlier.review.round;
         f.evidence

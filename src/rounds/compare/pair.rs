@@ -290,11 +290,15 @@ impl Pairs {
         out.take(&known, &fresh, Moved, Reach::Text, |k, n, _| {
             k.may_have_moved_to(n).then(|| near(k, n))
         });
+        // `Reach::Text` compares at most `MOST / 2` findings with the same text on each side of the
+        // old position. Only with more findings in all can it have missed one.
         if now.len() > MOST / 2 {
             out.take(&known, &fresh, Moved, Reach::Anywhere, |k, n, _| {
                 k.may_have_moved_to(n).then(|| near(k, n))
             });
         }
+        // The same text in any file, unless the lines of the open finding are unchanged at their
+        // current position.
         out.take(&known, &fresh, Moved, Reach::Anywhere, |k, n, like| {
             let moved = !k.kept()
                 && k.f.file.is_some()

@@ -106,9 +106,10 @@ fn meaning(
         // The change does not show every file that differs.
         (NotShown, _, Onward | Given | WholeBesides, _) => Unchecked,
 
-        // Nothing of the file differs from the base, except the lines that the finding is about.
+        // No line of the file differs from the base, and the lines of the finding still exist: no
+        // model was asked about them.
         (Unchanged | UnchangedInEditedFile, NothingToAsk, Whole, _) => Unchecked,
-        // Nothing of the file differs from the base, so the finding is gone with its lines.
+        // No line of the file differs from the base, so the finding is gone with its lines.
         (
             ChangedAround | Changed | Lost | Deleted | FileDiffers | FileUnchanged | FileUnknown,
             NothingToAsk,

@@ -12,8 +12,8 @@
 //!   change. This counts if an adjacent line moved along, with nothing inserted or removed between;
 //!   or if none did but the text is distinctive. An equal line that existed before is another line:
 //!   of two equal lines, deleting one fixes that one.
-//! - *Beside the change.* The file has more copies of these lines than the change accounts for: see
-//!   [`super::look`].
+//! - *Beside the change.* The file has content that the change does not show, and more copies of
+//!   these lines now than at the base: see [`super::look`].
 
 use crate::rounds::region::{FileText, FoldedLine, folded};
 use std::collections::{BTreeSet, HashMap};
@@ -167,14 +167,22 @@ impl<'t> Passage<'t> {
             // The block continues while its lines differ from the old ones.
             let is_block = step > 1 && now.fresh[at + 1 - step];
             match (old, new) {
+                // The known lines of both sides end here, and all of them are equal.
                 (None, None) => return true,
+                // Only the old side has a known line here. The removal of a near line counts if it
+                // is certain: both sides show the same parts, or the new file begins here.
+                // Otherwise the new change may merely not show the line.
                 (Some(_), None) => {
                     return !(is_near && (now.exact || ends_at_top(&now.now, at, step)));
                 }
+                // Only the new side has a known line here. Likewise, an insertion counts if it is
+                // certain, and the line is near or belongs to the block.
                 (None, Some(n)) => {
                     let is_known = now.exact || ends_at_top(self.lines, self.core.start, step);
                     return !(is_known && now.fresh[n] && (is_new_near || is_block));
                 }
+                // Both sides have a known line here. Beyond the near lines and the block, lines do
+                // not belong to the surroundings.
                 (Some(o), Some(n)) => {
                     if !is_near && !is_block {
                         return true;
@@ -201,6 +209,8 @@ impl<'t> Passage<'t> {
             let is_near = old.is_some_and(|i| is_close(&self.lines[i], last.0));
             let is_new_near = new.is_some_and(|i| is_close(&now.now[i], last.1));
             let is_block = step > 1 && now.fresh[end + step - 2];
+            // The same cases as above the lines. The known lines do not show where a file ends, so
+            // only `exact` proves that a line was removed or inserted.
             match (old, new) {
                 (None, None) => return true,
                 (Some(_), None) => return !(is_near && now.exact),

@@ -93,6 +93,9 @@ impl Misplaced<'_, '_, '_, '_> {
     /// Finds the quote on the new side of the named file, including the lines that the model did
     /// not receive.
     ///
+    /// The model can have received some lines of a quote of several lines: the quote begins or ends
+    /// outside the hunk, or spans two hunks. Then the claim is about these lines.
+    ///
     /// If the claimed number is not near these lines, a line of another file near the number is
     /// preferred: the model received that one.
     fn unsent_line(&self) -> Option<ClaimPosition> {

@@ -221,7 +221,8 @@ impl MergedClaim {
             || !conflict && finding.category() == self.draft.category && likeness >= ALIKE
     }
 
-    /// Returns true if the claim calls something a false positive.
+    /// Returns true if the text of the claim speaks of a false positive, and its severity is below
+    /// major.
     pub(super) fn says_it_is_a_false_alarm(&self) -> bool {
         speaks_of_a_false_alarm(&self.draft.title, &self.draft.message)
             && self.severity(false) < Severity::Major
@@ -254,7 +255,8 @@ pub(in crate::ai::anchor) fn severity(draft: &Draft, sure: bool) -> Severity {
     }
 }
 
-/// Returns true if a claim calls something a false positive.
+/// Returns true if the title or the message of a claim has the words "false positive" or "false
+/// alarm". They need not be about a finding of a rule.
 pub(in crate::ai::anchor) fn speaks_of_a_false_alarm(title: &str, message: &str) -> bool {
     let text = format!("{title} {message}").to_lowercase();
     text.contains("false positive") || text.contains("false alarm")
