@@ -471,17 +471,26 @@ fn why_gone(now: &Situation<'_>, mark: &CommentMark) -> Option<String> {
         Some(_) => Some(format!(
             "**Waived:** still found at {at}; a person waived it with a reason."
         )),
-        None => Some(match now.selection.sets_aside(finding) {
+        None => Some(match dismissal(now, finding) {
             Some(disposition) => set_aside(disposition, at),
             // `plan_comments` has handled published and pending findings, so this one does not
             // count. A waiver and a decision are handled above, so a comment in the code suppresses
-            // it. The exception is a finding that a shared decision dismisses in gate mode, if the
-            // publishing person has accepted it since.
+            // it.
             None => {
                 format!("**Suppressed:** still found at {at}; a comment in the code suppresses it.")
             }
         }),
     }
+}
+
+/// Returns the decision that dismisses a finding: that of the publishing person, or else that of
+/// the review. In gate mode, a shared decision can dismiss a finding that the person has accepted.
+fn dismissal<'a>(now: &Situation<'a>, finding: &'a Finding) -> Option<&'a Disposition> {
+    let of_review = finding.disposition.as_ref();
+    let is_open = finding.suppressed.is_none();
+    now.selection
+        .sets_aside(finding)
+        .or(of_review.filter(|d| is_open && d.decision.sets_aside()))
 }
 
 /// Formats the decision and the reason of a rejected or deferred finding.

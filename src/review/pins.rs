@@ -18,6 +18,9 @@ const MAX_SUBMODULES: usize = 50;
 const FOLDERS: [&str; 2] = [".github/workflows", ".github/actions"];
 const AT_TOP: [&str; 2] = ["action.yml", "action.yaml"];
 
+/// Remotes of the repository itself. Other remotes can be forks of contributors.
+const OWN_REMOTES: [&str; 2] = ["origin", "upstream"];
+
 /// Returns the known commits of the actions that changed workflows use by a tag or branch, and the
 /// owners of the repository by its remotes. Does not read the workflows of other parts than
 /// [`PartContent::Change`].
@@ -34,11 +37,15 @@ pub(super) fn known(repo: Option<&Repo>, base: &State, parts: &[ChangePart]) -> 
             pins.learn(&text);
         }
     }
-    for (projects, clone) in clones(repo, &mut reader, base) {
-        if clone.is_none() {
-            let owners = projects.iter().filter_map(|p| p.split('/').next());
-            owners.for_each(|owner| pins.add_owner(owner));
+    for name in OWN_REMOTES {
+        for url in repo.remote_urls(name) {
+            let project = project(&url).unwrap_or_default();
+            if let Some((owner, _)) = project.split_once('/') {
+                pins.add_owner(owner);
+            }
         }
+    }
+    for (projects, clone) in clones(repo, &mut reader, base) {
         for (project, version) in wanted
             .iter()
             .filter(|(project, _)| projects.contains(project))

@@ -101,6 +101,11 @@ impl Pins {
         }
     }
 
+    /// Returns true if a commit of a project is known. `project`: in lower case.
+    pub(super) fn knows(&self, project: &str) -> bool {
+        self.known.keys().any(|(known, _)| known == project)
+    }
+
     /// Adds what a trusted workflow shows: the commits that it uses, with the versions in the
     /// comments after them, the owners whose branches it uses, and the owner with whom it compares
     /// the owner of the repository.

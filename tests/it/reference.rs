@@ -303,12 +303,12 @@ fn docs_the_rules() {
                 .as_u64()
                 .map(|n| n.to_string())
                 .unwrap_or_default();
-            let unknown = if rule["judges_origin"] == true {
+            let severity = rule["severity"].as_str().unwrap();
+            let unknown = if rule["judges_origin"] == true && severity != "suggestion" {
                 ", or suggestion"
             } else {
                 ""
             };
-            let severity = rule["severity"].as_str().unwrap();
             let audit = if rule["profile"] == "audit" {
                 ", only with profile `audit`"
             } else {

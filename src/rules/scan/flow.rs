@@ -185,10 +185,11 @@ const OF_BROWSER: &[&str] = &[
 /// user, and servers set some variables to text of others.
 fn is_of_caller(f: &Flow, languages: Languages, text: &[u8]) -> bool {
     let is_set_by_server = f.steps.first().is_some_and(|source| {
-        let line = &text[line_around(text, source.start)];
+        let start = line_around(text, source.start).start;
+        let lines = &text[start..line_around(text, source.end).end.max(start)];
         SET_BY_SERVERS
             .iter()
-            .any(|name| memchr::memmem::find(line, name.as_bytes()).is_some())
+            .any(|name| memchr::memmem::find(lines, name.as_bytes()).is_some())
     });
     f.is_of_caller && !is_set_by_server && !languages.any_of(&["c", "cpp"])
 }
