@@ -76,6 +76,8 @@ impl<'a> ActionUse<'a> {
 pub struct Pins {
     /// By project and version: the known commits.
     known: BTreeMap<(String, String), BTreeSet<String>>,
+    /// Projects that a trusted workflow pins to a commit, in lower case.
+    pinned: BTreeSet<String>,
     /// The owners of the repository, in lower case.
     own: BTreeSet<String>,
     /// By owner in lower case: the number of uses of a branch.
@@ -101,13 +103,13 @@ impl Pins {
         }
     }
 
-    /// Returns true if a commit of a project is known. `project`: in lower case.
-    pub(super) fn knows(&self, project: &str) -> bool {
-        self.known.keys().any(|(known, _)| known == project)
+    /// Returns true if a trusted workflow pins a project to a commit. `project`: in lower case.
+    pub(super) fn has_pin_of(&self, project: &str) -> bool {
+        self.pinned.contains(project)
     }
 
-    /// Adds what a trusted workflow shows: the commits that it uses, with the versions in the
-    /// comments after them, the owners whose branches it uses, and the owner with whom it compares
+    /// Adds what a trusted workflow shows: the projects that it pins, the commits with the versions
+    /// in the comments after them, the owners whose branches it uses, and the owner with whom it compares
     /// the owner of the repository.
     pub fn learn(&mut self, text: &str) {
         for used in uses(text) {
@@ -115,11 +117,13 @@ impl Pins {
                 let owner = used.owner().to_ascii_lowercase();
                 *self.on_branches.entry(owner).or_default() += 1;
             }
-            if let (true, Some(project), Some(version)) =
-                (used.is_pinned(), used.project(), used.noted())
-            {
+            let Some(project) = used.project().filter(|_| used.is_pinned()) else {
+                continue;
+            };
+            if let Some(version) = used.noted() {
                 self.add(&project, version, used.version);
             }
+            self.pinned.insert(project);
         }
         self.own.extend(compared_owners(text));
     }
@@ -338,6 +342,16 @@ mod tests {
         ] {
             assert_eq!(pins.is_own(owner), expected, "{owner}");
         }
+    }
+
+    #[test]
+    fn a_project_is_known_by_a_pin_of_the_base() {
+        let mut pins = Pins::default();
+        let pin = format!("      - uses: Some/Action@{}\n", "a".repeat(DIGITS));
+        pins.learn(&pin);
+        pins.learn("      - uses: other/action@main\n");
+        assert!(pins.has_pin_of("some/action"));
+        assert!(!pins.has_pin_of("other/action"));
     }
 
     #[test]

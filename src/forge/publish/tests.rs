@@ -359,6 +359,19 @@ fn why_a_finding_was_set_aside_is_short_and_inert() {
     assert!(body_after(&review, &there, Decision::Rejected, " ").contains("no reason was given"));
 }
 
+#[test]
+fn a_decision_of_the_review_is_named_if_the_person_has_accepted_the_finding() {
+    let mut review = review(vec![finding(1, Severity::Major)]);
+    let there = done(&planned(&review, &[], |_| {}));
+    let (_, shared) = decided(&review.findings[0], Decision::Rejected, "not our code");
+    review.findings[0].disposition = Some(shared);
+    let text = body_after(&review, &there, Decision::Accepted, "right");
+    assert!(
+        text.starts_with("**Rejected:**") && text.contains("not our code"),
+        "{text}"
+    );
+}
+
 /// Returns the new text of the first finding's comment after a decision.
 fn body_after(review: &Review, there: &[Comment], decision: Decision, reason: &str) -> String {
     let decided = [decided(&review.findings[0], decision, reason)]

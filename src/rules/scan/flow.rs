@@ -170,6 +170,9 @@ const SET_BY_SERVERS: &[&str] = &[
     "CHANGE_TITLE",
 ];
 
+/// Bytes behind a source in which the name of its variable is searched.
+const NAME_NEAR: usize = 100;
+
 /// Sources that exist in the browser only, by their labels in the table of JavaScript.
 const OF_BROWSER: &[&str] = &[
     "address of the page",
@@ -185,8 +188,10 @@ const OF_BROWSER: &[&str] = &[
 /// user, and servers set some variables to text of others.
 fn is_of_caller(f: &Flow, languages: Languages, text: &[u8]) -> bool {
     let is_set_by_server = f.steps.first().is_some_and(|source| {
+        // The name can be on a line below the source: `os.environ[`, `"HTTP_HOST"`, `]`.
         let start = line_around(text, source.start).start;
-        let lines = &text[start..line_around(text, source.end).end.max(start)];
+        let end = text.len().min(source.end + NAME_NEAR).max(start);
+        let lines = &text[start..end];
         SET_BY_SERVERS
             .iter()
             .any(|name| memchr::memmem::find(lines, name.as_bytes()).is_some())

@@ -130,3 +130,49 @@ fn the_tag_of_an_action_is_replaced_by_the_commit_of_a_clone_of_it() {
     ]);
     assert_eq!(pins(&repo)[0], None);
 }
+
+/// Returns the severities of branches of actions in the staged change.
+fn severities_of_branches(repo: &Repo) -> Vec<String> {
+    let review = repo.reviewer(&["review", "staged", "--format", "json", "--no-save"]);
+    let report = review.run_any().json();
+    let all = report["findings"].as_array().unwrap().iter();
+    all.filter(|f| f["rule_id"] == "workflow-action-on-branch")
+        .map(|f| f["severity"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_branch_in_place_of_the_only_pin_is_no_habit_of_the_workflow() {
+    let path = ".github/workflows/a.yml";
+    let repo = Repo::new();
+    let pin = format!("some-org/scan@{}", "1".repeat(40));
+    repo.stage(path, workflow(&[&pin])).commit("seed");
+    repo.stage(path, workflow(&["some-org/scan@main"]));
+    assert_eq!(severities_of_branches(&repo), ["minor"]);
+    let repo = Repo::new();
+    repo.stage(path, workflow(&["some-org/build@main"]))
+        .commit("seed");
+    repo.stage(
+        path,
+        workflow(&["some-org/build@main", "some-org/scan@main"]),
+    );
+    assert_eq!(severities_of_branches(&repo), ["suggestion"]);
+}
+
+#[test]
+fn the_owner_of_a_fork_is_not_the_owner_of_the_repository() {
+    let pin = format!("other/action@{}", "1".repeat(40));
+    for (remote, expected) in [
+        ("origin", "suggestion"),
+        ("upstream", "suggestion"),
+        ("fork", "minor"),
+    ] {
+        let repo = Repo::new();
+        repo.git(&["remote", "add", remote, "https://github.com/Some-Org/x.git"]);
+        repo.stage(
+            ".github/workflows/a.yml",
+            workflow(&[&pin, "some-org/scan@main"]),
+        );
+        assert_eq!(severities_of_branches(&repo), [expected], "{remote}");
+    }
+}

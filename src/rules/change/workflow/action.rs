@@ -50,7 +50,7 @@ impl Workflow<'_> {
             let here = unchanged.get_or_insert_with(|| self.unchanged());
             let is_own = here.is_own(used.owner()) || out.pins().is_own(used.owner());
             // A pin that the change removes counts: it must not excuse the branch in its place.
-            let was_pinned = used.project().is_some_and(|p| out.pins().knows(&p));
+            let was_pinned = used.project().is_some_and(|p| out.pins().has_pin_of(&p));
             let pins_any = was_pinned || self.pins_others(used.owner());
             let reason = match (is_own, pins_any) {
                 (true, _) => Some(OF_OWN),

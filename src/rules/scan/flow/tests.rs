@@ -567,6 +567,10 @@ fn data_of_the_person_who_runs_the_program_weighs_less_and_has_no_attacker() {
         let found = only("app/a.py", &python(variable), "command-injection-flow");
         assert!(found.severity() >= Severity::Major, "{variable}: {found:?}");
     }
+    let lines =
+        "import os\n\nname = os.environ[\n    \"HTTP_HOST\"\n]\nos.system(\"convert \" + name)\n";
+    let found = only("app/a.py", lines, "command-injection-flow");
+    assert!(found.severity() >= Severity::Major, "{found:?}");
     let c = "#include <stdio.h>\n#include <stdlib.h>\n\nint main(int argc, char **argv)\n{\n    char line[99];\n    snprintf(line, sizeof line, \"ls %s\", argv[1]);\n    return system(line);\n}\n";
     let found = only("src/a.c", c, "command-injection-flow");
     assert!(found.severity() >= Severity::Major, "{found:?}");
