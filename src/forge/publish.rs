@@ -72,8 +72,8 @@ pub struct Comment {
     pub is_inline: bool,
     /// Current position of a comment about lines.
     pub place: CommentPlace,
-    /// Forge's key of the conversation that the comment begins; empty if it equals the comment's
-    /// key, or there is none.
+    /// Forge's key of the conversation that the comment begins; empty if the key equals that of the
+    /// comment, or the comment begins no conversation.
     pub thread: String,
     /// Whether the conversation is resolved.
     pub resolved: bool,

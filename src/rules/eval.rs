@@ -33,8 +33,8 @@ pub struct Label {
     pub case: usize,
     pub line: u32,
     pub is_expected: bool,
-    /// Rules that count on the line: for an expected line, those that find it; for a safe line,
-    /// those that flag it.
+    /// Rules that count on the line: for an expected line, the rules that find it; for a safe line,
+    /// the rules that flag it.
     pub rules: Vec<String>,
     /// True if a finding of any severity and confidence is about the weakness on the line.
     pub is_seen: bool,

@@ -465,7 +465,7 @@ Use four spaces.
         );
         assert!(
             !label("CLAUDE.md#Error handling: \"unwrap\"", "").unwrap().1,
-            "one word is no quote"
+            "one word is not a quote"
         );
     }
 

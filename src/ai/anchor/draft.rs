@@ -350,8 +350,8 @@ impl<'a> Drafter<'a> {
         self.of_draft(draft, at.quoted, rating.notes)
     }
 
-    /// Returns the further lines of a finding: the unchanged line that the claim is about, and
-    /// those that the claim states, as far as they exist.
+    /// Returns the further lines of a finding: the unchanged line that the claim is about, and each
+    /// line that the claim states and that exists.
     fn also(
         &mut self,
         claim: &Claim,

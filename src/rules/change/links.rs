@@ -71,7 +71,7 @@ struct Hidden {
 }
 
 /// Returns the target of a link if it is not reviewed as a file at the link's path would be.
-/// `None`: there is none.
+/// `None`: the rules read the target as a file.
 fn hidden(link: &RepoPath, target: &[u8], tree: &Tree<'_>) -> Option<Hidden> {
     // Windows accepts both separators. On other systems, a backslash is part of a name.
     let other = memchr::memchr(b'\\', target).map(|_| {
