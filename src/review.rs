@@ -12,7 +12,7 @@
 //! | prepare | `prepare.rs` | `Prepared`: the compiled rules, and the decisions of people |
 //! | scan | `rule_results.rs`, `scan.rs` | `RuleResults`: what the rules find |
 //! | ask | `models.rs` | `ModelResults`: what the models and the project's tests report |
-//! | merge | `merge.rs` | `MergedResults`: all findings, and the coverage of each reviewer |
+//! | merge | `merge.rs` | `MergedResults`: all findings, and what each reviewer completed |
 //! | judge | `conclude.rs` | [`Review`]: the verdict, and everything that reports show |
 //!
 //! `models::scan_and_ask` runs the stages scan and ask. It runs them at the same time, if backends
@@ -75,7 +75,8 @@ pub struct World<'a> {
     pub env: &'a Env,
     pub progress: &'a dyn Progress,
     pub now: jiff::Timestamp,
-    /// Ends the review early. While models are asked, signals to the process also end it.
+    /// Ends the review early. While models are asked, tests run, or commits may be fetched, signals
+    /// to the process also end it.
     pub stop: &'a Stop,
     /// Replies that replace those of all backends, for the program's self-test.
     pub script: Option<&'a Script>,
@@ -163,7 +164,9 @@ fn stages(
 
 /// Returns true if the index equals HEAD.
 ///
-/// # Errors Fails if the repository cannot be opened or its index cannot be read.
+/// # Errors
+///
+/// Fails if the repository cannot be opened or its index cannot be read.
 pub fn is_nothing_staged(dir: &Path, env: &Env) -> Result<bool> {
     Ok(Repo::open(dir, env)?.staged()?.entries.is_empty())
 }

@@ -10,15 +10,16 @@
 //! 1. `draft` reads the file, the line and the quote that the claim states. `path` finds the file,
 //!    and `quote` parses the quote.
 //! 2. `position` finds the lines of the change that the claim is about, and how certain that is:
-//!    [`Quoted`]. A claim about unchanged code that the model read is moved to the changed line
-//!    that it depends on (`tied`). A claim without a position is dropped or becomes a remark.
+//!    [`PositionCertainty`]. A claim about unchanged code that the model read is moved to the
+//!    changed line that it depends on (`tied`). A claim without a position is dropped or becomes a
+//!    remark.
 //! 3. `draft` writes the candidate: location, severity (`rating`), replacement (`replace`),
 //!    citation (`cite`), further lines (`also`), and the tool call that read the lines. Its texts
 //!    are masked (`text`).
 //! 4. `seal` groups the candidates that report the same problem, merges each group into one
-//!    finding, and compares it with the findings of rules. The confidence follows from [`Quoted`],
-//!    and from other evidence: another backend, a rule, a tool call, a test that reproduces the
-//!    problem.
+//!    finding, and compares it with the findings of rules. The confidence follows from
+//!    [`PositionCertainty`], and from other evidence: another backend, a rule, a tool call, a test
+//!    that reproduces the problem.
 //!
 //! Other files:
 //!
@@ -142,7 +143,7 @@ pub struct ClaimCandidate {
     pub commit: Option<ObjectId>,
     /// The backend's configured name.
     pub backend: String,
-    pub quoted: Quoted,
+    pub certainty: PositionCertainty,
     /// Tool calls that read the lines.
     pub evidence: Vec<Evidence>,
     /// Reason why a second request refuted it.
@@ -154,33 +155,33 @@ pub struct ClaimCandidate {
 }
 
 impl ClaimCandidate {
-    /// Returns the severity. A listed weakness is critical if the claim is anchored to its lines by
-    /// a quote.
+    /// Returns the severity. A weakness that is always critical ([`seal`]) counts as such if the
+    /// position of the claim is at least likely.
     pub fn severity(&self) -> Severity {
-        seal::severity(&self.draft, self.quoted >= Quoted::AsNumbered)
+        seal::severity(&self.draft, self.certainty >= PositionCertainty::Likely)
     }
 }
 
 /// How certain the position of a claim is.
 ///
-/// The certainty is about the position, and a claim without a quote from the change can have any of
-/// them: a verified citation counts as [`Quoted::Exactly`], and a claim about unchanged code is
-/// moved to a changed line without a quote from that line.
+/// A claim without a quote from the change can have any of them: a verified citation counts as
+/// [`PositionCertainty::Certain`], and a claim about unchanged code is moved to a changed line
+/// without a quote from that line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Quoted {
+pub enum PositionCertainty {
     /// The quote is missing, ambiguous, or only similar to the line.
-    Loosely,
+    Doubtful,
     /// Medium confidence, unless another backend reports the same problem. For example:
     ///
     /// - The quote equals the line with the claimed number, but equal lines are nearby.
     /// - The quote equals only one line of the named file, and also a line of another file.
     /// - The quote is a part of the line with the claimed number, or of only one changed line.
     /// - The claim is about unchanged code, and a name connects that code with the line (`tied`).
-    AsNumbered,
+    Likely,
     /// The quote equals the line, except for white space, typographic characters and a diff marker,
     /// and no other line can be meant. Or the claim is a design violation or a missing requirement,
     /// and its citation exists in a document: such a claim has no line.
-    Exactly,
+    Certain,
 }
 
 /// Anchors each finding, design violation and missing requirement of a reply. The notes of the

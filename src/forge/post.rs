@@ -58,7 +58,7 @@ pub struct Posted {
 }
 
 impl Posted {
-    /// Returns true if nothing was written, because everything was up to date.
+    /// Returns true if nothing was written: everything was up to date, or failed.
     pub fn is_nothing(&self) -> bool {
         self.new + self.changed + self.ended == 0 && !self.summary && !self.status
     }
@@ -73,24 +73,29 @@ impl Forge {
     /// or has another head or base than the review: nothing was written. If the network cannot be
     /// used for the comments, the status may have been written before. Other failures of writes are
     /// in [`Posted::failed`].
-    pub fn publish(&self, number: u64, order: &PublishRequest<'_>, stop: &Stop) -> Result<Posted> {
-        let screened = Screened::new(order);
-        let order = &screened.request(order);
+    pub fn publish(
+        &self,
+        number: u64,
+        request: &PublishRequest<'_>,
+        stop: &Stop,
+    ) -> Result<Posted> {
+        let screened = Screened::new(request);
+        let request = &screened.applied_to(request);
         let what = format!("the review of pull request #{number} cannot be published");
-        let pull = self.reviewed_pull(number, order, &what, stop)?;
+        let pull = self.reviewed_pull(number, request, &what, stop)?;
         let mut posted = Posted::default();
         // The status comes first and with its own time limit: no number of comments on a pull
         // request can delay it.
-        if order.parts.status {
+        if request.parts.status {
             posted = self.with_session(stop, &what, |session| {
-                let mut posting = self.posting(session, &pull, order, posted);
+                let mut posting = self.posting(session, &pull, request, posted);
                 posting.publish_status();
                 Ok(posting.posted)
             })?;
         }
-        if order.parts.comments || order.parts.summary {
+        if request.parts.comments || request.parts.summary {
             posted = self.with_session(stop, &what, |session| {
-                let mut posting = self.posting(session, &pull, order, posted);
+                let mut posting = self.posting(session, &pull, request, posted);
                 posting.publish_comments();
                 Ok(posting.posted)
             })?;
@@ -107,19 +112,18 @@ impl Forge {
     pub fn preview(
         &self,
         number: u64,
-        order: &PublishRequest<'_>,
+        request: &PublishRequest<'_>,
         stop: &Stop,
     ) -> Result<(Vec<String>, Vec<String>)> {
-        let screened = Screened::new(order);
-        let order = &screened.request(order);
+        let screened = Screened::new(request);
+        let request = &screened.applied_to(request);
         let what = format!("the review of pull request #{number} cannot be published");
-        let pull = self.reviewed_pull(number, order, &what, stop)?;
+        let pull = self.reviewed_pull(number, request, &what, stop)?;
         self.with_session(stop, &what, |session| {
-            let mut posting = self.posting(session, &pull, order, Posted::default());
+            let mut posting = self.posting(session, &pull, request, Posted::default());
             let mut lines = Vec::new();
-            if order.parts.comments || order.parts.summary {
+            if request.parts.comments || request.parts.summary {
                 let plan = posting.plan()?;
-                posting.posted.elsewhere = plan.beyond;
                 lines.extend(plan.lines());
             }
             if let Some(status) = posting.new_status() {
@@ -142,16 +146,16 @@ impl Forge {
     fn reviewed_pull(
         &self,
         number: u64,
-        order: &PublishRequest<'_>,
+        request: &PublishRequest<'_>,
         what: &str,
         stop: &Stop,
     ) -> Result<PullRequest> {
-        let command = order.again.map_or_else(
+        let command = request.again.map_or_else(
             || format!("claude-reviewer review pr {number}"),
             str::to_owned,
         );
         let again = format!("review it again: {command}");
-        let reviewed = order.review.source.head.as_deref();
+        let reviewed = request.review.source.head.as_deref();
         let Some(reviewed) = reviewed.and_then(ObjectId::from_hex) else {
             let message = format!(
                 "{what}: the last round of the review is not of a commit of the pull request"
@@ -177,10 +181,10 @@ impl Forge {
         }
         // Each base has its own policy: the result for one base would be published under the status
         // name of another.
-        if pull.base.name != order.base {
+        if pull.base.name != request.base {
             let message = format!(
                 "{what}: it now targets {}, but was reviewed against {}",
-                pull.base.name, order.base
+                pull.base.name, request.base
             );
             return Err(Error::incomplete(message).hint(again));
         }
@@ -198,14 +202,14 @@ impl Forge {
         &self,
         session: &'a ForgeSession<'a>,
         pull: &'a PullRequest,
-        order: &'a PublishRequest<'a>,
+        request: &'a PublishRequest<'a>,
         posted: Posted,
     ) -> Posting<'a> {
         Posting {
             api: self.api(),
             session,
             pull,
-            order,
+            request,
             flavor: self.site.host.service.flavor,
             form: self.site.host.service.mark_form,
             posted,
@@ -218,7 +222,7 @@ struct Posting<'a> {
     api: &'static dyn ForgeApi,
     session: &'a ForgeSession<'a>,
     pull: &'a PullRequest,
-    order: &'a PublishRequest<'a>,
+    request: &'a PublishRequest<'a>,
     /// Markdown flavor of the forge, and its notation for marks.
     flavor: Flavor,
     form: MarkForm,
@@ -229,7 +233,7 @@ struct Posting<'a> {
 impl Posting<'_> {
     /// Writes the comments and the summary that are requested.
     fn publish_comments(&mut self) {
-        let parts = self.order.parts;
+        let parts = self.request.parts;
         let what = match (parts.comments, parts.summary) {
             (true, true) => "comments and summary",
             (true, false) => "comments on lines",
@@ -243,15 +247,15 @@ impl Posting<'_> {
 
     /// Reads the existing comments, and plans the writes.
     fn plan(&mut self) -> std::result::Result<PublishPlan, Failure> {
-        let order = self.order;
+        let request = self.request;
         let own_account = self.api.token_account(self.session)?;
         let (existing, has_all_comments) = self.api.comments(self.session, self.pull)?;
         let plan = publish::plan(&Situation {
-            review: order.review,
-            lines: order.lines,
-            parts: order.parts,
-            whole: order.whole,
-            selection: order.selection,
+            review: request.review,
+            lines: request.lines,
+            parts: request.parts,
+            whole: request.whole,
+            selection: request.selection,
             own_account: &own_account,
             existing: &existing,
             has_all_comments,
@@ -262,7 +266,7 @@ impl Posting<'_> {
             let text = "too many comments to read them all: no new comment was posted";
             self.posted.failed.push(text.to_owned());
         }
-        if order.parts.summary && !order.whole {
+        if request.parts.summary && !request.whole {
             self.record_partial("summary");
         }
         Ok(plan)
@@ -286,7 +290,7 @@ impl Posting<'_> {
                 Err(failure) => self.record_failure("the summary", failure),
             }
         }
-        if blocking_elsewhere > 0 && !self.order.parts.summary {
+        if blocking_elsewhere > 0 && !self.request.parts.summary {
             self.record_unplaced(blocking_elsewhere);
         }
     }
@@ -361,14 +365,14 @@ impl Posting<'_> {
     /// Returns the status to set, or `None` if it exists, is not requested, or the review is of a
     /// part of the change.
     fn new_status(&mut self) -> Option<CommitStatus> {
-        if !self.order.parts.status {
+        if !self.request.parts.status {
             return None;
         }
-        if !self.order.whole {
+        if !self.request.whole {
             self.record_partial("status");
             return None;
         }
-        let status = publish::status(self.order.review);
+        let status = publish::status(self.request.review);
         let existing = self
             .api
             .newest_status(self.session, self.pull, &self.status_name());
@@ -435,23 +439,23 @@ struct Screened<'r> {
 }
 
 impl<'r> Screened<'r> {
-    fn new(order: &PublishRequest<'r>) -> Self {
-        let mut selection = order.selection.clone();
+    fn new(request: &PublishRequest<'r>) -> Self {
+        let mut selection = request.selection.clone();
         for disposition in selection.decided.values_mut() {
-            disposition.reason = report::reason_for_forge(&disposition.reason, order.review);
+            disposition.reason = report::reason_for_forge(&disposition.reason, request.review);
         }
         Self {
-            review: report::for_forge(order.review),
+            review: report::for_forge(request.review),
             selection,
         }
     }
 
-    /// Returns the order with the screened texts.
-    fn request<'s>(&'s self, order: &PublishRequest<'s>) -> PublishRequest<'s> {
+    /// Returns the request with the screened texts.
+    fn applied_to<'s>(&'s self, request: &PublishRequest<'s>) -> PublishRequest<'s> {
         PublishRequest {
             review: &self.review,
             selection: &self.selection,
-            ..*order
+            ..*request
         }
     }
 }

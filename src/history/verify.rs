@@ -110,7 +110,8 @@ impl Store {
 
     /// Checks one session or all of them, oldest first.
     ///
-    /// `noted` is a head that was recorded elsewhere: the session must have had it.
+    /// `noted` is a head of the session `id` that was recorded elsewhere: the session must have had
+    /// it. It has no effect on a check of all sessions.
     ///
     /// # Errors
     ///
@@ -130,7 +131,7 @@ impl Store {
                     checked => Ok(vec![checked.map_err(unchecked)?]),
                 }
             }
-            None => self.verify_all(noted).map_err(unchecked),
+            None => self.verify_all().map_err(unchecked),
         }
     }
 
@@ -150,10 +151,10 @@ impl Store {
 
     /// Checks all sessions by their seals, and by the records of each other. Lists missing, damaged
     /// and removed sessions too.
-    fn verify_all(&self, noted: Option<&str>) -> Result<Vec<Checked>> {
+    fn verify_all(&self) -> Result<Vec<Checked>> {
         // Read before the sessions, as for one session.
         let mut claims = self.claims_of_latest();
-        let mut all = self.check_all(noted)?;
+        let mut all = self.check_all()?;
         // Records of modified sessions are not trusted, nor those of sessions that this version
         // does not fully understand. The check of one session trusts the latter: see `claims_of`.
         for s in all.iter().filter(|s| s.checked.is_sound()) {
@@ -180,12 +181,12 @@ impl Store {
     }
 
     /// Checks the seals of every session, oldest first.
-    fn check_all(&self, noted: Option<&str>) -> Result<Vec<CheckedSession>> {
+    fn check_all(&self) -> Result<Vec<CheckedSession>> {
         let mut ids = self.ids()?;
         ids.sort_unstable();
         let mut all = Vec::new();
         for id in ids {
-            match self.check(id, noted) {
+            match self.check(id, None) {
                 // Removed since the names were listed.
                 Err(Trouble::Absent) => {}
                 checked => all.push(checked?),
@@ -210,7 +211,9 @@ impl Store {
         described.collect()
     }
 
-    /// Returns the records in `latest.json`, which the newest session wrote on this machine.
+    /// Returns the records in `latest.json`, which the newest session wrote on this machine. In a
+    /// committed store they do not count: its sessions come and go with branches, while this file,
+    /// which git ignores, stays.
     fn claims_of_latest(&self) -> Vec<SessionClaim> {
         let Some(latest) = self.latest_document().filter(|_| !self.shared) else {
             return Vec::new();

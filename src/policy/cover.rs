@@ -13,7 +13,7 @@ const MOST_PARTS: usize = 4096;
 
 /// The remaining work for proofs. When it is used up, all proofs fail.
 #[derive(Debug)]
-pub(super) struct Effort(usize);
+pub(super) struct ProofBudget(usize);
 
 /// The paths that a pattern matches.
 #[derive(Clone, Debug)]
@@ -46,13 +46,13 @@ enum GlobToken {
     Deep,
 }
 
-impl Default for Effort {
+impl Default for ProofBudget {
     fn default() -> Self {
         Self(1 << 26)
     }
 }
 
-impl Effort {
+impl ProofBudget {
     /// Returns true if the work is used up.
     pub(super) fn is_spent(&self) -> bool {
         self.0 == 0
@@ -83,15 +83,15 @@ impl Area {
     }
 
     /// Returns true if the other area provably covers this one.
-    pub(super) fn is_within(&self, other: &Self, effort: &mut Effort) -> bool {
-        self.is_within_any([other], effort)
+    pub(super) fn is_within(&self, other: &Self, budget: &mut ProofBudget) -> bool {
+        self.is_within_any([other], budget)
     }
 
     /// Returns true if the other areas together provably cover this one.
     pub(super) fn is_within_any<'a>(
         &self,
         others: impl IntoIterator<Item = &'a Self> + Clone,
-        effort: &mut Effort,
+        budget: &mut ProofBudget,
     ) -> bool {
         if others
             .clone()
@@ -106,7 +106,7 @@ impl Area {
         // Shapes that no area covers yet.
         let mut left: Vec<&GlobShape> = shapes.iter().collect();
         for other in others {
-            if !effort.allows(self, other) {
+            if !budget.allows(self, other) {
                 return false;
             }
             left.retain(|s| !other.shapes.iter().flatten().any(|o| includes(o, s)));
@@ -118,14 +118,14 @@ impl Area {
     }
 
     /// Returns true if provably no path is in both areas.
-    pub(super) fn is_apart_from(&self, other: &Self, effort: &mut Effort) -> bool {
+    pub(super) fn is_apart_from(&self, other: &Self, budget: &mut ProofBudget) -> bool {
         let (Some(these), Some(those)) = (&self.shapes, &other.shapes) else {
             return false;
         };
-        effort.allows(self, other) && these.iter().all(|a| those.iter().all(|b| are_apart(a, b)))
+        budget.allows(self, other) && these.iter().all(|a| those.iter().all(|b| are_apart(a, b)))
     }
 
-    /// Returns the size of the area, for the effort of comparisons.
+    /// Returns the size of the area, for the budget of comparisons.
     fn size(&self) -> usize {
         1 + self
             .shapes
@@ -138,7 +138,7 @@ impl Area {
 }
 
 impl GlobPart {
-    /// Returns the size of the part, for the effort of comparisons.
+    /// Returns the size of the part, for the budget of comparisons.
     fn size(&self) -> usize {
         if let Self::Name(tokens) = self {
             tokens.len() + 1
@@ -365,7 +365,7 @@ mod tests {
     use crate::policy::glob::Globs;
 
     fn is_within(narrow: &str, wide: &str) -> bool {
-        Area::of(narrow).is_within(&Area::of(wide), &mut Effort::default())
+        Area::of(narrow).is_within(&Area::of(wide), &mut ProofBudget::default())
     }
 
     #[test]
@@ -419,7 +419,7 @@ mod tests {
         ];
         for (a, b, expected) in cases {
             for (a, b) in [(a, b), (b, a)] {
-                let apart = Area::of(a).is_apart_from(&Area::of(b), &mut Effort::default());
+                let apart = Area::of(a).is_apart_from(&Area::of(b), &mut ProofBudget::default());
                 assert_eq!(apart, expected, "{a}, {b}");
             }
         }
@@ -481,7 +481,7 @@ mod tests {
         for (i, a) in areas.iter().enumerate() {
             for (j, b) in areas.iter().enumerate().filter(|(j, _)| *j != i) {
                 let (of_a, of_b) = (&matched[i], &matched[j]);
-                if a.is_within(b, &mut Effort::default()) {
+                if a.is_within(b, &mut ProofBudget::default()) {
                     within += 1;
                     assert!(
                         of_a.iter().zip(of_b).all(|(a, b)| !a || *b),
@@ -490,7 +490,7 @@ mod tests {
                         patterns[j]
                     );
                 }
-                if a.is_apart_from(b, &mut Effort::default()) {
+                if a.is_apart_from(b, &mut ProofBudget::default()) {
                     apart += 1;
                     assert!(
                         of_a.iter().zip(of_b).all(|(a, b)| !(*a && *b)),

@@ -98,6 +98,9 @@ pub fn new_instructions(base: Option<&[u8]>, head: Option<&[u8]>) -> Vec<Weakeni
 /// Returns true if the current version sets a key that decides which programs run, where data goes,
 /// or which model the enabled backends ask, and the earlier version does not set the same value.
 /// `None`: the file does not exist. An invalid version sets nothing.
+///
+/// Which backends are enabled is not compared: [`weakened`] reports a removed one, in the direction
+/// in which it is removed.
 pub fn selects_other_programs_or_models(now: Option<&[u8]>, earlier: Option<&[u8]>) -> bool {
     let (now, earlier) = (policy_or_default(now), policy_or_default(earlier));
     TABLES

@@ -9,7 +9,8 @@ use crate::stop::Signal;
 use crate::verdict::{Outcome, TestOutcome, exit_status, judge};
 use std::time::Instant;
 
-/// Judges the merged results. `started` is the time at which the review began.
+/// Judges the merged results. `started` is the time at which the stage resolve began: the duration
+/// in the report does not include opening the repository.
 pub(super) fn conclude(prepared: Prepared<'_>, merged: MergedResults, started: Instant) -> Review {
     let MergedResults {
         mut findings,

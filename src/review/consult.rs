@@ -1,7 +1,7 @@
 //! Asks a question about documents, under the policy of the folder that they are in, with the same
 //! backends, limits, keys and cache as a review.
 
-use super::interrupt::hear;
+use super::interrupt::stop_on_signals;
 use super::{Opened, World, governing, source};
 use crate::ai::run::{Consulted, Question, ReviewJob, WorktreeAccess, consult};
 use crate::error::{Error, Result};
@@ -120,7 +120,7 @@ impl Consultation {
         // Use another thread: the caller's may belong to a runtime.
         std::thread::scope(|s| {
             let (over, ended) = oneshot::channel::<()>();
-            s.spawn(|| hear(world.stop, ended));
+            s.spawn(|| stop_on_signals(world.stop, ended));
             let asking = s.spawn(|| {
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()

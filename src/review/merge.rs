@@ -17,7 +17,7 @@ use crate::verdict::{Coverage, FailureCause, Lost, Share};
 
 /// The results of all reviewers, before the verdict.
 pub(super) struct MergedResults {
-    /// Arranged findings, with waived and dismissed ones marked.
+    /// Arranged findings. Those that a waiver or a decision of a person dismisses are marked.
     pub(super) findings: Vec<Finding>,
     pub(super) unlisted: Unlisted,
     pub(super) coverage: Coverage,
@@ -35,7 +35,9 @@ pub(super) struct MergedResults {
     of_rules: Share,
 }
 
-/// Merges the results of the rules with those of the models, if any were asked.
+/// Merges the results of the rules with those of the models, if any were asked. Takes the notes and
+/// the reasons for missing tests out of `prepared`, and stores the digests of decisions that all
+/// stages have computed.
 pub(super) fn merge(
     prepared: &mut Prepared<'_>,
     found: RuleResults,
@@ -117,7 +119,7 @@ impl MergedResults {
         asked: ModelResults,
         seen: Vec<(RepoPath, ObjectId)>,
     ) {
-        asked.claims.tell(&mut self.findings);
+        asked.claims.annotate_rule_findings(&mut self.findings);
         self.coverage.lose(asked.lost);
         // The rules and the models read the worktree independently, at the same time. A file can
         // change between the two reads.

@@ -5,7 +5,7 @@ mod material;
 mod tickets;
 
 use super::frame::Frames;
-use super::interrupt::hear;
+use super::interrupt::stop_on_signals;
 use super::prepare::Prepared;
 use super::resolved::PartContent;
 use super::rule_results::{self, RuleResults};
@@ -156,7 +156,7 @@ impl Asking<'_> {
             // Signals have their own thread, because the asking thread has long stretches without
             // an await.
             let (over, ended) = oneshot::channel::<()>();
-            s.spawn(|| hear(self.scan.stop, ended));
+            s.spawn(|| stop_on_signals(self.scan.stop, ended));
             let asking = s.spawn(|| self.ask(prompts.as_ref(), told));
             let found = rule_results::scan(self.prepared);
             self.prepared

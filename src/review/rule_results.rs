@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 /// Results of the rules.
 pub(super) struct RuleResults {
-    /// Arranged findings, with waived ones marked.
+    /// Arranged findings. Those that a waiver or a decision of a person dismisses are marked.
     pub(super) findings: Vec<Finding>,
     pub(super) unlisted: Unlisted,
     pub(super) coverage: Coverage,

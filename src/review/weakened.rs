@@ -17,7 +17,8 @@ use crate::verdict::FailureCause;
 /// Characters of a note about new instructions to models, at most.
 const MOST_WORDS: usize = 400;
 
-/// Reports how a change weakens the policy and the team rules once it is merged.
+/// Reports how a change weakens the policy, the team rules and the shared decisions once it is
+/// merged, as findings. In gate mode, new instructions for models become notes.
 pub(super) fn weakened(
     repo: &Repo,
     parts: &[ChangePart],

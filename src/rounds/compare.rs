@@ -1,5 +1,5 @@
 //! Determines the fate of earlier findings from code and fingerprints, never from a model's
-//! statement. Pure.
+//! statement. Pure, except that the caller's [`look::UnshownFiles`] reads files.
 //!
 //! Used in two steps: [`Comparison::carried`] returns the unresolved findings to add to the new
 //! round, and [`Comparison::since`] compares the finished report with the earlier rounds.
@@ -137,7 +137,8 @@ struct Open<'c> {
 enum Fate {
     Fixed,
     Unchecked,
-    /// Its code is unchanged, so it remains open. `Some` is the current position of its code.
+    /// A model's finding whose code still exists, so it remains open. `Some` is the position where
+    /// its text was found. `None`: its lines are unchanged, and the alignment has their position.
     Carried(Option<MovedLines>),
 }
 
@@ -248,10 +249,11 @@ impl<'a> Comparison<'a> {
         if fresh.is_empty() {
             return Vec::new();
         }
-        let mended: Vec<_> = self.mended().collect();
+        let fixed: Vec<_> = self.fixed_before().collect();
         let mut places: HashMap<String, Vec<(u32, u32, usize)>> = HashMap::new();
-        for (i, (round, before)) in mended.iter().enumerate() {
-            if let Some(LinePosition::At(spot)) = alike::place(before, &round.alignment) {
+        for (i, (round, before)) in fixed.iter().enumerate() {
+            if let Some(LinePosition::At(spot)) = alike::current_position(before, &round.alignment)
+            {
                 let end = spot.lines.end.max(spot.lines.start.saturating_add(1));
                 places
                     .entry(spot.file)
@@ -270,7 +272,7 @@ impl<'a> Comparison<'a> {
                 .get(f.file.as_deref()?)?
                 .touching(&alike::lines(f)?)
                 .min()?;
-            let (round, before) = mended.get(at)?;
+            let (round, before) = fixed.get(at)?;
             Some(Again {
                 id: f.id.clone(),
                 file: f.file.clone().unwrap_or_default(),
@@ -352,7 +354,7 @@ impl<'a> Comparison<'a> {
 
     /// Returns the findings that an earlier round found to be fixed, each with the last round that
     /// had it.
-    fn mended(&self) -> impl Iterator<Item = (&AlignedRound<'_>, &Finding)> {
+    fn fixed_before(&self) -> impl Iterator<Item = (&AlignedRound<'_>, &Finding)> {
         self.rounds.windows(2).flat_map(|two| {
             let [before, after] = two else {
                 return Vec::new();

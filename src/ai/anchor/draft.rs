@@ -8,7 +8,7 @@ use super::quote::Quote;
 use super::rating::{Rating, severity};
 use super::replace::{self, Target};
 use super::tied::{self, Relation};
-use super::{Anchored, ClaimCandidate, Context, Quoted, also, text};
+use super::{Anchored, ClaimCandidate, Context, PositionCertainty, also, text};
 use crate::ai::claim::{Claim, RequirementClaim, ViolationClaim};
 use crate::ai::material::{Document, Shown};
 use crate::diff::{LineNo, TextChange};
@@ -185,17 +185,17 @@ impl<'a> Drafter<'a> {
         let unchanged = also::find(&cx, &mut self.budget, named, number, &quote)?;
         let relation: Relation = tied::relation(&cx, &unchanged)?;
         let lines = self.lines_with(Some(relation.file));
-        let (entry, quoted) = tied::changed_line(lines, &relation, &unchanged)?;
+        let (entry, certainty) = tied::changed_line(lines, &relation, &unchanged)?;
         let position = match lines.entries[entry].number() {
             Some(_) => ClaimPosition::Changed {
                 first: entry,
                 last: entry,
-                quoted,
+                certainty,
             },
             None => ClaimPosition::Removed {
                 entry,
                 at: lines.stand_in(entry),
-                quoted,
+                certainty,
             },
         };
         // The lines, columns and code of the claim refer to the unchanged line.
@@ -241,7 +241,7 @@ impl<'a> Drafter<'a> {
         };
         let (severity, note) = severity(said.severity);
         // An existing heading is a verified citation, with or without a quote from it.
-        let quoted = Quoted::Exactly;
+        let certainty = PositionCertainty::Certain;
         let draft = Draft {
             rule_id: rule_id(said.category),
             location: None,
@@ -264,19 +264,24 @@ impl<'a> Drafter<'a> {
         };
         Anchored::Candidate(Box::new(self.of_draft(
             draft,
-            quoted,
+            certainty,
             note.into_iter().collect(),
         )))
     }
 
-    fn of_draft(&self, draft: Draft, quoted: Quoted, notes: Vec<String>) -> ClaimCandidate {
+    fn of_draft(
+        &self,
+        draft: Draft,
+        certainty: PositionCertainty,
+        notes: Vec<String>,
+    ) -> ClaimCandidate {
         let evidence = self.read(draft.location.as_ref());
         ClaimCandidate {
             draft,
             group: self.cx.chunk.group,
             commit: self.cx.group.commit,
             backend: self.cx.backend.to_owned(),
-            quoted,
+            certainty,
             evidence,
             disputed: None,
             reproduction: None,
@@ -347,7 +352,7 @@ impl<'a> Drafter<'a> {
             convention,
             references: Vec::new(),
         };
-        self.of_draft(draft, at.quoted, rating.notes)
+        self.of_draft(draft, at.certainty, rating.notes)
     }
 
     /// Returns the further lines of a finding: the unchanged line that the claim is about, and each
@@ -425,8 +430,8 @@ fn suggestion(cx: &Context<'_>, claim: &Claim, is_replaced: bool) -> Option<Stri
     }
 }
 
-/// Returns the convention that a claim cites, if it exists. A claim that cites one without a quote
-/// from it is rated lower.
+/// Returns the convention that a claim cites, if it exists. A claim that cites one that does not
+/// exist, or cites one without a quote from it, is rated one severity lower.
 fn convention(
     cx: &Context<'_>,
     claim: &Claim,
@@ -456,7 +461,7 @@ fn convention(
 struct DraftPosition<'a> {
     file: Option<&'a Shown>,
     location: Option<Location>,
-    quoted: Quoted,
+    certainty: PositionCertainty,
     /// The line, in the form that the model received.
     quote: &'a str,
     /// Lines that a replacement replaces.
@@ -472,7 +477,7 @@ impl<'a> DraftPosition<'a> {
         let mut at = Self {
             file: None,
             location: None,
-            quoted: Quoted::Loosely,
+            certainty: PositionCertainty::Doubtful,
             quote: "",
             target: None,
             more: None,
@@ -482,17 +487,17 @@ impl<'a> DraftPosition<'a> {
             ClaimPosition::Changed {
                 first,
                 last,
-                quoted,
+                certainty,
             } => {
-                at.quoted = *quoted;
+                at.certainty = *certainty;
                 at.set_changed(lines, *first, *last, stated);
             }
             ClaimPosition::Removed {
                 entry,
                 at: stand_in,
-                quoted,
+                certainty,
             } => {
-                at.quoted = *quoted;
+                at.certainty = *certainty;
                 at.set_removed(lines, *entry, *stand_in);
             }
             ClaimPosition::OneOf(alike) => at.set_one_of(lines, alike),
@@ -517,7 +522,7 @@ impl<'a> DraftPosition<'a> {
         let from = entry.number().unwrap_or_default();
         let to = lines.entries[last].number().unwrap_or_default();
         let is_as_named = to.saturating_sub(from) == stated.further;
-        let is_sure = self.quoted >= Quoted::AsNumbered && is_as_named;
+        let is_sure = self.certainty >= PositionCertainty::Likely && is_as_named;
         self.target = is_sure.then_some(Target { first, last });
         if stated.file.is_some_and(|f| f != entry.file) {
             self.notes

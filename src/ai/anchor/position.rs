@@ -8,18 +8,18 @@
 //! 1. [`find`] looks for the quote in the named file, and then in all files (`elsewhere`), with the
 //!    searches of [`Quote`], the strictest first. Without a quote, the number decides (`numbered`).
 //! 2. If several lines match, the number chooses one (`choice`).
-//! 3. The result is a [`ClaimPosition`]. Its [`Quoted`] says how much the model's statements agree
-//!    about it, and is all that the confidence of the finding depends on, besides evidence from
-//!    elsewhere.
+//! 3. The result is a [`ClaimPosition`]. Its [`PositionCertainty`] says how much the model's
+//!    statements agree about it, and is all that the confidence of the finding depends on, besides
+//!    evidence from elsewhere.
 //!
-//! Prefer a lower certainty to a wrong line: a claim is [`Quoted::Exactly`] only if no other line
-//! can be meant.
+//! Prefer a lower certainty to a wrong line: a claim is [`PositionCertainty::Certain`] only if no
+//! other line can be meant.
 
 mod choice;
 mod elsewhere;
 mod numbered;
 
-use super::Quoted;
+use super::PositionCertainty;
 use super::lines::{ChunkLines, Occurrence};
 use super::quote::{Quote, QuoteMatch};
 use crate::diff::LineNo;
@@ -50,13 +50,13 @@ pub(super) enum ClaimPosition {
     Changed {
         first: usize,
         last: usize,
-        quoted: Quoted,
+        certainty: PositionCertainty,
     },
     /// A removed line, with the entry on the new side that represents it, if any.
     Removed {
         entry: usize,
         at: Option<usize>,
-        quoted: Quoted,
+        certainty: PositionCertainty,
     },
     /// One of several equal lines of a file: positions of the entries, at least two.
     OneOf(Vec<usize>),
@@ -196,7 +196,7 @@ impl Locator<'_, '_, '_> {
             .collect();
         let is_removed = !found.all.iter().any(|o| self.lines.is_on_new_side(*o));
         if is_removed && let Some(entry) = self.longer_line_with_number(file, found) {
-            return self.at(Occurrence::of_entry(entry), Quoted::Loosely);
+            return self.at(Occurrence::of_entry(entry), PositionCertainty::Doubtful);
         }
         let has_number = found.all.iter().any(|o| self.has_number(*o));
         if others.is_empty() {
@@ -242,8 +242,8 @@ impl Locator<'_, '_, '_> {
     ) -> ClaimPosition {
         let mut numbered = others.iter().filter(|o| self.has_number(**o));
         if let (Some(o), None) = (numbered.next(), numbered.next()) {
-            let quoted = self.in_any_file().certainty_with_number(*o, &others);
-            return self.at(*o, quoted.min(Quoted::AsNumbered));
+            let certainty = self.in_any_file().certainty_with_number(*o, &others);
+            return self.at(*o, certainty.min(PositionCertainty::Likely));
         }
         if found.all.iter().any(|o| self.may_mean(*o)) {
             return self.choose(&found.doubted());
@@ -273,10 +273,10 @@ impl Locator<'_, '_, '_> {
     fn part_with_number(self, part: &QuoteMatch) -> Option<ClaimPosition> {
         let n = self.stated.line?;
         if let Some(o) = self.first_with_number(&part.all, n) {
-            return Some(self.at(o, Quoted::AsNumbered));
+            return Some(self.at(o, PositionCertainty::Likely));
         }
         self.first_with_number(&part.further, n)
-            .map(|o| self.at(o, Quoted::Loosely))
+            .map(|o| self.at(o, PositionCertainty::Doubtful))
     }
 
     /// Returns the first occurrence whose first line has a number on the new side.

@@ -11,11 +11,11 @@
 //! 4. All others become findings. Their confidence follows from the evidence, and from nothing that
 //!    a model says about its own certainty:
 //!
-//! | the quote | without other evidence | with other evidence |
+//! | the position | without other evidence | with other evidence |
 //! |---|---|---|
-//! | [`Quoted::Exactly`](super::Quoted::Exactly) | medium | high: another backend, a finding of a rule, or a tool call that read the lines |
-//! | [`Quoted::AsNumbered`](super::Quoted::AsNumbered) | medium | high: another backend |
-//! | [`Quoted::Loosely`](super::Quoted::Loosely) | low | low |
+//! | [`PositionCertainty::Certain`](super::PositionCertainty::Certain) | medium | high: another backend, a finding of a rule, or a tool call that read the lines |
+//! | [`PositionCertainty::Likely`](super::PositionCertainty::Likely) | medium | high: another backend |
+//! | [`PositionCertainty::Doubtful`](super::PositionCertainty::Doubtful) | low | low |
 //!
 //! A test that reproduces the problem makes each of them high.
 
@@ -81,9 +81,10 @@ struct RuleFinding<'f> {
 }
 
 impl Sealed {
-    /// Adds echoes and disputes to the findings of rules. This changes neither their severity and
-    /// confidence nor the verdict.
-    pub fn tell(&self, found: &mut [Finding]) {
+    /// Adds echoes as evidence and disputes as remarks to the findings of rules. `found` must be the
+    /// list that [`seal`] got, in the same order. This changes neither severity and confidence nor
+    /// the verdict.
+    pub fn annotate_rule_findings(&self, found: &mut [Finding]) {
         for echo in &self.echoes {
             if let Some(finding) = found.get_mut(echo.rule) {
                 finding.support(Evidence::Backend(echo.backend.clone()));

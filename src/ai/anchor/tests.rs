@@ -208,10 +208,10 @@ pub(super) fn claim(file: &str, line: i64, quote: &str) -> Claim {
 fn place(anchored: &Anchored) -> String {
     match anchored {
         Anchored::Candidate(c) => {
-            let how = match c.quoted {
-                Quoted::Exactly => "exactly",
-                Quoted::AsNumbered => "as numbered",
-                Quoted::Loosely => "loosely",
+            let how = match c.certainty {
+                PositionCertainty::Certain => "exactly",
+                PositionCertainty::Likely => "as numbered",
+                PositionCertainty::Doubtful => "loosely",
             };
             match &c.draft.location {
                 None => format!("change {how}"),
@@ -502,7 +502,7 @@ fn out_05_a_line_outside_of_the_hunks_never_becomes_a_place() {
                 there && line.abs_diff(lines.first.get().into()) <= 3,
                 "{line} {lines:?}"
             );
-            assert_eq!(c.quoted, Quoted::Loosely);
+            assert_eq!(c.certainty, PositionCertainty::Doubtful);
         }
     }
 }

@@ -7,7 +7,7 @@
 use super::also::SentLine;
 use super::lines::{ChunkLines, LineEntry};
 use super::text::identifiers;
-use super::{Context, Quoted, path, refer};
+use super::{Context, PositionCertainty, path, refer};
 use crate::ai::related::{Excerpt, Why};
 use crate::diff::{LineKind, LineNo, RepoPath};
 use crate::symbols::{Definition, Kind, Symbols};
@@ -79,21 +79,21 @@ pub(super) fn was_read(cx: &Context<'_>, file: &RepoPath, number: LineNo) -> boo
         .any(|r| r.path == *file && (r.first..=r.last).contains(&number))
 }
 
-/// Finds the changed line that an unchanged line depends on. The result is [`Quoted::AsNumbered`]
-/// if a name connects the two. It is [`Quoted::Loosely`] if the changed line is only the nearest,
-/// or several unchanged lines match the quote. `lines` must contain the file of the relation.
+/// Finds the changed line that an unchanged line depends on. The result is
+/// [`PositionCertainty::Likely`] if a name connects the two. It is [`PositionCertainty::Doubtful`] if
+/// the changed line is only the nearest, or several unchanged lines match the quote. `lines` must contain the file of the relation.
 pub(super) fn changed_line(
     lines: &ChunkLines<'_>,
     relation: &Relation,
     line: &SentLine,
-) -> Option<(usize, Quoted)> {
-    let (entry, quoted) = related_line(lines, relation, line)?;
+) -> Option<(usize, PositionCertainty)> {
+    let (entry, certainty) = related_line(lines, relation, line)?;
     Some((
         entry,
         if line.is_certain {
-            quoted
+            certainty
         } else {
-            Quoted::Loosely
+            PositionCertainty::Doubtful
         },
     ))
 }
@@ -102,12 +102,19 @@ fn related_line(
     lines: &ChunkLines<'_>,
     relation: &Relation,
     line: &SentLine,
-) -> Option<(usize, Quoted)> {
+) -> Option<(usize, PositionCertainty)> {
     let file = relation.file;
     match &relation.by {
         By::Changed(name, is_certain) => {
-            let (entry, quoted) = line_of_definition(lines, file, name)?;
-            Some((entry, if *is_certain { quoted } else { Quoted::Loosely }))
+            let (entry, certainty) = line_of_definition(lines, file, name)?;
+            Some((
+                entry,
+                if *is_certain {
+                    certainty
+                } else {
+                    PositionCertainty::Doubtful
+                },
+            ))
         }
         By::Used(name, hunks) => {
             let near = lines
@@ -119,9 +126,9 @@ fn related_line(
                 .filter(|(_, e)| has(e.text, name))
                 .map(|(entry, _)| entry);
             match (named.next(), named.next()) {
-                (Some(only), None) => Some((only, Quoted::AsNumbered)),
-                (Some(first), Some(_)) => Some((first, Quoted::Loosely)),
-                _ => first.map(|entry| (entry, Quoted::Loosely)),
+                (Some(only), None) => Some((only, PositionCertainty::Likely)),
+                (Some(first), Some(_)) => Some((first, PositionCertainty::Doubtful)),
+                _ => first.map(|entry| (entry, PositionCertainty::Doubtful)),
             }
         }
         By::File => {
@@ -129,7 +136,7 @@ fn related_line(
             let added = lines.of_file(file).filter(|(_, e)| e.is_added());
             added
                 .min_by_key(|(_, e)| e.distance(own))
-                .map(|(entry, _)| (entry, Quoted::Loosely))
+                .map(|(entry, _)| (entry, PositionCertainty::Doubtful))
         }
     }
 }
@@ -145,7 +152,11 @@ fn has(text: &str, name: &str) -> bool {
 /// changed line. Another line with the name can be a comment or a call, and the first line can be
 /// an attribute. Without such a function or type, it is the first added line with the name, or a
 /// line of a hunk with the name in its label.
-fn line_of_definition(lines: &ChunkLines<'_>, file: usize, name: &str) -> Option<(usize, Quoted)> {
+fn line_of_definition(
+    lines: &ChunkLines<'_>,
+    file: usize,
+    name: &str,
+) -> Option<(usize, PositionCertainty)> {
     let shown = lines.file(file);
     let changed: Vec<(usize, &LineEntry<'_>)> = lines
         .of_file(file)
@@ -177,9 +188,9 @@ fn line_of_definition(lines: &ChunkLines<'_>, file: usize, name: &str) -> Option
             return Some((
                 *entry,
                 if is_one {
-                    Quoted::AsNumbered
+                    PositionCertainty::Likely
                 } else {
-                    Quoted::Loosely
+                    PositionCertainty::Doubtful
                 },
             ));
         }
@@ -197,9 +208,11 @@ fn line_of_definition(lines: &ChunkLines<'_>, file: usize, name: &str) -> Option
         })
     });
     if let Some((entry, _)) = by_name {
-        return Some((*entry, Quoted::AsNumbered));
+        return Some((*entry, PositionCertainty::Likely));
     }
-    changed.first().map(|(entry, _)| (*entry, Quoted::Loosely))
+    changed
+        .first()
+        .map(|(entry, _)| (*entry, PositionCertainty::Doubtful))
 }
 
 /// Returns the functions and types of a name.

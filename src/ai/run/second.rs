@@ -5,7 +5,9 @@ use super::chunk::ChunkReview;
 use super::member::Member;
 use super::question::{NoAnswer, ParsedAnswer, Query};
 use super::{Remark, ReviewSession, RunOutcome, Team, described, foreign};
-use crate::ai::anchor::{self, ClaimCandidate, Dispute, Quoted, Unfounded, check_refutation};
+use crate::ai::anchor::{
+    self, ClaimCandidate, Dispute, PositionCertainty, Unfounded, check_refutation,
+};
 use crate::ai::ask::{Prompt, Read};
 use crate::ai::claim::{self, Rebuttal};
 use crate::ai::tree::Tree;
@@ -54,7 +56,8 @@ impl<'a> ReviewSession<'a> {
             .job
             .policy
             .thresholds(c.draft.location.as_ref().map(|l| &l.file));
-        let is_believed = c.quoted >= Quoted::AsNumbered || t.min_confidence == Confidence::Low;
+        let is_believed =
+            c.certainty >= PositionCertainty::Likely || t.min_confidence == Confidence::Low;
         is_believed && t.block_on.iter().any(|s| c.severity() >= *s)
     }
 

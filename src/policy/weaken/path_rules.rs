@@ -24,7 +24,7 @@
 
 use super::Weakening;
 use crate::finding::{Confidence, Severity};
-use crate::policy::cover::{Area, Effort};
+use crate::policy::cover::{Area, ProofBudget};
 use crate::policy::threshold::{ThresholdPair, includes, no_longer_included, no_longer_warning};
 use crate::policy::{PathRule, Policy};
 use std::collections::HashSet;
@@ -72,7 +72,7 @@ pub(super) fn weaker_path_rules(old: &Policy, new: &Policy) -> Vec<Weakening> {
     }
     let mut found = Vec::new();
     let mut reported: HashSet<&str> = HashSet::new();
-    let mut effort = Effort::default();
+    let mut budget = ProofBudget::default();
     for is in 0..new.entries.len() {
         for was in 0..old.entries.len() {
             let pair = EntryPair {
@@ -84,10 +84,10 @@ pub(super) fn weaker_path_rules(old: &Policy, new: &Policy) -> Vec<Weakening> {
             let Some(pattern) = pair.pattern().filter(|p| !reported.contains(p)) else {
                 continue;
             };
-            let Some(how) = pair.weaker(&mut effort) else {
+            let Some(how) = pair.weaker(&mut budget) else {
                 continue;
             };
-            if reported.len() >= MAX_REPORTED || effort.is_spent() {
+            if reported.len() >= MAX_REPORTED || budget.is_spent() {
                 found.push(too_many_entries());
                 return found;
             }
@@ -150,10 +150,10 @@ impl<'a> EntryPair<'_, 'a> {
 
     /// Describes the first key for which the new entry is weaker than the old one, if both can
     /// decide for a common path.
-    fn weaker(&self, effort: &mut Effort) -> Option<String> {
+    fn weaker(&self, budget: &mut ProofBudget) -> Option<String> {
         ThresholdKey::ALL
             .into_iter()
-            .find_map(|key| self.sets_less(key).filter(|_| self.can_decide(key, effort)))
+            .find_map(|key| self.sets_less(key).filter(|_| self.can_decide(key, budget)))
     }
 
     /// Describes how the new entry sets less than the old one for a key. `None` also if one of them
@@ -180,9 +180,9 @@ impl<'a> EntryPair<'_, 'a> {
     }
 
     /// Returns false if it is proven that the two entries decide together for no path.
-    fn can_decide(&self, key: ThresholdKey, effort: &mut Effort) -> bool {
+    fn can_decide(&self, key: ThresholdKey, budget: &mut ProofBudget) -> bool {
         let (was, is) = (&self.was().area, &self.is().area);
-        if was.is_apart_from(is, effort) {
+        if was.is_apart_from(is, budget) {
             return false;
         }
         let later_old = self.old.entries[self.was + 1..].iter();
@@ -191,7 +191,7 @@ impl<'a> EntryPair<'_, 'a> {
         !later_old
             .chain(later_new)
             .filter(|later| later.sets(key))
-            .any(|later| is.is_within(&later.area, effort) || was.is_within(&later.area, effort))
+            .any(|later| is.is_within(&later.area, budget) || was.is_within(&later.area, budget))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::PolicyVersions;
 use crate::finding::Severity;
-use crate::policy::cover::{Area, Effort};
+use crate::policy::cover::{Area, ProofBudget};
 use crate::policy::keys::Weaker;
 use crate::policy::threshold::{ThresholdPair, no_longer_included, no_longer_warning};
 use crate::policy::value::PolicyValue;
@@ -56,9 +56,9 @@ fn missing(from: &PolicyValue, other: &PolicyValue) -> Vec<String> {
 /// Returns the new patterns that the old patterns do not provably cover.
 fn uncovered(was: &PolicyValue, is: &PolicyValue) -> Vec<String> {
     let before: Vec<Area> = was.list().iter().map(|p| Area::of(p)).collect();
-    let mut effort = Effort::default();
+    let mut budget = ProofBudget::default();
     let mut added = missing(is, was);
-    added.retain(|p| !Area::of(p).is_within_any(&before, &mut effort));
+    added.retain(|p| !Area::of(p).is_within_any(&before, &mut budget));
     added
 }
 

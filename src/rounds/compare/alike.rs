@@ -1,4 +1,5 @@
-//! Decides whether two findings of different rounds are the same.
+//! Decides whether two findings of different rounds are the same, and finds the current position
+//! of an earlier one.
 
 use super::spans::Spans;
 use crate::finding::Origin;
@@ -17,7 +18,7 @@ pub(super) fn is_rule(f: &Finding) -> bool {
 }
 
 /// Returns the current position of an earlier finding's lines, or `None` if it has no lines.
-pub(super) fn place(f: &Finding, alignment: &Alignment) -> Option<LinePosition> {
+pub(super) fn current_position(f: &Finding, alignment: &Alignment) -> Option<LinePosition> {
     let (file, line) = (f.file.as_deref()?, f.line?);
     Some(alignment.place(f.commit.as_deref(), file, line, f.end_line.unwrap_or(line)))
 }
@@ -75,6 +76,7 @@ pub(super) fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> usize {
 pub(super) struct EarlierFindings {
     print: HashMap<String, Vec<usize>>,
     text: HashMap<(Option<String>, String), Vec<usize>>,
+    /// Current lines, by current path.
     places: HashMap<String, Spans>,
 }
 
@@ -89,7 +91,7 @@ impl EarlierFindings {
             text.entry((path(f, alignment), text_key(f)))
                 .or_default()
                 .push(i);
-            if let Some(LinePosition::At(spot)) = place(f, alignment) {
+            if let Some(LinePosition::At(spot)) = current_position(f, alignment) {
                 let end = spot.lines.end.max(spot.lines.start.saturating_add(1));
                 places
                     .entry(spot.file)
@@ -153,7 +155,7 @@ pub(super) fn is_same(now: &Finding, before: &Finding, alignment: &Alignment) ->
     {
         return true;
     }
-    match place(before, alignment) {
+    match current_position(before, alignment) {
         Some(LinePosition::At(spot)) if Some(spot.file.as_str()) == now.file.as_deref() => {
             let near = lines(now).is_some_and(|l| {
                 overlap(

@@ -18,7 +18,7 @@ pub(super) fn carried(
     let mut f = open.finding.clone();
     // A comment next to the lines suppresses a finding, so the suppression lasts only if the lines
     // and their neighbors are unchanged.
-    let place = alike::place(&f, &open.round.alignment);
+    let place = alike::current_position(&f, &open.round.alignment);
     if spot.is_some()
         || !matches!(&place, Some(LinePosition::At(spot)) if spot.kept == Preserved::Whole)
     {

@@ -3,7 +3,7 @@
 use super::super::region::{LinePosition, Preserved};
 use super::Open;
 use super::alike::{
-    has_same_text, is_rule, is_same_trouble, lines, place, shared, text_key, title_words,
+    current_position, has_same_text, is_rule, is_same_trouble, lines, shared, text_key, title_words,
 };
 use super::spans::Spans;
 use crate::wire::Finding;
@@ -182,7 +182,7 @@ impl PlacedFinding<'_> {
             .map(|p| alignment.path(f.commit.as_deref(), p).unwrap_or(p));
         // A deleted file has no current position.
         let is_deleted = path.is_some_and(|p| alignment.is_deleted(p));
-        let place = place(f, alignment).map(|place| {
+        let place = current_position(f, alignment).map(|place| {
             if is_deleted {
                 LinePosition::Gone
             } else {

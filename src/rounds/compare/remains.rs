@@ -122,7 +122,7 @@ fn shown_text<'c>(
     let path = f.file.as_deref()?;
     let texts = round.texts();
     let own = round.alignment.text_of(f.commit.as_deref(), path);
-    let spot = match alike::place(f, &round.alignment) {
+    let spot = match alike::current_position(f, &round.alignment) {
         Some(LinePosition::At(spot)) => spot.lines,
         _ => 0..0,
     };

@@ -166,7 +166,7 @@ impl Comparison<'_> {
     /// Returns what it means that the new round does not report an open finding.
     pub(super) fn silence(&self, open: &Open<'_>, now: &Report) -> Silence {
         let (f, alignment) = (open.finding, &open.round.alignment);
-        let lines = alike::place(f, alignment);
+        let lines = alike::current_position(f, alignment);
         let file = match &lines {
             Some(LinePosition::At(spot)) => Some(spot.file.as_str()),
             _ => {

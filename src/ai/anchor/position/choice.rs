@@ -1,7 +1,7 @@
 //! Chooses one of the lines that match a quote, and determines how certain the choice is.
 
 use super::{ClaimPosition, Locator, NEAR, StatedPosition};
-use crate::ai::anchor::Quoted;
+use crate::ai::anchor::PositionCertainty;
 use crate::ai::anchor::lines::Occurrence;
 use crate::ai::anchor::quote::{QuoteFit, QuoteMatch};
 
@@ -14,43 +14,47 @@ impl Locator<'_, '_, '_> {
         let mut further = found.further.iter().filter(|o| self.has_number(**o));
         match (numbered.next(), numbered.next(), further.next()) {
             (Some(o), None, _) => {
-                let quoted = self.certainty_with_number(*o, &all);
-                self.at(*o, limited(quoted, found.fit))
+                let certainty = self.certainty_with_number(*o, &all);
+                self.at(*o, limited(certainty, found.fit))
             }
             // The number matches another reading of the quote.
-            (None, _, Some(o)) => self.at(*o, Quoted::Loosely),
+            (None, _, Some(o)) => self.at(*o, PositionCertainty::Doubtful),
             _ => match all[..] {
                 [only] if found.further.is_empty() => {
-                    let quoted = self.certainty_of_only(only);
-                    self.at(only, limited(quoted, found.fit))
+                    let certainty = self.certainty_of_only(only);
+                    self.at(only, limited(certainty, found.fit))
                 }
-                [only] => self.at(only, Quoted::Loosely),
+                [only] => self.at(only, PositionCertainty::Doubtful),
                 _ => self.choose_nearest(&all),
             },
         }
     }
 
     /// Determines the certainty for the line with the claimed number, one of several `equal` ones.
-    pub(super) fn certainty_with_number(self, o: Occurrence, equal: &[Occurrence]) -> Quoted {
+    pub(super) fn certainty_with_number(
+        self,
+        o: Occurrence,
+        equal: &[Occurrence],
+    ) -> PositionCertainty {
         // Other lines that the claim may be about, in whichever view the model read the number.
         let mut others = equal.iter().filter(|other| **other != o);
         let is_certain = self.is_identified(o)
             && !others.any(|other| self.may_mean(*other))
             && !self.may_mean_longer(o);
         if is_certain {
-            Quoted::Exactly
+            PositionCertainty::Certain
         } else {
-            Quoted::AsNumbered
+            PositionCertainty::Likely
         }
     }
 
     /// Determines the certainty for the only equal line, if it does not have the claimed number.
-    fn certainty_of_only(self, o: Occurrence) -> Quoted {
+    fn certainty_of_only(self, o: Occurrence) -> PositionCertainty {
         if !self.is_identified(o) || self.may_mean_longer(o) {
-            return Quoted::Loosely;
+            return PositionCertainty::Doubtful;
         }
         if !o.is_one_line() {
-            return Quoted::Exactly;
+            return PositionCertainty::Certain;
         }
         let equal = self.lines.equal_to(&self.lines.folded()[o.first]).iter();
         let numbers: Vec<Option<u32>> = equal
@@ -59,10 +63,10 @@ impl Locator<'_, '_, '_> {
             .map(|e| e.number())
             .collect();
         match self.stated.line {
-            _ if numbers.is_empty() => Quoted::Exactly,
+            _ if numbers.is_empty() => PositionCertainty::Certain,
             // Either the file name or the number is wrong.
-            Some(n) if numbers.contains(&Some(n)) => Quoted::Loosely,
-            _ => Quoted::AsNumbered,
+            Some(n) if numbers.contains(&Some(n)) => PositionCertainty::Doubtful,
+            _ => PositionCertainty::Likely,
         }
     }
 
@@ -121,9 +125,9 @@ impl Locator<'_, '_, '_> {
             .collect();
         near.sort_by_key(|(distance, _)| *distance);
         match near[..] {
-            [(_, o)] => return self.at(o, Quoted::Loosely),
+            [(_, o)] => return self.at(o, PositionCertainty::Doubtful),
             [(first, o), (second, _), ..] if first < second => {
-                return self.at(o, Quoted::Loosely);
+                return self.at(o, PositionCertainty::Doubtful);
             }
             _ => {}
         }
@@ -131,7 +135,7 @@ impl Locator<'_, '_, '_> {
             .iter()
             .filter(|o| self.lines.entries[o.first].is_seen_as(n));
         if let (Some(o), None) = (seen.next(), seen.next()) {
-            return self.at(*o, Quoted::Loosely);
+            return self.at(*o, PositionCertainty::Doubtful);
         }
         self.without_number(&here)
     }
@@ -148,7 +152,7 @@ impl Locator<'_, '_, '_> {
             ([], _) => ClaimPosition::Nowhere(
                 "its quote occurs in several files, but not in the named one",
             ),
-            ([only], _) | (_, [only]) => self.at(*only, Quoted::Loosely),
+            ([only], _) | (_, [only]) => self.at(*only, PositionCertainty::Doubtful),
             ([first, ..], []) => ClaimPosition::Unchanged {
                 file: lines.file_of(*first),
                 line: None,
@@ -167,9 +171,9 @@ impl Locator<'_, '_, '_> {
 }
 
 /// Returns the certainty, or the lowest one if the quote is only similar to the line.
-fn limited(quoted: Quoted, fit: QuoteFit) -> Quoted {
+fn limited(certainty: PositionCertainty, fit: QuoteFit) -> PositionCertainty {
     match fit {
-        QuoteFit::Equal => quoted,
-        QuoteFit::Similar => Quoted::Loosely,
+        QuoteFit::Equal => certainty,
+        QuoteFit::Similar => PositionCertainty::Doubtful,
     }
 }

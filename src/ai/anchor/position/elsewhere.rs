@@ -1,7 +1,7 @@
 //! Quotes that equal no line of the named file: the file name, the quote or the number is wrong.
 
 use super::{ClaimPosition, Locator, NEAR, UNKNOWN};
-use crate::ai::anchor::Quoted;
+use crate::ai::anchor::PositionCertainty;
 use crate::ai::anchor::lines::Occurrence;
 use crate::ai::anchor::quote::{Quote, QuoteFit, QuoteMatch};
 use crate::diff::{LineKind, LineNo};
@@ -122,12 +122,12 @@ impl Misplaced<'_, '_, '_, '_> {
             first: first_sent,
             last: sent.last().unwrap_or(first_sent),
         };
-        let quoted = if self.named.is_identified(found) {
-            Quoted::Exactly
+        let certainty = if self.named.is_identified(found) {
+            PositionCertainty::Certain
         } else {
-            Quoted::Loosely
+            PositionCertainty::Doubtful
         };
-        Some(self.named.at(found, quoted))
+        Some(self.named.at(found, certainty))
     }
 
     /// Returns the line of the named file with the claimed number, if the model did not receive it.
@@ -208,12 +208,12 @@ impl Misplaced<'_, '_, '_, '_> {
         let is_certain = !may_be_unchanged
             && !self.has_part_with_number_elsewhere()
             && self.quote.is_more_than_punctuation();
-        let quoted = if is_certain {
-            Quoted::AsNumbered
+        let certainty = if is_certain {
+            PositionCertainty::Likely
         } else {
-            Quoted::Loosely
+            PositionCertainty::Doubtful
         };
-        Some(self.named.at(*only, quoted))
+        Some(self.named.at(*only, certainty))
     }
 
     /// Returns true if the line of another file with the claimed number contains the quote. Then
@@ -249,15 +249,15 @@ impl Misplaced<'_, '_, '_, '_> {
         let mut numbered = all.iter().filter(|o| self.named.has_number(**o));
         if let (Some(o), None) = (numbered.next(), numbered.next()) {
             let is_in_named_file = self.part.is_some() || self.fit_in_whole().is_some();
-            let quoted = if is_in_named_file {
-                Quoted::Loosely
+            let certainty = if is_in_named_file {
+                PositionCertainty::Doubtful
             } else {
-                Quoted::AsNumbered
+                PositionCertainty::Likely
             };
-            return Some(self.anywhere.at(*o, quoted));
+            return Some(self.anywhere.at(*o, certainty));
         }
         let only = lines.only_added(&all)?;
-        Some(self.anywhere.at(only, Quoted::Loosely))
+        Some(self.anywhere.at(only, PositionCertainty::Doubtful))
     }
 
     /// Chooses a similar line of the named file.
@@ -329,11 +329,12 @@ impl Misplaced<'_, '_, '_, '_> {
             return None;
         }
         let only = self.named.lines.only_added(&found.all)?;
-        Some(self.anywhere.at(only, Quoted::Loosely))
+        Some(self.anywhere.at(only, PositionCertainty::Doubtful))
     }
 
     /// Returns the position of a line that only its words or its number connect with the claim.
     fn loosely_at(&self, entry: usize) -> ClaimPosition {
-        self.named.at(Occurrence::of_entry(entry), Quoted::Loosely)
+        self.named
+            .at(Occurrence::of_entry(entry), PositionCertainty::Doubtful)
     }
 }

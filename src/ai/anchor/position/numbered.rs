@@ -2,7 +2,7 @@
 //! quote.
 
 use super::{ClaimPosition, Locator};
-use crate::ai::anchor::Quoted;
+use crate::ai::anchor::PositionCertainty;
 use crate::ai::anchor::lines::Occurrence;
 use crate::diff::{LineKind, LineNo};
 
@@ -13,7 +13,7 @@ const BESIDE: u32 = 3;
 impl Locator<'_, '_, '_> {
     /// Returns the position of a claim about these lines. It covers the additional lines that the
     /// claim states, within the hunk.
-    pub(super) fn at(self, o: Occurrence, quoted: Quoted) -> ClaimPosition {
+    pub(super) fn at(self, o: Occurrence, certainty: PositionCertainty) -> ClaimPosition {
         let lines = self.lines;
         let further = self.stated.further;
         let mut added = (o.first..=o.last).filter(|i| lines.entries[*i].is_added());
@@ -22,7 +22,7 @@ impl Locator<'_, '_, '_> {
             return ClaimPosition::Changed {
                 first,
                 last: lines.reach(first, further).max(last),
-                quoted,
+                certainty,
             };
         }
         let entry = &lines.entries[o.first];
@@ -30,7 +30,7 @@ impl Locator<'_, '_, '_> {
             return ClaimPosition::Removed {
                 entry: o.first,
                 at: lines.stand_in(o.first),
-                quoted,
+                certainty,
             };
         }
         // The quote may be the code before the changed lines that the claim is about.
@@ -58,7 +58,7 @@ impl Locator<'_, '_, '_> {
             return ClaimPosition::Changed {
                 first: entry,
                 last: entry,
-                quoted: Quoted::Loosely,
+                certainty: PositionCertainty::Doubtful,
             };
         }
         let line = LineNo::new(n).filter(|line| {
@@ -74,7 +74,7 @@ impl Locator<'_, '_, '_> {
             return ClaimPosition::Removed {
                 entry,
                 at: lines.stand_in(entry),
-                quoted: Quoted::Loosely,
+                certainty: PositionCertainty::Doubtful,
             };
         }
         ClaimPosition::Unchanged { file, line }
@@ -87,7 +87,7 @@ impl Locator<'_, '_, '_> {
         Some(ClaimPosition::Changed {
             first,
             last,
-            quoted: Quoted::Loosely,
+            certainty: PositionCertainty::Doubtful,
         })
     }
 }

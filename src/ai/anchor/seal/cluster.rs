@@ -2,7 +2,7 @@
 
 use super::overlap;
 use crate::ai::anchor::same::Words;
-use crate::ai::anchor::{ClaimCandidate, Quoted};
+use crate::ai::anchor::{ClaimCandidate, PositionCertainty};
 use crate::diff::RepoPath;
 use crate::finding::LineSpan;
 use std::cmp::{Ordering, Reverse};
@@ -48,7 +48,7 @@ impl WordedCandidate {
         let c = &self.candidate;
         (
             c.disputed.is_some(),
-            Reverse(c.quoted),
+            Reverse(c.certainty),
             Reverse(c.draft.severity),
             self.order,
         )
@@ -186,6 +186,6 @@ fn is_same_line_and_kind(x: &WordedCandidate, y: &WordedCandidate) -> bool {
     own.first == other.first
         && c.draft.category == d.draft.category
         && (c.draft.cwe.is_none() || d.draft.cwe.is_none())
-        && c.quoted >= Quoted::AsNumbered
-        && d.quoted >= Quoted::AsNumbered
+        && c.certainty >= PositionCertainty::Likely
+        && d.certainty >= PositionCertainty::Likely
 }

@@ -3,7 +3,7 @@
 use super::cluster::{ALIKE, ALIKE_OF_ONE, WordedCandidate};
 use super::{Noted, overlap};
 use crate::ai::anchor::same::Words;
-use crate::ai::anchor::{ClaimCandidate, Quoted, text};
+use crate::ai::anchor::{ClaimCandidate, PositionCertainty, text};
 use crate::diff::ObjectId;
 use crate::finding::{
     self, Category, Confidence, Draft, Evidence, Finding, LineSpan, Reproduction, Severity,
@@ -29,8 +29,8 @@ pub(super) struct MergedClaim {
     pub(super) backend: String,
     /// Other backends that report the same and were not refuted.
     pub(super) others: Vec<String>,
-    /// Best match of a quote among the candidates.
-    quoted: Quoted,
+    /// The best certainty among the candidates that count.
+    certainty: PositionCertainty,
     /// Evidence from the quote and from tool calls.
     pub(super) evidence: Vec<Evidence>,
     /// Reason why a second request refuted the best candidate.
@@ -53,11 +53,11 @@ impl MergedClaim {
             .filter(|worded| all_refuted || !worded.is_refuted())
             .map(|worded| &worded.candidate)
             .collect();
-        let quoted = counting.iter().map(|c| c.quoted).max()?;
-        let severity = highest_severity(&counting, quoted)?;
+        let certainty = counting.iter().map(|c| c.certainty).max()?;
+        let severity = highest_severity(&counting, certainty)?;
         let reproduction = counting.iter().find_map(|c| c.reproduction.clone());
         let mut evidence = Vec::new();
-        evidence.extend(is_quoted(quoted).then_some(Evidence::Quote));
+        evidence.extend(is_likely(certainty).then_some(Evidence::Quote));
         evidence.extend(counting.iter().flat_map(|c| c.evidence.iter().cloned()));
         evidence.extend(reproduction.is_some().then_some(Evidence::Reproduced));
         let mut candidates = cluster.into_iter();
@@ -77,7 +77,7 @@ impl MergedClaim {
             commit,
             backend,
             others: Vec::new(),
-            quoted,
+            certainty,
             evidence,
             disputed,
             reproduction,
@@ -105,7 +105,7 @@ impl MergedClaim {
         if counts {
             finding::add_places(&mut own.also, &draft.also);
         }
-        if counts && (is_quoted(theirs.quoted) || !is_quoted(self.quoted)) {
+        if counts && (is_likely(theirs.certainty) || !is_likely(self.certainty)) {
             own.cwe = own.cwe.or(draft.cwe);
         }
         own.failure = own.failure.take().or_else(|| draft.failure.clone());
@@ -162,11 +162,11 @@ impl MergedClaim {
         let is_agreed = !self.others.is_empty();
         let mut evidence = self.evidence.iter();
         let was_read = evidence.any(|e| matches!(e, Evidence::Read { .. }));
-        let is_supported = match self.quoted {
+        let is_supported = match self.certainty {
             _ if self.reproduction.is_some() => return Confidence::High,
-            Quoted::Loosely => return Confidence::Low,
-            Quoted::AsNumbered => is_agreed,
-            Quoted::Exactly => is_agreed || was_read || has_rule,
+            PositionCertainty::Doubtful => return Confidence::Low,
+            PositionCertainty::Likely => is_agreed,
+            PositionCertainty::Certain => is_agreed || was_read || has_rule,
         };
         if is_supported {
             Confidence::High
@@ -229,17 +229,18 @@ impl MergedClaim {
     }
 }
 
-/// Returns true if a quote ties a claim to its lines.
-fn is_quoted(quoted: Quoted) -> bool {
-    quoted >= Quoted::AsNumbered
+/// Returns true if the position of a claim is at least likely.
+fn is_likely(certainty: PositionCertainty) -> bool {
+    certainty >= PositionCertainty::Likely
 }
 
-/// Returns the highest severity of the candidates. If the best of them has a matching quote, only
-/// those with a matching quote count: a claim without one must not raise the severity.
-fn highest_severity(candidates: &[&ClaimCandidate], best: Quoted) -> Option<Severity> {
+/// Returns the highest severity of the candidates. If the position of the best of them is at least
+/// likely, only those with such a position count: a claim with a doubtful one must not raise the
+/// severity.
+fn highest_severity(candidates: &[&ClaimCandidate], best: PositionCertainty) -> Option<Severity> {
     let equals = candidates
         .iter()
-        .filter(|c| is_quoted(c.quoted) == is_quoted(best));
+        .filter(|c| is_likely(c.certainty) == is_likely(best));
     equals.map(|c| c.draft.severity).max()
 }
 

@@ -1,7 +1,7 @@
 //! Tests of merging several claims, and of claims that repeat findings of rules.
 
 use super::*;
-use crate::ai::anchor::Quoted;
+use crate::ai::anchor::PositionCertainty;
 use crate::ai::anchor::tests::{ClaimCase, claim};
 use crate::ai::claim::Claim;
 use crate::finding::Severity;
@@ -116,12 +116,12 @@ fn confidence_follows_from_the_evidence_by_the_table() {
         "major medium a quote"
     );
     let numbered = ClaimCandidate {
-        quoted: Quoted::AsNumbered,
+        certainty: PositionCertainty::Likely,
         ..by(&case, "a", bug(exact))
     };
     assert_eq!(one(&case, numbered), "major medium a quote");
     let numbered = ClaimCandidate {
-        quoted: Quoted::AsNumbered,
+        certainty: PositionCertainty::Likely,
         ..reading(&case, "a", bug(exact))
     };
     assert_eq!(one(&case, numbered), "major medium a quote+read");
@@ -340,7 +340,7 @@ fn a_claim_that_repeats_a_rule_is_evidence_and_not_reported_twice() {
         found[0].confidence(),
         found[0].fingerprint().clone(),
     );
-    sealed.tell(&mut found);
+    sealed.annotate_rule_findings(&mut found);
     assert!(found[0].evidence().contains(&Evidence::Backend("a".into())));
     assert_eq!(
         (
@@ -388,7 +388,7 @@ fn out_10_a_model_that_calls_a_rules_finding_false_only_disputes_it() {
     };
     let sealed = seal(vec![by(&case, "a", doubt)], &found, &case.rules);
     assert!(sealed.findings.is_empty());
-    sealed.tell(&mut found);
+    sealed.annotate_rule_findings(&mut found);
     assert_eq!(
         found[0].disputed.as_deref(),
         Some("a: This is a false positive: the key is an example.")
