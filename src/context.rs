@@ -37,7 +37,7 @@ pub struct GatheredItem {
     /// The name in citations: `PROJ-12`, `#12`, `page 123`.
     pub reference: String,
     pub title: String,
-    /// `jira`, `confluence`, `github`, `gitlab`, `bitbucket`, or the name of a server.
+    /// `jira`, `confluence`, the name of a forge such as `github`, or the name of a server.
     pub source: String,
     /// Time of the last change, or a version, in the form of the source; empty if the source has
     /// none.

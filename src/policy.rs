@@ -52,7 +52,7 @@ mod weaken;
 pub use backend::{Api, Backend, BackendKind, Effort, KeyHeader, Price};
 pub use context::{ContextPolicy, ContextServer, MAX_CALLS, Reads, is_read_only};
 pub use parse::{MAX_BYTES, PolicyProblem};
-pub use preset::{PRESETS, Preset};
+pub use preset::{PRESETS, Preset, built_in_names};
 pub use trust::{Pin, Pins};
 pub(crate) use value::quote as quoted;
 pub use waiver::{Waive, waivers};
@@ -714,11 +714,7 @@ fn is_number(digits: &str) -> bool {
 
 /// Returns the backends that need no table, sorted by name.
 fn built_in() -> Vec<Backend> {
-    let names = BackendKind::ALL.map(BackendKind::name);
-    let mut names: Vec<&str> = names
-        .into_iter()
-        .chain(PRESETS.iter().map(|p| p.name))
-        .collect();
+    let mut names: Vec<&str> = built_in_names().collect();
     names.sort_unstable();
     names.into_iter().map(Backend::new).collect()
 }

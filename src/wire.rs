@@ -86,7 +86,7 @@ pub struct ContextItem {
     pub reference: String,
     /// Its title.
     pub title: String,
-    /// jira, confluence, github, gitlab, bitbucket, or the name of a context server.
+    /// jira, confluence, the name of a forge such as github, or the name of a context server.
     pub source: String,
     /// Its version or the time of its last change, as the source writes it; empty if the source
     /// does not say.

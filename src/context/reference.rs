@@ -61,7 +61,7 @@ pub struct ChangeTexts {
 /// The project under review at its forge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Home {
-    /// Name of the forge: `github`, `gitlab` or `bitbucket`.
+    /// Name of the forge's service, such as `github`.
     pub forge: &'static str,
     /// Start of the addresses of its pages, with a trailing slash.
     pub web: String,

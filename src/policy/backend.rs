@@ -197,8 +197,19 @@ impl BackendKind {
     /// All kinds, sorted by name.
     pub const ALL: [Self; 4] = [Self::Anthropic, Self::Claude, Self::Google, Self::OpenAi];
 
+    /// The names of all kinds, in the order of [`Self::ALL`].
+    pub(super) const NAMES: [&'static str; Self::ALL.len()] = {
+        let mut names = [""; Self::ALL.len()];
+        let mut i = 0;
+        while i < names.len() {
+            names[i] = Self::ALL[i].name();
+            i += 1;
+        }
+        names
+    };
+
     /// Returns the name in policy files. The built-in backend of this kind has the same name.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
             Self::Anthropic => "anthropic",
@@ -214,6 +225,18 @@ impl BackendKind {
             Self::Anthropic => Some("ANTHROPIC_API_KEY"),
             Self::OpenAi => Some("OPENAI_API_KEY"),
             Self::Google => Some("GEMINI_API_KEY"),
+        }
+    }
+
+    /// Describes the built-in backend of this kind, for editors and documentation.
+    pub(super) fn about(self) -> &'static str {
+        match self {
+            Self::Claude => "The Claude Code command line, with its own login.",
+            Self::Anthropic => {
+                "Anthropic's Messages API. The key is in ANTHROPIC_API_KEY by default."
+            }
+            Self::OpenAi => "OpenAI's Chat Completions. The key is in OPENAI_API_KEY by default.",
+            Self::Google => "Google's Gemini API. The key is in GEMINI_API_KEY by default.",
         }
     }
 

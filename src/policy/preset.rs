@@ -43,7 +43,7 @@ pub const PRESETS: &[Preset] = &[
 ];
 
 /// Returns the names of the backends that need no table.
-pub(super) fn built_in_names() -> impl Iterator<Item = &'static str> {
+pub fn built_in_names() -> impl Iterator<Item = &'static str> {
     BackendKind::ALL
         .into_iter()
         .map(BackendKind::name)

@@ -172,14 +172,15 @@ fn page() -> String {
 
 /// Describes the backends that need no table.
 fn built_in() -> String {
-    let kinds: Vec<String> = BackendKind::ALL
-        .iter()
-        .map(|k| format!("`{}`", k.name()))
-        .collect();
-    let mut text = format!(
-        "\nThe names {} are built in. So are these presets of kind `openai`. They need no table, and a table with the \
-         name of a preset overrides single keys:\n\n| name | `base_url` | variable with the key |\n|---|---|---|\n",
-        kinds.join(", ")
+    let mut text =
+        "\nThese backends are built in, and each is named after its kind:\n\n| name | backend |\n|---|---|\n"
+            .to_owned();
+    for kind in BackendKind::ALL {
+        text.push_str(&format!("| `{}` | {} |\n", kind.name(), kind.about()));
+    }
+    text.push_str(
+        "\nSo are these presets of kind `openai`. They need no table, and a table with the name of a preset overrides \
+         single keys:\n\n| name | `base_url` | variable with the key |\n|---|---|---|\n",
     );
     for preset in PRESETS {
         let variable = preset

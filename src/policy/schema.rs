@@ -88,19 +88,9 @@ pub fn text() -> String {
 fn backends() -> Json {
     let mut known = Map::new();
     for kind in BackendKind::ALL {
-        let about = match kind {
-            BackendKind::Claude => "The Claude Code command line, with its own login.",
-            BackendKind::Anthropic => {
-                "Anthropic's Messages API. The key is in ANTHROPIC_API_KEY by default."
-            }
-            BackendKind::OpenAi => {
-                "OpenAI's Chat Completions. The key is in OPENAI_API_KEY by default."
-            }
-            BackendKind::Google => "Google's Gemini API. The key is in GEMINI_API_KEY by default.",
-        };
         known.insert(
             kind.name().to_owned(),
-            object(about, built_in_properties(kind.name(), kind), &[]),
+            object(kind.about(), built_in_properties(kind.name(), kind), &[]),
         );
     }
     for preset in PRESETS {

@@ -146,7 +146,7 @@ pub struct Health {
 pub struct BackendHealth {
     /// Name of the backend in the policy.
     pub name: String,
-    /// Kind: `claude`, `anthropic`, `openai` or `google`.
+    /// Kind of the backend, as in the policy.
     pub kind: Option<String>,
     /// True if no check found a problem.
     pub available: bool,

@@ -3,7 +3,7 @@
 
 use crate::loopback::{Request, Server};
 use crate::mcp::client::{Client, text as shown_by};
-use crate::support::{Repo, Run, files_below};
+use crate::support::{Repo, Run, files_below, report_formats};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use claude_reviewer::ai::tools::Session;
@@ -15,10 +15,6 @@ use claude_reviewer::rules::RuleSet;
 use serde_json::json;
 
 const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-const FORMATS: [&str; 11] = [
-    "human", "json", "sarif", "github", "summary", "markdown", "gitlab", "rdjson", "junit",
-    "dotenv", "html",
-];
 
 /// Generates a text of random characters, deterministic for a seed.
 fn text(seed: u64, signs: &str, count: usize) -> String {
@@ -109,9 +105,9 @@ fn assert_review_is_clean(repo: &Repo, leaks: &[Leak]) {
     repo.write(".claude-reviewer.toml", server.policy("openai"));
     let out = repo.outside();
     std::fs::create_dir_all(&out).unwrap();
-    let reports: Vec<String> = FORMATS
+    let reports: Vec<String> = report_formats()
         .map(|f| format!("{f}={}", out.join(f).display()))
-        .to_vec();
+        .collect();
     let summary = leaks
         .iter()
         .map(|l| l.content.as_str())

@@ -13,6 +13,7 @@
 mod reply;
 mod streams;
 
+use claude_reviewer::policy::BackendKind;
 pub use reply::{chunk, event, head};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -22,6 +23,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 pub use streams::{chat_events, events, google_events, responses_events};
 
+/// The kinds of backends whose dialects the server speaks.
+pub const KINDS: [BackendKind; 3] = [
+    BackendKind::Anthropic,
+    BackendKind::OpenAi,
+    BackendKind::Google,
+];
 /// Bytes of a request, at most; more ends the connection.
 const MAX_REQUEST: usize = 64 << 20;
 

@@ -1,8 +1,9 @@
 //! Tests of answers of models that must not pass a change: rows MOD-01 to MOD-06, through the
 //! binary.
 
-use crate::loopback::{Reply, Request, Says, Server};
+use crate::loopback::{KINDS, Reply, Request, Says, Server};
 use crate::support::{Repo, Reviewer};
+use claude_reviewer::policy::BackendKind;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -341,7 +342,7 @@ fn a_security_claim_without_a_cwe_is_at_least_major() {
 
 #[test]
 fn mod_05_no_conversation_passes_the_limit_of_requests() {
-    for kind in ["openai", "anthropic", "google"] {
+    for kind in KINDS.map(BackendKind::name) {
         for (most, code) in [(5, 0), (9, 0), (30, 0), (2, 3)] {
             let server = Server::start(|r: &Request| match may_call(r) {
                 true => r.calls(&[("list_files", json!({ "glob": "" }))]),
@@ -429,7 +430,7 @@ fn mod_05_tokens_stay_under_their_limit() {
 #[test]
 fn mod_05_a_cost_stays_under_its_limit() {
     let price = "price = { input = 1.0, cached = 0.1, output = 5.0 }\n";
-    for kind in ["openai", "anthropic", "google"] {
+    for kind in KINDS.map(BackendKind::name) {
         // 4,000 tokens in and 200 out are $0.005 a request.
         let server = Server::start(|r: &Request| {
             let says = Says {
@@ -497,7 +498,7 @@ fn mod_05_an_ordinary_thorough_review_stays_complete() {
 
 #[test]
 fn mod_06_a_rate_limit_with_time_left_is_waited_out_by_the_whole_backend() {
-    for kind in ["openai", "anthropic", "google"] {
+    for kind in KINDS.map(BackendKind::name) {
         let server = Server::start(|r: &Request| match r.number {
             // More often than `max_retries`.
             0..=4 => Reply::error_with(

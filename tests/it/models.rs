@@ -2,8 +2,9 @@
 
 mod second_look;
 
-use crate::loopback::{Reply, Request, Says, Server};
+use crate::loopback::{KINDS, Reply, Request, Says, Server};
 use crate::support::{Repo, line_with_key};
+use claude_reviewer::policy::BackendKind;
 use serde_json::{Value, json};
 
 const FLAW: &str = "fn half(n: u32) -> u32 {\n    n / (n - n)\n}\n";
@@ -51,7 +52,7 @@ fn report(repo: &Repo, args: &[&str], code: i32) -> Value {
 
 #[test]
 fn a_claim_that_is_found_again_blocks_with_every_backend() {
-    for kind in ["anthropic", "openai", "google"] {
+    for kind in KINDS.map(BackendKind::name) {
         let server = Server::start(|r: &Request| r.review(&[claim()]));
         let repo = staged(&server, kind, "");
         let report = report(&repo, &["staged"], 1);
@@ -228,7 +229,7 @@ fn in_mode_first_the_next_backend_answers_for_one_that_does_not() {
 
 #[test]
 fn beside_tools_a_form_that_cannot_be_prescribed_is_told_in_the_stable_front() {
-    for kind in ["openai", "anthropic", "google"] {
+    for kind in KINDS.map(BackendKind::name) {
         // Every question is answered after a tool call.
         let server =
             Server::start(

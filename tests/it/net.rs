@@ -9,7 +9,7 @@ mod secure;
 mod streams;
 mod tools;
 
-use crate::loopback::{Reply, Request, Says, Server};
+use crate::loopback::{KINDS, Reply, Request, Says, Server};
 use claude_reviewer::ai::ask::{
     Ask, Cause, Failure, Manifest, ModelAnswer, Nonce, Prompt, Repair, Schema,
 };
@@ -22,11 +22,6 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-const KINDS: [BackendKind; 3] = [
-    BackendKind::Anthropic,
-    BackendKind::OpenAi,
-    BackendKind::Google,
-];
 const NONCE: &str = "000102030405060708090a0b0c0d0e0f";
 /// Assembled here, so that the sources contain no text in the form of a key.
 fn canary() -> String {

@@ -2,8 +2,9 @@
 //! repository, a server on this machine.
 
 use crate::fences;
-use crate::loopback::{Request, Server, finding};
+use crate::loopback::{KINDS, Request, Server, finding};
 use crate::support::{Repo, Run, line_with_key};
+use claude_reviewer::policy::BackendKind;
 use serde_json::{Value, json};
 
 /// Creates a repository with only one new file: a policy that enables the server.
@@ -105,7 +106,7 @@ fn assert_nothing_left(server: &Server) {
 
 #[test]
 fn sec_01_no_request_holds_a_secret_and_the_rules_block_all_the_same() {
-    for kind in ["anthropic", "openai", "google"] {
+    for kind in KINDS.map(BackendKind::name) {
         let server = Server::start(nothing);
         let repo = repo(&server, kind);
         repo.stage("CLAUDE.md", format!("# Keys\n\n{}", line_with_key()));
@@ -156,7 +157,7 @@ fn sec_01_no_request_holds_a_secret_and_the_rules_block_all_the_same() {
 
 #[test]
 fn sec_01_tools_show_no_secret_either() {
-    for kind in ["anthropic", "openai", "google"] {
+    for kind in KINDS.map(BackendKind::name) {
         let server = Server::start(|r: &Request| {
             if r.number < 4 {
                 return r.calls(&[

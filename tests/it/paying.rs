@@ -1,8 +1,9 @@
 //! Tests of which questions are asked again.
 
 use crate::fences;
-use crate::loopback::{Reply, Request, Server, Step};
+use crate::loopback::{KINDS, Reply, Request, Server, Step};
 use crate::support::Repo;
+use claude_reviewer::policy::BackendKind;
 use serde_json::{Value, json};
 use sha2::Digest as _;
 use std::collections::BTreeMap;
@@ -235,7 +236,7 @@ fn the_questions_about_a_part_start_with_the_same_four_fifths() {
 
 #[test]
 fn the_first_question_about_a_part_starts_alone_until_its_answer_begins() {
-    for kind in ["anthropic", "openai", "google"] {
+    for kind in KINDS.map(BackendKind::name) {
         let early = Arc::new(AtomicUsize::new(0));
         let others = Arc::new(AtomicUsize::new(0));
         let (seen, came) = (Arc::clone(&early), Arc::clone(&others));

@@ -1,15 +1,10 @@
 #![cfg(unix)]
 //! Tests of the reports of the real binary: inert, valid, and the same verdict in every format.
 
-use crate::support::{Repo, Run};
+use crate::support::{Repo, Run, report_formats};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Command, Stdio};
-
-const FORMATS: [&str; 11] = [
-    "human", "json", "sarif", "github", "summary", "markdown", "gitlab", "rdjson", "junit",
-    "dotenv", "html",
-];
 
 /// Returns true if a line is a workflow command that our log uses.
 fn is_ours(format: &str, line: &str) -> bool {
@@ -60,7 +55,7 @@ fn inj_11_no_file_name_starts_a_workflow_command() {
         b"##[error]z.py",
         b"##vso[task.complete]z.py",
     ]);
-    for format in FORMATS {
+    for format in report_formats() {
         let run = in_actions(&repo, format);
         for line in run.stdout.lines().chain(run.stderr.lines()) {
             assert!(
@@ -98,7 +93,7 @@ fn inj_10_nothing_in_a_change_reaches_the_terminal_alive() {
     );
     let name = format!("b{}.py", hostile.replace('/', ""));
     repo.stage(&name, "import yaml\ndoc = yaml.load(text)\n");
-    for format in FORMATS {
+    for format in report_formats() {
         let run = repo.review(&["staged", "--format", format], 1);
         assert_eq!(
             active(&run.stdout),
@@ -187,7 +182,7 @@ fn sec_08_no_report_shows_a_secret() {
         "app.env",
         format!("DATABASE_URL=postgres://app:{password}@db7.prod.internal/app\n"),
     );
-    for format in FORMATS {
+    for format in report_formats() {
         for extra in [&[][..], &["-v"], &["--color", "always"]] {
             let run = repo.review(&[&["staged", "--format", format], extra].concat(), 1);
             for secret in [&added, &before, &in_long_line, &password] {
@@ -245,7 +240,7 @@ fn ci_10_a_reader_that_leaves_does_not_change_the_exit_code() {
         );
     }
     repo.git(&["add", "-A"]);
-    for format in FORMATS {
+    for format in report_formats() {
         let mut child = Command::new(crate::support::binary())
             .args(["review", "staged", "--format", format])
             .current_dir(repo.path())
@@ -277,7 +272,7 @@ fn ci_10_a_reader_that_leaves_does_not_change_the_exit_code() {
 #[test]
 fn every_format_ends_with_the_same_exit_code() {
     let repo = repo_with_yaml_load_in(&[b"a.py"]);
-    for format in FORMATS {
+    for format in report_formats() {
         let run = repo.review(&["staged", "--format", format], 1);
         assert!(
             run.stderr.ends_with("findings=1 exit=1\n"),
@@ -286,7 +281,7 @@ fn every_format_ends_with_the_same_exit_code() {
         );
     }
     repo.commit("with it");
-    for format in FORMATS {
+    for format in report_formats() {
         let run = repo.review(&["staged", "--format", format], 0);
         assert!(
             run.stderr.ends_with("findings=0 exit=0\n"),
@@ -334,7 +329,7 @@ suggestion = "s\u202e"
     repo.git(&["add", "-A"]);
     repo.commit("rules");
     repo.stage("x.txt", "forbidden-word\n");
-    for format in FORMATS {
+    for format in report_formats() {
         let run = repo.review(&["staged", "--format", format], 1);
         assert!(
             format == "dotenv" || run.stdout.contains("team-word"),

@@ -1,5 +1,6 @@
 //! A repository builder with fixed dates and identity, and a runner with a scrubbed environment.
 
+use claude_reviewer::report::ReportFormat;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -22,6 +23,12 @@ pub struct Run {
 pub struct Reviewer {
     command: Command,
     stdin: Option<Vec<u8>>,
+}
+
+/// Returns the names of all formats of the report. A new format is tested like the others without
+/// being named here.
+pub fn report_formats() -> impl Iterator<Item = &'static str> {
+    ReportFormat::ALL.into_iter().map(ReportFormat::name)
 }
 
 impl Repo {

@@ -1,5 +1,6 @@
 //! The text of a new policy file. Pure.
 
+use crate::policy::built_in_names;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -134,8 +135,11 @@ impl RepositoryFacts {
              block_on = [\"critical\", \"major\"]\nwarn_on = [\"minor\"]\n\n\
              [review]\n\
              # AI backends that review in addition to the rules. Without one, nothing leaves this machine.\n\
-             # Names: claude, anthropic, openai, google, ollama, lmstudio, llamacpp, openrouter.\n\
-             # backends = [\"claude\"]\n\n\
+             # Names: ",
+        );
+        out.push_str(&built_in_names().collect::<Vec<_>>().join(", "));
+        out.push_str(
+            ".\n# backends = [\"claude\"]\n\n\
              [rules]\n\
              # Rules to turn off. List all rules: claude-reviewer rules list\n\
              # disable = [\"todo-comment\"]\n\n\

@@ -122,8 +122,7 @@ fn a_forge_of_ones_own_is_what_the_operator_named() {
         github_api: Some("https://ghe.example/api/v3".to_owned()),
         gitlab_api: Some("https://code.example:8443/git".to_owned()),
         bitbucket_api: Some("https://bb.example/stash/rest/api/1.0".to_owned()),
-        token_command: None,
-        comment_commands: false,
+        ..ForgePolicy::default()
     };
     let of = |remote| site(&own, &ALL, remote);
     is(

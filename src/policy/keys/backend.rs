@@ -8,14 +8,13 @@ use crate::policy::{Api, Backend, BackendKind, Effort, KeyHeader, Price};
 const APIS: &[&str] = &["chat", "responses"];
 const KEY_HEADERS: &[&str] = &["authorization", "api-key", "x-api-key"];
 const EFFORTS: &[&str] = &["low", "medium", "high"];
-const KINDS: &[&str] = &["anthropic", "claude", "google", "openai"];
 
 /// `[backend.NAME]`.
 pub(in crate::policy) static BACKEND: &[PolicyKey<Backend>] = &[
     PolicyKey {
         name: "kind",
-        about: "Protocol of the backend: claude (the Claude Code command line), anthropic, google, or openai (Chat Completions of any compatible server). Required unless the name of the backend is built in.",
-        kind: ValueKind::Choice(KINDS),
+        about: "Protocol of the backend: that of the built-in backend of the same name. A compatible server of another provider has the kind openai (Chat Completions). Required unless the name of the backend is built in.",
+        kind: ValueKind::Choice(&BackendKind::NAMES),
         trust: Trust::Open,
         weaker: Weaker::Different,
         receipt: ReceiptBinding::Bound,
