@@ -14,6 +14,7 @@ pub mod pulls;
 pub mod receipt;
 pub mod replay;
 pub mod stored;
+pub mod stream;
 
 pub use self::calm::{line, write};
 

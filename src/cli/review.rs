@@ -16,8 +16,9 @@ use crate::hooks::{self, Hook};
 use crate::progress;
 use crate::receipt;
 use crate::report;
+use crate::report::jsonl::JsonLinesPrinter;
 use crate::request::Source;
-use crate::review::{Review, World};
+use crate::review::{FindingSink, Review, World};
 use crate::rounds::{self, Ask, Done};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
@@ -113,8 +114,13 @@ fn review(
         return signals::heard(stop, || Ok(report_receipt(context, o, &ask, review, stop)));
     }
     let running = background::before_push(context, &ask.request);
+    let printer = output::printer(o);
     let mut done = in_world(context, stop, |world| {
-        rounds::review_with(&ask, world, |review: &mut Review| {
+        let world = World {
+            findings: printer.as_ref().map(|p| p as &dyn FindingSink),
+            ..*world
+        };
+        rounds::review_with(&ask, &world, |review: &mut Review| {
             pull::heed(context, o, pull.as_ref(), review, stop)
         })
     })?;
@@ -125,7 +131,8 @@ fn review(
         || matches!(ask.request.source, Source::Ends(_))
         || !o.post.is_empty()
         || o.receipt;
-    let mut finish = || finish(context, o, &ask, pull.as_ref(), &mut done, stop);
+    let reports = (o, printer.as_ref());
+    let mut finish = || finish(context, reports, &ask, pull.as_ref(), &mut done, stop);
     Ok(if is_heard {
         signals::heard(stop, finish)
     } else {
@@ -184,16 +191,17 @@ fn report_receipt(
     mut review: Review,
     stop: &Stop,
 ) -> ExitStatus {
-    let unwritten = output::write_reports(context, o, ask.request.authority, &review);
+    let unwritten = output::write_reports(context, (o, None), ask.request.authority, &review);
     review.exit = signals::ended(stop).unwrap_or_else(|| output::after(review.exit, unwritten));
     print_summary(context, o, &review);
     review.exit
 }
 
 /// Publishes the review, writes its reports, signs its receipt, and returns the exit code.
+/// `printer` has printed a part of the report.
 fn finish(
     context: &Context,
-    o: &Options,
+    (o, printer): (&Options, Option<&JsonLinesPrinter>),
     ask: &Ask,
     pull: Option<&pr::FoundPull>,
     done: &mut Done,
@@ -210,7 +218,8 @@ fn finish(
             .flat_map(|found| pull::overruled(context, o, found, done)),
     );
     done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
-    let unwritten = output::write_reports(context, o, ask.request.authority, &done.review);
+    let unwritten =
+        output::write_reports(context, (o, printer), ask.request.authority, &done.review);
     tell(context, done);
     messages
         .iter()
@@ -235,6 +244,7 @@ pub(super) fn in_world<T>(context: &Context, stop: &Stop, work: impl FnOnce(&Wor
         stop,
         script: None,
         agent: None,
+        findings: None,
         trackers: Some(&Issues),
     })
 }

@@ -146,9 +146,15 @@ impl<'a> Prepared<'a> {
             jobs: self.request.overrides.jobs,
             stop: self.world.stop,
             recorder: self.recorder.as_ref(),
-            is_tree: is_tree(&self.resolved),
+            is_tree: self.is_tree(),
+            stream: None,
             shard: self.resolved.shard.as_ref(),
         }
+    }
+
+    /// Returns true if all files of a state are reviewed, and not a change.
+    pub(super) fn is_tree(&self) -> bool {
+        is_tree(&self.resolved)
     }
 
     /// Returns true if this run reports what needs the whole change: it is not divided, or it is

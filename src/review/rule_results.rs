@@ -29,8 +29,13 @@ pub(super) struct RuleResults {
 
 /// Scans the change with the rules, and lists what they find.
 pub(super) fn scan(prepared: &Prepared<'_>) -> RuleResults {
-    let scan = prepared.rule_scan();
+    let pass_on = |found: &[Finding]| prepared.stream(found);
+    let scan = RuleScan {
+        stream: prepared.is_streamed().then_some(&pass_on),
+        ..prepared.rule_scan()
+    };
     let parts = &prepared.resolved.parts;
+    prepared.stream_start();
     let mut scanned = scan.run(parts);
     if scan.is_for_the_whole() {
         scanned.notes.extend(unmatched_patterns(&scan, parts));

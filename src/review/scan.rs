@@ -56,6 +56,9 @@ pub(super) struct RuleScan<'a> {
     pub(super) recorder: Option<&'a Recorder>,
     /// All files of a state are scanned, and not a change.
     pub(super) is_tree: bool,
+    /// Passes on the findings of each file when it has been scanned; `None` if they are not final
+    /// then.
+    pub(super) stream: Option<&'a (dyn Fn(&[Finding]) + Sync)>,
     /// The part of the files that is scanned; `None` for all.
     pub(super) shard: Option<&'a ShardMap>,
 }
@@ -205,11 +208,14 @@ impl RuleScan<'_> {
             }
             // A panic in one file must not count as its review, and must not stop the review of
             // other files.
+            let first = out.findings.len();
             let unwind =
                 std::panic::AssertUnwindSafe(|| self.unit(parts, *unit, reader.as_mut(), &mut out));
             if std::panic::catch_unwind(unwind).is_err() {
                 out.fail(self.path(parts, *unit), FailureCause::InternalError);
                 reader = self.repo.map(Repo::reader);
+            } else if let Some(stream) = self.stream {
+                stream(&out.findings[first..]);
             }
             let Scanned {
                 findings,

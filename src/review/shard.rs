@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn flt_01_shards_differ_by_at_most_the_largest_bucket() {
+    fn shards_differ_by_at_most_the_largest_bucket() {
         let loads: Vec<ShardLoad> = (0..1000u64)
             .map(|i| ShardLoad {
                 bytes: i * i % 977 * 100,
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn flt_01_every_run_deals_the_same_shards() {
+    fn every_run_deals_the_same_shards() {
         let loads: Vec<ShardLoad> = (0..300u64)
             .map(|i| ShardLoad {
                 bytes: i % 5,
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn flt_01_the_bucket_of_a_path_is_documented_and_never_changes() {
+    fn the_bucket_of_a_path_is_documented_and_never_changes() {
         // printf src/lib.rs | sha256sum
         let digest = Sha256::digest(b"src/lib.rs");
         let expected = usize::from(digest[0]) << 8 | usize::from(digest[1]);

@@ -11,7 +11,7 @@ use crate::diff::{LineNo, RepoPath, unified};
 use crate::finding::listing::Unlisted;
 use crate::finding::{self, Evidence};
 use crate::request::Shard;
-use crate::review::{self, Note, SourceInfo};
+use crate::review::{self, Note, PolicyInfo, SourceInfo};
 use crate::verdict::{self, CoverageFailure, FailureCause, Share, Skip};
 use crate::wire;
 use std::time::Duration;
@@ -383,6 +383,15 @@ impl From<&wire::ReviewedSource> for SourceInfo {
             base_tree: None,
             label: kind.name().to_owned(),
             shard: None,
+        }
+    }
+}
+
+impl From<&PolicyInfo> for wire::Policy {
+    fn from(policy: &PolicyInfo) -> Self {
+        Self {
+            origin: policy.origin.clone(),
+            hash: policy.hash.clone(),
         }
     }
 }

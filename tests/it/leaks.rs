@@ -15,9 +15,9 @@ use claude_reviewer::rules::RuleSet;
 use serde_json::json;
 
 const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-const FORMATS: [&str; 11] = [
-    "human", "json", "sarif", "github", "summary", "markdown", "gitlab", "rdjson", "junit",
-    "dotenv", "html",
+const FORMATS: [&str; 12] = [
+    "human", "json", "jsonl", "sarif", "github", "summary", "markdown", "gitlab", "rdjson",
+    "junit", "dotenv", "html",
 ];
 
 /// Generates a text of random characters, deterministic for a seed.

@@ -6,9 +6,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Command, Stdio};
 
-const FORMATS: [&str; 11] = [
-    "human", "json", "sarif", "github", "summary", "markdown", "gitlab", "rdjson", "junit",
-    "dotenv", "html",
+const FORMATS: [&str; 12] = [
+    "human", "json", "jsonl", "sarif", "github", "summary", "markdown", "gitlab", "rdjson",
+    "junit", "dotenv", "html",
 ];
 
 /// Returns true if a line is a workflow command that our log uses.

@@ -5,6 +5,8 @@ mod shards;
 use crate::support::{Repo, line_with_key};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 
 /// A line that a rule reports in any state of a file.
 const BAD: &str = "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> other\n";
@@ -140,7 +142,7 @@ fn a_bare_repository_needs_a_revision() {
     let bare = repo.outside().join("bare.git");
     repo.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
     for args in [&["review", "tree"][..], &["review", "tree", "--index"]] {
-        let run = repo.reviewer(args).dir(&bare).run(2);
+        let run = repo.reviewer(args).dir(&bare).env("GIT_DIR", &bare).run(2);
         assert!(
             run.stderr.contains("is a bare repository"),
             "{}",
@@ -153,7 +155,8 @@ fn a_bare_repository_needs_a_revision() {
         );
     }
     let args = ["review", "tree", "--rev", "HEAD", "a", "--format", "json"];
-    let report = repo.reviewer(&args).dir(&bare).run(1).json();
+    let run = repo.reviewer(&args).dir(&bare).env("GIT_DIR", &bare).run(1);
+    let report = run.json();
     assert_eq!(files(&report), BTreeSet::from(["a/bad.txt"]));
     assert_eq!(report["coverage"]["files_total"], 2);
 }
@@ -174,7 +177,10 @@ fn coverage_accounts_for_every_file_of_a_tree() {
     let from = inner.path();
     let (url, allow) = (from.to_str().unwrap(), "protocol.file.allow=always");
     repo.git(&["-c", allow, "submodule", "add", "-q", url, "sub"]);
-    repo.write("data.bin", b"\0\x01\x02binary".as_slice());
+    repo.write(
+        "data.png",
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01".as_slice(),
+    );
     repo.write("vendor/bad.txt", BAD);
     std::os::unix::fs::symlink("a/good.txt", repo.path().join("link")).unwrap();
     repo.write(".claude-reviewer.toml", "ignore = [\"vendor/**\"]\n");
@@ -191,7 +197,7 @@ fn coverage_accounts_for_every_file_of_a_tree() {
             .collect();
         skipped.sort_unstable();
         let names: Vec<_> = skipped.iter().map(|(file, _)| *file).collect();
-        assert_eq!(names, ["data.bin", "sub", "vendor/bad.txt"], "{skipped:?}");
+        assert_eq!(names, ["data.png", "sub", "vendor/bad.txt"], "{skipped:?}");
         // .claude-reviewer.toml, .gitmodules, a/bad.txt, a/good.txt, b/good.txt, link.
         assert_eq!(coverage["files_reviewed"], 6, "{args:?}");
         assert_eq!(coverage["files_total"], 9, "{args:?}");
@@ -339,4 +345,98 @@ fn every_format_shows_a_tree() {
             .run(1);
         assert!(run.stdout.contains("a/bad.txt"), "{format}: {}", run.stdout);
     }
+}
+
+/// Returns the lines of `review tree --format jsonl`.
+fn lines(repo: &Repo, args: &[&str], code: i32) -> Vec<Value> {
+    let args = [&["review", "tree", "--format", "jsonl"], args].concat();
+    let run = repo.reviewer(&args).run(code);
+    let lines = run.stdout.lines();
+    lines.map(|l| serde_json::from_str(l).unwrap()).collect()
+}
+
+#[test]
+fn the_lines_of_a_tree_are_its_report() {
+    let repo = sample();
+    for i in 0..60 {
+        repo.write(&format!("c/f{i}.py"), line_with_key().repeat(1 + i % 3));
+    }
+    std::os::unix::fs::symlink("/etc/passwd", repo.path().join("link")).unwrap();
+    repo.git(&["add", "."]);
+    repo.commit("more");
+    repo.reviewer(&["baseline", "create", "c/f1.py"]).run(0);
+    let report = tree(&repo, &[], 1);
+    let lines = lines(&repo, &[], 1);
+    let (start, rest) = lines.split_first().unwrap();
+    let (end, found) = rest.split_last().unwrap();
+    assert_eq!(start["type"], "start");
+    assert_eq!(start["source"], report["source"]);
+    assert_eq!(start["policy"], report["policy"]);
+    assert_eq!(end["type"], "end");
+    assert_eq!(end["report"]["coverage"], report["coverage"]);
+    assert_eq!(end["report"]["summary"], report["summary"]);
+    assert_eq!(end["report"]["verdict"], report["verdict"]);
+    assert_eq!(end["report"]["findings"], serde_json::json!([]));
+    let numbered = |i: usize| Value::from(format!("F{}", i + 1));
+    for (i, line) in found.iter().enumerate() {
+        assert_eq!(line["type"], "finding");
+        assert_eq!(line["finding"]["id"], numbered(i));
+    }
+    let without_id = |finding: &Value| {
+        let mut finding = finding.clone();
+        finding.as_object_mut().unwrap().remove("id");
+        finding.to_string()
+    };
+    let printed = found.iter().map(|line| without_id(&line["finding"]));
+    let reported = report["findings"].as_array().unwrap().iter();
+    let printed: BTreeSet<String> = printed.collect();
+    assert_eq!(printed.len(), found.len(), "a finding is printed twice");
+    assert_eq!(printed, reported.map(without_id).collect());
+    assert!(report["summary"]["dispositioned"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_finding_of_a_tree_is_printed_before_the_last_file_is_read() {
+    let repo = sample();
+    // More than the buffers of a pipe and of the reader, so that the program waits for the test.
+    for i in 0..600 {
+        repo.write(&format!("c/f{i}.txt"), BAD);
+    }
+    repo.write("z/last.txt", BAD);
+    let args = [
+        "review",
+        "tree",
+        "--untracked",
+        "--jobs",
+        "1",
+        "--format",
+        "jsonl",
+    ];
+    let mut command = repo.reviewer(&args).command();
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut first = lines.by_ref().take(2).map(Result::unwrap);
+    assert!(first.next().unwrap().contains("\"start\""));
+    assert!(first.next().unwrap().contains("\"a/bad.txt\""));
+    repo.write("z/last.txt", "fine\n");
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(rest.len(), 601);
+    assert!(rest[..600].iter().all(|line| !line.contains("z/last.txt")));
+    assert!(rest[600].starts_with("{\"type\":\"end\""), "{}", rest[600]);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn the_lines_of_a_change_come_when_it_is_reviewed() {
+    let repo = sample();
+    repo.stage("a/other.txt", BAD);
+    let run = repo.review(&["staged", "--no-save", "--format", "jsonl"], 1);
+    let kinds: Vec<Value> = run
+        .stdout
+        .lines()
+        .map(|l| serde_json::from_str::<Value>(l).unwrap()["type"].clone())
+        .collect();
+    assert_eq!(kinds.first(), Some(&Value::from("start")));
+    assert_eq!(kinds.last(), Some(&Value::from("end")));
+    assert!(kinds.len() > 2, "{kinds:?}");
 }

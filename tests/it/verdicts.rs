@@ -33,8 +33,8 @@ fn last_line(stderr: &str) -> &str {
 fn ver_01_failed_tests_block_and_are_in_every_format() {
     let repo = tested(CARGO, "");
     let formats = [
-        "human", "json", "sarif", "github", "summary", "markdown", "gitlab", "rdjson", "junit",
-        "dotenv", "html",
+        "human", "json", "jsonl", "sarif", "github", "summary", "markdown", "gitlab", "rdjson",
+        "junit", "dotenv", "html",
     ];
     for format in formats {
         let run = repo.review(&["staged", "--no-save", "--format", format], 1);

@@ -28,10 +28,10 @@ pub(super) fn request(
 ) -> Result<ReviewRequest> {
     let o = &args.options;
     let hook = o.hook.map(|stage| stage.hook(&context.env));
-    refuse_post_without_pull(context, args, pull)?;
-    refuse_fetch(args, hook)?;
     refuse_shard(args)?;
     refuse_stored_parts(args)?;
+    refuse_post_without_pull(context, args, pull)?;
+    refuse_fetch(args, hook)?;
     let NamedChange { source, summary } = change(context, args, pull, hook)?;
     let is_gate = match (o.gate, o.no_gate) {
         (true, _) => true,

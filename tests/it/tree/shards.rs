@@ -60,7 +60,7 @@ fn assert_divided(repo: &Repo, args: &[&str], of: u32) -> Vec<Value> {
 }
 
 #[test]
-fn flt_01_the_shards_of_a_tree_are_the_tree() {
+fn the_shards_of_a_tree_are_the_tree() {
     let repo = sample();
     for of in [1, 2, 4, 7] {
         let shards = assert_divided(&repo, &["tree"], of);
@@ -75,7 +75,7 @@ fn flt_01_the_shards_of_a_tree_are_the_tree() {
 }
 
 #[test]
-fn flt_01_one_shard_of_one_is_the_review_with_its_shard() {
+fn one_shard_of_one_is_the_review_with_its_shard() {
     let repo = sample();
     let mut whole = tree(&repo, &[], 1);
     let mut one = tree(&repo, &["--shard", "1/1"], 1);
@@ -90,7 +90,7 @@ fn flt_01_one_shard_of_one_is_the_review_with_its_shard() {
 }
 
 #[test]
-fn flt_01_a_file_stays_in_its_shard_when_its_text_changes() {
+fn a_file_stays_in_its_shard_when_its_text_changes() {
     let repo = sample();
     // Sizes stay the same.
     let before: BTreeMap<u32, Vec<Value>> =
@@ -120,7 +120,7 @@ fn tree_of(repo: &Repo, index: u32) -> Value {
 }
 
 #[test]
-fn flt_01_the_shards_of_a_branch_are_the_branch() {
+fn the_shards_of_a_branch_are_the_branch() {
     let repo = sample();
     repo.git(&["checkout", "-q", "-b", "topic"]);
     for i in 0..12 {
@@ -162,7 +162,7 @@ fn flt_01_the_shards_of_a_branch_are_the_branch() {
 }
 
 #[test]
-fn flt_01_shards_are_balanced_by_bytes() {
+fn shards_are_balanced_by_bytes() {
     let repo = Repo::new();
     repo.write("large.txt", "x\n".repeat(50_000));
     for i in 0..40 {
@@ -184,7 +184,7 @@ fn flt_01_shards_are_balanced_by_bytes() {
 }
 
 #[test]
-fn flt_01_a_shard_that_cannot_exist_is_a_usage_error() {
+fn a_shard_that_cannot_exist_is_a_usage_error() {
     let repo = sample();
     for (shard, reason) in [
         ("0/4", "shards are counted from 1 to 4"),
@@ -204,7 +204,7 @@ fn flt_01_a_shard_that_cannot_exist_is_a_usage_error() {
 }
 
 #[test]
-fn flt_01_a_shard_is_named_in_the_text_and_is_not_stored() {
+fn a_shard_is_named_in_the_text_and_is_not_stored() {
     let repo = sample();
     let run = repo
         .reviewer(&["review", "tree", "--shard", "2/4"])
@@ -219,7 +219,7 @@ fn flt_01_a_shard_is_named_in_the_text_and_is_not_stored() {
 }
 
 #[test]
-fn flt_01_a_file_of_unknown_size_stops_a_shard() {
+fn a_file_of_unknown_size_stops_a_shard() {
     let repo = sample();
     let id = repo.git(&["rev-parse", "HEAD:d1/f1.txt"]);
     let (folder, name) = id.trim().split_at(2);
