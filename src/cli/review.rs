@@ -115,7 +115,10 @@ fn review(
     }
     let running = background::before_push(context, &ask.request);
     let printer = output::printer(o);
-    let mut done = in_world(context, stop, |world| {
+    // Lines of the report and a progress line would overwrite each other on one terminal.
+    let is_shared = printer.is_some() && std::io::stdout().is_terminal();
+    let is_quiet = context.global.quiet || is_shared;
+    let mut done = in_world_with(context, is_quiet, stop, |world| {
         let world = World {
             findings: printer.as_ref().map(|p| p as &dyn FindingSink),
             ..*world
@@ -235,7 +238,17 @@ fn finish(
 
 /// Runs work that shows progress, and removes the progress line.
 pub(super) fn in_world<T>(context: &Context, stop: &Stop, work: impl FnOnce(&World<'_>) -> T) -> T {
-    let progress = progress::of(&context.env, context.global.quiet);
+    in_world_with(context, context.global.quiet, stop, work)
+}
+
+/// Runs work that shows progress unless `is_quiet`, and removes the progress line.
+fn in_world_with<T>(
+    context: &Context,
+    is_quiet: bool,
+    stop: &Stop,
+    work: impl FnOnce(&World<'_>) -> T,
+) -> T {
+    let progress = progress::of(&context.env, is_quiet);
     let now = jiff::Timestamp::now();
     work(&World {
         env: &context.env,
