@@ -44,6 +44,7 @@ fn main() {
         stop: &stop,
         script: None,
         agent: None,
+        findings: None,
         trackers: None,
     };
     let review = run(&request, &world).expect("a review");

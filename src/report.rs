@@ -11,6 +11,7 @@ pub mod gitlab;
 pub mod html;
 pub mod human;
 pub mod json;
+pub mod jsonl;
 pub mod junit;
 pub mod markdown;
 pub(crate) mod names;
@@ -42,6 +43,7 @@ pub enum ReportFormat {
     #[default]
     Human,
     Json,
+    Jsonl,
     Sarif,
     Github,
     Summary,
@@ -63,9 +65,10 @@ type FormatEntry = (
 
 impl ReportFormat {
     /// All formats, in the order of the help.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Human,
         Self::Json,
+        Self::Jsonl,
         Self::Sarif,
         Self::Github,
         Self::Summary,
@@ -88,6 +91,11 @@ impl ReportFormat {
                 "json",
                 "versioned JSON, described by schemas/report.schema.json",
                 |r, _, o| json::render(r, o),
+            ),
+            Self::Jsonl => (
+                "jsonl",
+                "one JSON object a line: the review, each finding as it comes, the verdict",
+                |r, _, o| jsonl::render(r, o),
             ),
             Self::Sarif => ("sarif", "SARIF 2.1.0, for code scanning", |r, _, o| {
                 sarif::render(r, o)
@@ -210,7 +218,7 @@ pub fn render(
 ) -> io::Result<()> {
     let (_, _, write) = format.form();
     let screened = match format {
-        ReportFormat::Human | ReportFormat::Json | ReportFormat::Html => {
+        ReportFormat::Human | ReportFormat::Json | ReportFormat::Jsonl | ReportFormat::Html => {
             std::borrow::Cow::Borrowed(review)
         }
         _ => for_forge(review),

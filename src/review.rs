@@ -38,7 +38,9 @@ mod resolved;
 mod result;
 mod rule_results;
 mod scan;
+mod shard;
 mod source;
+mod stream;
 mod testing;
 mod waiving;
 mod weakened;
@@ -68,6 +70,7 @@ pub use result::{
 pub(crate) use scan::SCAN_STACK;
 use std::path::Path;
 use std::time::Instant;
+pub use stream::{FindingSink, ReviewStart};
 
 /// The environment of a review, which is not part of the request.
 #[derive(Clone, Copy)]
@@ -82,6 +85,8 @@ pub struct World<'a> {
     pub script: Option<&'a Script>,
     /// The author's own agent, which is asked in place of the backends.
     pub agent: Option<&'a Agent>,
+    /// Receives findings before the review is finished, where they are final by then.
+    pub findings: Option<&'a dyn FindingSink>,
     /// Reads issues of forges for models. `None`: no forge is contacted.
     pub trackers: Option<&'a dyn Trackers>,
 }

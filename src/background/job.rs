@@ -338,6 +338,7 @@ fn review_within(
             stop,
             script: None,
             agent: None,
+            findings: None,
             trackers,
         },
     )

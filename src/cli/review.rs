@@ -16,8 +16,9 @@ use crate::hooks::{self, Hook};
 use crate::progress;
 use crate::receipt;
 use crate::report;
+use crate::report::jsonl::JsonLinesPrinter;
 use crate::request::Source;
-use crate::review::{Review, World};
+use crate::review::{FindingSink, Review, World};
 use crate::rounds::{self, Ask, Done};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
@@ -113,8 +114,16 @@ fn review(
         return signals::heard(stop, || Ok(report_receipt(context, o, &ask, review, stop)));
     }
     let running = background::before_push(context, &ask.request);
-    let mut done = in_world(context, stop, |world| {
-        rounds::review_with(&ask, world, |review: &mut Review| {
+    let printer = output::printer(o);
+    // Lines of the report and a progress line would overwrite each other on one terminal.
+    let is_shared = printer.is_some() && std::io::stdout().is_terminal();
+    let is_quiet = context.global.quiet || is_shared;
+    let mut done = in_world_with(context, is_quiet, stop, |world| {
+        let world = World {
+            findings: printer.as_ref().map(|p| p as &dyn FindingSink),
+            ..*world
+        };
+        rounds::review_with(&ask, &world, |review: &mut Review| {
             pull::heed(context, o, pull.as_ref(), review, stop)
         })
     })?;
@@ -125,7 +134,8 @@ fn review(
         || matches!(ask.request.source, Source::Ends(_))
         || !o.post.is_empty()
         || o.receipt;
-    let mut finish = || finish(context, o, &ask, pull.as_ref(), &mut done, stop);
+    let reports = (o, printer.as_ref());
+    let mut finish = || finish(context, reports, &ask, pull.as_ref(), &mut done, stop);
     Ok(if is_heard {
         signals::heard(stop, finish)
     } else {
@@ -168,7 +178,7 @@ fn ask(context: &Context, args: &ReviewArgs, pull: Option<&pr::FoundPull>) -> Re
     Ok(Ask {
         follow_up,
         response,
-        save: request::save(o),
+        save: request::save(args),
         pull: pull.map(pr::FoundPull::name),
         via: request.hook.map_or("cli", Hook::name),
         request,
@@ -184,16 +194,17 @@ fn report_receipt(
     mut review: Review,
     stop: &Stop,
 ) -> ExitStatus {
-    let unwritten = output::write_reports(context, o, ask.request.authority, &review);
+    let unwritten = output::write_reports(context, (o, None), ask.request.authority, &review);
     review.exit = signals::ended(stop).unwrap_or_else(|| output::after(review.exit, unwritten));
     print_summary(context, o, &review);
     review.exit
 }
 
 /// Publishes the review, writes its reports, signs its receipt, and returns the exit code.
+/// `printer` has printed a part of the report.
 fn finish(
     context: &Context,
-    o: &Options,
+    (o, printer): (&Options, Option<&JsonLinesPrinter>),
     ask: &Ask,
     pull: Option<&pr::FoundPull>,
     done: &mut Done,
@@ -210,7 +221,8 @@ fn finish(
             .flat_map(|found| pull::overruled(context, o, found, done)),
     );
     done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
-    let unwritten = output::write_reports(context, o, ask.request.authority, &done.review);
+    let unwritten =
+        output::write_reports(context, (o, printer), ask.request.authority, &done.review);
     tell(context, done);
     messages
         .iter()
@@ -226,7 +238,17 @@ fn finish(
 
 /// Runs work that shows progress, and removes the progress line.
 pub(super) fn in_world<T>(context: &Context, stop: &Stop, work: impl FnOnce(&World<'_>) -> T) -> T {
-    let progress = progress::of(&context.env, context.global.quiet);
+    in_world_with(context, context.global.quiet, stop, work)
+}
+
+/// Runs work that shows progress unless `is_quiet`, and removes the progress line.
+fn in_world_with<T>(
+    context: &Context,
+    is_quiet: bool,
+    stop: &Stop,
+    work: impl FnOnce(&World<'_>) -> T,
+) -> T {
+    let progress = progress::of(&context.env, is_quiet);
     let now = jiff::Timestamp::now();
     work(&World {
         env: &context.env,
@@ -235,6 +257,7 @@ pub(super) fn in_world<T>(context: &Context, stop: &Stop, work: impl FnOnce(&Wor
         stop,
         script: None,
         agent: None,
+        findings: None,
         trackers: Some(&Issues),
     })
 }

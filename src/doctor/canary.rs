@@ -174,6 +174,7 @@ fn review(
         stop: &stop,
         script,
         agent: None,
+        findings: None,
         trackers: None,
     };
     review::run(&request, &world)

@@ -139,6 +139,7 @@ impl ToolCall<'_> {
             stop: self.stop,
             script: None,
             agent: None,
+            findings: None,
             trackers: Some(&Issues),
         }
     }

@@ -582,7 +582,7 @@ fn verdict(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     page.gap()?;
     if review.outcome == Outcome::NothingToReview {
         let text = match review.coverage.files_total {
-            0 => "No changes to review".to_owned(),
+            0 => words::nothing(review).to_owned(),
             _ => format!("Nothing to review: {}", words::left_out(review)),
         };
         let style = if review.coverage.files_total == 0 {

@@ -19,16 +19,13 @@ pub fn report(review: &Review) -> wire::Report {
     let assessment = review.verdict.assessment(review.outcome);
     wire::Report {
         schema_version: wire::SCHEMA_VERSION,
-        tool: wire::Tool {
-            name: crate::NAME.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            rules_hash: review.rules_hash.clone(),
-        },
+        tool: tool(&review.rules_hash),
         review_id: review.session.as_ref().map(|s| s.id.clone()),
         round: review.session.as_ref().map_or(1, |s| s.round),
         outcome: review.outcome.into(),
         timestamp: review.timestamp.to_string(),
         source: (&review.source).into(),
+        shard: review.source.shard.map(Into::into),
         verdict: review.verdict.into(),
         exit_code: review.exit.code(),
         assessment: assessment.map(Into::into),
@@ -42,11 +39,17 @@ pub fn report(review: &Review) -> wire::Report {
         test_results: review.tests.as_ref().map(|t| test_results(t, review)),
         coverage: (&review.coverage).into(),
         usage: models.usage.iter().map(Into::into).collect(),
-        policy: wire::Policy {
-            origin: review.policy.origin.clone(),
-            hash: review.policy.hash.clone(),
-        },
+        policy: (&review.policy).into(),
         duration_ms: wire::milliseconds(review.duration),
+    }
+}
+
+/// Returns this program, with the hash of the rules of a review.
+pub(super) fn tool(rules_hash: &str) -> wire::Tool {
+    wire::Tool {
+        name: crate::NAME.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        rules_hash: rules_hash.to_owned(),
     }
 }
 
@@ -75,7 +78,7 @@ fn summary(review: &Review) -> wire::Summary {
     let reviewed = words::reviewed(review);
     let first = match (review.outcome, review.verdict) {
         (verdict::Outcome::NothingToReview, _) if c.files_total == 0 => {
-            "No changes to review".to_owned()
+            words::nothing(review).to_owned()
         }
         (verdict::Outcome::NothingToReview, _) => {
             format!("Nothing to review: {}", words::left_out(review))

@@ -18,13 +18,18 @@ pub(crate) struct SecretNames {
 impl SecretNames {
     /// Finds the secrets in the file names of a review.
     pub(crate) fn of(review: &Review) -> Self {
+        Self::of_paths(paths(review))
+    }
+
+    /// Finds the secrets in paths.
+    fn of_paths(paths: BTreeSet<&RepoPath>) -> Self {
         // Independent of the policy: names are compared between rounds, and the policy can change
         // between two rounds.
         let Ok(rules) = RuleSet::new(&RulesPolicy::default(), &[]) else {
             return Self::default();
         };
         let mut out = Self::default();
-        for path in paths(review) {
+        for path in paths {
             for secret in rules.secrets(path.as_bytes()) {
                 out.add(&path.as_bytes()[secret.span.clone()], secret.kept());
             }
@@ -34,6 +39,11 @@ impl SecretNames {
             .sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
         out.replaced.dedup();
         out
+    }
+
+    /// Finds the secrets in the file names of findings.
+    pub(super) fn of_findings(findings: &[Finding]) -> Self {
+        Self::of_paths(paths_of(findings))
     }
 
     fn add(&mut self, secret: &[u8], kept: usize) {
@@ -108,19 +118,19 @@ fn replaced(text: &[u8], secret: &[u8], mask: &[u8]) -> Vec<u8> {
 /// Returns every path that a report can name.
 fn paths(review: &Review) -> BTreeSet<&RepoPath> {
     let coverage = &review.coverage;
-    let mut out: BTreeSet<&RepoPath> = review.findings.iter().filter_map(Finding::file).collect();
-    out.extend(
-        review
-            .findings
-            .iter()
-            .flat_map(Finding::evidence)
-            .filter_map(read),
-    );
+    let mut out = paths_of(&review.findings);
     out.extend(review.notes.iter().filter_map(|n| n.file.as_ref()));
     out.extend(review.first_change.iter().map(|l| &l.file));
     out.extend(coverage.skipped.iter().map(|(path, _)| path));
     out.extend(coverage.failed.iter().filter_map(|f| f.file.as_ref()));
     out
+}
+
+/// Returns every path that findings name.
+fn paths_of(findings: &[Finding]) -> BTreeSet<&RepoPath> {
+    let evidence = findings.iter().flat_map(Finding::evidence);
+    let files = findings.iter().filter_map(Finding::file);
+    files.chain(evidence.filter_map(read)).collect()
 }
 
 /// Returns the file that a model read as evidence.

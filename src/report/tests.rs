@@ -8,7 +8,7 @@ mod human;
 mod markdown;
 mod sarif;
 
-use super::sample::{clean, empty, full, incomplete, sketch, warned};
+use super::sample::{clean, empty, full, incomplete, sharded, sketch, warned};
 use super::{ReportFormat, Style, render, summary_line};
 use crate::env::Env;
 use crate::error::ExitStatus;
@@ -17,6 +17,7 @@ use crate::review::Review;
 use crate::untrusted;
 use crate::verdict::Verdict;
 use crate::wire;
+use crate::wire::stream::ReportLine;
 use std::path::PathBuf;
 
 /// Set it to `1` to rewrite the files: `UPDATE=1 cargo test --lib report::`. The run fails, so that
@@ -153,8 +154,16 @@ fn reports_for_programs_look_as_recorded() {
             text(&full(), ReportFormat::Json, &style),
         ),
         (
+            "fixtures/reports/full.jsonl",
+            text(&full(), ReportFormat::Jsonl, &style),
+        ),
+        (
             "fixtures/reports/empty.json",
             text(&empty(), ReportFormat::Json, &style),
+        ),
+        (
+            "fixtures/reports/sharded.json",
+            text(&sharded(), ReportFormat::Json, &style),
         ),
         (
             "fixtures/reports/full.sarif",
@@ -197,7 +206,10 @@ fn reports_for_programs_look_as_recorded() {
 
 #[test]
 fn the_published_schema_is_the_one_of_the_types() {
-    compare(&[("schemas/report.schema.json", wire::schema())]);
+    compare(&[
+        ("schemas/report.schema.json", wire::schema()),
+        ("schemas/report-line.schema.json", wire::stream::schema()),
+    ]);
 }
 
 #[test]
@@ -206,6 +218,31 @@ fn a_json_report_reads_back_as_it_was() {
     let read: wire::Report =
         serde_json::from_str(&text(&full(), ReportFormat::Json, &Style::default())).unwrap();
     assert_eq!(read, report);
+}
+
+#[test]
+fn the_lines_of_a_report_are_the_report() {
+    let lines = text(&full(), ReportFormat::Jsonl, &Style::default());
+    let mut lines: Vec<ReportLine> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let expected = super::json::report(&full());
+    let Some(ReportLine::End { mut report }) = lines.pop() else {
+        panic!("the last line is not the end");
+    };
+    let ReportLine::Start(start) = lines.remove(0) else {
+        panic!("the first line is not the start");
+    };
+    assert_eq!((&start.source, &start.tool), (&report.source, &report.tool));
+    report.findings = lines
+        .into_iter()
+        .map(|line| match line {
+            ReportLine::Finding { finding } => finding,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(report, expected);
 }
 
 #[test]
@@ -669,6 +706,6 @@ fn formats_are_told_by_name() {
     }
     assert_eq!(
         ReportFormat::parse("xml").unwrap_err(),
-        "unknown format \"xml\", expected one of human, json, sarif, github, summary, markdown, gitlab, rdjson, junit, dotenv, html"
+        "unknown format \"xml\", expected one of human, json, jsonl, sarif, github, summary, markdown, gitlab, rdjson, junit, dotenv, html"
     );
 }

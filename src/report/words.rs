@@ -7,7 +7,7 @@ use crate::ai::{BackendUsage, UnmetRequirement};
 use crate::error::ExitStatus;
 use crate::finding::{Category, Finding, Location};
 use crate::request::OnTestFailure;
-use crate::review::Review;
+use crate::review::{Review, SourceKind};
 use crate::text::plural;
 use crate::untrusted;
 use crate::verdict::{Outcome, TestOutcome, Verdict};
@@ -167,6 +167,14 @@ pub(super) fn truncated(review: &Review) -> Option<String> {
             reviewed(review)
         )
     })
+}
+
+/// Returns the words about a review without files.
+pub(super) fn nothing(review: &Review) -> &'static str {
+    match review.source.kind {
+        SourceKind::Tree => "No files to review",
+        _ => "No changes to review",
+    }
 }
 
 /// Returns why no file of a change was reviewed: `0 of 2 files reviewed: 1 binary, 1 ignored`.

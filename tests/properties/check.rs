@@ -593,6 +593,7 @@ fn review_of(path: &str, content: &[u8]) -> Result<ExitStatus, String> {
         stop: &stop,
         script: None,
         agent: None,
+        findings: None,
         trackers: None,
     };
     review::run(&request, &world)

@@ -6,6 +6,7 @@ use crate::cli::style::style;
 use crate::cli::{Context, print_error};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
+use crate::report::jsonl::JsonLinesPrinter;
 use crate::report::{self, ReportFormat, Style};
 use crate::request::Authority;
 use crate::review::Review;
@@ -68,9 +69,10 @@ pub(super) fn after(exit: ExitStatus, unwritten: Option<ExitStatus>) -> ExitStat
 
 /// Writes all reports that can be written, and prints why the others cannot. Returns the exit code
 /// of the first that was not written.
+/// `printer` has printed a part of the report on standard output.
 pub(super) fn write_reports(
     context: &Context,
-    o: &Options,
+    (o, printer): (&Options, Option<&JsonLinesPrinter>),
     authority: Authority,
     review: &Review,
 ) -> Option<ExitStatus> {
@@ -108,7 +110,7 @@ pub(super) fn write_reports(
         {
             return failed;
         }
-        if let Err(e) = print_report(review, o.format, &style) {
+        if let Err(e) = print_report(review, (o.format, printer), &style) {
             // A closed pipe (`| head`) need not be reported next to a verdict that already fails.
             if !(e.is_broken_pipe && review.exit != ExitStatus::Pass) {
                 print_error(&e.error);
@@ -117,6 +119,12 @@ pub(super) fn write_reports(
         }
     }
     failed
+}
+
+/// Returns a printer of findings as they come, if standard output gets them in that form.
+pub(super) fn printer(o: &Options) -> Option<JsonLinesPrinter> {
+    let is_printed = o.format == ReportFormat::Jsonl && o.output.is_none();
+    is_printed.then(JsonLinesPrinter::default)
 }
 
 /// Returns true for a hook's review that passed without notes: it prints one line instead of a
@@ -132,13 +140,19 @@ struct Unprinted {
     is_broken_pipe: bool,
 }
 
+/// Prints a report, or the rest of it that `printer` has not printed.
 fn print_report(
     review: &Review,
-    format: ReportFormat,
+    (format, printer): (ReportFormat, Option<&JsonLinesPrinter>),
     style: &Style,
 ) -> std::result::Result<(), Unprinted> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let written = report::render(review, format, style, &mut out).and_then(|()| out.flush());
+    let written = match printer {
+        Some(printer) => printer.finish(review),
+        None => {
+            let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+            report::render(review, format, style, &mut out).and_then(|()| out.flush())
+        }
+    };
     written.map_err(|e| Unprinted {
         error: Error::incomplete("cannot write the report to standard output").caused_by(&e),
         is_broken_pipe: e.kind() == std::io::ErrorKind::BrokenPipe,

@@ -116,6 +116,7 @@ impl Lab {
             stop: &stop,
             script: None,
             agent: None,
+            findings: None,
             trackers: None,
         };
         review::run(&request, &world).unwrap_or_else(|e| panic!("{e:?}"))
