@@ -25,6 +25,7 @@ mod reviewed;
 #[cfg(test)]
 mod sample;
 pub mod selection;
+pub mod shards;
 mod sight;
 mod stored;
 pub mod undo;
@@ -190,7 +191,8 @@ pub fn review_with(
     };
     let mut done = round.end(review, world);
     phases.end("compare and store");
-    done.review.record = ask.request.record.then_some(round.record);
+    let is_shown = ask.request.record || ask.request.shard.is_some();
+    done.review.record = is_shown.then_some(round.record);
     Ok(done)
 }
 
@@ -226,7 +228,9 @@ impl NewRound {
             }
             None => (None, None),
         };
-        request.record |= ask.save != Save::No || follow.is_some();
+        // The report of a shard contains the change, for the formats of the merged review.
+        let is_shard = request.shard.is_some();
+        request.record |= ask.save != Save::No || follow.is_some() || is_shard;
         if ask.save != Save::No && follow.is_none() {
             keepable(&request, &rules)?;
         }

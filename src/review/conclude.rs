@@ -2,7 +2,9 @@
 
 use super::merge::MergedResults;
 use super::prepare::Prepared;
-use super::record::Record;
+use super::record::{Record, RecordPiece};
+use super::result::MergeInputs;
+use super::waiving::unused;
 use super::{Review, decided};
 use crate::error::ExitStatus;
 use crate::stop::Signal;
@@ -44,6 +46,11 @@ pub(super) fn conclude(prepared: Prepared<'_>, merged: MergedResults, started: I
     let head = prepared.resolved.info.head.as_deref();
     let reviewed = (prepared.place.as_ref(), head);
     let is_elsewhere = decided::is_elsewhere(prepared.repo(), reviewed, &findings);
+    let merge_inputs = MergeInputs {
+        on_block: prepared.request.on_block,
+        order: RecordPiece::order(&pieces),
+        unused_waivers: unused(&findings, &prepared.waivers),
+    };
     Review {
         outcome,
         verdict,
@@ -63,6 +70,7 @@ pub(super) fn conclude(prepared: Prepared<'_>, merged: MergedResults, started: I
         duration: started.elapsed(),
         is_elsewhere,
         unrecorded: pieces.iter_mut().filter_map(|p| p.numbers.take()).collect(),
+        merge_inputs,
         record: prepared.recorder.as_ref().map(|_| Record::of(pieces)),
         session: None,
         source: prepared.resolved.info,

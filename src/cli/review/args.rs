@@ -112,7 +112,7 @@ pub(super) enum SourceArg {
 }
 
 #[derive(Debug, Default, clap::Args)]
-pub(super) struct Options {
+pub(in crate::cli) struct Options {
     /// Review only files that match these globs
     #[arg(long, global = true, value_name = "GLOB", num_args = 1.., help_heading = SOURCE)]
     pub(super) files: Vec<String>,
@@ -269,10 +269,10 @@ pub(super) struct Options {
         value_parser = format::report(),
         help_heading = OUTPUT
     )]
-    pub(super) format: ReportFormat,
+    pub(in crate::cli) format: ReportFormat,
     /// Write the report to a file instead of standard output
     #[arg(long, global = true, value_name = "FILE", help_heading = OUTPUT)]
-    pub(super) output: Option<PathBuf>,
+    pub(in crate::cli) output: Option<PathBuf>,
     /// Write another report; repeat for more
     #[arg(
         long,
@@ -282,7 +282,7 @@ pub(super) struct Options {
         help_heading = OUTPUT,
         hide_short_help = true
     )]
-    pub(super) report: Vec<(ReportFormat, PathBuf)>,
+    pub(in crate::cli) report: Vec<(ReportFormat, PathBuf)>,
     /// Publish results on the pull request, with `review pr` or in its CI job
     #[arg(
         long,
@@ -373,7 +373,9 @@ pub(in crate::cli) fn usd(s: &str) -> std::result::Result<f64, String> {
         .ok_or_else(|| "expected an amount in dollars, such as 0.50".to_owned())
 }
 
-fn report_target(s: &str) -> std::result::Result<(ReportFormat, PathBuf), String> {
+pub(in crate::cli) fn report_target(
+    s: &str,
+) -> std::result::Result<(ReportFormat, PathBuf), String> {
     let (format, file) = s
         .split_once('=')
         .filter(|(_, f)| !f.is_empty())

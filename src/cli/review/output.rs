@@ -10,12 +10,12 @@ use crate::report::{self, ReportFormat, Style};
 use crate::request::Authority;
 use crate::review::Review;
 use crate::verdict::Verdict;
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::{Read as _, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
 /// Rejects two reports with the same file, because the second would replace the first, and `-` as a
 /// file.
-pub(super) fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()> {
+pub(in crate::cli) fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()> {
     let mut targets: Vec<PathBuf> = Vec::new();
     let further = o.report.iter().map(|(format, file)| (*format, file));
     for (format, file) in further.chain(o.output.iter().map(|file| (o.format, file))) {
@@ -78,11 +78,46 @@ pub(super) fn write_reports(
     // Suppression comments in the change do not count there.
     style.in_ci |= authority == Authority::Base;
     style.dispositioned = o.show_dispositioned;
+    let terse = is_terse(o, review);
+    let printed = Printed {
+        exit: review.exit,
+        render: &|format, style, out| report::render(review, format, style, out),
+    };
+    write_all(context, o, (style, terse), &printed)
+}
+
+/// What a command prints: a review, or several.
+pub(in crate::cli) struct Printed<'a> {
+    pub(in crate::cli) exit: ExitStatus,
+    pub(in crate::cli) render: &'a Render<'a>,
+}
+
+/// Writes a report in a format.
+type Render<'a> = dyn Fn(ReportFormat, &Style, &mut dyn Write) -> std::io::Result<()> + 'a;
+
+/// Writes the reports that `--format`, `--output` and `--report` ask for, as [`write_reports`].
+/// Returns the exit code of the command.
+pub(in crate::cli) fn write_printed(
+    context: &Context,
+    o: &Options,
+    printed: &Printed<'_>,
+) -> ExitStatus {
+    let style = style(context, &context.env);
+    after(printed.exit, write_all(context, o, (style, false), printed))
+}
+
+/// Writes all reports. A terse one has only its last line on standard output.
+fn write_all(
+    context: &Context,
+    o: &Options,
+    (mut style, is_terse): (Style, bool),
+    printed: &Printed<'_>,
+) -> Option<ExitStatus> {
     let plain = Style {
         color: false,
         links: None,
         width: 100,
-        ..style
+        ..style.clone()
     };
     let files = o.report.iter().map(|(format, file)| (*format, file));
     let files = files.chain(o.output.iter().map(|file| (o.format, file)));
@@ -91,7 +126,7 @@ pub(super) fn write_reports(
         if let Err(e) = write_file(
             &context.env,
             &context.dir.join(file),
-            review,
+            printed,
             format,
             &plain,
         ) {
@@ -100,17 +135,17 @@ pub(super) fn write_reports(
         }
     }
     if o.output.is_none() {
-        style.quiet |= is_terse(o, review);
+        style.quiet |= is_terse;
         // `-q` prints nothing if the exit code is 0. A document for a program is always printed.
         if context.global.quiet
             && o.format == ReportFormat::Human
-            && review.exit == ExitStatus::Pass
+            && printed.exit == ExitStatus::Pass
         {
             return failed;
         }
-        if let Err(e) = print_report(review, o.format, &style) {
+        if let Err(e) = print_report(printed, o.format, &style) {
             // A closed pipe (`| head`) need not be reported next to a verdict that already fails.
-            if !(e.is_broken_pipe && review.exit != ExitStatus::Pass) {
+            if !(e.is_broken_pipe && printed.exit != ExitStatus::Pass) {
                 print_error(&e.error);
             }
             failed = failed.or(Some(e.error.status()));
@@ -133,12 +168,12 @@ struct Unprinted {
 }
 
 fn print_report(
-    review: &Review,
+    printed: &Printed<'_>,
     format: ReportFormat,
     style: &Style,
 ) -> std::result::Result<(), Unprinted> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let written = report::render(review, format, style, &mut out).and_then(|()| out.flush());
+    let written = (printed.render)(format, style, &mut out).and_then(|()| out.flush());
     written.map_err(|e| Unprinted {
         error: Error::incomplete("cannot write the report to standard output").caused_by(&e),
         is_broken_pipe: e.kind() == std::io::ErrorKind::BrokenPipe,
@@ -154,12 +189,12 @@ fn print_report(
 fn write_file(
     env: &Env,
     path: &Path,
-    review: &Review,
+    printed: &Printed<'_>,
     format: ReportFormat,
     style: &Style,
 ) -> Result<()> {
     let mut bytes = Vec::new();
-    report::render(review, format, style, &mut bytes).map_err(|e| unwritten(path, &e))?;
+    (printed.render)(format, style, &mut bytes).map_err(|e| unwritten(path, &e))?;
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let old = std::fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|m| !m.is_file()) {
