@@ -290,18 +290,44 @@ impl Repo {
         Change::of_pairs(&repo, pairs, State::Index, State::Worktree, Some(&mut work))
     }
 
+    /// Returns every file of the index as new.
+    ///
+    /// # Errors
+    /// Usage, if paths are unmerged.
+    pub fn whole_index(&self) -> Result<Change> {
+        let repo = self.local();
+        let pairs = staged::compare(&repo, None, self.index()?)?;
+        Change::of_pairs(&repo, pairs, State::Empty, State::Index, None)
+    }
+
+    /// Returns every tracked file of the worktree as new; with `untracked`, also new files that are
+    /// not ignored. A file that a sparse checkout leaves out is as in the index.
+    ///
+    /// # Errors
+    /// Usage, if paths are unmerged or there is no worktree.
+    pub fn whole_worktree(&self, untracked: bool) -> Result<Change> {
+        self.since(State::Empty, None, untracked)
+    }
+
     /// Compares a commit (or the empty state) with the worktree, including new files.
     pub fn against_worktree(&self, base: State) -> Result<Change> {
-        let repo = self.local();
         let tree = match &base {
             State::Empty => None,
             State::Commit { tree, .. } => Some(gix_id(tree)),
             State::Index | State::Worktree => return self.unstaged(true),
         };
+        self.since(base, tree, true)
+    }
+
+    /// Compares a state, which has this tree, with the worktree.
+    fn since(&self, base: State, tree: Option<gix::ObjectId>, untracked: bool) -> Result<Change> {
+        let repo = self.local();
         let staged = staged::compare(&repo, tree, self.index()?)?;
         let mut work = worktree::Worktree::new(self, &repo)?;
         let mut changed = work.changed()?;
-        changed.extend(work.untracked()?);
+        if untracked {
+            changed.extend(work.untracked()?);
+        }
         let pairs = work.overlay(staged, changed)?;
         Change::of_pairs(&repo, pairs, base, State::Worktree, Some(&mut work))
     }

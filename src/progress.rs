@@ -154,9 +154,9 @@ fn paint(counts: &ProgressCounts, stopped: &Receiver<()>) {
         return;
     }
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) =
-        ProgressStyle::with_template("reviewing [{bar:24}] {pos}/{len} files  {elapsed}")
-    {
+    if let Ok(style) = ProgressStyle::with_template(
+        "reviewing [{bar:24}] {pos}/{len} files  {elapsed}, {eta} left",
+    ) {
         bar.set_style(style.progress_chars("=> "));
     }
     let mut asking = false;

@@ -37,6 +37,8 @@ pub enum Source {
     Patch(Input),
     /// Whole files, with every line as added.
     Code(Vec<Input>),
+    /// Every tracked file of a state, as if it were new.
+    Tree(TreeState),
     /// The staged changes, or without any, all changes.
     Auto,
 }
@@ -138,8 +140,21 @@ impl Source {
             Self::Branch { .. } | Self::Ends(_) | Self::Push(_) => "branch",
             Self::Patch(_) => "patch",
             Self::Code(_) => "code",
+            Self::Tree(_) => "tree",
         }
     }
+}
+
+/// The state whose files are reviewed as a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TreeState {
+    /// The tracked files as they are on disk; with `untracked`, also new files that are not
+    /// ignored.
+    Worktree { untracked: bool },
+    /// The files of the index.
+    Index,
+    /// The files of a revision.
+    Rev(String),
 }
 
 /// A change between two ends, which the clone may lack.

@@ -38,6 +38,7 @@ mod resolved;
 mod result;
 mod rule_results;
 mod scan;
+mod shard;
 mod source;
 mod testing;
 mod waiving;

@@ -60,6 +60,8 @@ use crate::finding::{Category, Confidence, Finding, LineSpan, Severity, Suppress
 use crate::policy::{RuleProfile, RulesPolicy};
 pub use about::doc_url;
 use catalog::{Matcher, Rule};
+/// The rule whose findings about very many files are one finding about the change.
+pub(crate) use change::GATHERED;
 pub use change::Tree;
 use language::Languages;
 pub use leak::Secret;
@@ -92,6 +94,8 @@ pub struct RuleSet {
     /// Commits of actions that replacements may name.
     pins: pins::Pins,
     hash: Cow<'static, str>,
+    /// All files of a state are scanned, and not a change.
+    is_of_a_tree: bool,
 }
 
 /// Byte order mark with which some editors start a file. It is not part of the first line.
@@ -318,6 +322,7 @@ impl RuleSet {
             suppressions: Suppressions { honour_added: true },
             pins: pins::Pins::default(),
             hash: Cow::Borrowed(catalog::HASH),
+            is_of_a_tree: false,
         };
         for id in &policy.disable {
             let index = rules.known(id, "disable")?;
@@ -352,6 +357,26 @@ impl RuleSet {
     pub fn with_pins(mut self, pins: Pins) -> Self {
         self.pins = pins;
         self
+    }
+
+    /// Leaves out the rules about changes, for a scan of all files of a state. They would report
+    /// every file as new. The hash stays the same, because the source of a review implies this.
+    #[must_use]
+    pub(crate) fn of_a_tree(mut self) -> Self {
+        self.is_of_a_tree = true;
+        self.disabled.resize(self.len(), false);
+        for index in 0..self.len() as u16 {
+            let is_builtin = usize::from(index) < catalog::RULES.len();
+            if is_builtin && change::is_step(&self.rule(index).id) {
+                self.disabled[usize::from(index)] = true;
+            }
+        }
+        self
+    }
+
+    /// Returns true if all files of a state are scanned, and not a change.
+    pub(crate) fn is_of_a_tree(&self) -> bool {
+        self.is_of_a_tree
     }
 
     /// Scans one changed file, in time linear in its added bytes. Returns the findings that exceed

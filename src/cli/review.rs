@@ -169,7 +169,7 @@ fn ask(context: &Context, args: &ReviewArgs, pull: Option<&pr::FoundPull>) -> Re
     Ok(Ask {
         follow_up,
         response,
-        save: request::save(o),
+        save: request::save(args),
         pull: pull.map(pr::FoundPull::name),
         via: request.hook.map_or("cli", Hook::name),
         request,

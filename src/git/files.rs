@@ -48,7 +48,7 @@ pub(super) enum Bytes {
 pub(super) struct Stat {
     pub(super) kind: PathKind,
     /// Bytes.
-    size: u64,
+    pub(super) size: u64,
     pub(super) index: gix::index::entry::Stat,
 }
 

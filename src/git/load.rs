@@ -108,6 +108,31 @@ impl<'r> Reader<'r> {
         )
     }
 
+    /// Returns the size in bytes of the new side of an entry, without reading its content. A
+    /// deleted file, a submodule, and a worktree file that no longer exists have the size 0.
+    ///
+    /// # Errors
+    /// Incomplete: the object is missing, or the worktree file has no readable metadata.
+    pub fn size(&mut self, change: &Change, entry: &Entry) -> Result<u64> {
+        let Some(side) = entry
+            .new
+            .as_ref()
+            .filter(|side| side.mode != FileMode::Submodule)
+        else {
+            return Ok(0);
+        };
+        if let (Some(id), false) = (&side.id, change.work.contains_key(&side.path)) {
+            let id = gix_id(id);
+            let header = self.blobs.find_header(id);
+            return header
+                .map(|header| header.size())
+                .map_err(|_| super::unreadable(&self.repo, &id, None));
+        }
+        let stat = self.content()?.files().stat(side.path.as_bytes());
+        let stat = stat.map_err(|e| not_read(&side.path, &e))?;
+        Ok(stat.map_or(0, |s| s.size))
+    }
+
     fn compare(&mut self, change: &Change, mut entry: Entry) -> Result<FileChange> {
         if [&entry.old, &entry.new]
             .into_iter()

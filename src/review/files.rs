@@ -38,16 +38,57 @@ impl Files {
         let top = top.filter(|_| !patterns.is_empty());
         let folder = top.and_then(|top| below(dir, top)).unwrap_or_default();
         let from_top: Vec<String> = patterns.iter().map(|p| from_top(p, dir, &folder)).collect();
-        let globs = Globs::new(&from_top)
+        Self::compiled((name, patterns), &from_top, rules)
+    }
+
+    /// Compiles paths and patterns of files in a tree. Unlike a pattern of [`Self::new`], one
+    /// without special characters is the path of a file or folder, also if it exists only in the
+    /// reviewed state.
+    ///
+    /// # Errors
+    /// Usage: a path is outside of the worktree, or a pattern is invalid.
+    pub(super) fn of_paths(
+        (name, paths): (&'static str, &[String]),
+        dir: &Path,
+        top: Option<&Path>,
+        rules: &RuleSet,
+    ) -> Result<Self> {
+        let folder = top.and_then(|top| below(dir, top)).unwrap_or_default();
+        let mut patterns = Vec::new();
+        for path in paths {
+            let Some(inside) = inside_of(path, dir, top, &folder) else {
+                let text = format!("{path} is outside of the repository");
+                let top = top.map_or_else(|| ".".to_owned(), |top| top.display().to_string());
+                return Err(Error::usage(rules.masked(&text)).hint(format!(
+                    "paths are below {top}, relative to the current folder"
+                )));
+            };
+            patterns.push(inside);
+        }
+        Self::compiled((name, paths), &patterns, rules)
+    }
+
+    /// Compiles patterns that are relative to the top. `given` has the patterns as in the request.
+    fn compiled(
+        (name, given): (&'static str, &[String]),
+        from_top: &[String],
+        rules: &RuleSet,
+    ) -> Result<Self> {
+        let globs = Globs::new(from_top)
             .map_err(|e| Error::usage(rules.masked(&format!("{name}: {e}"))))?;
         Ok(Self {
             globs,
             name,
-            patterns: patterns
+            patterns: given
                 .iter()
                 .map(|p| (p.clone(), AtomicBool::new(false)))
                 .collect(),
         })
+    }
+
+    /// Returns the name of the option in messages.
+    pub(super) fn name(&self) -> &'static str {
+        self.name
     }
 
     pub(crate) fn is_everything(&self) -> bool {
@@ -121,7 +162,8 @@ impl Files {
         }
     }
 
-    fn match_change(&self, part: &ChangePart) {
+    /// Matches the patterns against the paths of a part.
+    pub(super) fn match_change(&self, part: &ChangePart) {
         match &part.content {
             PartContent::Change(change) => self.match_entries(change),
             PartContent::Given(files) => {
@@ -257,6 +299,36 @@ fn from_top(pattern: &str, dir: &Path, folder: &Path) -> String {
     }
 }
 
+/// Returns a path or pattern as a pattern relative to the top; `None` if it leads out of the
+/// repository. `folder` is the current folder, relative to the top.
+fn inside_of(path: &str, dir: &Path, top: Option<&Path>, folder: &Path) -> Option<String> {
+    let is_pattern = path.contains(['*', '?', '[', '{', '\\', '!'])
+        && dir.join(path).symlink_metadata().is_err();
+    let path = Path::new(path);
+    let relative = match (path.is_absolute(), top) {
+        (true, Some(top)) => {
+            below(path, top).or_else(|| path.strip_prefix(top).ok().map(Path::to_owned))?
+        }
+        (true, None) => return None,
+        (false, _) => folder.join(path),
+    };
+    let mut parts: Vec<String> = Vec::new();
+    for part in relative.components() {
+        match part {
+            Component::Normal(p) if is_pattern => parts.push(p.to_string_lossy().into_owned()),
+            Component::Normal(p) => parts.push(escape(&p.to_string_lossy())),
+            Component::ParentDir => drop(parts.pop()?),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    let is_anywhere = is_pattern && parts.len() == 1 && path.components().count() == 1;
+    Some(match parts.as_slice() {
+        [] => "**".to_owned(),
+        [name] if is_anywhere => name.clone(),
+        _ => format!("/{}", parts.join("/")),
+    })
+}
+
 /// Escapes the special characters of patterns.
 fn escape(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
@@ -272,6 +344,36 @@ fn escape(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_of_a_tree_is_below_the_top_or_refused() {
+        let top = tempfile::tempdir().unwrap();
+        let top = top.path();
+        std::fs::create_dir_all(top.join("s/t")).unwrap();
+        std::fs::write(top.join("s/[x].py"), "").unwrap();
+        let whole = |path: &str| top.join(path).to_string_lossy().into_owned();
+        for (folder, path, expected) in [
+            ("", "src", Some("/src")),
+            ("", "*.py", Some("*.py")),
+            ("", "s/*.py", Some("/s/*.py")),
+            ("", ".", Some("**")),
+            ("", "..", None),
+            ("", "s/../..", None),
+            ("s", "..", Some("**")),
+            ("s", "../other", Some("/other")),
+            ("s", "../../other", None),
+            ("s", "[x].py", Some("/s/\\[x\\].py")),
+            ("", &whole("s/t"), Some("/s/t")),
+            ("", &whole("gone"), Some("/gone")),
+            ("", "/etc/passwd", None),
+        ] {
+            assert_eq!(
+                inside_of(path, &top.join(folder), Some(top), Path::new(folder)).as_deref(),
+                expected,
+                "{folder:?} {path}"
+            );
+        }
+    }
 
     #[test]
     fn patterns_count_from_the_folder_they_were_given_in() {

@@ -206,7 +206,7 @@ impl Asking<'_> {
             .tests
             .command
             .as_deref()
-            .filter(|_| self.policy().tests.run)
+            .filter(|_| self.policy().tests.run && self.prepared.is_for_the_whole())
     }
 
     /// Returns true if the operator allows tests that a model writes to run. Never in gate mode.

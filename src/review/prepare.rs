@@ -9,8 +9,9 @@ use super::record::Recorder;
 use super::remembered;
 use super::resolved::{Resolved, further_bases};
 use super::scan::RuleScan;
+use super::shard::ShardMap;
 use super::waiving::{actor, waive};
-use super::{Decisions, Note, StoreLocation, World};
+use super::{Decisions, Note, SourceKind, StoreLocation, World};
 use crate::ai::agent;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
@@ -145,7 +146,15 @@ impl<'a> Prepared<'a> {
             jobs: self.request.overrides.jobs,
             stop: self.world.stop,
             recorder: self.recorder.as_ref(),
+            is_tree: is_tree(&self.resolved),
+            shard: self.resolved.shard.as_ref(),
         }
+    }
+
+    /// Returns true if this run reports what needs the whole change: it is not divided, or it is
+    /// the first shard.
+    pub(super) fn is_for_the_whole(&self) -> bool {
+        self.resolved.shard.as_ref().is_none_or(ShardMap::is_first)
     }
 
     /// Marks the findings that a waiver or a decision dismisses.
@@ -190,9 +199,12 @@ fn compiled_rules(
 ) -> Result<RuleSet> {
     let repo = resolved.repo.as_deref();
     let rules = RuleSet::new(&governing.policy.rules, &governing.team_rules)?;
+    let is_tree = is_tree(resolved);
+    // The comments of a tree are not new: they are part of the state that governs the review.
     let suppressions = Suppressions {
-        honour_added: request.authority == Authority::Worktree,
+        honour_added: request.authority == Authority::Worktree || is_tree,
     };
+    let rules = if is_tree { rules.of_a_tree() } else { rules };
     Ok(rules.with_suppressions(suppressions).with_pins(pins::known(
         repo,
         &resolved.base,
@@ -200,12 +212,21 @@ fn compiled_rules(
     )))
 }
 
+/// Returns true if all files of a state are reviewed, and not a change.
+fn is_tree(resolved: &Resolved) -> bool {
+    resolved.info.kind == SourceKind::Tree
+}
+
 /// Compiles the patterns of `--files`.
 fn file_filter(request: &ReviewRequest, resolved: &Resolved, rules: &RuleSet) -> Result<Files> {
     let repo = resolved.repo.as_deref();
     let top = repo.and_then(Repo::worktree);
     let patterns = (request.files_name, &request.files[..]);
-    let files = Files::new(patterns, &request.dir, top, rules)?;
+    let files = if is_tree(resolved) {
+        Files::of_paths(patterns, &request.dir, top, rules)?
+    } else {
+        Files::new(patterns, &request.dir, top, rules)?
+    };
     // The first round of a session checked these files, and some of them may no longer exist.
     if request.brief.previous.is_empty() {
         files.refuse_unknown(rules, repo, &resolved.parts)?;

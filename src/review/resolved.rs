@@ -1,9 +1,11 @@
 //! The resolved change: its parts, its base and its head.
 
+use super::shard::ShardMap;
 use super::{Note, SourceInfo, SourceKind};
 use crate::diff::{FileChange, ObjectId};
 use crate::error::Result;
 use crate::git::{Branch, Change, Fetched, Repo, State};
+use crate::request::Shard;
 use crate::rules::Scope;
 use std::sync::Arc;
 
@@ -23,6 +25,8 @@ pub(super) struct Resolved {
     pub(super) other_bases: Vec<State>,
     /// Keeps the fetched objects accessible.
     pub(super) fetched: Option<Fetched>,
+    /// The part of the files that is reviewed; `None` for all.
+    pub(super) shard: Option<ShardMap>,
 }
 
 /// The tip of a branch.
@@ -102,6 +106,7 @@ impl Resolved {
             tip: None,
             other_bases: Vec::new(),
             fetched: None,
+            shard: None,
         }
     }
 
@@ -127,6 +132,31 @@ impl Resolved {
         all.set_ends(base, &change.head);
         all.parts.push(ChangePart::net(change));
         Ok(all)
+    }
+
+    /// Creates the source for all files of a state. `governed` is the state whose policy and
+    /// decisions apply in gate mode, because a tree has no base.
+    pub(super) fn of_tree(repo: Arc<Repo>, change: Change, governed: State, label: String) -> Self {
+        let mut all = Self::empty(repo, SourceKind::Tree, label);
+        all.set_ends(State::Empty, &change.head);
+        all.base = governed;
+        all.parts.push(ChangePart::net(change));
+        all
+    }
+
+    /// Limits the review to one shard.
+    ///
+    /// # Errors
+    /// Incomplete: the size of a file is not known.
+    pub(super) fn divide(&mut self, shard: Shard) -> Result<()> {
+        let Some(repo) = self.repo.as_deref() else {
+            return Ok(());
+        };
+        self.shard = Some(ShardMap::of(shard, repo, &self.parts)?);
+        self.info.shard = Some(shard);
+        let (index, of) = (shard.index(), shard.of());
+        self.info.label = format!("{}, shard {index} of {of}", self.info.label);
+        Ok(())
     }
 
     /// Sets the base and head in the report.

@@ -8,7 +8,7 @@ use super::{Note, Stat, weakened};
 use crate::diff::{ObjectId, RepoPath};
 use crate::finding::listing::{Counted, Floor, Unlisted, text_of};
 use crate::finding::{Finding, Location, arrange};
-use crate::rules::Scope;
+use crate::rules::{self, Scope};
 use crate::verdict::Coverage;
 use std::collections::HashSet;
 
@@ -32,8 +32,16 @@ pub(super) fn scan(prepared: &Prepared<'_>) -> RuleResults {
     let scan = prepared.rule_scan();
     let parts = &prepared.resolved.parts;
     let mut scanned = scan.run(parts);
-    scanned.notes.extend(unmatched_patterns(&scan));
-    if let Some(repo) = scan.repo {
+    if scan.is_for_the_whole() {
+        scanned.notes.extend(unmatched_patterns(&scan, parts));
+        scanned.findings.extend(scan.gathered_elsewhere(parts));
+    } else {
+        scanned.findings.retain(|f| f.rule_id() != rules::GATHERED);
+    }
+    if let Some(repo) = scan
+        .repo
+        .filter(|_| scan.is_for_the_whole() && !scan.is_tree)
+    {
         weakened::weakened(repo, parts, (scan.rules, scan.authority), &mut scanned);
     }
     let mut counted = std::mem::take(&mut scanned.counted);
@@ -60,12 +68,17 @@ pub(super) fn scan(prepared: &Prepared<'_>) -> RuleResults {
 }
 
 /// Returns a note about the patterns of `--files` that match no file of the change.
-fn unmatched_patterns(scan: &RuleScan<'_>) -> Option<Note> {
+fn unmatched_patterns(scan: &RuleScan<'_>, parts: &[ChangePart]) -> Option<Note> {
+    if scan.shard.is_some() {
+        // The files of other shards were not scanned.
+        parts.iter().for_each(|part| scan.files.match_change(part));
+    }
     let unmatched: Vec<_> = scan.files.unmatched().collect();
     if unmatched.is_empty() {
         return None;
     }
-    let text = format!("--files: not part of the change: {}", unmatched.join(", "));
+    let (name, unmatched) = (scan.files.name(), unmatched.join(", "));
+    let text = format!("{name}: not part of the change: {unmatched}");
     Some(Note::general("git", scan.rules.masked(&text)))
 }
 

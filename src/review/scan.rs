@@ -5,9 +5,10 @@ use super::files::Files;
 use super::frame::Frames;
 use super::record::{RecordPiece, Recorder};
 use super::resolved::{ChangePart, PartContent};
+use super::shard::ShardMap;
 use super::{Note, Stat};
 use crate::diff::{
-    self, BinaryChange, Body, Entry, FileChange, FileMode, ObjectId, RepoPath, TextChange,
+    self, BinaryChange, Body, Entry, FileChange, FileMode, ObjectId, RepoPath, Side, TextChange,
 };
 use crate::error::{Kind, Result};
 use crate::finding::listing::{Counted, Floor};
@@ -53,6 +54,10 @@ pub(super) struct RuleScan<'a> {
     pub(super) stop: &'a Stop,
     /// Records the change as text, if a record is requested.
     pub(super) recorder: Option<&'a Recorder>,
+    /// All files of a state are scanned, and not a change.
+    pub(super) is_tree: bool,
+    /// The part of the files that is scanned; `None` for all.
+    pub(super) shard: Option<&'a ShardMap>,
 }
 
 /// Results of a scan, in no particular order.
@@ -96,6 +101,7 @@ impl RuleScan<'_> {
                 };
                 let whole = matches!(p.content, PartContent::Commit(_)).then_some(Unit::Part(part));
                 (0..n)
+                    .filter(|entry| self.is_own(&p.content, *entry))
                     .map(move |entry| Unit::File { part, entry })
                     .chain(whole)
             })
@@ -138,6 +144,51 @@ impl RuleScan<'_> {
         all.notes
             .retain(|n| n.file.is_some() || said.insert(n.text.clone()));
         all
+    }
+
+    /// Returns true if an entry of a part is in the shard that is scanned.
+    fn is_own(&self, content: &PartContent, entry: usize) -> bool {
+        let Some(shard) = self.shard else { return true };
+        match content {
+            PartContent::Change(change) => shard.has(change.entries[entry].path()),
+            PartContent::Given(files) => shard.has(files[entry].path()),
+            PartContent::Commit(_) => true,
+        }
+    }
+
+    /// Returns true if this scan reports what needs the whole change: it is not divided, or it is
+    /// of the first shard.
+    pub(super) fn is_for_the_whole(&self) -> bool {
+        self.shard.is_none_or(ShardMap::is_first)
+    }
+
+    /// Returns the findings of the rule that is reported once for many files, in the files of the
+    /// other shards. Only files that become executable can have one.
+    pub(super) fn gathered_elsewhere(&self, parts: &[ChangePart]) -> Vec<Finding> {
+        let (Some(repo), Some(shard)) = (self.repo, self.shard) else {
+            return Vec::new();
+        };
+        let mut reader = repo.reader();
+        let mut found = Vec::new();
+        for part in parts.iter().filter(|part| part.scope == Scope::All) {
+            let PartContent::Change(change) = &part.content else {
+                continue;
+            };
+            for (index, entry) in change.entries.iter().enumerate() {
+                let is_elsewhere = becomes_executable(entry) && !shard.has(entry.path());
+                if !is_elsewhere || !self.files.select(entry.path()) || self.is_aside(entry) {
+                    continue;
+                }
+                // The shard of the file reports what cannot be read.
+                if let Ok(file) = self.load(change, index, &mut reader) {
+                    let scope = (Scope::All, Seen::Net);
+                    self.rules
+                        .scan_above(&file, scope, &Floor::default(), &mut found);
+                }
+            }
+        }
+        found.retain(|f| f.rule_id() == rules::GATHERED);
+        found
     }
 
     /// Scans units until none is left. `next` is the index of the next unit, which all threads
@@ -312,7 +363,7 @@ impl RuleScan<'_> {
     }
 
     fn selected(&self, path: &RepoPath) -> bool {
-        self.files.select(path)
+        self.files.select(path) && self.shard.is_none_or(|shard| shard.has(path))
     }
 
     /// Scans one file. `order`: index of the file in the change. `is_record`: true if its entry in
@@ -418,9 +469,12 @@ impl RuleScan<'_> {
     }
 
     fn whole_change(&self, part: &ChangePart, change: &Change, out: &mut Scanned) {
+        if !self.is_for_the_whole() {
+            return;
+        }
         out.notes
             .extend(change.notes.iter().map(|n| Note::general("git", n.clone())));
-        if part.scope == Scope::All && self.authority == Authority::Base {
+        if part.scope == Scope::All && self.authority == Authority::Base && !self.is_tree {
             out.notes.extend(self.conventions(change));
         }
         if part.scope == Scope::All {
@@ -470,6 +524,12 @@ impl RuleScan<'_> {
         }
         notes
     }
+}
+
+/// Returns true if an entry is executable and was not, or is new.
+fn becomes_executable(entry: &Entry) -> bool {
+    let is_executable = |side: &Side| side.mode == FileMode::Executable;
+    entry.new.as_ref().is_some_and(is_executable) && !entry.old.as_ref().is_some_and(is_executable)
 }
 
 /// Returns the number of threads without a setting.

@@ -6,7 +6,7 @@ use crate::bounded;
 use crate::diff::{self, RepoPath};
 use crate::error::{Error, Result};
 use crate::git::{Repo, State};
-use crate::request::{Authority, Hook, Input, PushRange, ReviewRequest, Source};
+use crate::request::{Authority, Hook, Input, PushRange, ReviewRequest, Source, TreeState};
 use crate::rules::Scope;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +19,19 @@ const MAX_INPUT: u64 = 1 << 30;
 /// # Errors
 /// Usage: the source does not exist in the repository. Incomplete: it cannot be read or fetched.
 pub(super) fn resolve(
+    repo: Option<Arc<Repo>>,
+    request: &ReviewRequest,
+    world: &World<'_>,
+) -> Result<Resolved> {
+    let mut resolved = undivided(repo, request, world)?;
+    if let Some(shard) = request.shard {
+        resolved.divide(shard)?;
+    }
+    Ok(resolved)
+}
+
+/// Resolves all files of the source of a request.
+fn undivided(
     repo: Option<Arc<Repo>>,
     request: &ReviewRequest,
     world: &World<'_>,
@@ -93,10 +106,39 @@ fn in_repository(request: &ReviewRequest, repo: Arc<Repo>) -> Result<Resolved> {
             Ok(Resolved::of_branch(repo, label, b))
         }
         Source::Push(ranges) => push(repo, ranges, request.hook),
+        Source::Tree(state) => tree(repo, state),
         Source::Patch(_) | Source::Code(_) | Source::Ends(_) => {
             Err(Error::usage("this source is not read from the repository"))
         }
     }
+}
+
+/// Resolves all files of a state.
+///
+/// # Errors
+/// Usage: the revision does not exist, the repository has no worktree, or paths are unmerged.
+fn tree(repo: Arc<Repo>, state: &TreeState) -> Result<Resolved> {
+    if let TreeState::Rev(rev) = state {
+        let id = repo.resolve(rev)?;
+        let state = repo.state_of(id)?;
+        let change = repo.between(State::Empty, state.clone())?;
+        let label = format!("the files of commit {}", id.short());
+        return Ok(Resolved::of_tree(repo, change, state, label));
+    }
+    if repo.worktree().is_none() {
+        let name = repo.git_dir().display().to_string();
+        let error = Error::usage(format!("{name} is a bare repository: it has no worktree"));
+        return Err(error
+            .hint_person("name a revision: claude-reviewer review tree --rev HEAD")
+            .hint_agent("ask the user for a clone with a worktree"));
+    }
+    let (change, of) = match state {
+        TreeState::Worktree { untracked } => (repo.whole_worktree(*untracked)?, "worktree"),
+        TreeState::Index | TreeState::Rev(_) => (repo.whole_index()?, "index"),
+    };
+    let head = head_state(&repo)?;
+    let label = format!("the files of the {of}");
+    Ok(Resolved::of_tree(repo, change, head, label))
 }
 
 /// Resolves each commit of a range. In gate mode, the net change is added: a merge counts only with
@@ -216,6 +258,7 @@ fn given(
         tip: None,
         other_bases: Vec::new(),
         fetched: None,
+        shard: None,
     })
 }
 

@@ -12,6 +12,7 @@ mod lockfile;
 mod vanished;
 mod workflow;
 
+pub(crate) use crowd::RULE as GATHERED;
 pub(super) use crowd::gather;
 
 use super::report::{Reporter, Sighting};
@@ -54,6 +55,26 @@ impl std::fmt::Debug for Tree<'_> {
     }
 }
 
+/// Rules whose finding is a step from one state to another. A file that exists has taken the step
+/// already, so that they say nothing about a tree.
+const STEPS: &[&str] = &[
+    "policy-weakened",
+    "executable-bit",
+    "manifest-without-lockfile",
+    "lockfile-without-manifest",
+    "lockfile-new-source",
+    "test-deleted",
+    "test-disabled",
+    "submodule-url-changed",
+];
+
+/// Returns true if a rule is about a step from one state to another: a rule of [`STEPS`], or about
+/// the effect of a migration while it runs. Migrations of a tree have run.
+pub(super) fn is_step(id: &str) -> bool {
+    let is_of_migration = id.contains("-migration-") || id.contains("concurrent-index");
+    STEPS.contains(&id) || is_of_migration
+}
+
 /// Scans one changed file, after the text rules.
 pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     file::scan(file, out);
@@ -72,6 +93,10 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
 /// Reports findings that only the whole change shows.
 pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
     links::scan_change(entries, tree, out);
+    if out.rules.is_of_a_tree() {
+        // The other rules compare entries with what they were, and read many files for that.
+        return;
+    }
     lockfile::scan_change(entries, tree, out);
     vanished::scan_change(entries, tree, out);
 }

@@ -66,5 +66,6 @@ mod support;
 mod team;
 mod terminal;
 mod tools;
+mod tree;
 mod triage;
 mod verdicts;

@@ -4,7 +4,7 @@ use super::grammar::Values;
 
 /// The sources of `review`, which users also write as top-level commands.
 pub(super) const SOURCES: &[&str] = &[
-    "staged", "unstaged", "commit", "branch", "changes", "patch", "code",
+    "staged", "unstaged", "commit", "branch", "changes", "patch", "code", "tree",
 ];
 
 /// Subcommands that take other arguments than a review.

@@ -6,6 +6,7 @@ use crate::finding::{Category, Severity};
 use crate::hooks;
 use crate::policy;
 use crate::report::ReportFormat;
+use crate::request::Shard;
 use clap::{Args as _, Command as CommandParser, Subcommand as _, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -97,6 +98,21 @@ pub(super) enum SourceArg {
         #[arg(long, value_name = "REV", help_heading = SOURCE)]
         base: Option<String>,
     },
+    /// Review every tracked file of the worktree as if it were new: an audit, not a gate
+    Tree {
+        /// Files, folders or globs, relative to the current folder [default: all files]
+        #[arg(value_name = "PATH")]
+        paths: Vec<String>,
+        /// Review the files of this revision
+        #[arg(long, value_name = "REV", conflicts_with_all = ["index", "untracked"], help_heading = SOURCE)]
+        rev: Option<String>,
+        /// Review the files of the index
+        #[arg(long, conflicts_with = "untracked", help_heading = SOURCE)]
+        index: bool,
+        /// Include untracked files
+        #[arg(long, help_heading = SOURCE)]
+        untracked: bool,
+    },
     /// Review a unified diff from a file or standard input
     Patch {
         /// File, or - for standard input
@@ -116,6 +132,9 @@ pub(in crate::cli) struct Options {
     /// Review only files that match these globs
     #[arg(long, global = true, value_name = "GLOB", num_args = 1.., help_heading = SOURCE)]
     pub(super) files: Vec<String>,
+    /// Review only part I of N of the files, for `review tree` and `review branch`
+    #[arg(long, global = true, value_name = "I/N", value_parser = Shard::parse, help_heading = SOURCE, hide_short_help = true)]
+    pub(super) shard: Option<Shard>,
     /// Fetch missing commits of the change
     ///
     /// For `review branch` and in CI. Adds git objects only: no branch, tag or configuration

@@ -8,7 +8,7 @@ use crate::hooks::{self, Hook};
 use crate::report::ReportFormat;
 use crate::request::{
     Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest,
-    Source,
+    Source, TreeState,
 };
 use crate::review;
 use crate::rounds::Save;
@@ -30,6 +30,8 @@ pub(super) fn request(
     let hook = o.hook.map(|stage| stage.hook(&context.env));
     refuse_post_without_pull(context, args, pull)?;
     refuse_fetch(args, hook)?;
+    refuse_shard(args)?;
+    refuse_stored_parts(args)?;
     let NamedChange { source, summary } = change(context, args, pull, hook)?;
     let is_gate = match (o.gate, o.no_gate) {
         (true, _) => true,
@@ -45,9 +47,12 @@ pub(super) fn request(
     Ok(ReviewRequest {
         source,
         dir: context.dir.clone(),
-        files: o.files.clone(),
-        files_name: "--files",
-        shard: None,
+        files: selected_files(args)?,
+        files_name: match &args.source {
+            Some(SourceArg::Tree { .. }) => "PATH",
+            _ => "--files",
+        },
+        shard: o.shard,
         authority,
         config: context.global.config.clone(),
         overrides: overrides(o),
@@ -66,10 +71,11 @@ pub(super) fn request(
             CacheUse::Allowed
         },
         debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
-        record: needs_record(o),
+        // The text of a whole tree is not recorded: its size has no bound.
+        record: needs_record(o) && !matches!(args.source, Some(SourceArg::Tree { .. })),
         hook,
         is_audit: false,
-        model_flags: model_flags(o),
+        model_flags: model_flags(args),
         on_block: on_block(o),
         store_of: None,
     })
@@ -114,12 +120,70 @@ pub(super) fn on_block(o: &Options) -> OnBlock {
     }
 }
 
-/// Returns whether the review is stored.
-pub(super) fn save(o: &Options) -> Save {
-    match (o.no_save, o.require_history) {
+/// Returns whether the review is stored. A tree and a shard are not: a follow-up compares a change
+/// with its earlier round, and a tree has no change, and a shard only a part of one.
+pub(super) fn save(args: &ReviewArgs) -> Save {
+    let o = &args.options;
+    let is_stored = !is_partial_or_tree(args);
+    match (o.no_save || !is_stored, o.require_history) {
         (true, _) => Save::No,
         (_, true) => Save::Required,
         _ => Save::Yes,
+    }
+}
+
+/// Returns true if the review is of a tree or of a shard.
+fn is_partial_or_tree(args: &ReviewArgs) -> bool {
+    args.options.shard.is_some() || matches!(args.source, Some(SourceArg::Tree { .. }))
+}
+
+/// Rejects options that need a stored review or a whole change, for a tree and for a shard.
+fn refuse_stored_parts(args: &ReviewArgs) -> Result<()> {
+    let o = &args.options;
+    let flags = [
+        ("--follow-up", o.follow_up.is_some()),
+        ("--require-history", o.require_history),
+        ("--receipt", o.receipt),
+        ("--accept-receipt", o.accept_receipt),
+        ("--post", !o.post.is_empty()),
+    ];
+    let given = flags.iter().find(|(_, is_given)| *is_given);
+    let (Some((flag, _)), true) = (given, is_partial_or_tree(args)) else {
+        return Ok(());
+    };
+    let what = match o.shard {
+        Some(_) => "a shard is a part of a review",
+        None => "`review tree` reviews no change",
+    };
+    let error = Error::usage(format!("{what}: it cannot be combined with {flag}"));
+    Err(error.hint(format!("leave out {flag}")))
+}
+
+/// Rejects `--shard` for sources that cannot be divided.
+fn refuse_shard(args: &ReviewArgs) -> Result<()> {
+    let can_be_divided = matches!(
+        args.source,
+        Some(SourceArg::Tree { .. } | SourceArg::Branch { .. })
+    );
+    match args.options.shard {
+        Some(shard) if !can_be_divided => {
+            let error = Error::usage("--shard needs `review tree` or `review branch`");
+            Err(error.hint_person(format!("claude-reviewer review tree --shard {shard}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the patterns that limit the review: those of `--files`, or the paths of a tree.
+fn selected_files(args: &ReviewArgs) -> Result<Vec<String>> {
+    let globs = &args.options.files;
+    match &args.source {
+        Some(SourceArg::Tree { paths, .. }) if !paths.is_empty() && !globs.is_empty() => {
+            let error = Error::usage("`review tree` takes either paths or --files, not both");
+            Err(error.hint("name the paths before the options, and leave out --files"))
+        }
+        Some(SourceArg::Tree { paths, .. }) if !paths.is_empty() => Ok(paths.clone()),
+        _ => Ok(globs.clone()),
     }
 }
 
@@ -210,6 +274,21 @@ fn change(
             parent: *parent,
         },
         (Some(SourceArg::Changes { base }), None) => Source::Changes { base: base.clone() },
+        (
+            Some(SourceArg::Tree {
+                rev,
+                index,
+                untracked,
+                ..
+            }),
+            None,
+        ) => Source::Tree(match (rev, index) {
+            (Some(rev), _) => TreeState::Rev(rev.clone()),
+            (None, true) => TreeState::Index,
+            (None, false) => TreeState::Worktree {
+                untracked: *untracked,
+            },
+        }),
         (Some(SourceArg::Patch { file }), None) => Source::Patch(input(file)),
         (Some(SourceArg::Code { files }), None) => {
             Source::Code(files.iter().map(|f| input(f)).collect())
@@ -274,7 +353,8 @@ fn input(path: &Path) -> Input {
 }
 
 /// Returns the given flags that affect only models. A stored review also uses the summary.
-fn model_flags(o: &Options) -> Vec<&'static str> {
+fn model_flags(args: &ReviewArgs) -> Vec<&'static str> {
+    let o = &args.options;
     let flags = [
         ("--model", o.model.is_some()),
         ("--depth", o.depth.is_some()),
@@ -285,7 +365,7 @@ fn model_flags(o: &Options) -> Vec<&'static str> {
         ("--doc", !o.doc.is_empty()),
         ("--no-cache", o.no_cache),
         ("--debug-prompts", o.debug_prompts.is_some()),
-        ("--summary", o.summary.is_some() && o.no_save),
+        ("--summary", o.summary.is_some() && save(args) == Save::No),
     ];
     flags
         .into_iter()

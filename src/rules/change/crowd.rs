@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
 /// The rule that reports every file of a recursive `chmod`.
-const RULE: &str = "executable-bit";
+pub(crate) const RULE: &str = "executable-bit";
 /// Files of one change that are reported individually, at most.
 const SINGLE: usize = 5;
 /// Files whose names are listed if there are more.

@@ -1,0 +1,155 @@
+//! Divides the files of a review into shards.
+//!
+//! The first two bytes of the SHA-256 of a path select one of 65,536 buckets. The buckets are dealt
+//! to the shards by the bytes of their files: the largest bucket first, each to the shard with the
+//! fewest bytes so far. The result depends only on the paths and sizes of the reviewed state, so
+//! that runs on different machines agree. Every path has a bucket, also one that only a commit
+//! inside of a branch has.
+
+use super::resolved::{ChangePart, PartContent};
+use crate::diff::RepoPath;
+use crate::error::Result;
+use crate::git::Repo;
+use crate::request::Shard;
+use sha2::{Digest as _, Sha256};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Number of buckets: one for each value of two bytes.
+const BUCKETS: usize = 1 << 16;
+
+/// The shard under review, and the shard of every path.
+#[derive(Debug)]
+pub(super) struct ShardMap {
+    shard: Shard,
+    /// Number of the shard of each bucket, counted from 1.
+    of_bucket: Vec<u32>,
+}
+
+/// The files of a bucket, or of a shard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct ShardLoad {
+    bytes: u64,
+    files: u64,
+}
+
+impl ShardMap {
+    /// Divides the files of the parts. Parts that repeat files and the commits inside of a branch
+    /// have no weight: their paths follow those of the net change.
+    ///
+    /// # Errors
+    /// Incomplete: the size of a file is not known. Another run might know it and divide the files
+    /// differently, so that a file would be in no shard.
+    pub(super) fn of(shard: Shard, repo: &Repo, parts: &[ChangePart]) -> Result<Self> {
+        let mut reader = repo.reader();
+        let mut loads = vec![ShardLoad::default(); BUCKETS];
+        for part in parts.iter().filter(|part| !part.is_repeat) {
+            let PartContent::Change(change) = &part.content else {
+                continue;
+            };
+            for entry in &change.entries {
+                let load = &mut loads[bucket_of(entry.path())];
+                load.files += 1;
+                if shard.of() > 1 {
+                    load.bytes += reader.size(change, entry).map_err(|e| {
+                        e.hint("shards are divided by the sizes of files: fetch all objects first")
+                    })?;
+                }
+            }
+        }
+        Ok(Self::dealt(shard, &loads))
+    }
+
+    /// Deals buckets with these loads to the shards.
+    fn dealt(shard: Shard, loads: &[ShardLoad]) -> Self {
+        let mut order: Vec<usize> = (0..loads.len()).collect();
+        order.sort_by_key(|bucket| (Reverse(loads[*bucket]), *bucket));
+        let mut shards: BinaryHeap<Reverse<(ShardLoad, u32)>> = (1..=shard.of())
+            .map(|index| Reverse((ShardLoad::default(), index)))
+            .collect();
+        let mut of_bucket = vec![1; loads.len()];
+        for bucket in order {
+            let Some(Reverse((mut load, index))) = shards.pop() else {
+                break;
+            };
+            of_bucket[bucket] = index;
+            load.bytes += loads[bucket].bytes;
+            load.files += loads[bucket].files;
+            shards.push(Reverse((load, index)));
+        }
+        Self { shard, of_bucket }
+    }
+
+    /// Returns true if the shard under review has a path.
+    pub(super) fn has(&self, path: &RepoPath) -> bool {
+        self.of_bucket[bucket_of(path)] == self.shard.index()
+    }
+
+    /// Returns true if the shard under review is the one with the findings that need the whole
+    /// change.
+    pub(super) fn is_first(&self) -> bool {
+        self.shard.index() == 1
+    }
+}
+
+/// Returns the bucket of a path: the first two bytes of its SHA-256, the first one as the higher.
+fn bucket_of(path: &RepoPath) -> usize {
+    let digest = Sha256::digest(path.as_bytes());
+    usize::from(u16::from_be_bytes([digest[0], digest[1]]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the total load of each of `of` shards.
+    fn totals(loads: &[ShardLoad], of: u32) -> Vec<ShardLoad> {
+        let shard = Shard::new(1, of).unwrap();
+        let map = ShardMap::dealt(shard, loads);
+        let mut out = vec![ShardLoad::default(); of as usize];
+        for (bucket, index) in map.of_bucket.iter().enumerate() {
+            out[*index as usize - 1].bytes += loads[bucket].bytes;
+            out[*index as usize - 1].files += loads[bucket].files;
+        }
+        out
+    }
+
+    #[test]
+    fn flt_01_shards_differ_by_at_most_the_largest_bucket() {
+        let loads: Vec<ShardLoad> = (0..1000u64)
+            .map(|i| ShardLoad {
+                bytes: i * i % 977 * 100,
+                files: 1 + i % 3,
+            })
+            .collect();
+        let largest = loads.iter().map(|l| l.bytes).max().unwrap();
+        for of in [1, 2, 3, 7, 16] {
+            let totals = totals(&loads, of);
+            let all: u64 = totals.iter().map(|l| l.bytes).sum();
+            assert_eq!(all, loads.iter().map(|l| l.bytes).sum::<u64>());
+            let (least, most) = (totals.iter().min().unwrap(), totals.iter().max().unwrap());
+            assert!(most.bytes - least.bytes <= largest, "{of}: {totals:?}");
+        }
+    }
+
+    #[test]
+    fn flt_01_every_run_deals_the_same_shards() {
+        let loads: Vec<ShardLoad> = (0..300u64)
+            .map(|i| ShardLoad {
+                bytes: i % 5,
+                files: 1,
+            })
+            .collect();
+        let maps = [1, 2, 3].map(|i| ShardMap::dealt(Shard::new(i, 3).unwrap(), &loads).of_bucket);
+        assert_eq!(maps[0], maps[1]);
+        assert_eq!(maps[1], maps[2]);
+    }
+
+    #[test]
+    fn flt_01_the_bucket_of_a_path_is_documented_and_never_changes() {
+        // printf src/lib.rs | sha256sum
+        let digest = Sha256::digest(b"src/lib.rs");
+        let expected = usize::from(digest[0]) << 8 | usize::from(digest[1]);
+        assert_eq!(bucket_of(&RepoPath::from("src/lib.rs")), expected);
+    }
+}
