@@ -62,12 +62,7 @@ pub(super) fn run(context: &Context, args: &ReportArgs) -> Result<ExitStatus> {
 
 /// Merges the reports, and writes the result.
 fn merge(context: &Context, args: &MergeArgs) -> Result<ExitStatus> {
-    let options = Options {
-        format: args.format,
-        output: args.output.clone(),
-        report: args.report.clone(),
-        ..Options::default()
-    };
+    let options = Options::of_reports(args.format, args.output.clone(), args.report.clone());
     refuse_shared_targets(context, &options)?;
     let inputs = inputs(&args.reports)?;
     let mut groups = Vec::new();
@@ -77,7 +72,7 @@ fn merge(context: &Context, args: &MergeArgs) -> Result<ExitStatus> {
     }
     match <[ReportGroup; 1]>::try_from(groups) {
         Ok([one]) => one_review(context, &options, one),
-        Err(groups) => several(context, &options, groups),
+        Err(groups) => several(context, (args, &options), groups),
     }
 }
 
@@ -233,6 +228,7 @@ fn one_review(context: &Context, options: &Options, mut group: ReportGroup) -> R
         options,
         &Printed {
             exit: review.exit,
+            is_gate: review.merge_inputs.is_gate,
             render: &|format, style, out| report::render(&review, format, style, out),
         },
     );
@@ -242,11 +238,15 @@ fn one_review(context: &Context, options: &Options, mut group: ReportGroup) -> R
 }
 
 /// Writes the reviews of several groups.
-fn several(context: &Context, options: &Options, groups: Vec<ReportGroup>) -> Result<ExitStatus> {
-    for (format, _) in &options.report {
-        fleet::refuse_other_formats(*format)?;
+fn several(
+    context: &Context,
+    (args, options): (&MergeArgs, &Options),
+    groups: Vec<ReportGroup>,
+) -> Result<ExitStatus> {
+    let further = args.report.iter().map(|(format, _)| *format);
+    for format in further.chain([args.format]) {
+        fleet::refuse_other_formats(format)?;
     }
-    fleet::refuse_other_formats(options.format)?;
     let names = names(&groups);
     let mut members = Vec::new();
     for (mut group, name) in groups.into_iter().zip(names) {
@@ -267,6 +267,7 @@ fn several(context: &Context, options: &Options, groups: Vec<ReportGroup>) -> Re
         options,
         &Printed {
             exit: fleet.exit(),
+            is_gate: false,
             render: &|format, style, out| fleet::render(&fleet, format, style, out),
         },
     );

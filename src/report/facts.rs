@@ -17,6 +17,7 @@ pub(super) fn of(review: &Review) -> MergeFacts {
         label: label(review),
         repository: place.and_then(|p| folder(&p.top)),
         exit_zero: review.merge_inputs.on_block == OnBlock::ExitZero,
+        gate: review.merge_inputs.is_gate,
         incomplete_passes: review.judged_by.on_incomplete == OnIncomplete::Warn,
         rules_only: review.rules_only,
         without_conventions: review.models.no_conventions.clone(),

@@ -7,6 +7,7 @@ use super::result::MergeInputs;
 use super::waiving::unused;
 use super::{Review, decided};
 use crate::error::ExitStatus;
+use crate::request::Authority;
 use crate::stop::Signal;
 use crate::verdict::{Outcome, TestOutcome, exit_status, judge};
 use std::time::Instant;
@@ -49,6 +50,7 @@ pub(super) fn conclude(prepared: Prepared<'_>, merged: MergedResults, started: I
     let merge_inputs = MergeInputs {
         on_block: prepared.request.on_block,
         order: RecordPiece::order(&pieces),
+        is_gate: prepared.request.authority == Authority::Base,
         unused_waivers: unused(&findings, &prepared.waivers),
     };
     Review {

@@ -71,6 +71,8 @@ pub struct MergeInputs {
     /// The position in the whole change of each file in the record, in the order of the record: the
     /// number of the part, and of the file in it.
     pub order: Vec<(usize, usize)>,
+    /// The base of the change governs: suppressions that the change adds do not count.
+    pub is_gate: bool,
     /// Fingerprints of waivers that match no finding, each with a note.
     pub unused_waivers: Vec<String>,
 }

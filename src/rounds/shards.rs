@@ -17,7 +17,7 @@ pub use given::GivenReport;
 
 use crate::error::{Error, Result};
 use crate::request::{OnBlock, OnIncomplete};
-use crate::review::Review;
+use crate::review::{MergeInputs, Review};
 use crate::rounds::recall;
 use crate::verdict::{FailureCause, Outcome, Verdict, exit_status};
 use crate::wire;
@@ -148,7 +148,10 @@ fn join(shards: &[ShardReports], first: Review) -> Review {
     out.duration = reviews.iter().map(|r| r.duration).max().unwrap_or_default();
     out.source.shard = None;
     out.session = None;
-    out.merge_inputs = Default::default();
+    out.merge_inputs = MergeInputs {
+        is_gate: reviews.iter().all(|r| r.merge_inputs.is_gate),
+        ..MergeInputs::default()
+    };
     let effects = effects(shards);
     let lists = reviews.iter().chain(&further).map(|r| r.findings.clone());
     let unlisted = reviews.iter().map(|r| r.unlisted);

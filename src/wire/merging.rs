@@ -18,6 +18,8 @@ pub struct MergeFacts {
     pub repository: Option<String>,
     /// True if blocking findings do not change the exit code (`--exit-zero`).
     pub exit_zero: bool,
+    /// True if the base of the change governs the review, so that added suppressions do not count.
+    pub gate: bool,
     /// True if an incomplete review does not change the exit code (`on_incomplete = "warn"`).
     pub incomplete_passes: bool,
     /// True if the policy names no backend.

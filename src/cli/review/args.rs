@@ -288,10 +288,10 @@ pub(in crate::cli) struct Options {
         value_parser = format::report(),
         help_heading = OUTPUT
     )]
-    pub(in crate::cli) format: ReportFormat,
+    pub(super) format: ReportFormat,
     /// Write the report to a file instead of standard output
     #[arg(long, global = true, value_name = "FILE", help_heading = OUTPUT)]
-    pub(in crate::cli) output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
     /// Write another report; repeat for more
     #[arg(
         long,
@@ -301,7 +301,7 @@ pub(in crate::cli) struct Options {
         help_heading = OUTPUT,
         hide_short_help = true
     )]
-    pub(in crate::cli) report: Vec<(ReportFormat, PathBuf)>,
+    pub(super) report: Vec<(ReportFormat, PathBuf)>,
     /// Publish results on the pull request, with `review pr` or in its CI job
     #[arg(
         long,
@@ -367,6 +367,22 @@ pub(super) enum OnIncompleteArg {
     Fail,
     /// Print a warning and exit as a complete review
     Warn,
+}
+
+impl Options {
+    /// Returns the options of a command that writes reports and reviews nothing.
+    pub(in crate::cli) fn of_reports(
+        format: ReportFormat,
+        output: Option<PathBuf>,
+        report: Vec<(ReportFormat, PathBuf)>,
+    ) -> Self {
+        Self {
+            format,
+            output,
+            report,
+            ..Self::default()
+        }
+    }
 }
 
 fn severity(s: &str) -> std::result::Result<Severity, String> {

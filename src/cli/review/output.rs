@@ -75,12 +75,13 @@ pub(super) fn write_reports(
     review: &Review,
 ) -> Option<ExitStatus> {
     let mut style = style(context, &context.env);
-    // Suppression comments in the change do not count there.
-    style.in_ci |= authority == Authority::Base;
+    let is_gate = authority == Authority::Base;
+    style.in_ci |= is_gate;
     style.dispositioned = o.show_dispositioned;
     let terse = is_terse(o, review);
     let printed = Printed {
         exit: review.exit,
+        is_gate,
         render: &|format, style, out| report::render(review, format, style, out),
     };
     write_all(context, o, (style, terse), &printed)
@@ -89,6 +90,8 @@ pub(super) fn write_reports(
 /// What a command prints: a review, or several.
 pub(in crate::cli) struct Printed<'a> {
     pub(in crate::cli) exit: ExitStatus,
+    /// Suppression comments in the change do not count: the base of the change governs.
+    pub(in crate::cli) is_gate: bool,
     pub(in crate::cli) render: &'a Render<'a>,
 }
 
@@ -102,7 +105,8 @@ pub(in crate::cli) fn write_printed(
     o: &Options,
     printed: &Printed<'_>,
 ) -> ExitStatus {
-    let style = style(context, &context.env);
+    let mut style = style(context, &context.env);
+    style.in_ci |= printed.is_gate;
     after(printed.exit, write_all(context, o, (style, false), printed))
 }
 

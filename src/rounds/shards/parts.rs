@@ -4,9 +4,9 @@
 use crate::ai::{BackendUsage, Compliance, Models};
 use crate::context::GatheredItem;
 use crate::finding::listing::{Floor, Unlisted};
-use crate::finding::{Finding, Location, Origin, Severity, joined};
+use crate::finding::{Finding, Location, Origin, Severity, arrange, joined};
 use crate::review::{Note, Record, Review, Stat, TestResults, unused_waiver};
-use crate::verdict::{Coverage, Share, TestOutcome};
+use crate::verdict::{Coverage, FailureCause, Share, TestOutcome};
 use crate::wire::merging::PolicyEffect;
 use std::collections::{BTreeMap, HashMap};
 
@@ -30,7 +30,12 @@ pub(super) fn findings(
     // Findings of models are few, and all of them are listed.
     let (mut listed, of_models): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|f| *f.origin() == Origin::Rules);
+    let before = listed.len();
     Floor::default().cut(&mut listed, 0, |f| count(&mut unlisted, f, effect(f)));
+    if listed.len() < before {
+        // Equal quotes of a file are numbered among the findings that are listed.
+        listed = arrange(listed);
+    }
     listed.extend(of_models);
     (joined::join(vec![listed]), unlisted)
 }
@@ -82,7 +87,27 @@ pub(super) fn coverage(reviews: &[Review]) -> Coverage {
         }
     }
     out.by_reviewer = shares;
+    lose_skipped_backends(&mut out);
     out
+}
+
+/// Counts nothing as reviewed if a required backend was not asked at all. A shard whose files are not
+/// shown to models does not know that the whole review lacks the backend.
+fn lose_skipped_backends(all: &mut Coverage) {
+    let rules = all.by_reviewer.get(Origin::Rules.name());
+    let files_total = rules.map_or(all.files_total, |share| share.files_total);
+    for failure in &all.failed {
+        if let FailureCause::NotAsked { backend } | FailureCause::AgentReviewed { backend } =
+            &failure.cause
+        {
+            (all.files_reviewed, all.hunks_reviewed) = (0, 0);
+            let nothing = Share {
+                files_reviewed: 0,
+                files_total,
+            };
+            all.by_reviewer.insert(backend.clone(), nothing);
+        }
+    }
 }
 
 fn add(to: &mut usize, n: usize) {

@@ -55,6 +55,7 @@ fn merge_inputs(facts: &MergeFacts) -> MergeInputs {
             OnBlock::Fail
         },
         order: files.map(|f| f.order).collect(),
+        is_gate: facts.gate,
         unused_waivers: facts.unused_waivers.clone(),
     }
 }

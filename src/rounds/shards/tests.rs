@@ -26,6 +26,8 @@ fn part(all: usize, index: u32, of: u32) -> usize {
 fn single(mut review: Review) -> Review {
     review.session = None;
     review.context.clear();
+    // A report has whole milliseconds.
+    review.duration = std::time::Duration::from_millis(12);
     Note::arrange(&mut review.notes);
     review.judge_again(OnBlock::Fail);
     let files = review.record.iter().flat_map(|r| r.files().enumerate());
@@ -107,18 +109,11 @@ fn written(review: &Review, format: ReportFormat) -> Vec<u8> {
     out
 }
 
-/// Returns the reports of all shards, in a mixed order.
+/// Returns the reports of all shards, the last one first.
 fn reports(review: &Review, of: u32) -> Vec<GivenReport> {
-    let numbers = (1..=of).map(|i| (i * 7 + 3) % of + 1);
-    let mut numbers: Vec<u32> = numbers.collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    if numbers.len() != of as usize {
-        numbers = (1..=of).rev().collect();
-    }
-    let reports = numbers.iter();
+    let reports = (1..=of).rev();
     reports
-        .map(|i| given(&shard(review, *i, of), &format!("shard-{i}.json")))
+        .map(|i| given(&shard(review, i, of), &format!("shard-{i}.json")))
         .collect()
 }
 
