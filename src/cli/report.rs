@@ -41,8 +41,8 @@ enum ReportCommand {
 /// Arguments of `report merge`.
 #[derive(Debug, clap::Args)]
 struct MergeArgs {
-    /// JSON reports to merge; - for standard input
-    #[arg(value_name = "[NAME=]FILE", required = true)]
+    /// JSON reports to merge, each as FILE or NAME=FILE; - for standard input
+    #[arg(value_name = "FILE", required = true)]
     reports: Vec<OsString>,
     /// Format of the report on standard output
     #[arg(long, default_value = "human", value_name = "FORMAT", value_parser = format::report())]

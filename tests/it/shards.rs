@@ -301,6 +301,7 @@ fn a_report_that_cannot_be_merged_is_one_error_that_names_the_file() {
     repo.review(
         &[
             "commit",
+            "HEAD",
             "--no-save",
             "--format",
             "json",
@@ -377,7 +378,7 @@ fn reports_of_several_repositories_are_shown_together_with_the_worst_exit_code()
     let good = Repo::new();
     good.stage("a.py", "x = 1\n").commit("base");
     let text = good
-        .review(&["commit", "--no-save", "--format", "json"], 0)
+        .review(&["commit", "HEAD", "--no-save", "--format", "json"], 0)
         .stdout;
 
     // A file, standard input with a name, and the shards of a third repository.
