@@ -29,6 +29,7 @@ fn single(mut review: Review) -> Review {
     // A report has whole milliseconds.
     review.duration = std::time::Duration::from_millis(12);
     Note::arrange(&mut review.notes);
+    review.coverage.tidy();
     review.judge_again(OnBlock::Fail);
     let files = review.record.iter().flat_map(|r| r.files().enumerate());
     review.merge_inputs.order = files.map(|(i, _)| (0, i)).collect();
