@@ -112,10 +112,17 @@ fn shards(repo: &Repo, source: &[&str], of: usize) -> Vec<String> {
         .collect()
 }
 
+/// Returns a folder outside of the repository.
+fn elsewhere(repo: &Repo) -> PathBuf {
+    let folder = repo.outside().join("elsewhere");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
 /// Runs `report merge` outside of the repository.
 fn merge(repo: &Repo, args: &[&str]) -> Run {
     let args: Vec<&str> = ["report", "merge"].iter().chain(args).copied().collect();
-    reviewer(&repo.outside(), &repo.home(), &args).run_any()
+    reviewer(&elsewhere(repo), &repo.home(), &args).run_any()
 }
 
 fn as_strs(of: &[String]) -> Vec<&str> {
@@ -393,7 +400,7 @@ fn reports_of_several_repositories_are_shown_together_with_the_worst_exit_code()
     let run = |format: &str, code| {
         let mut args = as_strs(&args);
         args.extend(["--format", format]);
-        let run = reviewer(&bad.outside(), &bad.home(), &args).stdin(text.clone());
+        let run = reviewer(&elsewhere(&bad), &bad.home(), &args).stdin(text.clone());
         run.run(code)
     };
     let json: Value = serde_json::from_str(&run("json", 1).stdout).unwrap();
