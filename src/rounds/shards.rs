@@ -68,7 +68,7 @@ fn other_version(given: &[GivenReport], key: &ReviewKey) -> Error {
         key.version,
         env!("CARGO_PKG_VERSION")
     ))
-    .hint("use one version of claude-reviewer for the shards and for the merge")
+    .hint_person("use one version of claude-reviewer for the shards and for the merge")
 }
 
 /// The reports of one review, and what is wrong with the others.

@@ -7,6 +7,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The fields that tell which program wrote a document. Any type is accepted, so that a document of
+/// another program is named as such.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ReportHeader {
+    pub schema_version: Option<serde_json::Value>,
+    pub tool: Option<serde_json::Value>,
+}
+
 /// The facts of a shard's review that its report does not have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

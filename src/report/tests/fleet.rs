@@ -1,3 +1,5 @@
+//! Reports of several repositories: their totals, and that no name acts in them.
+
 use super::*;
 use crate::report::fleet::{self, FORMATS, Fleet, FleetMember};
 use crate::report::sample::{clean, full, incomplete};

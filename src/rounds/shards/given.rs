@@ -3,8 +3,8 @@
 
 use crate::error::{Error, Result};
 use crate::request::Shard;
+use crate::wire::merging::ReportHeader;
 use crate::wire::{self, Disposition, Outcome, SCHEMA_VERSION, Severity, Verdict};
-use serde::Deserialize;
 
 /// A report, and the name of the file that has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,13 +12,6 @@ pub struct GivenReport {
     /// The name as the user gave it.
     pub file: String,
     pub report: wire::Report,
-}
-
-/// The fields that tell which program wrote a document.
-#[derive(Deserialize)]
-struct Header {
-    schema_version: Option<serde_json::Value>,
-    tool: Option<serde_json::Value>,
 }
 
 impl GivenReport {
@@ -29,7 +22,8 @@ impl GivenReport {
     /// Usage: the text is empty, truncated, not JSON, another document, of another version of the
     /// format, or contradicts itself.
     pub fn parse(file: &str, text: &[u8]) -> Result<Self> {
-        let header: Header = serde_json::from_slice(text).map_err(|e| not_json(file, text, &e))?;
+        let header: ReportHeader =
+            serde_json::from_slice(text).map_err(|e| not_json(file, text, &e))?;
         refuse_other_version(file, &header)?;
         let report: wire::Report = serde_json::from_slice(text).map_err(|e| {
             invalid(file, "not a report as `--format json` writes it").caused_by(&e)
@@ -72,7 +66,7 @@ fn not_json(file: &str, text: &[u8], e: &serde_json::Error) -> Error {
 }
 
 /// Rejects documents of other programs, and of other versions of the format.
-fn refuse_other_version(file: &str, header: &Header) -> Result<()> {
+fn refuse_other_version(file: &str, header: &ReportHeader) -> Result<()> {
     let name = header.tool.as_ref().and_then(|t| t.get("name"));
     if name.and_then(|n| n.as_str()) != Some(crate::NAME) {
         return Err(
@@ -89,7 +83,7 @@ fn refuse_other_version(file: &str, header: &Header) -> Result<()> {
         file,
         &format!("its schema_version is {stated}, and this version reads {SCHEMA_VERSION}"),
     )
-    .hint("use one version of claude-reviewer for the reviews and for the merge"))
+    .hint_person("use one version of claude-reviewer for the reviews and for the merge"))
 }
 
 /// Returns how a report contradicts itself; `None` if it does not. A report whose verdict is better

@@ -1,3 +1,5 @@
+//! Merges the reports of divided sample reviews, and compares them with those of the whole review.
+
 use super::*;
 use crate::diff::RepoPath;
 use crate::error::ExitStatus;
