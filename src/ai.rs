@@ -35,6 +35,7 @@ pub mod tree;
 use crate::diff::{LineNo, RepoPath};
 use crate::finding::Severity;
 use ask::{Cause, Spent};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Results of the models in a review, except their findings.
@@ -208,7 +209,7 @@ pub struct BackendUsage {
 pub struct Dropped {
     pub backend: String,
     pub claim: String,
-    pub why: &'static str,
+    pub why: Cow<'static, str>,
 }
 
 /// Compliance of the change with the given documents, as models judge it.

@@ -21,6 +21,7 @@ mod policy;
 mod post;
 mod pr;
 mod quick;
+mod report;
 mod review;
 mod rules;
 mod screen;
@@ -114,6 +115,8 @@ enum CliCommand {
     Rules(rules::RulesArgs),
     /// List, show, verify and remove stored reviews
     History(history::HistoryArgs),
+    /// Merge reports of shards, or of several repositories
+    Report(report::ReportArgs),
     /// Close a stored review
     Complete(complete::CompleteArgs),
     /// Decide on the findings of a stored review, full-screen
@@ -230,6 +233,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         CliCommand::Doctor(args) => doctor::run(&context, &args),
         CliCommand::Rules(args) => rules::run(&context, &args),
         CliCommand::History(args) => history::run(&context, &args),
+        CliCommand::Report(args) => report::run(&context, &args),
         CliCommand::Complete(args) => complete::run(&context, &args),
         CliCommand::Triage(args) => triage::run(&context, &args),
         CliCommand::Findings(args) => decide::findings(&context, &args),

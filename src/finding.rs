@@ -4,6 +4,7 @@
 //! `ai::anchor` a claim that was anchored to it, and `rounds::recall` restores stored findings. No
 //! other code may name `Proof` (a test scans the sources).
 
+pub(crate) mod joined;
 pub mod listing;
 
 use crate::diff::{LineNo, ObjectId, RepoPath};

@@ -4,7 +4,9 @@
 //! code is the same for all of them.
 
 pub mod dotenv;
+mod facts;
 mod finding_text;
+pub mod fleet;
 mod forge;
 pub mod github;
 pub mod gitlab;

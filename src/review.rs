@@ -65,12 +65,14 @@ pub use place::{Remote, StoreLocation, remotes};
 use prepare::Prepared;
 pub use record::{Numbers, Record, Run};
 pub use result::{
-    Decisions, Note, PolicyInfo, Review, SessionRef, SourceInfo, SourceKind, Stat, TestResults,
+    Decisions, MergeInputs, Note, PolicyInfo, Review, SessionRef, SourceInfo, SourceKind, Stat,
+    TestResults,
 };
 pub(crate) use scan::SCAN_STACK;
 use std::path::Path;
 use std::time::Instant;
 pub use stream::{FindingSink, ReviewStart};
+pub(crate) use waiving::unused_waiver;
 
 /// The environment of a review, which is not part of the request.
 #[derive(Clone, Copy)]

@@ -25,6 +25,7 @@ mod reviewed;
 #[cfg(test)]
 mod sample;
 pub mod selection;
+pub mod shards;
 mod sight;
 mod stored;
 pub mod undo;
@@ -190,8 +191,15 @@ pub fn review_with(
     };
     let mut done = round.end(review, world);
     phases.end("compare and store");
-    done.review.record = ask.request.record.then_some(round.record);
+    let is_shown = ask.request.record || has_change_in_report(&ask.request);
+    done.review.record = is_shown.then_some(round.record);
     Ok(done)
+}
+
+/// Returns true if the JSON report contains the change, for the formats of a merged review: that of
+/// a shard. The text of a tree is not recorded, because its size has no bound.
+fn has_change_in_report(request: &ReviewRequest) -> bool {
+    request.shard.is_some() && !matches!(request.source, Source::Tree(_))
 }
 
 /// A round before its review.
@@ -226,7 +234,8 @@ impl NewRound {
             }
             None => (None, None),
         };
-        request.record |= ask.save != Save::No || follow.is_some();
+        request.record |=
+            ask.save != Save::No || follow.is_some() || has_change_in_report(&request);
         if ask.save != Save::No && follow.is_none() {
             keepable(&request, &rules)?;
         }

@@ -8,8 +8,10 @@ pub mod background;
 mod calm;
 pub mod counsel;
 pub mod fixing;
+pub mod fleet;
 pub mod judge;
 pub mod mapping;
+pub mod merging;
 pub mod pulls;
 pub mod receipt;
 pub mod replay;
@@ -81,6 +83,10 @@ pub struct Report {
     pub policy: Policy,
     /// Duration of the review in milliseconds.
     pub duration_ms: u64,
+    /// What `report merge` needs of a shard beside its report. Other programs must not read it: it
+    /// can change with every version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge: Option<Box<merging::MergeFacts>>,
 }
 
 /// A ticket, issue or page that models were given.

@@ -7,7 +7,8 @@ mod pull;
 mod receipts;
 mod request;
 
-pub(super) use args::{ReviewArgs, Verify, command_with, duration, usd};
+pub(super) use args::{Options, ReviewArgs, Verify, command_with, duration, report_target, usd};
+pub(super) use output::{Printed, refuse_shared_targets, write_printed};
 
 use super::{Context, background, pr, signals};
 use crate::error::{Error, ExitStatus, Result};
@@ -23,7 +24,7 @@ use crate::rounds::{self, Ask, Done};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::stored::Action;
-use args::{Options, SourceArg};
+use args::SourceArg;
 use receipts::ReceiptUse;
 use std::io::{IsTerminal as _, Write as _};
 

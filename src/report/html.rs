@@ -8,11 +8,14 @@ mod change;
 mod changed;
 mod code;
 mod diff;
+mod fleet;
 mod markup;
 mod sections;
 
 #[cfg(test)]
 mod tests;
+
+pub(super) use fleet::render as render_fleet;
 
 use super::counts;
 use super::finding_text::is_inside;
@@ -112,6 +115,9 @@ fn head(review: &Review, out: &mut Markup) {
 /// Returns the name of the repository: that of the folder with its worktree. `None` for a review
 /// without one.
 fn repository(review: &Review) -> Option<&str> {
+    if let Some(name) = &review.source.repository {
+        return Some(name);
+    }
     review.place.as_ref()?.top.file_name()?.to_str()
 }
 

@@ -1,6 +1,6 @@
 //! The JSON report: the review in the types of [`crate::wire`].
 
-use super::{counted, dispositioned, suppressed, totals, words};
+use super::{counted, dispositioned, facts, suppressed, totals, words};
 use crate::review::{Review, TestResults};
 use crate::text::plural;
 use crate::verdict::{self, TestOutcome};
@@ -41,6 +41,7 @@ pub fn report(review: &Review) -> wire::Report {
         usage: models.usage.iter().map(Into::into).collect(),
         policy: (&review.policy).into(),
         duration_ms: wire::milliseconds(review.duration),
+        merge: (review.source.shard).map(|_| Box::new(facts::of(review))),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::finding::Finding;
 use crate::review::Review;
 use crate::untrusted::{self, Inert, junit};
 use crate::verdict::{Outcome, TestOutcome};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -52,10 +53,38 @@ impl Suite {
 
 /// Writes the document.
 pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
-    let mut suites = suites(review);
-    tell_apart(&mut suites);
+    write(vec![(suites(review), review)], out)
+}
+
+/// Writes the document of several repositories: the name of each suite starts with that of its
+/// repository.
+pub(super) fn render_all(
+    reviews: &[(&str, Cow<'_, Review>)],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let named = reviews.iter().map(|(name, review)| {
+        let mut suites = suites(review);
+        for suite in &mut suites {
+            suite.name = format!("{name}: {}", suite.name);
+        }
+        (suites, review.as_ref())
+    });
+    write(named.collect(), out)
+}
+
+/// Writes the document of these suites, each with its review.
+fn write(reviews: Vec<(Vec<Suite>, &Review)>, out: &mut dyn Write) -> io::Result<()> {
     let mut out = io::BufWriter::new(out);
-    let time = review.duration.as_secs_f64();
+    let times = reviews.iter().map(|(_, review)| review.duration);
+    let time = times.max().unwrap_or_default().as_secs_f64();
+    let mut moments = Vec::new();
+    let mut suites: Vec<Suite> = Vec::new();
+    for (of_one, review) in reviews {
+        let moment = review.timestamp.strftime("%Y-%m-%dT%H:%M:%S").to_string();
+        moments.resize(moments.len() + of_one.len(), moment);
+        suites.extend(of_one);
+    }
+    tell_apart(&mut suites);
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     // Jenkins' schema has no count of skipped cases here.
     let all = counts(suites.iter().flat_map(|s| &s.cases));
@@ -64,8 +93,7 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
         "<testsuites name=\"{}\" {all} time=\"{time:.3}\">",
         crate::NAME
     )?;
-    let moment = review.timestamp.strftime("%Y-%m-%dT%H:%M:%S");
-    for suite in &suites {
+    for (suite, moment) in suites.iter().zip(&moments) {
         let name = exact(&suite.name);
         let counts = counts(suite.cases.iter());
         let skipped = suite

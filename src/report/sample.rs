@@ -220,6 +220,7 @@ pub(crate) fn empty() -> Review {
         judged_by: Box::default(),
         place: None,
         is_elsewhere: false,
+        merge_inputs: Default::default(),
         record: None,
         unrecorded: Vec::new(),
         session: None,
@@ -556,6 +557,7 @@ pub(crate) fn full() -> Review {
             base_tree: None,
             label: "branch HEAD against origin/main".to_owned(),
             shard: None,
+            repository: None,
         },
         outcome: Outcome::Incomplete,
         verdict: Verdict::Block,
@@ -644,6 +646,7 @@ pub(crate) fn full() -> Review {
         judged_by: Box::default(),
         place: None,
         is_elsewhere: false,
+        merge_inputs: Default::default(),
         record: Some(change::record()),
         unrecorded: Vec::new(),
         session: None,
@@ -673,7 +676,7 @@ fn models() -> Models {
         dropped: vec![Dropped {
             backend: "local".to_owned(),
             claim: "the cache is never\u{1b}[2J cleared".to_owned(),
-            why: "its quote is not in the change",
+            why: "its quote is not in the change".into(),
         }],
         compliance: Some(Compliance {
             follows: false,

@@ -18,6 +18,7 @@ use crate::review::Review;
 use crate::untrusted;
 use serde_json::{Value, json};
 use serde_sarif::sarif;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
@@ -39,15 +40,29 @@ const ROOT: &str = "%SRCROOT%";
 
 /// Writes the SARIF log, indented, with a line end.
 pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
-    crate::wire::write(&log(review), out)
+    crate::wire::write(&log(vec![run(review)]), out)
 }
 
-/// Returns the SARIF log: one run with the results of the review.
-fn log(review: &Review) -> sarif::Sarif {
-    let mut log = sarif::Sarif::builder()
-        .version("2.1.0")
-        .runs(vec![run(review)])
-        .build();
+/// Writes the SARIF log of several repositories: a run for each, with the name of the repository in
+/// the ID of the run.
+pub(super) fn render_all(
+    reviews: &[(&str, Cow<'_, Review>)],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let runs = reviews.iter().map(|(name, review)| {
+        let mut run = run(review);
+        run.automation_details = Some(sarif::RunAutomationDetails {
+            id: Some(format!("claude-reviewer/{}/", untrusted::plain(name))),
+            ..Default::default()
+        });
+        run
+    });
+    crate::wire::write(&log(runs.collect()), out)
+}
+
+/// Returns the SARIF log of these runs.
+fn log(runs: Vec<sarif::Run>) -> sarif::Sarif {
+    let mut log = sarif::Sarif::builder().version("2.1.0").runs(runs).build();
     log.schema = Some("https://json.schemastore.org/sarif-2.1.0.json".to_owned());
     log
 }

@@ -2,6 +2,7 @@
 //! reports have.
 
 mod commits;
+mod fleet;
 mod flood;
 mod formats;
 mod human;

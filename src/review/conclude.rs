@@ -2,9 +2,12 @@
 
 use super::merge::MergedResults;
 use super::prepare::Prepared;
-use super::record::Record;
+use super::record::{Record, RecordPiece};
+use super::result::MergeInputs;
+use super::waiving::unused;
 use super::{Review, decided};
 use crate::error::ExitStatus;
+use crate::request::Authority;
 use crate::stop::Signal;
 use crate::verdict::{Outcome, TestOutcome, exit_status, judge};
 use std::time::Instant;
@@ -45,6 +48,12 @@ pub(super) fn conclude(prepared: Prepared<'_>, merged: MergedResults, started: I
     let head = prepared.resolved.info.head.as_deref();
     let reviewed = (prepared.place.as_ref(), head);
     let is_elsewhere = decided::is_elsewhere(prepared.repo(), reviewed, &findings);
+    let merge_inputs = MergeInputs {
+        on_block: prepared.request.on_block,
+        order: RecordPiece::order(&pieces),
+        is_gate: prepared.request.authority == Authority::Base,
+        unused_waivers: unused(&findings, &prepared.waivers),
+    };
     Review {
         outcome,
         verdict,
@@ -64,6 +73,7 @@ pub(super) fn conclude(prepared: Prepared<'_>, merged: MergedResults, started: I
         duration: started.elapsed(),
         is_elsewhere,
         unrecorded: pieces.iter_mut().filter_map(|p| p.numbers.take()).collect(),
+        merge_inputs,
         record: prepared.recorder.as_ref().map(|_| Record::of(pieces)),
         session: None,
         source: prepared.resolved.info,

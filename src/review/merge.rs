@@ -78,6 +78,7 @@ pub(super) fn merge(
         .extend(unused_waivers(&merged.findings, &prepared.waivers));
     merged.account_for_tests(prepared);
     merged.coverage.tidy();
+    Note::arrange(&mut merged.notes);
     merged
 }
 

@@ -50,6 +50,26 @@ impl Record {
         Some(out)
     }
 
+    /// Returns the text of each file, in order.
+    pub fn files(&self) -> impl Iterator<Item = &[u8]> {
+        // No line of a hunk starts like that.
+        const START: &[u8] = b"diff --git ";
+        let is_line_start = |at: usize| at == 0 || self.text.get(at - 1) == Some(&b'\n');
+        let starts: Vec<usize> = memchr::memmem::find_iter(&self.text, START)
+            .filter(|at| is_line_start(*at))
+            .collect();
+        let ends: Vec<usize> = starts
+            .iter()
+            .skip(1)
+            .copied()
+            .chain([self.text.len()])
+            .collect();
+        starts
+            .into_iter()
+            .zip(ends)
+            .filter_map(|(start, end)| self.text.get(start..end))
+    }
+
     /// Sorts the pieces of all threads in the order of the change.
     pub(super) fn of(mut pieces: Vec<RecordPiece>) -> Self {
         pieces.sort_by_key(|p| p.order);
@@ -180,6 +200,15 @@ pub(super) struct RecordPiece {
     left_out: Option<String>,
     /// Present if the text of the file is left out.
     pub(super) numbers: Option<Numbers>,
+}
+
+impl RecordPiece {
+    /// Returns the positions of pieces in the change, sorted.
+    pub(super) fn order(pieces: &[Self]) -> Vec<(usize, usize)> {
+        let mut order: Vec<_> = pieces.iter().map(|p| p.order).collect();
+        order.sort_unstable();
+        order
+    }
 }
 
 /// Limits the size of the record across all threads.

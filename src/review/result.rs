@@ -57,8 +57,24 @@ pub struct Review {
     /// Numbers of the shown lines of files whose text is not recorded: their names mark them as
     /// secret, or they are too large for the record.
     pub unrecorded: Vec<Numbers>,
+    /// What a merge of shards needs in addition.
+    pub merge_inputs: MergeInputs,
     /// Session in which this review is stored. `None`: the review is not stored.
     pub session: Option<SessionRef>,
+}
+
+/// What a merge of shards needs of a review, beyond what formats show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MergeInputs {
+    /// Effect of blocking findings on the exit code.
+    pub on_block: OnBlock,
+    /// The position in the whole change of each file in the record, in the order of the record: the
+    /// number of the part, and of the file in it.
+    pub order: Vec<(usize, usize)>,
+    /// The base of the change governs: suppressions that the change adds do not count.
+    pub is_gate: bool,
+    /// Fingerprints of waivers that match no finding, each with a note.
+    pub unused_waivers: Vec<String>,
 }
 
 /// The decisions of people that a review applies.
@@ -165,6 +181,9 @@ pub struct SourceInfo {
     pub label: String,
     /// The part of the files that this review is about; `None` for all.
     pub shard: Option<Shard>,
+    /// Name of the folder with the worktree, for a review of merged reports: that worktree is not
+    /// here.
+    pub repository: Option<String>,
 }
 
 /// The origin of the effective policy.
@@ -200,6 +219,18 @@ pub struct Note {
 }
 
 impl Note {
+    /// Sorts notes about files by position, behind those about the review as a whole, whose order
+    /// stays: threads find them in any order.
+    pub(crate) fn arrange(notes: &mut [Self]) {
+        notes.sort_by(|a, b| a.position().cmp(&b.position()));
+    }
+
+    /// Returns the key of a note about a file in [`Self::arrange`]; `None` for other notes.
+    fn position(&self) -> Option<(&RepoPath, Option<LineNo>, &str, &str)> {
+        let file = self.file.as_ref()?;
+        Some((file, self.line, &self.text, &self.origin))
+    }
+
     /// Makes a note about the review as a whole.
     pub fn general(origin: &str, text: impl Into<String>) -> Self {
         Self {

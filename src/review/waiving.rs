@@ -24,17 +24,22 @@ pub(super) fn waive(findings: &mut [Finding], waivers: &[Waive], actor: &str) {
 
 /// Returns a note for each waiver that covers no finding.
 pub(super) fn unused_waivers(findings: &[Finding], waivers: &[Waive]) -> Vec<Note> {
+    let unused = unused(findings, waivers);
+    unused.iter().map(|f| unused_waiver(f)).collect()
+}
+
+/// Returns the fingerprints of the waivers that cover no finding, as they were given.
+pub(super) fn unused(findings: &[Finding], waivers: &[Waive]) -> Vec<String> {
     let unused = waivers
         .iter()
         .filter(|w| !findings.iter().any(|f| w.covers(f.fingerprint().as_str())));
-    unused
-        .map(|w| {
-            Note::general(
-                "policy",
-                format!("the waiver of {} matches no finding", w.fingerprint),
-            )
-        })
-        .collect()
+    unused.map(|w| w.fingerprint.clone()).collect()
+}
+
+/// Returns the note about a waiver that covers no finding.
+pub(crate) fn unused_waiver(fingerprint: &str) -> Note {
+    let text = format!("the waiver of {fingerprint} matches no finding");
+    Note::general("policy", text)
 }
 
 /// Returns the name of the person or job that runs the review, from the environment or the git

@@ -66,6 +66,7 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
         duration: Duration::from_millis(report.duration_ms),
         place: None,
         is_elsewhere: false,
+        merge_inputs: Default::default(),
         record: None,
         unrecorded: Vec::new(),
         session: report.review_id.clone().map(|id| SessionRef {
@@ -92,6 +93,11 @@ pub fn findings(recorded: &[wire::Finding], change: &[u8]) -> Vec<Finding> {
 
 /// Returns a stored finding without its code.
 fn finding(f: &wire::Finding) -> Finding {
+    finding_at(f, None)
+}
+
+/// Returns a stored finding without its code. `columns` are those of the match in its first line.
+pub(super) fn finding_at(f: &wire::Finding, columns: Option<(u32, u32)>) -> Finding {
     let origin = match f.origin.as_str() {
         name if name == Origin::Rules.name() => Origin::Rules,
         name => Origin::Backend(name.to_owned()),
@@ -99,7 +105,11 @@ fn finding(f: &wire::Finding) -> Finding {
     let evidence = f.evidence.iter();
     let evidence = evidence.filter_map(|e| mapping::evidence(e)).collect();
     let proof = Proof::recorded(origin, evidence, f.confidence.into(), &f.fingerprint);
-    let mut out = Finding::new(proof, mapping::draft(f));
+    let mut draft = mapping::draft(f);
+    if let Some(lines) = draft.location.as_mut().and_then(|l| l.lines.as_mut()) {
+        lines.columns = columns;
+    }
+    let mut out = Finding::new(proof, draft);
     out.commit = f.commit.as_deref().and_then(ObjectId::from_hex);
     out.suppressed = f.suppressed.as_ref().map(Into::into);
     out.waived = f.waived.as_ref().map(Into::into);
@@ -183,7 +193,7 @@ fn models(report: &wire::Report, asked: Vec<String>) -> Models {
     let dropped = Dropped {
         backend: String::new(),
         claim: "a claim".to_owned(),
-        why: "its text was not stored",
+        why: "its text was not stored".into(),
     };
     Models {
         // Neither is stored.

@@ -51,6 +51,12 @@ pub enum FailureCause {
     Modified,
     /// The review of the part panicked.
     InternalError,
+    /// No report of this shard was given to the merge.
+    MissingShard { index: u32, of: u32 },
+    /// The merge was given a second report of this shard, in this file.
+    DuplicateShard { index: u32, of: u32, file: String },
+    /// The report in this file is not of the merged review; `what` names what differs.
+    ForeignShard { file: String, what: String },
     /// The reason in words, such as the message of an error. Nothing is decided by this text.
     Other(String),
 }
@@ -66,6 +72,15 @@ const BACKEND: &str = "backend ";
 const NOT_ASKED: &str = " was not asked: --offline";
 const NO_RECEIPT: &str = " was not asked, and no receipt covers it";
 const AGENT_REVIEWED: &str = " was not asked: the author's own agent reviewed";
+/// Texts of the causes about shards: what precedes their numbers, and what follows.
+const SHARD: &str = "shard ";
+const OF: &str = " of ";
+const MISSING: &str = " is missing";
+const DUPLICATE: &str = " was given a second time: ";
+/// What precedes the difference, and what precedes the name of the file: a name can contain
+/// anything.
+const FOREIGN: &str = "a shard of another review was given (";
+const FOREIGN_FILE: &str = "): ";
 
 impl fmt::Display for FailureCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,6 +93,13 @@ impl fmt::Display for FailureCause {
             Self::Stopped => f.write_str(STOPPED),
             Self::Modified => f.write_str(MODIFIED),
             Self::InternalError => f.write_str(INTERNAL),
+            Self::MissingShard { index, of } => write!(f, "{SHARD}{index}{OF}{of}{MISSING}"),
+            Self::DuplicateShard { index, of, file } => {
+                write!(f, "{SHARD}{index}{OF}{of}{DUPLICATE}{file}")
+            }
+            Self::ForeignShard { file, what } => {
+                write!(f, "{FOREIGN}{what}{FOREIGN_FILE}{file}")
+            }
             Self::Other(text) => f.write_str(text),
         }
     }
@@ -102,6 +124,9 @@ impl FailureCause {
                 limit: limit.to_owned(),
             };
         }
+        if let Some(cause) = about_shard(text) {
+            return cause;
+        }
         let Some(rest) = text.strip_prefix(BACKEND) else {
             return Self::Other(text.to_owned());
         };
@@ -116,6 +141,30 @@ impl FailureCause {
             Self::Other(text.to_owned())
         }
     }
+}
+
+/// Parses the text of a cause about a shard; `None` for other texts.
+fn about_shard(text: &str) -> Option<FailureCause> {
+    if let Some(rest) = text.strip_prefix(FOREIGN) {
+        let (what, file) = rest.split_once(FOREIGN_FILE)?;
+        let (what, file) = (what.to_owned(), file.to_owned());
+        return Some(FailureCause::ForeignShard { file, what });
+    }
+    let (index, rest) = text.strip_prefix(SHARD)?.split_once(OF)?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (of, rest) = rest.split_at(digits);
+    let (index, of) = (number(index)?, number(of)?);
+    if rest == MISSING {
+        return Some(FailureCause::MissingShard { index, of });
+    }
+    let file = rest.strip_prefix(DUPLICATE)?.to_owned();
+    Some(FailureCause::DuplicateShard { index, of, file })
+}
+
+/// Parses a number as it is displayed: another spelling would not be written back.
+fn number(digits: &str) -> Option<u32> {
+    let n: u32 = digits.parse().ok()?;
+    (n.to_string() == digits).then_some(n)
 }
 
 #[cfg(test)]
@@ -150,6 +199,25 @@ mod tests {
                 FailureCause::Modified,
             ),
             ("an internal error", FailureCause::InternalError),
+            (
+                "shard 2 of 4 is missing",
+                FailureCause::MissingShard { index: 2, of: 4 },
+            ),
+            (
+                "shard 2 of 4 was given a second time: out/a: b.json",
+                FailureCause::DuplicateShard {
+                    index: 2,
+                    of: 4,
+                    file: "out/a: b.json".to_owned(),
+                },
+            ),
+            (
+                "a shard of another review was given (other policy): x (other): y.json",
+                FailureCause::ForeignShard {
+                    file: "x (other): y.json".to_owned(),
+                    what: "other policy".to_owned(),
+                },
+            ),
         ] {
             assert_eq!(FailureCause::parse(text), cause);
             assert_eq!(cause.to_string(), text);
@@ -160,6 +228,10 @@ mod tests {
             "backend local was not asked",
             "not all of it was asked about:",
             "an internal error ended the model review",
+            "shard 02 of 4 is missing",
+            "shard 2 of 4 is missing it",
+            "shard 2 of",
+            "a shard of another review was given (",
         ] {
             let cause = FailureCause::parse(text);
             assert_eq!(cause, FailureCause::Other(text.to_owned()));

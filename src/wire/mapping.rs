@@ -383,6 +383,7 @@ impl From<&wire::ReviewedSource> for SourceInfo {
             base_tree: None,
             label: kind.name().to_owned(),
             shard: None,
+            repository: None,
         }
     }
 }

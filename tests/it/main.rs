@@ -60,6 +60,7 @@ mod review;
 mod rounds;
 mod rules;
 mod secrets;
+mod shards;
 mod store;
 mod support;
 mod team;

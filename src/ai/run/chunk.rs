@@ -261,7 +261,7 @@ impl ChunkReview {
                 Anchored::Dropped { claim, why } => self.dropped.push(Dropped {
                     backend: backend.clone(),
                     claim,
-                    why,
+                    why: why.into(),
                 }),
             }
         }

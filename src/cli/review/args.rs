@@ -128,7 +128,7 @@ pub(super) enum SourceArg {
 }
 
 #[derive(Debug, Default, clap::Args)]
-pub(super) struct Options {
+pub(in crate::cli) struct Options {
     /// Review only files that match these globs
     #[arg(long, global = true, value_name = "GLOB", num_args = 1.., help_heading = SOURCE)]
     pub(super) files: Vec<String>,
@@ -369,6 +369,22 @@ pub(super) enum OnIncompleteArg {
     Warn,
 }
 
+impl Options {
+    /// Returns the options of a command that writes reports and reviews nothing.
+    pub(in crate::cli) fn of_reports(
+        format: ReportFormat,
+        output: Option<PathBuf>,
+        report: Vec<(ReportFormat, PathBuf)>,
+    ) -> Self {
+        Self {
+            format,
+            output,
+            report,
+            ..Self::default()
+        }
+    }
+}
+
 fn severity(s: &str) -> std::result::Result<Severity, String> {
     let names = Severity::ALL.map(Severity::name).join(", ");
     Severity::parse(s).ok_or_else(|| format!("expected one of {names}"))
@@ -392,7 +408,9 @@ pub(in crate::cli) fn usd(s: &str) -> std::result::Result<f64, String> {
         .ok_or_else(|| "expected an amount in dollars, such as 0.50".to_owned())
 }
 
-fn report_target(s: &str) -> std::result::Result<(ReportFormat, PathBuf), String> {
+pub(in crate::cli) fn report_target(
+    s: &str,
+) -> std::result::Result<(ReportFormat, PathBuf), String> {
     let (format, file) = s
         .split_once('=')
         .filter(|(_, f)| !f.is_empty())

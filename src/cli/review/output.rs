@@ -11,12 +11,12 @@ use crate::report::{self, ReportFormat, Style};
 use crate::request::Authority;
 use crate::review::Review;
 use crate::verdict::Verdict;
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::{Read as _, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
 /// Rejects two reports with the same file, because the second would replace the first, and `-` as a
 /// file.
-pub(super) fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()> {
+pub(in crate::cli) fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()> {
     let mut targets: Vec<PathBuf> = Vec::new();
     let further = o.report.iter().map(|(format, file)| (*format, file));
     for (format, file) in further.chain(o.output.iter().map(|file| (o.format, file))) {
@@ -77,14 +77,60 @@ pub(super) fn write_reports(
     review: &Review,
 ) -> Option<ExitStatus> {
     let mut style = style(context, &context.env);
-    // Suppression comments in the change do not count there.
-    style.in_ci |= authority == Authority::Base;
+    let is_gate = authority == Authority::Base;
+    style.in_ci |= is_gate;
     style.dispositioned = o.show_dispositioned;
+    let terse = is_terse(o, review);
+    let rest = printer.map(|printer| || printer.finish(review));
+    let printed = Printed {
+        exit: review.exit,
+        is_gate,
+        render: &|format, style, out| report::render(review, format, style, out),
+        rest: rest.as_ref().map(|rest| rest as &WriteRest<'_>),
+    };
+    write_all(context, o, (style, terse), &printed)
+}
+
+/// What a command prints: a review, or several.
+pub(in crate::cli) struct Printed<'a> {
+    pub(in crate::cli) exit: ExitStatus,
+    /// Suppression comments in the change do not count: the base of the change governs.
+    pub(in crate::cli) is_gate: bool,
+    pub(in crate::cli) render: &'a Render<'a>,
+    /// Prints the rest of a report on standard output whose first lines are printed.
+    pub(in crate::cli) rest: Option<&'a WriteRest<'a>>,
+}
+
+/// Writes a report in a format.
+type Render<'a> = dyn Fn(ReportFormat, &Style, &mut dyn Write) -> std::io::Result<()> + 'a;
+
+/// Prints the rest of a report on standard output.
+type WriteRest<'a> = dyn Fn() -> std::io::Result<()> + 'a;
+
+/// Writes the reports that `--format`, `--output` and `--report` ask for, as [`write_reports`].
+/// Returns the exit code of the command.
+pub(in crate::cli) fn write_printed(
+    context: &Context,
+    o: &Options,
+    printed: &Printed<'_>,
+) -> ExitStatus {
+    let mut style = style(context, &context.env);
+    style.in_ci |= printed.is_gate;
+    after(printed.exit, write_all(context, o, (style, false), printed))
+}
+
+/// Writes all reports. A terse one has only its last line on standard output.
+fn write_all(
+    context: &Context,
+    o: &Options,
+    (mut style, is_terse): (Style, bool),
+    printed: &Printed<'_>,
+) -> Option<ExitStatus> {
     let plain = Style {
         color: false,
         links: None,
         width: 100,
-        ..style
+        ..style.clone()
     };
     let files = o.report.iter().map(|(format, file)| (*format, file));
     let files = files.chain(o.output.iter().map(|file| (o.format, file)));
@@ -93,7 +139,7 @@ pub(super) fn write_reports(
         if let Err(e) = write_file(
             &context.env,
             &context.dir.join(file),
-            review,
+            printed,
             format,
             &plain,
         ) {
@@ -102,17 +148,17 @@ pub(super) fn write_reports(
         }
     }
     if o.output.is_none() {
-        style.quiet |= is_terse(o, review);
+        style.quiet |= is_terse;
         // `-q` prints nothing if the exit code is 0. A document for a program is always printed.
         if context.global.quiet
             && o.format == ReportFormat::Human
-            && review.exit == ExitStatus::Pass
+            && printed.exit == ExitStatus::Pass
         {
             return failed;
         }
-        if let Err(e) = print_report(review, (o.format, printer), &style) {
+        if let Err(e) = print_report(printed, o.format, &style) {
             // A closed pipe (`| head`) need not be reported next to a verdict that already fails.
-            if !(e.is_broken_pipe && review.exit != ExitStatus::Pass) {
+            if !(e.is_broken_pipe && printed.exit != ExitStatus::Pass) {
                 print_error(&e.error);
             }
             failed = failed.or(Some(e.error.status()));
@@ -140,17 +186,17 @@ struct Unprinted {
     is_broken_pipe: bool,
 }
 
-/// Prints a report, or the rest of it that `printer` has not printed.
+/// Prints a report, or the rest of one whose first lines are printed.
 fn print_report(
-    review: &Review,
-    (format, printer): (ReportFormat, Option<&JsonLinesPrinter>),
+    printed: &Printed<'_>,
+    format: ReportFormat,
     style: &Style,
 ) -> std::result::Result<(), Unprinted> {
-    let written = match printer {
-        Some(printer) => printer.finish(review),
+    let written = match printed.rest {
+        Some(rest) => rest(),
         None => {
             let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-            report::render(review, format, style, &mut out).and_then(|()| out.flush())
+            (printed.render)(format, style, &mut out).and_then(|()| out.flush())
         }
     };
     written.map_err(|e| Unprinted {
@@ -168,12 +214,12 @@ fn print_report(
 fn write_file(
     env: &Env,
     path: &Path,
-    review: &Review,
+    printed: &Printed<'_>,
     format: ReportFormat,
     style: &Style,
 ) -> Result<()> {
     let mut bytes = Vec::new();
-    report::render(review, format, style, &mut bytes).map_err(|e| unwritten(path, &e))?;
+    (printed.render)(format, style, &mut bytes).map_err(|e| unwritten(path, &e))?;
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let old = std::fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|m| !m.is_file()) {

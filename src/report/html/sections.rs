@@ -497,7 +497,7 @@ pub(super) fn models(review: &Review, out: &mut Markup) {
             out.raw("<li>")
                 .lines(&d.claim)
                 .raw(" <span class=at>")
-                .text(d.why);
+                .text(&*d.why);
             if !d.backend.is_empty() {
                 out.raw(" (").text(&d.backend).raw(")");
             }

@@ -1,6 +1,7 @@
 //! The repositories that the examples of the documents run in.
 
 mod ci;
+mod fleet;
 mod models;
 mod remote;
 
@@ -73,6 +74,8 @@ pub const FIXTURES: &[Fixture] = &[
     ("local-model-fixes-a-bug", models::local_model_fixes_a_bug),
     ("tickets", models::tickets),
     ("offline-backend", models::offline_backend),
+    ("fleet", fleet::fleet),
+    ("several-repositories", fleet::several_repositories),
 ];
 
 impl World {

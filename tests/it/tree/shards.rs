@@ -82,7 +82,7 @@ fn one_shard_of_one_is_the_review_with_its_shard() {
     assert_eq!(one["shard"], serde_json::json!({"index": 1, "of": 1}));
     for report in [&mut whole, &mut one] {
         let report = report.as_object_mut().unwrap();
-        for key in ["shard", "timestamp", "duration_ms"] {
+        for key in ["shard", "merge", "timestamp", "duration_ms"] {
             report.remove(key);
         }
     }

@@ -1,0 +1,272 @@
+//! Joins the parts of reviews of shards, each part by itself. Sums saturate: the numbers come from
+//! files of other jobs.
+
+use crate::ai::{BackendUsage, Compliance, Models};
+use crate::context::GatheredItem;
+use crate::finding::listing::{Floor, Unlisted};
+use crate::finding::{Finding, Location, Origin, Severity, arrange, joined};
+use crate::review::{Note, Record, Review, Stat, TestResults, unused_waiver};
+use crate::verdict::{Coverage, FailureCause, Share, TestOutcome};
+use crate::wire::merging::PolicyEffect;
+use std::collections::{BTreeMap, HashMap};
+
+/// What the policy makes of each finding: by the commit and the fingerprint of the finding, as
+/// reports state them.
+pub(super) type EffectsOfFindings = HashMap<(Option<String>, String), PolicyEffect>;
+
+/// Joins the lists of findings, and lists the worst of very many. Returns the findings and the
+/// numbers of those that are not listed.
+pub(super) fn findings(
+    lists: Vec<Vec<Finding>>,
+    unlisted: impl Iterator<Item = Unlisted>,
+    effects: &EffectsOfFindings,
+) -> (Vec<Finding>, Unlisted) {
+    let effect = |f: &Finding| {
+        let key = (f.commit.map(|c| c.to_string()), f.fingerprint().to_string());
+        effects.get(&key).copied().unwrap_or_default()
+    };
+    let all = joined::join(lists);
+    let mut unlisted = unlisted.fold(Unlisted::default(), |all, other| sum(all, &other));
+    // Findings of models are few, and all of them are listed.
+    let (mut listed, of_models): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|f| *f.origin() == Origin::Rules);
+    let before = listed.len();
+    Floor::default().cut(&mut listed, 0, |f| count(&mut unlisted, f, effect(f)));
+    if listed.len() < before {
+        // Equal quotes of a file are numbered among the findings that are listed.
+        listed = arrange(listed);
+    }
+    listed.extend(of_models);
+    (joined::join(vec![listed]), unlisted)
+}
+
+/// Counts a finding that is not listed.
+fn count(unlisted: &mut Unlisted, f: &Finding, effect: PolicyEffect) {
+    if f.suppressed.is_some() {
+        unlisted.suppressed += 1;
+        return;
+    }
+    let severity = Severity::ALL.iter().position(|s| *s == f.severity());
+    let severity = severity.unwrap_or_default();
+    unlisted.counting[severity] += 1;
+    match effect {
+        PolicyEffect::Blocks => unlisted.blocking[severity] += 1,
+        PolicyEffect::Warns => unlisted.warning += 1,
+        PolicyEffect::Counts => {}
+    }
+}
+
+fn sum(a: Unlisted, b: &Unlisted) -> Unlisted {
+    let add = |a: [usize; 4], b: [usize; 4]| std::array::from_fn(|i| a[i].saturating_add(b[i]));
+    Unlisted {
+        counting: add(a.counting, b.counting),
+        blocking: add(a.blocking, b.blocking),
+        warning: a.warning.saturating_add(b.warning),
+        suppressed: a.suppressed.saturating_add(b.suppressed),
+    }
+}
+
+/// Adds the coverage of all shards.
+pub(super) fn coverage(reviews: &[Review]) -> Coverage {
+    let mut out = Coverage::default();
+    let mut shares: BTreeMap<String, Share> = BTreeMap::new();
+    for c in reviews.iter().map(|r| &r.coverage) {
+        add(&mut out.files_total, c.files_total);
+        add(&mut out.files_reviewed, c.files_reviewed);
+        add(&mut out.hunks_total, c.hunks_total);
+        add(&mut out.hunks_reviewed, c.hunks_reviewed);
+        add(&mut out.hunks_by_rules, c.hunks_by_rules);
+        add(&mut out.cached, c.cached);
+        add(&mut out.records, c.records);
+        out.skipped.extend(c.skipped.iter().cloned());
+        out.failed.extend(c.failed.iter().cloned());
+        for (name, share) in &c.by_reviewer {
+            let all = shares.entry(name.clone()).or_default();
+            add(&mut all.files_reviewed, share.files_reviewed);
+            add(&mut all.files_total, share.files_total);
+        }
+    }
+    out.by_reviewer = shares;
+    lose_skipped_backends(&mut out);
+    out
+}
+
+/// Counts nothing as reviewed if a required backend was not asked at all. A shard whose files are not
+/// shown to models does not know that the whole review lacks the backend.
+fn lose_skipped_backends(all: &mut Coverage) {
+    let rules = all.by_reviewer.get(Origin::Rules.name());
+    let files_total = rules.map_or(all.files_total, |share| share.files_total);
+    for failure in &all.failed {
+        if let FailureCause::NotAsked { backend } | FailureCause::AgentReviewed { backend } =
+            &failure.cause
+        {
+            (all.files_reviewed, all.hunks_reviewed) = (0, 0);
+            let nothing = Share {
+                files_reviewed: 0,
+                files_total,
+            };
+            all.by_reviewer.insert(backend.clone(), nothing);
+        }
+    }
+}
+
+fn add(to: &mut usize, n: usize) {
+    *to = to.saturating_add(n);
+}
+
+/// Joins the notes: those about the review as a whole in the order of the shards, then those about
+/// files by position. That a waiver matches no finding is true only if every shard notes it.
+pub(super) fn notes(reviews: &[Review]) -> Vec<Note> {
+    let mut whole: Vec<Note> = Vec::new();
+    for review in reviews {
+        let mut at = 0;
+        for note in review.notes.iter().filter(|n| n.file.is_none()) {
+            match whole.iter().position(|known| known == note) {
+                Some(known) => at = known + 1,
+                None => {
+                    whole.insert(at, note.clone());
+                    at += 1;
+                }
+            }
+        }
+    }
+    let used = unused_waivers(reviews).filter(|f| !is_unused_in_all(f, reviews));
+    for note in used.map(|fingerprint| unused_waiver(fingerprint)) {
+        whole.retain(|known| *known != note);
+    }
+    let of_files = reviews.iter().flat_map(|r| &r.notes);
+    let of_files = of_files.filter(|n| n.file.is_some()).cloned();
+    whole.extend(of_files);
+    Note::arrange(&mut whole);
+    whole
+}
+
+/// Returns the fingerprints of waivers that match no finding of a shard.
+fn unused_waivers(reviews: &[Review]) -> impl Iterator<Item = &String> {
+    reviews.iter().flat_map(|r| &r.merge_inputs.unused_waivers)
+}
+
+fn is_unused_in_all(fingerprint: &String, reviews: &[Review]) -> bool {
+    reviews
+        .iter()
+        .all(|r| r.merge_inputs.unused_waivers.contains(fingerprint))
+}
+
+/// Joins what the models report, and adds their requests and costs.
+pub(super) fn models(reviews: &[Review]) -> Models {
+    let mut out = Models::default();
+    for m in reviews.iter().map(|r| &r.models) {
+        extend_unique(&mut out.asked, &m.asked);
+        extend_unique(&mut out.missing, &m.missing);
+        extend_unique(&mut out.opinions, &m.opinions);
+        out.owed |= m.owed;
+        out.dropped.extend(m.dropped.iter().cloned());
+        out.no_conventions = out.no_conventions.take().or(m.no_conventions.clone());
+        if let Some(compliance) = &m.compliance {
+            add_compliance(&mut out.compliance, compliance);
+        }
+        for usage in &m.usage {
+            add_usage(&mut out.usage, usage);
+        }
+    }
+    out
+}
+
+fn extend_unique<T: PartialEq + Clone>(to: &mut Vec<T>, from: &[T]) {
+    for item in from {
+        if !to.contains(item) {
+            to.push(item.clone());
+        }
+    }
+}
+
+/// Adds the compliance of a part: the whole complies only if every part does.
+fn add_compliance(to: &mut Option<Compliance>, part: &Compliance) {
+    match to {
+        None => *to = Some(part.clone()),
+        Some(all) => {
+            all.follows &= part.follows;
+            extend_unique(&mut all.violations, &part.violations);
+        }
+    }
+}
+
+/// Adds the requests to a backend. The shards run at the same time, so that the longest counts.
+fn add_usage(to: &mut Vec<BackendUsage>, part: &BackendUsage) {
+    let is_same = |u: &&mut BackendUsage| u.backend == part.backend && u.model == part.model;
+    let Some(all) = to.iter_mut().find(is_same) else {
+        to.push(part.clone());
+        return;
+    };
+    let (sum, other) = (&mut all.spent, &part.spent);
+    sum.requests = sum.requests.saturating_add(other.requests);
+    sum.input_tokens = sum.input_tokens.saturating_add(other.input_tokens);
+    sum.cached_tokens = sum.cached_tokens.saturating_add(other.cached_tokens);
+    sum.output_tokens = sum.output_tokens.saturating_add(other.output_tokens);
+    sum.cost_usd = match (sum.cost_usd, other.cost_usd) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    };
+    all.from_cache = all.from_cache.saturating_add(part.from_cache);
+    all.failed = all.failed.saturating_add(part.failed);
+    all.duration = all.duration.max(part.duration);
+}
+
+/// Returns the tickets and pages that models of any shard received.
+pub(super) fn context(reviews: &[Review]) -> Vec<GatheredItem> {
+    let mut out = Vec::new();
+    reviews
+        .iter()
+        .for_each(|r| extend_unique(&mut out, &r.context));
+    out
+}
+
+/// Returns the results of the project's tests: those of the first shard in which they did not pass.
+pub(super) fn tests(reviews: &[Review]) -> Option<TestResults> {
+    let mut all = reviews.iter().filter_map(|r| r.tests.as_ref());
+    let first = all.clone().next()?;
+    let failed = all.find(|t| t.outcome != TestOutcome::Passed);
+    Some(failed.unwrap_or(first).clone())
+}
+
+/// Adds the line counts.
+pub(super) fn stat(reviews: &[Review]) -> Stat {
+    let mut out = Stat::default();
+    for stat in reviews.iter().map(|r| r.stat) {
+        add(&mut out.added, stat.added);
+        add(&mut out.removed, stat.removed);
+        add(&mut out.shown, stat.shown);
+    }
+    out
+}
+
+/// Returns the first changed line. A file with added lines is preferred.
+pub(super) fn first_change(reviews: &[Review]) -> Option<Location> {
+    let all = reviews.iter().filter_map(|r| r.first_change.as_ref());
+    let first = all.min_by(|a, b| (a.lines.is_none(), &a.file).cmp(&(b.lines.is_none(), &b.file)));
+    first.cloned()
+}
+
+/// Joins the recorded changes in the order of the whole change; `None` if a shard has none.
+pub(super) fn record(reviews: &[Review]) -> Option<Record> {
+    let mut files: Vec<((usize, usize), &[u8])> = Vec::new();
+    let mut left_out = Vec::new();
+    for review in reviews {
+        let record = review.record.as_ref()?;
+        files.extend(
+            review
+                .merge_inputs
+                .order
+                .iter()
+                .copied()
+                .zip(record.files()),
+        );
+        left_out.extend(record.left_out.iter().cloned());
+    }
+    files.sort_by_key(|(order, _)| *order);
+    let texts: Vec<&[u8]> = files.into_iter().map(|(_, text)| text).collect();
+    Some(Record {
+        text: texts.concat(),
+        left_out,
+    })
+}
