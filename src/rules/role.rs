@@ -207,6 +207,12 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
     if ends_with_word(original, "Tests") || source_set {
         return FileRole::Test;
     }
+    // Recordings of requests that tests replay, such as those of VCR for Ruby.
+    let is_recording = matches!(lower, "vcr" | "cassettes" | "vcr_cassettes")
+        && parent.is_some_and(|p| matches!(p, "spec" | "test"));
+    if is_recording && !is_program_text(name.as_bytes()) {
+        return FileRole::Test;
+    }
     if lower == "it" && parent == Some("src") {
         // `it` is also a country and a language: `src/it/poste/pagamenti`, `src/it/messages.ts`.
         let set = folders
@@ -448,6 +454,7 @@ mod tests {
                 "t/basic.t",
                 "t/certs/ca.key",
                 "t/lib/Helper.pm",
+                "providers/pay/spec/vcr/create.yml",
             ],
         );
     }
@@ -485,6 +492,8 @@ mod tests {
                 "app/Contest.java",
                 "AUDIT.md",
                 "app/t/page.tsx",
+                "app/vcr/create.yml",
+                "app/cassettes/list.json",
                 "src/t/a.key",
             ],
         );
