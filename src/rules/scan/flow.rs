@@ -26,6 +26,8 @@ use std::ops::Range;
 
 mod earlier;
 mod forged;
+mod option;
+mod plain;
 
 /// The rule of each word of the tables: a kind of sink, or the `rule` of a structural call.
 pub(in crate::rules) const RULES: &[(&str, &str)] = &[
@@ -222,6 +224,8 @@ fn severity_of_own(f: &Flow) -> Option<Severity> {
 /// - An expression that keeps a browser busy harms only the user who opened the page.
 /// - Pages of other sites that read answers without credentials see what everyone can see. A check
 ///   of the origin (CWE 346) decides about requests with credentials.
+/// - A browser does not run scripts in an answer that is plain text or JSON.
+/// - An operator who sets the option accepts connections without verified certificates.
 /// - Requests that only read, and requests with JSON, need no protection against forged forms.
 fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
     let is_low = match f.subject {
@@ -229,6 +233,8 @@ fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
             f.proof != Proof::Request || OF_BROWSER.contains(&f.source_label)
         }
         FlowSubject::Rule("cors") => f.cwe != Some(ORIGIN_CHECK) && !grants_credentials(text),
+        FlowSubject::Flow(SinkKind::Html) => plain::is_plain(f, text),
+        FlowSubject::Rule("tls") => option::selects(f, text),
         FlowSubject::Rule("csrf") => forged::is_unreachable(f, text),
         _ => false,
     };

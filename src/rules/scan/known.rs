@@ -73,21 +73,23 @@ fn can_be_lowered(rules: &RuleSet, finding: &Finding) -> bool {
         })
 }
 
-/// Returns true if two findings of a rule are on the same code, apart from its layout.
+/// Returns true if the code of a new finding is part of that of an old one, apart from its layout.
 fn is_same_code((old_text, old): (&Text, &Finding), (text, new): (&Text, &Finding)) -> bool {
     let code = code_of(text, new);
-    let steps = |finding: &Finding| -> Vec<String> {
-        finding
-            .flow()
-            .iter()
-            .map(|step| step.quote.clone())
-            .collect()
-    };
-    let is_same = !code.is_empty() && code == code_of(old_text, old) && steps(old) == steps(new);
+    // A longer line that contains all of the code has the same call: `if (f(x)) {` and `f(x)`.
+    let is_same = !code.is_empty()
+        && memchr::memmem::find(&code_of(old_text, old), &code).is_some()
+        && have_same_path(old, new);
     is_same
         || new.severity() == Severity::Minor
             && new.flow().is_empty()
             && matched(text, new).is_some_and(|part| matched(old_text, old) == Some(part))
+}
+
+/// Returns true if the paths of data of two findings have the same steps, or neither has a path.
+fn have_same_path(old: &Finding, new: &Finding) -> bool {
+    let (old, new) = (old.flow(), new.flow());
+    old.len() == new.len() && old.iter().zip(new).all(|(a, b)| a.quote == b.quote)
 }
 
 /// Returns the part of its line that a finding is about. `None`: the finding is about whole lines.

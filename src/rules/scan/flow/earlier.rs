@@ -144,7 +144,7 @@ fn count(flows: &[Flow], text: &[u8], key: &str, compared: Compared) -> usize {
 }
 
 /// Returns a text that is equal for flows of one subject with the same strength, whose compared
-/// steps start with the same code. Only the first line of a step counts.
+/// steps start with the same code. Only the first line of a step counts, without its layout.
 fn identity(f: &Flow, text: &[u8], compared: Compared) -> String {
     let mut out = format!(
         "{} {:?} {:?} {} {}",
@@ -162,7 +162,10 @@ fn identity(f: &Flow, text: &[u8], compared: Compared) -> String {
         let line = line_around(text, step.start);
         let code = text.get(step.start..step.end.min(line.end).max(step.start));
         out.push('\n');
-        out.push_str(String::from_utf8_lossy(code.unwrap_or_default()).trim());
+        let code = String::from_utf8_lossy(code.unwrap_or_default());
+        // Layout and the kind of quotes do not matter.
+        let code = code.chars().filter(|c| !c.is_whitespace());
+        out.extend(code.map(|c| if c == '\'' { '"' } else { c }));
     }
     out
 }

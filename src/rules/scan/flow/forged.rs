@@ -53,12 +53,14 @@ fn answers_only_get(above: &[u8], below: &[u8]) -> bool {
         .take_while(|line| is_attribute(line))
         .chain(below.take_while(|line| is_attribute(line)))
         .collect();
-    let names = |word: &[u8]| {
-        attributes
-            .iter()
-            .any(|line| memchr::memmem::find(line, word).is_some())
-    };
-    names(b"[HttpGet") && !OTHERS.iter().any(|word| names(word))
+    contain(&attributes, b"[HttpGet") && !OTHERS.iter().any(|word| contain(&attributes, word))
+}
+
+/// Returns true if one of the lines contains a word.
+fn contain(lines: &[&[u8]], word: &[u8]) -> bool {
+    lines
+        .iter()
+        .any(|line| memchr::memmem::find(line, word).is_some())
 }
 
 #[cfg(test)]
