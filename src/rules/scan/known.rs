@@ -1,12 +1,13 @@
 //! Findings on code that the change moves within a file: the file had the same weakness before.
 
-use super::layout::{before, code_of};
-use crate::diff::{FileChange, Text};
+use super::layout::{before, code_of, is_within};
+use crate::diff::{FileChange, LineNo, Text, TextChange};
 use crate::finding::listing::Floor;
 use crate::finding::{Finding, Severity};
 use crate::rules::RuleSet;
 use crate::rules::catalog::Matcher;
 use crate::rules::suppress::Counting;
+use std::cmp::Ordering;
 
 /// Rule that reads text for a reviewer: a moved instruction is read all the same.
 const INSTRUCTIONS: &str = "prompt-injection";
@@ -18,7 +19,8 @@ const KNOWN: &str = "the file had the same finding on the same code before the c
 ///
 /// Each removed finding covers one added finding. It must be at least as severe, and no comment may
 /// have suppressed it. All lines of the two findings are equal without layout, and so are the steps
-/// of a path of data. For a finding that is at most minor, an equal match within the line is enough.
+/// of a path of data. For a finding that is at most minor, an equal match within the line is enough,
+/// and for a finding without a path, an edit in place that keeps most words of the lines.
 /// A critical finding keeps its severity: a reader has to see that the code stays exploitable.
 /// Findings of teams, of secrets, of hidden characters and of rules whose severity policy sets are
 /// kept too.
@@ -48,7 +50,8 @@ pub(super) fn lower(
         let known = old.iter().position(|old| {
             old.rule_id() == finding.rule_id()
                 && old.severity() >= finding.severity()
-                && is_same_code((&text.old, old), (&text.new, finding))
+                && (is_same_code((&text.old, old), (&text.new, finding))
+                    || is_edited_in_place(text, old, finding))
         });
         if let Some(at) = known {
             old.swap_remove(at);
@@ -76,14 +79,56 @@ fn can_be_lowered(rules: &RuleSet, finding: &Finding) -> bool {
 /// Returns true if the code of a new finding is part of that of an old one, apart from its layout.
 fn is_same_code((old_text, old): (&Text, &Finding), (text, new): (&Text, &Finding)) -> bool {
     let code = code_of(text, new);
-    // A longer line that contains all of the code has the same call: `if (f(x)) {` and `f(x)`.
-    let is_same = !code.is_empty()
-        && memchr::memmem::find(&code_of(old_text, old), &code).is_some()
-        && have_same_path(old, new);
+    let known = code_of(old_text, old);
+    // A longer line can contain all of the code: `if (f(x)) {` and `f(x)`.
+    let is_part = memchr::memmem::find(&known, &code).is_some() && 2 * code.len() >= known.len();
+    let is_same = !code.is_empty() && is_part && have_same_path(old, new);
     is_same
         || new.severity() == Severity::Minor
             && new.flow().is_empty()
             && matched(text, new).is_some_and(|part| matched(old_text, old) == Some(part))
+}
+
+/// Returns true if one edit replaces the lines of an old finding by those of a new one, and most of
+/// their words are the same: the edit keeps a weakness and does not add it.
+fn is_edited_in_place(text: &TextChange, old: &Finding, new: &Finding) -> bool {
+    let mut edits = text.hunks.iter().flat_map(|hunk| &hunk.edits);
+    new.flow().is_empty()
+        && edits.any(|edit| is_within(old, &edit.old) && is_within(new, &edit.new))
+        && are_alike(&words(&text.old, old), &words(&text.new, new))
+}
+
+/// Returns the words on the lines of a finding, in order of their bytes.
+fn words(text: &Text, finding: &Finding) -> Vec<Vec<u8>> {
+    let lines = finding.lines();
+    let numbers = lines.map(|lines| lines.first.get()..=lines.last.get());
+    let mut words: Vec<Vec<u8>> = numbers
+        .into_iter()
+        .flatten()
+        .filter_map(|number| text.line(LineNo::new(number)?))
+        .flat_map(|line| line.split(|b| !b.is_ascii_alphanumeric() && *b != b'_'))
+        .filter(|word| !word.is_empty())
+        .map(<[u8]>::to_vec)
+        .collect();
+    words.sort();
+    words
+}
+
+/// Returns true if two sorted lists of at least [`FEWEST`] words have four fifths of their words in
+/// common.
+fn are_alike(old: &[Vec<u8>], new: &[Vec<u8>]) -> bool {
+    /// Words of a line, below which too few are left to compare.
+    const FEWEST: usize = 4;
+    let (mut i, mut j, mut common) = (0, 0, 0);
+    while let (Some(a), Some(b)) = (old.get(i), new.get(j)) {
+        match a.cmp(b) {
+            Ordering::Less => i += 1,
+            Ordering::Greater => j += 1,
+            Ordering::Equal => (i, j, common) = (i + 1, j + 1, common + 1),
+        }
+    }
+    let most = old.len().max(new.len());
+    old.len().min(new.len()) >= FEWEST && common * 5 >= most * 4
 }
 
 /// Returns true if the paths of data of two findings have the same steps, or neither has a path.
@@ -166,6 +211,18 @@ mod tests {
         assert_eq!(severities("a.py", rule, "", eval), [Severity::Critical]);
         let found = severities("a.py", rule, eval, moved);
         assert!(found.iter().all(|s| *s == Severity::Critical), "{found:?}");
+    }
+
+    #[test]
+    fn an_edit_in_place_that_keeps_most_words_is_a_suggestion() {
+        let line = "\treturn &tls.Config{ServerName: host, InsecureSkipVerify: true}\n";
+        let edited = line.replace("ServerName: host", "ServerName: host, MinVersion: v");
+        let other =
+            "\treturn dial(bank, &tls.Config{Certificates: all, InsecureSkipVerify: true})\n";
+        let old = go(line, "\treturn nil\n");
+        let of = |new: &str| severities("a.go", RULE, &old, &go(new, "\treturn nil\n"));
+        assert_eq!(of(&edited), [Severity::Suggestion]);
+        assert_eq!(of(other), [Severity::Major]);
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub(super) fn code_of(text: &Text, finding: &Finding) -> Vec<u8> {
     lines.flat_map(code).collect()
 }
 
-fn is_within(finding: &Finding, lines: &LineRange) -> bool {
+pub(super) fn is_within(finding: &Finding, lines: &LineRange) -> bool {
     finding.lines().is_some_and(|of| contains(lines, &of))
 }
 
