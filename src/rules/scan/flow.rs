@@ -225,7 +225,7 @@ fn severity_of_own(f: &Flow) -> Option<Severity> {
 /// - An expression that keeps a browser busy harms only the user who opened the page.
 /// - Pages of other sites that read answers without credentials see what everyone can see. A check
 ///   of the origin (CWE 346) decides about requests with credentials.
-/// - The user of a desktop program chooses which files and addresses it opens.
+/// - The user of a desktop program chooses which files, programs and addresses it opens.
 /// - A cookie of a request has no attributes: a client only sends its name and value.
 /// - A browser does not run scripts in an answer that is plain text or JSON.
 /// - An operator who sets the option accepts connections without verified certificates.
@@ -237,15 +237,12 @@ fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
         }
         FlowSubject::Rule("cors") => f.cwe != Some(ORIGIN_CHECK) && !grants_credentials(text),
         FlowSubject::Flow(SinkKind::Html) => plain::is_plain(f, text),
-        FlowSubject::Flow(SinkKind::Url | SinkKind::Path | SinkKind::Redirect) => {
-            sender::is_of_desktop(f, text)
-        }
         FlowSubject::Rule("cookie") => sender::is_of_client(f, text),
         FlowSubject::Rule("tls") => option::selects(f, text),
         FlowSubject::Rule("csrf") => forged::is_unreachable(f, text),
         _ => false,
     };
-    is_low.then_some(Severity::Suggestion)
+    (is_low || sender::is_of_desktop(f, text)).then_some(Severity::Suggestion)
 }
 
 /// The weakness of a missing check of the origin.

@@ -1,7 +1,7 @@
 //! Data and cookies of programs that are clients themselves.
 
 use super::line_around;
-use crate::rules::flow::Flow;
+use crate::rules::flow::{Flow, FlowSubject, SinkKind};
 
 /// Label of fields of forms in the table of C#. Web Forms and desktop programs call them alike.
 const FORM_FIELD: &str = "form field";
@@ -15,9 +15,18 @@ const DESKTOP: &[&[u8]] = &[
 /// Names of Web Forms.
 const WEB: &[u8] = b"System.Web";
 
-/// Returns true if the value of a flow is what the user of a desktop program has typed.
+/// Returns true if the value of a flow is what the user of a desktop program has typed. A database
+/// or a directory can be shared with other users, so their statements count.
 pub(super) fn is_of_desktop(f: &Flow, text: &[u8]) -> bool {
+    const SHARED: [SinkKind; 4] = [
+        SinkKind::Sql,
+        SinkKind::NoSql,
+        SinkKind::Ldap,
+        SinkKind::XPath,
+    ];
+    let is_shared = matches!(f.subject, FlowSubject::Flow(kind) if SHARED.contains(&kind));
     f.source_label == FORM_FIELD
+        && !is_shared
         && DESKTOP.iter().any(|name| contains(text, name))
         && !contains(text, WEB)
 }
