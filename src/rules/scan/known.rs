@@ -197,7 +197,10 @@ mod tests {
 
     #[test]
     fn a_finding_that_a_comment_suppressed_is_new_without_the_comment() {
-        let suppressed = TLS.replace('\n', " // claude-reviewer: ignore go-tls-verify-off\n");
+        let suppressed = TLS.replace(
+            '\n',
+            " // claude-reviewer: ignore[go-tls-verify-off] test server\n",
+        );
         let (old, new) = (go(&suppressed, "\treturn nil\n"), go("\treturn nil\n", TLS));
         let found = severities("a.go", RULE, &old, &new);
         assert_eq!(found, [Severity::Major]);
@@ -216,7 +219,7 @@ mod tests {
     #[test]
     fn an_edit_in_place_that_keeps_most_words_is_a_suggestion() {
         let line = "\treturn &tls.Config{ServerName: host, InsecureSkipVerify: true}\n";
-        let edited = line.replace("ServerName: host", "ServerName: host, MinVersion: v");
+        let edited = line.replace("ServerName: host", "ServerName: name");
         let other =
             "\treturn dial(bank, &tls.Config{Certificates: all, InsecureSkipVerify: true})\n";
         let old = go(line, "\treturn nil\n");
