@@ -2,6 +2,7 @@
 //! programs.
 
 pub(crate) mod about;
+mod api_document;
 mod around;
 mod beside;
 mod blob;

@@ -12,6 +12,7 @@ pub(crate) fn is_for_patterns(name: &str) -> bool {
         || name == SAME_SIDES
         || name == OTHER_COUNT
         || name == NOT_MARK
+        || name == NOT_OF_EMULATOR
         || name
             .strip_prefix("entropy:")
             .is_some_and(|b| b.parse::<f32>().is_ok())
@@ -38,6 +39,7 @@ pub(super) fn passes(name: &str, candidate: &SecretCandidate<'_>) -> bool {
         None if name == SAME_SIDES => has_same_sides(candidate.line),
         None if name == OTHER_COUNT => verbs::can_differ(candidate.line),
         None if name == NOT_MARK => !is_assigned_mark(candidate),
+        None if name == NOT_OF_EMULATOR => !is_of_emulator(candidate),
         None => secret::check(name, candidate) == Some(true),
     }
 }
@@ -65,6 +67,32 @@ fn is_assigned_mark(candidate: &SecretCandidate<'_>) -> bool {
         .position(|b| !is_word(*b))
         .unwrap_or(candidate.secret.len());
     end > 0 && flow::is_request_mark(&candidate.secret[..end], candidate.after)
+}
+
+/// The check that a network configuration of Android is about more than the developer's machine.
+const NOT_OF_EMULATOR: &str = "not-of-emulator";
+
+/// Returns true if a line opens a `domain-config` element and all domains in it are names of the
+/// developer's machine: loopback, or the address by which the emulator calls it.
+fn is_of_emulator(candidate: &SecretCandidate<'_>) -> bool {
+    const LOCAL: &[&[u8]] = &[b"10.0.2.2", b"10.0.3.2", b"localhost", b"127.0.0.1"];
+    const DOMAIN: &[u8] = b"<domain";
+    let after = candidate.after;
+    let Some(end) = memchr::memmem::find(after, b"</domain-config>") else {
+        return false;
+    };
+    let inner = &after[..end];
+    let mut domains = memchr::memmem::find_iter(inner, DOMAIN).peekable();
+    let is_domain_config = memchr::memmem::find(candidate.line, b"<domain-config").is_some()
+        && memchr::memmem::find(candidate.line, b"</").is_none();
+    is_domain_config
+        && domains.peek().is_some()
+        && domains.all(|at| {
+            let rest = &inner[at + DOMAIN.len()..];
+            let name = memchr::memchr(b'>', rest).map(|open| &rest[open + 1..]);
+            let name = name.and_then(|name| Some(&name[..memchr::memchr(b'<', name)?]));
+            name.is_some_and(|name| LOCAL.contains(&name.trim_ascii()))
+        })
 }
 
 fn is_word(b: u8) -> bool {

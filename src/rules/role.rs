@@ -192,7 +192,7 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
     let top = is_top(folders, i);
     let inside = folders[..i].iter().any(|f| SOURCES.contains(f));
     if TESTS.contains(&lower)
-        || ["-tests", "_tests", ".tests", ".test"]
+        || ["-tests", "_tests", ".tests", ".test", "-e2e"]
             .iter()
             .any(|end| lower.ends_with(end))
     {
@@ -205,6 +205,12 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
             || ends_with_word(original, "Test")
             || lower.ends_with("-test"));
     if ends_with_word(original, "Tests") || source_set {
+        return FileRole::Test;
+    }
+    // Recordings of requests that tests replay, such as those of VCR for Ruby.
+    let is_recording = matches!(lower, "vcr" | "cassettes" | "vcr_cassettes")
+        && parent.is_some_and(|p| matches!(p, "spec" | "test"));
+    if is_recording && !is_program_text(name.as_bytes()) {
         return FileRole::Test;
     }
     if lower == "it" && parent == Some("src") {
@@ -448,6 +454,8 @@ mod tests {
                 "t/basic.t",
                 "t/certs/ca.key",
                 "t/lib/Helper.pm",
+                "providers/pay/spec/vcr/create.yml",
+                "apps/shop-e2e/compose/app.yml",
             ],
         );
     }
@@ -485,6 +493,8 @@ mod tests {
                 "app/Contest.java",
                 "AUDIT.md",
                 "app/t/page.tsx",
+                "app/vcr/create.yml",
+                "app/cassettes/list.json",
                 "src/t/a.key",
             ],
         );

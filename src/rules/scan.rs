@@ -29,6 +29,7 @@ use std::ops::Range;
 
 pub(super) mod flow;
 pub(super) mod join;
+mod known;
 mod layout;
 mod place;
 mod structural;
@@ -96,6 +97,7 @@ pub(super) fn file(
         out.extend(found);
     }
     layout::drop_laid_out(rules, file, floor, out, from);
+    known::lower(rules, file, floor, out, from);
     join::same_flaws(rules, out, from);
     rest
 }

@@ -93,6 +93,7 @@ pub(crate) const CHECKS: &[(&str, SecretCheck)] = &[
     ("grafana-crc32", |c| checksum::grafana(c.secret)),
     ("aws-account", |c| checksum::aws_account(c.secret)),
     ("not-presigned", |c| !presigned::is_key_id(c)),
+    ("not-long-expired", |c| !presigned::is_long_expired(c)),
     ("bech32", |c| checksum::bech32(c.secret)),
     ("base58check", |c| checksum::base58check(c.secret)),
     ("stellar-crc16", |c| checksum::stellar(c.secret)),

@@ -154,7 +154,8 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
 }
 
 /// Returns true if the entry of a download address has a checksum, which the package manager
-/// compares: `integrity` of npm, Yarn and pnpm in the same object.
+/// compares: `integrity` of npm, Yarn and pnpm in the same object, or the SHA-1 that Yarn 1 writes
+/// behind the address.
 fn has_checksum(text: &TextChange, number: LineNo) -> bool {
     /// Lines of an entry before and after the address.
     const NEAR: u32 = 6;
@@ -166,7 +167,7 @@ fn has_checksum(text: &TextChange, number: LineNo) -> bool {
         .rev()
         .map_while(|n| line_at(text, n));
     let below = (at + 1..at + NEAR).map_while(|n| line_at(text, n));
-    line_at(text, at).is_some_and(is_checksum)
+    line_at(text, at).is_some_and(|line| is_checksum(line) || has_sum_in_address(line))
         || above.take_while(|line| !ends_entry(line)).any(is_checksum)
         || below.take_while(|line| !ends_entry(line)).any(is_checksum)
 }
@@ -180,6 +181,19 @@ fn is_checksum(line: &[u8]) -> bool {
     let keys = ["integrity: sha", "integrity sha", "\"integrity\": \"sha"];
     keys.iter()
         .any(|key| memchr::memmem::find(line, key.as_bytes()).is_some())
+}
+
+/// Returns true if a line of a lockfile of Yarn 1 has a SHA-1 behind its address:
+/// `resolved "http://host/a-1.0.0.tgz#40 hexadecimal digits"`. Yarn compares it with the package.
+fn has_sum_in_address(line: &[u8]) -> bool {
+    /// Digits of a SHA-1.
+    const DIGITS: usize = 40;
+    let line = line.trim_ascii();
+    line.starts_with(b"resolved \"")
+        && memchr::memchr(b'#', line).is_some_and(|at| {
+            let sum = line[at + 1..].strip_suffix(b"\"").unwrap_or_default();
+            sum.len() == DIGITS && sum.iter().all(u8::is_ascii_hexdigit)
+        })
 }
 
 fn ends_entry(line: &[u8]) -> bool {

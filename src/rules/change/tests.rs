@@ -405,6 +405,19 @@ fn a_lockfile_that_downloads_from_elsewhere_is_reported() {
         ["lockfile-insecure-source"],
         "the checksum of another package"
     );
+    let of_yarn = |sum: &str| {
+        format!(
+            "a@^1.0.0:\n  version \"1.0.0\"\n  resolved \"http://registry.npmjs.org/a/-/a-1.0.0.tgz{sum}\"\n"
+        )
+    };
+    for (sum, expected) in [
+        ("#5a2d2d1b2c8c1f2f8f9f6f5e4d3c2b1a09182736", None),
+        ("#5a2d", Some("lockfile-insecure-source")),
+        ("", Some("lockfile-insecure-source")),
+    ] {
+        let found = changing(&[("yarn.lock", Some("\n"), Some(&of_yarn(sum)))], &[]);
+        assert_eq!(ids(&found), Vec::from_iter(expected), "{sum}");
+    }
     let update = old.replace("1.0.0", "1.0.1");
     assert_eq!(
         ids(&changing(

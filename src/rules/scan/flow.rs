@@ -14,14 +14,21 @@ use crate::rules::flow::{
 };
 use crate::rules::language::Languages;
 use crate::rules::line_ends::with_line_feeds;
-use crate::rules::report::{Sighting, ValueOrigin};
+use crate::rules::report::{self, Sighting, ValueOrigin};
 use crate::rules::role::FileRole;
 use crate::rules::{MARK, glob, parse};
 use crate::text::one_line;
+use earlier::{OldFlows, is_inside};
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+
+mod earlier;
+mod forged;
+mod option;
+mod plain;
+mod sender;
 
 /// The rule of each word of the tables: a kind of sink, or the `rule` of a structural call.
 pub(in crate::rules) const RULES: &[(&str, &str)] = &[
@@ -97,7 +104,7 @@ const TOOLS: &[&str] = &[
     "{tools,tool,bin,contrib}/**",
     "**/{scripts,script,ci,hack,devtools}/**",
     "*/{build,release,docs,doc}/**",
-    "{setup,noxfile,fabfile,dodo,SConstruct}.py",
+    "{setup,noxfile,fabfile,dodo,SConstruct,build}.py",
 ];
 
 /// Bytes of the code of a step that are kept, at most.
@@ -124,6 +131,9 @@ pub(super) struct JudgedPart {
     /// Lines on which a sink starts that can run.
     pub(super) sinks: BTreeSet<LineNo>,
 }
+
+/// Reason why a flow is a suggestion.
+const EARLIER: &str = "the file had this path before the change";
 
 /// Position at which a flow is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -215,15 +225,24 @@ fn severity_of_own(f: &Flow) -> Option<Severity> {
 /// - An expression that keeps a browser busy harms only the user who opened the page.
 /// - Pages of other sites that read answers without credentials see what everyone can see. A check
 ///   of the origin (CWE 346) decides about requests with credentials.
+/// - The user of a desktop program chooses which files, programs and addresses it opens.
+/// - A cookie of a request has no attributes: a client only sends its name and value.
+/// - A browser does not run scripts in an answer that is plain text or JSON.
+/// - An operator who sets the option accepts connections without verified certificates.
+/// - Requests that only read, and requests with JSON, need no protection against forged forms.
 fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
     let is_low = match f.subject {
         FlowSubject::Flow(SinkKind::Regex) => {
             f.proof != Proof::Request || OF_BROWSER.contains(&f.source_label)
         }
         FlowSubject::Rule("cors") => f.cwe != Some(ORIGIN_CHECK) && !grants_credentials(text),
+        FlowSubject::Flow(SinkKind::Html) => plain::is_plain(f, text),
+        FlowSubject::Rule("cookie") => sender::is_of_client(f, text),
+        FlowSubject::Rule("tls") => option::selects(f, text),
+        FlowSubject::Rule("csrf") => forged::is_unreachable(f, text),
         _ => false,
     };
-    is_low.then_some(Severity::Suggestion)
+    (is_low || sender::is_of_desktop(f, text)).then_some(Severity::Suggestion)
 }
 
 /// The weakness of a missing check of the origin.
@@ -333,15 +352,16 @@ impl<'a> FileScan<'a> {
             .iter()
             .map(|f| (f, anchor(&added, change, f)))
             .partition(|(_, anchor)| anchor.is_some());
-        if !rest.is_empty() {
-            let rest = rest.into_iter().map(|(f, _)| f).collect();
-            let exposed = exposed(language, self.reporter.languages(), change, rest);
-            completed.extend(
-                exposed
-                    .into_iter()
-                    .map(|f| (f, Some(anchor_between(&added, f)))),
-            );
-        }
+        let old = OldFlows::new(language, self.reporter.languages(), change);
+        let is_earlier = |f: &Flow| old.has_as_many(&analysis.flows, f);
+        completed.retain(|(f, _)| !is_inside(&added, f) || !is_earlier(f));
+        let rest = rest.into_iter().map(|(f, _)| f).collect();
+        let exposed = old.exposed(rest);
+        completed.extend(
+            exposed
+                .into_iter()
+                .map(|f| (f, Some(anchor_between(&added, f)))),
+        );
         let is_script = SCRIPTS.iter().any(|g| glob::matches(g, path));
         completed.retain(|(f, _)| f.proof == Proof::Request || !is_script);
         for (f, anchor) in completed {
@@ -361,7 +381,8 @@ impl<'a> FileScan<'a> {
             }
         }
         for ((rule, _), (f, anchor)) in found {
-            self.report_flow(change, rule, f, &anchor);
+            let is_earlier = old.has_ends_of(&analysis.flows, f);
+            self.report_flow(change, rule, f, (&anchor, is_earlier));
         }
         match (analysis.is_complete, analysis.is_readable) {
             (true, true) => Followed::Whole(JudgedPart {
@@ -399,7 +420,15 @@ impl<'a> FileScan<'a> {
             && self.settled(rule) == RuleFit::Looks
     }
 
-    fn report_flow(&mut self, change: &'a TextChange, rule: u16, f: &Flow, anchor: &Anchor) {
+    /// Reports a flow. `is_earlier`: the file had a flow from the same source to the same sink
+    /// before the change. Such a flow is a suggestion, unless it is critical.
+    fn report_flow(
+        &mut self,
+        change: &'a TextChange,
+        rule: u16,
+        f: &Flow,
+        (anchor, is_earlier): (&Anchor, bool),
+    ) {
         let known = change.new.known();
         let span = match anchor {
             Anchor::Line(span) => span.clone(),
@@ -483,6 +512,12 @@ impl<'a> FileScan<'a> {
         let path = self.file.path().as_bytes();
         let is_tool = f.proof != Proof::Request && TOOLS.iter().any(|g| glob::matches(g, path));
         let in_doubt = is_tool || self.in_doubt(rule);
+        let is_known = is_earlier
+            && report::weigh(self.reporter.rules, rule, in_doubt, origin) < Severity::Critical;
+        if is_known {
+            let separator = if detail.is_empty() { "" } else { "; " };
+            detail = format!("{detail}{separator}{EARLIER}");
+        }
         let sighting = Sighting {
             file: Some(self.file.path()),
             lines,
@@ -505,6 +540,7 @@ impl<'a> FileScan<'a> {
                 (origin == ValueOrigin::Caller)
                     .then(|| severity_of_own(f))
                     .flatten(),
+                is_known.then_some(Severity::Suggestion),
                 severity_by_gain(f, known),
                 severity_of_referrer(f, known),
             ]
@@ -691,50 +727,6 @@ fn anchor_between(added: &[Range<usize>], f: &Flow) -> Anchor {
         .and_then(|i| added.get(i))
         .filter(|b| b.start > first);
     block.map_or(Anchor::File, |b| Anchor::Line(b.clone()))
-}
-
-/// Returns the flows of unchanged lines that the old text did not have: the change removes a check
-/// or a sanitizer.
-fn exposed<'f>(
-    language: FlowLanguage,
-    languages: Languages,
-    change: &TextChange,
-    mut flows: Vec<&'f Flow>,
-) -> Vec<&'f Flow> {
-    let Some(old) = change
-        .old
-        .whole()
-        .filter(|old| !old.is_empty() && parse::is_bounded(old))
-    else {
-        return Vec::new();
-    };
-    let before = Trigger::new(language, old);
-    if !change.removed().any(|b| before.has_protection_in(b.text)) {
-        return Vec::new();
-    }
-    let (text, base) = readable(languages, old);
-    let mut before = flow::analyse(language, &text);
-    if !before.is_complete {
-        return Vec::new();
-    }
-    shift(&mut before.flows, base);
-    let known: HashSet<(&str, Option<LineNo>)> = before
-        .flows
-        .iter()
-        .map(|f| {
-            (
-                word_of(f.subject),
-                sink_of(f).and_then(|at| change.old.line_number(at)),
-            )
-        })
-        .collect();
-    flows.retain(|f| {
-        let line = sink_of(f)
-            .and_then(|at| change.new.line_number(at))
-            .and_then(|n| change.old_line(n));
-        !known.contains(&(word_of(f.subject), line))
-    });
-    flows
 }
 
 /// Returns the offset of the last step of a flow.

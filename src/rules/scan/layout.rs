@@ -42,7 +42,7 @@ pub(super) fn drop_laid_out(
     {
         return;
     }
-    let before = before(rules, file, text, floor);
+    let before = before(rules, file, text, Counting::None, floor);
     let new = out.split_off(from);
     let kept = new.iter().filter(|finding| {
         let mut parts = parts.iter().filter(|part| is_within(finding, &part.new));
@@ -79,7 +79,7 @@ fn is_known(
 }
 
 /// Returns the code on the lines of a finding, without layout.
-fn code_of(text: &Text, finding: &Finding) -> Vec<u8> {
+pub(super) fn code_of(text: &Text, finding: &Finding) -> Vec<u8> {
     let numbers = finding
         .lines()
         .map(|lines| lines.first.get()..=lines.last.get());
@@ -90,7 +90,7 @@ fn code_of(text: &Text, finding: &Finding) -> Vec<u8> {
     lines.flat_map(code).collect()
 }
 
-fn is_within(finding: &Finding, lines: &LineRange) -> bool {
+pub(super) fn is_within(finding: &Finding, lines: &LineRange) -> bool {
     finding.lines().is_some_and(|of| contains(lines, &of))
 }
 
@@ -141,7 +141,13 @@ fn code(text: &[u8]) -> impl Iterator<Item = u8> {
 }
 
 /// Returns the findings in the removed lines, from a scan of the reversed change.
-fn before(rules: &RuleSet, file: &FileChange, text: &TextChange, floor: &Floor) -> Vec<Finding> {
+pub(super) fn before(
+    rules: &RuleSet,
+    file: &FileChange,
+    text: &TextChange,
+    counting: Counting,
+    floor: &Floor,
+) -> Vec<Finding> {
     let file = FileChange {
         entry: file.entry.clone(),
         body: Body::Text(text.reversed()),
@@ -154,7 +160,7 @@ fn before(rules: &RuleSet, file: &FileChange, text: &TextChange, floor: &Floor) 
             scope: Scope::All,
             is_first: true,
         },
-        Counting::None,
+        counting,
         floor,
         &mut out,
     );
@@ -162,15 +168,15 @@ fn before(rules: &RuleSet, file: &FileChange, text: &TextChange, floor: &Floor) 
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::is_same_code;
     use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side};
+    use crate::finding::Finding;
     use crate::policy::RulesPolicy;
     use crate::rules::{RuleSet, Scope};
 
-    /// Returns the rules with findings in the change of a file from one text to another, with their
-    /// lines.
-    fn found(path: &str, old: &str, new: &str) -> Vec<(String, u32)> {
+    /// Returns the findings in the change of a file from one text to another.
+    pub(in crate::rules::scan) fn changed(path: &str, old: &str, new: &str) -> Vec<Finding> {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
         let path = RepoPath::from(path);
         let body = Body::of_file(&path, Some(old.into()), Some(new.into()), Attribute::Unset);
@@ -186,7 +192,14 @@ mod tests {
         };
         let mut out = Vec::new();
         rules.scan(&FileChange { entry, body }, Scope::All, &mut out);
-        out.iter()
+        out
+    }
+
+    /// Returns the rules with findings in the change of a file from one text to another, with their
+    /// lines.
+    fn found(path: &str, old: &str, new: &str) -> Vec<(String, u32)> {
+        changed(path, old, new)
+            .iter()
             .map(|f| {
                 (
                     f.rule_id().to_owned(),

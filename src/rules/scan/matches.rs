@@ -1,8 +1,8 @@
 //! Reports the matches of a block, secrets after all of them are known.
 
 use super::super::report::{self, Sighting, ValueOrigin};
-use super::super::secret;
 use super::super::secret::overlap::SecretClaim;
+use super::super::{api_document, secret};
 use super::{ENCODED, FileScan};
 use crate::finding::{LineSpan, Severity};
 use std::ops::Range;
@@ -11,6 +11,9 @@ use std::ops::Range;
 const QUOTE_SIDE: usize = 120;
 /// Bytes around a quote that are searched for secrets which the quote cuts.
 pub(super) const MARGIN: usize = 1024;
+
+/// Rule for tokens of a format that every issuer uses.
+const WEB_TOKEN: &str = "json-web-token";
 
 /// A match of a rule for secrets. Ranges are bytes of the current block.
 #[derive(Clone, Debug)]
@@ -91,7 +94,22 @@ impl<'a> FileScan<'a> {
         span: &Range<usize>,
         detail: Option<&str>,
     ) {
-        self.report_up_to(None, rule, (line, line_index), span, detail);
+        let most = self
+            .is_api_example(rule, span)
+            .then_some(Severity::Suggestion);
+        self.report_up_to(most, rule, (line, line_index), span, detail);
+    }
+
+    /// Returns true if a match of a rule that does not know the issuer of the secret is in an
+    /// example of an OpenAPI document. A key of a known issuer is one wherever it is.
+    fn is_api_example(&mut self, rule: u16, span: &Range<usize>) -> bool {
+        let rule = self.reporter.rules.rule(rule);
+        let knows_issuer = secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER;
+        if !rule.secret || knows_issuer && rule.id != WEB_TOKEN {
+            return false;
+        }
+        let (run, offset) = self.run();
+        api_document::is_example(run.text, *offset + span.start)
     }
 
     /// Reports a match with a severity of at most `severity_max`. `line`: its bytes and its index

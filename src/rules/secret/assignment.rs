@@ -227,10 +227,25 @@ pub(super) fn bare(c: &SecretCandidate<'_>) -> bool {
         AssignmentStyle::Doc => Bar::Strict,
         _ => return false,
     };
-    if value.starts_with(['*', '&', '|', '>', '@', '`', '#', '"', '\'']) {
+    // `key = decode(` continues on the next line.
+    let is_call = value.ends_with('(');
+    if is_call || value.starts_with(['*', '&', '|', '>', '@', '`', '#', '"', '\'']) {
+        return false;
+    }
+    // In prose, the query of an address has a rule of its own.
+    if kind == AssignmentStyle::Doc && is_in_address(c.head()) {
         return false;
     }
     is_live(named, value, bar, c)
+}
+
+/// Returns true if the last word of a text contains the start of the address of a page.
+fn is_in_address(head: &[u8]) -> bool {
+    let start = head
+        .iter()
+        .rposition(u8::is_ascii_whitespace)
+        .map_or(0, |at| at + 1);
+    memchr::memmem::find(&head[start..], b"://").is_some()
 }
 
 /// Checks a value after text that only precedes tokens, such as the name of a header.

@@ -24,6 +24,20 @@ pub(super) fn is_key_id(c: &SecretCandidate<'_>) -> bool {
         && memchr::memmem::find(c.line, b"X-Amz-Signature=").is_some()
 }
 
+/// Returns true if the text is the signature of an address that expired before this program existed:
+/// `?e=1576142006&token=SIGNATURE`, with the end of its validity in seconds since 1970.
+pub(super) fn is_long_expired(c: &SecretCandidate<'_>) -> bool {
+    /// 2025-01-01.
+    const LONG_AGO: u64 = 1_735_689_600;
+    const NAME: &[u8] = b"&token=";
+    let head = c.head().strip_suffix(NAME).unwrap_or_default();
+    let digits = head.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let (before, time) = head.split_at(head.len() - digits);
+    let time = std::str::from_utf8(time).ok().and_then(|t| t.parse().ok());
+    let is_end = before.ends_with(b"?e=") || before.ends_with(b"&e=");
+    digits == 10 && is_end && time.is_some_and(|time: u64| time < LONG_AGO)
+}
+
 /// Returns true if a text starts with `/date/region/service/aws4_request`.
 fn has_scope(text: &[u8]) -> bool {
     let Some([date, region, service, end]) = scope(text) else {

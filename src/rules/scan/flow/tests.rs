@@ -255,6 +255,57 @@ fn a_change_beside_an_old_flow_reports_nothing() {
 }
 
 #[test]
+fn an_edit_inside_of_an_old_call_adds_no_finding() {
+    let old = "export function load() {\n  return new Promise(async (resolve) => {\n    const a = await get(1);\n    resolve(a);\n  });\n}\n";
+    let new = old.replace("get(1)", "get(2)");
+    let is_executor = |f: &Finding| f.rule_id() == "correctness-call";
+    assert!(scan_at("src/a.js", None, old).iter().any(is_executor));
+    assert!(!scan_at("src/a.js", Some(old), &new).iter().any(is_executor));
+    let plain = old.replace("async (resolve)", "(resolve)");
+    let made = scan_at("src/a.js", Some(&plain), &new);
+    assert!(made.iter().any(is_executor), "its first line is added");
+}
+
+#[test]
+fn an_option_that_an_old_call_gets_on_a_later_line_is_reported() {
+    let old = "import requests\n\ndef load(url):\n    return requests.get(\n        url,\n        verify=CA,\n    )\n";
+    let new = old.replace("verify=CA", "verify=False");
+    let found = scan_at("app/a.py", Some(old), &new);
+    assert!(
+        found.iter().any(|f| f.severity() >= Severity::Minor),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_path_whose_ends_the_file_had_before_is_a_suggestion_unless_it_is_critical() {
+    let go = |name: &str| {
+        format!(
+            "package a\n\nfunc show(w http.ResponseWriter, r *http.Request) {{\n\t{name} := r.URL.Query().Get(\"f\")\n\tload({name})\n}}\n\nfunc load({name} string) {{\n\tdata, _ := os.ReadFile({name})\n\tuse(data)\n}}\n"
+        )
+    };
+    let of_path = |found: Vec<Finding>| -> Vec<Severity> {
+        let found = found
+            .iter()
+            .filter(|f| f.rule_id() == "path-traversal-flow");
+        found.map(Finding::severity).collect()
+    };
+    let old = go("name");
+    let renamed = old.replace("load(name string)", "load(name  string)");
+    assert_eq!(of_path(scan_at("a.go", None, &old)), [Severity::Major]);
+    let found = of_path(scan_at("a.go", Some(&old), &renamed));
+    assert!(
+        found.iter().all(|s| *s == Severity::Suggestion),
+        "{found:?}"
+    );
+    let other = of_path(scan_at("a.go", Some(&old), &go("path")));
+    assert_eq!(other, [Severity::Major], "another source and sink");
+    let edited = handler(&[SOURCE, &QUERY.replace("users", "people"), SINK]);
+    let found = scan(Some(&handler(&[SOURCE, QUERY, SINK])), &edited);
+    assert!(found.iter().any(|f| f.severity() == Severity::Critical));
+}
+
+#[test]
 fn severity_and_confidence_follow_where_the_value_comes_from() {
     let argument = "import sys, sqlite3\n\ndef main(cursor):\n    query = \"SELECT \" + sys.argv[1]\n    cursor.execute(query)\n";
     let found = scan(None, argument);

@@ -321,16 +321,28 @@ impl<'n> CSharp<'_, '_> {
     }
 }
 
-/// Returns true if an expression ends with the name of a secret.
+/// Returns true if an expression ends with the name of a secret. `SignaturesNeeded` and
+/// `TokensTotal` are numbers of secrets, and `NoSignatureId` names something else.
 fn ends_with_secret(text: &str) -> bool {
+    const OTHERS: [&str; 5] = [
+        "Signatures",
+        "Secrets",
+        "Passwords",
+        "NoSignature",
+        "Nonces",
+    ];
     let text = text
         .trim_end_matches(|c: char| !c.is_alphanumeric())
         .replace('-', "");
-    has_secret_name(
-        text.rsplit(|c: char| !c.is_alphanumeric() && c != '_')
-            .next()
-            .unwrap_or_default(),
-    )
+    let name = text
+        .rsplit(|c: char| !c.is_alphanumeric() && c != '_')
+        .next()
+        .unwrap_or_default();
+    let is_other = OTHERS
+        .iter()
+        .any(|word| name.contains(word) || name.starts_with(&word.to_ascii_lowercase()));
+    // The name of a variable starts in lower case.
+    has_secret_name(name) && !is_other && !name.starts_with("noSignature")
 }
 
 /// Returns true for a literal.
