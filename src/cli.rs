@@ -4,6 +4,7 @@
 mod apply;
 mod background;
 mod baseline;
+mod cache;
 mod complete;
 mod decide;
 mod doctor;
@@ -114,6 +115,8 @@ enum CliCommand {
     Rules(rules::RulesArgs),
     /// List, show, verify and remove stored reviews
     History(history::HistoryArgs),
+    /// Count, check and remove cached answers of models
+    Cache(cache::CacheArgs),
     /// Close a stored review
     Complete(complete::CompleteArgs),
     /// Decide on the findings of a stored review, full-screen
@@ -230,6 +233,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         CliCommand::Doctor(args) => doctor::run(&context, &args),
         CliCommand::Rules(args) => rules::run(&context, &args),
         CliCommand::History(args) => history::run(&context, &args),
+        CliCommand::Cache(args) => cache::run(&context, &args),
         CliCommand::Complete(args) => complete::run(&context, &args),
         CliCommand::Triage(args) => triage::run(&context, &args),
         CliCommand::Findings(args) => decide::findings(&context, &args),

@@ -60,6 +60,7 @@ mod review;
 mod rounds;
 mod rules;
 mod secrets;
+mod shared_cache;
 mod store;
 mod support;
 mod team;

@@ -117,7 +117,7 @@ pub async fn consult<T>(
             .await
         {
             Ok(ParsedAnswer { value, keep, .. }) => {
-                session.store(keep);
+                session.store(keep).await;
                 out.answer = Some((name.to_owned(), value));
                 break;
             }

@@ -190,7 +190,7 @@ impl<'a> ReviewSession<'a> {
             });
         }
         if votes.len() == criteria.len() {
-            self.store(keep);
+            self.store(keep).await;
         }
         Ok(votes)
     }

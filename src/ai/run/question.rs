@@ -2,14 +2,14 @@
 
 use super::ReviewSession;
 use super::member::Member;
+use super::shared::{Admission, AnswerToKeep, ReplyParser};
 use crate::ai::BackendUsage;
 use crate::ai::ask::{
-    Ask, Begun, Cause, Failure, Lookups, ModelAnswer, Nonce, Prompt, Read, Repair, Schema, Spent,
+    Ask, Begun, Cause, Failure, Lookups, ModelAnswer, Prompt, Read, Repair, Schema, Spent,
 };
 use crate::ai::budget::cost;
 use crate::ai::cache::{KeptReply, ReplyKey};
 use crate::ai::quota::Quota;
-use crate::ai::reply::ReplyProblem;
 use crate::ai::tree::Tree;
 use crate::text::first_bytes;
 use std::time::Instant;
@@ -57,10 +57,12 @@ pub(super) enum NoAnswer {
 /// A parsed answer.
 pub(super) struct ParsedAnswer<T> {
     pub(super) value: T,
+    /// Model name from the provider.
+    pub(super) model: String,
     pub(super) read: Vec<Read>,
     pub(super) cached: bool,
     /// Cache entry to store if the answer turns out to be complete.
-    pub(super) keep: Option<(ReplyKey, KeptReply)>,
+    pub(super) keep: Option<AnswerToKeep>,
 }
 
 impl<'a> ReviewSession<'a> {
@@ -70,7 +72,7 @@ impl<'a> ReviewSession<'a> {
         &self,
         member: &Member<'a>,
         query: &Query<'_, 'a>,
-        parse: fn(&str, &Nonce) -> Result<T, ReplyProblem>,
+        parse: ReplyParser<T>,
     ) -> Result<ParsedAnswer<T>, NoAnswer> {
         let Query {
             prompt,
@@ -80,34 +82,47 @@ impl<'a> ReviewSession<'a> {
             ..
         } = *query;
         // A cached reply does not include the files that the model edited.
-        let cache = self
-            .cache
-            .as_ref()
-            .filter(|_| !around.is_some_and(Tree::is_editable));
+        let may_cache = self.job.may_use_caches() && !around.is_some_and(Tree::is_editable);
         let depth = self.job.policy.review.depth;
-        let key_of = |p| cache.and_then(|_| member.key(p, schema, depth, around.is_some()));
-        let key = key_of(prompt);
-        if let Some(cache) = cache {
+        let key_of = |p| member.key(p, schema, depth, around.is_some());
+        let key = may_cache.then(|| key_of(prompt)).flatten();
+        if may_cache {
             // Try the earliest answer first, so that an unchanged chunk keeps its answer.
-            for key in earlier.iter().filter_map(key_of).chain(key) {
-                if let Some(kept) = cache.get(&key, &prompt.nonce)
-                    && let Ok(value) = parse(&kept.text, &prompt.nonce)
-                    && self.still_holds(&kept, around).await
-                {
-                    self.ledger.skip();
-                    self.used(member.name(), &kept.model, None);
-                    return Ok(ParsedAnswer {
-                        value,
-                        read: kept.read,
-                        cached: true,
-                        keep: None,
-                    });
-                }
+            let keys: Vec<ReplyKey> = earlier.iter().filter_map(key_of).chain(key).collect();
+            if let Some(answer) = self.cached_answer(&keys, query, parse).await {
+                return Ok(self.without_request(member, answer));
             }
         }
         let permits = self.permits(member.name());
-        // `acquire` cannot fail, because the semaphore is never closed.
-        let _permit = permits.acquire().await;
+        let (_permit, lease) = match self.admitted(&permits, key, query, parse).await {
+            Admission::Ask(permit, lease) => (permit, lease),
+            Admission::Answered(answer) => return Ok(self.without_request(member, answer)),
+        };
+        let answer = self.with_lease(lease, self.asked(member, query, key, parse));
+        let mut answer = answer.await;
+        match answer.as_mut().ok().and_then(|a| a.keep.as_mut()) {
+            Some(keep) => keep.lease = lease,
+            None => self.release(lease).await,
+        }
+        answer
+    }
+
+    /// Counts an answer that needed no request.
+    fn without_request<T>(&self, member: &Member<'a>, answer: ParsedAnswer<T>) -> ParsedAnswer<T> {
+        self.ledger.skip();
+        self.used(member.name(), &answer.model, None);
+        answer
+    }
+
+    /// Asks a question, with one repair request. `key` is the name of the answer in caches.
+    async fn asked<T>(
+        &self,
+        member: &Member<'a>,
+        query: &Query<'_, 'a>,
+        key: Option<ReplyKey>,
+        parse: ReplyParser<T>,
+    ) -> Result<ParsedAnswer<T>, NoAnswer> {
+        let Query { prompt, around, .. } = *query;
         let price = member.price(self.job.policy);
         let quota = self
             .ledger
@@ -142,11 +157,16 @@ impl<'a> ReviewSession<'a> {
                         read: read.clone(),
                         lookups: lookups.all,
                         tree,
-                        model,
+                        model: model.clone(),
                     };
-                    let keep = key.map(|key| (key, kept));
+                    let keep = key.map(|key| AnswerToKeep {
+                        key,
+                        kept,
+                        lease: None,
+                    });
                     return Ok(ParsedAnswer {
                         value,
+                        model,
                         read,
                         cached: false,
                         keep,
@@ -248,12 +268,6 @@ impl<'a> ReviewSession<'a> {
             Cause::Limit => NoAnswer::Limit(failure.message),
             _ => NoAnswer::Failed(failure),
         })
-    }
-
-    pub(super) fn store(&self, keep: Option<(ReplyKey, KeptReply)>) {
-        if let (Some(cache), Some((key, kept))) = (&self.cache, keep) {
-            cache.put(&key, &self.nonce, &kept);
-        }
     }
 
     /// Records that a question to a backend has no valid answer. A question that a limit prevents

@@ -175,7 +175,7 @@ impl<'a> ReviewSession<'a> {
             .await
         {
             Ok(ParsedAnswer { value, keep, .. }) => {
-                self.store(keep);
+                self.store(keep).await;
                 (suspect, Some(value).filter(|v| !v.files.is_empty()))
             }
             Err(NoAnswer::Failed(_) | NoAnswer::Limit(_)) => (suspect, None),

@@ -188,7 +188,7 @@ impl<'a> ReviewSession<'a> {
             Ok(ParsedAnswer {
                 value, keep, read, ..
             }) => {
-                self.store(keep);
+                self.store(keep).await;
                 Ok(self.weigh(member.name(), &value, &challenge.code, around, &read))
             }
             // The agent can still answer; until then the claim is kept.

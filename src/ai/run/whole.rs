@@ -48,7 +48,7 @@ impl<'a> ReviewSession<'a> {
             let ParsedAnswer {
                 value, read, keep, ..
             } = asked;
-            self.store(keep);
+            self.store(keep).await;
             return self.claims_about_the_whole(&value, &read, member.name(), group);
         }
         self.step();
