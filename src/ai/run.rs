@@ -4,6 +4,7 @@
 //! One thread waits for all answers. This module does not depend on a provider and does not decide
 //! the verdict. It lists the parts without an answer and anchors the claims.
 
+mod answer;
 mod chunk;
 mod consult;
 mod criteria;

@@ -6,12 +6,8 @@
 //! by a lease that it is asking, so that another run waits instead of paying again (`lease`).
 
 pub mod entry;
-mod folder;
 mod lease;
 mod meter;
-mod redis_store;
-#[cfg(feature = "object-stores")]
-mod remote;
 mod signing;
 mod store;
 pub mod upkeep;
@@ -22,7 +18,7 @@ pub use signing::{EntryKey, EntrySigner};
 use self::entry::{EntryDefect, EntryTerms};
 use self::lease::LeaseBudget;
 use self::meter::{Meter, StoreAnswer};
-use self::store::{BlobRead, Store, StoreFailure};
+use self::store::{BlobRead, REPLIES, Store, StoreFailure};
 use super::ask::Nonce;
 use super::cache::{self, KeptReply, ReplyKey};
 use crate::env::Env;
@@ -39,9 +35,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
-/// Folders of a store. The number is the version of their format.
-const REPLIES: &str = "replies-1";
-const LEASES: &str = "leases-1";
 /// Time limit of the command that prints the signing key.
 const KEY_TIME: Duration = Duration::from_secs(10);
 /// Characters of the reason of a failure, at most.
@@ -78,7 +71,8 @@ struct CacheState {
     off: Option<String>,
     /// Why nothing is stored.
     unwritten: Option<String>,
-    defects: BTreeMap<EntryDefect, usize>,
+    /// Defects by the key of the question: an entry can be read several times.
+    defects: BTreeMap<[u8; 32], EntryDefect>,
 }
 
 impl<'a> SharedCache<'a> {
@@ -169,8 +163,11 @@ impl<'a> SharedCache<'a> {
             let kept = cache::decode(entry.reply.as_bytes(), key, nonce);
             kept.ok_or(EntryDefect::Malformed)
         });
-        kept.map_err(|defect| *self.state.borrow_mut().defects.entry(defect).or_default() += 1)
-            .ok()
+        kept.map_err(|defect| {
+            let mut state = self.state.borrow_mut();
+            state.defects.insert(*key.as_bytes(), defect);
+        })
+        .ok()
     }
 
     /// Signs and stores an answer, if this run stores answers. Failures become a note.
@@ -260,16 +257,7 @@ impl<'a> SharedCache<'a> {
         parts.extend(state.off.clone());
         parts.extend(state.unwritten.clone());
         if !state.defects.is_empty() {
-            let total: usize = state.defects.values().sum();
-            let kinds = state
-                .defects
-                .iter()
-                .map(|(defect, count)| format!("{count} {}", defect.about()));
-            let kinds: Vec<_> = kinds.collect();
-            parts.push(format!(
-                "ignored {total} stored answers: {}",
-                kinds.join(", ")
-            ));
+            parts.push(ignored(state.defects.values()));
         }
         (!parts.is_empty()).then(|| note(&parts))
     }
@@ -323,6 +311,20 @@ fn terms_of(policy: &CachePolicy) -> EntryTerms {
 /// Returns the name of an answer in a store.
 fn reply_name(key: &ReplyKey) -> String {
     format!("{REPLIES}/{}", key.to_hex())
+}
+
+/// Describes the entries that do not count.
+fn ignored<'d>(defects: impl Iterator<Item = &'d EntryDefect>) -> String {
+    let mut counts: BTreeMap<EntryDefect, usize> = BTreeMap::new();
+    for defect in defects {
+        *counts.entry(*defect).or_default() += 1;
+    }
+    let total: usize = counts.values().sum();
+    let kinds: Vec<_> = counts
+        .iter()
+        .map(|(defect, count)| format!("{count} {}", defect.about()))
+        .collect();
+    format!("ignored {total} stored answers: {}", kinds.join(", "))
 }
 
 /// Joins the parts of a note.

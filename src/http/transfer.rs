@@ -63,7 +63,6 @@ impl Carrier {
         let mut headers = parcel.headers;
         // The client derives it from the address; a signed one is the same.
         headers.remove(HOST);
-        let lost = |e: &reqwest::Error| Failure::new(Cause::Unreachable, reply::chain(e));
         let client = self.pool.client(is_secure, &self.proxies)?;
         let request = client.request(parcel.method, url).headers(headers);
         let mut response = request
@@ -86,6 +85,11 @@ impl Carrier {
             body,
         })
     }
+}
+
+/// Returns the failure of a connection.
+fn lost(error: &reqwest::Error) -> Failure {
+    Failure::new(Cause::Unreachable, reply::chain(error))
 }
 
 /// Returns true for an address that plain HTTP may be sent to: of this machine, or of the metadata

@@ -336,7 +336,7 @@ fn only_env_reads_the_environment() {
 fn only_http_opens_a_socket() {
     // Redis does not speak HTTP.
     only(&["http/resp"], &["TcpStream", "tokio::net"]);
-    only(&["ai/shared/remote"], &["opendal"]);
+    only(&["ai/shared/store/objects"], &["opendal"]);
     let sockets = [
         "TcpListener",
         "UdpSocket",

@@ -1,8 +1,8 @@
 //! Reviews one chunk under one lens: sends it, and anchors the claims of the answer.
 
+use super::answer::{NoAnswer, ParsedAnswer, Query};
 use super::ledger::LedgerEntry;
 use super::member::Member;
-use super::question::{NoAnswer, ParsedAnswer, Query};
 use super::turns::{AskedPart, PartResult};
 use super::{Remark, ReviewSession, Team, foreign};
 use crate::ai::anchor::path::ChangedPaths;

@@ -1,8 +1,8 @@
 //! Evaluates the criteria of a contract in addition to the review: models give the state of each,
 //! and their quotes are checked.
 
+use super::answer::{NoAnswer, ParsedAnswer, Query};
 use super::member::Member;
-use super::question::{NoAnswer, ParsedAnswer, Query};
 use super::turns::{AskedPart, PartResult};
 use super::{ReviewSession, Team, foreign};
 use crate::ai::anchor;

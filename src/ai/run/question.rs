@@ -1,12 +1,10 @@
 //! Runs one question until an answer can be parsed, within all limits.
 
 use super::ReviewSession;
+use super::answer::{Admission, AnswerToKeep, NoAnswer, ParsedAnswer, Query, ReplyParser};
 use super::member::Member;
-use super::shared::{Admission, AnswerToKeep, ReplyParser};
 use crate::ai::BackendUsage;
-use crate::ai::ask::{
-    Ask, Begun, Cause, Failure, Lookups, ModelAnswer, Prompt, Read, Repair, Schema, Spent,
-};
+use crate::ai::ask::{Ask, Cause, Failure, Lookups, ModelAnswer, Prompt, Repair, Spent};
 use crate::ai::budget::cost;
 use crate::ai::cache::{KeptReply, ReplyKey};
 use crate::ai::quota::Quota;
@@ -16,54 +14,6 @@ use std::time::Instant;
 
 /// Bytes of an invalid reply that are sent back for repair, at most.
 const REPAIR: usize = 64 << 10;
-
-/// A question to a backend.
-#[derive(Clone, Copy)]
-pub(super) struct Query<'q, 'a> {
-    pub(super) prompt: &'q Prompt,
-    /// Earlier prompts whose cached answers are also accepted.
-    pub(super) earlier: &'q [Prompt],
-    pub(super) schema: &'static Schema,
-    /// The tree that the model may read through tools.
-    pub(super) around: Option<&'q Tree<'a>>,
-    /// Set when the answer begins.
-    pub(super) begun: Option<&'q Begun>,
-}
-
-impl<'q, 'a> Query<'q, 'a> {
-    /// Builds a question without earlier prompts.
-    pub(super) fn new(
-        prompt: &'q Prompt,
-        schema: &'static Schema,
-        around: Option<&'q Tree<'a>>,
-    ) -> Self {
-        Self {
-            prompt,
-            earlier: &[],
-            schema,
-            around,
-            begun: None,
-        }
-    }
-}
-
-/// The reason why a question has no valid answer.
-pub(super) enum NoAnswer {
-    Failed(Failure),
-    /// The limit that it would have exceeded.
-    Limit(String),
-}
-
-/// A parsed answer.
-pub(super) struct ParsedAnswer<T> {
-    pub(super) value: T,
-    /// Model name from the provider.
-    pub(super) model: String,
-    pub(super) read: Vec<Read>,
-    pub(super) cached: bool,
-    /// Cache entry to store if the answer turns out to be complete.
-    pub(super) keep: Option<AnswerToKeep>,
-}
 
 impl<'a> ReviewSession<'a> {
     /// Returns the parsed answer to a question: from the cache, from the backend, or after one

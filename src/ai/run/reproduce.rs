@@ -2,8 +2,8 @@
 //! run in a sandbox. A claim is reproduced if the test fails on the change and passes with the fix.
 //! Any other result changes nothing.
 
+use super::answer::{NoAnswer, ParsedAnswer, Query};
 use super::member::Member;
-use super::question::{NoAnswer, ParsedAnswer, Query};
 use super::{Remark, ReviewSession, RunOutcome, Team};
 use crate::ai::anchor::{self, ClaimCandidate};
 use crate::ai::ask::Failure;

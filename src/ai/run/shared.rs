@@ -1,38 +1,18 @@
 //! Uses the caches in a run: the user's own first, then the one that machines share.
 
 use super::ReviewSession;
-use super::question::{NoAnswer, ParsedAnswer, Query};
+use super::answer::{Admission, AnswerToKeep, NoAnswer, ParsedAnswer, Query, ReplyParser};
 use crate::ai::ask::{LookupSubject, Nonce};
 use crate::ai::cache::{KeptReply, ReplyKey};
-use crate::ai::reply::ReplyProblem;
 use crate::ai::shared::{HeldLease, SharedCache, Turn};
 use crate::ai::tree::Tree;
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 
 /// Share of the remaining time of a run that it waits for the answer of another run.
 const SHARE: u32 = 4;
 /// Time that a run waits for one answer of another run, at most.
 const LONGEST: Duration = Duration::from_secs(300);
-
-/// An answer to store if it turns out to be complete.
-pub(super) struct AnswerToKeep {
-    pub(super) key: ReplyKey,
-    pub(super) kept: KeptReply,
-    /// Lease of the question; given back when the answer is stored.
-    pub(super) lease: Option<HeldLease>,
-}
-
-/// The right to send one request.
-pub(super) enum Admission<'s, T> {
-    /// Ask, and hold these until the answer is there.
-    Ask(Option<SemaphorePermit<'s>>, Option<HeldLease>),
-    /// Another run asked in the meantime.
-    Answered(ParsedAnswer<T>),
-}
-
-/// Parses a reply.
-pub(super) type ReplyParser<T> = fn(&str, &Nonce) -> Result<T, ReplyProblem>;
 
 impl<'a> ReviewSession<'a> {
     /// Returns the answer to a question from a cache. The keys are in order of preference.
@@ -123,10 +103,10 @@ impl<'a> ReviewSession<'a> {
         loop {
             // `acquire` cannot fail, because the semaphore is never closed.
             let permit = permits.acquire().await.ok();
-            let (Some(shared), Some(key)) = (&self.shared, key.filter(|_| may_wait)) else {
+            let (Some(shared), Some(key)) = (&self.shared, key) else {
                 return Admission::Ask(permit, None);
             };
-            match shared.turn(&key).await {
+            match shared.turn(&key, may_wait).await {
                 Turn::Ours(None) => return Admission::Ask(permit, None),
                 Turn::Ours(Some(lease)) => {
                     // The last holder may have stored its answer after the first look.

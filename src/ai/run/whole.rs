@@ -2,8 +2,8 @@
 //! that a further commit does not repeat them. Only at depth thorough, where tools can read the
 //! files.
 
+use super::answer::{NoAnswer, ParsedAnswer, Query};
 use super::chunk::ChunkReview;
-use super::question::{NoAnswer, ParsedAnswer, Query};
 use super::{Remark, ReviewSession, Team, described};
 use crate::ai::anchor::{self, TreeFiles};
 use crate::ai::claim;

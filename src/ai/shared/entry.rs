@@ -21,6 +21,8 @@ const DOMAIN: &[u8] = b"claude-reviewer shared reply 1\0";
 const LEASE_DOMAIN: &[u8] = b"claude-reviewer shared lease 1\0";
 /// Difference of two machines' clocks that is tolerated, in seconds.
 const AHEAD: i64 = 300;
+/// Age at which a lease does not count any more: with that delay, one can be repeated unnoticed.
+pub(super) const FRESH: Duration = Duration::from_secs(5);
 /// Bytes of the name of a model, at most.
 const MAX_MODEL: usize = 256;
 /// Bytes of a lease, at most.
@@ -183,14 +185,20 @@ impl Envelope {
 
     /// Reads the fields of an entry.
     fn of(value: &Value) -> Option<Self> {
-        let text = |name: &str| value[name].as_str();
         Some(Self {
-            key: ReplyKey::from_hex(text("key")?)?,
-            model: text("model").filter(|m| m.len() <= MAX_MODEL)?.to_owned(),
-            reply: text("reply")?.to_owned(),
+            key: ReplyKey::from_hex(value["key"].as_str()?)?,
+            model: value["model"]
+                .as_str()
+                .filter(|m| m.len() <= MAX_MODEL)?
+                .to_owned(),
+            reply: value["reply"].as_str()?.to_owned(),
             time: value["time"].as_i64()?,
-            signer: STANDARD.decode(text("signer")?).ok()?.try_into().ok()?,
-            signature: STANDARD.decode(text("signature")?).ok()?,
+            signer: STANDARD
+                .decode(value["signer"].as_str()?)
+                .ok()?
+                .try_into()
+                .ok()?,
+            signature: STANDARD.decode(value["signature"].as_str()?).ok()?,
         })
     }
 
@@ -284,7 +292,7 @@ pub fn open_lease(bytes: &[u8], key: &ReplyKey, terms: &EntryTerms, now: i64) ->
         .ok()?;
     let signature = STANDARD.decode(value["signature"].as_str()?).ok()?;
     let known = terms.signers.iter().find(|s| s.key == signer)?;
-    let fresh = i64::try_from(super::lease::FRESH.as_secs()).unwrap_or_default();
+    let fresh = i64::try_from(FRESH.as_secs()).unwrap_or_default();
     let is_near = now.saturating_sub(time).saturating_abs() <= fresh;
     let is_genuine = is_signed_by(&known.key, &lease_message(key, &lease, time), &signature);
     (is_near && is_genuine).then_some(lease)

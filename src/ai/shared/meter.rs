@@ -14,7 +14,7 @@ const SAVED: Duration = Duration::from_secs(1);
 
 /// Time in which at least one of several overlapping activities is in progress.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Overlap {
+pub(super) struct Overlap {
     active: u32,
     since: Option<Instant>,
     total: Duration,
@@ -22,7 +22,7 @@ pub struct Overlap {
 
 impl Overlap {
     /// Records that an activity starts.
-    pub fn enter(&mut self, now: Instant) {
+    pub(super) fn enter(&mut self, now: Instant) {
         if self.active == 0 {
             self.since = Some(now);
         }
@@ -30,7 +30,7 @@ impl Overlap {
     }
 
     /// Records that an activity ends.
-    pub fn leave(&mut self, now: Instant) {
+    pub(super) fn leave(&mut self, now: Instant) {
         self.active = self.active.saturating_sub(1);
         if self.active == 0 {
             self.total = self.at(now);
@@ -39,7 +39,7 @@ impl Overlap {
     }
 
     /// Returns the time up to now.
-    pub fn at(&self, now: Instant) -> Duration {
+    pub(super) fn at(&self, now: Instant) -> Duration {
         let open = self.since.map(|since| now.saturating_duration_since(since));
         self.total + open.unwrap_or_default()
     }
@@ -47,7 +47,7 @@ impl Overlap {
 
 /// How an operation on a store ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreAnswer {
+pub(super) enum StoreAnswer {
     /// The store answered in time, for example that it has no such entry.
     Usual,
     /// The store had a valid reply.
@@ -56,7 +56,7 @@ pub enum StoreAnswer {
 
 /// The budget of waiting for a store.
 #[derive(Clone, Copy, Debug)]
-pub struct Meter {
+pub(super) struct Meter {
     limit: Duration,
     waited: Overlap,
     free: Duration,
@@ -64,7 +64,7 @@ pub struct Meter {
 
 impl Meter {
     /// Creates a budget.
-    pub fn new(limit: Duration) -> Self {
+    pub(super) fn new(limit: Duration) -> Self {
         Self {
             limit,
             waited: Overlap::default(),
@@ -73,17 +73,17 @@ impl Meter {
     }
 
     /// Returns the time that the next operation may take; zero if the budget is used up.
-    pub fn left(&self, now: Instant) -> Duration {
+    pub(super) fn left(&self, now: Instant) -> Duration {
         (self.limit + self.free).saturating_sub(self.waited.at(now))
     }
 
     /// Records that an operation starts.
-    pub fn start(&mut self, now: Instant) {
+    pub(super) fn start(&mut self, now: Instant) {
         self.waited.enter(now);
     }
 
     /// Records that an operation ends; `None` if it failed.
-    pub fn end(&mut self, now: Instant, answer: Option<StoreAnswer>) {
+    pub(super) fn end(&mut self, now: Instant, answer: Option<StoreAnswer>) {
         let before = self.waited.at(now);
         self.waited.leave(now);
         self.free += match answer {

@@ -94,6 +94,19 @@ impl EntryKey {
             .map_err(|_| damaged)
     }
 
+    /// Makes the key of a seed. `None` if the library refuses it.
+    pub fn from_seed(seed: &[u8; 32]) -> Option<Self> {
+        Ed25519KeyPair::from_seed_unchecked(seed).ok().map(Self)
+    }
+
+    /// Returns the signer that readers list for this key.
+    pub fn signer(&self, name: &str) -> EntrySigner {
+        EntrySigner {
+            name: name.to_owned(),
+            key: self.public(),
+        }
+    }
+
     /// Returns the public half.
     pub fn public(&self) -> VerifyingKey {
         let mut key = [0; 32];

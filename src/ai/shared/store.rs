@@ -2,23 +2,31 @@
 //!
 //! A store is not trusted. Whatever it returns is bounded here, and verified in `entry`.
 
-use super::folder::FolderStore;
-use super::redis_store::RedisStore;
+mod folder;
 #[cfg(feature = "object-stores")]
-use super::remote::ObjectStore;
+mod objects;
+mod redis;
+
+use self::folder::FolderStore;
+#[cfg(feature = "object-stores")]
+use self::objects::ObjectStore;
+use self::redis::RedisStore;
 use crate::env::Env;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
+/// Folders of a store. The number is the version of their format.
+pub(super) const REPLIES: &str = "replies-1";
+pub(super) const LEASES: &str = "leases-1";
 /// Entries that a listing returns, at most.
 pub(super) const MAX_LISTED: usize = 100_000;
 
 /// A blob of a store, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct StoredBlob {
-    pub name: String,
-    pub bytes: u64,
+pub(super) struct StoredBlob {
+    pub(super) name: String,
+    pub(super) bytes: u64,
 }
 
 /// An opened store.

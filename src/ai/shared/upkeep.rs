@@ -1,8 +1,8 @@
 //! Counts, checks and removes the entries of a shared cache, for the operator.
 
 use super::entry::{self, EntryDefect, EntryTerms};
-use super::store::{BlobRead, Store, StoreFailure, StoredBlob};
-use super::{LEASES, REPLIES, now, terms_of};
+use super::store::{BlobRead, LEASES, REPLIES, Store, StoreFailure, StoredBlob};
+use super::{now, terms_of};
 use crate::env::Env;
 use crate::policy::CachePolicy;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! A store in a Redis server. Entries expire there by themselves.
 
-use super::store::{BlobRead, MAX_LISTED, StoreFailure, StoredBlob};
+use super::{BlobRead, LEASES, MAX_LISTED, StoreFailure, StoredBlob};
 use crate::env::Env;
 use crate::http::resp::{RespConnection, RespReply, RespServer};
 use secrecy::SecretString;
@@ -20,15 +20,15 @@ const STEP: &[u8] = b"1000";
 
 /// A store in a Redis server, with at most one open connection.
 #[derive(Debug)]
-pub(super) struct RedisStore {
+pub(in crate::ai::shared) struct RedisStore {
     server: RespServer,
-    link: Mutex<Link>,
+    link: Mutex<RedisLink>,
     entry_seconds: u64,
 }
 
 /// The state of the connection.
 #[derive(Debug)]
-enum Link {
+enum RedisLink {
     Closed,
     Open(RespConnection),
     /// The server failed. Commands that waited for their turn must not try it again.
@@ -50,19 +50,18 @@ impl RedisStore {
             None => authority.split_once(':').unwrap_or((authority, "")),
         };
         let port = port.trim_start_matches(':');
-        let unfit = || "the URL of the store is invalid".to_owned();
         Ok(Self {
             server: RespServer {
                 host: host.to_owned(),
-                port: number_or(port, PORT).ok_or_else(unfit)?,
+                port: number_or(port, PORT)?,
                 is_secure,
-                database: number_or(database, 0).ok_or_else(unfit)?,
+                database: number_or(database, 0)?,
                 user: env.var("REDIS_USERNAME").map(str::to_owned),
                 password: env
                     .var("REDISCLI_AUTH")
                     .map(|text| SecretString::from(text.to_owned())),
             },
-            link: Mutex::new(Link::Closed),
+            link: Mutex::new(RedisLink::Closed),
             entry_seconds: max_age.as_secs().max(1),
         })
     }
@@ -72,10 +71,10 @@ impl RedisStore {
         let mut link = self.link.lock().await;
         // The connection is put back only after a whole reply: the command may end early, by a
         // deadline or because nobody needs the answer any more.
-        let ready = match std::mem::replace(&mut *link, Link::Closed) {
-            Link::Open(connection) => Ok(connection),
-            Link::Closed => self.server.connect().await,
-            Link::Broken => Err("the connection was lost".to_owned()),
+        let ready = match std::mem::replace(&mut *link, RedisLink::Closed) {
+            RedisLink::Open(connection) => Ok(connection),
+            RedisLink::Closed => self.server.connect().await,
+            RedisLink::Broken => Err("the connection was lost".to_owned()),
         };
         let done = match ready {
             Ok(mut connection) => {
@@ -86,11 +85,11 @@ impl RedisStore {
         };
         match done {
             Ok((reply, connection)) => {
-                *link = Link::Open(connection);
+                *link = RedisLink::Open(connection);
                 Ok(reply)
             }
             Err(why) => {
-                *link = Link::Broken;
+                *link = RedisLink::Broken;
                 Err(why)
             }
         }
@@ -186,7 +185,7 @@ impl RedisStore {
 
     /// Returns the lifetime of a blob in seconds.
     fn seconds_of(&self, name: &str) -> String {
-        match name.starts_with(super::LEASES) {
+        match name.starts_with(LEASES) {
             true => LEASE_SECONDS.to_string(),
             false => self.entry_seconds.to_string(),
         }
@@ -208,10 +207,16 @@ fn name_of(key: &RespReply, start: &str) -> Option<String> {
 }
 
 /// Parses a number; an empty text stands for the default.
-fn number_or(text: &str, default: u16) -> Option<u16> {
+///
+/// # Errors
+///
+/// It is not a number of this type, which the policy rules out.
+fn number_or(text: &str, default: u16) -> Result<u16, StoreFailure> {
     match text.is_empty() {
-        true => Some(default),
-        false => text.parse().ok(),
+        true => Ok(default),
+        false => text
+            .parse()
+            .map_err(|_| "the URL of the store is invalid".to_owned()),
     }
 }
 

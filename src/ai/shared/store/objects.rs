@@ -4,7 +4,7 @@
 //! (variables, configuration files, metadata services). It gets no transport of its own: `http`
 //! sends everything, with its certificates, proxies and bounds. No program is run for credentials.
 
-use super::store::{BlobRead, MAX_LISTED, StoreFailure, StoredBlob};
+use super::{BlobRead, MAX_LISTED, StoreFailure, StoredBlob};
 use crate::env::Env;
 use crate::http::transfer::{Carrier, Delivery, Parcel};
 use futures_util::stream;
@@ -22,7 +22,7 @@ const REGION: &str = "us-east-1";
 
 /// A store in a bucket.
 #[derive(Debug)]
-pub(super) struct ObjectStore {
+pub(in crate::ai::shared) struct ObjectStore {
     operator: Operator,
 }
 

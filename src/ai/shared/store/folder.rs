@@ -3,7 +3,7 @@
 //! Entries are written to a temporary file and renamed, so that a reader sees all of an entry or
 //! nothing. Links are not followed: another user of the folder must not be able to redirect a write.
 
-use super::store::{BlobRead, MAX_LISTED, StoreFailure, StoredBlob};
+use super::{BlobRead, MAX_LISTED, StoreFailure, StoredBlob};
 use crate::bounded;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// A store in a folder.
 #[derive(Debug)]
-pub(super) struct FolderStore {
+pub(in crate::ai::shared) struct FolderStore {
     top: PathBuf,
 }
 
