@@ -14,7 +14,7 @@ const END: &str = "-----END OPENSSH PRIVATE KEY-----";
 const MAGIC: &[u8] = b"openssh-key-v1\0";
 
 /// The public key of a signer.
-pub type VerifyingKey = [u8; 32];
+pub(super) type VerifyingKey = [u8; 32];
 
 /// A signer whose entries count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl EntryKey {
 }
 
 /// Returns true if a signature of a message is by this key.
-pub fn is_signed_by(key: &VerifyingKey, message: &[u8], signature: &[u8]) -> bool {
+pub(super) fn is_signed_by(key: &VerifyingKey, message: &[u8], signature: &[u8]) -> bool {
     UnparsedPublicKey::new(&ED25519, key)
         .verify(message, signature)
         .is_ok()

@@ -14,6 +14,7 @@ use opendal::{
     Buffer, EntryMode, Error, ErrorKind, HttpBody, HttpTransport, HttpTransporter,
     OperationContext, Operator, services,
 };
+use std::sync::{Arc, Mutex};
 
 /// Bytes of an answer to a request, at most: a page of a listing, or an entry.
 const MAX_ANSWER: usize = 8 << 20;
@@ -24,10 +25,15 @@ const REGION: &str = "us-east-1";
 #[derive(Debug)]
 pub(in crate::ai::shared) struct ObjectStore {
     operator: Operator,
+    /// The last failure of a connection, which opendal wraps in its own errors.
+    lost: Arc<Mutex<Option<String>>>,
 }
 
 /// The transport of opendal: `http`.
-struct OwnTransport(Carrier);
+struct OwnTransport {
+    carrier: Carrier,
+    lost: Arc<Mutex<Option<String>>>,
+}
 
 impl ObjectStore {
     /// Names a bucket: `BUCKET[/PREFIX]`. Connects to nothing.
@@ -39,19 +45,31 @@ impl ObjectStore {
             _ => azblob(bucket, prefix, env),
         };
         let carrier = Carrier::new(env).map_err(|failure| failure.message)?;
-        let context = OperationContext::new()
-            .with_http_transport(HttpTransporter::new(OwnTransport(carrier)));
+        let lost = Arc::<Mutex<Option<String>>>::default();
+        let transport = HttpTransporter::new(OwnTransport {
+            carrier,
+            lost: Arc::clone(&lost),
+        });
+        let context = OperationContext::new().with_http_transport(transport);
+        let operator = operator.map_err(|e| reason(e.kind()).to_owned())?;
         Ok(Self {
-            operator: operator.map_err(|e| described(&e))?.with_context(context),
+            operator: operator.with_context(context),
+            lost,
         })
     }
 
-    /// Reads a blob. One byte more than the bound is requested.
+    /// Describes an error: by the failure of the connection if there was one.
+    fn described(&self, error: &Error) -> StoreFailure {
+        let lost = self.lost.lock().ok().and_then(|mut lost| lost.take());
+        lost.unwrap_or_else(|| reason(error.kind()).to_owned())
+    }
+
+    /// Reads a blob, if its size is within the bound.
     pub(super) async fn get(&self, name: &str, most: usize) -> Result<BlobRead, StoreFailure> {
         let size = match self.operator.stat(name).await {
             Ok(meta) => meta.content_length(),
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(BlobRead::Missing),
-            Err(e) => return Err(described(&e)),
+            Err(e) => return Err(self.described(&e)),
         };
         if size > most as u64 {
             return Ok(BlobRead::TooLarge);
@@ -60,14 +78,14 @@ impl ObjectStore {
             Ok(bytes) if bytes.len() > most => Ok(BlobRead::TooLarge),
             Ok(bytes) => Ok(BlobRead::Content(bytes.to_vec())),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(BlobRead::Missing),
-            Err(e) => Err(described(&e)),
+            Err(e) => Err(self.described(&e)),
         }
     }
 
     /// Writes a blob.
     pub(super) async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StoreFailure> {
         let written = self.operator.write(name, bytes.to_vec()).await;
-        written.map(drop).map_err(|e| described(&e))
+        written.map(drop).map_err(|e| self.described(&e))
     }
 
     /// Writes a blob if there is none (`If-None-Match: *`).
@@ -90,13 +108,16 @@ impl ObjectStore {
             {
                 Ok(false)
             }
-            Err(e) => Err(described(&e)),
+            Err(e) => Err(self.described(&e)),
         }
     }
 
     /// Removes a blob.
     pub(super) async fn remove(&self, name: &str) -> Result<(), StoreFailure> {
-        self.operator.delete(name).await.map_err(|e| described(&e))
+        self.operator
+            .delete(name)
+            .await
+            .map_err(|e| self.described(&e))
     }
 
     /// Lists the blobs of a folder.
@@ -106,12 +127,12 @@ impl ObjectStore {
             .operator
             .lister_options(&path, ListOptions::default())
             .await
-            .map_err(|e| described(&e))?;
+            .map_err(|e| self.described(&e))?;
         let entries: Vec<_> = lister
             .take(MAX_LISTED)
             .try_collect()
             .await
-            .map_err(|e| described(&e))?;
+            .map_err(|e| self.described(&e))?;
         let files = entries
             .into_iter()
             .filter(|entry| entry.metadata().mode() == EntryMode::FILE);
@@ -121,6 +142,17 @@ impl ObjectStore {
                 bytes: entry.metadata().content_length(),
             })
             .collect())
+    }
+}
+
+/// Describes the answer of a store, without its text, which can hold anything.
+fn reason(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound => "the bucket or container does not exist",
+        ErrorKind::PermissionDenied => "access is denied, or there are no credentials",
+        ErrorKind::RateLimited => "the store answers: too many requests",
+        ErrorKind::ConfigInvalid => "its settings are invalid, or there are no credentials",
+        _ => "the store answers with an error",
     }
 }
 
@@ -167,11 +199,6 @@ fn azblob(container: &str, prefix: &str, env: &Env) -> Result<Operator, Error> {
     Operator::new(builder)
 }
 
-/// Describes an error without the answer of the server, which can hold anything.
-fn described(error: &Error) -> StoreFailure {
-    format!("the store answers: {}", error.kind())
-}
-
 impl HttpTransport for OwnTransport {
     async fn fetch(
         &self,
@@ -188,11 +215,15 @@ impl HttpTransport for OwnTransport {
             status,
             headers,
             body,
-        } = self
-            .0
-            .carry(parcel, MAX_ANSWER)
-            .await
-            .map_err(|failure| Error::new(ErrorKind::Unexpected, failure.message))?;
+        } = match self.carrier.carry(parcel, MAX_ANSWER).await {
+            Ok(delivery) => delivery,
+            Err(failure) => {
+                if let Ok(mut lost) = self.lost.lock() {
+                    *lost = Some(failure.message);
+                }
+                return Err(Error::new(ErrorKind::Unexpected, "the request failed"));
+            }
+        };
         let size = body.len() as u64;
         let body = stream::iter([Ok(Buffer::from(body))]);
         let mut response = http_messages::Response::new(HttpBody::new(body, Some(size)));
