@@ -242,6 +242,7 @@ impl<'a> SharedCache<'a> {
             Ok(Err(why)) => why,
             Err(_) => "it is too slow (timeout)".to_owned(),
         };
+        self.store.give_up();
         let why = shortened(Inert::new(why).as_str(), MAX_REASON).into_owned();
         self.state
             .borrow_mut()

@@ -71,6 +71,13 @@ impl Store {
         }
     }
 
+    /// Ends what waits for the store: it failed.
+    pub(super) fn give_up(&self) {
+        if let Self::Redis(store) = self {
+            store.give_up();
+        }
+    }
+
     /// Reads a blob of at most `most` bytes.
     pub(super) async fn get(&self, name: &str, most: usize) -> Result<BlobRead, StoreFailure> {
         match self {

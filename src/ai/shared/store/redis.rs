@@ -4,6 +4,7 @@ use super::{BlobRead, LEASES, MAX_LISTED, StoreFailure, StoredBlob};
 use crate::env::Env;
 use crate::http::resp::{RespConnection, RespReply, RespServer};
 use secrecy::SecretString;
+use std::cell::Cell;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
@@ -23,6 +24,8 @@ const STEP: &[u8] = b"1000";
 pub(in crate::ai::shared) struct RedisStore {
     server: RespServer,
     link: Mutex<RedisLink>,
+    /// True if the run has given the server up: commands that wait for their turn must not connect.
+    is_given_up: Cell<bool>,
     entry_seconds: u64,
 }
 
@@ -62,13 +65,22 @@ impl RedisStore {
                     .map(|text| SecretString::from(text.to_owned())),
             },
             link: Mutex::new(RedisLink::Closed),
+            is_given_up: Cell::new(false),
             entry_seconds: max_age.as_secs().max(1),
         })
+    }
+
+    /// Lets no further command connect.
+    pub(super) fn give_up(&self) {
+        self.is_given_up.set(true);
     }
 
     /// Runs a command, and connects if needed.
     async fn command(&self, args: &[&[u8]], most: usize) -> Result<RespReply, StoreFailure> {
         let mut link = self.link.lock().await;
+        if self.is_given_up.get() {
+            return Err("the server was given up".to_owned());
+        }
         // The connection is put back only after a whole reply: the command may end early, by a
         // deadline or because nobody needs the answer any more.
         let ready = match std::mem::replace(&mut *link, RedisLink::Closed) {
