@@ -28,6 +28,7 @@ pub mod reply;
 pub mod restore;
 pub mod run;
 mod section;
+pub mod shared;
 pub(crate) mod snapshot;
 pub mod tools;
 pub mod tree;

@@ -4,6 +4,7 @@
 mod apply;
 mod background;
 mod baseline;
+mod cache;
 mod complete;
 mod decide;
 mod doctor;
@@ -117,6 +118,8 @@ enum CliCommand {
     History(history::HistoryArgs),
     /// Merge reports of shards, or of several repositories
     Report(report::ReportArgs),
+    /// Count, check and remove cached answers of models
+    Cache(cache::CacheArgs),
     /// Close a stored review
     Complete(complete::CompleteArgs),
     /// Decide on the findings of a stored review, full-screen
@@ -234,6 +237,7 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
         CliCommand::Rules(args) => rules::run(&context, &args),
         CliCommand::History(args) => history::run(&context, &args),
         CliCommand::Report(args) => report::run(&context, &args),
+        CliCommand::Cache(args) => cache::run(&context, &args),
         CliCommand::Complete(args) => complete::run(&context, &args),
         CliCommand::Triage(args) => triage::run(&context, &args),
         CliCommand::Findings(args) => decide::findings(&context, &args),

@@ -8,7 +8,10 @@ pub mod key;
 mod pace;
 mod proxy;
 mod reply;
+pub mod resp;
 pub mod retry;
+#[cfg(feature = "object-stores")]
+pub mod transfer;
 
 pub use proxy::Proxies;
 pub use reply::{IDLE, Refusal, Reply};

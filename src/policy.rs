@@ -28,6 +28,7 @@
 //! [withheld](Backend::withheld) and not asked, because it would differ from the configured one.
 
 mod backend;
+mod cache;
 mod context;
 mod cover;
 pub mod glob;
@@ -50,6 +51,7 @@ mod waiver;
 mod weaken;
 
 pub use backend::{Api, Backend, BackendKind, Effort, KeyHeader, Price};
+pub use cache::CachePolicy;
 pub use context::{ContextPolicy, ContextServer, MAX_CALLS, Reads, is_read_only};
 pub use parse::{MAX_BYTES, PolicyProblem};
 pub use preset::{PRESETS, Preset, built_in_names};
@@ -102,6 +104,7 @@ pub struct Policy {
     pub receipt: ReceiptPolicy,
     pub forge: ForgePolicy,
     pub context: ContextPolicy,
+    pub cache: CachePolicy,
     origin: String,
     /// Origins of values that are not defaults, by full key (`review.jobs`,
     /// `backend.local.base_url`).
@@ -551,6 +554,7 @@ impl Default for Policy {
             receipt: ReceiptPolicy::default(),
             forge: ForgePolicy::default(),
             context: ContextPolicy::default(),
+            cache: CachePolicy::default(),
             origin: "default".to_owned(),
             origins: BTreeMap::new(),
             compiled: CompiledPatterns::default(),

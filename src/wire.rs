@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod background;
+pub mod cache;
 mod calm;
 pub mod counsel;
 pub mod fixing;

@@ -7,6 +7,10 @@
 //! review, where the change could have added it. A corrupt entry is a miss. A failure of the cache
 //! is never an error.
 
+mod upkeep;
+
+pub use upkeep::{LocalSurvey, LocalUpkeep};
+
 use crate::ai::ask::{Lookup, LookupSubject, Nonce, Prompt, Read, Schema};
 use crate::ai::tools;
 use crate::bounded;
@@ -159,8 +163,19 @@ impl ReplyKey {
         Self(hash.finalize().into())
     }
 
-    fn file_name(&self) -> String {
+    /// Returns the key as 64 hexadecimal digits: its name in a cache.
+    pub fn to_hex(&self) -> String {
         hex::encode(&self.0)
+    }
+
+    /// Parses what [`Self::to_hex`] writes.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        hex::decode_array(text).map(Self)
+    }
+
+    /// Returns the bytes of the key.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
     }
 }
 
@@ -200,7 +215,7 @@ impl Cache {
 
     /// Returns the reply to a question, with the nonce of this run. Removes a corrupt entry.
     pub fn get(&self, key: &ReplyKey, nonce: &Nonce) -> Option<KeptReply> {
-        let name = key.file_name();
+        let name = key.to_hex();
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.folder, &name, flags, Mode::empty()) {
@@ -246,8 +261,8 @@ impl Cache {
             return;
         };
         // No fsync: the checksum detects an entry that a crash truncated.
-        let written = File::from(fd).write_all(&bytes).is_ok()
-            && rustix::fs::renameat(&self.folder, &name, &self.folder, key.file_name()).is_ok();
+        let written = File::from(fd).write_all(bytes.as_bytes()).is_ok()
+            && rustix::fs::renameat(&self.folder, &name, &self.folder, key.to_hex()).is_ok();
         if !written {
             self.remove::<()>(&name);
         }
@@ -324,13 +339,13 @@ fn read_own(file: File) -> Option<Vec<u8>> {
 }
 
 /// Encodes an entry: a line with the checksum of the rest, and one JSON document.
-fn encode(key: &ReplyKey, nonce: &Nonce, kept: &KeptReply) -> Vec<u8> {
+pub(super) fn encode(key: &ReplyKey, nonce: &Nonce, kept: &KeptReply) -> String {
     let read = kept
         .read
         .iter()
         .map(|r| json!([hex::encode(r.path.as_bytes()), r.first.get(), r.last.get()]));
     let body = json!({
-        "key": key.file_name(),
+        "key": key.to_hex(),
         // Pieces of the text, between which the nonce of the reading run is inserted.
         "text": kept.text.split(nonce.as_str()).collect::<Vec<_>>(),
         "read": read.collect::<Vec<_>>(),
@@ -339,17 +354,18 @@ fn encode(key: &ReplyKey, nonce: &Nonce, kept: &KeptReply) -> Vec<u8> {
         "model": kept.model,
     });
     let body = body.to_string();
-    format!("{MAGIC} {}\n{body}", hex::encode(&Sha256::digest(&body))).into_bytes()
+    format!("{MAGIC} {}\n{body}", hex::encode(&Sha256::digest(&body)))
 }
 
-fn decode(bytes: &[u8], key: &ReplyKey, nonce: &Nonce) -> Option<KeptReply> {
+/// Decodes an entry of a key. Returns `None` if it is damaged, or belongs to another key.
+pub(super) fn decode(bytes: &[u8], key: &ReplyKey, nonce: &Nonce) -> Option<KeptReply> {
     let (head, body) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
     let sum = head.strip_prefix(MAGIC)?.strip_prefix(' ')?;
     if sum != hex::encode(&Sha256::digest(body)) {
         return None;
     }
     let body: Value = serde_json::from_str(body).ok()?;
-    if body["key"] != key.file_name().as_str() {
+    if body["key"] != key.to_hex().as_str() {
         return None;
     }
     let text: Option<Vec<_>> = body["text"].as_array()?.iter().map(Value::as_str).collect();

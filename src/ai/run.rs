@@ -4,6 +4,7 @@
 //! One thread waits for all answers. This module does not depend on a provider and does not decide
 //! the verdict. It lists the parts without an answer and anchors the claims.
 
+mod answer;
 mod chunk;
 mod consult;
 mod criteria;
@@ -14,6 +15,7 @@ mod question;
 mod repeat;
 mod reproduce;
 mod second;
+mod shared;
 mod turns;
 mod whole;
 
@@ -29,6 +31,7 @@ use super::material::Group;
 use super::plan::{self, Chunk, ReviewPlan};
 use super::prompt::{self, Brief, Lens};
 use super::quota::Ledger;
+use super::shared::SharedCache;
 use super::tree::Tree;
 use super::{BackendUsage, Models, Script, Setback};
 use crate::diff::{LineNo, RepoPath};
@@ -91,6 +94,11 @@ impl std::fmt::Debug for ReviewJob<'_> {
 }
 
 impl ReviewJob<'_> {
+    /// Returns true if answers may come from caches: not those of a script or an agent.
+    fn may_use_caches(&self) -> bool {
+        self.cache == CacheUse::Allowed && self.script.is_none() && self.agent.is_none()
+    }
+
     /// Returns the lenses of the review. Each part of the change gets one request per lens.
     fn lenses(&self) -> &'static [Lens] {
         match self.policy.review.depth {
@@ -151,7 +159,11 @@ pub async fn review(
         let cut = brief.fit(capacity);
         out.remarks.extend(cut.into_iter().map(Remark::of_the_run));
     }
-    let session = ReviewSession::new(job, groups, &brief);
+    let mut session = ReviewSession::new(job, groups, &brief);
+    match session.open_shared() {
+        Ok(shared) => session.shared = shared,
+        Err(why) => out.remarks.push(Remark::of_the_run(why)),
+    }
     let teams = session.plan(teams, &mut out);
     session.run(&teams, floor, out).await
 }
@@ -214,6 +226,8 @@ struct ReviewSession<'a> {
     brief: &'a Brief,
     nonce: Nonce,
     cache: Option<Cache>,
+    /// The cache that machines share, behind the user's own.
+    shared: Option<SharedCache<'a>>,
     ledger: Ledger,
     /// Limits of concurrent requests, by backend name, so that a slow or rate-limited backend does
     /// not delay another.
@@ -256,12 +270,10 @@ impl<'a> ReviewSession<'a> {
             usd_is_set: job.policy.origin_of("review.max_cost_usd").layer != Layer::Default,
             tokens: job.max_tokens,
         };
-        let cache = match (job.cache, job.script, job.agent) {
-            (CacheUse::Allowed, None, None) => {
-                Cache::open(job.env, job.repo.and_then(Repo::worktree))
-            }
-            _ => None,
-        };
+        let cache = job
+            .may_use_caches()
+            .then(|| Cache::open(job.env, job.repo.and_then(Repo::worktree)))
+            .flatten();
         Self {
             job,
             groups,
@@ -270,6 +282,7 @@ impl<'a> ReviewSession<'a> {
                 .agent
                 .map_or_else(Nonce::random, |agent| agent.nonce().clone()),
             cache,
+            shared: None,
             ledger: Ledger::new(limits),
             permits: RefCell::default(),
             trees: groups.iter().map(|_| OnceCell::new()).collect(),
@@ -328,6 +341,8 @@ impl<'a> ReviewSession<'a> {
             .sort_by(|a, b| (&a.file, a.line, &a.text).cmp(&(&b.file, b.line, &b.text)));
         out.remarks.dedup();
         out.remarks.extend(self.unpriced(&out.models.usage));
+        let shared = self.shared.as_ref().and_then(SharedCache::remark);
+        out.remarks.extend(shared.map(Remark::of_the_run));
         out.models.tidy();
         out
     }

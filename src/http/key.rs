@@ -119,28 +119,7 @@ impl KeySource {
         env: &Env,
         top: Option<&Path>,
     ) -> Result<Self, Failure> {
-        let shell = process::find_program("sh", env, top)
-            .map_err(|e| Failure::new(Cause::Setup, format!("{setting} needs a shell: {e}")))?;
-        let env_of = env
-            .vars()
-            .filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"GIT_"));
-        let env_of = env_of
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect();
-        let home = env
-            .os("HOME")
-            .map(PathBuf::from)
-            .filter(|h| h.is_absolute() && h.is_dir());
-        let dir = home.unwrap_or_else(|| PathBuf::from("/"));
-        let line = line.to_owned();
-        Ok(Self::Command(Box::new(KeyCommand {
-            setting,
-            line,
-            shell,
-            env: env_of,
-            dir,
-            key: OnceCell::new(),
-        })))
+        KeyCommand::new(setting, line, env, top).map(|command| Self::Command(Box::new(command)))
     }
 
     /// Returns the key, if any. Runs its command on first use.
@@ -175,9 +154,66 @@ impl KeySource {
     }
 }
 
+/// Runs a command that prints a secret of several lines, such as a private key. The secret is not
+/// a header, and is never shown.
+///
+/// # Errors
+///
+/// Like [`KeySource::get`].
+pub async fn print_secret(
+    setting: &'static str,
+    line: &str,
+    env: &Env,
+    top: Option<&Path>,
+    deadline: Instant,
+    stop: &Stop,
+) -> Result<String, Failure> {
+    let command = KeyCommand::new(setting, line, env, top)?;
+    let printed = command.printed(deadline, stop).await?;
+    String::from_utf8(printed).map_err(|_| command.fails("did not print text"))
+}
+
 impl KeyCommand {
-    /// Runs the command. Its output is never shown, because it may contain the key.
+    /// Prepares a command; see [`KeySource::command`].
+    fn new(
+        setting: &'static str,
+        line: &str,
+        env: &Env,
+        top: Option<&Path>,
+    ) -> Result<Self, Failure> {
+        let shell = process::find_program("sh", env, top)
+            .map_err(|e| Failure::new(Cause::Setup, format!("{setting} needs a shell: {e}")))?;
+        let env_of = env
+            .vars()
+            .filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"GIT_"));
+        let env_of = env_of
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let home = env
+            .os("HOME")
+            .map(PathBuf::from)
+            .filter(|h| h.is_absolute() && h.is_dir());
+        let dir = home.unwrap_or_else(|| PathBuf::from("/"));
+        let line = line.to_owned();
+        Ok(Self {
+            setting,
+            line,
+            shell,
+            env: env_of,
+            dir,
+            key: OnceCell::new(),
+        })
+    }
+
+    /// Runs the command and reads the key from its output.
     async fn run(&self, deadline: Instant, stop: &Stop) -> Result<Key, Failure> {
+        let printed = self.printed(deadline, stop).await?;
+        let key = std::str::from_utf8(&printed).ok().and_then(Key::new);
+        key.ok_or_else(|| self.fails("did not print a key"))
+    }
+
+    /// Runs the command. Its output is never shown, because it may contain the key.
+    async fn printed(&self, deadline: Instant, stop: &Stop) -> Result<Vec<u8>, Failure> {
         let args = [OsString::from("-c"), OsString::from(&self.line)];
         let program = process::Program {
             path: &self.shell,
@@ -207,8 +243,7 @@ impl KeyCommand {
                 return Err(self.fails("printed too much for a key"));
             }
         }
-        let key = std::str::from_utf8(&output.stdout).ok().and_then(Key::new);
-        key.ok_or_else(|| self.fails("did not print a key"))
+        Ok(output.stdout)
     }
 
     /// Returns the failure of the command.

@@ -5,6 +5,7 @@
 //! its table below, and one field in [`super`].
 
 mod backend;
+mod cache;
 mod context;
 mod entries;
 mod fix;
@@ -22,6 +23,7 @@ use super::kind::ValueKind;
 use super::value::PolicyValue;
 use super::{Backend, BackendKind, Policy};
 pub(super) use backend::{BACKEND, is_valid_for};
+use cache::CACHE;
 use context::CONTEXT;
 pub(super) use entries::{GUIDELINE, PATH};
 use fix::FIX;
@@ -183,6 +185,11 @@ pub(super) static TABLES: &[KeyTable] = &[
         name: "context",
         about: "Tickets and pages that models get beside a change.",
         keys: CONTEXT,
+    },
+    KeyTable {
+        name: "cache",
+        about: "Answers that several machines share.",
+        keys: CACHE,
     },
 ];
 

@@ -4,6 +4,7 @@ pub(super) mod context;
 mod path;
 mod sandbox;
 mod signer;
+mod store;
 mod table;
 mod url;
 
@@ -15,6 +16,7 @@ use sandbox::{check_command, folder};
 use signer::signer;
 use std::ops::Range;
 use std::time::Duration;
+use store::{cache_signer, store_url};
 use toml::Spanned;
 use toml::de::DeValue;
 pub(super) use url::Url;
@@ -68,6 +70,10 @@ pub(super) enum ValueKind {
     Pattern,
     /// MCP servers by name.
     Servers,
+    /// The URL of a store of shared answers.
+    StoreUrl,
+    /// Lines of an OpenSSH allowed-signers file with Ed25519 keys.
+    CacheSigners,
 }
 
 /// Why a value is invalid. The text follows the name of the key.
@@ -152,6 +158,12 @@ impl ValueKind {
             Self::Projects => "a list of projects".to_owned(),
             Self::Pattern => "a regular expression of at most 512 bytes".to_owned(),
             Self::Servers => "tables: [context.servers.NAME]".to_owned(),
+            Self::StoreUrl => {
+                "a URL such as s3://BUCKET/PREFIX, rediss://HOST or file:///FOLDER".to_owned()
+            }
+            Self::CacheSigners => {
+                "a list of names and Ed25519 public keys: \"ci ssh-ed25519 AAAA…\"".to_owned()
+            }
         }
     }
 
@@ -205,6 +217,7 @@ impl ValueKind {
                 | Self::Words
                 | Self::Variables
                 | Self::Projects
+                | Self::CacheSigners
         )
     }
 
@@ -220,6 +233,7 @@ impl ValueKind {
                 | Self::Program
                 | Self::Variable
                 | Self::Url
+                | Self::StoreUrl
         )
     }
 
@@ -375,6 +389,7 @@ impl ValueKind {
             Self::Tools if TOOLS.contains(&s) => Ok(s.to_owned()),
             Self::Tools => Err(unknown("tool", s, TOOLS)),
             Self::Signers => signer(s),
+            Self::CacheSigners => cache_signer(s),
             Self::Sandbox | Self::Folders if s.is_empty() || s.chars().any(char::is_control) => {
                 Err(self.unmet("an entry is empty or has a control character"))
             }
@@ -444,6 +459,7 @@ impl ValueKind {
                 "write the name of the variable that contains the key, not the key itself",
             )),
             Self::Url => Url::parse(s).map(|u| PolicyValue::Text(u.text)),
+            Self::StoreUrl => store_url(s).map(PolicyValue::Text),
             _ => Err(self.wrong_text(s)),
         }
     }

@@ -244,6 +244,14 @@ impl ValueKind {
                 "pattern": "^https?://[^\\s@?#]+$",
                 "examples": ["https://api.example.com/v1", "http://127.0.0.1:11434/v1"],
             }),
+            Self::StoreUrl => json!({
+                "type": "string",
+                "pattern": "^(s3|gs|azblob|rediss?|file)://[^\\s@?#]+$",
+                "examples": ["s3://bucket/reviews", "rediss://cache.example.com", "file:///var/cache/reviews"],
+            }),
+            Self::CacheSigners => {
+                list(&json!({ "type": "string", "pattern": "^\\S+ +ssh-ed25519 +\\S+" }))
+            }
             Self::Words => {
                 json!({ "type": "array", "items": { "type": "string", "minLength": 1 }, "minItems": 1 })
             }

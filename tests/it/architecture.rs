@@ -334,8 +334,10 @@ fn only_env_reads_the_environment() {
 
 #[test]
 fn only_http_opens_a_socket() {
+    // Redis does not speak HTTP.
+    only(&["http/resp"], &["TcpStream", "tokio::net"]);
+    only(&["ai/shared/store/objects"], &["opendal"]);
     let sockets = [
-        "TcpStream",
         "TcpListener",
         "UdpSocket",
         "UnixStream",
@@ -343,10 +345,17 @@ fn only_http_opens_a_socket() {
         "UnixDatagram",
     ];
     only(&[], &sockets);
-    only(&[], &["ToSocketAddrs", "rustix::net", "tokio::net"]);
+    only(&[], &["ToSocketAddrs", "rustix::net"]);
     only(&["http"], &["reqwest", "rustls", "hyper"]);
     only(
-        &["http", "ai/ask", "ai/backend", "context", "forge"],
+        &[
+            "http",
+            "ai/ask",
+            "ai/backend",
+            "ai/shared",
+            "context",
+            "forge",
+        ],
         &["crate::http"],
     );
     let lock = std::fs::read_to_string(root().join("Cargo.lock")).unwrap();

@@ -61,6 +61,7 @@ mod rounds;
 mod rules;
 mod secrets;
 mod shards;
+mod shared_cache;
 mod store;
 mod support;
 mod team;

@@ -6,7 +6,10 @@
 //! package can include it.
 
 use claude_reviewer::ai::ask::Nonce;
+use claude_reviewer::ai::cache::ReplyKey;
 use claude_reviewer::ai::reply;
+use claude_reviewer::ai::shared::EntryKey;
+use claude_reviewer::ai::shared::entry::{self, EntryTerms};
 use claude_reviewer::ci::{self, EventChange};
 use claude_reviewer::diff::{Body, FileChange, LineKind, RepoPath, code, patch, unified};
 use claude_reviewer::env::Env;
@@ -20,6 +23,7 @@ use claude_reviewer::rules::{RuleSet, Scope, Suppressions, expand};
 use claude_reviewer::stop::Stop;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// A property: `Err` describes the violation.
 pub type Property = fn(&[u8]) -> Result<(), String>;
@@ -32,6 +36,7 @@ pub const PROPERTIES: &[(&str, Property)] = &[
     ("reply", model_reply),
     ("suppression", suppression_comment),
     ("content", content_classification),
+    ("shared", shared_entry),
 ];
 
 /// The nonce that [`model_reply`] expects, 32 hexadecimal digits.
@@ -429,6 +434,57 @@ pub fn model_reply(data: &[u8]) -> Result<(), String> {
             text.len()
         );
     }
+    Ok(())
+}
+
+/// Time of [`shared_sample`], in seconds since 1970.
+const SIGNED_AT: i64 = 1_800_000_000;
+
+/// Returns the only entry that the signer of [`shared_entry`] ever signed.
+pub fn shared_sample() -> Vec<u8> {
+    let key = EntryKey::from_seed(&[7; 32]);
+    key.map(|key| entry::seal(&shared_question(), "m-1", "no findings", SIGNED_AT, &key))
+        .unwrap_or_default()
+}
+
+/// Returns the question of [`shared_sample`].
+fn shared_question() -> ReplyKey {
+    ReplyKey::of_parts(&["property"])
+}
+
+/// Whatever a store returns, it is refused or reads as the one entry that was signed, for its
+/// question and in its lifetime; and it is no lease.
+pub fn shared_entry(data: &[u8]) -> Result<(), String> {
+    let terms = EntryTerms {
+        signers: EntryKey::from_seed(&[7; 32])
+            .map(|key| key.signer("ci"))
+            .into_iter()
+            .collect(),
+        max_age: Duration::from_secs(60),
+        max_bytes: 4096,
+    };
+    let question = shared_question();
+    if let Ok(read) = entry::open(data, &question, &terms, SIGNED_AT) {
+        let is_signed = read.reply == "no findings" && read.model == "m-1";
+        ensure!(is_signed && read.time == SIGNED_AT, "read {read:?}");
+    }
+    let other = ReplyKey::of_parts(&["other"]);
+    for (key, now) in [
+        (&other, SIGNED_AT),
+        (&question, SIGNED_AT + 61),
+        (&question, SIGNED_AT - 301),
+    ] {
+        let read = entry::open(data, key, &terms, now);
+        ensure!(read.is_err(), "accepted at {now}: {read:?}");
+    }
+    let lease = entry::open_lease(data, &question, &terms, SIGNED_AT);
+    ensure!(lease.is_none(), "accepted as a lease: {lease:?}");
+    let strict = EntryTerms {
+        signers: Vec::new(),
+        ..terms
+    };
+    let read = entry::open(data, &question, &strict, SIGNED_AT);
+    ensure!(read.is_err(), "accepted without signers: {read:?}");
     Ok(())
 }
 

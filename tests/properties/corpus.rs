@@ -1,7 +1,7 @@
 //! Well-formed inputs of each property, and the tokens of their formats, which a generator of
 //! random bytes never reaches.
 
-use super::check::{EVENTS, NONCE};
+use super::check::{EVENTS, NONCE, shared_sample};
 use super::random::{Random, mutate};
 use claude_reviewer::diff::{
     Attribute, Body, ChangeKind, Entry, FileChange, FileMode, ObjectId, RepoPath, Side, unified,
@@ -17,6 +17,7 @@ pub fn input(property: &str, random: &mut Random) -> Vec<u8> {
         "reply" => (reply(random).into_bytes(), REPLY_TOKENS),
         "suppression" => (suppression(random), SUPPRESSION_TOKENS),
         "content" => (content(random), CONTENT_TOKENS),
+        "shared" => (shared_sample(), SHARED_TOKENS),
         other => panic!("no corpus for {other}"),
     };
     if !random.one_in(8) {
@@ -24,6 +25,22 @@ pub fn input(property: &str, random: &mut Random) -> Vec<u8> {
     }
     data
 }
+
+const SHARED_TOKENS: &[&[u8]] = &[
+    b"\"version\":1,",
+    b"\"version\":2,",
+    b"\"time\":1800000000,",
+    b"\"time\":1800000060,",
+    b"\"model\":\"m-2\",",
+    b"\"reply\":\"no findings at all\",",
+    b"\"signature\":\"\",",
+    b"\"signer\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\",",
+    b"\"holder\":\"a\",\"beat\":1,",
+    b"\\u006e",
+    b"[[[[[[[[[[[[[[[[",
+    b"null",
+    b"\0",
+];
 
 const PATCH_TOKENS: &[&[u8]] = &[
     b"diff --git a/x b/x\n",

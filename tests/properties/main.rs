@@ -113,3 +113,8 @@ fn a_suppression_excuses_only_its_rule_on_its_line() {
 fn hid_01_bytes_around_a_blocking_line_never_let_it_pass() {
     holds("content", 2);
 }
+
+#[test]
+fn flt_02_a_store_returns_a_signed_entry_or_nothing() {
+    holds("shared", 1);
+}

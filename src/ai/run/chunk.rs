@@ -1,8 +1,8 @@
 //! Reviews one chunk under one lens: sends it, and anchors the claims of the answer.
 
+use super::answer::{NoAnswer, ParsedAnswer, Query};
 use super::ledger::LedgerEntry;
 use super::member::Member;
-use super::question::{NoAnswer, ParsedAnswer, Query};
 use super::turns::{AskedPart, PartResult};
 use super::{Remark, ReviewSession, Team, foreign};
 use crate::ai::anchor::path::ChangedPaths;
@@ -150,6 +150,7 @@ impl<'a> ReviewSession<'a> {
             read,
             cached,
             keep,
+            ..
         } = asked;
         let name = member.name();
         let mut out = ChunkReview::default();
@@ -172,7 +173,7 @@ impl<'a> ReviewSession<'a> {
         }));
         self.add_not_reviewed(&reply.not_reviewed, member, chunk, &mut out);
         if out.failed.is_empty() {
-            self.store(keep);
+            self.store(keep).await;
         }
         out.cached = if cached {
             chunk.pieces.iter().map(|p| p.hunks.len()).sum()

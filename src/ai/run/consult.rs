@@ -1,7 +1,7 @@
 //! A question outside a review: documents, a schema, and the answer of the first backend that has
 //! one.
 
-use super::question::{NoAnswer, ParsedAnswer, Query};
+use super::answer::{NoAnswer, ParsedAnswer, Query};
 use super::{ReviewJob, ReviewSession, RunOutcome, described, open};
 use crate::ai::ask::{Cause, Nonce, Schema};
 use crate::ai::prompt::{self, Brief, Exhibit};
@@ -117,7 +117,7 @@ pub async fn consult<T>(
             .await
         {
             Ok(ParsedAnswer { value, keep, .. }) => {
-                session.store(keep);
+                session.store(keep).await;
                 out.answer = Some((name.to_owned(), value));
                 break;
             }

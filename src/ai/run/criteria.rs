@@ -1,8 +1,8 @@
 //! Evaluates the criteria of a contract in addition to the review: models give the state of each,
 //! and their quotes are checked.
 
+use super::answer::{NoAnswer, ParsedAnswer, Query};
 use super::member::Member;
-use super::question::{NoAnswer, ParsedAnswer, Query};
 use super::turns::{AskedPart, PartResult};
 use super::{ReviewSession, Team, foreign};
 use crate::ai::anchor;
@@ -190,7 +190,7 @@ impl<'a> ReviewSession<'a> {
             });
         }
         if votes.len() == criteria.len() {
-            self.store(keep);
+            self.store(keep).await;
         }
         Ok(votes)
     }

@@ -1,67 +1,19 @@
 //! Runs one question until an answer can be parsed, within all limits.
 
 use super::ReviewSession;
+use super::answer::{Admission, AnswerToKeep, NoAnswer, ParsedAnswer, Query, ReplyParser};
 use super::member::Member;
 use crate::ai::BackendUsage;
-use crate::ai::ask::{
-    Ask, Begun, Cause, Failure, Lookups, ModelAnswer, Nonce, Prompt, Read, Repair, Schema, Spent,
-};
+use crate::ai::ask::{Ask, Cause, Failure, Lookups, ModelAnswer, Prompt, Repair, Spent};
 use crate::ai::budget::cost;
 use crate::ai::cache::{KeptReply, ReplyKey};
 use crate::ai::quota::Quota;
-use crate::ai::reply::ReplyProblem;
 use crate::ai::tree::Tree;
 use crate::text::first_bytes;
 use std::time::Instant;
 
 /// Bytes of an invalid reply that are sent back for repair, at most.
 const REPAIR: usize = 64 << 10;
-
-/// A question to a backend.
-#[derive(Clone, Copy)]
-pub(super) struct Query<'q, 'a> {
-    pub(super) prompt: &'q Prompt,
-    /// Earlier prompts whose cached answers are also accepted.
-    pub(super) earlier: &'q [Prompt],
-    pub(super) schema: &'static Schema,
-    /// The tree that the model may read through tools.
-    pub(super) around: Option<&'q Tree<'a>>,
-    /// Set when the answer begins.
-    pub(super) begun: Option<&'q Begun>,
-}
-
-impl<'q, 'a> Query<'q, 'a> {
-    /// Builds a question without earlier prompts.
-    pub(super) fn new(
-        prompt: &'q Prompt,
-        schema: &'static Schema,
-        around: Option<&'q Tree<'a>>,
-    ) -> Self {
-        Self {
-            prompt,
-            earlier: &[],
-            schema,
-            around,
-            begun: None,
-        }
-    }
-}
-
-/// The reason why a question has no valid answer.
-pub(super) enum NoAnswer {
-    Failed(Failure),
-    /// The limit that it would have exceeded.
-    Limit(String),
-}
-
-/// A parsed answer.
-pub(super) struct ParsedAnswer<T> {
-    pub(super) value: T,
-    pub(super) read: Vec<Read>,
-    pub(super) cached: bool,
-    /// Cache entry to store if the answer turns out to be complete.
-    pub(super) keep: Option<(ReplyKey, KeptReply)>,
-}
 
 impl<'a> ReviewSession<'a> {
     /// Returns the parsed answer to a question: from the cache, from the backend, or after one
@@ -70,7 +22,7 @@ impl<'a> ReviewSession<'a> {
         &self,
         member: &Member<'a>,
         query: &Query<'_, 'a>,
-        parse: fn(&str, &Nonce) -> Result<T, ReplyProblem>,
+        parse: ReplyParser<T>,
     ) -> Result<ParsedAnswer<T>, NoAnswer> {
         let Query {
             prompt,
@@ -80,34 +32,47 @@ impl<'a> ReviewSession<'a> {
             ..
         } = *query;
         // A cached reply does not include the files that the model edited.
-        let cache = self
-            .cache
-            .as_ref()
-            .filter(|_| !around.is_some_and(Tree::is_editable));
+        let may_cache = self.job.may_use_caches() && !around.is_some_and(Tree::is_editable);
         let depth = self.job.policy.review.depth;
-        let key_of = |p| cache.and_then(|_| member.key(p, schema, depth, around.is_some()));
-        let key = key_of(prompt);
-        if let Some(cache) = cache {
+        let key_of = |p| member.key(p, schema, depth, around.is_some());
+        let key = may_cache.then(|| key_of(prompt)).flatten();
+        if may_cache {
             // Try the earliest answer first, so that an unchanged chunk keeps its answer.
-            for key in earlier.iter().filter_map(key_of).chain(key) {
-                if let Some(kept) = cache.get(&key, &prompt.nonce)
-                    && let Ok(value) = parse(&kept.text, &prompt.nonce)
-                    && self.still_holds(&kept, around).await
-                {
-                    self.ledger.skip();
-                    self.used(member.name(), &kept.model, None);
-                    return Ok(ParsedAnswer {
-                        value,
-                        read: kept.read,
-                        cached: true,
-                        keep: None,
-                    });
-                }
+            let keys: Vec<ReplyKey> = earlier.iter().filter_map(key_of).chain(key).collect();
+            if let Some(answer) = self.cached_answer(&keys, query, parse).await {
+                return Ok(self.without_request(member, answer));
             }
         }
         let permits = self.permits(member.name());
-        // `acquire` cannot fail, because the semaphore is never closed.
-        let _permit = permits.acquire().await;
+        let (_permit, lease) = match self.admitted(&permits, key, query, parse).await {
+            Admission::Ask(permit, lease) => (permit, lease),
+            Admission::Answered(answer) => return Ok(self.without_request(member, answer)),
+        };
+        let answer = self.with_lease(lease, self.asked(member, query, key, parse));
+        let mut answer = answer.await;
+        match answer.as_mut().ok().and_then(|a| a.keep.as_mut()) {
+            Some(keep) => keep.lease = lease,
+            None => self.release(lease).await,
+        }
+        answer
+    }
+
+    /// Counts an answer that needed no request.
+    fn without_request<T>(&self, member: &Member<'a>, answer: ParsedAnswer<T>) -> ParsedAnswer<T> {
+        self.ledger.skip();
+        self.used(member.name(), &answer.model, None);
+        answer
+    }
+
+    /// Asks a question, with one repair request. `key` is the name of the answer in caches.
+    async fn asked<T>(
+        &self,
+        member: &Member<'a>,
+        query: &Query<'_, 'a>,
+        key: Option<ReplyKey>,
+        parse: ReplyParser<T>,
+    ) -> Result<ParsedAnswer<T>, NoAnswer> {
+        let Query { prompt, around, .. } = *query;
         let price = member.price(self.job.policy);
         let quota = self
             .ledger
@@ -142,11 +107,16 @@ impl<'a> ReviewSession<'a> {
                         read: read.clone(),
                         lookups: lookups.all,
                         tree,
-                        model,
+                        model: model.clone(),
                     };
-                    let keep = key.map(|key| (key, kept));
+                    let keep = key.map(|key| AnswerToKeep {
+                        key,
+                        kept,
+                        lease: None,
+                    });
                     return Ok(ParsedAnswer {
                         value,
+                        model,
                         read,
                         cached: false,
                         keep,
@@ -248,12 +218,6 @@ impl<'a> ReviewSession<'a> {
             Cause::Limit => NoAnswer::Limit(failure.message),
             _ => NoAnswer::Failed(failure),
         })
-    }
-
-    pub(super) fn store(&self, keep: Option<(ReplyKey, KeptReply)>) {
-        if let (Some(cache), Some((key, kept))) = (&self.cache, keep) {
-            cache.put(&key, &self.nonce, &kept);
-        }
     }
 
     /// Records that a question to a backend has no valid answer. A question that a limit prevents

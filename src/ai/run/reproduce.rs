@@ -2,8 +2,8 @@
 //! run in a sandbox. A claim is reproduced if the test fails on the change and passes with the fix.
 //! Any other result changes nothing.
 
+use super::answer::{NoAnswer, ParsedAnswer, Query};
 use super::member::Member;
-use super::question::{NoAnswer, ParsedAnswer, Query};
 use super::{Remark, ReviewSession, RunOutcome, Team};
 use crate::ai::anchor::{self, ClaimCandidate};
 use crate::ai::ask::Failure;
@@ -175,7 +175,7 @@ impl<'a> ReviewSession<'a> {
             .await
         {
             Ok(ParsedAnswer { value, keep, .. }) => {
-                self.store(keep);
+                self.store(keep).await;
                 (suspect, Some(value).filter(|v| !v.files.is_empty()))
             }
             Err(NoAnswer::Failed(_) | NoAnswer::Limit(_)) => (suspect, None),

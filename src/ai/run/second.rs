@@ -1,9 +1,9 @@
 //! The second review: each severe claim is sent alone, with the instruction to refute it. At depth
 //! quick, only claims that would block; at depth thorough, also others and findings of the rules.
 
+use super::answer::{NoAnswer, ParsedAnswer, Query};
 use super::chunk::ChunkReview;
 use super::member::Member;
-use super::question::{NoAnswer, ParsedAnswer, Query};
 use super::{Remark, ReviewSession, RunOutcome, Team, described, foreign};
 use crate::ai::anchor::{
     self, ClaimCandidate, Dispute, PositionCertainty, Unfounded, check_refutation,
@@ -191,7 +191,7 @@ impl<'a> ReviewSession<'a> {
             Ok(ParsedAnswer {
                 value, keep, read, ..
             }) => {
-                self.store(keep);
+                self.store(keep).await;
                 Ok(self.weigh(member.name(), &value, &challenge.code, around, &read))
             }
             // The agent can still answer; until then the claim is kept.

@@ -1,8 +1,8 @@
 //! Asks the backends of a team in turn about a chunk, until one of them answers. Splits a chunk
 //! that is too large for a backend.
 
+use super::answer::NoAnswer;
 use super::member::Member;
-use super::question::NoAnswer;
 use super::{ReviewSession, Team, described};
 use crate::ai::Setback;
 use crate::ai::ask::{Cause, Failure};

@@ -2,8 +2,8 @@
 //! that a further commit does not repeat them. Only at depth thorough, where tools can read the
 //! files.
 
+use super::answer::{NoAnswer, ParsedAnswer, Query};
 use super::chunk::ChunkReview;
-use super::question::{NoAnswer, ParsedAnswer, Query};
 use super::{Remark, ReviewSession, Team, described};
 use crate::ai::anchor::{self, TreeFiles};
 use crate::ai::claim;
@@ -48,7 +48,7 @@ impl<'a> ReviewSession<'a> {
             let ParsedAnswer {
                 value, read, keep, ..
             } = asked;
-            self.store(keep);
+            self.store(keep).await;
             return self.claims_about_the_whole(&value, &read, member.name(), group);
         }
         self.step();

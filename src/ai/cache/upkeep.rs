@@ -1,0 +1,91 @@
+//! Counts, checks and removes the entries of the user's cache.
+
+use super::{Cache, ReplyKey, decode, read_own};
+use crate::ai::ask::Nonce;
+use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+use std::fs::File;
+
+/// What happens to the entries of the user's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalUpkeep {
+    /// Count entries and their bytes.
+    Count,
+    /// Read every entry.
+    Verify,
+    /// Read every entry, and remove damaged ones and what is above the size limit.
+    Prune,
+    /// Remove every entry.
+    Clear,
+}
+
+/// The entries of the user's cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LocalSurvey {
+    pub entries: usize,
+    pub bytes: u64,
+    /// Entries that are readable; 0 if none was read.
+    pub valid: usize,
+    /// Entries that are damaged, or of an older version of the program.
+    pub damaged: usize,
+    pub removed: usize,
+}
+
+impl Cache {
+    /// Looks at every entry.
+    pub fn survey(&self, action: LocalUpkeep) -> LocalSurvey {
+        let mut survey = LocalSurvey::default();
+        if action == LocalUpkeep::Prune {
+            let before = self.keys().len();
+            self.shrink();
+            survey.removed = before.saturating_sub(self.keys().len());
+        }
+        for key in self.keys() {
+            self.look_at(&key, action, &mut survey);
+        }
+        survey
+    }
+
+    /// Looks at one entry.
+    fn look_at(&self, key: &ReplyKey, action: LocalUpkeep, survey: &mut LocalSurvey) {
+        let name = key.to_hex();
+        let Ok(stat) = rustix::fs::statat(&self.folder, &name, AtFlags::SYMLINK_NOFOLLOW) else {
+            return;
+        };
+        survey.entries += 1;
+        survey.bytes += u64::try_from(stat.st_size).unwrap_or_default();
+        let is_damaged = match action {
+            LocalUpkeep::Count => return,
+            LocalUpkeep::Clear => true,
+            LocalUpkeep::Verify | LocalUpkeep::Prune => !self.is_valid(&name, key),
+        };
+        match (is_damaged, action) {
+            (false, _) => survey.valid += 1,
+            (true, LocalUpkeep::Clear) => {}
+            (true, _) => survey.damaged += 1,
+        }
+        if is_damaged && matches!(action, LocalUpkeep::Prune | LocalUpkeep::Clear) {
+            self.remove::<()>(&name);
+            survey.removed += 1;
+        }
+    }
+
+    /// Returns true if an entry can be read.
+    fn is_valid(&self, name: &str, key: &ReplyKey) -> bool {
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.folder, name, flags, Mode::empty())
+            .ok()
+            .and_then(|fd| read_own(File::from(fd)))
+            .is_some_and(|bytes| decode(&bytes, key, &Nonce::random()).is_some())
+    }
+
+    /// Returns the keys of all entries.
+    fn keys(&self) -> Vec<ReplyKey> {
+        let Ok(dir) = Dir::read_from(&self.folder) else {
+            return Vec::new();
+        };
+        dir.flatten()
+            .filter_map(|entry| ReplyKey::from_hex(entry.file_name().to_str().ok()?))
+            .collect()
+    }
+}

@@ -1,0 +1,234 @@
+//! Stores in object storage: S3, Google Cloud Storage and Azure Blob Storage, by opendal.
+//!
+//! opendal builds and signs the requests, and finds credentials by each store's own conventions
+//! (variables, configuration files, metadata services). It gets no transport of its own: `http`
+//! sends everything, with its certificates, proxies and bounds. No program is run for credentials.
+
+use super::{BlobRead, MAX_LISTED, StoreFailure, StoredBlob};
+use crate::env::Env;
+use crate::http::transfer::{Carrier, Delivery, Parcel};
+use futures_util::stream;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use opendal::options::{ListOptions, WriteOptions};
+use opendal::{
+    Buffer, EntryMode, Error, ErrorKind, HttpBody, HttpTransport, HttpTransporter,
+    OperationContext, Operator, services,
+};
+use std::sync::{Arc, Mutex};
+
+/// Bytes of an answer to a request, at most: a page of a listing, or an entry.
+const MAX_ANSWER: usize = 8 << 20;
+/// Region that is used if none is configured: S3-compatible servers accept it.
+const REGION: &str = "us-east-1";
+
+/// A store in a bucket.
+#[derive(Debug)]
+pub(in crate::ai::shared) struct ObjectStore {
+    operator: Operator,
+    /// The last failure of a connection, which opendal wraps in its own errors.
+    lost: Arc<Mutex<Option<String>>>,
+}
+
+/// The transport of opendal: `http`.
+struct OwnTransport {
+    carrier: Carrier,
+    lost: Arc<Mutex<Option<String>>>,
+}
+
+impl ObjectStore {
+    /// Names a bucket: `BUCKET[/PREFIX]`. Connects to nothing.
+    pub(super) fn new(scheme: &str, rest: &str, env: &Env) -> Result<Self, StoreFailure> {
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let operator = match scheme {
+            "s3" => s3(bucket, prefix, env),
+            "gs" => gcs(bucket, prefix, env),
+            _ => azblob(bucket, prefix, env),
+        };
+        let carrier = Carrier::new(env).map_err(|failure| failure.message)?;
+        let lost = Arc::<Mutex<Option<String>>>::default();
+        let transport = HttpTransporter::new(OwnTransport {
+            carrier,
+            lost: Arc::clone(&lost),
+        });
+        let context = OperationContext::new().with_http_transport(transport);
+        let operator = operator.map_err(|e| reason(e.kind()).to_owned())?;
+        Ok(Self {
+            operator: operator.with_context(context),
+            lost,
+        })
+    }
+
+    /// Describes an error: by the failure of the connection if there was one.
+    fn described(&self, error: &Error) -> StoreFailure {
+        let lost = self.lost.lock().ok().and_then(|mut lost| lost.take());
+        lost.unwrap_or_else(|| reason(error.kind()).to_owned())
+    }
+
+    /// Reads a blob, if its size is within the bound.
+    pub(super) async fn get(&self, name: &str, most: usize) -> Result<BlobRead, StoreFailure> {
+        let size = match self.operator.stat(name).await {
+            Ok(meta) => meta.content_length(),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(BlobRead::Missing),
+            Err(e) => return Err(self.described(&e)),
+        };
+        if size > most as u64 {
+            return Ok(BlobRead::TooLarge);
+        }
+        match self.operator.read(name).await {
+            Ok(bytes) if bytes.len() > most => Ok(BlobRead::TooLarge),
+            Ok(bytes) => Ok(BlobRead::Content(bytes.to_vec())),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(BlobRead::Missing),
+            Err(e) => Err(self.described(&e)),
+        }
+    }
+
+    /// Writes a blob.
+    pub(super) async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StoreFailure> {
+        let written = self.operator.write(name, bytes.to_vec()).await;
+        written.map(drop).map_err(|e| self.described(&e))
+    }
+
+    /// Writes a blob if there is none (`If-None-Match: *`).
+    pub(super) async fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, StoreFailure> {
+        let options = WriteOptions {
+            if_not_exists: true,
+            ..WriteOptions::default()
+        };
+        match self
+            .operator
+            .write_options(name, bytes.to_vec(), options)
+            .await
+        {
+            Ok(_) => Ok(true),
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    ErrorKind::ConditionNotMatch | ErrorKind::AlreadyExists
+                ) =>
+            {
+                Ok(false)
+            }
+            Err(e) => Err(self.described(&e)),
+        }
+    }
+
+    /// Removes a blob.
+    pub(super) async fn remove(&self, name: &str) -> Result<(), StoreFailure> {
+        self.operator
+            .delete(name)
+            .await
+            .map_err(|e| self.described(&e))
+    }
+
+    /// Lists the blobs of a folder.
+    pub(super) async fn list(&self, folder: &str) -> Result<Vec<StoredBlob>, StoreFailure> {
+        let path = format!("{folder}/");
+        let lister = self
+            .operator
+            .lister_options(&path, ListOptions::default())
+            .await
+            .map_err(|e| self.described(&e))?;
+        let entries: Vec<_> = lister
+            .take(MAX_LISTED)
+            .try_collect()
+            .await
+            .map_err(|e| self.described(&e))?;
+        let files = entries
+            .into_iter()
+            .filter(|entry| entry.metadata().mode() == EntryMode::FILE);
+        Ok(files
+            .map(|entry| StoredBlob {
+                name: entry.name().to_owned(),
+                bytes: entry.metadata().content_length(),
+            })
+            .collect())
+    }
+}
+
+/// Describes the answer of a store, without its text, which can hold anything.
+fn reason(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound => "the bucket or container does not exist",
+        ErrorKind::PermissionDenied => "access is denied, or there are no credentials",
+        ErrorKind::RateLimited => "the store answers: too many requests",
+        ErrorKind::ConfigInvalid => "its settings are invalid, or there are no credentials",
+        _ => "the store answers with an error",
+    }
+}
+
+/// Names a bucket of S3, or of a server with its interface (`AWS_ENDPOINT_URL_S3`).
+fn s3(bucket: &str, prefix: &str, env: &Env) -> Result<Operator, Error> {
+    let region = ["AWS_REGION", "AWS_DEFAULT_REGION"]
+        .iter()
+        .find_map(|name| env.var(name));
+    let mut builder = services::S3::default()
+        .bucket(bucket)
+        .root(prefix)
+        .region(region.unwrap_or(REGION));
+    let endpoint = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]
+        .iter()
+        .find_map(|name| env.var(name));
+    if let Some(endpoint) = endpoint {
+        builder = builder.endpoint(endpoint);
+    }
+    Operator::new(builder)
+}
+
+/// Names a bucket of Google Cloud Storage.
+fn gcs(bucket: &str, prefix: &str, env: &Env) -> Result<Operator, Error> {
+    let mut builder = services::Gcs::default().bucket(bucket).root(prefix);
+    if let Some(endpoint) = env.var("STORAGE_EMULATOR_HOST") {
+        builder = builder.endpoint(endpoint);
+    }
+    Operator::new(builder)
+}
+
+/// Names a container of Azure Blob Storage, in the account of `AZURE_STORAGE_ACCOUNT`.
+fn azblob(container: &str, prefix: &str, env: &Env) -> Result<Operator, Error> {
+    let mut builder = services::Azblob::default()
+        .container(container)
+        .root(prefix);
+    if let Some(account) = env.var("AZURE_STORAGE_ACCOUNT") {
+        builder = builder
+            .account_name(account)
+            .endpoint(&format!("https://{account}.blob.core.windows.net"));
+    }
+    if let Some(key) = env.var("AZURE_STORAGE_KEY") {
+        builder = builder.account_key(key);
+    }
+    Operator::new(builder)
+}
+
+impl HttpTransport for OwnTransport {
+    async fn fetch(
+        &self,
+        request: http_messages::Request<Buffer>,
+    ) -> opendal::Result<http_messages::Response<HttpBody>> {
+        let (parts, body) = request.into_parts();
+        let parcel = Parcel {
+            method: parts.method,
+            address: parts.uri.to_string(),
+            headers: parts.headers,
+            body: body.to_vec(),
+        };
+        let Delivery {
+            status,
+            headers,
+            body,
+        } = match self.carrier.carry(parcel, MAX_ANSWER).await {
+            Ok(delivery) => delivery,
+            Err(failure) => {
+                if let Ok(mut lost) = self.lost.lock() {
+                    *lost = Some(failure.message);
+                }
+                return Err(Error::new(ErrorKind::Unexpected, "the request failed"));
+            }
+        };
+        let size = body.len() as u64;
+        let body = stream::iter([Ok(Buffer::from(body))]);
+        let mut response = http_messages::Response::new(HttpBody::new(body, Some(size)));
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        Ok(response)
+    }
+}

@@ -1,0 +1,536 @@
+//! Tests of the cache that machines share: what a store holds decides nothing, and a store that
+//! fails costs little.
+
+mod stores;
+
+use crate::loopback::{Reply, Request, Server, finding};
+use crate::support::{Repo, Reviewer, Run, mkfifo, reviewer};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use claude_reviewer::ai::cache::ReplyKey;
+use claude_reviewer::ai::shared::EntryKey;
+use claude_reviewer::ai::shared::entry::{Lease, seal, seal_lease};
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Returns a private key file of OpenSSH for a seed, and the line of its signer.
+fn key_pair(seed: u8) -> (String, String) {
+    let put = |out: &mut Vec<u8>, bytes: &[u8]| {
+        out.extend(u32::try_from(bytes.len()).unwrap().to_be_bytes());
+        out.extend(bytes);
+    };
+    let seed = [seed; 32];
+    let pair = Ed25519KeyPair::from_seed_unchecked(&seed).unwrap();
+    let public = pair.public_key().as_ref();
+    let (mut blob, mut all) = (Vec::new(), b"openssh-key-v1\0".to_vec());
+    put(&mut blob, b"ssh-ed25519");
+    put(&mut blob, public);
+    let mut private = vec![9, 9, 9, 9, 9, 9, 9, 9];
+    put(&mut private, b"ssh-ed25519");
+    put(&mut private, public);
+    put(&mut private, &[&seed[..], public].concat());
+    put(&mut private, b"");
+    for part in [b"none".as_slice(), b"none", b""] {
+        put(&mut all, part);
+    }
+    all.extend(1_u32.to_be_bytes());
+    put(&mut all, &blob);
+    put(&mut all, &private);
+    let [begin, end] = ["BEGIN", "END"].map(|word| format!("-----{word} OPENSSH PRIVATE KEY-----"));
+    (
+        format!("{begin}\n{}\n{end}\n", STANDARD.encode(all)),
+        format!("ci ssh-ed25519 {}", STANDARD.encode(blob)),
+    )
+}
+
+/// A repository with a staged change of several files, a model server, and machines that review it.
+struct Fleet {
+    repo: Repo,
+    server: Server,
+    store: PathBuf,
+}
+
+/// A machine: a home folder with its own cache and policy.
+struct Machine<'f> {
+    fleet: &'f Fleet,
+    home: PathBuf,
+}
+
+impl Fleet {
+    /// Creates a fleet whose model answers with the handler.
+    fn with(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        let (repo, server) = (Repo::new(), Server::start(handler));
+        let policy = server.policy("openai");
+        repo.stage(
+            ".claude-reviewer.toml",
+            policy.replace("[review]\n", "[review]\nmax_files = 1\n"),
+        )
+        .commit("seed");
+        for n in 0..3 {
+            repo.stage(&format!("src/a{n}.py"), format!("total = items[{n}]\n"));
+        }
+        let store = repo.outside().join("store");
+        std::fs::create_dir_all(&store).unwrap();
+        Self {
+            repo,
+            server,
+            store,
+        }
+    }
+
+    /// Creates a fleet whose model finds a problem in one file.
+    fn new() -> Self {
+        Self::with(|r| r.review(&[finding("src/a1.py", 1, "total = items[1]")]))
+    }
+
+    /// Returns a machine whose policy has these lines in `[cache]`.
+    fn machine(&self, name: &str, lines: &str) -> Machine<'_> {
+        let home = self.repo.outside().join(name);
+        let config = home.join(".config/claude-reviewer");
+        std::fs::create_dir_all(&config).unwrap();
+        std::fs::write(config.join("config.toml"), format!("[cache]\n{lines}")).unwrap();
+        Machine { fleet: self, home }
+    }
+
+    /// Returns the lines of a policy that reads the store.
+    fn reading(&self) -> String {
+        let url = format!("file://{}", self.store.display());
+        format!("url = \"{url}\"\nsigners = [\"{}\"]\n", key_pair(7).1)
+    }
+
+    /// Returns the lines of a policy that reads and writes the store.
+    fn writing(&self) -> String {
+        let key = self.repo.outside().join("cache-key");
+        std::fs::write(&key, key_pair(7).0).unwrap();
+        let command = format!("cat {}", key.display());
+        format!(
+            "{}write = true\nsign_key_command = \"{command}\"\n",
+            self.reading()
+        )
+    }
+
+    /// Returns the entries of the store, sorted.
+    fn entries(&self) -> Vec<PathBuf> {
+        blobs(&self.store.join("replies-1"))
+    }
+
+    /// Fills the store with the answers to all questions; returns their number.
+    fn fill(&self) -> usize {
+        let asked = self.machine("writer", &self.writing()).asked();
+        assert_eq!(self.entries().len(), asked);
+        assert!(asked >= 3, "the change has several parts: {asked}");
+        asked
+    }
+}
+
+impl Machine<'_> {
+    /// Reviews the staged change.
+    fn review(&self) -> Run {
+        self.prepared().run_any()
+    }
+
+    /// Prepares a review of the staged change.
+    fn prepared(&self) -> Reviewer {
+        let args = ["review", "staged", "--no-save", "--format", "json"];
+        reviewer(&self.fleet.repo.path(), &self.home, &args)
+    }
+
+    /// Reviews the staged change, which a finding of the model blocks or not as ever. Returns the
+    /// number of questions to the model.
+    fn asked(&self) -> usize {
+        self.reviewed().0
+    }
+
+    /// Reviews the staged change; returns the number of questions, and the report.
+    fn reviewed(&self) -> (usize, Value) {
+        let before = self.fleet.server.questions().len();
+        let run = self.review();
+        assert!([0, 1].contains(&run.code), "{}\n{}", run.stdout, run.stderr);
+        (self.fleet.server.questions().len() - before, run.json())
+    }
+
+    /// Runs `cache …` and expects an exit code.
+    fn cache(&self, args: &[&str], code: i32) -> Run {
+        let args = [&["cache"], args].concat();
+        reviewer(&self.fleet.repo.path(), &self.home, &args).run(code)
+    }
+}
+
+/// Runs reviews at the same time; returns their exit codes.
+fn at_once(reviews: impl IntoIterator<Item = Reviewer>) -> Vec<i32> {
+    let runs: Vec<_> = reviews
+        .into_iter()
+        .map(|review| std::thread::spawn(move || review.run_any().code))
+        .collect();
+    runs.into_iter().map(|run| run.join().unwrap()).collect()
+}
+
+/// Returns the files of a folder, sorted.
+fn blobs(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut all: Vec<_> = entries.map(|e| e.unwrap().path()).collect();
+    all.sort();
+    all
+}
+
+/// Returns the notes of a report about the shared cache.
+fn notes(report: &Value) -> Vec<String> {
+    let text = |note: &Value| {
+        note["message"]
+            .as_str()
+            .or(note["text"].as_str())
+            .map(str::to_owned)
+    };
+    let all = report["notes"].as_array().unwrap();
+    all.iter()
+        .filter_map(text)
+        .filter(|text| text.contains("shared cache"))
+        .collect()
+}
+
+/// Returns what a review decided: the verdict and the findings.
+fn decided(report: &Value) -> Value {
+    json!([report["verdict"], report["summary"], report["findings"]])
+}
+
+/// Returns the key of an entry, by its name.
+fn key_of(entry: &Path) -> ReplyKey {
+    ReplyKey::from_hex(entry.file_name().unwrap().to_str().unwrap()).unwrap()
+}
+
+/// Returns the time in seconds since 1970.
+fn now() -> i64 {
+    jiff::Timestamp::now().as_second()
+}
+
+#[test]
+fn an_answer_of_one_machine_serves_another_which_keeps_it() {
+    let fleet = Fleet::new();
+    let count = fleet.fill();
+    let reader = fleet.machine("reader", &fleet.reading());
+    let (asked, report) = reader.reviewed();
+    assert_eq!(asked, 0, "{report}");
+    assert_eq!(notes(&report), [""; 0]);
+    assert_eq!(report["usage"][0]["from_cache"], json!(count), "{report}");
+    assert_eq!(report["usage"][0]["requests"], json!(0), "{report}");
+    let lone = fleet.machine("lone", "timeout = \"3s\"\n");
+    let (asked, alone) = lone.reviewed();
+    assert_eq!((asked, decided(&alone)), (count, decided(&report)));
+    // The reader has its own copies now.
+    std::fs::remove_dir_all(&fleet.store).unwrap();
+    let (asked, report) = reader.reviewed();
+    assert_eq!((asked, notes(&report)), (0, Vec::new()));
+}
+
+#[test]
+fn flt_02_no_entry_that_an_attacker_can_write_changes_a_verdict() {
+    let fleet = Fleet::new();
+    let count = fleet.fill();
+    let entries = fleet.entries();
+    let genuine: Vec<Vec<u8>> = entries.iter().map(|e| std::fs::read(e).unwrap()).collect();
+    let (_, honest) = fleet.machine("lone", "timeout = \"3s\"\n").reviewed();
+    let attacks: [(&str, &str, fn(&[Vec<u8>], usize) -> Vec<u8>); 7] = [
+        (
+            "forged",
+            "by a signer that the policy does not list",
+            |all, i| {
+                let forger = EntryKey::from_seed(&[8; 32]).unwrap();
+                let entry: Value = serde_json::from_slice(&all[i]).unwrap();
+                let key = ReplyKey::from_hex(entry["key"].as_str().unwrap()).unwrap();
+                seal(
+                    &key,
+                    "stub",
+                    entry["reply"].as_str().unwrap(),
+                    now(),
+                    &forger,
+                )
+            },
+        ),
+        ("edited", "with a wrong signature", |all, i| {
+            let text = String::from_utf8(all[i].clone()).unwrap();
+            text.replace("Looked", "Never looked").into_bytes()
+        }),
+        ("replayed", "copied from another question", |all, i| {
+            all[(i + 1) % all.len()].clone()
+        }),
+        ("stale", "older than max_age", |all, i| {
+            let signer = EntryKey::from_seed(&[7; 32]).unwrap();
+            let entry: Value = serde_json::from_slice(&all[i]).unwrap();
+            let key = ReplyKey::from_hex(entry["key"].as_str().unwrap()).unwrap();
+            let then = now() - 15 * 24 * 3600;
+            seal(
+                &key,
+                "stub",
+                entry["reply"].as_str().unwrap(),
+                then,
+                &signer,
+            )
+        }),
+        ("truncated", "truncated or malformed", |all, i| {
+            all[i][..all[i].len() / 2].to_vec()
+        }),
+        ("empty", "truncated or malformed", |_, _| Vec::new()),
+        ("oversize", "larger than max_entry_kib", |_, _| {
+            vec![b'x'; 300 << 10]
+        }),
+    ];
+    for (name, reason, attack) in attacks {
+        for (i, entry) in entries.iter().enumerate() {
+            std::fs::write(entry, attack(&genuine, i)).unwrap();
+        }
+        let (asked, report) = fleet.machine(name, &fleet.reading()).reviewed();
+        assert_eq!(asked, count, "{name}");
+        assert_eq!(decided(&report), decided(&honest), "{name}");
+        let notes = notes(&report);
+        assert_eq!(notes.len(), 1, "{name}: {notes:?}");
+        let expected = format!("ignored {count} stored answers: {count} {reason}");
+        assert!(notes[0].contains(&expected), "{name}: {notes:?}");
+    }
+}
+
+#[test]
+fn flt_02_a_link_or_a_pipe_in_the_store_is_not_followed() {
+    let fleet = Fleet::new();
+    let count = fleet.fill();
+    let entries = fleet.entries();
+    let elsewhere = fleet.repo.outside().join("elsewhere");
+    std::fs::rename(&entries[0], &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &entries[0]).unwrap();
+    let (asked, report) = fleet.machine("a", &fleet.reading()).reviewed();
+    assert!(asked > 0 && asked <= count, "{asked}");
+    assert_eq!(notes(&report).len(), 1, "{report}");
+    std::fs::remove_file(&entries[0]).unwrap();
+    mkfifo(&entries[0]);
+    let (asked, report) = fleet.machine("b", &fleet.reading()).reviewed();
+    assert!(asked > 0 && asked <= count, "{asked}");
+    assert_eq!(notes(&report).len(), 1, "{report}");
+}
+
+#[test]
+fn only_a_run_with_write_and_a_key_of_the_policy_stores_answers() {
+    let fleet = Fleet::new();
+    let key = fleet.repo.outside().join("other-key");
+    std::fs::write(&key, key_pair(8).0).unwrap();
+    let with = |command: &str| {
+        format!(
+            "{}write = true\nsign_key_command = \"{command}\"\n",
+            fleet.reading()
+        )
+    };
+    let reading = fleet.reading();
+    for (name, lines, reason) in [
+        ("reader", reading.clone(), ""),
+        (
+            "keyless",
+            format!("{reading}write = true\n"),
+            "needs sign_key_command",
+        ),
+        (
+            "foreign",
+            with(&format!("cat {}", key.display())),
+            "is not that of a signer",
+        ),
+        ("failing", with("exit 3"), "failed with exit code 3"),
+        (
+            "chatty",
+            with("echo hello-canary"),
+            "did not print a private key",
+        ),
+    ] {
+        let (asked, report) = fleet.machine(name, &lines).reviewed();
+        assert!(asked > 0, "{name}");
+        assert_eq!(fleet.entries(), [""; 0].map(PathBuf::from), "{name}");
+        let notes = notes(&report).join("\n");
+        assert!(
+            notes.contains(reason) && !notes.contains("canary"),
+            "{name}: {notes}"
+        );
+        assert_eq!(notes.is_empty(), reason.is_empty(), "{name}: {notes}");
+    }
+    // Nobody's answers count without signers, and the store is not even read.
+    let url = format!("url = \"file://{}\"\n", fleet.store.display());
+    let (_, report) = fleet.machine("open", &url).reviewed();
+    assert!(
+        notes(&report)[0].contains("[cache] signers is empty"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_change_does_not_choose_the_store_of_its_answers() {
+    let fleet = Fleet::new();
+    let count = fleet.fill();
+    let policy = fleet.server.policy("openai");
+    let policy = policy.replace("[review]\n", "[review]\nmax_files = 1\n");
+    fleet.repo.write(
+        ".claude-reviewer.toml",
+        format!("{policy}[cache]\n{}", fleet.reading()),
+    );
+    let victim = fleet.machine("victim", "timeout = \"3s\"\n");
+    let (asked, report) = victim.reviewed();
+    assert_eq!(asked, count, "{report}");
+    assert!(report.to_string().contains("cache.url"), "{report}");
+}
+
+#[test]
+fn no_cache_and_a_change_of_the_question_pass_the_store_by() {
+    let fleet = Fleet::new();
+    let count = fleet.fill();
+    let reader = fleet.machine("reader", &fleet.reading());
+    let before = fleet.server.questions().len();
+    let args = ["review", "staged", "--no-save", "--no-cache"];
+    reviewer(&fleet.repo.path(), &reader.home, &args).run_any();
+    assert_eq!(fleet.server.questions().len() - before, count);
+    fleet.repo.stage("src/a0.py", "total = items[9]\n");
+    let asked = reader.asked();
+    assert!((1..=count).contains(&asked), "{asked}");
+}
+
+#[test]
+fn an_answer_with_a_secret_in_it_is_not_shared() {
+    let fleet = Fleet::with(|r| {
+        let mut document = r.document(&[]);
+        document["summary"] = json!(crate::support::line_with_key());
+        r.text(&document.to_string())
+    });
+    let writer = fleet.machine("writer", &fleet.writing());
+    assert!(writer.asked() > 0);
+    assert_eq!(fleet.entries().len(), 0);
+    // The lease was given back.
+    assert_eq!(blobs(&fleet.store.join("leases-1")).len(), 0);
+}
+
+#[test]
+fn two_runs_that_review_the_same_change_ask_each_part_once() {
+    let fleet = Fleet::with(|r| r.review(&[]).after(Duration::from_millis(700)));
+    let writing = fleet.writing();
+    let codes = at_once(["a", "b"].map(|name| fleet.machine(name, &writing).prepared()));
+    assert_eq!(codes, [0, 0]);
+    assert_eq!(fleet.server.questions().len(), fleet.entries().len());
+    assert_eq!(blobs(&fleet.store.join("leases-1")).len(), 0);
+}
+
+#[test]
+fn sixteen_processes_share_a_folder_and_its_entries_stay_whole() {
+    let fleet = Fleet::with(|r| r.review(&[]));
+    let writing = fleet.writing();
+    let machines = (0..16).map(|n| fleet.machine(&format!("m{n}"), &writing).prepared());
+    let codes = at_once(machines);
+    assert_eq!(codes, [0; 16]);
+    let (asked, parts) = (fleet.server.questions().len(), fleet.entries().len());
+    assert!(asked >= parts && asked < 16 * parts, "{asked} of {parts}");
+    let reader = fleet.machine("reader", &fleet.reading());
+    reader.cache(&["verify", "--shared"], 0);
+    assert_eq!(reader.asked(), 0);
+}
+
+#[test]
+fn flt_03_a_dead_holder_of_a_lease_and_a_forged_lease_hold_nobody_up_for_long() {
+    let fleet = Fleet::new();
+    let count = fleet.fill();
+    let entries = fleet.entries();
+    let leases = fleet.store.join("leases-1");
+    let lease = Lease {
+        holder: "dead".to_owned(),
+        beat: 1,
+    };
+    // Leases of a run that just died, and leases by a key that the policy does not list.
+    for (seed, name) in [(7, "dead"), (8, "forged")] {
+        let signer = EntryKey::from_seed(&[seed; 32]).unwrap();
+        for entry in &entries {
+            let _ = std::fs::remove_file(entry);
+            let sealed = seal_lease(&key_of(entry), &lease, now() + 1, &signer);
+            std::fs::write(leases.join(entry.file_name().unwrap()), sealed).unwrap();
+        }
+        assert_eq!(
+            fleet.machine(name, &fleet.writing()).asked(),
+            count,
+            "{name}"
+        );
+        assert_eq!(fleet.entries(), entries, "{name}");
+        assert_eq!(blobs(&leases).len(), 0, "{name}");
+    }
+}
+
+#[test]
+fn flt_03_a_folder_that_is_gone_or_full_changes_no_verdict() {
+    let fleet = Fleet::new();
+    let count = fleet.fill();
+    let (_, honest) = fleet.machine("lone", "timeout = \"3s\"\n").reviewed();
+    let url = format!("file://{}", fleet.store.display());
+    let in_the_way = fleet.repo.outside().join("file");
+    std::fs::write(&in_the_way, "").unwrap();
+    for (name, folder) in [
+        ("gone", "/nowhere/at/all".to_owned()),
+        ("a-file", in_the_way.display().to_string()),
+        ("read-only", "/proc/self".to_owned()),
+    ] {
+        let lines = fleet.writing().replace(&url, &format!("file://{folder}"));
+        let (asked, report) = fleet.machine(name, &lines).reviewed();
+        assert_eq!(asked, count, "{name}");
+        assert_eq!(decided(&report), decided(&honest), "{name}");
+        let notes = notes(&report);
+        assert_eq!(notes.len(), 1, "{name}: {notes:?}");
+        assert!(notes[0].contains("not asked any more"), "{name}: {notes:?}");
+    }
+}
+
+#[test]
+fn net_19_plain_redis_of_another_machine_is_a_usage_error() {
+    let fleet = Fleet::new();
+    let machine = fleet.machine("a", "url = \"redis://cache.example.com:6379\"\n");
+    let run = machine.review();
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    let text = run.stdout + &run.stderr;
+    assert!(text.contains("cache.url"), "{text}");
+    assert!(text.contains("rediss://"), "{text}");
+    assert_eq!(fleet.server.requests().len(), 0);
+}
+
+#[test]
+fn the_cache_command_counts_checks_and_removes_entries() {
+    let fleet = Fleet::new();
+    let count = fleet.fill();
+    let writer = fleet.machine("writer", &fleet.writing());
+    let shown = writer.cache(&["stats", "--format", "json"], 0).json();
+    assert_eq!(shown["schema_version"], json!(1));
+    assert_eq!(shown["local"]["entries"], json!(count), "{shown}");
+    assert_eq!(shown["shared"]["entries"], json!(count), "{shown}");
+    assert_eq!(shown["shared"]["valid"], Value::Null, "{shown}");
+    writer.cache(&["verify"], 0);
+    let entries = fleet.entries();
+    std::fs::write(&entries[0], "half").unwrap();
+    std::fs::copy(&entries[1], &entries[2]).unwrap();
+    let found = writer
+        .cache(&["verify", "--shared", "--format", "json"], 1)
+        .json();
+    let defects = json!({"malformed": 1, "other_question": 1});
+    assert_eq!(found["shared"]["defects"], defects, "{found}");
+    assert_eq!(found["local"], Value::Null, "{found}");
+    let text = writer.cache(&["prune"], 0).stdout;
+    assert!(
+        text.contains("malformed: 1") && text.contains("removed: 2"),
+        "{text}"
+    );
+    assert_eq!(fleet.entries().len(), count - 2);
+    // A reader with other signers removes nothing of theirs.
+    let url = format!("url = \"file://{}\"\n", fleet.store.display());
+    let other = format!("{url}signers = [\"{}\"]\n", key_pair(8).1);
+    let stranger = fleet.machine("stranger", &other);
+    stranger.cache(&["verify", "--shared"], 1);
+    stranger.cache(&["prune", "--shared"], 0);
+    assert_eq!(fleet.entries().len(), count - 2);
+    writer.cache(&["prune", "--all"], 0);
+    assert_eq!(fleet.entries().len(), 0);
+    let local = writer
+        .cache(&["stats", "--local", "--format", "json"], 0)
+        .json();
+    assert_eq!(local["local"]["entries"], json!(0), "{local}");
+    let without = fleet.machine("none", "timeout = \"3s\"\n");
+    let run = without.cache(&["stats", "--shared"], 2);
+    assert!(run.stderr.contains("no shared cache"), "{}", run.stderr);
+}

@@ -1,0 +1,228 @@
+//! A Redis server on loopback that works, hangs, trickles, or answers with errors and garbage.
+
+use super::{Fleet, decided, key_pair, notes};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What the server does with a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mood {
+    Works,
+    /// Reads commands and never answers.
+    Hangs,
+    /// Sends one byte after the other, without an end.
+    Trickles,
+    /// Closes each connection after the first command.
+    Closes,
+    /// Finds nothing, and refuses to store anything.
+    IsFull,
+    /// Demands a password.
+    Refuses,
+    /// Speaks another protocol.
+    Garbage,
+    /// Announces more bytes than anybody wants.
+    Huge,
+    /// Announces a list without an end.
+    Endless,
+}
+
+/// A running server.
+struct RedisStub {
+    port: u16,
+    data: Arc<Mutex<BTreeMap<Vec<u8>, Vec<u8>>>>,
+    connections: Arc<AtomicUsize>,
+}
+
+impl RedisStub {
+    /// Starts a server. Its threads end with the test program.
+    fn start(mood: Mood) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stub = Self {
+            port: listener.local_addr().unwrap().port(),
+            data: Arc::default(),
+            connections: Arc::default(),
+        };
+        let (data, connections) = (Arc::clone(&stub.data), Arc::clone(&stub.connections));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                connections.fetch_add(1, Ordering::SeqCst);
+                let data = Arc::clone(&data);
+                std::thread::spawn(move || serve(stream, mood, &data));
+            }
+        });
+        stub
+    }
+
+    /// Returns the lines of a policy that uses the server instead of a folder.
+    fn instead_of(&self, fleet: &Fleet, lines: &str) -> String {
+        let folder = format!("file://{}", fleet.store.display());
+        lines.replace(&folder, &format!("redis://127.0.0.1:{}/1", self.port))
+    }
+}
+
+/// Answers the commands of a connection until it ends.
+fn serve(stream: TcpStream, mood: Mood, data: &Mutex<BTreeMap<Vec<u8>, Vec<u8>>>) {
+    let mut out = stream.try_clone().unwrap();
+    let mut input = BufReader::new(stream);
+    while let Some(command) = read_command(&mut input) {
+        let answer = match mood {
+            Mood::Works => answer_of(&command, &mut data.lock().unwrap()),
+            Mood::Hangs => continue,
+            Mood::Trickles => {
+                while out.write_all(b"+").is_ok() {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                return;
+            }
+            Mood::Closes => return,
+            Mood::IsFull if command[0] == b"SET" => b"-OOM command not allowed\r\n".to_vec(),
+            Mood::IsFull => answer_of(&command, &mut data.lock().unwrap()),
+            Mood::Refuses => b"-NOAUTH Authentication required.\r\n".to_vec(),
+            Mood::Garbage => b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
+            Mood::Huge => b"$9999999999\r\n".to_vec(),
+            Mood::Endless => b"*999999999\r\n:1\r\n".to_vec(),
+        };
+        if out.write_all(&answer).is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads a command; `None` at the end of the connection.
+fn read_command(input: &mut BufReader<TcpStream>) -> Option<Vec<Vec<u8>>> {
+    let count = read_number(input)?;
+    (0..count)
+        .map(|_| {
+            let mut bytes = vec![0; read_number(input)? + 2];
+            input.read_exact(&mut bytes).ok()?;
+            bytes.truncate(bytes.len() - 2);
+            Some(bytes)
+        })
+        .collect()
+}
+
+/// Reads a line with a number behind its first byte.
+fn read_number(input: &mut BufReader<TcpStream>) -> Option<usize> {
+    let mut line = String::new();
+    input.read_line(&mut line).ok()?;
+    line.trim().get(1..)?.parse().ok()
+}
+
+/// Executes a command.
+fn answer_of(command: &[Vec<u8>], data: &mut BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<u8> {
+    let bulk = |bytes: &[u8]| [format!("${}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
+    match command[0].as_slice() {
+        b"GETRANGE" => bulk(data.get(&command[1]).map_or(b"", Vec::as_slice)),
+        b"SET" if command.iter().any(|c| c == b"NX") && data.contains_key(&command[1]) => {
+            b"$-1\r\n".to_vec()
+        }
+        b"SET" => {
+            data.insert(command[1].clone(), command[2].clone());
+            b"+OK\r\n".to_vec()
+        }
+        b"DEL" => format!(":{}\r\n", usize::from(data.remove(&command[1]).is_some())).into(),
+        b"STRLEN" => format!(":{}\r\n", data.get(&command[1]).map_or(0, Vec::len)).into(),
+        b"SCAN" => {
+            let start = command[3].strip_suffix(b"*").unwrap();
+            let keys: Vec<_> = data.keys().filter(|k| k.starts_with(start)).collect();
+            let mut out = format!("*2\r\n$1\r\n0\r\n*{}\r\n", keys.len()).into_bytes();
+            keys.iter().for_each(|key| out.extend(bulk(key)));
+            out
+        }
+        _ => b"+OK\r\n".to_vec(),
+    }
+}
+
+#[test]
+fn a_redis_server_shares_answers_between_machines() {
+    let fleet = Fleet::new();
+    let redis = RedisStub::start(Mood::Works);
+    let writing = redis.instead_of(&fleet, &fleet.writing());
+    let count = fleet.machine("writer", &writing).asked();
+    assert_eq!(redis.data.lock().unwrap().len(), count);
+    let reading = redis.instead_of(&fleet, &fleet.reading());
+    let reader = fleet.machine("reader", &reading);
+    let (asked, report) = reader.reviewed();
+    assert_eq!((asked, notes(&report)), (0, Vec::new()));
+    reader.cache(&["verify", "--shared"], 0);
+    let shown = reader
+        .cache(&["stats", "--shared", "--format", "json"], 0)
+        .json();
+    assert_eq!(shown["shared"]["entries"], count, "{shown}");
+    reader.cache(&["prune", "--shared", "--all"], 0);
+    assert_eq!(redis.data.lock().unwrap().len(), 0);
+}
+
+#[test]
+fn flt_03_a_server_that_is_slow_gone_or_hostile_changes_no_verdict_and_is_asked_once() {
+    let fleet = Fleet::new();
+    let (count, honest) = fleet.machine("lone", "timeout = \"3s\"\n").reviewed();
+    for (mood, reason) in [
+        (Mood::Hangs, "too slow"),
+        (Mood::Trickles, "too slow"),
+        (Mood::Closes, "closed the connection"),
+        (Mood::IsFull, "OOM"),
+        (Mood::Refuses, "NOAUTH"),
+        (Mood::Garbage, "not from a Redis server"),
+        (Mood::Huge, "sent more than"),
+        (Mood::Endless, "sent more than"),
+    ] {
+        let redis = RedisStub::start(mood);
+        let lines = redis.instead_of(&fleet, &fleet.writing());
+        let machine = fleet.machine(&format!("{mood:?}"), &format!("{lines}timeout = \"1s\"\n"));
+        let (asked, report) = machine.reviewed();
+        assert_eq!(asked, count, "{mood:?}");
+        assert_eq!(decided(&report), decided(&honest), "{mood:?}");
+        let notes = notes(&report);
+        assert_eq!(notes.len(), 1, "{mood:?}: {notes:?}");
+        assert!(
+            notes[0].contains("not asked any more"),
+            "{mood:?}: {notes:?}"
+        );
+        assert!(notes[0].contains(reason), "{mood:?}: {notes:?}");
+        let connections = redis.connections.load(Ordering::SeqCst);
+        assert_eq!(connections, 1, "{mood:?}");
+    }
+}
+
+#[test]
+fn flt_03_a_server_that_is_gone_changes_no_verdict() {
+    let fleet = Fleet::new();
+    let port = crate::loopback::closed_port();
+    let lines = format!(
+        "url = \"redis://127.0.0.1:{port}\"\nsigners = [\"{}\"]\n",
+        key_pair(7).1
+    );
+    let machine = fleet.machine("a", &lines);
+    let (asked, report) = machine.reviewed();
+    assert!(asked > 0);
+    assert!(notes(&report)[0].contains("cannot connect"), "{report}");
+    let run = machine.cache(&["stats", "--shared"], 3);
+    assert!(
+        run.stderr.contains("cannot use the shared cache"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn sec_03_the_password_of_a_server_is_sent_to_it_and_shown_nowhere() {
+    let fleet = Fleet::new();
+    let redis = RedisStub::start(Mood::Refuses);
+    let lines = redis.instead_of(&fleet, &fleet.reading());
+    let machine = fleet.machine("a", &lines);
+    let run = crate::support::reviewer(
+        &fleet.repo.path(),
+        &machine.home,
+        &["review", "staged", "--no-save", "-vv", "--format", "json"],
+    )
+    .env("REDISCLI_AUTH", "hunter2-canary")
+    .run_any();
+    let text = format!("{}{}", run.stdout, run.stderr);
+    assert!(text.contains("refused the password"), "{text}");
+    assert!(!text.contains("canary"), "{text}");
+}
