@@ -4,6 +4,7 @@ use crate::diff::RepoPath;
 use crate::finding::{Category, Severity};
 use base64::Engine as _;
 use secrecy::{ExposeSecret as _, SecretString};
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -40,6 +41,63 @@ pub enum Source {
     Auto,
 }
 
+/// A part of a review that is divided into several runs. Each reviewed file is in exactly one shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    index: u32,
+    of: u32,
+}
+
+impl Shard {
+    /// The largest number of shards of a review.
+    pub const MOST: u32 = 10_000;
+
+    /// Creates shard `index` of `of`. Both are counted from 1. `None` if the index is not among the
+    /// shards, or if there are more than [`Self::MOST`].
+    pub fn new(index: u32, of: u32) -> Option<Self> {
+        let is_valid = (1..=of).contains(&index) && of <= Self::MOST;
+        is_valid.then_some(Self { index, of })
+    }
+
+    /// Parses `I/N`: decimal digits without a sign.
+    ///
+    /// # Errors
+    /// The reason why the text is not a shard.
+    pub fn parse(text: &str) -> std::result::Result<Self, String> {
+        const FORM: &str = "expected I/N, such as 1/4";
+        let (index, of) = text.split_once('/').ok_or(FORM)?;
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        if !is_number(index) || !is_number(of) {
+            return Err(FORM.to_owned());
+        }
+        // Digits that do not fit are larger than every bound.
+        let [index, of] = [index, of].map(|part| part.parse().unwrap_or(u32::MAX));
+        if of > Self::MOST {
+            return Err(format!("at most {} shards are supported", Self::MOST));
+        }
+        Self::new(index, of).ok_or_else(|| match of {
+            0 => "the number of shards must be at least 1".to_owned(),
+            _ => format!("shards are counted from 1 to {of}"),
+        })
+    }
+
+    /// Returns the number of this shard, counted from 1.
+    pub fn index(self) -> u32 {
+        self.index
+    }
+
+    /// Returns the number of shards.
+    pub fn of(self) -> u32 {
+        self.of
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
+    }
+}
+
 impl ReviewRequest {
     /// Creates a request for `source`, with the settings of the policy at `dir`.
     pub fn new(source: Source, dir: PathBuf) -> Self {
@@ -48,6 +106,7 @@ impl ReviewRequest {
             dir,
             files: Vec::new(),
             files_name: "--files",
+            shard: None,
             authority: Authority::Worktree,
             config: None,
             overrides: Overrides::default(),
@@ -274,6 +333,8 @@ pub struct ReviewRequest {
     pub files: Vec<String>,
     /// Name of these globs in errors.
     pub files_name: &'static str,
+    /// The part of the files that is reviewed; `None` for all.
+    pub shard: Option<Shard>,
     pub authority: Authority,
     /// Policy file from the command line.
     pub config: Option<PathBuf>,
@@ -417,4 +478,52 @@ pub enum OnBlock {
     Fail,
     /// Exit 0, for steps that only upload the report.
     ExitZero,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shard_is_read_as_it_is_printed() {
+        for text in ["1/1", "1/4", "4/4", "10000/10000"] {
+            assert_eq!(
+                Shard::parse(text).map(|s| s.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+        let shard = Shard::parse("3/4").unwrap();
+        assert_eq!((shard.index(), shard.of()), (3, 4));
+    }
+
+    #[test]
+    fn a_text_that_is_not_a_shard_is_rejected_with_the_reason() {
+        for (text, reason) in [
+            ("0/4", "shards are counted from 1 to 4"),
+            ("5/4", "shards are counted from 1 to 4"),
+            ("99999999999/4", "shards are counted from 1 to 4"),
+            ("0/0", "the number of shards must be at least 1"),
+            ("1/0", "the number of shards must be at least 1"),
+            ("1/10001", "at most 10000 shards are supported"),
+            ("1/99999999999", "at most 10000 shards are supported"),
+            ("a/b", "expected I/N, such as 1/4"),
+            ("1/", "expected I/N, such as 1/4"),
+            ("/4", "expected I/N, such as 1/4"),
+            ("+1/4", "expected I/N, such as 1/4"),
+            ("1/4/2", "expected I/N, such as 1/4"),
+            (" 1/4", "expected I/N, such as 1/4"),
+            ("1", "expected I/N, such as 1/4"),
+            ("", "expected I/N, such as 1/4"),
+        ] {
+            assert_eq!(Shard::parse(text), Err(reason.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_shard_outside_of_its_number_does_not_exist() {
+        assert_eq!(Shard::new(0, 4), None);
+        assert_eq!(Shard::new(5, 4), None);
+        assert_eq!(Shard::new(1, 0), None);
+        assert_eq!(Shard::new(1, Shard::MOST + 1), None);
+    }
 }

@@ -44,6 +44,9 @@ pub struct Report {
     pub timestamp: String,
     /// The reviewed change.
     pub source: ReviewedSource,
+    /// The part of the files that was reviewed; absent if all were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// Result of the gate.
     pub verdict: Verdict,
     /// Exit code of the process: 0 pass, 1 blocked, 2 usage error, 3 incomplete.
@@ -149,6 +152,17 @@ pub struct ReviewedSource {
     pub tree: Option<String>,
 }
 
+/// One of the parts into which the files of a review are divided. Each file is in one part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shard {
+    /// Number of this part, counted from 1.
+    #[schemars(range(min = 1))]
+    pub index: u32,
+    /// Number of parts.
+    #[schemars(range(min = 1))]
+    pub of: u32,
+}
+
 /// Kind of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -161,6 +175,7 @@ pub enum SourceKind {
     Patch,
     Code,
     Pr,
+    Tree,
 }
 
 /// Totals. The severity counts exclude suppressed, waived, rejected and deferred findings.

@@ -29,6 +29,7 @@ pub fn report(review: &Review) -> wire::Report {
         outcome: review.outcome.into(),
         timestamp: review.timestamp.to_string(),
         source: (&review.source).into(),
+        shard: review.source.shard.map(Into::into),
         verdict: review.verdict.into(),
         exit_code: review.exit.code(),
         assessment: assessment.map(Into::into),

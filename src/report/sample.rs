@@ -13,6 +13,7 @@ use crate::finding::{
     Also, Category, Confidence, Decision, Disposition, Draft, Finding, FlowRole, FlowStep, Frame,
     FrameLine, LineSpan, Location, Severity, Suppression, Waiver, arrange,
 };
+use crate::request::Shard;
 use crate::review::{Note, PolicyInfo, Review, SourceInfo, SourceKind, Stat, TestResults};
 use crate::verdict::{
     Coverage, CoverageFailure, FailureCause, Outcome, Share, Skip, TestOutcome, Verdict,
@@ -239,6 +240,20 @@ pub(crate) fn clean() -> Review {
         duration: Duration::from_millis(12),
         ..empty()
     }
+}
+
+/// A review of the second of four parts of a tree.
+pub(crate) fn sharded() -> Review {
+    let mut review = clean();
+    review.source = SourceInfo {
+        kind: SourceKind::Tree,
+        head: Some("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".to_owned()),
+        tree: Some("ffeeddccbbaa99887766554433221100ffeeddcc".to_owned()),
+        label: "the tree of commit 1a2b3c4d5e6f, shard 2/4".to_owned(),
+        shard: Shard::new(2, 4),
+        ..SourceInfo::default()
+    };
+    review
 }
 
 /// An incomplete review without findings.
@@ -540,6 +555,7 @@ pub(crate) fn full() -> Review {
             tree: Some("ffeeddccbbaa99887766554433221100ffeeddcc".to_owned()),
             base_tree: None,
             label: "branch HEAD against origin/main".to_owned(),
+            shard: None,
         },
         outcome: Outcome::Incomplete,
         verdict: Verdict::Block,

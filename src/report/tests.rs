@@ -8,7 +8,7 @@ mod human;
 mod markdown;
 mod sarif;
 
-use super::sample::{clean, empty, full, incomplete, sketch, warned};
+use super::sample::{clean, empty, full, incomplete, sharded, sketch, warned};
 use super::{ReportFormat, Style, render, summary_line};
 use crate::env::Env;
 use crate::error::ExitStatus;
@@ -155,6 +155,10 @@ fn reports_for_programs_look_as_recorded() {
         (
             "fixtures/reports/empty.json",
             text(&empty(), ReportFormat::Json, &style),
+        ),
+        (
+            "fixtures/reports/sharded.json",
+            text(&sharded(), ReportFormat::Json, &style),
         ),
         (
             "fixtures/reports/full.sarif",

@@ -12,7 +12,7 @@ use crate::finding::listing::Unlisted;
 use crate::finding::{Finding, Location, arrange};
 use crate::git::{Repo, State};
 use crate::policy::{self, Policy};
-use crate::request::{OnBlock, ReviewRequest};
+use crate::request::{OnBlock, ReviewRequest, Shard};
 use crate::verdict::{Coverage, FailureCause, Outcome, TestOutcome, Verdict, exit_status, judge};
 use std::time::Duration;
 
@@ -130,6 +130,8 @@ pub enum SourceKind {
     Code,
     /// A proposal to merge, on a forge.
     Pr,
+    /// All files of a state, each as new.
+    Tree,
 }
 
 impl SourceKind {
@@ -144,6 +146,7 @@ impl SourceKind {
             Self::Patch => "patch",
             Self::Code => "code",
             Self::Pr => "pr",
+            Self::Tree => "tree",
         }
     }
 }
@@ -160,6 +163,8 @@ pub struct SourceInfo {
     pub base_tree: Option<String>,
     /// For people: `commit 1a2b3c4d5e6f`, `branch HEAD against origin/main`, `3 commits of a..b`.
     pub label: String,
+    /// The part of the files that this review is about; `None` for all.
+    pub shard: Option<Shard>,
 }
 
 /// The origin of the effective policy.

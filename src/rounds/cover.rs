@@ -67,7 +67,7 @@ fn has_known_start(source: &ReviewedSource) -> bool {
 
 /// Returns what the change `now` shows of the change `before`.
 pub fn cover(before: &ReviewedSource, now: &ReviewedSource, here: &Here) -> Cover {
-    use SourceKind::{Branch, Changes, Code, Commit, Patch, Pr, Staged, Unstaged};
+    use SourceKind::{Branch, Changes, Code, Commit, Patch, Pr, Staged, Tree, Unstaged};
     let same = from_same_commit(before, now);
     let onward = before.head.is_some() && now.base == before.head;
     let at_head = now.head.is_some() && now.head == here.head;
@@ -83,7 +83,7 @@ pub fn cover(before: &ReviewedSource, now: &ReviewedSource, here: &Here) -> Cove
         }
         // A checked-out pull request, with later changes.
         (Pr, Changes) if here.has_earlier_head && same => Cover::Whole,
-        (Patch | Code | Pr, _) | (_, Patch | Code | Pr) => Cover::Nothing,
+        (Patch | Code | Pr | Tree, _) | (_, Patch | Code | Pr | Tree) => Cover::Nothing,
         (_, Changes) | (Staged, Staged) if same => Cover::Whole,
         (_, Changes) if onward => Cover::Onward,
         (Unstaged, Unstaged) if same && !here.staged && !here.hides_untracked => Cover::Whole,

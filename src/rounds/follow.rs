@@ -84,7 +84,7 @@ fn elsewhere(
                 !has_commit(repo, tip, head) || tip == head && branch.is_some() && is_clean(repo);
             Some(tip).filter(|_| is_left)?
         }
-        SourceKind::Patch | SourceKind::Code | SourceKind::Pr => return None,
+        SourceKind::Patch | SourceKind::Code | SourceKind::Pr | SourceKind::Tree => return None,
     };
     Some(branch.map_or(Elsewhere::Commit(missing), |branch| {
         Elsewhere::Branch(branch.to_owned())

@@ -29,7 +29,7 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
     asked.dedup();
     Review {
         decisions: Default::default(),
-        source: (&report.source).into(),
+        source: mapping::source(report),
         outcome: report.outcome.into(),
         verdict: report.verdict.into(),
         exit: ExitStatus::ALL

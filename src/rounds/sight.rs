@@ -132,7 +132,9 @@ impl<'r> ReviewedState<'r> {
                     None => return Ok(None),
                 }
             }
-            SourceKind::Patch | SourceKind::Code | SourceKind::Pr => return Ok(None),
+            SourceKind::Patch | SourceKind::Code | SourceKind::Pr | SourceKind::Tree => {
+                return Ok(None);
+            }
         }))
     }
 

@@ -10,6 +10,7 @@ use crate::context::GatheredItem;
 use crate::diff::{LineNo, RepoPath, unified};
 use crate::finding::listing::Unlisted;
 use crate::finding::{self, Evidence};
+use crate::request::Shard;
 use crate::review::{self, Note, SourceInfo};
 use crate::verdict::{self, CoverageFailure, FailureCause, Share, Skip};
 use crate::wire;
@@ -59,7 +60,9 @@ same_variants!(
 same_variants!(
     review::SourceKind,
     wire::SourceKind,
-    [Staged, Unstaged, Changes, Commit, Branch, Patch, Code, Pr]
+    [
+        Staged, Unstaged, Changes, Commit, Branch, Patch, Code, Pr, Tree
+    ]
 );
 same_variants!(
     finding::Severity,
@@ -379,7 +382,26 @@ impl From<&wire::ReviewedSource> for SourceInfo {
             tree: s.tree.clone(),
             base_tree: None,
             label: kind.name().to_owned(),
+            shard: None,
         }
+    }
+}
+
+impl From<Shard> for wire::Shard {
+    fn from(shard: Shard) -> Self {
+        Self {
+            index: shard.index(),
+            of: shard.of(),
+        }
+    }
+}
+
+/// Returns the source of a report, with its shard. A shard that cannot exist counts as none.
+pub fn source(report: &wire::Report) -> SourceInfo {
+    let shard = report.shard.and_then(|s| Shard::new(s.index, s.of));
+    SourceInfo {
+        shard,
+        ..SourceInfo::from(&report.source)
     }
 }
 

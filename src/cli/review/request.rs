@@ -47,6 +47,7 @@ pub(super) fn request(
         dir: context.dir.clone(),
         files: o.files.clone(),
         files_name: "--files",
+        shard: None,
         authority,
         config: context.global.config.clone(),
         overrides: overrides(o),

@@ -19,6 +19,7 @@ fn a_recalled_review_says_the_same_again() {
     let samples = [
         sample::empty(),
         sample::clean(),
+        sample::sharded(),
         sample::warned(),
         sample::full(),
         sample::incomplete(ExitStatus::Pass),
@@ -100,4 +101,15 @@ fn the_code_of_a_finding_is_that_of_the_stored_change() {
                 && written(&recalled, ReportFormat::Human).contains("web/cart.ts:8")
         );
     }
+}
+
+#[test]
+fn a_shard_that_cannot_exist_is_not_recalled() {
+    let mut report = json::report(&sample::sharded());
+    assert_eq!(
+        review(&report, b"").source.shard,
+        sample::sharded().source.shard
+    );
+    report.shard = Some(wire::Shard { index: 5, of: 4 });
+    assert_eq!(review(&report, b"").source.shard, None);
 }
