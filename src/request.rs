@@ -37,6 +37,12 @@ pub enum Source {
     Patch(Input),
     /// Whole files, with every line as added.
     Code(Vec<Input>),
+    /// Every version of every file, for the rules that find secrets.
+    History {
+        /// `A..B`, for the commits of B that A lacks; `None` for all commits that a reference
+        /// reaches.
+        range: Option<String>,
+    },
     /// The staged changes, or without any, all changes.
     Auto,
 }
@@ -138,6 +144,7 @@ impl Source {
             Self::Branch { .. } | Self::Ends(_) | Self::Push(_) => "branch",
             Self::Patch(_) => "patch",
             Self::Code(_) => "code",
+            Self::History { .. } => "tree",
         }
     }
 }

@@ -238,7 +238,10 @@ fn decisions(
 
 /// Returns the names of the backends of a request, or else of the policy.
 fn required_backends<'a>(request: &'a ReviewRequest, policy: &'a Policy) -> &'a [String] {
-    if request.backends.is_empty() {
+    if matches!(request.source, Source::History { .. }) {
+        // Models do not see a history.
+        &[]
+    } else if request.backends.is_empty() {
         &policy.review.backends
     } else {
         &request.backends

@@ -3,7 +3,7 @@
 use super::{Note, SourceInfo, SourceKind};
 use crate::diff::{FileChange, ObjectId};
 use crate::error::Result;
-use crate::git::{Branch, Change, Fetched, Repo, State};
+use crate::git::{Branch, Change, Fetched, HistoryScope, Repo, State};
 use crate::rules::Scope;
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub(super) struct Resolved {
     pub(super) other_bases: Vec<State>,
     /// Keeps the fetched objects accessible.
     pub(super) fetched: Option<Fetched>,
+    /// The history whose blobs are searched for secrets, in addition to the parts.
+    pub(super) history: Option<HistoryScope>,
 }
 
 /// The tip of a branch.
@@ -102,6 +104,7 @@ impl Resolved {
             tip: None,
             other_bases: Vec::new(),
             fetched: None,
+            history: None,
         }
     }
 

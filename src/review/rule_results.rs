@@ -4,7 +4,7 @@ use super::prepare::Prepared;
 use super::record::RecordPiece;
 use super::resolved::ChangePart;
 use super::scan::RuleScan;
-use super::{Note, Stat, weakened};
+use super::{Note, Stat, blobs, weakened};
 use crate::diff::{ObjectId, RepoPath};
 use crate::finding::listing::{Counted, Floor, Unlisted, text_of};
 use crate::finding::{Finding, Location, arrange};
@@ -32,6 +32,11 @@ pub(super) fn scan(prepared: &Prepared<'_>) -> RuleResults {
     let scan = prepared.rule_scan();
     let parts = &prepared.resolved.parts;
     let mut scanned = scan.run(parts);
+    if let Some(scope) = &prepared.resolved.history {
+        let head = scan.repo.and_then(|repo| repo.head().ok().flatten());
+        let tree = head.and_then(|id| scan.repo?.tree_of(id).ok());
+        blobs::scan_history(&scan, scope, tree, &mut scanned);
+    }
     scanned.notes.extend(unmatched_patterns(&scan));
     if let Some(repo) = scan.repo {
         weakened::weakened(repo, parts, (scan.rules, scan.authority), &mut scanned);

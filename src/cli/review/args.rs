@@ -109,6 +109,19 @@ pub(super) enum SourceArg {
         #[arg(id = "inputs", default_value = "-", value_name = "FILE")]
         files: Vec<PathBuf>,
     },
+    /// Search every version of every file for secrets
+    Tree {
+        /// Search every blob that a reference reaches, or that a commit of A..B introduced
+        #[arg(
+            long,
+            required = true,
+            value_name = "A..B",
+            num_args = 0..=1,
+            require_equals = true,
+            help_heading = SOURCE
+        )]
+        history: Option<Option<String>>,
+    },
 }
 
 #[derive(Debug, Default, clap::Args)]

@@ -214,6 +214,9 @@ fn change(
         (Some(SourceArg::Code { files }), None) => {
             Source::Code(files.iter().map(|f| input(f)).collect())
         }
+        (Some(SourceArg::Tree { history }), None) => Source::History {
+            range: history.clone().flatten(),
+        },
     };
     Ok(NamedChange {
         source,
