@@ -5,7 +5,7 @@
 //! its last delta, and the base with the most deltas below it comes last: the number of blobs in
 //! memory at a time grows with the logarithm of the number of blobs.
 
-use super::packs::{Delta, DeltaBase, Number, ObjectSet, Pack, PackOrder, Stored};
+use super::packs::{Delta, DeltaBase, Number, ObjectLocation, ObjectSet, Pack, PackOrder};
 use gix::objs::Kind;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -196,7 +196,7 @@ pub(super) fn visit<V: BlobVisitor + Send>(
             if visitor.is_over() {
                 return;
             }
-            let Stored::Loose(id) = set.stored(*number) else {
+            let ObjectLocation::Loose(id) = set.location(*number) else {
                 continue;
             };
             match set.read_loose(id, &mut data) {
@@ -229,17 +229,12 @@ fn descend<V: BlobVisitor>(
     inflate: &mut gix::zlib::Inflate,
     visitor: &mut V,
 ) {
-    let entry = forest.pack.entry(forest.order.index(root as usize));
-    let Some(entry) = entry.filter(|e| e.decompressed_size <= BLOB_MAX) else {
-        return lose(forest, root, visitor, Undecodable::TooLarge);
+    let data = match decoded_root(forest, root, inflate) {
+        Ok(data) => data,
+        Err(why) => return lose(forest, root, visitor, why),
     };
-    let mut data = Vec::new();
-    let is_blob = entry.header.as_kind() == Some(Kind::Blob);
-    if !is_blob || !forest.pack.inflate(&entry, inflate, &mut data) {
-        return lose(forest, root, visitor, Undecodable::Corrupt);
-    }
-    let mark =
-        forest.is_wanted[root as usize].then(|| visitor.blob(forest.number(root), &data, None));
+    let is_wanted = |position: u32| forest.is_wanted[position as usize];
+    let mark = is_wanted(root).then(|| visitor.blob(forest.number(root), &data, None));
     let mut open = vec![OpenBase {
         position: root,
         data,
@@ -249,80 +244,84 @@ fn descend<V: BlobVisitor>(
     let (mut delta, mut copied) = (Vec::new(), Vec::new());
     while let Some(base) = open.last_mut() {
         let position = base.next;
-        if position == NONE {
+        if position == NONE || visitor.is_over() {
             open.pop();
             continue;
         }
         base.next = forest.next_sibling[position as usize];
-        let number = forest.number(position);
         copied.clear();
-        let made = Made::of(
-            forest,
-            position,
-            inflate,
-            (&mut delta, &mut copied),
-            &base.data,
-        );
-        let data = match made {
+        let buffers = (&mut delta, &mut copied);
+        let data = match decoded_delta(forest, position, inflate, buffers, &base.data) {
             Ok(data) => data,
             Err(why) => {
                 lose(forest, position, visitor, why);
                 continue;
             }
         };
-        let mark = forest.is_wanted[position as usize].then(|| {
+        let mark = is_wanted(position).then(|| {
             let base = base.mark.as_ref().map(|mark| DecodedBase {
                 number: forest.number(base.position),
                 data: &base.data,
                 mark,
                 copied: &copied,
             });
-            visitor.blob(number, &data, base)
+            visitor.blob(forest.number(position), &data, base)
         });
         if base.next == NONE {
             open.pop();
         }
-        let next = forest.first_child[position as usize];
-        if next != NONE {
-            open.push(OpenBase {
-                position,
-                data,
-                mark,
-                next,
-            });
-        }
+        open.push(OpenBase {
+            position,
+            data,
+            mark,
+            next: forest.first_child[position as usize],
+        });
     }
 }
 
-/// Makes objects from deltas.
-struct Made;
-
-impl Made {
-    /// Returns the object at a position, given its base.
-    fn of(
-        forest: &Forest<'_>,
-        position: u32,
-        inflate: &mut gix::zlib::Inflate,
-        (delta, copied): (&mut Vec<u8>, &mut Vec<CopiedPart>),
-        base: &[u8],
-    ) -> Result<Vec<u8>, Undecodable> {
-        let entry = forest
-            .pack
-            .entry(forest.order.index(position as usize))
-            .ok_or(Undecodable::Corrupt)?;
-        if entry.decompressed_size > BLOB_MAX {
-            return Err(Undecodable::TooLarge);
-        }
-        if !forest.pack.inflate(&entry, inflate, delta) {
-            return Err(Undecodable::Corrupt);
-        }
-        let delta = Delta::parse(delta).ok_or(Undecodable::Corrupt)?;
-        if delta.size() as u64 > BLOB_MAX {
-            return Err(Undecodable::TooLarge);
-        }
-        let data = delta.apply(base, |start, base| copied.push(CopiedPart { start, base }));
-        data.ok_or(Undecodable::Corrupt)
+/// Decodes a blob that is not a delta.
+fn decoded_root(
+    forest: &Forest<'_>,
+    position: u32,
+    inflate: &mut gix::zlib::Inflate,
+) -> Result<Vec<u8>, Undecodable> {
+    let entry = forest.pack.entry(forest.order.index(position as usize));
+    let entry = entry.ok_or(Undecodable::Corrupt)?;
+    if entry.decompressed_size > BLOB_MAX {
+        return Err(Undecodable::TooLarge);
     }
+    let mut data = Vec::new();
+    let is_blob = entry.header.as_kind() == Some(Kind::Blob);
+    if is_blob && forest.pack.inflate(&entry, inflate, &mut data) {
+        Ok(data)
+    } else {
+        Err(Undecodable::Corrupt)
+    }
+}
+
+/// Decodes a delta, given its base, and lists the parts that are copied. The first buffer is for
+/// the delta itself.
+fn decoded_delta(
+    forest: &Forest<'_>,
+    position: u32,
+    inflate: &mut gix::zlib::Inflate,
+    (delta, copied): (&mut Vec<u8>, &mut Vec<CopiedPart>),
+    base: &[u8],
+) -> Result<Vec<u8>, Undecodable> {
+    let entry = forest.pack.entry(forest.order.index(position as usize));
+    let entry = entry.ok_or(Undecodable::Corrupt)?;
+    if entry.decompressed_size > BLOB_MAX {
+        return Err(Undecodable::TooLarge);
+    }
+    if !forest.pack.inflate(&entry, inflate, delta) {
+        return Err(Undecodable::Corrupt);
+    }
+    let delta = Delta::parse(delta).ok_or(Undecodable::Corrupt)?;
+    if delta.size() as u64 > BLOB_MAX {
+        return Err(Undecodable::TooLarge);
+    }
+    let data = delta.apply(base, |start, base| copied.push(CopiedPart { start, base }));
+    data.ok_or(Undecodable::Corrupt)
 }
 
 /// Reports that an object cannot be decoded, and neither can what is a delta of it.

@@ -73,7 +73,7 @@ pub(super) type Number = u32;
 
 /// The location of an object.
 #[derive(Clone, Copy)]
-pub(super) enum Stored<'a> {
+pub(super) enum ObjectLocation<'a> {
     /// The entry with this index in a pack.
     Packed(&'a Pack, u32),
     Loose(&'a gix::oid),
@@ -237,20 +237,20 @@ impl ObjectSet {
 
     /// Returns the ID of an object.
     pub(super) fn id(&self, number: Number) -> gix::ObjectId {
-        match self.stored(number) {
-            Stored::Packed(pack, index) => pack.index.oid_at_index(index).to_owned(),
-            Stored::Loose(id) => id.to_owned(),
+        match self.location(number) {
+            ObjectLocation::Packed(pack, index) => pack.index.oid_at_index(index).to_owned(),
+            ObjectLocation::Loose(id) => id.to_owned(),
         }
     }
 
     /// Returns the location of an object.
-    pub(super) fn stored(&self, number: Number) -> Stored<'_> {
+    pub(super) fn location(&self, number: Number) -> ObjectLocation<'_> {
         match number.checked_sub(self.packed) {
-            Some(at) => Stored::Loose(&self.loose[at as usize]),
+            Some(at) => ObjectLocation::Loose(&self.loose[at as usize]),
             None => {
                 let at = self.packs.partition_point(|p| p.first <= number) - 1;
                 let pack = &self.packs[at];
-                Stored::Packed(pack, number - pack.first)
+                ObjectLocation::Packed(pack, number - pack.first)
             }
         }
     }
@@ -335,9 +335,9 @@ impl<'a> Objects<'a> {
         number: Number,
         kind: Kind,
     ) -> Result<Rc<Vec<u8>>> {
-        let found = match self.set.stored(number) {
-            Stored::Packed(pack, index) => self.packed(pack, index),
-            Stored::Loose(id) => {
+        let found = match self.set.location(number) {
+            ObjectLocation::Packed(pack, index) => self.packed(pack, index),
+            ObjectLocation::Loose(id) => {
                 let mut out = Vec::new();
                 let kind = self.set.read_loose(id, &mut out);
                 kind.map(|kind| (Rc::new(out), kind))

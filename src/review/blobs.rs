@@ -60,7 +60,7 @@ pub(super) fn scan_history(
         done: AtomicUsize::new(0),
         groups: Mutex::new(SecretGroups::default()),
     };
-    let visitors = (0..threads).map(|_| BlobSearch::new(&shared)).collect();
+    let visitors = (0..threads).map(|_| SearchThread::new(&shared)).collect();
     let mut counts = BlobCounts::default();
     for visitor in blobs.visit(visitors) {
         counts.add(visitor.counts);
@@ -146,7 +146,7 @@ struct SharedSearch<'a> {
 }
 
 /// The search of one thread.
-struct BlobSearch<'a> {
+struct SearchThread<'a> {
     shared: &'a SharedSearch<'a>,
     out: Scanned,
     counts: BlobCounts,
@@ -173,7 +173,7 @@ impl BlobMark {
     };
 }
 
-impl BlobVisitor for BlobSearch<'_> {
+impl BlobVisitor for SearchThread<'_> {
     type Mark = BlobMark;
 
     fn blob(
@@ -217,7 +217,7 @@ impl BlobVisitor for BlobSearch<'_> {
     }
 }
 
-impl<'a> BlobSearch<'a> {
+impl<'a> SearchThread<'a> {
     fn new(shared: &'a SharedSearch<'a>) -> Self {
         Self {
             shared,

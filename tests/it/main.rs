@@ -65,5 +65,6 @@ mod support;
 mod team;
 mod terminal;
 mod tools;
+mod tree_history;
 mod triage;
 mod verdicts;
