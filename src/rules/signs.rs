@@ -8,7 +8,7 @@ use super::catalog::{FILTER, Rule};
 use super::leak::pair;
 use super::walk::{self, Hay, Match, Scratch, Visitor};
 use super::{RuleSet, decode, leak, secret};
-use crate::diff::{RepoPath, code};
+use crate::diff;
 
 /// What a part of a file has for the rules for secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,10 +41,9 @@ pub(super) fn of(rules: &RuleSet, lines: &[u8], around: &[u8]) -> SecretSigns {
         search.read(&view.text, &mut scratch);
     }
     if search.signs < SecretSigns::File {
-        let part = code::added(RepoPath::from("part"), lines.to_vec());
-        let readings = part.text().map(crate::diff::TextChange::further_readings);
-        for reading in readings.iter().flatten() {
-            search.read(reading.new.known(), &mut scratch);
+        // The line above can continue in the first one.
+        for reading in diff::readings_of(around) {
+            search.read(&reading, &mut scratch);
         }
     }
     if search.signs == SecretSigns::None && !pair::live_halves(around).is_empty() {
