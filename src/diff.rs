@@ -748,6 +748,7 @@ mod utf7;
 pub use between::{Attribute, Sides};
 pub use content::encode_wide;
 pub(crate) use masked::blank_all;
+pub use reading::readings_of;
 
 /// Returns true if the file name is that of a language or a configuration format, which is always
 /// text.

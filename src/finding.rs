@@ -485,6 +485,17 @@ impl Finding {
         self.confidence = Confidence::Low;
     }
 
+    /// Appends sentences to the message. The fingerprint stays.
+    pub(crate) fn add_to_message(&mut self, sentences: &str) {
+        let message = self.draft.message.trim_end().trim_end_matches('.');
+        self.draft.message = format!("{message}. {sentences}");
+    }
+
+    /// Adds another line that the finding involves.
+    pub(crate) fn add_place(&mut self, place: Also) {
+        add_places(&mut self.draft.also, &[place]);
+    }
+
     /// Removes the replacement of the lines.
     pub(crate) fn drop_replacement(&mut self) {
         self.draft.replacement = None;

@@ -6,18 +6,22 @@
 //! that a change is the same in every clone.
 
 mod attributes;
+mod blobs;
 mod checkout;
 mod convert;
 mod digest;
 mod fetch;
 mod files;
+mod forest;
 mod graph;
 mod guard;
 mod hooks;
+mod lineage;
 mod load;
 pub mod names;
 mod notes;
 mod open;
+mod packs;
 mod program;
 mod reach;
 mod refs;
@@ -34,9 +38,12 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
+pub use blobs::{BlobNumber, HistoryBlobs, HistoryScope};
 pub use digest::sha1_hex;
 pub use fetch::Fetched;
+pub use forest::{BlobVisitor, CopiedPart, DecodedBase, Undecodable};
 pub use hooks::{ConfigScope, HooksDir};
+pub use lineage::{HistorySearch, LostObject};
 pub use load::{PathNode, Reader};
 pub use underway::PushTarget;
 

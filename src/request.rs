@@ -39,6 +39,12 @@ pub enum Source {
     Code(Vec<Input>),
     /// Every tracked file of a state, as if it were new.
     Tree(TreeState),
+    /// Every version of every file, for the rules that find secrets.
+    History {
+        /// `A..B`, for the commits of B that A lacks; `None` for all commits that a reference
+        /// reaches.
+        range: Option<String>,
+    },
     /// The staged changes, or without any, all changes.
     Auto,
 }
@@ -140,7 +146,7 @@ impl Source {
             Self::Branch { .. } | Self::Ends(_) | Self::Push(_) => "branch",
             Self::Patch(_) => "patch",
             Self::Code(_) => "code",
-            Self::Tree(_) => "tree",
+            Self::Tree(_) | Self::History { .. } => "tree",
         }
     }
 }

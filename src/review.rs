@@ -18,6 +18,7 @@
 //! `models::scan_and_ask` runs the stages scan and ask. It runs them at the same time, if backends
 //! are asked or tests run; otherwise it only scans.
 
+mod blobs;
 mod conclude;
 mod consult;
 pub(crate) mod decided;
@@ -136,6 +137,10 @@ fn review(
 ) -> Result<Review> {
     match &request.source {
         Source::Ends(ends) if ends.fetching == Fetching::Missing => {
+            with_signal_handler(world.stop, || stages(opened, waivers, request, world))
+        }
+        // What is found so far is reported.
+        Source::History { .. } => {
             with_signal_handler(world.stop, || stages(opened, waivers, request, world))
         }
         _ => stages(opened, waivers, request, world),

@@ -41,6 +41,7 @@ mod sample;
 mod scan;
 pub(crate) mod secret;
 mod section;
+mod signs;
 mod spans;
 mod structural;
 mod suppress;
@@ -70,6 +71,7 @@ pub(crate) use lexer::{Place, languages_of, outline};
 pub use pins::{Pins, can_use_actions, unpinned};
 pub use report::Rest;
 use report::{Reporter, Sighting};
+pub use signs::SecretSigns;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -400,6 +402,12 @@ impl RuleSet {
             Seen::Part => self.suppressions.within_commit(),
         };
         scan::file(self, file, scope, counting, floor, out)
+    }
+
+    /// Returns what whole lines of a file have for the rules for secrets. `around`: the same lines
+    /// with three more on each side. Takes time linear in both texts.
+    pub fn secret_signs(&self, lines: &[u8], around: &[u8]) -> SecretSigns {
+        signs::of(self, lines, around)
     }
 
     /// Reports findings that only the whole change shows. `tree` reads the few files that the rules

@@ -5,7 +5,7 @@
 //! shells, C and Python, a backslash at the end of a line continues it. The rules read the text as
 //! it is, and then each further reading.
 
-use super::{Hunk, LineNo, LineRange, Text, TextChange, TextRun, utf7};
+use super::{Encoding, Hunk, LineNo, LineRange, Text, TextChange, TextRun, utf7};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -144,6 +144,21 @@ enum Continued {
 struct JoinedPiece<'a> {
     line: &'a [u8],
     text: &'a [u8],
+}
+
+/// Returns the further readings of whole lines that a file adds; see
+/// [`TextChange::further_readings`]. Usually there are none, which is known without a copy.
+pub fn readings_of(lines: &[u8]) -> Vec<Vec<u8>> {
+    let is_other = memchr::memchr(0, lines).is_some()
+        || utf7::is_used(lines)
+        || may_continue(lines, &(0..lines.len()));
+    if !is_other {
+        return Vec::new();
+    }
+    let new = Text::of_file(lines.to_vec());
+    let change = TextChange::between(Text::default(), new, Encoding::Bytes, None);
+    let readings = change.further_readings();
+    readings.iter().map(|r| r.new.bytes.clone()).collect()
 }
 
 /// Returns false if no line in a range of a text, and not the line before it, continues in the next

@@ -46,7 +46,7 @@ pub(super) fn is_cut_off(local: &gix::Repository, commits: &[ObjectId]) -> Resul
 }
 
 /// Returns the commits whose parents a shallow clone omits.
-fn cut_off(local: &gix::Repository) -> Result<Option<Vec<gix::ObjectId>>> {
+pub(super) fn cut_off(local: &gix::Repository) -> Result<Option<Vec<gix::ObjectId>>> {
     let cut = local
         .shallow_commits()
         .map_err(|e| Error::incomplete("cannot read the list of shallow commits").caused_by(&e))?;

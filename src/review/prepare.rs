@@ -233,8 +233,9 @@ fn file_filter(request: &ReviewRequest, resolved: &Resolved, rules: &RuleSet) ->
     } else {
         Files::new(patterns, &request.dir, top, rules)?
     };
-    // The first round of a session checked these files, and some of them may no longer exist.
-    if request.brief.previous.is_empty() {
+    // The first round of a session checked these files, and some of them may no longer exist. The
+    // files of a history are not known yet.
+    if request.brief.previous.is_empty() && resolved.history.is_none() {
         files.refuse_unknown(rules, repo, &resolved.parts)?;
     }
     Ok(files)
@@ -265,7 +266,10 @@ fn decisions(
 
 /// Returns the names of the backends of a request, or else of the policy.
 fn required_backends<'a>(request: &'a ReviewRequest, policy: &'a Policy) -> &'a [String] {
-    if request.backends.is_empty() {
+    if matches!(request.source, Source::History { .. }) {
+        // Models do not see a history.
+        &[]
+    } else if request.backends.is_empty() {
         &policy.review.backends
     } else {
         &request.backends

@@ -4,7 +4,7 @@ use super::shard::ShardMap;
 use super::{Note, SourceInfo, SourceKind};
 use crate::diff::{FileChange, ObjectId};
 use crate::error::Result;
-use crate::git::{Branch, Change, Fetched, Repo, State};
+use crate::git::{Branch, Change, Fetched, HistoryScope, Repo, State};
 use crate::request::Shard;
 use crate::rules::Scope;
 use std::sync::Arc;
@@ -27,6 +27,8 @@ pub(super) struct Resolved {
     pub(super) fetched: Option<Fetched>,
     /// The part of the files that is reviewed; `None` for all.
     pub(super) shard: Option<ShardMap>,
+    /// The history whose blobs are searched for secrets, in addition to the parts.
+    pub(super) history: Option<HistoryScope>,
 }
 
 /// The tip of a branch.
@@ -107,6 +109,7 @@ impl Resolved {
             other_bases: Vec::new(),
             fetched: None,
             shard: None,
+            history: None,
         }
     }
 

@@ -4,7 +4,7 @@ use super::prepare::Prepared;
 use super::record::RecordPiece;
 use super::resolved::ChangePart;
 use super::scan::RuleScan;
-use super::{Note, Stat, weakened};
+use super::{Note, Stat, blobs, weakened};
 use crate::diff::{ObjectId, RepoPath};
 use crate::finding::listing::{Counted, Floor, Unlisted, text_of};
 use crate::finding::{Finding, Location, arrange};
@@ -37,8 +37,15 @@ pub(super) fn scan(prepared: &Prepared<'_>) -> RuleResults {
     let parts = &prepared.resolved.parts;
     prepared.stream_start();
     let mut scanned = scan.run(parts);
+    if let Some(scope) = &prepared.resolved.history {
+        let head = scan.repo.and_then(|repo| repo.head().ok().flatten());
+        let tree = head.and_then(|id| scan.repo?.tree_of(id).ok());
+        blobs::scan_history(&scan, scope, tree, &mut scanned);
+    }
     if scan.is_for_the_whole() {
-        scanned.notes.extend(unmatched_patterns(&scan, parts));
+        if prepared.resolved.history.is_none() {
+            scanned.notes.extend(unmatched_patterns(&scan, parts));
+        }
         scanned.findings.extend(scan.gathered_elsewhere(parts));
     } else {
         scanned.findings.retain(|f| f.rule_id() != rules::GATHERED);

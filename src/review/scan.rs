@@ -368,6 +368,11 @@ impl RuleScan<'_> {
         self.scan(part, order, file, self.is_record(&file.entry), out);
     }
 
+    /// Returns true if a path is selected, and the policy does not ignore it.
+    pub(super) fn reads(&self, path: &RepoPath) -> bool {
+        self.selected(path) && !self.policy.ignores(path)
+    }
+
     fn selected(&self, path: &RepoPath) -> bool {
         self.files.select(path) && self.shard.is_none_or(|shard| shard.has(path))
     }
@@ -539,7 +544,7 @@ fn becomes_executable(entry: &Entry) -> bool {
 }
 
 /// Returns the number of threads without a setting.
-fn default_threads() -> usize {
+pub(super) fn default_threads() -> usize {
     std::thread::available_parallelism()
         .map_or(1, usize::from)
         .min(MOST_THREADS)
@@ -710,7 +715,7 @@ impl Scanned {
         self.coverage.failed.extend(other.coverage.failed);
     }
 
-    fn merge(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, other: Self) {
         let Self {
             findings,
             counted,

@@ -5,7 +5,7 @@ use super::{Note, SourceInfo, SourceKind, World, ends};
 use crate::bounded;
 use crate::diff::{self, RepoPath};
 use crate::error::{Error, Result};
-use crate::git::{Repo, State};
+use crate::git::{HistoryScope, Repo, State};
 use crate::request::{Authority, Hook, Input, PushRange, ReviewRequest, Source, TreeState};
 use crate::rules::Scope;
 use std::path::Path;
@@ -105,6 +105,7 @@ fn in_repository(request: &ReviewRequest, repo: Arc<Repo>) -> Result<Resolved> {
             let label = format!("{name} against {}", b.base_name);
             Ok(Resolved::of_branch(repo, label, b))
         }
+        Source::History { range } => history(repo, range.as_deref()),
         Source::Push(ranges) => push(repo, ranges, request.hook),
         Source::Tree(state) => tree(repo, state),
         Source::Patch(_) | Source::Code(_) | Source::Ends(_) => {
@@ -170,6 +171,32 @@ fn range(repo: Arc<Repo>, from: &str, to: &str, request: &ReviewRequest) -> Resu
         is_repeat: false,
     }));
     all.parts.extend(net.into_iter().map(ChangePart::repeat));
+    Ok(all)
+}
+
+/// Resolves a history, of which only the ends are known so far.
+fn history(repo: Arc<Repo>, range: Option<&str>) -> Result<Resolved> {
+    let head = head_state(&repo)?;
+    let (scope, label) = match range {
+        None => (HistoryScope::Everything, "the history".to_owned()),
+        Some(range) => {
+            let (from, to) = range
+                .split_once("..")
+                .filter(|(_, to)| !to.starts_with('.'))
+                .ok_or_else(|| {
+                    Error::usage(format!("invalid range {range:?}: expected A..B"))
+                        .hint("search all commits: claude-reviewer review tree --history")
+                })?;
+            let [from, to] = [from, to].map(|end| if end.is_empty() { "HEAD" } else { end });
+            let label = format!("the history of {range}");
+            (HistoryScope::Commits(repo.range(from, to)?), label)
+        }
+    };
+    let mut all = Resolved::empty(repo, SourceKind::Tree, label);
+    // The policy is that of HEAD, and no state is the base of a history.
+    all.set_ends(head.clone(), &head);
+    (all.info.base, all.info.base_tree) = (None, None);
+    all.history = Some(scope);
     Ok(all)
 }
 
@@ -259,6 +286,7 @@ fn given(
         other_bases: Vec::new(),
         fetched: None,
         shard: None,
+        history: None,
     })
 }
 

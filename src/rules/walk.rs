@@ -214,6 +214,11 @@ pub(super) struct Match {
 pub(super) trait Visitor {
     /// Returns true if a rule applies to this text. Called at every literal, so it must be fast.
     fn accepts(&mut self, rule: u16) -> bool;
+    /// Receives a rule whose pattern matches, before its conditions and checks. Returns false if the
+    /// rest of the search is not needed.
+    fn matched(&mut self, _rule: u16) -> bool {
+        true
+    }
     /// Receives a match, and returns true if it counts. A match that counts ends a rule's search of
     /// the line, unless the rule finds secrets.
     fn found(&mut self, found: &Match) -> bool;
@@ -449,6 +454,9 @@ impl LineWalk<'_> {
         loop {
             let found = compiled.pattern.find_at(hay, from);
             let Some(found) = found else { return };
+            if !visitor.matched(index) {
+                return;
+            }
             let span = base + found.start..base + found.end;
             from = if found.is_empty() {
                 found.end + 1

@@ -68,5 +68,6 @@ mod team;
 mod terminal;
 mod tools;
 mod tree;
+mod tree_history;
 mod triage;
 mod verdicts;

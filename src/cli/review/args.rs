@@ -112,6 +112,17 @@ pub(super) enum SourceArg {
         /// Include untracked files
         #[arg(long, help_heading = SOURCE)]
         untracked: bool,
+        /// Search every version of every file for secrets: each blob that a reference reaches, or
+        /// that a commit of A..B introduced
+        #[arg(
+            long,
+            value_name = "A..B",
+            num_args = 0..=1,
+            require_equals = true,
+            conflicts_with_all = ["rev", "index", "untracked"],
+            help_heading = SOURCE
+        )]
+        history: Option<Option<String>>,
     },
     /// Review a unified diff from a file or standard input
     Patch {

@@ -163,11 +163,12 @@ fn refuse_stored_parts(args: &ReviewArgs) -> Result<()> {
 fn refuse_shard(args: &ReviewArgs) -> Result<()> {
     let can_be_divided = matches!(
         args.source,
-        Some(SourceArg::Tree { .. } | SourceArg::Branch { .. })
+        Some(SourceArg::Tree { history: None, .. } | SourceArg::Branch { .. })
     );
     match args.options.shard {
         Some(shard) if !can_be_divided => {
-            let error = Error::usage("--shard needs `review tree` or `review branch`");
+            let error =
+                Error::usage("--shard needs `review tree` without --history, or `review branch`");
             Err(error.hint_person(format!("claude-reviewer review tree --shard {shard}")))
         }
         _ => Ok(()),
@@ -274,6 +275,15 @@ fn change(
             parent: *parent,
         },
         (Some(SourceArg::Changes { base }), None) => Source::Changes { base: base.clone() },
+        (
+            Some(SourceArg::Tree {
+                history: Some(range),
+                ..
+            }),
+            None,
+        ) => Source::History {
+            range: range.clone(),
+        },
         (
             Some(SourceArg::Tree {
                 rev,

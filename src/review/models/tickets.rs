@@ -247,7 +247,11 @@ fn branch(request: &ReviewRequest, repo: Option<&Repo>) -> Option<String> {
             End::Rev(_) => checked_out(repo),
             End::Id { .. } | End::Short { .. } | End::Nothing => None,
         },
-        Source::Commit { .. } | Source::Patch(_) | Source::Code(_) | Source::Tree(_) => None,
+        Source::Commit { .. }
+        | Source::Patch(_)
+        | Source::Code(_)
+        | Source::Tree(_)
+        | Source::History { .. } => None,
         Source::Staged
         | Source::Unstaged { .. }
         | Source::Changes { .. }

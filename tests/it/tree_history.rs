@@ -1,0 +1,363 @@
+//! `review tree --history`: each blob of a history once, with the commit that introduced it.
+
+use crate::support::{Repo, line_with_another_key, line_with_key};
+use serde_json::Value;
+
+/// The findings of a search of the whole history, as its JSON report has them.
+fn findings(report: &Value) -> &[Value] {
+    report["findings"].as_array().unwrap()
+}
+
+/// The message of the only finding.
+#[track_caller]
+fn only_message(report: &Value) -> String {
+    assert_eq!(findings(report).len(), 1, "{report:#}");
+    findings(report)[0]["message"].as_str().unwrap().to_owned()
+}
+
+/// The commit of the only finding.
+#[track_caller]
+fn only_commit(report: &Value) -> &str {
+    assert_eq!(findings(report).len(), 1, "{report:#}");
+    findings(report)[0]["commit"].as_str().unwrap()
+}
+
+/// The note with the totals.
+fn totals(report: &Value) -> String {
+    let notes = report["notes"].as_array().unwrap();
+    let texts = notes.iter().filter_map(|n| n["text"].as_str());
+    let mut totals = texts.filter(|t| t.contains(" blobs of "));
+    totals.next().unwrap().to_owned()
+}
+
+/// A file of many lines, so that git stores its versions as deltas.
+fn lines(count: usize, line: &str) -> String {
+    let mut text: String = (0..count).map(|i| format!("value_{i} = {i}\n")).collect();
+    text.push_str(line);
+    text
+}
+
+#[test]
+fn a_removed_secret_is_reported_with_the_commit_that_introduced_it() {
+    let repo = Repo::new();
+    repo.stage("a.py", "x = 1\n").commit("first");
+    let introduced = {
+        repo.stage("a.py", format!("x = 1\n{}", line_with_key()));
+        repo.commit("second")
+    };
+    repo.stage("a.py", "x = 1\n").commit("third");
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(only_commit(&report), introduced);
+    let finding = &findings(&report)[0];
+    assert_eq!(finding["file"], "a.py");
+    assert_eq!(finding["line"], 2, "{finding:#}");
+    let message = only_message(&report);
+    assert!(
+        message.contains("The tree of HEAD does not have it"),
+        "{message}"
+    );
+    assert_eq!(report["source"]["kind"], "tree");
+    assert!(totals(&report).starts_with("2 blobs of 3 commits: 2 searched as text"));
+}
+
+#[test]
+fn a_secret_that_is_still_there_is_reported_with_its_place_in_the_tree() {
+    let repo = Repo::new();
+    repo.stage("a.py", line_with_key());
+    let introduced = repo.commit("first");
+    repo.stage("a.py", format!("# a\n# b\n{}", line_with_key()));
+    repo.commit("second");
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(only_commit(&report), introduced);
+    let message = only_message(&report);
+    assert!(message.contains("still has it, at a.py:3"), "{message}");
+    assert!(
+        message.contains("One more version of the file has it"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_secret_in_many_versions_of_a_file_is_one_finding() {
+    for packed in [false, true] {
+        let repo = Repo::new();
+        repo.stage("conf/a.py", lines(200, "")).commit("before");
+        let mut introduced = String::new();
+        for version in 0..30 {
+            let text = format!("version = {version}\n{}", lines(200, &line_with_key()));
+            repo.stage("conf/a.py", text);
+            let commit = repo.commit("version");
+            if version == 0 {
+                introduced = commit;
+            }
+        }
+        repo.stage("conf/a.py", lines(201, "")).commit("after");
+        if packed {
+            repo.git(&["repack", "-q", "-adf", "--window=50", "--depth=50"]);
+        }
+        let report = repo.review_json(&["tree", "--history"], 1);
+        assert_eq!(only_commit(&report), introduced, "packed: {packed}");
+        let message = only_message(&report);
+        assert!(message.contains("29 more versions"), "{message}");
+        assert!(message.contains("does not have it"), "{message}");
+        assert!(totals(&report).starts_with("32 blobs of 32 commits: 32 searched"));
+    }
+}
+
+#[test]
+fn packed_and_loose_objects_give_the_same_report() {
+    let repo = Repo::new();
+    for version in 0..20 {
+        let key = if version % 5 < 3 {
+            line_with_key()
+        } else {
+            String::new()
+        };
+        let other = if version > 12 {
+            line_with_another_key()
+        } else {
+            String::new()
+        };
+        repo.stage("a.py", format!("v = {version}\n{}{other}", lines(80, &key)));
+        repo.stage(
+            &format!("d/{}.py", version % 4),
+            lines(60 + version, &other),
+        );
+        repo.commit("version");
+    }
+    let text = |report: &Value| format!("{:#}", report["findings"]);
+    let loose = text(&repo.review_json(&["tree", "--history"], 1));
+    repo.git(&["repack", "-q", "-adf", "--depth=20"]);
+    assert_eq!(text(&repo.review_json(&["tree", "--history"], 1)), loose);
+    assert_eq!(
+        text(&repo.review_json(&["tree", "--history", "--jobs", "1"], 1)),
+        loose
+    );
+    assert_eq!(
+        text(&repo.review_json(&["tree", "--history", "--jobs", "3"], 1)),
+        loose
+    );
+    repo.git(&["repack", "-q", "-ad", "-f", "--depth=0"]);
+    assert_eq!(text(&repo.review_json(&["tree", "--history"], 1)), loose);
+}
+
+#[test]
+fn the_first_commit_is_the_oldest_on_any_branch() {
+    let repo = Repo::new();
+    repo.stage("base.txt", "base\n").commit("base");
+    repo.git(&["checkout", "-q", "-b", "side"]);
+    repo.stage("a.py", line_with_key());
+    let introduced = repo.commit("on the side");
+    repo.git(&["checkout", "-q", "main"]);
+    repo.stage("other.txt", "x\n").commit("on main");
+    // The same change again, and then a merge of both.
+    repo.git(&["cherry-pick", "side"]);
+    repo.git(&["merge", "-q", "-m", "merge", "side"]);
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(only_commit(&report), introduced);
+}
+
+#[test]
+fn a_secret_that_only_a_merge_has_belongs_to_the_merge() {
+    let repo = Repo::new();
+    repo.stage("a.py", "a = 1\n").commit("base");
+    repo.git(&["checkout", "-q", "-b", "side"]);
+    repo.stage("b.py", "b = 1\n").commit("side");
+    repo.git(&["checkout", "-q", "main"]);
+    repo.stage("c.py", "c = 1\n").commit("main");
+    repo.git(&["merge", "-q", "--no-commit", "side"]);
+    repo.stage("a.py", line_with_key());
+    let merge = repo.commit("merge");
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(only_commit(&report), merge);
+}
+
+#[test]
+fn branches_tags_stashes_and_remote_branches_are_searched() {
+    let repo = Repo::new();
+    repo.stage("a.py", "a = 1\n").commit("base");
+    for reference in [
+        "refs/heads/b",
+        "refs/tags/t",
+        "refs/remotes/origin/r",
+        "refs/stash",
+    ] {
+        repo.git(&["checkout", "-q", "--detach", "main"]);
+        repo.stage("key.py", line_with_key());
+        let commit = repo.commit("with a key");
+        repo.git(&["update-ref", reference, &commit]);
+        repo.git(&["checkout", "-q", "main"]);
+        let report = repo.review_json(&["tree", "--history"], 1);
+        assert_eq!(only_commit(&report), commit, "{reference}");
+        repo.git(&["update-ref", "-d", reference]);
+        repo.review_json(&["tree", "--history"], 0);
+    }
+}
+
+#[test]
+fn a_range_has_only_the_secrets_that_its_commits_introduced() {
+    let repo = Repo::new();
+    repo.stage("a.py", line_with_key());
+    let old = repo.commit("old key");
+    repo.stage("a.py", format!("x = 1\n{}", line_with_key()));
+    repo.stage("b.py", line_with_another_key());
+    let new = repo.commit("new key");
+    let range = format!("--history={old}..{new}");
+    let report = repo.review_json(&["tree", &range], 1);
+    assert_eq!(only_commit(&report), new);
+    assert_eq!(findings(&report)[0]["file"], "b.py");
+    let empty = format!("--history={new}..{new}");
+    repo.review_json(&["tree", &empty], 0);
+    let run = repo.review(&["tree", "--history=nope..main"], 2);
+    assert!(
+        run.stderr.contains("unknown revision nope"),
+        "{}",
+        run.stderr
+    );
+    let run = repo.review(&["tree", "--history=main"], 2);
+    assert!(run.stderr.contains("expected A..B"), "{}", run.stderr);
+}
+
+#[test]
+fn flt_git_05_a_shallow_clone_is_incomplete_and_still_searched() {
+    let repo = Repo::new();
+    repo.stage("a.py", "a = 1\n").commit("base");
+    repo.stage("key.py", line_with_key()).commit("key");
+    repo.stage("c.py", "c = 1\n").commit("last");
+    let clone = repo.outside();
+    let url = format!("file://{}", repo.path().display());
+    repo.git(&["clone", "-q", "--depth=1", &url, clone.to_str().unwrap()]);
+    let args = ["review", "tree", "--history", "--format", "json"];
+    let run = crate::support::reviewer(&clone, &repo.home(), &args).run(1);
+    let report = run.json();
+    assert_eq!(findings(&report).len(), 1);
+    let failed = report["coverage"]["failed"].to_string();
+    assert!(failed.contains("git fetch --unshallow"), "{failed}");
+}
+
+#[test]
+fn git_18_missing_blobs_of_a_partial_clone_are_named_and_not_fetched() {
+    let repo = Repo::new();
+    repo.stage("a.py", "a = 1\n").commit("base");
+    repo.stage("b.py", "b = 1\n").commit("second");
+    repo.git(&["config", "uploadpack.allowFilter", "true"]);
+    let clone = repo.outside();
+    let url = format!("file://{}", repo.path().display());
+    let place = clone.to_str().unwrap();
+    repo.git(&["clone", "-q", "--bare", "--filter=blob:none", &url, place]);
+    let args = ["review", "tree", "--history", "--format", "json"];
+    let report = crate::support::reviewer(&clone, &repo.home(), &args)
+        .env("GIT_DIR", &clone)
+        .run(3)
+        .json();
+    let failed = report["coverage"]["failed"].to_string();
+    assert!(
+        failed.contains("missing from this partial clone"),
+        "{failed}"
+    );
+    assert!(
+        failed.contains("a.py") && failed.contains("b.py"),
+        "{failed}"
+    );
+}
+
+#[test]
+fn git_12_a_corrupt_object_makes_the_search_incomplete() {
+    let repo = Repo::new();
+    repo.stage("a.py", "a = 1\n");
+    repo.stage("key.py", line_with_key()).commit("base");
+    let id = repo.git(&["rev-parse", "HEAD:a.py"]).trim().to_owned();
+    let file = repo
+        .path()
+        .join(format!(".git/objects/{}/{}", &id[..2], &id[2..]));
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(&file, b"not an object").unwrap();
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(findings(&report).len(), 1);
+    let failed = report["coverage"]["failed"].to_string();
+    assert!(failed.contains("a.py") && failed.contains(&id), "{failed}");
+}
+
+#[test]
+fn git_19_a_sha256_repository_is_searched() {
+    let repo = Repo::init(&["--object-format=sha256"]);
+    for version in 0..8 {
+        let key = if version == 2 {
+            line_with_key()
+        } else {
+            String::new()
+        };
+        repo.stage("d/a.py", format!("v = {version}\n{}", lines(90, &key)));
+        repo.commit("version");
+    }
+    repo.git(&["repack", "-q", "-adf", "--depth=20"]);
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(only_commit(&report).len(), 64);
+}
+
+#[test]
+fn alternates_and_bare_repositories_are_searched() {
+    let repo = Repo::new();
+    repo.stage("key.py", line_with_key());
+    let introduced = repo.commit("key");
+    let clone = repo.outside();
+    let (from, to) = (repo.path(), clone.to_str().unwrap().to_owned());
+    repo.git(&[
+        "clone",
+        "-q",
+        "--bare",
+        "--shared",
+        from.to_str().unwrap(),
+        &to,
+    ]);
+    let args = ["review", "tree", "--history", "--format", "json"];
+    let report = crate::support::reviewer(&clone, &repo.home(), &args)
+        .env("GIT_DIR", &clone)
+        .run(1)
+        .json();
+    assert_eq!(only_commit(&report), introduced);
+}
+
+#[test]
+fn a_replaced_object_hides_nothing() {
+    let repo = Repo::new();
+    repo.stage("key.py", line_with_key()).commit("key");
+    let bad = repo.git(&["rev-parse", "HEAD:key.py"]).trim().to_owned();
+    repo.stage("key.py", "x = 1\n").commit("removed");
+    let good = repo.git(&["rev-parse", "HEAD:key.py"]).trim().to_owned();
+    repo.git(&["replace", &bad, &good]);
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(findings(&report).len(), 1);
+}
+
+#[test]
+fn ignored_paths_are_left_out_and_another_path_of_the_blob_counts() {
+    let repo = Repo::new();
+    repo.stage(".claude-reviewer.toml", "ignore = [\"vendor/**\"]\n");
+    repo.stage("vendor/key.py", line_with_key())
+        .commit("vendored");
+    let report = repo.review_json(&["tree", "--history"], 0);
+    assert!(totals(&report).contains("1 ignored by the policy"));
+    assert!(
+        report["coverage"]["skipped"]
+            .to_string()
+            .contains("vendor/key.py")
+    );
+    repo.stage("src/key.py", line_with_key());
+    let copied = repo.commit("copied");
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(only_commit(&report), copied);
+    assert_eq!(findings(&report)[0]["file"], "src/key.py");
+}
+
+#[test]
+fn two_keys_that_replace_each_other_in_one_line_are_two_findings() {
+    let repo = Repo::new();
+    repo.stage("a.py", lines(50, &line_with_key()))
+        .commit("one");
+    repo.stage("a.py", lines(50, &line_with_another_key()))
+        .commit("other");
+    repo.git(&["repack", "-q", "-adf"]);
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(findings(&report).len(), 2, "{report:#}");
+}
