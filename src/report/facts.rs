@@ -29,6 +29,7 @@ pub(super) fn of(review: &Review) -> MergeFacts {
         findings: review.findings.iter().map(|f| finding(f, review)).collect(),
         dropped: dropped(review),
         change: changed_files(review),
+        asked: review.models.asked.clone(),
         unused_waivers: review.merge_inputs.unused_waivers.clone(),
         left_out: review
             .record

@@ -52,6 +52,8 @@ pub struct MergeFacts {
     pub change: Option<Vec<ChangedFile>>,
     /// Fingerprints of waivers that match no finding of the shard.
     pub unused_waivers: Vec<String>,
+    /// Backends that were asked, also without an answer.
+    pub asked: Vec<String>,
     /// Files whose lines are not in `change`.
     pub left_out: Vec<String>,
 }

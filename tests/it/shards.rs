@@ -333,7 +333,7 @@ fn a_report_that_cannot_be_merged_is_one_error_that_names_the_file() {
             "schema_version is 7",
         ),
         (
-            text.replace("\"exit_code\": 0", "\"exit_code\": \"\u{1b}[2J\""),
+            text.replace("\"exit_code\": 0", r#""exit_code": "\u001b[2J""#),
             "not a report as",
         ),
     ] {

@@ -20,6 +20,7 @@ pub(super) fn review(report: &wire::Report) -> Review {
     out.source.label.clone_from(&facts.label);
     out.source.repository.clone_from(&facts.repository);
     out.rules_only = facts.rules_only;
+    out.models.asked.clone_from(&facts.asked);
     out.models
         .no_conventions
         .clone_from(&facts.without_conventions);
