@@ -208,8 +208,8 @@ mod tests {
 
     #[test]
     fn a_critical_finding_keeps_its_severity_wherever_it_moves() {
-        let eval = "import os\nfrom flask import request\n\ndef a():\n    os.system('ls ' + request.args['a'])\n\ndef b():\n    return 1\n";
-        let moved = "import os\nfrom flask import request\n\ndef b():\n    return 1\n\ndef a():\n    os.system('ls ' + request.args['a'])\n";
+        let eval = "import os\nfrom flask import request\n\ndef a():\n    os.system('ls ' + request.args['a'])\n\ndef b():\n    x = 1\n    y = 2\n    z = 3\n    return x + y + z\n";
+        let moved = "import os\nfrom flask import request\n\ndef b():\n    x = 1\n    y = 2\n    z = 3\n    return x + y + z\n\ndef a():\n    os.system('ls ' + request.args['a'])\n";
         let is_critical = |old: &str, new: &str| {
             let found = changed("a.py", old, new);
             found.iter().any(|f| f.severity() == Severity::Critical)
