@@ -208,12 +208,14 @@ mod tests {
 
     #[test]
     fn a_critical_finding_keeps_its_severity_wherever_it_moves() {
-        let eval = "import os\nfrom flask import request\n\ndef a():\n    os.system('ls ' + request.args['a'])\n\ndef b():\n    return 1\n";
-        let moved = "import os\nfrom flask import request\n\ndef b():\n    return 1\n\ndef a():\n    os.system('ls ' + request.args['a'])\n";
-        let rule = "command-injection-flow";
-        assert_eq!(severities("a.py", rule, "", eval), [Severity::Critical]);
-        let found = severities("a.py", rule, eval, moved);
-        assert!(found.iter().all(|s| *s == Severity::Critical), "{found:?}");
+        let eval = "import os\nfrom flask import request\n\ndef a():\n    os.system('ls ' + request.args['a'])\n\ndef b():\n    x = 1\n    y = 2\n    z = 3\n    return x + y + z\n";
+        let moved = "import os\nfrom flask import request\n\ndef b():\n    x = 1\n    y = 2\n    z = 3\n    return x + y + z\n\ndef a():\n    os.system('ls ' + request.args['a'])\n";
+        let is_critical = |old: &str, new: &str| {
+            let found = changed("a.py", old, new);
+            found.iter().any(|f| f.severity() == Severity::Critical)
+        };
+        assert!(is_critical("", eval));
+        assert!(is_critical(eval, moved));
     }
 
     #[test]

@@ -40,8 +40,14 @@ pub(super) fn is_of_client(f: &Flow, text: &[u8]) -> bool {
     let Some(sink) = f.sink().filter(|sink| sink.start <= text.len()) else {
         return false;
     };
-    let before = text[line_around(text, sink.start).start..sink.start].trim_ascii_end();
-    let before = before.strip_suffix(b"&").unwrap_or(before);
+    let before = &text[line_around(text, sink.start).start..sink.start];
+    // The step can start inside of the name of the type: `&http.Cookie{`.
+    let is_of_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.');
+    let end = before
+        .iter()
+        .rposition(|b| !is_of_name(b))
+        .map_or(0, |at| at + 1);
+    let before = before[..end].strip_suffix(b"&").unwrap_or(&before[..end]);
     before.ends_with(b".AddCookie(")
         || before.ends_with(b".SetCookie(") && contains(text, RESTY) && !contains(text, ECHO)
 }
