@@ -72,11 +72,9 @@ impl<'a> ReviewSession<'a> {
         key: Option<ReplyKey>,
         parse: ReplyParser<T>,
     ) -> Result<ParsedAnswer<T>, NoAnswer> {
-        let Query { prompt, around, .. } = *query;
         let price = member.price(self.job.policy);
-        let quota = self
-            .ledger
-            .open(member.name(), price, member.most_requests(around.is_some()));
+        let most = member.most_requests(query.around.is_some());
+        let quota = self.ledger.open(member.name(), price, most);
         let quota = quota.map_err(NoAnswer::Limit)?;
         let mut repair: Option<Repair> = None;
         let mut read = Vec::new();
@@ -91,41 +89,21 @@ impl<'a> ReviewSession<'a> {
             };
             read.append(&mut answer.read);
             lookups.append(answer.lookups);
-            match parse(&answer.text, &prompt.nonce) {
+            match parse(&answer.text, &query.prompt.nonce) {
                 Ok(value) => {
-                    // The model may have followed instructions in untrusted text. Do not cache the
-                    // answer, so that the next run asks again.
-                    let key =
-                        key.filter(|_| !lookups.is_unfit && !self.is_aimed_at_the_model(prompt));
-                    let tree = around
-                        .filter(|_| key.is_some() && !lookups.all.is_empty())
-                        .and_then(Tree::id);
-                    let tree = tree.map(str::to_owned);
-                    let (text, model) = (answer.text, answer.model);
+                    let key = key.filter(|_| !lookups.is_unfit);
                     let kept = KeptReply {
-                        text,
-                        read: read.clone(),
-                        lookups: lookups.all,
-                        tree,
-                        model: model.clone(),
-                    };
-                    let keep = key.map(|key| AnswerToKeep {
-                        key,
-                        kept,
-                        lease: None,
-                    });
-                    return Ok(ParsedAnswer {
-                        value,
-                        model,
+                        text: answer.text,
                         read,
-                        cached: false,
-                        keep,
-                    });
+                        lookups: lookups.all,
+                        tree: None,
+                        model: answer.model,
+                    };
+                    return Ok(self.parsed(query, key, value, kept));
                 }
                 Err(problem) if problem.repairable && repair.is_none() => {
-                    let reply = first_bytes(&answer.text, REPAIR).to_owned();
                     repair = Some(Repair {
-                        reply,
+                        reply: first_bytes(&answer.text, REPAIR).to_owned(),
                         problem: problem.message,
                     });
                 }
@@ -135,6 +113,34 @@ impl<'a> ReviewSession<'a> {
                     return Err(why);
                 }
             }
+        }
+    }
+
+    /// Builds an answer, and its cache entry if it has a key. An answer is not cached if the model
+    /// may have followed instructions in untrusted text, so that the next run asks again.
+    fn parsed<T>(
+        &self,
+        query: &Query<'_, 'a>,
+        key: Option<ReplyKey>,
+        value: T,
+        mut kept: KeptReply,
+    ) -> ParsedAnswer<T> {
+        let key = key.filter(|_| !self.is_aimed_at_the_model(query.prompt));
+        let tree = query
+            .around
+            .filter(|_| key.is_some() && !kept.lookups.is_empty())
+            .and_then(Tree::id);
+        kept.tree = tree.map(str::to_owned);
+        ParsedAnswer {
+            value,
+            model: kept.model.clone(),
+            read: kept.read.clone(),
+            cached: false,
+            keep: key.map(|key| AnswerToKeep {
+                key,
+                kept,
+                lease: None,
+            }),
         }
     }
 

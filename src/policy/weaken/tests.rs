@@ -459,3 +459,14 @@ fn a_deleted_file_is_weaker_and_a_first_one_is_held_against_the_defaults() {
     assert_eq!(weakened(None, Some(b"warn_on = []"), |_| None).len(), 1);
     assert_eq!(weakened(None, None, |_| None), []);
 }
+
+#[test]
+fn a_store_a_signer_and_a_right_to_write_that_a_change_adds_are_weaker() {
+    let key = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+    let head = format!(
+        "[cache]\nurl = \"file:///mnt/answers\"\nwrite = true\nsigners = [\"ci ssh-ed25519 {key}\"]\nsign_key_command = \"cat key\"\ntimeout = \"1s\"\n"
+    );
+    let found = texts("", &head);
+    assert_eq!(found.len(), 4, "{found:?}");
+    assert_eq!(texts(&head, "").len(), 0);
+}
