@@ -185,7 +185,7 @@ fn history(repo: Arc<Repo>, range: Option<&str>) -> Result<Resolved> {
                 .filter(|(_, to)| !to.starts_with('.'))
                 .ok_or_else(|| {
                     Error::usage(format!("invalid range {range:?}: expected A..B"))
-                        .hint("search all commits: claude-reviewer review tree --history")
+                        .hint_person("search all commits: claude-reviewer review tree --history")
                 })?;
             let [from, to] = [from, to].map(|end| if end.is_empty() { "HEAD" } else { end });
             let label = format!("the history of {range}");
