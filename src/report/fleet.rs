@@ -67,7 +67,8 @@ pub fn render(
         ReportFormat::Junit => junit::render_all(&for_forges(fleet), out),
         ReportFormat::Dotenv => dotenv(fleet, out),
         ReportFormat::Html => html::render_fleet(fleet, out),
-        ReportFormat::Github
+        ReportFormat::Jsonl
+        | ReportFormat::Github
         | ReportFormat::Markdown
         | ReportFormat::Gitlab
         | ReportFormat::Rdjson => Ok(()),

@@ -44,6 +44,7 @@ pub fn with_world<T>(repo: &Repo, stop: &Stop, call: impl FnOnce(&World<'_>) -> 
         script: None,
         agent: None,
         trackers: None,
+        findings: None,
     })
 }
 
