@@ -87,10 +87,10 @@ impl<'a> Forest<'a> {
         let mut is_needed = vec![false; order.len()];
         let mut base_of = vec![NONE; order.len()];
         let mut needed: Vec<u32> = Vec::new();
-        for position in 0..order.len() {
+        for (position, is_needed) in is_needed.iter_mut().enumerate() {
             if wants(pack.first() + order.index(position)) {
                 forest.is_wanted[position] = true;
-                is_needed[position] = true;
+                *is_needed = true;
                 needed.push(position as u32);
             }
         }

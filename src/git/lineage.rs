@@ -121,7 +121,7 @@ impl Commits {
                 Err(e) => lost.push(LostObject::commit(repo, id, e.as_ref())),
             }
         }
-        Self::link(repo, set, &mut objects, &index, found, lost)
+        Self::link(repo, set, &mut objects, &index, &found, lost)
     }
 
     /// Reads these commits. Parents that are not among them are not part of the history.
@@ -143,7 +143,7 @@ impl Commits {
                 Err(e) => lost.push(LostObject::commit(repo, *id, e.as_ref())),
             }
         }
-        Self::link(repo, set, &mut objects, &index, found, lost)
+        Self::link(repo, set, &mut objects, &index, &found, lost)
     }
 
     /// Connects commits with their parents and trees, and ranks them.
@@ -152,7 +152,7 @@ impl Commits {
         set: &ObjectSet,
         objects: &mut Objects<'_>,
         index: &HashMap<Number, u32, foldhash::fast::FixedState>,
-        found: Vec<(Number, ParsedCommit)>,
+        found: &[(Number, ParsedCommit)],
         lost: &mut Vec<LostObject>,
     ) -> Self {
         let mut out = Self {
@@ -574,7 +574,7 @@ impl<'a> LineageWalk<'a> {
                 match self.set.find(id) {
                     None => {
                         self.lost
-                            .push(LostObject::tree(&self.repo, id.to_owned(), &self.prefix))
+                            .push(LostObject::tree(&self.repo, id.to_owned(), &self.prefix));
                     }
                     Some(number) => {
                         self.prefix.push(b'/');

@@ -58,10 +58,13 @@ pub(super) struct RuleScan<'a> {
     pub(super) is_tree: bool,
     /// Passes on the findings of each file when it has been scanned; `None` if they are not final
     /// then.
-    pub(super) stream: Option<&'a (dyn Fn(&[Finding]) + Sync)>,
+    pub(super) stream: Option<&'a FileFindings<'a>>,
     /// The part of the files that is scanned; `None` for all.
     pub(super) shard: Option<&'a ShardMap>,
 }
+
+/// Receives the findings of one file. Called from several threads.
+pub(super) type FileFindings<'a> = dyn Fn(&[Finding]) + Sync + 'a;
 
 /// Results of a scan, in no particular order.
 #[derive(Debug, Default)]

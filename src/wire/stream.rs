@@ -10,10 +10,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schemars(title = "claude-reviewer report line")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a line is serialized at once, and most lines are findings"
-)]
 pub enum ReportLine {
     /// The first line: what is reviewed, and by which rules.
     Start(ReportStart),

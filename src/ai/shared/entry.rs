@@ -445,7 +445,7 @@ mod tests {
         assert!(sealed.len() < MAX_LEASE);
         assert_eq!(
             open_lease(&sealed, &question("a"), &terms(), NOW),
-            Some(lease.clone())
+            Some(lease)
         );
         assert_eq!(open_lease(&sealed, &question("b"), &terms(), NOW), None);
         assert_eq!(open_lease(&sealed, &question("a"), &terms(), NOW + 6), None);

@@ -130,7 +130,7 @@ fn write_all(
         color: false,
         links: None,
         width: 100,
-        ..style.clone()
+        ..style
     };
     let files = o.report.iter().map(|(format, file)| (*format, file));
     let files = files.chain(o.output.iter().map(|file| (o.format, file)));
