@@ -155,7 +155,14 @@ impl Resolved {
         let Some(repo) = self.repo.as_deref() else {
             return Ok(());
         };
-        self.shard = Some(ShardMap::of(shard, repo, &self.parts)?);
+        // Parts that repeat files and the commits inside of a branch have no weight: their paths
+        // follow those of the net change.
+        let weighed = self.parts.iter().filter(|part| !part.is_repeat);
+        let changes = weighed.filter_map(|part| match &part.content {
+            PartContent::Change(change) => Some(change),
+            PartContent::Commit(_) | PartContent::Given(_) => None,
+        });
+        self.shard = Some(ShardMap::of(shard, repo, changes)?);
         self.info.shard = Some(shard);
         let (index, of) = (shard.index(), shard.of());
         self.info.label = format!("{}, shard {index} of {of}", self.info.label);

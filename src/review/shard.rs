@@ -6,10 +6,9 @@
 //! that runs on different machines agree. Every path has a bucket, also one that only a commit
 //! inside of a branch has.
 
-use super::resolved::{ChangePart, PartContent};
 use crate::diff::RepoPath;
 use crate::error::Result;
-use crate::git::Repo;
+use crate::git::{Change, Repo};
 use crate::request::Shard;
 use sha2::{Digest as _, Sha256};
 use std::cmp::Reverse;
@@ -34,19 +33,19 @@ struct ShardLoad {
 }
 
 impl ShardMap {
-    /// Divides the files of the parts. Parts that repeat files and the commits inside of a branch
-    /// have no weight: their paths follow those of the net change.
+    /// Divides the files of the changes.
     ///
     /// # Errors
     /// Incomplete: the size of a file is not known. Another run might know it and divide the files
     /// differently, so that a file would be in no shard.
-    pub(super) fn of(shard: Shard, repo: &Repo, parts: &[ChangePart]) -> Result<Self> {
+    pub(super) fn of<'a>(
+        shard: Shard,
+        repo: &Repo,
+        changes: impl Iterator<Item = &'a Change>,
+    ) -> Result<Self> {
         let mut reader = repo.reader();
         let mut loads = vec![ShardLoad::default(); BUCKETS];
-        for part in parts.iter().filter(|part| !part.is_repeat) {
-            let PartContent::Change(change) = &part.content else {
-                continue;
-            };
+        for change in changes {
             for entry in &change.entries {
                 let load = &mut loads[bucket_of(entry.path())];
                 load.files += 1;

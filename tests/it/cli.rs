@@ -510,7 +510,9 @@ fn near_misses_name_the_command_to_run() {
         ),
         (
             &["review", "pr", "7", "--untracked"],
-            &["this is an option of `claude-reviewer review unstaged`"],
+            &[
+                "this is an option of `claude-reviewer review unstaged` and `claude-reviewer review tree`",
+            ],
         ),
         (
             &["review", "--files", "src", "main..feature"],

@@ -290,7 +290,7 @@ fn formats_for_forges_have_the_key_and_no_word_of_the_ticket() {
         &format!("{TICKET} Nothing sounds the alarm bell."),
     )
     .policy("");
-    let internal = ["human", "json", "html"];
+    let internal = ["human", "json", "jsonl", "html"];
     for format in report_formats().filter(|format| !internal.contains(format)) {
         let text = desk.reviewer(&["--format", format]).run(1).stdout;
         for word in ["three times", "alarm", "Limit the retries"] {

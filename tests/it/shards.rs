@@ -246,10 +246,9 @@ fn merged_json(repo: &Repo, files: &[&str]) -> (Value, i32) {
     let mut args = files.to_vec();
     args.extend(["--format", "json"]);
     let run = merge(repo, &args);
-    (
-        serde_json::from_str(&run.stdout).expect(&run.stderr),
-        run.code,
-    )
+    let report = serde_json::from_str(&run.stdout);
+    let report = report.unwrap_or_else(|e| panic!("{e}: {}{}", run.stdout, run.stderr));
+    (report, run.code)
 }
 
 #[test]

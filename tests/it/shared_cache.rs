@@ -226,6 +226,9 @@ fn an_answer_of_one_machine_serves_another_which_keeps_it() {
     assert_eq!((asked, notes(&report)), (0, Vec::new()));
 }
 
+/// Returns the bytes that an attacker writes in place of entry number `usize` of all entries.
+type Attack = fn(&[Vec<u8>], usize) -> Vec<u8>;
+
 #[test]
 fn flt_02_no_entry_that_an_attacker_can_write_changes_a_verdict() {
     let fleet = Fleet::new();
@@ -233,7 +236,7 @@ fn flt_02_no_entry_that_an_attacker_can_write_changes_a_verdict() {
     let entries = fleet.entries();
     let genuine: Vec<Vec<u8>> = entries.iter().map(|e| std::fs::read(e).unwrap()).collect();
     let (_, honest) = fleet.machine("lone", "timeout = \"3s\"\n").reviewed();
-    let attacks: [(&str, &str, fn(&[Vec<u8>], usize) -> Vec<u8>); 7] = [
+    let attacks: [(&str, &str, Attack); 7] = [
         (
             "forged",
             "by a signer that the policy does not list",

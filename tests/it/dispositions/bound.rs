@@ -82,7 +82,11 @@ fn dsp_01_in_gate_mode_a_decision_does_not_cover_another_copy_of_its_lines() {
 #[test]
 fn dsp_01_a_decision_on_one_of_two_equal_lines_does_not_pass_to_the_other_one() {
     let repo = Repo::new();
-    repo.stage("README", "Sums.\n").commit("seed");
+    // A severity that policy sets holds for code that a change only moves, too.
+    let policy = "[rules.severity]\npython-tls-verify-off = \"major\"\n";
+    repo.stage("README", "Sums.\n")
+        .stage(".claude-reviewer.toml", policy)
+        .commit("seed");
     let other = CODE.replace("run", "serve");
     let both = format!("{CODE}{other}");
     repo.stage("web/run.py", &both);
