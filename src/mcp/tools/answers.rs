@@ -8,6 +8,9 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+/// Members of a report that only `--shard` adds, which no tool has.
+const OF_SHARDS: [&str; 2] = ["shard", "merge"];
+
 /// Generates the schema of one type of answer.
 pub(super) type AnswerSchema = fn(&mut SchemaGenerator) -> Value;
 
@@ -31,7 +34,8 @@ pub(super) fn schema(kinds: &[AnswerSchema]) -> Value {
         .chain([kind::<CallFailure> as AnswerSchema])
     {
         let described = one(&mut generator);
-        for (name, property) in described["properties"].as_object().into_iter().flatten() {
+        let members = described["properties"].as_object().into_iter().flatten();
+        for (name, property) in members.filter(|(name, _)| !OF_SHARDS.contains(&name.as_str())) {
             let both = match properties.get(name) {
                 Some(known) => either(known, property),
                 None => property.clone(),
