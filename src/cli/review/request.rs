@@ -165,10 +165,20 @@ fn refuse_shard(args: &ReviewArgs) -> Result<()> {
         args.source,
         Some(SourceArg::Tree { history: None, .. } | SourceArg::Branch { .. })
     );
+    let is_history = matches!(
+        args.source,
+        Some(SourceArg::Tree {
+            history: Some(_),
+            ..
+        })
+    );
     match args.options.shard {
+        Some(_) if is_history => {
+            let error = Error::usage("--history cannot be combined with --shard");
+            Err(error.hint("leave out --shard: a history is searched as a whole"))
+        }
         Some(shard) if !can_be_divided => {
-            let error =
-                Error::usage("--shard needs `review tree` without --history, or `review branch`");
+            let error = Error::usage("--shard needs `review tree` or `review branch`");
             Err(error.hint_person(format!("claude-reviewer review tree --shard {shard}")))
         }
         _ => Ok(()),

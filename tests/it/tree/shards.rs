@@ -201,6 +201,11 @@ fn a_shard_that_cannot_exist_is_a_usage_error() {
         .run(2);
     let text = "--shard needs `review tree` or `review branch`";
     assert!(run.stderr.contains(text), "{}", run.stderr);
+    let run = repo
+        .reviewer(&["review", "tree", "--history", "--shard", "1/2"])
+        .run(2);
+    let text = "--history cannot be combined with --shard";
+    assert!(run.stderr.contains(text), "{}", run.stderr);
 }
 
 #[test]
