@@ -492,7 +492,8 @@ fn an_answer_with_a_secret_in_it_is_not_shared() {
 #[test]
 fn two_runs_that_review_the_same_change_ask_each_part_once() {
     let fleet = Fleet::with(|r| r.review(&[]).after(Duration::from_millis(700)));
-    let writing = fleet.writing();
+    // A busy machine is slow, which is not what this test is about.
+    let writing = fleet.writing() + "timeout = \"30s\"\n";
     let codes = at_once(["a", "b"].map(|name| fleet.machine(name, &writing).prepared()));
     assert_eq!(codes, [0, 0]);
     assert_eq!(fleet.server.questions().len(), fleet.entries().len());
@@ -502,7 +503,8 @@ fn two_runs_that_review_the_same_change_ask_each_part_once() {
 #[test]
 fn sixteen_processes_share_a_folder_and_its_entries_stay_whole() {
     let fleet = Fleet::with(|r| r.review(&[]));
-    let writing = fleet.writing();
+    // A busy machine is slow, which is not what this test is about.
+    let writing = fleet.writing() + "timeout = \"30s\"\n";
     let machines = (0..16).map(|n| fleet.machine(&format!("m{n}"), &writing).prepared());
     let codes = at_once(machines);
     assert_eq!(codes, [0; 16]);

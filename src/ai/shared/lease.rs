@@ -65,6 +65,11 @@ impl LeaseBudget {
         QUIET.min(self.left.saturating_sub(delay))
     }
 
+    /// Returns true if a wait may start or go on.
+    fn allows(self, limits: WaitLimits, now: Instant) -> bool {
+        now < limits.until && self.waits.at(now) < limits.total && !self.left.is_zero()
+    }
+
     /// Charges a wait without an answer with the time in which its holder can have been dead.
     fn charge(&mut self, last: LastBeat, now: Instant) {
         let lost = last.delay + now.saturating_duration_since(last.at);
@@ -192,8 +197,7 @@ impl SharedCache<'_> {
 
     /// Returns true if this run may wait for another one.
     fn can_wait(&self, limits: WaitLimits) -> bool {
-        let (now, leases) = (Instant::now(), self.state.borrow().leases);
-        now < limits.until && leases.waits.at(now) < limits.total && !leases.left.is_zero()
+        self.state.borrow().leases.allows(limits, Instant::now())
     }
 
     /// Renews a lease until the future is dropped. That costs the run no time: it waits for the
@@ -300,6 +304,38 @@ mod tests {
             lost += charged(&mut budget, Duration::ZERO, 5, half);
         }
         assert!(lost <= BUDGET, "{lost:?}");
+    }
+
+    #[test]
+    fn flt_03_live_holders_cost_a_bounded_time_however_many_waits_there_are() {
+        let mut budget = LeaseBudget::default();
+        let (start, total) = (Instant::now(), Duration::from_secs(60));
+        let (mut now, mut lost) = (start, Duration::ZERO);
+        // Each wave of questions waits for a live run until the end of its own wait.
+        for _ in 0..100 {
+            let limits = WaitLimits {
+                until: now + Duration::from_secs(40),
+                total,
+            };
+            budget.waits.enter(now);
+            // Waits of the same wave overlap and count once.
+            budget.waits.enter(now);
+            let began = now;
+            while budget.allows(limits, now) {
+                now += POLL;
+            }
+            budget.waits.leave(now);
+            budget.waits.leave(now);
+            lost += now - began;
+            now += Duration::from_secs(5);
+        }
+        assert_eq!(lost, total);
+        // Each wait has an end of its own as well.
+        let limits = WaitLimits {
+            until: start,
+            total,
+        };
+        assert!(!LeaseBudget::default().allows(limits, start));
     }
 
     #[test]
