@@ -44,6 +44,8 @@ const STALE: i64 = 3600;
 const FOLDERS: [&str; 2] = ["claude-reviewer", "replies-1"];
 /// First line of an entry, with the version of its format.
 const MAGIC: &str = "claude-reviewer reply 2";
+/// First line of a copy of an entry of the shared cache.
+const COPY: &str = "claude-reviewer shared reply 1";
 
 /// The user's cache of replies.
 #[derive(Debug)]
@@ -86,6 +88,16 @@ pub struct KeptReply {
     pub tree: Option<String>,
     /// Model name from the provider.
     pub model: String,
+}
+
+/// An entry of the user's cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LocalReply {
+    /// An answer that a model gave to this user.
+    Own(KeptReply),
+    /// A copy of a signed entry of the shared cache. It counts only as long as a policy accepts its
+    /// signer and its age, so it is verified whenever it is read.
+    Copy(Vec<u8>),
 }
 
 /// Hashes texts without the nonce of the run.
@@ -213,8 +225,17 @@ impl Cache {
         })
     }
 
-    /// Returns the reply to a question, with the nonce of this run. Removes a corrupt entry.
+    /// Returns the user's own reply to a question, with the nonce of this run. Removes a corrupt
+    /// entry.
     pub fn get(&self, key: &ReplyKey, nonce: &Nonce) -> Option<KeptReply> {
+        match self.find(key, nonce)? {
+            LocalReply::Own(kept) => Some(kept),
+            LocalReply::Copy(_) => None,
+        }
+    }
+
+    /// Returns the entry for a question. Removes a corrupt entry.
+    pub fn find(&self, key: &ReplyKey, nonce: &Nonce) -> Option<LocalReply> {
         let name = key.to_hex();
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -226,7 +247,7 @@ impl Cache {
         let Some(bytes) = read_own(file) else {
             return self.remove(&name);
         };
-        let Some(kept) = decode(&bytes, key, nonce) else {
+        let Some(found) = local_reply(&bytes, key, nonce) else {
             return self.remove(&name);
         };
         // Update the time, so that the least recently used entries are removed first. A failure is
@@ -240,12 +261,22 @@ impl Cache {
             last_modification: now,
         };
         let _ = rustix::fs::utimensat(&self.folder, &name, &times, AtFlags::SYMLINK_NOFOLLOW);
-        Some(kept)
+        Some(found)
     }
 
     /// Stores a reply, if possible. The write is atomic for readers.
     pub fn put(&self, key: &ReplyKey, nonce: &Nonce, kept: &KeptReply) {
-        let bytes = encode(key, nonce, kept);
+        self.write(key, encode(key, nonce, kept).as_bytes());
+    }
+
+    /// Stores a copy of a signed entry of the shared cache, if possible.
+    pub fn put_copy(&self, key: &ReplyKey, sealed: &[u8]) {
+        let head = format!("{COPY} {}\n", hex::encode(&Sha256::digest(sealed)));
+        self.write(key, &[head.as_bytes(), sealed].concat());
+    }
+
+    /// Writes an entry, if possible.
+    fn write(&self, key: &ReplyKey, bytes: &[u8]) {
         if bytes.len() as u64 > MAX_ENTRY {
             return;
         }
@@ -261,7 +292,7 @@ impl Cache {
             return;
         };
         // No fsync: the checksum detects an entry that a crash truncated.
-        let written = File::from(fd).write_all(bytes.as_bytes()).is_ok()
+        let written = File::from(fd).write_all(bytes).is_ok()
             && rustix::fs::renameat(&self.folder, &name, &self.folder, key.to_hex()).is_ok();
         if !written {
             self.remove::<()>(&name);
@@ -336,6 +367,24 @@ fn read_own(file: File) -> Option<Vec<u8>> {
         return None;
     }
     bounded::start(file, MAX_ENTRY).ok()
+}
+
+/// Reads an entry of a key. Returns `None` if it is damaged, or belongs to another key. The signature
+/// of a copy is not verified, which needs a policy.
+fn local_reply(bytes: &[u8], key: &ReplyKey, nonce: &Nonce) -> Option<LocalReply> {
+    match copy_of(bytes) {
+        Some(sealed) => Some(LocalReply::Copy(sealed.to_vec())),
+        None => decode(bytes, key, nonce).map(LocalReply::Own),
+    }
+}
+
+/// Returns the signed entry in an undamaged copy.
+fn copy_of(bytes: &[u8]) -> Option<&[u8]> {
+    let end = bytes.iter().position(|b| *b == b'\n')?;
+    let head = std::str::from_utf8(&bytes[..end]).ok()?;
+    let sum = head.strip_prefix(COPY)?.strip_prefix(' ')?;
+    let sealed = &bytes[end + 1..];
+    (sum == hex::encode(&Sha256::digest(sealed))).then_some(sealed)
 }
 
 /// Encodes an entry: a line with the checksum of the rest, and one JSON document.

@@ -27,6 +27,7 @@ pub use counsel::{criteria, decision, proposal};
 pub use fix::{fix_plan, fix_report};
 use json::{Json, JsonFault, Object};
 pub use reproduction::reproduction;
+use serde_json::Value;
 
 /// Bytes of a reply, at most.
 pub const MAX_BYTES: usize = 16 << 20;
@@ -137,6 +138,32 @@ fn document(text: &str, nonce: &Nonce) -> Result<Object, ReplyProblem> {
             "the reply has another nonce than the prompt",
         )),
         None => Err(ReplyProblem::final_("the reply does not repeat the nonce")),
+    }
+}
+
+/// Returns every string of the document in a reply without its escapes, keys included; nothing if
+/// there is no document.
+pub fn texts(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let document = split(text).ok();
+    if let Some(value) = document.and_then(|d| serde_json::from_str(d).ok()) {
+        add_strings(&value, &mut all);
+    }
+    all
+}
+
+/// Adds every string of a JSON value, keys included.
+pub fn add_strings(value: &Value, all: &mut Vec<String>) {
+    match value {
+        Value::String(text) => all.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| add_strings(item, all)),
+        Value::Object(members) => {
+            for (key, value) in members {
+                all.push(key.clone());
+                add_strings(value, all);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

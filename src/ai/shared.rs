@@ -12,12 +12,12 @@ mod signing;
 mod store;
 pub mod upkeep;
 
-pub use lease::{HeldLease, Turn};
+pub use lease::{HeldLease, Turn, WaitLimits};
 pub use signing::{EntryKey, EntrySigner};
 
 use self::entry::{EntryDefect, EntryTerms};
 use self::lease::LeaseBudget;
-use self::meter::{Meter, StoreAnswer};
+use self::meter::Meter;
 use self::store::{BlobRead, REPLIES, Store, StoreFailure};
 use super::ask::Nonce;
 use super::cache::{self, KeptReply, ReplyKey};
@@ -60,6 +60,24 @@ struct Writer {
     top: Option<PathBuf>,
     /// The key, when it was needed; `None` if there is no usable one.
     key: OnceCell<Option<EntryKey>>,
+}
+
+/// A verified answer of the store.
+#[derive(Debug)]
+pub struct SharedReply {
+    pub kept: KeptReply,
+    /// The signed entry, to be verified again whenever a copy of it is read.
+    pub sealed: Vec<u8>,
+}
+
+/// Whether an operation on the store delays the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OperationCost {
+    /// It does.
+    Counted,
+    /// The run waits anyway: for an answer of another run, which has a bound of its own, or for a
+    /// request of its own.
+    OfTheWait,
 }
 
 /// What a run knows about its store.
@@ -138,36 +156,56 @@ impl<'a> SharedCache<'a> {
 
     /// Returns the verified answer to a question, with the nonce of this run. Every defect and
     /// every failure is a miss.
-    pub async fn get(&self, key: &ReplyKey, nonce: &Nonce) -> Option<KeptReply> {
-        let name = reply_name(key);
-        let read = async {
-            let read = self.store.get(&name, self.terms.max_bytes).await?;
-            let kept = self.verified(read, key, nonce);
-            let answer = match kept.is_some() {
-                true => StoreAnswer::Reply,
-                false => StoreAnswer::Usual,
-            };
-            Ok((kept, answer))
-        };
-        self.limited(read).await.flatten()
+    pub async fn get(&self, key: &ReplyKey, nonce: &Nonce) -> Option<SharedReply> {
+        self.get_at_cost(key, nonce, OperationCost::Counted).await
     }
 
-    /// Verifies and decodes an entry, and counts its defect.
-    fn verified(&self, read: BlobRead, key: &ReplyKey, nonce: &Nonce) -> Option<KeptReply> {
-        let opened = match read {
+    /// Same as [`Self::get`], with the way in which its time counts.
+    async fn get_at_cost(
+        &self,
+        key: &ReplyKey,
+        nonce: &Nonce,
+        cost: OperationCost,
+    ) -> Option<SharedReply> {
+        let name = reply_name(key);
+        let read = self.store.get(&name, self.terms.max_bytes);
+        let bytes = match self.limited(cost, read).await? {
             BlobRead::Missing => return None,
             BlobRead::TooLarge => Err(EntryDefect::TooLarge),
-            BlobRead::Content(bytes) => entry::open(&bytes, key, &self.terms, now()),
+            BlobRead::Content(bytes) => Ok(bytes),
         };
-        let kept = opened.and_then(|entry| {
-            let kept = cache::decode(entry.reply.as_bytes(), key, nonce);
-            kept.ok_or(EntryDefect::Malformed)
+        let verified = bytes.and_then(|sealed| {
+            let kept = self.verified(&sealed, key, nonce)?;
+            Ok(SharedReply { kept, sealed })
         });
-        kept.map_err(|defect| {
-            let mut state = self.state.borrow_mut();
-            state.defects.insert(*key.as_bytes(), defect);
-        })
-        .ok()
+        verified
+            .map_err(|defect| {
+                let mut state = self.state.borrow_mut();
+                state.defects.insert(*key.as_bytes(), defect);
+            })
+            .ok()
+    }
+
+    /// Returns the answer of a copy of an entry that this machine made earlier, by the terms of
+    /// this run: its signer may have been removed, and it may be too old now. Asks no store.
+    pub fn open_copy(&self, sealed: &[u8], key: &ReplyKey, nonce: &Nonce) -> Option<KeptReply> {
+        self.verified(sealed, key, nonce).ok()
+    }
+
+    /// Records that the run accepted an answer of the store, which saved a request.
+    pub fn accept(&self) {
+        self.state.borrow_mut().meter.accept(Instant::now());
+    }
+
+    /// Verifies and decodes an entry.
+    fn verified(
+        &self,
+        sealed: &[u8],
+        key: &ReplyKey,
+        nonce: &Nonce,
+    ) -> Result<KeptReply, EntryDefect> {
+        let entry = entry::open(sealed, key, &self.terms, now())?;
+        cache::decode(entry.reply.as_bytes(), key, nonce).ok_or(EntryDefect::Malformed)
     }
 
     /// Signs and stores an answer, if this run stores answers. Failures become a note.
@@ -181,11 +219,8 @@ impl<'a> SharedCache<'a> {
             return;
         }
         let name = reply_name(key);
-        let write = async {
-            self.store.put(&name, &sealed).await?;
-            Ok(((), StoreAnswer::Usual))
-        };
-        self.limited(write).await;
+        self.limited(OperationCost::Counted, self.store.put(&name, &sealed))
+            .await;
     }
 
     /// Returns the signing key, if this run stores answers. The first call runs its command.
@@ -219,26 +254,16 @@ impl<'a> SharedCache<'a> {
     /// of the budget, turn the store off.
     async fn limited<T>(
         &self,
-        work: impl Future<Output = Result<(T, StoreAnswer), StoreFailure>>,
+        cost: OperationCost,
+        work: impl Future<Output = Result<T, StoreFailure>>,
     ) -> Option<T> {
-        let left = {
-            let mut state = self.state.borrow_mut();
-            if state.off.is_some() {
-                return None;
-            }
-            let left = state.meter.left(Instant::now());
-            state.meter.start(Instant::now());
-            left
-        };
-        let mut open = OpenOperation {
-            state: &self.state,
-            answer: None,
-        };
+        if !self.is_on() {
+            return None;
+        }
+        let left = self.state.borrow().meter.left(Instant::now());
+        let _open = (cost == OperationCost::Counted).then(|| OpenOperation::start(&self.state));
         let why = match timeout(left, work).await {
-            Ok(Ok((value, answer))) => {
-                open.answer = Some(answer);
-                return Some(value);
-            }
+            Ok(Ok(value)) => return Some(value),
             Ok(Err(why)) => why,
             Err(_) => "it is too slow (timeout)".to_owned(),
         };
@@ -284,15 +309,19 @@ impl Writer {
 }
 
 /// Ends an operation on the store, also if nobody waits for it any more.
-struct OpenOperation<'s> {
-    state: &'s RefCell<CacheState>,
-    answer: Option<StoreAnswer>,
+struct OpenOperation<'s>(&'s RefCell<CacheState>);
+
+impl<'s> OpenOperation<'s> {
+    /// Starts an operation.
+    fn start(state: &'s RefCell<CacheState>) -> Self {
+        state.borrow_mut().meter.start(Instant::now());
+        Self(state)
+    }
 }
 
 impl Drop for OpenOperation<'_> {
     fn drop(&mut self) {
-        let mut state = self.state.borrow_mut();
-        state.meter.end(Instant::now(), self.answer);
+        self.0.borrow_mut().meter.end(Instant::now());
     }
 }
 

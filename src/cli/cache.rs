@@ -7,7 +7,7 @@ use crate::ai::cache::{Cache, LocalSurvey, LocalUpkeep};
 use crate::ai::shared::upkeep::{self, CacheSurvey, UpkeepAction};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
-use crate::policy::CachePolicy;
+use crate::policy::{CachePolicy, Loaded};
 use crate::untrusted::Inert;
 use crate::wire::cache::{CACHE_VERSION, CacheCounts, CacheStatus, SharedCounts};
 use std::io::{ErrorKind, Write as _};
@@ -64,10 +64,13 @@ pub(super) fn run(context: &Context, args: &CacheArgs) -> Result<ExitStatus> {
             (scope, LocalUpkeep::Clear, UpkeepAction::Clear)
         }
     };
-    let policy = PolicyFiles::find(context, None)?
-        .load(context)?
-        .policy
-        .cache;
+    let Loaded { policy, notes } = PolicyFiles::find(context, None)?.load(context)?;
+    if matches!(scope.format, Format::Human) && !context.global.quiet {
+        for note in &notes {
+            write_note(&note.text);
+        }
+    }
+    let policy = policy.cache;
     let status = CacheStatus {
         schema_version: CACHE_VERSION,
         local: match scope.shared {
@@ -127,6 +130,8 @@ fn shared_counts(
         .build()
         .map_err(|e| Error::incomplete("cannot start").caused_by(&e))?;
     let surveyed = runtime.block_on(upkeep::survey(policy, &context.env, action));
+    // A name lookup cannot be cancelled. Dropping the runtime would wait for it.
+    runtime.shutdown_background();
     let url = policy.url.clone().unwrap_or_default();
     match surveyed {
         None if is_required => Err(Error::usage("the policy has no shared cache")
@@ -204,6 +209,13 @@ fn add_lines(name: &str, counts: &CacheCounts, action: UpkeepAction, lines: &mut
     if matches!(action, UpkeepAction::Prune | UpkeepAction::Clear) {
         lines.push(format!("  removed: {}", counts.removed));
     }
+}
+
+/// Writes a note about the policy to standard error.
+fn write_note(text: &str) {
+    let line = format!("note: {}\n", Inert::new(text));
+    // An error of stderr cannot be reported anywhere.
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// Writes the answer to standard output.

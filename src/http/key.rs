@@ -37,6 +37,11 @@ impl Key {
         fits.then(|| Self(SecretString::from(text.to_owned())))
     }
 
+    /// Returns a password that is not sent in a header, for masking; `None` if it is empty.
+    pub fn of_password(password: SecretString) -> Option<Self> {
+        (!password.expose_secret().is_empty()).then_some(Self(password))
+    }
+
     /// Returns the value of a header that carries the key.
     pub fn header(&self, prefix: &str) -> Option<HeaderValue> {
         let mut value =

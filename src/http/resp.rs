@@ -2,8 +2,9 @@
 //!
 //! Redis does not speak HTTP, so this is the second kind of connection that `http` opens. Plain TCP
 //! is only for this machine, which the policy checks. A server is not trusted: every reply has a
-//! bound, and its text is shown escaped and short.
+//! bound, and its text is shown without the password, escaped and short.
 
+use super::key::Key;
 use crate::text::shortened;
 use crate::untrusted::Inert;
 use rustls::pki_types::ServerName;
@@ -51,6 +52,8 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 /// An open connection.
 pub struct RespConnection {
     stream: Box<dyn Duplex>,
+    /// Masks the password, which a hostile server can repeat in any later error.
+    secret: Option<Key>,
     /// Bytes that were read and not used yet.
     buffer: Vec<u8>,
     /// Position of the first unused byte.
@@ -81,11 +84,17 @@ impl RespServer {
         };
         let mut connection = RespConnection {
             stream,
+            secret: self.secret(),
             buffer: Vec::new(),
             used: 0,
         };
         self.sign_in(&mut connection).await?;
         Ok(connection)
+    }
+
+    /// Returns the password as a key that masks it in texts.
+    fn secret(&self) -> Option<Key> {
+        self.password.clone().and_then(Key::of_password)
     }
 
     /// Starts TLS, with the root certificates of this machine.
@@ -99,7 +108,11 @@ impl RespServer {
         TlsConnector::from(Arc::new(config))
             .connect(name, stream)
             .await
-            .map_err(|e| format!("TLS connection failed: {}", shown(&e.to_string())))
+            .map_err(|e| {
+                // The certificate of a server that knows the password can hold it.
+                let why = shown(&e.to_string(), self.secret().as_ref());
+                format!("TLS connection failed: {why}")
+            })
     }
 
     /// Sends the password and selects the database.
@@ -128,13 +141,49 @@ impl RespServer {
 }
 
 impl RespConnection {
-    /// Sends a command and reads its reply of at most `most` bytes in one value. A connection whose
+    /// Sends a command and reads its reply: one value of at most `most` bytes. A connection whose
     /// command did not end is out of step and must be dropped.
     ///
     /// # Errors
     ///
-    /// The connection was lost, the reply is malformed or too large, or the server reports an error.
+    /// The connection was lost, the reply is malformed, too large or a list, or the server reports
+    /// an error.
     pub async fn command(&mut self, args: &[&[u8]], most: usize) -> Result<RespReply, String> {
+        self.send(args).await?;
+        let (kind, rest) = self.line().await?;
+        match kind {
+            b'*' => Err("the server sent more than one value".to_owned()),
+            _ => self.value(kind, &rest, most).await,
+        }
+    }
+
+    /// Sends a command and reads its reply: a list of values and of lists of values, of at most
+    /// `most` bytes in total.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Self::command`]; the reply is not a list.
+    pub async fn list(&mut self, args: &[&[u8]], most: usize) -> Result<Vec<RespReply>, String> {
+        self.send(args).await?;
+        let mut left = most;
+        let (kind, rest) = self.line().await?;
+        if kind != b'*' {
+            self.value(kind, &rest, most).await?;
+            return Err(malformed());
+        }
+        let mut items = Vec::new();
+        for _ in 0..bounded(length(&rest)?.unwrap_or_default(), MAX_ITEMS)? {
+            let (kind, rest) = self.line().await?;
+            items.push(match kind {
+                b'*' => RespReply::List(self.values(&rest, &mut left).await?),
+                _ => self.counted(kind, &rest, &mut left).await?,
+            });
+        }
+        Ok(items)
+    }
+
+    /// Sends a command.
+    async fn send(&mut self, args: &[&[u8]]) -> Result<(), String> {
         let mut out = format!("*{}\r\n", args.len()).into_bytes();
         for arg in args {
             out.extend(format!("${}\r\n", arg.len()).as_bytes());
@@ -144,39 +193,47 @@ impl RespConnection {
         self.stream
             .write_all(&out)
             .await
-            .map_err(|e| format!("the connection was lost: {e}"))?;
-        let (kind, rest) = self.line().await?;
-        if kind != b'*' {
-            return self.value(kind, &rest, most).await;
-        }
-        let count = length(&rest)?.unwrap_or_default();
-        let mut items = Vec::new();
-        for _ in 0..bounded(count, MAX_ITEMS)? {
-            items.push(self.item(most).await?);
-        }
-        Ok(RespReply::List(items))
+            .map_err(|e| format!("the connection was lost: {e}"))
     }
 
-    /// Reads an element of a list: a value, or a list of values.
-    async fn item(&mut self, most: usize) -> Result<RespReply, String> {
-        let (kind, rest) = self.line().await?;
-        if kind != b'*' {
-            return self.value(kind, &rest, most).await;
-        }
-        let count = length(&rest)?.unwrap_or_default();
+    /// Reads the values of a list whose first line was read.
+    async fn values(&mut self, rest: &str, left: &mut usize) -> Result<Vec<RespReply>, String> {
         let mut items = Vec::new();
-        for _ in 0..bounded(count, MAX_ITEMS)? {
+        for _ in 0..bounded(length(rest)?.unwrap_or_default(), MAX_ITEMS)? {
             let (kind, rest) = self.line().await?;
-            items.push(self.value(kind, &rest, most).await?);
+            items.push(self.counted(kind, &rest, left).await?);
         }
-        Ok(RespReply::List(items))
+        Ok(items)
+    }
+
+    /// Reads a value of a list, and takes its bytes off those that are left for the list.
+    async fn counted(
+        &mut self,
+        kind: u8,
+        rest: &str,
+        left: &mut usize,
+    ) -> Result<RespReply, String> {
+        let value = self.value(kind, rest, *left).await?;
+        let size = match &value {
+            RespReply::Bytes(Some(bytes)) => bytes.len(),
+            _ => rest.len(),
+        };
+        // Empty values occupy memory too.
+        let size = size + std::mem::size_of::<RespReply>();
+        *left = left
+            .checked_sub(size)
+            .ok_or_else(|| "the server sent more than a list may have".to_owned())?;
+        Ok(value)
     }
 
     /// Reads a value whose first line was read.
     async fn value(&mut self, kind: u8, rest: &str, most: usize) -> Result<RespReply, String> {
         match kind {
             b'+' => Ok(RespReply::Status(rest.to_owned())),
-            b'-' => Err(format!("the server reports: {}", shown(rest))),
+            b'-' => Err(format!(
+                "the server reports: {}",
+                shown(rest, self.secret.as_ref())
+            )),
             b':' => rest.parse().map(RespReply::Number).map_err(|_| malformed()),
             b'$' => match length(rest)? {
                 None => Ok(RespReply::Bytes(None)),
@@ -221,11 +278,10 @@ impl RespConnection {
     async fn fill(&mut self) -> Result<(), String> {
         self.buffer.drain(..self.used);
         self.used = 0;
-        let count = self
-            .stream
-            .read_buf(&mut self.buffer)
-            .await
-            .map_err(|e| format!("the connection was lost: {}", shown(&e.to_string())))?;
+        let count = self.stream.read_buf(&mut self.buffer).await.map_err(|e| {
+            let why = shown(&e.to_string(), self.secret.as_ref());
+            format!("the connection was lost: {why}")
+        })?;
         match count {
             0 => Err("the server closed the connection".to_owned()),
             _ => Ok(()),
@@ -254,7 +310,64 @@ fn malformed() -> String {
     "the answer is not from a Redis server".to_owned()
 }
 
-/// Returns a text of a server for display: on one line, escaped, short.
-fn shown(text: &str) -> String {
+/// Returns a text of a server for display: without the password, on one line, escaped, short.
+fn shown(text: &str, secret: Option<&Key>) -> String {
+    let masked = secret.map(|key| key.mask(text));
+    let text = masked.as_deref().unwrap_or(text);
     shortened(Inert::new(text.trim()).as_str(), MAX_SHOWN).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a connection to a server that answers with these bytes.
+    fn answering(bytes: &'static [u8]) -> RespConnection {
+        RespConnection {
+            stream: Box::new(tokio::io::join(bytes, tokio::io::sink())),
+            secret: Key::of_password(SecretString::from("pass word-canary".to_owned())),
+            buffer: Vec::new(),
+            used: 0,
+        }
+    }
+
+    /// Runs a future to its end.
+    fn done<T>(work: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(work)
+    }
+
+    #[test]
+    fn sec_03_no_error_of_a_server_shows_the_password_or_a_long_part_of_it() {
+        for answer in [
+            &b"-ERR unknown user pass word-canary\r\n"[..],
+            b"-ERR PASS WORD-CANARY, and again ord-canary\r\n",
+        ] {
+            let why = done(answering(answer).command(&[b"GET", b"a"], 100)).unwrap_err();
+            assert!(why.contains("the server reports: ERR"), "{why}");
+            assert!(!why.to_lowercase().contains("canary"), "{why}");
+            let why = done(answering(answer).list(&[b"SCAN", b"0"], 100)).unwrap_err();
+            assert!(!why.to_lowercase().contains("canary"), "{why}");
+        }
+    }
+
+    #[test]
+    fn only_a_command_for_a_list_accepts_one_and_its_bytes_are_bounded_in_total() {
+        let list = b"*2\r\n$1\r\n0\r\n*2\r\n$3\r\nabc\r\n$3\r\ndef\r\n";
+        let bytes = |text: &str| RespReply::Bytes(Some(text.as_bytes().to_vec()));
+        assert_eq!(
+            done(answering(list).list(&[b"SCAN", b"0"], 4096)).unwrap(),
+            [
+                bytes("0"),
+                RespReply::List(vec![bytes("abc"), bytes("def")])
+            ]
+        );
+        let why = done(answering(list).command(&[b"GET", b"a"], 4096)).unwrap_err();
+        assert!(why.contains("more than one value"), "{why}");
+        // Each value is within the bound, and all of them together are not.
+        let most = 3 * std::mem::size_of::<RespReply>() + 6;
+        let why = done(answering(list).list(&[b"SCAN", b"0"], most)).unwrap_err();
+        assert!(why.contains("more than"), "{why}");
+        assert!(done(answering(b"$1\r\na\r\n").list(&[b"SCAN", b"0"], 4096)).is_err());
+    }
 }

@@ -226,6 +226,83 @@ fn an_answer_of_one_machine_serves_another_which_keeps_it() {
     assert_eq!((asked, notes(&report)), (0, Vec::new()));
 }
 
+#[test]
+fn flt_02_a_local_copy_counts_only_as_long_as_its_signer_and_its_age_do() {
+    let fleet = Fleet::new();
+    let count = fleet.fill();
+    let signer = EntryKey::from_seed(&[7; 32]).unwrap();
+    for path in fleet.entries() {
+        let entry: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let (reply, then) = (entry["reply"].as_str().unwrap(), now() - 5 * 24 * 3600);
+        std::fs::write(&path, seal(&key_of(&path), "stub", reply, then, &signer)).unwrap();
+    }
+    let reading = fleet.reading();
+    let other = reading.replace(&key_pair(7).1, &key_pair(8).1);
+    // Each machine has its copies before the store loses its entries.
+    let policies = [
+        ("kept", reading.clone(), 0),
+        ("removed-signer", other, count),
+        (
+            "no-signers",
+            reading.replace(&format!("\"{}\"", key_pair(7).1), ""),
+            count,
+        ),
+        ("too-old", format!("{reading}max_age = \"4d\"\n"), count),
+        ("no-store", "timeout = \"3s\"\n".to_owned(), count),
+    ];
+    for (name, ..) in &policies {
+        assert_eq!(fleet.machine(name, &reading).asked(), 0, "{name}");
+    }
+    for path in fleet.entries() {
+        std::fs::remove_file(path).unwrap();
+    }
+    for (name, lines, expected) in &policies {
+        let machine = fleet.machine(name, lines);
+        machine.cache(&["verify", "--local"], 0);
+        assert_eq!(machine.asked(), *expected, "{name}");
+    }
+}
+
+#[test]
+fn an_incomplete_answer_is_not_stored_and_its_lease_is_given_back() {
+    let fleet = Fleet::with(|r| {
+        let mut document = r.document(&[]);
+        document["files_reviewed"] = json!([]);
+        r.text(&document.to_string())
+    });
+    let run = fleet.machine("writer", &fleet.writing()).review();
+    let report = run.json();
+    assert!(
+        report.to_string().contains("does not account for it"),
+        "{report}"
+    );
+    assert_eq!(fleet.entries().len(), 0, "{report}");
+    assert!(fleet.store.join("leases-1").is_dir());
+    assert_eq!(blobs(&fleet.store.join("leases-1")).len(), 0, "{report}");
+}
+
+#[test]
+fn flt_02_a_link_at_a_folder_of_the_store_leads_nowhere() {
+    let fleet = Fleet::new();
+    let count = fleet.fill();
+    let elsewhere = fleet.repo.outside().join("elsewhere");
+    for folder in ["replies-1", "leases-1"] {
+        let inside = fleet.store.join(folder);
+        std::fs::rename(&inside, &elsewhere).unwrap();
+        std::fs::write(elsewhere.join("0".repeat(64)), "mine").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &inside).unwrap();
+        let before = blobs(&elsewhere);
+        let writer = fleet.machine(folder, &fleet.writing());
+        let (asked, report) = writer.reviewed();
+        assert_eq!(asked, count, "{folder}");
+        assert!(notes(&report)[0].contains("not asked any more"), "{report}");
+        writer.cache(&["prune", "--shared", "--all"], 3);
+        assert_eq!(blobs(&elsewhere), before, "{folder}");
+        std::fs::remove_file(&inside).unwrap();
+        std::fs::remove_dir_all(&elsewhere).unwrap();
+    }
+}
+
 /// Returns the bytes that an attacker writes in place of entry number `usize` of all entries.
 type Attack = fn(&[Vec<u8>], usize) -> Vec<u8>;
 
@@ -377,6 +454,8 @@ fn a_change_does_not_choose_the_store_of_its_answers() {
     let (asked, report) = victim.reviewed();
     assert_eq!(asked, count, "{report}");
     assert!(report.to_string().contains("cache.url"), "{report}");
+    let run = victim.cache(&["stats"], 0);
+    assert!(run.stderr.contains("cache.url"), "{}", run.stderr);
 }
 
 #[test]
@@ -395,22 +474,26 @@ fn no_cache_and_a_change_of_the_question_pass_the_store_by() {
 
 #[test]
 fn an_answer_with_a_secret_in_it_is_not_shared() {
-    let fleet = Fleet::with(|r| {
-        let mut document = r.document(&[]);
-        document["summary"] = json!(crate::support::line_with_key());
-        r.text(&document.to_string())
-    });
-    let writer = fleet.machine("writer", &fleet.writing());
-    assert!(writer.asked() > 0);
-    assert_eq!(fleet.entries().len(), 0);
-    // The lease was given back.
-    assert_eq!(blobs(&fleet.store.join("leases-1")).len(), 0);
+    for escaped in ["A", "\\u0041"] {
+        let fleet = Fleet::with(move |r| {
+            let mut document = r.document(&[]);
+            document["summary"] = json!(crate::support::line_with_key());
+            let text = document.to_string();
+            r.text(&text.replacen(&["AK", "IA"].concat(), &format!("{escaped}KIA"), 1))
+        });
+        let writer = fleet.machine("writer", &fleet.writing());
+        assert!(writer.asked() > 0);
+        assert_eq!(fleet.entries().len(), 0, "{escaped}");
+        // The lease was given back.
+        assert_eq!(blobs(&fleet.store.join("leases-1")).len(), 0, "{escaped}");
+    }
 }
 
 #[test]
 fn two_runs_that_review_the_same_change_ask_each_part_once() {
     let fleet = Fleet::with(|r| r.review(&[]).after(Duration::from_millis(700)));
-    let writing = fleet.writing();
+    // A busy machine is slow, which is not what this test is about.
+    let writing = fleet.writing() + "timeout = \"30s\"\n";
     let codes = at_once(["a", "b"].map(|name| fleet.machine(name, &writing).prepared()));
     assert_eq!(codes, [0, 0]);
     assert_eq!(fleet.server.questions().len(), fleet.entries().len());
@@ -420,7 +503,8 @@ fn two_runs_that_review_the_same_change_ask_each_part_once() {
 #[test]
 fn sixteen_processes_share_a_folder_and_its_entries_stay_whole() {
     let fleet = Fleet::with(|r| r.review(&[]));
-    let writing = fleet.writing();
+    // A busy machine is slow, which is not what this test is about.
+    let writing = fleet.writing() + "timeout = \"30s\"\n";
     let machines = (0..16).map(|n| fleet.machine(&format!("m{n}"), &writing).prepared());
     let codes = at_once(machines);
     assert_eq!(codes, [0; 16]);
@@ -527,8 +611,11 @@ fn the_cache_command_counts_checks_and_removes_entries() {
     stranger.cache(&["verify", "--shared"], 1);
     stranger.cache(&["prune", "--shared"], 0);
     assert_eq!(fleet.entries().len(), count - 2);
+    // A file that the program did not write is not touched.
+    let foreign = fleet.store.join("replies-1/notes.txt");
+    std::fs::write(&foreign, "mine").unwrap();
     writer.cache(&["prune", "--all"], 0);
-    assert_eq!(fleet.entries().len(), 0);
+    assert_eq!(fleet.entries(), [foreign]);
     let local = writer
         .cache(&["stats", "--local", "--format", "json"], 0)
         .json();

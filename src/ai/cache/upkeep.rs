@@ -1,6 +1,6 @@
 //! Counts, checks and removes the entries of the user's cache.
 
-use super::{Cache, ReplyKey, decode, read_own};
+use super::{Cache, ReplyKey, local_reply, read_own};
 use crate::ai::ask::Nonce;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use std::fs::File;
@@ -52,7 +52,8 @@ impl Cache {
             return;
         };
         survey.entries += 1;
-        survey.bytes += u64::try_from(stat.st_size).unwrap_or_default();
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        survey.bytes = survey.bytes.saturating_add(size);
         let is_damaged = match action {
             LocalUpkeep::Count => return,
             LocalUpkeep::Clear => true,
@@ -76,7 +77,7 @@ impl Cache {
         rustix::fs::openat(&self.folder, name, flags, Mode::empty())
             .ok()
             .and_then(|fd| read_own(File::from(fd)))
-            .is_some_and(|bytes| decode(&bytes, key, &Nonce::random()).is_some())
+            .is_some_and(|bytes| local_reply(&bytes, key, &Nonce::random()).is_some())
     }
 
     /// Returns the keys of all entries.

@@ -172,9 +172,7 @@ impl<'a> ReviewSession<'a> {
             CoverageFailure::in_file(path, cause)
         }));
         self.add_not_reviewed(&reply.not_reviewed, member, chunk, &mut out);
-        if out.failed.is_empty() {
-            self.store(keep).await;
-        }
+        self.store_if(out.failed.is_empty(), keep).await;
         out.cached = if cached {
             chunk.pieces.iter().map(|p| p.hunks.len()).sum()
         } else {

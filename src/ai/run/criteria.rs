@@ -189,9 +189,7 @@ impl<'a> ReviewSession<'a> {
                 reason: first_bytes(&reason, REASON).to_owned(),
             });
         }
-        if votes.len() == criteria.len() {
-            self.store(keep).await;
-        }
+        self.store_if(votes.len() == criteria.len(), keep).await;
         Ok(votes)
     }
 }

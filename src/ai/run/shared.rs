@@ -3,15 +3,18 @@
 use super::ReviewSession;
 use super::answer::{Admission, AnswerToKeep, NoAnswer, ParsedAnswer, Query, ReplyParser};
 use crate::ai::ask::{LookupSubject, Nonce};
-use crate::ai::cache::{KeptReply, ReplyKey};
-use crate::ai::shared::{HeldLease, SharedCache, Turn};
+use crate::ai::cache::{Cache, KeptReply, LocalReply, ReplyKey};
+use crate::ai::reply;
+use crate::ai::shared::{HeldLease, SharedCache, SharedReply, Turn, WaitLimits};
 use crate::ai::tree::Tree;
+use crate::diff::RepoPath;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// Share of the remaining time of a run that it waits for the answer of another run.
+/// Share of its remaining time that a run waits for one answer of another run, and share of its
+/// whole time that it waits for all of them.
 const SHARE: u32 = 4;
-/// Time that a run waits for one answer of another run, at most.
+/// Time that a run waits for answers of other runs, at most.
 const LONGEST: Duration = Duration::from_secs(300);
 
 impl<'a> ReviewSession<'a> {
@@ -25,7 +28,7 @@ impl<'a> ReviewSession<'a> {
         let nonce = &query.prompt.nonce;
         if let Some(cache) = &self.cache {
             for key in keys {
-                if let Some(kept) = cache.get(key, nonce)
+                if let Some(kept) = self.local_answer(cache, key, nonce)
                     && let Some(answer) = self.accepted(kept, nonce, query.around, parse).await
                 {
                     return Some(answer);
@@ -40,6 +43,15 @@ impl<'a> ReviewSession<'a> {
         None
     }
 
+    /// Returns the answer in the user's cache. A copy of a shared answer counts by the policy of
+    /// this run only, and not at all without a shared cache.
+    fn local_answer(&self, cache: &Cache, key: &ReplyKey, nonce: &Nonce) -> Option<KeptReply> {
+        match cache.find(key, nonce)? {
+            LocalReply::Own(kept) => Some(kept),
+            LocalReply::Copy(sealed) => self.shared.as_ref()?.open_copy(&sealed, key, nonce),
+        }
+    }
+
     /// Returns the answer to a question from the shared cache, and keeps it in the user's own.
     async fn shared_answer<T>(
         &self,
@@ -47,24 +59,25 @@ impl<'a> ReviewSession<'a> {
         query: &Query<'_, 'a>,
         parse: ReplyParser<T>,
     ) -> Option<ParsedAnswer<T>> {
-        let kept = self.shared.as_ref()?.get(key, &query.prompt.nonce).await?;
-        self.taken_over(key, kept, query, parse).await
+        let shared = self.shared.as_ref()?;
+        let reply = shared.get(key, &query.prompt.nonce).await?;
+        self.taken_over(shared, key, reply, query, parse).await
     }
 
-    /// Accepts an answer of the shared cache, and keeps it in the user's own.
+    /// Accepts an answer of the shared cache, and keeps its signed entry in the user's own.
     async fn taken_over<T>(
         &self,
+        shared: &SharedCache<'a>,
         key: &ReplyKey,
-        kept: KeptReply,
+        SharedReply { kept, sealed }: SharedReply,
         query: &Query<'_, 'a>,
         parse: ReplyParser<T>,
     ) -> Option<ParsedAnswer<T>> {
         let nonce = &query.prompt.nonce;
-        let answer = self
-            .accepted(kept.clone(), nonce, query.around, parse)
-            .await?;
+        let answer = self.accepted(kept, nonce, query.around, parse).await?;
+        shared.accept();
         if let Some(cache) = &self.cache {
-            cache.put(key, nonce, &kept);
+            cache.put_copy(key, &sealed);
         }
         Some(answer)
     }
@@ -99,14 +112,16 @@ impl<'a> ReviewSession<'a> {
         query: &Query<'_, 'a>,
         parse: ReplyParser<T>,
     ) -> Admission<'s, T> {
-        let mut may_wait = true;
+        let mut has_waited = false;
         loop {
             // `acquire` cannot fail, because the semaphore is never closed.
             let permit = permits.acquire().await.ok();
             let (Some(shared), Some(key)) = (&self.shared, key) else {
                 return Admission::Ask(permit, None);
             };
-            match shared.turn(&key, may_wait).await {
+            let limits = self.wait_limits();
+            let turn = shared.turn(&key, (!has_waited).then_some(limits));
+            match turn.await {
                 Turn::Ours(None) => return Admission::Ask(permit, None),
                 Turn::Ours(Some(lease)) => {
                     // The last holder may have stored its answer after the first look.
@@ -118,20 +133,25 @@ impl<'a> ReviewSession<'a> {
                 }
                 Turn::Theirs => drop(permit),
             }
-            let kept = shared.wait(&key, &query.prompt.nonce, self.latest()).await;
-            if let Some(kept) = kept
-                && let Some(answer) = self.taken_over(&key, kept, query, parse).await
+            let reply = shared.wait(&key, &query.prompt.nonce, limits).await;
+            if let Some(reply) = reply
+                && let Some(answer) = self.taken_over(shared, &key, reply, query, parse).await
             {
                 return Admission::Answered(answer);
             }
-            may_wait = false;
+            has_waited = true;
         }
     }
 
-    /// Returns the time up to which this run waits for the answer of another.
-    fn latest(&self) -> Instant {
-        let left = self.job.deadline.saturating_duration_since(Instant::now());
-        Instant::now() + (left / SHARE).min(LONGEST)
+    /// Returns how long this run may wait for the answers of others.
+    fn wait_limits(&self) -> WaitLimits {
+        let (now, deadline) = (Instant::now(), self.job.deadline);
+        let left = deadline.saturating_duration_since(now);
+        let whole = deadline.saturating_duration_since(self.began);
+        WaitLimits {
+            until: now + (left / SHARE).min(LONGEST),
+            total: (whole / SHARE).min(LONGEST),
+        }
     }
 
     /// Runs a request, and renews the lease of its question meanwhile.
@@ -156,6 +176,15 @@ impl<'a> ReviewSession<'a> {
         }
     }
 
+    /// Stores an answer if it is complete. Otherwise gives the lease of its question back, so that
+    /// other runs do not wait for an answer that does not come.
+    pub(super) async fn store_if(&self, is_complete: bool, keep: Option<AnswerToKeep>) {
+        match is_complete {
+            true => self.store(keep).await,
+            false => self.release(keep.and_then(|keep| keep.lease)).await,
+        }
+    }
+
     /// Stores an answer: in the user's own cache, and in the shared one if the policy says so.
     pub(super) async fn store(&self, keep: Option<AnswerToKeep>) {
         let Some(AnswerToKeep { key, kept, lease }) = keep else {
@@ -177,13 +206,9 @@ impl<'a> ReviewSession<'a> {
     /// makes recognizable. Other machines must not get it.
     fn has_secret(&self, kept: &KeptReply) -> bool {
         let rules = self.job.rules;
-        let arguments = kept.lookups.iter().filter_map(|l| match &l.subject {
-            LookupSubject::Call { arguments, .. } => Some(arguments.to_string()),
-            LookupSubject::File(_) | LookupSubject::Tree => None,
-        });
-        std::iter::once(kept.text.clone())
-            .chain(arguments)
-            .any(|text| rules.masked(&text) != text)
+        texts_of(kept)
+            .iter()
+            .any(|text| rules.masked(text) != *text)
     }
 
     /// Opens the shared cache, if the policy has one and answers may come from caches. Returns it,
@@ -196,4 +221,28 @@ impl<'a> ReviewSession<'a> {
         let top = job.repo.and_then(crate::git::Repo::worktree);
         SharedCache::open(&job.policy.cache, job.env, top, job.stop).transpose()
     }
+}
+
+/// Returns all texts of an answer: the reply as it is written and each of its strings without
+/// escapes, the arguments of lookups in both forms, and the names of files.
+fn texts_of(kept: &KeptReply) -> Vec<String> {
+    let mut texts = vec![kept.text.clone(), kept.model.clone()];
+    texts.extend(reply::texts(&kept.text));
+    for lookup in &kept.lookups {
+        match &lookup.subject {
+            LookupSubject::Call { name, arguments } => {
+                texts.extend([name.clone(), arguments.to_string()]);
+                reply::add_strings(arguments, &mut texts);
+            }
+            LookupSubject::File(path) => texts.push(path_text(path)),
+            LookupSubject::Tree => {}
+        }
+    }
+    texts.extend(kept.read.iter().map(|read| path_text(&read.path)));
+    texts
+}
+
+/// Returns the text of a path. Bytes that are not UTF-8 cannot be part of a secret.
+fn path_text(path: &RepoPath) -> String {
+    String::from_utf8_lossy(path.as_bytes()).into_owned()
 }

@@ -21,8 +21,12 @@ const DOMAIN: &[u8] = b"claude-reviewer shared reply 1\0";
 const LEASE_DOMAIN: &[u8] = b"claude-reviewer shared lease 1\0";
 /// Difference of two machines' clocks that is tolerated, in seconds.
 const AHEAD: i64 = 300;
-/// Age at which a lease does not count any more: with that delay, one can be repeated unnoticed.
-pub(super) const FRESH: Duration = Duration::from_secs(5);
+/// Age in seconds above which a lease does not count any more: with that delay, one can be repeated
+/// unnoticed.
+const FRESH: i64 = 5;
+/// Time in seconds by which a lease may be in the future. More would prolong the time in which it
+/// can be repeated.
+const LEASE_AHEAD: i64 = 1;
 /// Bytes of the name of a model, at most.
 const MAX_MODEL: usize = 256;
 /// Bytes of a lease, at most.
@@ -259,6 +263,14 @@ pub struct Lease {
     pub beat: u64,
 }
 
+/// A valid lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenLease {
+    pub lease: Lease,
+    /// Time since it was signed, in whole seconds.
+    pub age: Duration,
+}
+
 /// Encodes and signs a lease. It is valid for one question.
 pub fn seal_lease(key: &ReplyKey, lease: &Lease, now: i64, by: &EntryKey) -> Vec<u8> {
     let signature = by.sign(&lease_message(key, lease, now));
@@ -274,8 +286,8 @@ pub fn seal_lease(key: &ReplyKey, lease: &Lease, now: i64, by: &EntryKey) -> Vec
 }
 
 /// Parses and verifies a lease of a question. Returns `None` if it does not count: it is forged,
-/// replayed from another question, or its time is more than a few seconds away.
-pub fn open_lease(bytes: &[u8], key: &ReplyKey, terms: &EntryTerms, now: i64) -> Option<Lease> {
+/// replayed from another question, older than a few seconds, or from the future.
+pub fn open_lease(bytes: &[u8], key: &ReplyKey, terms: &EntryTerms, now: i64) -> Option<SeenLease> {
     if bytes.len() > MAX_LEASE {
         return None;
     }
@@ -292,10 +304,13 @@ pub fn open_lease(bytes: &[u8], key: &ReplyKey, terms: &EntryTerms, now: i64) ->
         .ok()?;
     let signature = STANDARD.decode(value["signature"].as_str()?).ok()?;
     let known = terms.signers.iter().find(|s| s.key == signer)?;
-    let fresh = i64::try_from(FRESH.as_secs()).unwrap_or_default();
-    let is_near = now.saturating_sub(time).saturating_abs() <= fresh;
+    let age = now.saturating_sub(time);
+    let is_near = (-LEASE_AHEAD..=FRESH).contains(&age);
     let is_genuine = is_signed_by(&known.key, &lease_message(key, &lease, time), &signature);
-    (is_near && is_genuine).then_some(lease)
+    (is_near && is_genuine).then(|| SeenLease {
+        lease,
+        age: Duration::from_secs(u64::try_from(age).unwrap_or_default()),
+    })
 }
 
 /// Returns the signed bytes of a lease.
@@ -443,10 +458,19 @@ mod tests {
         };
         let sealed = seal_lease(&question("a"), &lease, NOW, &key());
         assert!(sealed.len() < MAX_LEASE);
-        assert_eq!(
-            open_lease(&sealed, &question("a"), &terms(), NOW),
-            Some(lease)
-        );
+        let seen = |now| open_lease(&sealed, &question("a"), &terms(), now);
+        for (age, counted) in [(-1, 0), (0, 0), (5, 5)] {
+            let age_seen = Duration::from_secs(counted);
+            let expected = SeenLease {
+                lease: lease.clone(),
+                age: age_seen,
+            };
+            assert_eq!(seen(NOW + age), Some(expected), "{age}");
+        }
+        // One that is further in the future could be repeated for longer.
+        for age in [-2, -5, 6, i64::MAX - NOW] {
+            assert_eq!(seen(NOW + age), None, "{age}");
+        }
         assert_eq!(open_lease(&sealed, &question("b"), &terms(), NOW), None);
         assert_eq!(open_lease(&sealed, &question("a"), &terms(), NOW + 6), None);
         for end in 0..sealed.len() {

@@ -1,15 +1,13 @@
 //! The time that a shared store may cost a run. Pure.
 //!
 //! Operations overlap, because several questions are asked at the same time. What counts is the
-//! time in which at least one of them waits for the store. A healthy store is not charged for its
-//! usual answers: each answer adds a little to the allowance, and an answer that saved a request to
-//! a model adds more than it can have cost.
+//! time in which at least one of them delays the run. Only an answer that the run accepted adds to
+//! the allowance: it saved a request to a model, which costs more time than the answer can have
+//! cost. A store without such an answer costs a run at most the limit, however it behaves.
 
 use std::time::{Duration, Instant};
 
-/// Time of an answer that is not charged: a round trip to a store in the same region.
-const USUAL: Duration = Duration::from_millis(50);
-/// Time of an answer with a valid reply that is not charged: a model takes longer.
+/// Time that an accepted answer adds to the allowance: a model takes longer.
 const SAVED: Duration = Duration::from_secs(1);
 
 /// Time in which at least one of several overlapping activities is in progress.
@@ -45,15 +43,6 @@ impl Overlap {
     }
 }
 
-/// How an operation on a store ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StoreAnswer {
-    /// The store answered in time, for example that it has no such entry.
-    Usual,
-    /// The store had a valid reply.
-    Reply,
-}
-
 /// The budget of waiting for a store.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meter {
@@ -82,18 +71,16 @@ impl Meter {
         self.waited.enter(now);
     }
 
-    /// Records that an operation ends; `None` if it failed.
-    pub(super) fn end(&mut self, now: Instant, answer: Option<StoreAnswer>) {
-        let before = self.waited.at(now);
+    /// Records that an operation ends.
+    pub(super) fn end(&mut self, now: Instant) {
         self.waited.leave(now);
-        self.free += match answer {
-            Some(StoreAnswer::Usual) => USUAL,
-            Some(StoreAnswer::Reply) => SAVED,
-            None => Duration::ZERO,
-        };
+    }
+
+    /// Records that the run accepted an answer of the store.
+    pub(super) fn accept(&mut self, now: Instant) {
         // Unused allowance is not saved up: a store that was fast for an hour may still cost no
         // more than the limit when it hangs.
-        self.free = self.free.min(before);
+        self.free = (self.free + SAVED).min(self.waited.at(now));
     }
 }
 
@@ -112,45 +99,44 @@ mod tests {
         meter.start(start);
         meter.start(start + ms(100));
         assert_eq!(meter.left(start + ms(500)), ms(1500));
-        meter.end(start + ms(600), None);
-        meter.end(start + ms(1000), None);
+        meter.end(start + ms(600));
+        meter.end(start + ms(1000));
         assert_eq!(meter.left(start + ms(60_000)), ms(1000));
         meter.start(start + ms(60_000));
         assert_eq!(meter.left(start + ms(61_500)), Duration::ZERO);
     }
 
     #[test]
-    fn flt_03_a_healthy_store_is_not_charged_and_saves_up_nothing() {
-        let start = Instant::now();
-        let mut meter = Meter::new(ms(2000));
-        for n in 0..1000 {
-            let at = start + ms(n * 100);
-            meter.start(at);
-            meter.end(at + ms(40), Some(StoreAnswer::Usual));
+    fn flt_03_a_store_without_an_accepted_answer_costs_the_limit_however_fast_it_is() {
+        for (each, together) in [(40, 1), (300, 1), (49, 16), (5, 100)] {
+            let start = Instant::now();
+            let (mut meter, mut at) = (Meter::new(ms(2000)), start);
+            let mut lost = Duration::ZERO;
+            while meter.left(at) > Duration::ZERO {
+                let took = ms(each).min(meter.left(at));
+                (0..together).for_each(|_| meter.start(at));
+                at += took;
+                (0..together).for_each(|_| meter.end(at));
+                lost += took;
+                at += ms(100);
+            }
+            assert_eq!(lost, ms(2000), "{each} ms, {together} at once");
         }
-        assert_eq!(meter.left(start + ms(200_000)), ms(2000));
-        // Answers of 300 ms without a reply use the limit up.
-        let mut at = start + ms(300_000);
-        let mut answers = 0;
-        while meter.left(at) > Duration::ZERO {
-            meter.start(at);
-            at += ms(300);
-            meter.end(at, Some(StoreAnswer::Usual));
-            answers += 1;
-        }
-        assert_eq!(answers, 8);
     }
 
     #[test]
-    fn a_store_with_replies_may_be_slower_than_one_without() {
+    fn flt_03_accepted_answers_are_not_charged_and_save_up_nothing() {
         let start = Instant::now();
         let mut meter = Meter::new(ms(2000));
         let mut at = start;
         for _ in 0..100 {
             meter.start(at);
             at += ms(300);
-            meter.end(at, Some(StoreAnswer::Reply));
+            meter.end(at);
+            meter.accept(at);
         }
         assert_eq!(meter.left(at), ms(2000));
+        meter.start(at);
+        assert_eq!(meter.left(at + ms(2000)), Duration::ZERO);
     }
 }

@@ -11,6 +11,7 @@ use self::folder::FolderStore;
 #[cfg(feature = "object-stores")]
 use self::objects::ObjectStore;
 use self::redis::RedisStore;
+use crate::ai::cache::ReplyKey;
 use crate::env::Env;
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,7 +131,8 @@ impl Store {
         }
     }
 
-    /// Lists the blobs below a folder of the store, sorted by name, at most [`MAX_LISTED`].
+    /// Lists the blobs below a folder of the store, sorted by name, at most [`MAX_LISTED`]. Anything
+    /// with a name that this program does not write is left out, so that nothing else is removed.
     pub(super) async fn list(&self, folder: &str) -> Result<Vec<StoredBlob>, StoreFailure> {
         let mut all = match self {
             Self::Folder(store) => {
@@ -141,9 +143,16 @@ impl Store {
             #[cfg(feature = "object-stores")]
             Self::Objects(store) => store.list(folder).await,
         }?;
+        all.retain(|blob| is_own_name(&blob.name));
         all.sort();
         Ok(all)
     }
+}
+
+/// Returns true if this program writes blobs of this name: the key of a question, or the name of a
+/// temporary file.
+fn is_own_name(name: &str) -> bool {
+    ReplyKey::from_hex(name).is_some_and(|key| key.to_hex() == name) || folder::is_temporary(name)
 }
 
 /// Runs a call of a folder on a thread of its own: a network file system can hang for minutes, and

@@ -97,7 +97,8 @@ impl Caretaker {
     /// Looks at one entry.
     async fn reply(&mut self, blob: &StoredBlob) -> Result<(), StoreFailure> {
         self.survey.entries += 1;
-        self.survey.bytes += blob.bytes;
+        // A store can report any size.
+        self.survey.bytes = self.survey.bytes.saturating_add(blob.bytes);
         match self.action {
             UpkeepAction::Count => return Ok(()),
             UpkeepAction::Clear => return self.remove(REPLIES, &blob.name).await,

@@ -22,6 +22,8 @@ enum Mood {
     IsFull,
     /// Demands a password.
     Refuses,
+    /// Accepts the password, and repeats it in the error of each later command.
+    Echoes,
     /// Speaks another protocol.
     Garbage,
     /// Announces more bytes than anybody wants.
@@ -68,6 +70,7 @@ impl RedisStub {
 fn serve(stream: TcpStream, mood: Mood, data: &Mutex<BTreeMap<Vec<u8>, Vec<u8>>>) {
     let mut out = stream.try_clone().unwrap();
     let mut input = BufReader::new(stream);
+    let mut password = Vec::new();
     while let Some(command) = read_command(&mut input) {
         let answer = match mood {
             Mood::Works => answer_of(&command, &mut data.lock().unwrap()),
@@ -82,6 +85,11 @@ fn serve(stream: TcpStream, mood: Mood, data: &Mutex<BTreeMap<Vec<u8>, Vec<u8>>>
             Mood::IsFull if command[0] == b"SET" => b"-OOM command not allowed\r\n".to_vec(),
             Mood::IsFull => answer_of(&command, &mut data.lock().unwrap()),
             Mood::Refuses => b"-NOAUTH Authentication required.\r\n".to_vec(),
+            Mood::Echoes if command[0] == b"AUTH" => {
+                password.clone_from(&command[1]);
+                b"+OK\r\n".to_vec()
+            }
+            Mood::Echoes => [b"-ERR you said ".as_slice(), &password, b"\r\n"].concat(),
             Mood::Garbage => b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
             Mood::Huge => b"$9999999999\r\n".to_vec(),
             Mood::Endless => b"*999999999\r\n:1\r\n".to_vec(),
@@ -212,17 +220,22 @@ fn flt_03_a_server_that_is_gone_changes_no_verdict() {
 #[test]
 fn sec_03_the_password_of_a_server_is_sent_to_it_and_shown_nowhere() {
     let fleet = Fleet::new();
-    let redis = RedisStub::start(Mood::Refuses);
-    let lines = redis.instead_of(&fleet, &fleet.reading());
-    let machine = fleet.machine("a", &lines);
-    let run = crate::support::reviewer(
-        &fleet.repo.path(),
-        &machine.home,
-        &["review", "staged", "--no-save", "-vv", "--format", "json"],
-    )
-    .env("REDISCLI_AUTH", "hunter2-canary")
-    .run_any();
-    let text = format!("{}{}", run.stdout, run.stderr);
-    assert!(text.contains("refused the password"), "{text}");
-    assert!(!text.contains("canary"), "{text}");
+    for (mood, reason) in [
+        (Mood::Refuses, "refused the password"),
+        (Mood::Echoes, "you said ***"),
+    ] {
+        let redis = RedisStub::start(mood);
+        let lines = redis.instead_of(&fleet, &fleet.reading());
+        let machine = fleet.machine(&format!("{mood:?}"), &lines);
+        let run = crate::support::reviewer(
+            &fleet.repo.path(),
+            &machine.home,
+            &["review", "staged", "--no-save", "-vv", "--format", "json"],
+        )
+        .env("REDISCLI_AUTH", "hunter2-canary")
+        .run_any();
+        let text = format!("{}{}", run.stdout, run.stderr);
+        assert!(text.contains(reason), "{text}");
+        assert!(!text.contains("canary"), "{text}");
+    }
 }

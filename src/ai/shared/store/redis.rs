@@ -18,6 +18,10 @@ const LEASE_SECONDS: u64 = 60;
 const SHORT: usize = 4 << 10;
 /// Keys that one step of a listing asks for.
 const STEP: &[u8] = b"1000";
+/// Bytes of one step of a listing, at most. A server may return more keys than it was asked for.
+const MAX_STEP: usize = 32 << 20;
+/// Bytes of the position of a listing, at most: the digits of a 64-bit number.
+const MAX_CURSOR: usize = 20;
 
 /// A store in a Redis server, with at most one open connection.
 #[derive(Debug)]
@@ -75,8 +79,17 @@ impl RedisStore {
         self.is_given_up.set(true);
     }
 
-    /// Runs a command, and connects if needed.
+    /// Runs a command with one value as its reply, and connects if needed.
     async fn command(&self, args: &[&[u8]], most: usize) -> Result<RespReply, StoreFailure> {
+        self.connected(async |connection| connection.command(args, most).await)
+            .await
+    }
+
+    /// Runs a command on the connection, and connects if needed.
+    async fn connected<T>(
+        &self,
+        command: impl AsyncFnOnce(&mut RespConnection) -> Result<T, StoreFailure>,
+    ) -> Result<T, StoreFailure> {
         let mut link = self.link.lock().await;
         if self.is_given_up.get() {
             return Err("the server was given up".to_owned());
@@ -90,7 +103,7 @@ impl RedisStore {
         };
         let done = match ready {
             Ok(mut connection) => {
-                let reply = connection.command(args, most).await;
+                let reply = command(&mut connection).await;
                 reply.map(|reply| (reply, connection))
             }
             Err(why) => Err(why),
@@ -171,13 +184,16 @@ impl RedisStore {
                 b"COUNT",
                 STEP,
             ];
-            let RespReply::List(parts) = self.command(&args, SHORT).await? else {
-                return Err(unexpected());
-            };
+            let parts = self
+                .connected(async |connection| connection.list(&args, MAX_STEP).await)
+                .await?;
             let [RespReply::Bytes(Some(next)), RespReply::List(keys)] = parts.as_slice() else {
                 return Err(unexpected());
             };
             names.extend(keys.iter().filter_map(|key| name_of(key, &start)));
+            if next.len() > MAX_CURSOR {
+                return Err(unexpected());
+            }
             cursor.clone_from(next);
             if cursor == b"0" || names.len() >= MAX_LISTED {
                 break;
