@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn only_files_of_a_document_have_examples() {
-        let text = "openapi: 3.1.0\na:\n  example: VALUE\n";
+        let text = "openapi: 3.1.0\na:\n  example:\n    token: VALUE\n";
         for (path, expected) in [
             ("a/api.yml", true),
             ("a.json", true),
