@@ -8,10 +8,12 @@ const HEAD_LINES: usize = 40;
 /// Returns true if a byte of an OpenAPI document is in the value of `example` or `examples`
 /// (<https://spec.openapis.org/oas/v3.1.0#example-object>).
 ///
-/// The document must have its version at the top level, in YAML or in JSON with one key a line. A
-/// key is above a value if it is the nearest preceding line with less indentation.
-pub(super) fn is_example(text: &[u8], at: usize) -> bool {
-    if !is_document(text) {
+/// The document must be a file of YAML or JSON with a published version of the format at its top
+/// level, with one key a line. A key is above a value if it is the nearest preceding line with less
+/// indentation.
+pub(super) fn is_example(path: &[u8], text: &[u8], at: usize) -> bool {
+    const FILES: &[&[u8]] = &[b".yaml", b".yml", b".json"];
+    if !FILES.iter().any(|end| path.ends_with(end)) || !is_document(text) {
         return false;
     }
     let from = at.saturating_sub(REACH).min(text.len());
@@ -43,19 +45,39 @@ pub(super) fn is_example(text: &[u8], at: usize) -> bool {
     false
 }
 
-/// Returns true if a text has the version of the OpenAPI format at its top level.
+/// Returns true if a text has a version of the OpenAPI format at its top level: `openapi: 3.1.0`, or
+/// `swagger: "2.0"`. In JSON, the top level has the indentation of the first key.
 fn is_document(text: &[u8]) -> bool {
-    const YAML: &[&[u8]] = &[b"openapi:", b"swagger:"];
-    const JSON: &[&[u8]] = &[b"\"openapi\":", b"\"swagger\":"];
     let is_object = text.trim_ascii_start().starts_with(b"{");
-    text.split(|b| *b == b'\n').take(HEAD_LINES).any(|line| {
-        if is_object {
-            let key = line.trim_ascii_start();
-            JSON.iter().any(|name| key.starts_with(name))
-        } else {
-            YAML.iter().any(|name| line.starts_with(name))
-        }
-    })
+    let mut lines = text.split(|b| *b == b'\n').take(HEAD_LINES);
+    let first = lines
+        .clone()
+        .find(|line| line.trim_ascii_start().starts_with(b"\""));
+    let level = first.filter(|_| is_object).map_or(0, indentation);
+    lines.any(|line| indentation(line) == level && has_version(&line[level..], is_object))
+}
+
+/// Returns true if a line consists of the key and the value of a version. `is_object`: the key has
+/// quotes.
+fn has_version(line: &[u8], is_object: bool) -> bool {
+    let Some(at) = memchr::memchr(b':', line) else {
+        return false;
+    };
+    let (key, value) = (&line[..at], line[at + 1..].trim_ascii());
+    let is_quote = |b: &u8| matches!(b, b'"' | b'\'' | b',');
+    let version: Vec<u8> = value.iter().copied().filter(|b| !is_quote(b)).collect();
+    let parts: Vec<&[u8]> = version.split(|b| *b == b'.').collect();
+    let is_number = |part: &&[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    let is_three = parts.first() == Some(&b"3".as_slice())
+        && matches!(parts.len(), 2 | 3)
+        && parts.iter().all(is_number);
+    match key {
+        b"openapi" => !is_object && is_three,
+        b"swagger" => !is_object && version == b"2.0",
+        b"\"openapi\"" => is_three,
+        b"\"swagger\"" => version == b"2.0",
+        _ => false,
+    }
 }
 
 /// Returns true if a line has the key of an example.
@@ -85,7 +107,25 @@ mod tests {
     use super::is_example;
 
     fn at_value(text: &str) -> bool {
-        is_example(text.as_bytes(), text.find("VALUE").unwrap())
+        is_example(b"api.yaml", text.as_bytes(), text.find("VALUE").unwrap())
+    }
+
+    #[test]
+    fn only_files_of_a_document_have_examples() {
+        let text = "openapi: 3.1.0\na:\n  example:\n    token: VALUE\n";
+        for (path, expected) in [
+            ("a/api.yml", true),
+            ("a.json", true),
+            ("a.py", false),
+            ("a.env", false),
+        ] {
+            let found = is_example(
+                path.as_bytes(),
+                text.as_bytes(),
+                text.find("VALUE").unwrap(),
+            );
+            assert_eq!(found, expected, "{path}");
+        }
     }
 
     #[test]
@@ -110,6 +150,10 @@ mod tests {
             "example:\n  token: VALUE\n",
             "openapi: 3.1.0\ntoken: VALUE\n",
             "openapi: 3.1.0\na:\n  # example:\n    token: VALUE\n",
+            "openapi: str\nexample:\n  token: VALUE\n",
+            "openapi: 1\nexample:\n  token: VALUE\n",
+            "swagger: true\nexample:\n  token: VALUE\n",
+            "{\n  \"a\": {\n    \"openapi\": \"3.0.0\"\n  },\n  \"example\": {\n    \"token\": \"VALUE\"\n  }\n}\n",
         ] {
             assert!(!at_value(text), "{text}");
         }

@@ -73,7 +73,8 @@ fn is_assigned_mark(candidate: &SecretCandidate<'_>) -> bool {
 const NOT_OF_EMULATOR: &str = "not-of-emulator";
 
 /// Returns true if a line opens a `domain-config` element and all domains in it are names of the
-/// developer's machine: loopback, or the address by which the emulator calls it.
+/// developer's machine: loopback, or the address by which the emulator calls it. An element with a
+/// comment is not read, because the comment can contain the end of an element.
 fn is_of_emulator(candidate: &SecretCandidate<'_>) -> bool {
     const LOCAL: &[&[u8]] = &[b"10.0.2.2", b"10.0.3.2", b"localhost", b"127.0.0.1"];
     const DOMAIN: &[u8] = b"<domain";
@@ -83,9 +84,13 @@ fn is_of_emulator(candidate: &SecretCandidate<'_>) -> bool {
     };
     let inner = &after[..end];
     let mut domains = memchr::memmem::find_iter(inner, DOMAIN).peekable();
-    let is_domain_config = memchr::memmem::find(candidate.line, b"<domain-config").is_some()
-        && memchr::memmem::find(candidate.line, b"</").is_none();
-    is_domain_config
+    let line = candidate.line.trim_ascii_start();
+    let is_alone = line.starts_with(b"<domain-config") && !line[1..].contains(&b'<');
+    let has_comment = [b"<!".as_slice(), b"<?"]
+        .iter()
+        .any(|open| memchr::memmem::find(inner, open).is_some());
+    is_alone
+        && !has_comment
         && domains.peek().is_some()
         && domains.all(|at| {
             let rest = &inner[at + DOMAIN.len()..];

@@ -192,7 +192,7 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
     let top = is_top(folders, i);
     let inside = folders[..i].iter().any(|f| SOURCES.contains(f));
     if TESTS.contains(&lower)
-        || ["-tests", "_tests", ".tests", ".test", "-e2e"]
+        || ["-tests", "_tests", ".tests", ".test"]
             .iter()
             .any(|end| lower.ends_with(end))
     {
@@ -455,7 +455,6 @@ mod tests {
                 "t/certs/ca.key",
                 "t/lib/Helper.pm",
                 "providers/pay/spec/vcr/create.yml",
-                "apps/shop-e2e/compose/app.yml",
             ],
         );
     }

@@ -25,9 +25,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 mod earlier;
-mod forged;
-mod option;
-mod plain;
 mod sender;
 
 /// The rule of each word of the tables: a kind of sink, or the `rule` of a structural call.
@@ -227,19 +224,13 @@ fn severity_of_own(f: &Flow) -> Option<Severity> {
 ///   of the origin (CWE 346) decides about requests with credentials.
 /// - The user of a desktop program chooses which files, programs and addresses it opens.
 /// - A cookie of a request has no attributes: a client only sends its name and value.
-/// - A browser does not run scripts in an answer that is plain text or JSON.
-/// - An operator who sets the option accepts connections without verified certificates.
-/// - Requests that only read, and requests with JSON, need no protection against forged forms.
 fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
     let is_low = match f.subject {
         FlowSubject::Flow(SinkKind::Regex) => {
             f.proof != Proof::Request || OF_BROWSER.contains(&f.source_label)
         }
         FlowSubject::Rule("cors") => f.cwe != Some(ORIGIN_CHECK) && !grants_credentials(text),
-        FlowSubject::Flow(SinkKind::Html) => plain::is_plain(f, text),
         FlowSubject::Rule("cookie") => sender::is_of_client(f, text),
-        FlowSubject::Rule("tls") => option::selects(f, text),
-        FlowSubject::Rule("csrf") => forged::is_unreachable(f, text),
         _ => false,
     };
     (is_low || sender::is_of_desktop(f, text)).then_some(Severity::Suggestion)

@@ -1,26 +1,47 @@
 //! Findings on code that the change moves within a file: the file had the same weakness before.
 
-use super::layout::{before, code_of, is_within};
-use crate::diff::{FileChange, LineNo, Text, TextChange};
+use super::layout::before;
+use crate::diff::{FileChange, LineNo, Text};
 use crate::finding::listing::Floor;
 use crate::finding::{Finding, Severity};
-use crate::rules::RuleSet;
 use crate::rules::catalog::Matcher;
+use crate::rules::language::Languages;
 use crate::rules::suppress::Counting;
-use std::cmp::Ordering;
+use crate::rules::{RuleSet, lexer};
+use std::ops::Range;
 
 /// Rule that reads text for a reviewer: a moved instruction is read all the same.
 const INSTRUCTIONS: &str = "prompt-injection";
 /// Reason why such a finding is a suggestion.
 const KNOWN: &str = "the file had the same finding on the same code before the change";
 
+/// One side of a change, with what is not code in it.
+struct CodeSide<'t> {
+    text: &'t Text,
+    /// Numbers of the lines that start inside of a comment or of a string, in order.
+    inside: Vec<Range<u32>>,
+}
+
+/// The lines of a finding and those that say where it is, without indentation.
+#[derive(Debug, PartialEq, Eq)]
+struct CodeInPlace<'t> {
+    lines: Vec<&'t [u8]>,
+    /// The nearest line above that is not blank.
+    above: Option<&'t [u8]>,
+    /// The nearest line below that is not blank.
+    below: Option<&'t [u8]>,
+    /// The lines above that open the blocks around the finding, from the innermost one on: each is
+    /// the nearest one with less indentation.
+    headers: Vec<&'t [u8]>,
+}
+
 /// Lowers each finding of `out`, from the index `from` on, to a suggestion if its rule reported the
-/// same code in the removed lines of the file.
+/// same code in the removed lines of the file, in a block with the same name and conditions.
 ///
 /// Each removed finding covers one added finding. It must be at least as severe, and no comment may
-/// have suppressed it. All lines of the two findings are equal without layout, and so are the steps
-/// of a path of data. For a finding that is at most minor, an equal match within the line is enough,
-/// and for a finding without a path, an edit in place that keeps most words of the lines.
+/// have suppressed it. All lines of the two findings are equal without indentation, and so are the
+/// lines around them ([`CodeInPlace`]) and the steps of a path of data. An edit of the line, of a
+/// condition around it or of its function makes it new code.
 /// A critical finding keeps its severity: a reader has to see that the code stays exploitable.
 /// Findings of teams, of secrets, of hidden characters and of rules whose severity policy sets are
 /// kept too.
@@ -31,10 +52,7 @@ pub(super) fn lower(
     out: &mut [Finding],
     from: usize,
 ) {
-    let Some(text) = file
-        .text()
-        .filter(|text| text.old.whole().is_some() && text.new.whole().is_some())
-    else {
+    let Some(text) = file.text() else {
         return;
     };
     let candidates: Vec<usize> = (from..out.len())
@@ -43,15 +61,26 @@ pub(super) fn lower(
     if candidates.is_empty() || text.removed().next().is_none() {
         return;
     }
+    let languages = Languages::of(file.path().as_bytes(), b"");
+    let sides = (
+        CodeSide::new(&text.old, languages),
+        CodeSide::new(&text.new, languages),
+    );
+    let (Some(old_side), Some(new_side)) = sides else {
+        return;
+    };
     let mut old = before(rules, file, text, Counting::All, floor);
     old.retain(|finding| finding.suppressed.is_none());
     for index in candidates {
         let finding = &mut out[index];
+        let Some(code) = new_side.code_of(finding) else {
+            continue;
+        };
         let known = old.iter().position(|old| {
             old.rule_id() == finding.rule_id()
                 && old.severity() >= finding.severity()
-                && (is_same_code((&text.old, old), (&text.new, finding))
-                    || is_edited_in_place(text, old, finding))
+                && have_same_path(old, finding)
+                && old_side.code_of(old).as_ref() == Some(&code)
         });
         if let Some(at) = known {
             old.swap_remove(at);
@@ -76,74 +105,77 @@ fn can_be_lowered(rules: &RuleSet, finding: &Finding) -> bool {
         })
 }
 
-/// Returns true if the code of a new finding is part of that of an old one, apart from its layout.
-fn is_same_code((old_text, old): (&Text, &Finding), (text, new): (&Text, &Finding)) -> bool {
-    let code = code_of(text, new);
-    let known = code_of(old_text, old);
-    // A longer line can contain all of the code: `if (f(x)) {` and `f(x)`.
-    let is_part = memchr::memmem::find(&known, &code).is_some() && 2 * code.len() >= known.len();
-    let is_same = !code.is_empty() && is_part && have_same_path(old, new);
-    is_same
-        || new.severity() == Severity::Minor
-            && new.flow().is_empty()
-            && matched(text, new).is_some_and(|part| matched(old_text, old) == Some(part))
-}
-
-/// Returns true if one edit replaces the lines of an old finding by those of a new one, and most of
-/// their words are the same: the edit keeps a weakness and does not add it.
-fn is_edited_in_place(text: &TextChange, old: &Finding, new: &Finding) -> bool {
-    let mut edits = text.hunks.iter().flat_map(|hunk| &hunk.edits);
-    new.flow().is_empty()
-        && edits.any(|edit| is_within(old, &edit.old) && is_within(new, &edit.new))
-        && are_alike(&words(&text.old, old), &words(&text.new, new))
-}
-
-/// Returns the words on the lines of a finding, in order of their bytes.
-fn words(text: &Text, finding: &Finding) -> Vec<Vec<u8>> {
-    let lines = finding.lines();
-    let numbers = lines.map(|lines| lines.first.get()..=lines.last.get());
-    let mut words: Vec<Vec<u8>> = numbers
-        .into_iter()
-        .flatten()
-        .filter_map(|number| text.line(LineNo::new(number)?))
-        .flat_map(|line| line.split(|b| !b.is_ascii_alphanumeric() && *b != b'_'))
-        .filter(|word| !word.is_empty())
-        .map(<[u8]>::to_vec)
-        .collect();
-    words.sort();
-    words
-}
-
-/// Returns true if two sorted lists of at least [`FEWEST`] words have four fifths of their words in
-/// common.
-fn are_alike(old: &[Vec<u8>], new: &[Vec<u8>]) -> bool {
-    /// Words of a line, below which too few are left to compare.
-    const FEWEST: usize = 4;
-    let (mut i, mut j, mut common) = (0, 0, 0);
-    while let (Some(a), Some(b)) = (old.get(i), new.get(j)) {
-        match a.cmp(b) {
-            Ordering::Less => i += 1,
-            Ordering::Greater => j += 1,
-            Ordering::Equal => (i, j, common) = (i + 1, j + 1, common + 1),
-        }
+impl<'t> CodeSide<'t> {
+    /// Returns a side that is known as a whole.
+    fn new(text: &'t Text, languages: Languages) -> Option<Self> {
+        let inside = lexer::not_code(languages, text.whole()?).into_iter();
+        let inside = inside.filter_map(|range| {
+            let first = text.line_number(range.start)?.get();
+            let last = text.line_number(range.end.checked_sub(1)?)?.get();
+            (first < last).then_some(first + 1..last + 1)
+        });
+        Some(Self {
+            text,
+            inside: inside.collect(),
+        })
     }
-    let most = old.len().max(new.len());
-    old.len().min(new.len()) >= FEWEST && common * 5 >= most * 4
+
+    /// Returns the code of a finding and its place. `None`: the finding has no lines, or a line
+    /// around it that looks like the start of a block is in a comment or a string, where an author
+    /// can write anything.
+    fn code_of(&self, finding: &Finding) -> Option<CodeInPlace<'t>> {
+        let span = finding.lines()?;
+        let (first, last) = (span.first.get(), span.last.get());
+        let lines = (first..=last).filter_map(|n| self.line(n));
+        let mut level = self.line(first).map(indentation)?;
+        let mut headers = Vec::new();
+        for number in (1..first).rev() {
+            if level == 0 {
+                break;
+            }
+            let Some(line) = self.line(number).filter(|line| is_lower(line, level)) else {
+                continue;
+            };
+            if self.inside.iter().any(|lines| lines.contains(&number)) {
+                return None;
+            }
+            level = indentation(line);
+            headers.push(line.trim_ascii());
+        }
+        Some(CodeInPlace {
+            lines: lines.map(<[u8]>::trim_ascii).collect(),
+            above: (1..first)
+                .rev()
+                .filter_map(|n| self.line(n))
+                .map(<[u8]>::trim_ascii)
+                .find(|line| !line.is_empty()),
+            below: (last + 1..)
+                .map_while(|n| self.line(n))
+                .map(<[u8]>::trim_ascii)
+                .find(|line| !line.is_empty()),
+            headers,
+        })
+    }
+
+    fn line(&self, number: u32) -> Option<&'t [u8]> {
+        self.text.line(LineNo::new(number)?)
+    }
+}
+
+/// Returns true if a line is not blank and has less indentation than `level` bytes.
+fn is_lower(line: &[u8], level: usize) -> bool {
+    !line.trim_ascii().is_empty() && indentation(line) < level
+}
+
+/// Returns the bytes of white space at the start of a line.
+fn indentation(line: &[u8]) -> usize {
+    line.len() - line.trim_ascii_start().len()
 }
 
 /// Returns true if the paths of data of two findings have the same steps, or neither has a path.
 fn have_same_path(old: &Finding, new: &Finding) -> bool {
     let (old, new) = (old.flow(), new.flow());
     old.len() == new.len() && old.iter().zip(new).all(|(a, b)| a.quote == b.quote)
-}
-
-/// Returns the part of its line that a finding is about. `None`: the finding is about whole lines.
-fn matched<'a>(text: &'a Text, finding: &Finding) -> Option<&'a [u8]> {
-    let lines = finding.lines()?;
-    let (start, end) = lines.columns?;
-    text.line(lines.first)?
-        .get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
-        .filter(|part| !part.is_empty())
 }
 
 #[cfg(test)]
@@ -170,11 +202,43 @@ mod tests {
         )
     }
 
+    /// A body that is longer than the others, so that a comparison moves the others.
+    const LONG: &str = "\ta()\n\tb()\n\tc()\n\td()\n\te()\n\tf()\n\treturn nil\n";
+
     #[test]
-    fn code_that_moves_within_a_file_is_a_suggestion() {
-        let (old, new) = (go(TLS, "\treturn nil\n"), go("\treturn nil\n", TLS));
+    fn a_function_that_moves_within_a_file_is_a_suggestion() {
+        let old = go(TLS, LONG);
+        let function = format!("func one() *tls.Config {{\n{TLS}}}\n\n");
+        let rest = old.replace(&function, "");
+        let new = format!("{rest}\n{}", function.trim_end());
         assert_eq!(severities("a.go", RULE, "", &old), [Severity::Major]);
         assert_eq!(severities("a.go", RULE, &old, &new), [Severity::Suggestion]);
+    }
+
+    #[test]
+    fn a_line_that_leaves_one_function_covers_none_in_another_function() {
+        let old = go(TLS, "\treturn nil\n");
+        let new = go("\treturn nil\n", TLS);
+        assert_eq!(severities("a.go", RULE, &old, &new), [Severity::Major]);
+        let old = go(&format!("\tx()\n{TLS}"), "\treturn nil\n");
+        let decoy = format!("/*\nfunc one() *tls.Config {{\n\t*/\n\tx()\n{TLS}");
+        let new = go("\treturn nil\n", &decoy);
+        let found = severities("a.go", RULE, &old, &new);
+        assert_eq!(found, [Severity::Major], "a function in a comment");
+    }
+
+    #[test]
+    fn a_finding_without_the_condition_around_it_is_new() {
+        let guarded = format!("\tif dev {{\n\t{TLS}\t}}\n\treturn nil\n");
+        let bare = format!("{TLS}\treturn nil\n");
+        let (old, new) = (go(&guarded, LONG), go(&bare, LONG));
+        assert_eq!(severities("a.go", RULE, &old, &new), [Severity::Major]);
+        let guarded = TLS
+            .replace("return", "if dev { use(")
+            .replace("}\n", "}) }\n");
+        let bare = TLS.replace("return", "use(").replace("}\n", "})\n");
+        let (old, new) = (go(&guarded, LONG), go(&bare, LONG));
+        assert_eq!(severities("a.go", RULE, &old, &new), [Severity::Major]);
     }
 
     #[test]
@@ -219,29 +283,15 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_in_place_that_keeps_most_words_is_a_suggestion() {
+    fn an_edit_in_place_keeps_the_severity() {
         let line = "\treturn &tls.Config{ServerName: host, InsecureSkipVerify: true}\n";
-        let edited = line.replace("ServerName: host", "ServerName: name");
-        let other =
-            "\treturn dial(bank, &tls.Config{Certificates: all, InsecureSkipVerify: true})\n";
+        let edited = line.replace("ServerName: host", "ServerName: bank");
         let old = go(line, "\treturn nil\n");
-        let of = |new: &str| severities("a.go", RULE, &old, &go(new, "\treturn nil\n"));
-        assert_eq!(of(&edited), [Severity::Suggestion]);
-        assert_eq!(of(other), [Severity::Major]);
-    }
-
-    #[test]
-    fn an_edit_beside_an_equal_minor_match_is_a_suggestion() {
+        let found = severities("a.go", RULE, &old, &go(&edited, "\treturn nil\n"));
+        assert_eq!(found, [Severity::Major]);
         let line = "scp -o StrictHostKeyChecking=no a host:/a\n";
-        let found = severities(
-            "deploy.sh",
-            "ssh-host-key-check-off",
-            line,
-            &line.replace(" a ", " b "),
-        );
-        assert_eq!(found, [Severity::Suggestion]);
-        let other = "scp -o StrictHostKeyChecking=yes a host:/a\n";
-        let found = severities("deploy.sh", "ssh-host-key-check-off", other, line);
+        let edited = line.replace(" a ", " b ");
+        let found = severities("deploy.sh", "ssh-host-key-check-off", line, &edited);
         assert_eq!(found, [Severity::Minor]);
     }
 }

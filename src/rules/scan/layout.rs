@@ -79,7 +79,7 @@ fn is_known(
 }
 
 /// Returns the code on the lines of a finding, without layout.
-pub(super) fn code_of(text: &Text, finding: &Finding) -> Vec<u8> {
+fn code_of(text: &Text, finding: &Finding) -> Vec<u8> {
     let numbers = finding
         .lines()
         .map(|lines| lines.first.get()..=lines.last.get());
@@ -90,7 +90,7 @@ pub(super) fn code_of(text: &Text, finding: &Finding) -> Vec<u8> {
     lines.flat_map(code).collect()
 }
 
-pub(super) fn is_within(finding: &Finding, lines: &LineRange) -> bool {
+fn is_within(finding: &Finding, lines: &LineRange) -> bool {
     finding.lines().is_some_and(|of| contains(lines, &of))
 }
 

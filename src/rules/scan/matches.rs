@@ -108,8 +108,9 @@ impl<'a> FileScan<'a> {
         if !rule.secret || knows_issuer && rule.id != WEB_TOKEN {
             return false;
         }
+        let path = self.file.path().as_bytes();
         let (run, offset) = self.run();
-        api_document::is_example(run.text, *offset + span.start)
+        api_document::is_example(path, run.text, *offset + span.start)
     }
 
     /// Reports a match with a severity of at most `severity_max`. `line`: its bytes and its index

@@ -93,12 +93,15 @@ impl Jwt {
     }
 
     /// Returns true if the token expired before this program existed, so no review can find it
-    /// while it grants anything.
+    /// while it grants anything. An earlier time than any issuer can have written is no expiry: some
+    /// write `0` for a token that stays valid.
     fn is_long_expired(&self) -> bool {
         /// 2025-01-01 in seconds since 1970.
         const LONG_AGO: f64 = 1_735_689_600.0;
+        /// 2001-09-09, before there were such tokens.
+        const EARLIEST: f64 = 1_000_000_000.0;
         let expiry = self.payload.get("exp").and_then(serde_json::Value::as_f64);
-        expiry.is_some_and(|expiry| expiry < LONG_AGO)
+        expiry.is_some_and(|expiry| (EARLIEST..LONG_AGO).contains(&expiry))
     }
 
     /// Returns true if a claim states a subject, an audience, an expiry or another fact that
@@ -153,6 +156,11 @@ mod tests {
         assert!(!credential(
             r#"{"iss":"https://id.corp.net","sub":"8c1f","exp":1607942559}"#
         ));
+        for no_expiry in ["0", "-1", "3600", "999999999"] {
+            let payload =
+                format!(r#"{{"iss":"https://id.corp.net","sub":"8c1f","exp":{no_expiry}}}"#);
+            assert!(credential(&payload), "{payload}");
+        }
         assert!(!credential(r#"{"a":1}"#));
         // Without an expiry.
         assert!(credential(r#"{"sub":"8c1f","iat":1700000000}"#));

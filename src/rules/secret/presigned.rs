@@ -27,6 +27,8 @@ pub(super) fn is_key_id(c: &SecretCandidate<'_>) -> bool {
 /// Returns true if the text is the signature of an address that expired before this program existed:
 /// `?e=1576142006&token=SIGNATURE`, with the end of its validity in seconds since 1970.
 pub(super) fn is_long_expired(c: &SecretCandidate<'_>) -> bool {
+    /// 2001-09-09, the first time with ten digits.
+    const EARLIEST: u64 = 1_000_000_000;
     /// 2025-01-01.
     const LONG_AGO: u64 = 1_735_689_600;
     const NAME: &[u8] = b"&token=";
@@ -35,7 +37,7 @@ pub(super) fn is_long_expired(c: &SecretCandidate<'_>) -> bool {
     let (before, time) = head.split_at(head.len() - digits);
     let time = std::str::from_utf8(time).ok().and_then(|t| t.parse().ok());
     let is_end = before.ends_with(b"?e=") || before.ends_with(b"&e=");
-    digits == 10 && is_end && time.is_some_and(|time: u64| time < LONG_AGO)
+    digits == 10 && is_end && time.is_some_and(|time: u64| (EARLIEST..LONG_AGO).contains(&time))
 }
 
 /// Returns true if a text starts with `/date/region/service/aws4_request`.

@@ -263,45 +263,33 @@ fn subscript(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Index { of, key })
 }
 
-/// Returns true for values of superglobals that the client does not choose.
+/// Returns true for values of superglobals that the server chooses. A name that is not in the list
+/// is the client's, such as a header of the request.
 fn is_server_side(of: &str, key: &str) -> bool {
-    of == "$_SERVER" && is_own_variable(key)
+    const SERVER: [&str; 20] = [
+        "SERVER_PROTOCOL",
+        "DOCUMENT_ROOT",
+        "REMOTE_ADDR",
+        "REQUEST_METHOD",
+        "SERVER_NAME",
+        "SERVER_ADDR",
+        "SERVER_PORT",
+        "SCRIPT_FILENAME",
+        "SCRIPT_NAME",
+        "REQUEST_TIME",
+        "REQUEST_TIME_FLOAT",
+        "HTTPS",
+        "SERVER_SOFTWARE",
+        "REMOTE_PORT",
+        "GATEWAY_INTERFACE",
+        "argc",
+        "REQUEST_SCHEME",
+        "SERVER_ADMIN",
+        "PATH_TRANSLATED",
+        "REDIRECT_STATUS",
+    ];
+    (of == "$_SERVER" && SERVER.contains(&key))
         || (key == "tmp_name" || of.starts_with("$_FILES") && matches!(key, "size" | "error"))
-}
-
-/// Returns true for names of `$_SERVER` that are set by the server or its environment: all but those
-/// that CGI (RFC 3875) and its extensions fill with text of the request.
-fn is_own_variable(key: &str) -> bool {
-    const OF_REQUEST: [&str; 14] = [
-        "QUERY_STRING",
-        "REQUEST_URI",
-        "PATH_INFO",
-        "PHP_SELF",
-        "CONTENT_TYPE",
-        "CONTENT_LENGTH",
-        "REMOTE_USER",
-        "REMOTE_IDENT",
-        "REMOTE_HOST",
-        "DOCUMENT_URI",
-        "SCRIPT_URL",
-        "SCRIPT_URI",
-        "UNENCODED_URL",
-        "argv",
-    ];
-    const PREFIXES: [&str; 7] = [
-        "HTTP_",
-        "PHP_AUTH_",
-        "AUTH_",
-        "REDIRECT_",
-        "ORIG_",
-        "SSL_CLIENT_",
-        "X_",
-    ];
-    let is_name = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    key == "REDIRECT_STATUS"
-        || is_name
-            && !OF_REQUEST.contains(&key)
-            && !PREFIXES.iter().any(|prefix| key.starts_with(prefix))
 }
 
 pub(super) fn member(l: &mut Lower<'_>, node: Node<'_>, object: &str) -> ExprId {

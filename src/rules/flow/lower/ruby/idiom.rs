@@ -162,9 +162,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         let (a, b) = (self.l.text(left), self.l.text(right));
         let has_input = is_input(a) || is_input(b);
         let made = ["hexdigest", "OpenSSL::HMAC", "signature"];
-        // A verifier has compared the signature, in constant time, and returns the message.
-        let is_verified = a.contains(".verify(") || b.contains(".verify(");
-        if is_verified || is_input(a) && is_input(b) {
+        if is_input(a) && is_input(b) {
             return None;
         }
         let is_made = made.iter().any(|w| a.contains(w)) && made.iter().any(|w| b.contains(w));
