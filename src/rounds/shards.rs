@@ -6,9 +6,11 @@
 //! stays once. A shard that is missing, given twice, or of another review makes the merged review
 //! incomplete.
 
+mod contradiction;
 mod given;
 mod key;
 mod parts;
+mod plausible;
 mod rebuilt;
 #[cfg(test)]
 mod tests;
@@ -182,8 +184,10 @@ fn conclude(merged: &mut Review, shards: &[ShardReports], is_lacking: bool) {
             .flat_map(|s| std::iter::once(&s.first).chain(&s.further))
     };
     let is = |verdict| all().any(|r| r.verdict == verdict);
-    if is(wire::Verdict::Incomplete) && merged.coverage.is_complete() {
-        // A second report of a shard is incomplete, and its parts are not in the coverage.
+    let is_cancelled = all().any(|r| r.outcome == wire::Outcome::Cancelled);
+    if (is_cancelled || is(wire::Verdict::Incomplete)) && merged.coverage.is_complete() {
+        // A second report of a shard is incomplete, and its parts are not in the coverage. Of a
+        // cancelled review it is not known what it would have found.
         merged.coverage.fail(FailureCause::Stopped);
     }
     let blocks = is(wire::Verdict::Block)
