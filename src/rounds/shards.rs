@@ -115,13 +115,34 @@ impl SortedShards {
                 }
             }
         }
-        let numbers = (1..=key.of).filter(|n| !shards.contains_key(n));
-        failures.extend(numbers.map(|index| FailureCause::MissingShard { index, of: key.of }));
+        failures.extend(missing(&shards, key.of));
         Self {
             reports: shards.into_values().collect(),
             failures,
         }
     }
+}
+
+/// Returns the failures of the shards that have no report. Shards that follow each other are one
+/// failure.
+fn missing(shards: &BTreeMap<u32, ShardReports>, of: u32) -> Vec<FailureCause> {
+    let ends = shards.keys().copied().chain([of.saturating_add(1)]);
+    let mut next = 1;
+    let mut out = Vec::new();
+    for known in ends {
+        let last = known.saturating_sub(1);
+        match last.saturating_add(1).saturating_sub(next) {
+            0 => {}
+            1 => out.push(FailureCause::MissingShard { index: next, of }),
+            _ => out.push(FailureCause::MissingShards {
+                first: next,
+                last,
+                of,
+            }),
+        }
+        next = known.saturating_add(1);
+    }
+    out
 }
 
 /// Joins the reviews of all shards, without a verdict. `first` has what is the same in all of them.

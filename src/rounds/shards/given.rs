@@ -62,6 +62,13 @@ fn not_json(file: &str, text: &[u8], e: &serde_json::Error) -> Error {
     if text.trim_ascii().is_empty() {
         return invalid(file, "it is empty").hint_person(again);
     }
+    if text.starts_with(br#"{"type":"start""#) {
+        return invalid(
+            file,
+            "it has the format jsonl, and the format json is needed",
+        )
+        .hint_person(again);
+    }
     let why = match e.classify() {
         serde_json::error::Category::Eof => {
             format!("it is truncated after {} bytes", text.len())
