@@ -43,6 +43,22 @@ fn single(mut review: Review) -> Review {
     review
 }
 
+/// Returns how many files of a shard are not reviewed: each is skipped or failed in its own shard.
+/// Those that are not named are in the first shard.
+fn unreviewed(review: &Review, index: u32, of: u32) -> usize {
+    let c = &review.coverage;
+    let left = c.files_total - c.files_reviewed;
+    let skipped = c.skipped.iter().map(|(file, _)| file);
+    let failed = c.failed.iter().filter_map(|f| f.file.as_ref());
+    let named: Vec<u32> = skipped
+        .chain(failed)
+        .map(|file| shard_of(Some(file), of))
+        .collect();
+    let up_to = |last: u32| named.iter().filter(|i| **i <= last).count().min(left);
+    let unnamed = left - up_to(of);
+    up_to(index) - up_to(index - 1) + if index == 1 { unnamed } else { 0 }
+}
+
 /// Returns the review of one shard of a change.
 fn shard(review: &Review, index: u32, of: u32) -> Review {
     let mut out = review.clone();
@@ -68,13 +84,7 @@ fn shard(review: &Review, index: u32, of: u32) -> Review {
     ] {
         *n = part(*n, index, of);
     }
-    // A file that was not reviewed is skipped or failed in its own shard.
-    let of_whole = &review.coverage;
-    let in_files = |c: &crate::verdict::Coverage| {
-        c.skipped.len() + c.failed.iter().filter(|f| f.file.is_some()).count()
-    };
-    let rest = of_whole.files_total - of_whole.files_reviewed - in_files(of_whole);
-    c.files_total = c.files_reviewed + in_files(c) + if index == 1 { rest } else { 0 };
+    c.files_total = c.files_reviewed + unreviewed(review, index, of);
     for share in c.by_reviewer.values_mut() {
         let Share {
             files_reviewed,
