@@ -303,13 +303,19 @@ fn backends(review: &Review) -> Vec<&str> {
 /// not listed.
 fn totals(review: &Review) -> [(Severity, usize); 4] {
     let listed = counts(review, Finding::counts);
-    std::array::from_fn(|i| (listed[i].0, listed[i].1 + review.unlisted.counting[i]))
+    std::array::from_fn(|i| {
+        let (severity, n) = listed[i];
+        (severity, n.saturating_add(review.unlisted.counting[i]))
+    })
 }
 
 /// Returns the number of blocking findings by severity, worst first.
 fn blocking(review: &Review) -> [(Severity, usize); 4] {
     let listed = counts(review, |f| f.blocking);
-    std::array::from_fn(|i| (listed[i].0, listed[i].1 + review.unlisted.blocking[i]))
+    std::array::from_fn(|i| {
+        let (severity, n) = listed[i];
+        (severity, n.saturating_add(review.unlisted.blocking[i]))
+    })
 }
 
 /// Returns the number of findings that a person rejected or deferred.
@@ -324,7 +330,7 @@ fn suppressed(review: &Review) -> usize {
         .iter()
         .filter(|f| f.suppressed.is_some())
         .count()
-        + review.unlisted.suppressed
+        .saturating_add(review.unlisted.suppressed)
 }
 
 /// Returns the number of listed findings that a predicate selects by severity, worst first.

@@ -70,6 +70,7 @@ pub use result::{
     TestResults,
 };
 pub(crate) use scan::SCAN_STACK;
+pub use shard::ShardDigests;
 use std::path::Path;
 use std::time::Instant;
 pub use stream::{FindingSink, ReviewStart};

@@ -9,6 +9,7 @@ use crate::report::fleet::{self, Fleet, FleetMember};
 use crate::report::{self, ReportFormat, json};
 use crate::review::Review;
 use crate::rounds::shards::{self, GivenReport};
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -248,7 +249,7 @@ fn several(
     for format in further.chain([args.format]) {
         fleet::refuse_other_formats(format)?;
     }
-    let names = names(&groups);
+    let names = names(&groups)?;
     let mut members = Vec::new();
     for (mut group, name) in groups.into_iter().zip(names) {
         let given = match group.reports.as_slice() {
@@ -273,24 +274,40 @@ fn several(
             rest: None,
         },
     );
-    end(context, exit, &fleet::summary_line(&fleet));
+    end(context, exit, &fleet::summary_line(&fleet, exit));
     Ok(exit)
 }
 
 /// Returns the names of the groups. Files that share a name are called by their paths.
-fn names(groups: &[ReportGroup]) -> Vec<String> {
+///
+/// # Errors
+///
+/// Usage: two groups have one name.
+fn names(groups: &[ReportGroup]) -> Result<Vec<String>> {
     let short = |g: &ReportGroup| g.first.name.clone().unwrap_or_else(|| g.first.stem());
     let all: Vec<String> = groups.iter().map(short).collect();
-    let is_unique = |name: &String| all.iter().filter(|other| *other == name).count() == 1;
-    let pairs = groups.iter().zip(&all);
-    pairs
-        .map(
-            |(g, name)| match is_unique(name) || g.first.name.is_some() {
-                true => name.clone(),
-                false => g.first.long_name(),
-            },
-        )
-        .collect()
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    for name in &all {
+        *times.entry(name).or_default() += 1;
+    }
+    let mut seen = HashSet::new();
+    let mut names = Vec::new();
+    for (g, short) in groups.iter().zip(&all) {
+        let is_unique = times.get(short.as_str()) == Some(&1);
+        let name = match is_unique || g.first.name.is_some() {
+            true => short.clone(),
+            false => g.first.long_name(),
+        };
+        if !seen.insert(name.clone()) {
+            let file = &g.first.shown;
+            let text = format!("{file} is a second repository with the name {name}");
+            return Err(
+                Error::usage(text).hint("name each repository once, with its own name: NAME=FILE")
+            );
+        }
+        names.push(name);
+    }
+    Ok(names)
 }
 
 /// Prints the last line on standard error, as a review does.

@@ -57,12 +57,12 @@ pub struct Unlisted {
 impl Unlisted {
     /// Returns the number of findings that count and are not listed.
     pub fn total(&self) -> usize {
-        self.counting.iter().sum()
+        self.counting.iter().fold(0, |a, n| a.saturating_add(*n))
     }
 
     /// Returns the number of blocking findings that are not listed.
     pub fn total_blocking(&self) -> usize {
-        self.blocking.iter().sum()
+        self.blocking.iter().fold(0, |a, n| a.saturating_add(*n))
     }
 
     /// Counts findings, each once.

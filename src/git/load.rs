@@ -703,6 +703,18 @@ impl<'r> Reader<'r> {
         Ok(bytes)
     }
 
+    /// Returns the ID of the new side of an entry. It is computed for a worktree file that has not
+    /// been read yet. `None`: there is no new side, or it cannot be read.
+    pub fn content_id(&mut self, change: &Change, entry: &Entry) -> Option<ObjectId> {
+        let mut side = entry.new.clone()?;
+        if side.id.is_some() {
+            return side.id;
+        }
+        let bytes = self.worktree(change, &mut side).ok()?;
+        side.id
+            .or_else(|| Some(own(&worktree::hash(&self.repo, &bytes).ok()?)))
+    }
+
     pub(super) fn owner(&self) -> &'r Repo {
         self.owner
     }

@@ -31,6 +31,9 @@ pub(super) fn of(review: &Review) -> MergeFacts {
         change: changed_files(review),
         asked: review.models.asked.clone(),
         unused_waivers: review.merge_inputs.unused_waivers.clone(),
+        state: review.merge_inputs.digests.state.clone(),
+        selection: review.merge_inputs.digests.selection.clone(),
+        options: review.merge_inputs.digests.options.clone(),
         left_out: review
             .record
             .as_ref()

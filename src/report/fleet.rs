@@ -83,8 +83,9 @@ fn for_forges(fleet: &Fleet) -> Vec<(&str, Cow<'_, Review>)> {
         .collect()
 }
 
-/// Returns the line that ends the run on standard error, without a line end.
-pub fn summary_line(fleet: &Fleet) -> String {
+/// Returns the line that ends the run on standard error, without a line end. `exit` is that of the
+/// process.
+pub fn summary_line(fleet: &Fleet, exit: ExitStatus) -> String {
     let is_complete = |m: &FleetMember| {
         let c = &m.review.coverage;
         c.is_complete() && !c.is_truncated()
@@ -99,7 +100,7 @@ pub fn summary_line(fleet: &Fleet) -> String {
         fleet.members.len(),
         fleet.files_reviewed(),
         fleet.files_total(),
-        fleet.exit().code()
+        exit.code()
     )
 }
 

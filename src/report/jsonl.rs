@@ -6,11 +6,13 @@
 
 use super::json;
 use super::names::SecretNames;
-use crate::finding::Finding;
+use crate::finding::listing::Effect;
+use crate::finding::{Finding, Severity};
+use crate::policy::Policy;
 use crate::review::{FindingSink, Review, ReviewStart};
 use crate::wire::stream::{ReportLine, ReportStart};
-use crate::wire::{self, mapping};
-use std::collections::HashSet;
+use crate::wire::{self, UnlistedCounts, mapping};
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
@@ -25,10 +27,47 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
 struct JsonLines<W> {
     out: W,
     has_start: bool,
-    /// Fingerprints of the written findings, with their commits.
-    written: HashSet<String>,
+    /// Number of written findings.
+    written: usize,
+    /// The policy that judges the findings which are printed before the review is finished.
+    judged_by: Option<Policy>,
+    /// Findings that were printed before the review was finished, by what identifies them.
+    early: HashMap<String, EarlyFinding>,
     /// The first error. Nothing is written after it.
     failed: Option<io::Error>,
+}
+
+/// Findings that were printed before the review was finished and have one key.
+struct EarlyFinding {
+    /// How many of them are not in the finished review, as far as it was compared.
+    left: usize,
+    severity: Severity,
+    effect: Effect,
+    counts: bool,
+}
+
+impl EarlyFinding {
+    /// Subtracts the findings from the numbers of those that are not printed.
+    fn subtract_from(&self, unlisted: &mut UnlistedCounts) {
+        let less = |n: &mut usize| *n = n.saturating_sub(self.left);
+        if self.effect == Effect::Suppressed {
+            less(&mut unlisted.suppressed);
+        }
+        if !self.counts {
+            return;
+        }
+        less(match self.severity {
+            Severity::Critical => &mut unlisted.critical,
+            Severity::Major => &mut unlisted.major,
+            Severity::Minor => &mut unlisted.minor,
+            Severity::Suggestion => &mut unlisted.suggestion,
+        });
+        match self.effect {
+            Effect::Blocks => less(&mut unlisted.blocking),
+            Effect::Warns => less(&mut unlisted.warning),
+            Effect::Counts | Effect::Suppressed => {}
+        }
+    }
 }
 
 impl<W: Write> JsonLines<W> {
@@ -36,7 +75,9 @@ impl<W: Write> JsonLines<W> {
         Self {
             out,
             has_start: false,
-            written: HashSet::new(),
+            written: 0,
+            judged_by: None,
+            early: HashMap::new(),
             failed: None,
         }
     }
@@ -58,16 +99,47 @@ impl<W: Write> JsonLines<W> {
         if std::mem::replace(&mut self.has_start, true) {
             return;
         }
+        self.judged_by = Some(start.judged_by.clone());
         self.line(&ReportLine::Start(first(start)), &SecretNames::default());
     }
 
-    /// Writes the findings that are not written yet.
+    /// Writes a finding.
+    fn finding(&mut self, finding: &Finding, names: &SecretNames) {
+        let finding = mapping::finding(self.written, finding);
+        self.written += 1;
+        self.line(&ReportLine::Finding { finding }, names);
+    }
+
+    /// Writes findings before the review is finished.
     fn findings(&mut self, findings: &[Finding]) {
         let names = SecretNames::of_findings(findings);
         for finding in findings {
-            if self.written.insert(key(finding)) {
-                let finding = mapping::finding(self.written.len() - 1, finding);
-                self.line(&ReportLine::Finding { finding }, &names);
+            self.finding(finding, &names);
+            let thresholds = self
+                .judged_by
+                .as_ref()
+                .map(|p| p.thresholds(finding.file()));
+            let effect = thresholds.map(|t| t.effect_of(finding.severity()));
+            let early = self.early.entry(key(finding)).or_insert(EarlyFinding {
+                left: 0,
+                severity: finding.severity(),
+                effect: match finding.suppressed.is_some() {
+                    true => Effect::Suppressed,
+                    false => effect.unwrap_or(Effect::Counts),
+                },
+                counts: finding.counts(),
+            });
+            early.left += 1;
+        }
+    }
+
+    /// Writes those findings of a finished review that are not written yet.
+    fn rest(&mut self, findings: &[Finding]) {
+        let names = SecretNames::of_findings(findings);
+        for finding in findings {
+            match self.early.get_mut(&key(finding)) {
+                Some(early) if early.left > 0 => early.left -= 1,
+                _ => self.finding(finding, &names),
             }
         }
     }
@@ -79,10 +151,18 @@ impl<W: Write> JsonLines<W> {
             policy: &review.policy,
             rules_hash: &review.rules_hash,
             timestamp: review.timestamp,
+            judged_by: &review.judged_by,
         });
-        self.findings(&review.findings);
+        self.rest(&review.findings);
         let mut report = json::report(review);
         report.findings.clear();
+        if let Some(unlisted) = &mut report.summary.unlisted {
+            // More findings can be printed as they come than a report lists.
+            self.early.values().for_each(|e| e.subtract_from(unlisted));
+            if *unlisted == UnlistedCounts::default() {
+                report.summary.unlisted = None;
+            }
+        }
         self.line(&ReportLine::End { report }, &SecretNames::of(review));
         self.failed.take().map_or(Ok(()), Err)
     }
@@ -147,5 +227,86 @@ fn first(start: &ReviewStart<'_>) -> ReportStart {
         source: start.source.into(),
         shard: start.source.shard.map(Into::into),
         policy: start.policy.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::arrange;
+    use crate::report::sample::{clean, full};
+
+    /// Returns the lines of a review whose findings `early` were printed before its end.
+    fn lines(review: &Review, early: &[Finding]) -> Vec<ReportLine> {
+        let mut out = Vec::new();
+        let mut lines = JsonLines::new(&mut out);
+        lines.start(&ReviewStart {
+            source: &review.source,
+            policy: &review.policy,
+            rules_hash: &review.rules_hash,
+            timestamp: review.timestamp,
+            judged_by: &review.judged_by,
+        });
+        lines.findings(early);
+        lines.finish(review).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let all = text.lines().map(|l| serde_json::from_str(l).unwrap());
+        all.collect()
+    }
+
+    /// Returns the number of findings in the lines.
+    fn printed(lines: &[ReportLine]) -> usize {
+        let is_finding = |l: &&ReportLine| matches!(l, ReportLine::Finding { .. });
+        lines.iter().filter(is_finding).count()
+    }
+
+    fn end(lines: &[ReportLine]) -> &wire::Report {
+        match lines.last() {
+            Some(ReportLine::End { report }) => report,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_last_line_counts_as_unlisted_what_was_not_printed() {
+        let whole = full();
+        let expected = json::report(&whole);
+        for listed in 0..=whole.findings.len() {
+            let mut review = full();
+            for f in review.findings.split_off(listed) {
+                let at = Severity::ALL.iter().position(|s| *s == f.severity());
+                let effect = review.judged_by.thresholds(f.file());
+                let effect = effect.effect_of(f.severity());
+                if f.suppressed.is_some() {
+                    review.unlisted.suppressed += 1;
+                } else if f.counts() {
+                    review.unlisted.counting[at.unwrap()] += 1;
+                    review.unlisted.blocking[at.unwrap()] += usize::from(effect == Effect::Blocks);
+                    review.unlisted.warning += usize::from(effect == Effect::Warns);
+                }
+            }
+            // All were printed as they came.
+            let all = lines(&review, &whole.findings);
+            assert_eq!(printed(&all), whole.findings.len());
+            assert_eq!(end(&all).summary.unlisted, None);
+            assert_eq!(end(&all).summary.critical, expected.summary.critical);
+            // None was.
+            let few = lines(&review, &[]);
+            assert_eq!(printed(&few), listed);
+            let unlisted = json::report(&review).summary.unlisted;
+            assert_eq!(end(&few).summary.unlisted, unlisted);
+        }
+    }
+
+    #[test]
+    fn findings_with_one_fingerprint_are_all_printed() {
+        let mut review = clean();
+        let first = full().findings.remove(0);
+        review.findings = vec![first.clone(), first.clone(), first.clone()];
+        assert_eq!(printed(&lines(&review, &[])), 3);
+        assert_eq!(printed(&lines(&review, std::slice::from_ref(&first))), 3);
+        let arranged = arrange(vec![first]);
+        review.findings.clone_from(&arranged);
+        assert_eq!(printed(&lines(&review, &arranged)), 1);
     }
 }

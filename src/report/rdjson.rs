@@ -207,7 +207,7 @@ fn range(lines: LineSpan) -> Value {
         .filter(|(start, end)| first == last && start < end)
     {
         Some((start, end)) => {
-            json!({ "start": { "line": first, "column": start + 1 }, "end": { "line": last, "column": end + 1 } })
+            json!({ "start": { "line": first, "column": u64::from(start) + 1 }, "end": { "line": last, "column": u64::from(end) + 1 } })
         }
         None => json!({ "start": { "line": first }, "end": { "line": last } }),
     }

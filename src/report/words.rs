@@ -341,7 +341,7 @@ pub(super) fn spent(u: &BackendUsage) -> String {
             count(failed, "question")
         ),
     });
-    if s.input_tokens + s.output_tokens > 0 {
+    if s.input_tokens > 0 || s.output_tokens > 0 {
         text.push_str(&format!(", {} tokens in", grouped(s.input_tokens)));
         if s.cached_tokens > 0 {
             text.push_str(&format!(" ({} cached)", grouped(s.cached_tokens)));

@@ -53,6 +53,7 @@ pub(super) fn conclude(prepared: Prepared<'_>, merged: MergedResults, started: I
         order: RecordPiece::order(&pieces),
         is_gate: prepared.request.authority == Authority::Base,
         unused_waivers: unused(&findings, &prepared.waivers),
+        digests: prepared.shard_digests(),
     };
     Review {
         outcome,

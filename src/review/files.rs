@@ -19,6 +19,8 @@ pub(crate) struct Files {
     globs: Globs,
     /// Name of the option in errors: `--files`.
     name: &'static str,
+    /// The patterns relative to the top.
+    from_top: Vec<String>,
     /// The patterns as given, and whether each one matched.
     patterns: Vec<(String, AtomicBool)>,
 }
@@ -79,6 +81,7 @@ impl Files {
         Ok(Self {
             globs,
             name,
+            from_top: from_top.to_owned(),
             patterns: given
                 .iter()
                 .map(|p| (p.clone(), AtomicBool::new(false)))
@@ -89,6 +92,11 @@ impl Files {
     /// Returns the name of the option in messages.
     pub(super) fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Returns the patterns relative to the top of the worktree.
+    pub(super) fn from_top(&self) -> &[String] {
+        &self.from_top
     }
 
     pub(crate) fn is_everything(&self) -> bool {
@@ -158,6 +166,7 @@ impl Files {
         Self {
             globs: self.globs.clone(),
             name: self.name,
+            from_top: self.from_top.clone(),
             patterns: patterns.collect(),
         }
     }
@@ -312,10 +321,17 @@ fn inside_of(path: &str, dir: &Path, top: Option<&Path>, folder: &Path) -> Optio
         (true, None) => return None,
         (false, _) => folder.join(path),
     };
+    // The current folder is a name also where the path is a pattern.
+    let of_folder = match path.is_absolute() {
+        true => 0,
+        false => folder.components().count(),
+    };
     let mut parts: Vec<String> = Vec::new();
-    for part in relative.components() {
+    for (at, part) in relative.components().enumerate() {
         match part {
-            Component::Normal(p) if is_pattern => parts.push(p.to_string_lossy().into_owned()),
+            Component::Normal(p) if is_pattern && at >= of_folder => {
+                parts.push(p.to_string_lossy().into_owned())
+            }
             Component::Normal(p) => parts.push(escape(&p.to_string_lossy())),
             Component::ParentDir => drop(parts.pop()?),
             Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
@@ -363,6 +379,10 @@ mod tests {
             ("s", "../other", Some("/other")),
             ("s", "../../other", None),
             ("s", "[x].py", Some("/s/\\[x\\].py")),
+            ("[x]", "*.py", Some("/\\[x\\]/*.py")),
+            ("[x]/{y}", "z/*.py", Some("/\\[x\\]/\\{y\\}/z/*.py")),
+            ("[x]", "../*.py", Some("/*.py")),
+            ("[x]", "../[x]/?.py", Some("/[x]/?.py")),
             ("", &whole("s/t"), Some("/s/t")),
             ("", &whole("gone"), Some("/gone")),
             ("", "/etc/passwd", None),

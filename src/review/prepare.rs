@@ -9,7 +9,7 @@ use super::record::Recorder;
 use super::remembered;
 use super::resolved::{Resolved, further_bases};
 use super::scan::RuleScan;
-use super::shard::ShardMap;
+use super::shard::{self, ShardDigests, ShardMap};
 use super::waiving::{actor, waive};
 use super::{Decisions, Note, SourceKind, StoreLocation, World};
 use crate::ai::agent;
@@ -149,6 +149,18 @@ impl<'a> Prepared<'a> {
             is_tree: self.is_tree(),
             stream: None,
             shard: self.resolved.shard.as_ref(),
+        }
+    }
+
+    /// Returns what the shards of this review share.
+    pub(super) fn shard_digests(&self) -> ShardDigests {
+        let Some(shards) = &self.resolved.shard else {
+            return ShardDigests::default();
+        };
+        ShardDigests {
+            state: shards.state().to_owned(),
+            selection: shard::digest_of_patterns(self.files.from_top()),
+            options: shard::digest_of_options(self.request, &self.asked_backends()),
         }
     }
 

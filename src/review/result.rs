@@ -1,6 +1,7 @@
 //! The finished review, as reports, history and MCP show it.
 
 use super::record::{Numbers, Record};
+use super::shard::ShardDigests;
 use super::waiving::{actor, waive};
 use super::{StoreLocation, World, decided, today};
 use crate::ai::Models;
@@ -75,6 +76,8 @@ pub struct MergeInputs {
     pub is_gate: bool,
     /// Fingerprints of waivers that match no finding, each with a note.
     pub unused_waivers: Vec<String>,
+    /// What the shards of the review share.
+    pub digests: ShardDigests,
 }
 
 /// The decisions of people that a review applies.

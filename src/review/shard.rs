@@ -6,10 +6,11 @@
 //! that runs on different machines agree. Every path has a bucket, also one that only a commit
 //! inside of a branch has.
 
-use crate::diff::RepoPath;
+use crate::diff::{Entry, ObjectId, RepoPath};
 use crate::error::Result;
 use crate::git::{Change, Repo};
-use crate::request::Shard;
+use crate::hex;
+use crate::request::{Overrides, ReviewRequest, Shard};
 use sha2::{Digest as _, Sha256};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,6 +24,93 @@ pub(super) struct ShardMap {
     shard: Shard,
     /// Number of the shard of each bucket, counted from 1.
     of_bucket: Vec<u32>,
+    /// Digest of all files of the review, with their sizes: shards with different ones divide
+    /// different files.
+    state: String,
+}
+
+/// What the shards of one review share beside the ends of its source, as digests. Empty without
+/// shards.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShardDigests {
+    /// The files that are divided: their paths, modes, contents and sizes.
+    pub state: String,
+    /// The patterns of `--files`, or the paths of a tree.
+    pub selection: String,
+    /// The options that change what is found or how it counts.
+    pub options: String,
+}
+
+/// A SHA-256 of fields. Each field is added after its length, so that the fields of a digest are
+/// unambiguous.
+#[derive(Default)]
+struct FieldsDigest(Sha256);
+
+impl FieldsDigest {
+    fn add(&mut self, field: &[u8]) {
+        self.0.update((field.len() as u64).to_le_bytes());
+        self.0.update(field);
+    }
+
+    /// Returns the first 20 bytes in hexadecimal digits.
+    fn text(self) -> String {
+        hex::encode(&self.0.finalize()[..20])
+    }
+}
+
+/// Returns the digest of the patterns that select files, which are relative to the top of the
+/// worktree. Their order is of no meaning.
+pub(super) fn digest_of_patterns(patterns: &[String]) -> String {
+    let mut sorted: Vec<&String> = patterns.iter().collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let mut digest = FieldsDigest::default();
+    sorted.iter().for_each(|p| digest.add(p.as_bytes()));
+    digest.text()
+}
+
+/// Returns the digest of the options that change what is found or how it counts. `backends` are
+/// those that are asked. Limits of time and costs, and the effect on the exit code, are no part of
+/// it: a shard that a limit stopped is incomplete.
+pub(super) fn digest_of_options(request: &ReviewRequest, backends: &[String]) -> String {
+    let Overrides {
+        block_on,
+        warn_on,
+        on_incomplete: _,
+        focus,
+        depth,
+        model,
+        jobs: _,
+        timeout: _,
+        max_cost_usd: _,
+        max_requests: _,
+        max_tokens: _,
+    } = &request.overrides;
+    let brief = &request.brief;
+    let mut waivers: Vec<&String> = request.waivers.iter().collect();
+    waivers.sort_unstable();
+    waivers.dedup();
+    let mut digest = FieldsDigest::default();
+    for field in [
+        format!("{:?} {}", request.authority, request.is_audit),
+        format!("{} {backends:?}", request.offline),
+        format!("{block_on:?} {warn_on:?}"),
+        format!("{focus:?} {depth:?} {model:?}"),
+        format!("{waivers:?}"),
+        format!("{:?} {:?}", brief.summary, brief.documents),
+        format!("{:?} {:?}", brief.focus, brief.contract),
+    ] {
+        digest.add(field.as_bytes());
+    }
+    digest.text()
+}
+
+/// Adds a file to the digest of the reviewed files.
+fn add_entry(digest: &mut FieldsDigest, entry: &Entry, id: Option<ObjectId>, bytes: u64) {
+    digest.add(entry.path().as_bytes());
+    digest.add(format!("{:?}", entry.new.as_ref().map(|s| s.mode)).as_bytes());
+    digest.add(id.map(|id| id.to_string()).unwrap_or_default().as_bytes());
+    digest.add(&bytes.to_le_bytes());
 }
 
 /// The files of a bucket, or of a shard.
@@ -45,18 +133,31 @@ impl ShardMap {
     ) -> Result<Self> {
         let mut reader = repo.reader();
         let mut loads = vec![ShardLoad::default(); BUCKETS];
+        let mut digest = FieldsDigest::default();
         for change in changes {
             for entry in &change.entries {
                 let load = &mut loads[bucket_of(entry.path())];
                 load.files += 1;
+                let mut bytes = 0;
                 if shard.of() > 1 {
-                    load.bytes += reader.size(change, entry).map_err(|e| {
+                    bytes = reader.size(change, entry).map_err(|e| {
                         e.hint("shards are divided by the sizes of files: fetch all objects first")
                     })?;
                 }
+                load.bytes += bytes;
+                let id = reader.content_id(change, entry);
+                add_entry(&mut digest, entry, id, bytes);
             }
         }
-        Ok(Self::dealt(shard, &loads))
+        Ok(Self {
+            state: digest.text(),
+            ..Self::dealt(shard, &loads)
+        })
+    }
+
+    /// Returns the digest of all files of the review.
+    pub(super) fn state(&self) -> &str {
+        &self.state
     }
 
     /// Deals buckets with these loads to the shards.
@@ -76,7 +177,11 @@ impl ShardMap {
             load.files += loads[bucket].files;
             shards.push(Reverse((load, index)));
         }
-        Self { shard, of_bucket }
+        Self {
+            shard,
+            of_bucket,
+            state: String::new(),
+        }
     }
 
     /// Returns true if the shard under review has a path.

@@ -4,6 +4,7 @@ use super::prepare::Prepared;
 use super::{PolicyInfo, SourceInfo};
 use crate::finding::listing::Unlisted;
 use crate::finding::{Finding, arrange};
+use crate::policy::Policy;
 use crate::verdict::{Coverage, judge};
 
 /// What is known about a review before the first file is read.
@@ -13,6 +14,8 @@ pub struct ReviewStart<'a> {
     pub policy: &'a PolicyInfo,
     pub rules_hash: &'a str,
     pub timestamp: jiff::Timestamp,
+    /// The policy that decides what a finding does to the verdict.
+    pub judged_by: &'a Policy,
 }
 
 /// Receives findings as soon as they are final. Called from several threads.
@@ -42,6 +45,7 @@ impl Prepared<'_> {
                 policy: &self.governing.info,
                 rules_hash: self.rules.hash(),
                 timestamp: self.world.now,
+                judged_by: self.policy(),
             });
         }
     }

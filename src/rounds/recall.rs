@@ -21,6 +21,9 @@ const AROUND: u32 = 1;
 const FRAME_LINES: u32 = 8;
 const FRAME_BYTES: usize = 1_000;
 
+/// Claims of models that could not be anchored and are restored, at most: each has an entry in memory.
+pub(super) const DROPPED_MOST: usize = 100_000;
+
 /// Returns the review of a report. `change` is the stored change; unreadable parts of it display no
 /// code.
 pub fn review(report: &wire::Report, change: &[u8]) -> Review {
@@ -201,7 +204,7 @@ fn models(report: &wire::Report, asked: Vec<String>) -> Models {
         no_conventions: None,
         asked,
         usage: report.usage.iter().map(Into::into).collect(),
-        dropped: vec![dropped; report.summary.dropped],
+        dropped: vec![dropped; report.summary.dropped.min(DROPPED_MOST)],
         compliance: report.design_compliance.as_ref().map(Into::into),
         missing: report.missing_requirements.iter().map(Into::into).collect(),
         // Neither is stored.

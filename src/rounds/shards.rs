@@ -6,9 +6,11 @@
 //! stays once. A shard that is missing, given twice, or of another review makes the merged review
 //! incomplete.
 
+mod contradiction;
 mod given;
 mod key;
 mod parts;
+mod plausible;
 mod rebuilt;
 #[cfg(test)]
 mod tests;
@@ -113,13 +115,34 @@ impl SortedShards {
                 }
             }
         }
-        let numbers = (1..=key.of).filter(|n| !shards.contains_key(n));
-        failures.extend(numbers.map(|index| FailureCause::MissingShard { index, of: key.of }));
+        failures.extend(missing(&shards, key.of));
         Self {
             reports: shards.into_values().collect(),
             failures,
         }
     }
+}
+
+/// Returns the failures of the shards that have no report. Shards that follow each other are one
+/// failure.
+fn missing(shards: &BTreeMap<u32, ShardReports>, of: u32) -> Vec<FailureCause> {
+    let ends = shards.keys().copied().chain([of.saturating_add(1)]);
+    let mut next = 1;
+    let mut out = Vec::new();
+    for known in ends {
+        let last = known.saturating_sub(1);
+        match last.saturating_add(1).saturating_sub(next) {
+            0 => {}
+            1 => out.push(FailureCause::MissingShard { index: next, of }),
+            _ => out.push(FailureCause::MissingShards {
+                first: next,
+                last,
+                of,
+            }),
+        }
+        next = known.saturating_add(1);
+    }
+    out
 }
 
 /// Joins the reviews of all shards, without a verdict. `first` has what is the same in all of them.
@@ -182,8 +205,10 @@ fn conclude(merged: &mut Review, shards: &[ShardReports], is_lacking: bool) {
             .flat_map(|s| std::iter::once(&s.first).chain(&s.further))
     };
     let is = |verdict| all().any(|r| r.verdict == verdict);
-    if is(wire::Verdict::Incomplete) && merged.coverage.is_complete() {
-        // A second report of a shard is incomplete, and its parts are not in the coverage.
+    let is_cancelled = all().any(|r| r.outcome == wire::Outcome::Cancelled);
+    if (is_cancelled || is(wire::Verdict::Incomplete)) && merged.coverage.is_complete() {
+        // A second report of a shard is incomplete, and its parts are not in the coverage. Of a
+        // cancelled review it is not known what it would have found.
         merged.coverage.fail(FailureCause::Stopped);
     }
     let blocks = is(wire::Verdict::Block)

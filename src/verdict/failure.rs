@@ -53,6 +53,8 @@ pub enum FailureCause {
     InternalError,
     /// No report of this shard was given to the merge.
     MissingShard { index: u32, of: u32 },
+    /// No report of these shards was given to the merge, the last one included.
+    MissingShards { first: u32, last: u32, of: u32 },
     /// The merge was given a second report of this shard, in this file.
     DuplicateShard { index: u32, of: u32, file: String },
     /// The report in this file is not of the merged review; `what` names what differs.
@@ -76,6 +78,9 @@ const AGENT_REVIEWED: &str = " was not asked: the author's own agent reviewed";
 const SHARD: &str = "shard ";
 const OF: &str = " of ";
 const MISSING: &str = " is missing";
+const SHARDS: &str = "shards ";
+const TO: &str = " to ";
+const ARE_MISSING: &str = " are missing";
 const DUPLICATE: &str = " was given a second time: ";
 /// What precedes the difference, and what precedes the name of the file: a name can contain
 /// anything.
@@ -94,6 +99,9 @@ impl fmt::Display for FailureCause {
             Self::Modified => f.write_str(MODIFIED),
             Self::InternalError => f.write_str(INTERNAL),
             Self::MissingShard { index, of } => write!(f, "{SHARD}{index}{OF}{of}{MISSING}"),
+            Self::MissingShards { first, last, of } => {
+                write!(f, "{SHARDS}{first}{TO}{last}{OF}{of}{ARE_MISSING}")
+            }
             Self::DuplicateShard { index, of, file } => {
                 write!(f, "{SHARD}{index}{OF}{of}{DUPLICATE}{file}")
             }
@@ -150,6 +158,12 @@ fn about_shard(text: &str) -> Option<FailureCause> {
         let (what, file) = (what.to_owned(), file.to_owned());
         return Some(FailureCause::ForeignShard { file, what });
     }
+    if let Some(rest) = text.strip_prefix(SHARDS) {
+        let (first, rest) = rest.split_once(TO)?;
+        let (last, of) = rest.strip_suffix(ARE_MISSING)?.split_once(OF)?;
+        let (first, last, of) = (number(first)?, number(last)?, number(of)?);
+        return Some(FailureCause::MissingShards { first, last, of });
+    }
     let (index, rest) = text.strip_prefix(SHARD)?.split_once(OF)?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (of, rest) = rest.split_at(digits);
@@ -202,6 +216,14 @@ mod tests {
             (
                 "shard 2 of 4 is missing",
                 FailureCause::MissingShard { index: 2, of: 4 },
+            ),
+            (
+                "shards 2 to 9 of 10 are missing",
+                FailureCause::MissingShards {
+                    first: 2,
+                    last: 9,
+                    of: 10,
+                },
             ),
             (
                 "shard 2 of 4 was given a second time: out/a: b.json",

@@ -56,6 +56,12 @@ pub struct MergeFacts {
     pub asked: Vec<String>,
     /// Files whose lines are not in `change`.
     pub left_out: Vec<String>,
+    /// Digest of the files that are divided: their paths, modes, contents and sizes.
+    pub state: String,
+    /// Digest of the patterns that select files.
+    pub selection: String,
+    /// Digest of the options that change what is found or how it counts.
+    pub options: String,
 }
 
 /// A position in the change.

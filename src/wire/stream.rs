@@ -21,7 +21,7 @@ pub enum ReportLine {
     /// The last line. Without it, the review did not finish.
     End {
         /// The report of the finished review, with an empty list of findings. Its totals include
-        /// the findings of the lines before.
+        /// the findings of the lines before; `summary.unlisted` has those without a line.
         report: Report,
     },
 }

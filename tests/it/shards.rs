@@ -447,3 +447,149 @@ fn reports_of_several_repositories_are_shown_together_with_the_worst_exit_code()
         refused.stderr
     );
 }
+
+/// Writes the report of a shard to a file of its own, and returns its path.
+fn report_at(repo: &Repo, name: &str, args: &[&str]) -> String {
+    let file = repo.home().join(name).display().to_string();
+    let args = [&["review"], args, &["--format", "json", "--output", &file]].concat();
+    let run = repo.reviewer(&args).run_any();
+    assert!(matches!(run.code, 0 | 1 | 3), "{}", run.stderr);
+    file
+}
+
+/// Merges the first shard of one review with the second one of another, and asserts that the
+/// second one is foreign.
+fn assert_foreign(repo: &Repo, files: [&str; 2], what: &str) {
+    let (report, code) = merged_json(repo, &files);
+    assert_eq!(code, 3, "{what}: {report}");
+    let reason = format!("a shard of another review was given ({what}): {}", files[1]);
+    assert_eq!(
+        report["coverage"]["failed"],
+        json!([
+            { "file": null, "reason": reason },
+            { "file": null, "reason": "shard 2 of 2 is missing" },
+        ])
+    );
+}
+
+/// Returns a repository with a few files that have no findings.
+fn quiet() -> Repo {
+    let repo = Repo::new();
+    for n in 0..9 {
+        repo.stage(&format!("d{}/f{n}.py", n % 3), format!("x = {n}\n"));
+    }
+    repo.commit("files");
+    repo
+}
+
+#[test]
+fn flt_01_shards_of_the_worktree_and_of_the_index_are_of_one_state() {
+    let repo = quiet();
+    let other = quiet();
+    other.write("d1/f4.py", "x = 5\n");
+    other.git(&["add", "."]);
+    for source in [&["tree"][..], &["tree", "--index"]] {
+        let shard = |of: &Repo, name: &str, shard: &str| {
+            report_at(of, name, &[source, &["--shard", shard]].concat())
+        };
+        let first = shard(&repo, "first.json", "1/2");
+        // Equal files, in another clone.
+        let same = shard(&quiet(), "same.json", "2/2");
+        let second = shard(&repo, "second.json", "2/2");
+        let copied = repo.home().join("same.json");
+        std::fs::copy(&same, &copied).unwrap();
+        for second in [second, copied.display().to_string()] {
+            let (report, code) = merged_json(&repo, &[&first, &second]);
+            assert_eq!(code, 0, "{report}");
+        }
+        // Other content of the same size in one file.
+        let foreign = shard(&other, "foreign.json", "2/2");
+        assert_foreign(&repo, [&first, &foreign], "other files");
+    }
+    // The file changes between two shards. Its size stays.
+    let first = report_at(&repo, "first.json", &["tree", "--shard", "1/2"]);
+    repo.write("d2/f5.py", "x = 6\n");
+    let second = report_at(&repo, "second.json", &["tree", "--shard", "2/2"]);
+    assert_foreign(&repo, [&first, &second], "other files");
+    let first = report_at(&repo, "first.json", &["tree", "--shard", "1/2"]);
+    assert_eq!(merged_json(&repo, &[&first, &second]).1, 0);
+    repo.write("d2/f5.py", "x = 7\n");
+    let second = report_at(&repo, "second.json", &["tree", "--shard", "2/2"]);
+    assert_foreign(&repo, [&first, &second], "other files");
+    // A new file.
+    let untracked = ["tree", "--untracked", "--shard"];
+    let first = report_at(&repo, "first.json", &[&untracked[..], &["1/2"]].concat());
+    repo.write("new.py", "x = 1\n");
+    let second = report_at(&repo, "second.json", &[&untracked[..], &["2/2"]].concat());
+    assert_foreign(&repo, [&first, &second], "other files");
+}
+
+#[test]
+fn flt_01_shards_are_of_one_selection_and_of_one_set_of_options() {
+    let repo = quiet();
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage("d0/more.py", "y = 1\n")
+        .stage("d1/more.py", "z = 1\n")
+        .commit("more");
+    let tree = &["tree", "--rev", "HEAD"][..];
+    let branch = &["branch", "--base", "main"][..];
+    let model = &["--backend", "local", "--offline"][..];
+    let policy = "version = 1\n[backend.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\n";
+    let config = repo.home().join("policy.toml");
+    std::fs::write(&config, policy).unwrap();
+    let config = ["--config", config.to_str().unwrap()];
+    let waiver = format!("{}=known", "0".repeat(32));
+    for (source, first, second, what) in [
+        (tree, &[][..], &["d1/f1.py"][..], "other paths"),
+        (tree, &["d1"], &["d0", "d1"], "other paths"),
+        (branch, &[], &["--files", "d1/**"], "other paths"),
+        (branch, &["--gate"], &["--no-gate"], "other gate mode"),
+        (branch, &[], &["--waive", &waiver], "other options"),
+    ] {
+        let first = [source, first, &config, &["--shard", "1/2"]].concat();
+        let second = [source, second, &config, &["--shard", "2/2"]].concat();
+        let first = report_at(&repo, "first.json", &first);
+        let second = report_at(&repo, "second.json", &second);
+        assert_foreign(&repo, [&first, &second], what);
+    }
+    // Of a review with a model, and of one without.
+    let first = [tree, &config, &["--shard", "1/2"]].concat();
+    let second = [tree, &config, model, &["--shard", "2/2"]].concat();
+    let first = report_at(&repo, "first.json", &first);
+    let second = report_at(&repo, "second.json", &second);
+    let (report, code) = merged_json(&repo, &[&first, &second]);
+    assert_eq!(code, 3, "{report}");
+    let reason = report["coverage"]["failed"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("other options"), "{reason}");
+    // The order of paths, and where they are given from, is of no meaning.
+    let first = [tree, &["d0", "d1", "--shard", "1/2"]].concat();
+    let second = [tree, &["d1", "d0", "--jobs", "1", "--shard", "2/2"]].concat();
+    let first = report_at(&repo, "first.json", &first);
+    let second = report_at(&repo, "second.json", &second);
+    assert_eq!(merged_json(&repo, &[&first, &second]).1, 0);
+}
+
+#[test]
+fn two_repositories_cannot_have_one_name() {
+    let repo = quiet();
+    let a = report_at(&repo, "a.json", &["commit", "HEAD", "--no-save"]);
+    let b = report_at(&repo, "b.json", &["commit", "HEAD", "--no-save"]);
+    let named = format!("a={b}");
+    for args in [[&a, &a], [&named, &a]] {
+        let run = merge(&repo, &[args[0], args[1]]);
+        let is_refused = run.stderr.contains("is a second repository with the name");
+        assert_eq!((run.code, is_refused), (2, true), "{}", run.stderr);
+    }
+    assert_eq!(merge(&repo, &[&a, &b]).code, 0);
+}
+
+#[test]
+fn the_last_line_of_several_repositories_states_the_exit_code_of_the_process() {
+    let repo = quiet();
+    let a = report_at(&repo, "a.json", &["commit", "HEAD", "--no-save"]);
+    let b = report_at(&repo, "b.json", &["commit", "HEAD", "--no-save"]);
+    let run = merge(&repo, &[&a, &b, "--output", "no/such/folder/x"]);
+    assert_ne!(run.code, 0);
+    let last = run.stderr.lines().last().unwrap();
+    assert!(last.ends_with(&format!(" exit={}", run.code)), "{last}");
+}

@@ -2,7 +2,7 @@
 
 mod shards;
 
-use crate::support::{Repo, line_with_key};
+use crate::support::{Repo, line_with_key, reviewer};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -439,4 +439,33 @@ fn the_lines_of_a_change_come_when_it_is_reviewed() {
     assert_eq!(kinds.first(), Some(&Value::from("start")));
     assert_eq!(kinds.last(), Some(&Value::from("end")));
     assert!(kinds.len() > 2, "{kinds:?}");
+}
+
+#[test]
+fn a_pattern_selects_below_the_current_folder_whatever_its_name_is() {
+    for folder in ["[x]", "{x,y}", "x*", "!x", "x?"] {
+        let repo = Repo::new();
+        repo.write(&format!("{folder}/own.txt"), BAD);
+        for other in ["x", "xa", "y"] {
+            repo.write(&format!("{other}/other.txt"), BAD);
+        }
+        repo.git(&["add", "."]);
+        repo.commit("files");
+        let dir = repo.path().join(folder);
+        let args = ["review", "tree", "./*.txt", "--format", "json"];
+        let run = reviewer(&dir, &repo.home(), &args).run_any();
+        let report: Value = serde_json::from_str(&run.stdout).unwrap_or_default();
+        let own = format!("{folder}/own.txt");
+        assert_eq!(files(&report), BTreeSet::from([own.as_str()]), "{folder}");
+    }
+}
+
+#[test]
+fn a_pattern_without_a_match_is_named_with_its_option() {
+    let repo = sample();
+    for (args, name) in [(&["--files", "zz"][..], "--files"), (&["zz"], "PATH")] {
+        let run = repo.reviewer(&[&["review", "tree"], args].concat()).run(2);
+        let text = format!("{name} matches no file: zz");
+        assert!(run.stderr.contains(&text), "{}", run.stderr);
+    }
 }

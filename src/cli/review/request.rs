@@ -49,7 +49,7 @@ pub(super) fn request(
         dir: context.dir.clone(),
         files: selected_files(args)?,
         files_name: match &args.source {
-            Some(SourceArg::Tree { .. }) => "PATH",
+            Some(SourceArg::Tree { paths, .. }) if !paths.is_empty() => "PATH",
             _ => "--files",
         },
         shard: o.shard,

@@ -112,7 +112,7 @@ pub(super) fn write(page: &mut HumanPage<'_>, f: &Finding, accent: Style) -> io:
     };
     let focus_skipped = focus.as_ref().map_or(0, |c| c.skipped);
     for (i, line) in frame.lines.iter().enumerate() {
-        let number = frame.first.get() + i as u32;
+        let number = frame.first.get().saturating_add(i as u32);
         let marked = (span.first.get()..=span.last.get()).contains(&number);
         let cells = Cells::of(line);
         let offset = if cells.skipped == focus_skipped {

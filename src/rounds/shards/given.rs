@@ -1,10 +1,11 @@
 //! Parses a JSON report that another job wrote. All of it is untrusted: the types are checked, and a
 //! report that contradicts itself is rejected.
 
+use super::{contradiction, plausible};
 use crate::error::{Error, Result};
 use crate::request::Shard;
 use crate::wire::merging::ReportHeader;
-use crate::wire::{self, Disposition, Outcome, SCHEMA_VERSION, Severity, Verdict};
+use crate::wire::{self, SCHEMA_VERSION};
 
 /// A report, and the name of the file that has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,15 +21,20 @@ impl GivenReport {
     /// # Errors
     ///
     /// Usage: the text is empty, truncated, not JSON, another document, of another version of the
-    /// format, or contradicts itself.
+    /// format, has a number that no review has, or contradicts itself.
     pub fn parse(file: &str, text: &[u8]) -> Result<Self> {
         let header: ReportHeader =
             serde_json::from_slice(text).map_err(|e| not_json(file, text, &e))?;
         refuse_other_version(file, &header)?;
-        let report: wire::Report = serde_json::from_slice(text).map_err(|e| {
-            invalid(file, "not a report as `--format json` writes it").caused_by(&e)
-        })?;
-        if let Some(why) = contradiction(&report) {
+        let report: wire::Report =
+            serde_json::from_slice(text).map_err(|e| not_a_report(file, &header).caused_by(&e))?;
+        if let Some(name) = plausible::too_large(&report) {
+            let why = format!("the number `{name}` is too large or negative");
+            return Err(
+                invalid(file, &why).hint("write the report again; a report must not be edited")
+            );
+        }
+        if let Some(why) = contradiction::of(&report) {
             return Err(invalid(file, &format!("it contradicts itself: {why}"))
                 .hint("write the report again; a report must not be edited"));
         }
@@ -56,6 +62,13 @@ fn not_json(file: &str, text: &[u8], e: &serde_json::Error) -> Error {
     if text.trim_ascii().is_empty() {
         return invalid(file, "it is empty").hint_person(again);
     }
+    if text.starts_with(br#"{"type":"start""#) {
+        return invalid(
+            file,
+            "it has the format jsonl, and the format json is needed",
+        )
+        .hint_person(again);
+    }
     let why = match e.classify() {
         serde_json::error::Category::Eof => {
             format!("it is truncated after {} bytes", text.len())
@@ -63,6 +76,22 @@ fn not_json(file: &str, text: &[u8], e: &serde_json::Error) -> Error {
         _ => format!("not JSON: {e}"),
     };
     invalid(file, &why).hint_person(again)
+}
+
+/// Returns the error about a document that lacks parts of a report. Another version of the program
+/// can have other parts.
+fn not_a_report(file: &str, header: &ReportHeader) -> Error {
+    let version = header.tool.as_ref().and_then(|t| t.get("version"));
+    let version = version.and_then(serde_json::Value::as_str);
+    match version.filter(|v| *v != env!("CARGO_PKG_VERSION")) {
+        Some(version) => {
+            let own = env!("CARGO_PKG_VERSION");
+            let why = format!("version {version} wrote it, and this is version {own}");
+            invalid(file, &why)
+                .hint_person("use one version of claude-reviewer for the reviews and for the merge")
+        }
+        None => invalid(file, "not a report as `--format json` writes it"),
+    }
 }
 
 /// Rejects documents of other programs, and of other versions of the format.
@@ -84,85 +113,4 @@ fn refuse_other_version(file: &str, header: &ReportHeader) -> Result<()> {
         &format!("its schema_version is {stated}, and this version reads {SCHEMA_VERSION}"),
     )
     .hint_person("use one version of claude-reviewer for the reviews and for the merge"))
-}
-
-/// Returns how a report contradicts itself; `None` if it does not. A report whose verdict is better
-/// than its content must not open a gate.
-fn contradiction(report: &wire::Report) -> Option<String> {
-    let blocks = report.findings.iter().any(|f| f.blocking);
-    let failed = !report.coverage.failed.is_empty();
-    let verdict = report.verdict;
-    if let Some(shard) = report.shard
-        && Shard::new(shard.index, shard.of).is_none()
-    {
-        return Some(format!("there is no shard {}/{}", shard.index, shard.of));
-    }
-    if blocks && verdict != Verdict::Block {
-        return Some("a finding blocks, and the verdict is not block".to_owned());
-    }
-    if failed && !matches!(verdict, Verdict::Block | Verdict::Incomplete) {
-        return Some("a part was not reviewed, and the verdict does not say so".to_owned());
-    }
-    if verdict == Verdict::Incomplete && !failed {
-        return Some("the verdict is incomplete, and no part is named".to_owned());
-    }
-    if report.outcome == Outcome::NothingToReview && !report.findings.is_empty() {
-        return Some("nothing was reviewed, and there are findings".to_owned());
-    }
-    wrong_exit(report)
-        .or_else(|| wrong_totals(report))
-        .or_else(|| wrong_facts(report))
-}
-
-/// Returns why the exit code is not one of the verdict.
-fn wrong_exit(report: &wire::Report) -> Option<String> {
-    let ended = report.outcome == Outcome::Cancelled && matches!(report.exit_code, 130 | 143);
-    let fits = match report.verdict {
-        Verdict::Pass | Verdict::Warn => report.exit_code == 0,
-        Verdict::Block => report.exit_code <= 1,
-        Verdict::Incomplete => matches!(report.exit_code, 0 | 3),
-    };
-    let why = || {
-        let verdict = wire::name(&report.verdict);
-        format!(
-            "the exit code is {}, and the verdict {verdict}",
-            report.exit_code
-        )
-    };
-    (!fits && !ended).then(why)
-}
-
-/// Returns why the totals are not those of the listed and unlisted findings.
-fn wrong_totals(report: &wire::Report) -> Option<String> {
-    let s = &report.summary;
-    let unlisted = s.unlisted.clone().unwrap_or_default();
-    let severities = [
-        (Severity::Critical, s.critical, unlisted.critical),
-        (Severity::Major, s.major, unlisted.major),
-        (Severity::Minor, s.minor, unlisted.minor),
-        (Severity::Suggestion, s.suggestion, unlisted.suggestion),
-    ];
-    for (severity, stated, unlisted) in severities {
-        let counting = report.findings.iter().filter(|f| f.counts());
-        let listed = counting.filter(|f| f.severity == severity).count();
-        if listed.checked_add(unlisted) != Some(stated) {
-            let name = wire::name(&severity);
-            return Some(format!("the summary counts {stated} {name} findings"));
-        }
-    }
-    let is_undecided =
-        |f: &&wire::Finding| f.disposition != Disposition::Pending && f.decided.is_none();
-    let undecided = report.findings.iter().find(is_undecided);
-    undecided.map(|f| format!("the decision on {} is missing", f.id))
-}
-
-/// Returns why the facts for the merge do not belong to the report.
-fn wrong_facts(report: &wire::Report) -> Option<String> {
-    match (&report.merge, report.shard) {
-        (None, None) => None,
-        (None, Some(_)) => Some("the report of a shard lacks `merge`".to_owned()),
-        (Some(_), None) => Some("it has `merge`, and is not of a shard".to_owned()),
-        (Some(facts), Some(_)) => (facts.findings.len() != report.findings.len())
-            .then(|| "`merge` has another number of findings".to_owned()),
-    }
 }

@@ -13,23 +13,39 @@ pub(super) struct ReviewKey {
     pub(super) version: String,
     /// Number of shards.
     pub(super) of: u32,
+    /// The base of the change governs.
+    gate: bool,
+    rules_only: bool,
+    /// Digest of the divided files.
+    state: String,
+    /// Digest of the patterns that select files.
+    selection: String,
+    /// Digest of the options.
+    options: String,
 }
 
 impl ReviewKey {
     /// Returns the facts of a report; `None` if it is not of a shard.
     fn of(given: &GivenReport) -> Option<Self> {
         let report = &given.report;
+        let facts = report.merge.as_deref()?;
         Some(Self {
             source: report.source.clone(),
             policy: report.policy.clone(),
             rules: report.tool.rules_hash.clone(),
             version: report.tool.version.clone(),
             of: given.shard()?.of(),
+            gate: facts.gate,
+            rules_only: facts.rules_only,
+            state: facts.state.clone(),
+            selection: facts.selection.clone(),
+            options: facts.options.clone(),
         })
     }
 
-    /// Returns the facts that most reports share; of two with as many reports, those of the first
-    /// one given. `None` if no report is of a shard.
+    /// Returns the facts that most reports of this version of the program share; of two with as
+    /// many reports, those of the first one given. Without a report of this version, those of other
+    /// versions. `None` if no report is of a shard.
     pub(super) fn of_most(given: &[GivenReport]) -> Option<Self> {
         let mut found: Vec<(Self, usize)> = Vec::new();
         for key in given.iter().filter_map(Self::of) {
@@ -38,8 +54,9 @@ impl ReviewKey {
                 None => found.push((key, 1)),
             }
         }
-        let most = found.iter().map(|(_, n)| *n).max()?;
-        let first = found.into_iter().find(|(_, n)| *n == most)?;
+        let rank = |(key, n): &(Self, usize)| (key.version == env!("CARGO_PKG_VERSION"), *n);
+        let most = found.iter().map(rank).max()?;
+        let first = found.into_iter().find(|f| rank(f) == most)?;
         Some(first.0)
     }
 
@@ -54,6 +71,8 @@ impl ReviewKey {
             return "not a shard".to_owned();
         };
         let ends = |s: &ReviewedSource| (s.base.clone(), s.head.clone(), s.tree.clone());
+        let is_of_one_source =
+            self.source.kind == other.source.kind && ends(&self.source) == ends(&other.source);
         let differences = [
             (self.version != other.version, "other version"),
             (self.source.kind != other.source.kind, "other source"),
@@ -61,6 +80,15 @@ impl ReviewKey {
             (self.policy != other.policy, "other policy"),
             (self.rules != other.rules, "other rules"),
             (self.of != other.of, "other number of shards"),
+            // The files of another revision are others in any case.
+            (is_of_one_source && self.state != other.state, "other files"),
+            (self.selection != other.selection, "other paths"),
+            (self.gate != other.gate, "other gate mode"),
+            (
+                self.options != other.options && self.gate == other.gate
+                    || self.rules_only != other.rules_only,
+                "other options",
+            ),
         ];
         let named = differences.into_iter().filter(|(differs, _)| *differs);
         let named: Vec<&str> = named.map(|(_, what)| what).collect();

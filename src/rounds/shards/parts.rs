@@ -3,12 +3,14 @@
 
 use crate::ai::{BackendUsage, Compliance, Models};
 use crate::context::GatheredItem;
+use crate::diff::LineNo;
 use crate::finding::listing::{Floor, Unlisted};
 use crate::finding::{Finding, Location, Origin, Severity, arrange, joined};
 use crate::review::{Note, Record, Review, Stat, TestResults, unused_waiver};
 use crate::verdict::{Coverage, FailureCause, Share, TestOutcome};
 use crate::wire::merging::PolicyEffect;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Debug;
 
 /// What the policy makes of each finding: by the commit and the fingerprint of the finding, as
 /// reports state them.
@@ -117,23 +119,20 @@ fn add(to: &mut usize, n: usize) {
 /// Joins the notes: those about the review as a whole in the order of the shards, then those about
 /// files by position. That a waiver matches no finding is true only if every shard notes it.
 pub(super) fn notes(reviews: &[Review]) -> Vec<Note> {
-    let mut whole: Vec<Note> = Vec::new();
+    let mut ordered = OrderedNotes::default();
     for review in reviews {
-        let mut at = 0;
-        for note in review.notes.iter().filter(|n| n.file.is_none()) {
-            match whole.iter().position(|known| known == note) {
-                Some(known) => at = known + 1,
-                None => {
-                    whole.insert(at, note.clone());
-                    at += 1;
-                }
-            }
+        ordered.add(review.notes.iter().filter(|n| n.file.is_none()));
+    }
+    let mut unused: HashMap<&String, usize> = HashMap::new();
+    for review in reviews {
+        let own: HashSet<&String> = review.merge_inputs.unused_waivers.iter().collect();
+        for fingerprint in own {
+            *unused.entry(fingerprint).or_default() += 1;
         }
     }
-    let used = unused_waivers(reviews).filter(|f| !is_unused_in_all(f, reviews));
-    for note in used.map(|fingerprint| unused_waiver(fingerprint)) {
-        whole.retain(|known| *known != note);
-    }
+    let used = unused.into_iter().filter(|(_, n)| *n < reviews.len());
+    let used = used.map(|(fingerprint, _)| key_of(&unused_waiver(fingerprint)));
+    let mut whole = ordered.without(&used.collect());
     let of_files = reviews.iter().flat_map(|r| &r.notes);
     let of_files = of_files.filter(|n| n.file.is_some()).cloned();
     whole.extend(of_files);
@@ -141,30 +140,68 @@ pub(super) fn notes(reviews: &[Review]) -> Vec<Note> {
     whole
 }
 
-/// Returns the fingerprints of waivers that match no finding of a shard.
-fn unused_waivers(reviews: &[Review]) -> impl Iterator<Item = &String> {
-    reviews.iter().flat_map(|r| &r.merge_inputs.unused_waivers)
+/// What identifies a note about the review as a whole: its origin, its text, and its line.
+type NoteKey = (String, String, Option<LineNo>);
+
+fn key_of(note: &Note) -> NoteKey {
+    (note.origin.clone(), note.text.clone(), note.line)
 }
 
-fn is_unused_in_all(fingerprint: &String, reviews: &[Review]) -> bool {
-    reviews
-        .iter()
-        .all(|r| r.merge_inputs.unused_waivers.contains(fingerprint))
+/// Notes about the review as a whole in the order in which all shards have them, each once.
+#[derive(Default)]
+struct OrderedNotes<'a> {
+    /// The notes, each with the position of the one that follows.
+    notes: Vec<(&'a Note, Option<usize>)>,
+    first: Option<usize>,
+    known: HashMap<NoteKey, usize>,
+}
+
+impl<'a> OrderedNotes<'a> {
+    /// Adds the notes of a shard: a new one follows the one before it in the shard.
+    fn add(&mut self, of_shard: impl Iterator<Item = &'a Note>) {
+        let mut before: Option<usize> = None;
+        for note in of_shard {
+            let new = self.notes.len();
+            let at = *self.known.entry(key_of(note)).or_insert(new);
+            if at == new {
+                let next = match before {
+                    Some(before) => &mut self.notes[before].1,
+                    None => &mut self.first,
+                };
+                let follows = next.replace(new);
+                self.notes.push((note, follows));
+            }
+            before = Some(at);
+        }
+    }
+
+    /// Returns the notes in order, without some of them.
+    fn without(&self, left_out: &HashSet<NoteKey>) -> Vec<Note> {
+        let mut out = Vec::new();
+        let mut at = self.first;
+        while let Some((note, next)) = at.and_then(|i| self.notes.get(i)) {
+            if !left_out.contains(&key_of(note)) {
+                out.push((*note).clone());
+            }
+            at = *next;
+        }
+        out
+    }
 }
 
 /// Joins what the models report, and adds their requests and costs.
 pub(super) fn models(reviews: &[Review]) -> Models {
-    let mut out = Models::default();
+    let mut out = Models {
+        asked: unique(reviews.iter().map(|r| &r.models.asked[..])),
+        missing: unique(reviews.iter().map(|r| &r.models.missing[..])),
+        opinions: unique(reviews.iter().map(|r| &r.models.opinions[..])),
+        compliance: compliance(reviews),
+        ..Models::default()
+    };
     for m in reviews.iter().map(|r| &r.models) {
-        extend_unique(&mut out.asked, &m.asked);
-        extend_unique(&mut out.missing, &m.missing);
-        extend_unique(&mut out.opinions, &m.opinions);
         out.owed |= m.owed;
         out.dropped.extend(m.dropped.iter().cloned());
         out.no_conventions = out.no_conventions.take().or(m.no_conventions.clone());
-        if let Some(compliance) = &m.compliance {
-            add_compliance(&mut out.compliance, compliance);
-        }
         for usage in &m.usage {
             add_usage(&mut out.usage, usage);
         }
@@ -172,23 +209,23 @@ pub(super) fn models(reviews: &[Review]) -> Models {
     out
 }
 
-fn extend_unique<T: PartialEq + Clone>(to: &mut Vec<T>, from: &[T]) {
-    for item in from {
-        if !to.contains(item) {
-            to.push(item.clone());
-        }
-    }
+/// Joins lists. Equal items stay once; they are told by their debug text, which has all fields.
+fn unique<'a, T: Debug + Clone + 'a>(lists: impl Iterator<Item = &'a [T]>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    let all = lists.flatten();
+    all.filter(|item| seen.insert(format!("{item:?}")))
+        .cloned()
+        .collect()
 }
 
-/// Adds the compliance of a part: the whole complies only if every part does.
-fn add_compliance(to: &mut Option<Compliance>, part: &Compliance) {
-    match to {
-        None => *to = Some(part.clone()),
-        Some(all) => {
-            all.follows &= part.follows;
-            extend_unique(&mut all.violations, &part.violations);
-        }
-    }
+/// Joins the compliance of all shards: the whole complies only if every part does.
+fn compliance(reviews: &[Review]) -> Option<Compliance> {
+    let all = || reviews.iter().filter_map(|r| r.models.compliance.as_ref());
+    all().next()?;
+    Some(Compliance {
+        follows: all().all(|c| c.follows),
+        violations: unique(all().map(|c| &c.violations[..])),
+    })
 }
 
 /// Adds the requests to a backend. The shards run at the same time, so that the longest counts.
@@ -214,11 +251,7 @@ fn add_usage(to: &mut Vec<BackendUsage>, part: &BackendUsage) {
 
 /// Returns the tickets and pages that models of any shard received.
 pub(super) fn context(reviews: &[Review]) -> Vec<GatheredItem> {
-    let mut out = Vec::new();
-    reviews
-        .iter()
-        .for_each(|r| extend_unique(&mut out, &r.context));
-    out
+    unique(reviews.iter().map(|r| &r.context[..]))
 }
 
 /// Returns the results of the project's tests: those of the first shard in which they did not pass.

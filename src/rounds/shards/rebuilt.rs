@@ -4,7 +4,7 @@ use crate::ai::Dropped;
 use crate::diff::LineNo;
 use crate::finding::{Finding, Frame, FrameLine, LineSpan, Location};
 use crate::request::{OnBlock, OnIncomplete};
-use crate::review::{MergeInputs, Record, Review, Stat};
+use crate::review::{MergeInputs, Record, Review, ShardDigests, Stat};
 use crate::rounds::recall;
 use crate::wire::merging::{
     ChangedFile, CodeFrame, DroppedClaim, FindingFacts, FirstLine, MergeFacts,
@@ -58,6 +58,11 @@ fn merge_inputs(facts: &MergeFacts) -> MergeInputs {
         order: files.map(|f| f.order).collect(),
         is_gate: facts.gate,
         unused_waivers: facts.unused_waivers.clone(),
+        digests: ShardDigests {
+            state: facts.state.clone(),
+            selection: facts.selection.clone(),
+            options: facts.options.clone(),
+        },
     }
 }
 

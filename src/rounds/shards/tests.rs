@@ -4,7 +4,7 @@ use super::*;
 use crate::diff::RepoPath;
 use crate::error::ExitStatus;
 use crate::finding::listing::{Floor, Unlisted};
-use crate::finding::{Category, Severity, arrange};
+use crate::finding::{Category, Severity, arrange, joined};
 use crate::report::sample::{clean, empty, full, incomplete, sketch, warned};
 use crate::report::{self, ReportFormat, Style, json};
 use crate::request::Shard;
@@ -31,11 +31,32 @@ fn single(mut review: Review) -> Review {
     // A report has whole milliseconds.
     review.duration = std::time::Duration::from_millis(12);
     Note::arrange(&mut review.notes);
+    if !review.findings.is_empty() {
+        // Each shard with a finding has a file.
+        review.coverage.files_total += 10;
+        review.coverage.files_reviewed += 10;
+    }
     review.coverage.tidy();
     review.judge_again(OnBlock::Fail);
     let files = review.record.iter().flat_map(|r| r.files().enumerate());
     review.merge_inputs.order = files.map(|(i, _)| (0, i)).collect();
     review
+}
+
+/// Returns how many files of a shard are not reviewed: each is skipped or failed in its own shard.
+/// Those that are not named are in the first shard.
+fn unreviewed(review: &Review, index: u32, of: u32) -> usize {
+    let c = &review.coverage;
+    let left = c.files_total - c.files_reviewed;
+    let skipped = c.skipped.iter().map(|(file, _)| file);
+    let failed = c.failed.iter().filter_map(|f| f.file.as_ref());
+    let named: Vec<u32> = skipped
+        .chain(failed)
+        .map(|file| shard_of(Some(file), of))
+        .collect();
+    let up_to = |last: u32| named.iter().filter(|i| **i <= last).count().min(left);
+    let unnamed = left - up_to(of);
+    up_to(index) - up_to(index - 1) + if index == 1 { unnamed } else { 0 }
 }
 
 /// Returns the review of one shard of a change.
@@ -63,6 +84,7 @@ fn shard(review: &Review, index: u32, of: u32) -> Review {
     ] {
         *n = part(*n, index, of);
     }
+    c.files_total = c.files_reviewed + unreviewed(review, index, of);
     for share in c.by_reviewer.values_mut() {
         let Share {
             files_reviewed,
@@ -296,7 +318,17 @@ fn flt_01_a_second_report_of_a_shard_is_named_with_its_file() {
 #[test]
 fn flt_01_a_shard_of_another_review_is_named_with_what_differs() {
     type Change = fn(&mut wire::Report);
-    let changes: [(&str, Change); 6] = [
+    fn facts(r: &mut wire::Report) -> &mut wire::merging::MergeFacts {
+        r.merge.as_mut().unwrap()
+    }
+    let changes: [(&str, Change); 11] = [
+        ("other files", |r| facts(r).state = "f".repeat(40)),
+        ("other paths", |r| facts(r).selection = "f".repeat(40)),
+        ("other options", |r| facts(r).options = "f".repeat(40)),
+        ("other options", |r| {
+            facts(r).rules_only = !facts(r).rules_only;
+        }),
+        ("other gate mode", |r| facts(r).gate = !facts(r).gate),
         ("other revision", |r| r.source.head = Some("f".repeat(40))),
         ("other policy", |r| r.policy.hash = "f".repeat(16)),
         ("other rules", |r| r.tool.rules_hash = "f".repeat(16)),
@@ -427,5 +459,239 @@ fn a_report_that_hides_what_blocks_is_rejected() {
         change(&mut report);
         let text = serde_json::to_vec(&report).unwrap();
         assert!(GivenReport::parse("a.json", &text).is_err());
+    }
+}
+
+#[test]
+fn flt_01_the_order_of_the_reports_does_not_decide_which_version_merges() {
+    let all = reports(&single(clean()), 2);
+    let mut foreign = all.clone();
+    for g in &mut foreign {
+        g.report.tool.version = "0.0.1".to_owned();
+        g.file = format!("old-{}", g.file);
+    }
+    let expected = merge([all.clone(), foreign.clone()].concat()).unwrap();
+    assert_eq!(expected.exit, ExitStatus::Incomplete);
+    let mut merged = merge([foreign.clone(), all.clone()].concat()).unwrap();
+    assert_eq!(causes(&merged), causes(&expected));
+    // Also where the other version has more reports.
+    foreign.push(foreign[0].clone());
+    merged = merge([foreign, all].concat()).unwrap();
+    assert!(
+        causes(&merged)
+            .iter()
+            .all(|c| c.contains("(other version): old-"))
+    );
+}
+
+#[test]
+fn flt_01_missing_shards_that_follow_each_other_are_one_failure() {
+    let review = single(clean());
+    let one = given(&shard(&review, 4, 10_000), "a.json");
+    let merged = merge(vec![one]).unwrap();
+    assert_eq!(
+        causes(&merged),
+        [
+            "shards 1 to 3 of 10000 are missing",
+            "shards 5 to 10000 of 10000 are missing",
+        ]
+    );
+    let mut all = reports(&review, 5);
+    all.retain(|g| [1, 3].contains(&g.shard().unwrap().index()));
+    assert_eq!(
+        causes(&merge(all).unwrap()),
+        ["shard 2 of 5 is missing", "shards 4 to 5 of 5 are missing"]
+    );
+}
+
+/// Returns the error of a report after a change.
+fn refused(report: &wire::Report, change: fn(&mut wire::Report)) -> String {
+    let mut report = report.clone();
+    change(&mut report);
+    let text = serde_json::to_vec(&report).unwrap();
+    let parsed = GivenReport::parse("a.json", &text);
+    parsed.map_or_else(|e| e.message, |_| String::new())
+}
+
+#[test]
+fn flt_01_a_verdict_that_is_better_than_the_content_is_rejected() {
+    fn unlisted(r: &mut wire::Report) -> &mut wire::UnlistedCounts {
+        r.summary.unlisted.get_or_insert_default()
+    }
+    fn tests(r: &mut wire::Report, blocking: bool) {
+        r.test_results = Some(wire::TestResults {
+            passed: false,
+            outcome: None,
+            blocking,
+            summary: String::new(),
+            failing_tests: Vec::new(),
+            coverage: None,
+        });
+    }
+    type Change = fn(&mut wire::Report);
+    let changes: [(&str, Change); 10] = [
+        ("a finding blocks", |r| {
+            r.summary.critical += 5;
+            unlisted(r).critical = 5;
+            unlisted(r).blocking = 5;
+        }),
+        ("there is a warning", |r| {
+            r.summary.minor += 5;
+            unlisted(r).minor = 5;
+            unlisted(r).warning = 5;
+        }),
+        ("failed tests block", |r| tests(r, true)),
+        ("there is a warning", |r| tests(r, false)),
+        ("there is a warning", |r| {
+            r.coverage.skipped.push(wire::Skipped {
+                file: "a".to_owned(),
+                reason: "limit".to_owned(),
+            });
+        }),
+        ("the outcome is incomplete", |r| {
+            r.outcome = wire::Outcome::Incomplete;
+        }),
+        ("the review was cancelled", |r| {
+            r.outcome = wire::Outcome::Cancelled;
+        }),
+        ("were neither reviewed nor skipped", |r| {
+            r.coverage.skipped.clear();
+            r.coverage.files_total = 12;
+            r.coverage.files_reviewed = 0;
+        }),
+        ("more files were reviewed", |r| {
+            r.coverage.files_reviewed = r.coverage.files_total + 1;
+        }),
+        ("the verdict does not say so", |r| {
+            r.coverage.failed.push(wire::Failed {
+                file: None,
+                reason: "x".to_owned(),
+            });
+        }),
+    ];
+    let whole = single(clean());
+    for report in [&whole, &shard(&whole, 1, 1)] {
+        let report = json::report(report);
+        assert_eq!(refused(&report, |_| {}), "");
+        for (reason, change) in changes {
+            let error = refused(&report, change);
+            assert!(error.contains(reason), "{reason}: {error}");
+        }
+    }
+    let report = json::report(&single(many(20)));
+    let error = refused(&report, |r| {
+        r.coverage.files_total = 0;
+        r.coverage.files_reviewed = 0;
+    });
+    assert!(error.contains("no file was reviewed"), "{error}");
+}
+
+#[test]
+fn flt_01_facts_that_hide_what_blocks_are_rejected() {
+    let report = json::report(&shard(&single(many(20)), 1, 1));
+    assert_eq!(refused(&report, |_| {}), "");
+    let error = refused(&report, |r| {
+        r.findings.iter_mut().for_each(|f| f.blocking = false);
+        r.verdict = wire::Verdict::Warn;
+        r.exit_code = 0;
+    });
+    assert!(error.contains("another effect of F"), "{error}");
+    let report = json::report(&shard(&single(clean()), 1, 1));
+    let error = refused(&report, |r| {
+        r.merge.as_mut().unwrap().unlisted_blocking = [1, 0, 0, 0];
+    });
+    assert!(error.contains("number of blocking findings"), "{error}");
+}
+
+#[test]
+fn flt_01_a_review_that_was_stopped_at_its_end_is_read_and_does_not_pass() {
+    for outcome in [wire::Outcome::Reviewed, wire::Outcome::Cancelled] {
+        let mut all = reports(&single(clean()), 2);
+        all[0].report.exit_code = 130;
+        all[0].report.outcome = outcome;
+        let text = serde_json::to_vec(&all[0].report).unwrap();
+        all[0] = GivenReport::parse("a.json", &text).unwrap();
+        let merged = merge(all).unwrap();
+        // What was found is known if only the report was late.
+        let expected = match outcome {
+            wire::Outcome::Reviewed => ExitStatus::Pass,
+            _ => ExitStatus::Incomplete,
+        };
+        assert_eq!(merged.exit, expected);
+    }
+}
+
+#[test]
+fn flt_01_numbers_that_no_review_has_are_rejected() {
+    type Change = fn(&mut wire::Report);
+    let changes: [Change; 14] = [
+        |r| r.summary.dropped = 3_000_000_000,
+        |r| r.summary.critical = usize::MAX,
+        |r| r.summary.suppressed = usize::MAX,
+        |r| r.summary.unlisted.get_or_insert_default().blocking = usize::MAX,
+        |r| r.coverage.files_total = usize::MAX,
+        |r| r.coverage.hunks_total = usize::MAX,
+        |r| r.usage[0].input_tokens = u64::MAX,
+        |r| r.usage[0].cost_usd = Some(-1.0),
+        |r| r.usage[0].cost_usd = Some(1e300),
+        |r| r.duration_ms = u64::MAX,
+        |r| r.findings[0].line = Some(u32::MAX),
+        |r| r.findings[0].end_line = Some(u32::MAX),
+        |r| r.merge.as_mut().unwrap().unlisted_blocking = [usize::MAX; 4],
+        |r| r.merge.as_mut().unwrap().findings[0].columns = Some((u32::MAX, u32::MAX)),
+    ];
+    let report = json::report(&shard(&single(full()), 1, 1));
+    assert!(!report.usage.is_empty());
+    assert_eq!(refused(&report, |_| {}), "");
+    for (i, change) in changes.into_iter().enumerate() {
+        let error = refused(&report, change);
+        assert!(error.contains("is too large or negative"), "{i}: {error}");
+    }
+    let error = refused(&report, |r| {
+        let code = wire::merging::CodeFrame {
+            first: u32::MAX,
+            lines: Vec::new(),
+        };
+        r.merge.as_mut().unwrap().findings[0].frame = Some(code);
+    });
+    assert!(error.contains("is too large or negative"), "{error}");
+}
+
+#[test]
+fn a_report_of_another_version_or_format_is_named_as_such() {
+    let report = String::from_utf8(written(&single(clean()), ReportFormat::Json)).unwrap();
+    let own = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    let old = report
+        .replace(&own, "\"version\": \"0.0.1\"")
+        .replace("\"round\": 1", "\"round\": \"one\"");
+    let lines = written(&single(clean()), ReportFormat::Jsonl);
+    for (text, reason) in [
+        (old.as_bytes(), "version 0.0.1 wrote it"),
+        (&lines[..], "it has the format jsonl"),
+    ] {
+        let error = GivenReport::parse("a.json", text).unwrap_err();
+        assert!(error.message.contains(reason), "{reason}: {error}");
+    }
+}
+
+#[test]
+fn flt_01_findings_of_one_list_stay_and_those_of_several_lists_stay_once() {
+    let f = full().findings.remove(0);
+    let blocking = |blocking| {
+        let mut f = f.clone();
+        f.blocking = blocking;
+        f
+    };
+    let times = |n: usize| vec![blocking(false); n];
+    assert_eq!(joined::join(vec![times(5)]).len(), 5);
+    assert_eq!(joined::join(vec![times(5), times(3)]).len(), 5);
+    assert_eq!(joined::join(vec![times(1), times(1), times(1)]).len(), 1);
+    // A blocking one is preferred, from whichever list.
+    for lists in [
+        vec![times(1), vec![blocking(true)]],
+        vec![vec![blocking(true)], times(1)],
+        vec![times(2), times(1), vec![blocking(true)]],
+    ] {
+        assert!(joined::join(lists).iter().any(|f| f.blocking));
     }
 }
