@@ -27,8 +27,9 @@ impl Bench<'_> {
         let repo = Repo::find(root, self.world.env)?;
         let top = repo.as_ref().and_then(Repo::worktree);
         let own = prefix(root, top);
-        let file = from_top(&own, task.file.as_bytes());
-        let written = [PAGE, RECORD].map(|name| from_top(&own, self.way.file(name).as_bytes()));
+        let file = rooted_patterns(&own, task.file.as_bytes());
+        let written =
+            [PAGE, RECORD].map(|name| rooted_patterns(&own, self.way.file(name).as_bytes()));
         let apart: Vec<RepoPath> = std::iter::once(file.clone()).chain(written).collect();
         let changed: Vec<RepoPath> = match &repo {
             Some(repo) if top.is_some() => {
@@ -98,9 +99,9 @@ impl Bench<'_> {
         for name in &task.contract.files {
             match context::locate(Path::new(name), &self.ask.root, &self.ask.root) {
                 Ok((full, path)) => {
-                    let from_top = [own, path.as_bytes()].concat();
+                    let rooted_patterns = [own, path.as_bytes()].concat();
                     let is_there = full.is_file() && path != task.file;
-                    if is_there && !changed.iter().any(|c| c.as_bytes() == from_top) {
+                    if is_there && !changed.iter().any(|c| c.as_bytes() == rooted_patterns) {
                         out.unchanged
                             .push(String::from_utf8_lossy(path.as_bytes()).into_owned());
                     }
@@ -139,7 +140,7 @@ fn below(path: &Path, top: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the path of a file relative to the top of the worktree, from the prefix of the root.
-fn from_top(prefix: &[u8], path: &[u8]) -> RepoPath {
+fn rooted_patterns(prefix: &[u8], path: &[u8]) -> RepoPath {
     RepoPath::new([prefix, path].concat())
 }
 

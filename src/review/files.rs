@@ -20,7 +20,7 @@ pub(crate) struct Files {
     /// Name of the option in errors: `--files`.
     name: &'static str,
     /// The patterns relative to the top.
-    from_top: Vec<String>,
+    rooted_patterns: Vec<String>,
     /// The patterns as given, and whether each one matched.
     patterns: Vec<(String, AtomicBool)>,
 }
@@ -39,8 +39,11 @@ impl Files {
     ) -> Result<Self> {
         let top = top.filter(|_| !patterns.is_empty());
         let folder = top.and_then(|top| below(dir, top)).unwrap_or_default();
-        let from_top: Vec<String> = patterns.iter().map(|p| from_top(p, dir, &folder)).collect();
-        Self::compiled((name, patterns), &from_top, rules)
+        let rooted_patterns: Vec<String> = patterns
+            .iter()
+            .map(|p| rooted_pattern(p, dir, &folder))
+            .collect();
+        Self::compiled((name, patterns), &rooted_patterns, rules)
     }
 
     /// Compiles paths and patterns of files in a tree. Unlike a pattern of [`Self::new`], one
@@ -73,15 +76,15 @@ impl Files {
     /// Compiles patterns that are relative to the top. `given` has the patterns as in the request.
     fn compiled(
         (name, given): (&'static str, &[String]),
-        from_top: &[String],
+        rooted_patterns: &[String],
         rules: &RuleSet,
     ) -> Result<Self> {
-        let globs = Globs::new(from_top)
+        let globs = Globs::new(rooted_patterns)
             .map_err(|e| Error::usage(rules.masked(&format!("{name}: {e}"))))?;
         Ok(Self {
             globs,
             name,
-            from_top: from_top.to_owned(),
+            rooted_patterns: rooted_patterns.to_owned(),
             patterns: given
                 .iter()
                 .map(|p| (p.clone(), AtomicBool::new(false)))
@@ -95,8 +98,8 @@ impl Files {
     }
 
     /// Returns the patterns relative to the top of the worktree.
-    pub(super) fn from_top(&self) -> &[String] {
-        &self.from_top
+    pub(super) fn rooted_patterns(&self) -> &[String] {
+        &self.rooted_patterns
     }
 
     pub(crate) fn is_everything(&self) -> bool {
@@ -166,7 +169,7 @@ impl Files {
         Self {
             globs: self.globs.clone(),
             name: self.name,
-            from_top: self.from_top.clone(),
+            rooted_patterns: self.rooted_patterns.clone(),
             patterns: patterns.collect(),
         }
     }
@@ -278,7 +281,7 @@ fn below(dir: &Path, top: &Path) -> Option<PathBuf> {
 ///
 /// The name of an existing file or folder matches exactly that. Any other pattern without `/`
 /// matches at any depth below the folder.
-fn from_top(pattern: &str, dir: &Path, folder: &Path) -> String {
+fn rooted_pattern(pattern: &str, dir: &Path, folder: &Path) -> String {
     let named = dir.join(pattern).symlink_metadata().is_ok();
     let mut parts: Vec<String> = folder
         .iter()
@@ -330,7 +333,7 @@ fn inside_of(path: &str, dir: &Path, top: Option<&Path>, folder: &Path) -> Optio
     for (at, part) in relative.components().enumerate() {
         match part {
             Component::Normal(p) if is_pattern && at >= of_folder => {
-                parts.push(p.to_string_lossy().into_owned())
+                parts.push(p.to_string_lossy().into_owned());
             }
             Component::Normal(p) => parts.push(escape(&p.to_string_lossy())),
             Component::ParentDir => drop(parts.pop()?),

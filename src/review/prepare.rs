@@ -159,7 +159,7 @@ impl<'a> Prepared<'a> {
         };
         ShardDigests {
             state: shards.state().to_owned(),
-            selection: shard::digest_of_patterns(self.files.from_top()),
+            selection: shard::digest_of_patterns(self.files.rooted_patterns()),
             options: shard::digest_of_options(self.request, &self.asked_backends()),
         }
     }
