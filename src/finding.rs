@@ -477,6 +477,11 @@ impl Finding {
         }
     }
 
+    /// Raises the severity to at least this one.
+    pub(crate) fn raise(&mut self, severity: Severity) {
+        self.draft.severity = self.draft.severity.max(severity);
+    }
+
     /// Lowers the severity and confidence of a finding with a weaker proof than its rule assumes.
     /// The message states why.
     pub(crate) fn doubt(&mut self, severity: Severity, why: &str) {

@@ -7,6 +7,7 @@
 
 mod attributes;
 mod blobs;
+mod blobtree;
 mod checkout;
 mod convert;
 mod digest;
@@ -39,12 +40,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 pub use blobs::{BlobNumber, HistoryBlobs, HistoryScope};
+pub use blobtree::{TreeBlobs, TreeSearch};
 pub use digest::sha1_hex;
 pub use fetch::Fetched;
-pub use forest::{BlobVisitor, CopiedPart, DecodedBase, Undecodable};
+pub use forest::{BlobVisitor, CopiedPart, DecodedBase};
 pub use hooks::{ConfigScope, HooksDir};
-pub use lineage::{HistorySearch, LostObject};
+pub use lineage::{HistorySearch, LostObject, PathPriority};
 pub use load::{PathNode, Reader};
+pub use packs::Undecodable;
 pub use underway::PushTarget;
 
 /// An opened repository. Cheap to share between threads; see [`Repo::reader`].

@@ -52,7 +52,7 @@ mod visits;
 mod walk;
 mod weaken;
 
-pub(crate) use role::{is_program_text, is_test_path, may_be_test};
+pub(crate) use role::{is_judged_leniently, is_program_text, is_test_path, may_be_test};
 pub use sample::{Report, expand};
 
 use crate::diff::{Entry, FileChange, LineNo, RepoPath};
@@ -405,9 +405,10 @@ impl RuleSet {
     }
 
     /// Returns what whole lines of a file have for the rules for secrets. `around`: the same lines
-    /// with three more on each side. Takes time linear in both texts.
-    pub fn secret_signs(&self, lines: &[u8], around: &[u8]) -> SecretSigns {
-        signs::of(self, lines, around)
+    /// with three more on each side, `wide` with as many as a row of joined literals can have. Takes
+    /// time linear in the texts.
+    pub fn secret_signs(&self, lines: &[u8], around: &[u8], wide: &[u8]) -> SecretSigns {
+        signs::of(self, lines, around, wide)
     }
 
     /// Reports findings that only the whole change shows. `tree` reads the few files that the rules

@@ -579,7 +579,7 @@ mod tests {
             (
                 "review pr 7 --untracked",
                 "--untracked",
-                &["review unstaged"],
+                &["review unstaged", "review tree"],
             ),
             ("review --formt json", "--formt", &[]),
             ("review staged main", "main", &[]),

@@ -1,13 +1,14 @@
 //! The blobs of a history: every version of every file that a set of commits introduced.
 
+use super::blobtree::{TreeBlobs, TreeSearch};
 use super::forest::{self, BlobVisitor};
 use super::lineage::{BlobOrigin, Commits, HistorySearch, Lineage, LostObject};
 use super::packs::{Number, ObjectSet, Objects};
 use super::{Repo, gix_id, own};
-use crate::diff::{ObjectId, RepoPath};
+use crate::diff::ObjectId;
 use crate::error::Result;
 use gix::objs::Kind;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// The commits of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +107,11 @@ impl HistoryBlobs {
         self.is_cut_off
     }
 
+    /// Returns true if a number is that of a blob of the history.
+    pub fn has(&self, number: BlobNumber) -> bool {
+        self.origin(number).is_some()
+    }
+
     /// Returns the path that introduced a blob.
     pub fn path(&self, number: BlobNumber) -> &[u8] {
         let paths = &self.lineage.paths;
@@ -154,14 +160,10 @@ impl HistoryBlobs {
     /// Returns the paths that some blobs have in a tree.
     ///
     /// # Errors
-    /// Incomplete: the tree, or one below it, is missing or corrupt.
-    pub fn in_tree(
-        &self,
-        tree: ObjectId,
-        wanted: &HashSet<BlobNumber>,
-    ) -> Result<HashMap<BlobNumber, Vec<RepoPath>>> {
+    /// Incomplete: the tree, or one below it, is missing or corrupt, or it has too many paths.
+    pub fn in_tree(&self, tree: ObjectId, search: TreeSearch<'_>) -> Result<TreeBlobs> {
         let repo = self.repo.to_thread_local();
-        super::lineage::in_tree(&repo, &self.set, &gix_id(&tree), wanted)
+        super::blobtree::in_tree(&repo, &self.set, &gix_id(&tree), search)
     }
 
     /// Returns the ID of a blob.

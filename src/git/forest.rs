@@ -5,13 +5,13 @@
 //! its last delta, and the base with the most deltas below it comes last: the number of blobs in
 //! memory at a time grows with the logarithm of the number of blobs.
 
-use super::packs::{Delta, DeltaBase, Number, ObjectLocation, ObjectSet, Pack, PackOrder};
+use super::packs::{
+    Delta, DeltaBase, Number, ObjectLocation, ObjectSet, Pack, PackOrder, Undecodable,
+};
 use gix::objs::Kind;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of a blob that is decoded, at most.
-const BLOB_MAX: u64 = 64 << 20;
 /// No position.
 const NONE: u32 = u32::MAX;
 
@@ -34,14 +34,6 @@ pub struct DecodedBase<'a, M> {
     pub copied: &'a [CopiedPart],
 }
 
-/// Why a blob was not decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Undecodable {
-    /// It, or an object that it is a delta of, is larger than [`BLOB_MAX`].
-    TooLarge,
-    Corrupt,
-}
-
 /// Receives the blobs of one thread.
 pub trait BlobVisitor {
     /// What a visitor knows about a blob.
@@ -61,6 +53,7 @@ pub trait BlobVisitor {
 
 /// The wanted blobs of a pack with the objects that they are deltas of, by position in the pack.
 struct Forest<'a> {
+    set: &'a ObjectSet,
     pack: &'a Pack,
     order: &'a PackOrder,
     first_child: Vec<u32>,
@@ -70,12 +63,15 @@ struct Forest<'a> {
     roots: Vec<u32>,
     /// Positions of entries whose base is missing.
     broken: Vec<u32>,
+    /// Positions of wanted entries that are deltas of each other in a circle, or of such entries.
+    circular: Vec<u32>,
 }
 
 impl<'a> Forest<'a> {
-    fn new(pack: &'a Pack, wants: &dyn Fn(Number) -> bool) -> Self {
+    fn new(set: &'a ObjectSet, pack: &'a Pack, wants: &dyn Fn(Number) -> bool) -> Self {
         let order = pack.order();
         let mut forest = Self {
+            set,
             pack,
             order,
             first_child: vec![NONE; order.len()],
@@ -83,6 +79,7 @@ impl<'a> Forest<'a> {
             is_wanted: vec![false; order.len()],
             roots: Vec::new(),
             broken: Vec::new(),
+            circular: Vec::new(),
         };
         let mut is_needed = vec![false; order.len()];
         let mut base_of = vec![NONE; order.len()];
@@ -116,8 +113,27 @@ impl<'a> Forest<'a> {
             }
         }
         forest.connect(&base_of, &needed);
+        forest.find_circular(&needed);
         forest.roots.sort_unstable();
         forest
+    }
+
+    /// Lists the wanted entries to which no chain of deltas leads. Git never writes such a pack.
+    fn find_circular(&mut self, needed: &[u32]) {
+        let mut is_reached = vec![false; self.first_child.len()];
+        let mut open = self.roots.clone();
+        open.extend_from_slice(&self.broken);
+        while let Some(position) = open.pop() {
+            is_reached[position as usize] = true;
+            let mut child = self.first_child[position as usize];
+            while child != NONE {
+                open.push(child);
+                child = self.next_sibling[child as usize];
+            }
+        }
+        let missed = needed.iter().copied();
+        let missed = missed.filter(|p| !is_reached[*p as usize] && self.is_wanted[*p as usize]);
+        self.circular = missed.collect();
     }
 
     /// Lists the deltas of each base: those with the fewest deltas of their own first.
@@ -171,11 +187,14 @@ pub(super) fn visit<V: BlobVisitor + Send>(
 ) -> Vec<V> {
     let mut visitors = visitors;
     for pack in set.packs() {
-        let forest = Forest::new(pack, wants);
+        let forest = Forest::new(set, pack, wants);
         let next = AtomicUsize::new(0);
         if let Some(first) = visitors.first_mut() {
             for position in forest.broken.iter().copied() {
                 lose(&forest, position, first, Undecodable::Corrupt);
+            }
+            for position in forest.circular.iter().copied() {
+                read_elsewhere(&forest, position, first, Undecodable::Corrupt);
             }
         }
         in_parallel(&mut visitors, |visitor| {
@@ -200,8 +219,9 @@ pub(super) fn visit<V: BlobVisitor + Send>(
                 continue;
             };
             match set.read_loose(id, &mut data) {
-                Some(Kind::Blob) => drop(visitor.blob(*number, &data, None)),
-                _ => visitor.undecodable(*number, Undecodable::Corrupt),
+                Ok(Kind::Blob) => drop(visitor.blob(*number, &data, None)),
+                Ok(_) => visitor.undecodable(*number, Undecodable::Corrupt),
+                Err(why) => visitor.undecodable(*number, why),
             }
         }
     });
@@ -287,16 +307,12 @@ fn decoded_root(
 ) -> Result<Vec<u8>, Undecodable> {
     let entry = forest.pack.entry(forest.order.index(position as usize));
     let entry = entry.ok_or(Undecodable::Corrupt)?;
-    if entry.decompressed_size > BLOB_MAX {
-        return Err(Undecodable::TooLarge);
+    if entry.header.as_kind() != Some(Kind::Blob) {
+        return Err(Undecodable::Corrupt);
     }
     let mut data = Vec::new();
-    let is_blob = entry.header.as_kind() == Some(Kind::Blob);
-    if is_blob && forest.pack.inflate(&entry, inflate, &mut data) {
-        Ok(data)
-    } else {
-        Err(Undecodable::Corrupt)
-    }
+    forest.pack.inflate(&entry, inflate, &mut data)?;
+    Ok(data)
 }
 
 /// Decodes a delta, given its base, and lists the parts that are copied. The first buffer is for
@@ -310,31 +326,38 @@ fn decoded_delta(
 ) -> Result<Vec<u8>, Undecodable> {
     let entry = forest.pack.entry(forest.order.index(position as usize));
     let entry = entry.ok_or(Undecodable::Corrupt)?;
-    if entry.decompressed_size > BLOB_MAX {
-        return Err(Undecodable::TooLarge);
-    }
-    if !forest.pack.inflate(&entry, inflate, delta) {
-        return Err(Undecodable::Corrupt);
-    }
-    let delta = Delta::parse(delta).ok_or(Undecodable::Corrupt)?;
-    if delta.size() as u64 > BLOB_MAX {
-        return Err(Undecodable::TooLarge);
-    }
-    let data = delta.apply(base, |start, base| copied.push(CopiedPart { start, base }));
-    data.ok_or(Undecodable::Corrupt)
+    forest.pack.inflate(&entry, inflate, delta)?;
+    Delta::parse(delta)?.apply(base, |start, base| copied.push(CopiedPart { start, base }))
 }
 
-/// Reports that an object cannot be decoded, and neither can what is a delta of it.
+/// Reports that an object cannot be decoded, and neither can what is a delta of it. Objects that
+/// exist as loose objects too are read from there.
 fn lose<V: BlobVisitor>(forest: &Forest<'_>, position: u32, visitor: &mut V, why: Undecodable) {
     let mut open = vec![position];
     while let Some(position) = open.pop() {
         if forest.is_wanted[position as usize] {
-            visitor.undecodable(forest.number(position), why);
+            read_elsewhere(forest, position, visitor, why);
         }
         let mut child = forest.first_child[position as usize];
         while child != NONE {
             open.push(child);
             child = forest.next_sibling[child as usize];
         }
+    }
+}
+
+/// Visits the loose copy of a blob that its pack does not give. Without one, reports that the blob
+/// cannot be decoded.
+fn read_elsewhere<V: BlobVisitor>(
+    forest: &Forest<'_>,
+    position: u32,
+    visitor: &mut V,
+    why: Undecodable,
+) {
+    let number = forest.number(position);
+    let mut data = Vec::new();
+    match forest.set.read_loose(&forest.set.id(number), &mut data) {
+        Ok(Kind::Blob) => drop(visitor.blob(number, &data, None)),
+        _ => visitor.undecodable(number, why),
     }
 }

@@ -8,20 +8,30 @@
 use super::packs::{Number, ObjectSet, Objects};
 use super::tree::order;
 use super::{own, unreadable};
-use crate::diff::{ObjectId, RepoPath};
-use crate::error::{Error, Result};
+use crate::diff::ObjectId;
+use crate::error::Error;
 use gix::objs::Kind;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering as Memory};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering as Memory};
 
 /// Depth of nested folders, at most; git's own limit (`core.maxTreeDepth`).
-const MAX_DEPTH: usize = 2048;
+pub(super) const MAX_DEPTH: usize = 2048;
 /// Stack size in bytes of a thread, for trees of [`MAX_DEPTH`] levels.
 const STACK: usize = 16 << 20;
 /// Commits that a thread takes at once.
 const BATCH: usize = 128;
+/// Visits of entries at a path, at most, in addition to [`VISITS_EACH`] for each object. A few small
+/// trees that contain each other many times have more paths than can be visited.
+pub(super) const VISITS_MAX: u64 = 10_000_000;
+/// Visits of entries for each object of the repository, at most.
+const VISITS_EACH: u64 = 32;
+/// Visits after which a thread adds them to those of the others, and asks if the search should end.
+pub(super) const VISITS_STEP: u64 = 1024;
+/// Visits that a new path counts as, and bytes of it that count as one more. Paths are kept in memory.
+const PATH_VISITS: u64 = 8;
+const PATH_UNIT: usize = 16;
 /// Mark of a parent that is not part of the history.
 const OUTSIDE: u32 = u32::MAX;
 
@@ -308,11 +318,23 @@ pub(super) struct Lineage {
     pub(super) lost: Vec<LostObject>,
 }
 
+/// How well a path suits to judge a blob by it. The least one is preferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PathPriority {
+    /// The path is reviewed, and the rules judge it as strictly as they can.
+    Strict,
+    /// The path is reviewed, and the rules are more lenient there.
+    Lenient,
+    /// The path is not reviewed.
+    Ignored,
+}
+
 /// What a search for blobs needs to know, and whom it tells.
 #[derive(Clone, Copy)]
 pub struct HistorySearch<'a> {
-    /// Returns true if a path is reviewed. A blob with several paths has the first reviewed one.
-    pub wants: &'a (dyn Fn(&[u8]) -> bool + Sync),
+    /// Returns the priority of a path. A blob with several paths has the oldest one of the least
+    /// priority.
+    pub priority: &'a (dyn Fn(&[u8]) -> PathPriority + Sync),
     /// Returns true if the search should end. Its result is incomplete then.
     pub is_over: &'a (dyn Fn() -> bool + Sync),
     /// Threads, at least 1.
@@ -336,8 +358,9 @@ impl Lineage {
         search: HistorySearch<'_>,
     ) -> Self {
         let next = AtomicUsize::new(0);
+        let budget = VisitBudget::new(set);
         let work = || {
-            let walk = LineageWalk::new(repo.to_thread_local(), set, search);
+            let walk = LineageWalk::new(repo.to_thread_local(), set, search, &budget);
             walk.run(commits, &next)
         };
         std::thread::scope(|s| {
@@ -350,7 +373,7 @@ impl Lineage {
             let mut all = work();
             for other in others {
                 match other.join() {
-                    Ok(part) => all.merge(part, search.wants),
+                    Ok(part) => all.merge(part, search.priority),
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }
@@ -359,7 +382,7 @@ impl Lineage {
     }
 
     /// Adds the results of another thread.
-    fn merge(&mut self, other: Self, wants: &dyn Fn(&[u8]) -> bool) {
+    fn merge(&mut self, other: Self, priority: &dyn Fn(&[u8]) -> PathPriority) {
         let known: HashMap<Box<[u8]>, u32> = self
             .paths
             .iter()
@@ -373,7 +396,7 @@ impl Lineage {
                 self.paths.len() as u32 - 1
             }));
         }
-        let wanted: Vec<bool> = self.paths.iter().map(|p| wants(p)).collect();
+        let priorities: Vec<PathPriority> = self.paths.iter().map(|p| priority(p)).collect();
         for (mine, theirs) in self.origins.iter_mut().zip(other.origins) {
             if theirs.is_some() {
                 let path = moved[theirs.path as usize];
@@ -381,7 +404,7 @@ impl Lineage {
                     rank: theirs.rank,
                     path,
                 };
-                let key = |o: BlobOrigin| (!wanted[o.path as usize], o.rank);
+                let key = |o: BlobOrigin| (priorities[o.path as usize], o.rank);
                 if !mine.is_some() || key(theirs) < key(*mine) {
                     *mine = theirs;
                 }
@@ -391,46 +414,22 @@ impl Lineage {
     }
 }
 
-/// Returns the paths that some blobs have in a tree.
-///
-/// # Errors
-/// Incomplete: the tree, or one below it, is missing or corrupt.
-pub(super) fn in_tree(
-    repo: &gix::Repository,
-    set: &ObjectSet,
-    tree: &gix::oid,
-    wanted: &HashSet<Number>,
-) -> Result<HashMap<Number, Vec<RepoPath>>> {
-    let mut objects = Objects::new(set);
-    let mut found: HashMap<Number, Vec<RepoPath>> = HashMap::new();
-    let mut open = vec![(Vec::new(), tree.to_owned(), 0)];
-    while let Some((prefix, id, depth)) = open.pop() {
-        // The empty tree need not exist.
-        if wanted.is_empty() || id == gix::ObjectId::empty_tree(repo.object_hash()) {
-            continue;
-        }
-        let number = set.find(&id).ok_or_else(|| unreadable(repo, &id, None))?;
-        let data = objects.read(repo, number, Kind::Tree)?;
-        let mut entries = Cursor::new(&data, false, repo.object_hash().len_in_bytes());
-        while let Some(entry) = entries.entry {
-            entries.advance();
-            let id = gix::oid::from_bytes_unchecked(entry.id);
-            let path = [&prefix[..], entry.name].concat();
-            match entry.kind {
-                EntryKind::Submodule => {}
-                EntryKind::Tree if depth < MAX_DEPTH => {
-                    open.push(([&path[..], b"/"].concat(), id.to_owned(), depth + 1));
-                }
-                EntryKind::Tree => {}
-                EntryKind::Blob => {
-                    if let Some(number) = set.find(id).filter(|n| wanted.contains(n)) {
-                        found.entry(number).or_default().push(RepoPath::new(path));
-                    }
-                }
-            }
+/// The visits that all threads of a search have left.
+struct VisitBudget {
+    used: AtomicU64,
+    max: u64,
+    /// True if it was exceeded, and a thread has reported it.
+    is_exceeded: AtomicBool,
+}
+
+impl VisitBudget {
+    fn new(set: &ObjectSet) -> Self {
+        Self {
+            used: AtomicU64::new(0),
+            max: VISITS_MAX + VISITS_EACH * set.len() as u64,
+            is_exceeded: AtomicBool::new(false),
         }
     }
-    Ok(found)
 }
 
 /// A walk of one thread.
@@ -442,11 +441,15 @@ struct LineageWalk<'a> {
     origins: Vec<BlobOrigin>,
     paths: Vec<Box<[u8]>>,
     known: HashMap<Box<[u8]>, u32, foldhash::fast::FixedState>,
-    wanted: Vec<bool>,
+    priorities: Vec<PathPriority>,
     prefix: Vec<u8>,
     lost: Vec<LostObject>,
     rank: u32,
     hash_bytes: usize,
+    budget: &'a VisitBudget,
+    /// Visits that the budget does not count yet.
+    visits: u64,
+    is_ended: bool,
 }
 
 /// A tree that an entry is compared with.
@@ -458,7 +461,12 @@ struct OtherTree {
 }
 
 impl<'a> LineageWalk<'a> {
-    fn new(repo: gix::Repository, set: &'a ObjectSet, search: HistorySearch<'a>) -> Self {
+    fn new(
+        repo: gix::Repository,
+        set: &'a ObjectSet,
+        search: HistorySearch<'a>,
+        budget: &'a VisitBudget,
+    ) -> Self {
         let hash_bytes = repo.object_hash().len_in_bytes();
         Self {
             repo,
@@ -468,11 +476,14 @@ impl<'a> LineageWalk<'a> {
             origins: vec![BlobOrigin::NONE; set.len()],
             paths: Vec::new(),
             known: HashMap::default(),
-            wanted: Vec::new(),
+            priorities: Vec::new(),
             prefix: Vec::new(),
             lost: Vec::new(),
             rank: 0,
             hash_bytes,
+            budget,
+            visits: 0,
+            is_ended: false,
         }
     }
 
@@ -481,13 +492,39 @@ impl<'a> LineageWalk<'a> {
     fn run(mut self, commits: &Commits, next: &AtomicUsize) -> Lineage {
         loop {
             let from = next.fetch_add(BATCH, Memory::Relaxed);
-            if from >= commits.len() || (self.search.is_over)() {
+            if from >= commits.len() || self.is_ended || (self.search.is_over)() {
                 return self.done();
             }
             for newer in from..(from + BATCH).min(commits.len()) {
                 self.commit(commits, (commits.len() - newer) as u32);
             }
         }
+    }
+
+    /// Counts visits. Returns true if the walk has to end: the search is over, or the budget of all
+    /// threads is exceeded.
+    fn is_ended_after(&mut self, visits: u64) -> bool {
+        self.visits += visits;
+        if self.visits < VISITS_STEP || self.is_ended {
+            return self.is_ended;
+        }
+        let more = std::mem::take(&mut self.visits);
+        let used = self.budget.used.fetch_add(more, Memory::Relaxed) + more;
+        if used > self.budget.max {
+            self.is_ended = true;
+            if !self.budget.is_exceeded.swap(true, Memory::Relaxed) {
+                let max = self.budget.max;
+                self.lost.push(LostObject {
+                    id: own(&self.repo.object_hash().null()),
+                    path: Vec::new(),
+                    why: format!(
+                        "the trees of the commits have more than {max} paths in all; the others were not searched"
+                    ),
+                });
+            }
+        }
+        self.is_ended |= (self.search.is_over)();
+        self.is_ended
     }
 
     fn done(self) -> Lineage {
@@ -518,7 +555,7 @@ impl<'a> LineageWalk<'a> {
     }
 
     fn tree(&mut self, new: Number, others: &[OtherTree], depth: usize) {
-        if others.iter().any(|o| o.number == new) {
+        if others.iter().any(|o| o.number == new) || self.is_ended_after(1) {
             return;
         }
         let Some(data) = self.read(new, depth) else {
@@ -533,7 +570,7 @@ impl<'a> LineageWalk<'a> {
             .map(|(o, data)| Cursor::new(data, o.is_outside, self.hash_bytes))
             .collect();
         let mut entries = Cursor::new(&data, false, self.hash_bytes);
-        while let Some(entry) = entries.entry {
+        while let Some(entry) = entries.entry.filter(|_| !self.is_ended_after(1)) {
             entries.advance();
             let mut below = Vec::new();
             let mut is_known = false;
@@ -608,7 +645,7 @@ impl<'a> LineageWalk<'a> {
             Some(number) => {
                 let path = self.path();
                 let origin = self.origins[number as usize];
-                let key = |o: BlobOrigin| (!self.wanted[o.path as usize], o.rank);
+                let key = |o: BlobOrigin| (self.priorities[o.path as usize], o.rank);
                 let new = BlobOrigin { rank, path };
                 if !origin.is_some() || key(new) < key(origin) {
                     self.origins[number as usize] = new;
@@ -626,7 +663,8 @@ impl<'a> LineageWalk<'a> {
         let index = self.paths.len() as u32;
         let path: Box<[u8]> = self.prefix.as_slice().into();
         self.known.insert(path.clone(), index);
-        self.wanted.push((self.search.wants)(&path));
+        self.visits += PATH_VISITS + (path.len() / PATH_UNIT) as u64;
+        self.priorities.push((self.search.priority)(&path));
         self.paths.push(path);
         index
     }
@@ -656,7 +694,7 @@ impl<'a> LineageWalk<'a> {
 
 /// The kind of an entry of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EntryKind {
+pub(super) enum EntryKind {
     Tree,
     /// A file or a symbolic link.
     Blob,
@@ -665,23 +703,23 @@ enum EntryKind {
 
 /// An entry of a tree, by reference to the tree's bytes.
 #[derive(Clone, Copy)]
-struct RawEntry<'a> {
-    name: &'a [u8],
-    kind: EntryKind,
-    id: &'a [u8],
+pub(super) struct RawEntry<'a> {
+    pub(super) name: &'a [u8],
+    pub(super) kind: EntryKind,
+    pub(super) id: &'a [u8],
 }
 
 /// Reads the entries of a tree in order.
-struct Cursor<'a> {
+pub(super) struct Cursor<'a> {
     rest: &'a [u8],
-    entry: Option<RawEntry<'a>>,
+    pub(super) entry: Option<RawEntry<'a>>,
     is_outside: bool,
     is_malformed: bool,
     hash_bytes: usize,
 }
 
 impl<'a> Cursor<'a> {
-    fn new(data: &'a [u8], is_outside: bool, hash_bytes: usize) -> Self {
+    pub(super) fn new(data: &'a [u8], is_outside: bool, hash_bytes: usize) -> Self {
         let mut cursor = Self {
             rest: data,
             entry: None,
@@ -694,7 +732,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves to the next entry.
-    fn advance(&mut self) {
+    pub(super) fn advance(&mut self) {
         self.entry = None;
         if self.rest.is_empty() {
             return;

@@ -15,11 +15,33 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::OnceLock;
 
+/// Bytes of an object that is decoded, and of a delta, at most. A header can name any size, and a
+/// few kilobytes of compressed data can grow to gigabytes.
+pub(super) const OBJECT_MAX: u64 = 64 << 20;
 /// Bytes of decoded objects that one thread keeps, at most.
 const KEPT_MAX: usize = 48 << 20;
 /// Deltas from an object to the whole object that its chain starts with, at most. Git writes at
 /// most 4,095.
 const CHAIN_MAX: usize = 10_000;
+
+/// Why an object was not decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undecodable {
+    /// It, or an object that it is a delta of, is larger than 64 MiB.
+    TooLarge,
+    Corrupt,
+}
+
+impl std::fmt::Display for Undecodable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::TooLarge => "it, or the object that it is a delta of, is larger than 64 MiB",
+            Self::Corrupt => "its data is corrupt",
+        })
+    }
+}
+
+impl std::error::Error for Undecodable {}
 
 /// Every object of a repository, its alternates included.
 pub(super) struct ObjectSet {
@@ -130,21 +152,27 @@ impl Pack {
     }
 
     /// Inflates the data of an entry: an object, or a delta.
+    ///
+    /// # Errors
+    /// The data is larger than [`OBJECT_MAX`], or it cannot be inflated.
     pub(super) fn inflate(
         &self,
         entry: &pack::data::Entry,
         inflate: &mut gix::zlib::Inflate,
         out: &mut Vec<u8>,
-    ) -> bool {
-        let size = usize::try_from(entry.decompressed_size).unwrap_or(usize::MAX);
+    ) -> std::result::Result<(), Undecodable> {
+        if entry.decompressed_size > OBJECT_MAX {
+            return Err(Undecodable::TooLarge);
+        }
         // Data shrinks to a thousandth at best, so a larger size is not true.
         let rest = (self.data.pack_end() as u64).saturating_sub(entry.data_offset);
         if entry.decompressed_size / 1100 > rest {
-            return false;
+            return Err(Undecodable::Corrupt);
         }
         out.clear();
-        out.resize(size, 0);
-        self.data.decompress_entry(entry, inflate, out).is_ok()
+        out.resize(entry.decompressed_size as usize, 0);
+        let inflated = self.data.decompress_entry(entry, inflate, out);
+        inflated.map(drop).map_err(|_| Undecodable::Corrupt)
     }
 }
 
@@ -255,18 +283,33 @@ impl ObjectSet {
         }
     }
 
-    /// Reads a loose object. Returns its type, or `None` if it cannot be read.
-    pub(super) fn read_loose(&self, id: &gix::oid, out: &mut Vec<u8>) -> Option<Kind> {
+    /// Reads a loose object. Returns its type.
+    ///
+    /// # Errors
+    /// It is missing, corrupt, or larger than [`OBJECT_MAX`].
+    pub(super) fn read_loose(
+        &self,
+        id: &gix::oid,
+        out: &mut Vec<u8>,
+    ) -> std::result::Result<Kind, Undecodable> {
+        let mut why = Undecodable::Corrupt;
         for store in &self.stores {
+            let Ok(Some((size, _))) = store.try_header(id) else {
+                continue;
+            };
+            if size > OBJECT_MAX {
+                why = Undecodable::TooLarge;
+                continue;
+            }
             if let Ok(Some(data)) = store.try_find(id, out) {
                 let (kind, size) = (data.kind, data.data.len());
                 // The data follows the header in the buffer.
                 let start = out.len().saturating_sub(size);
                 out.drain(..start);
-                return Some(kind);
+                return Ok(kind);
             }
         }
-        None
+        Err(why)
     }
 }
 
@@ -328,7 +371,7 @@ impl<'a> Objects<'a> {
     /// Reads an object.
     ///
     /// # Errors
-    /// Incomplete: it is corrupt, or of another type.
+    /// Incomplete: it is corrupt, of another type, or larger than [`OBJECT_MAX`].
     pub(super) fn read(
         &mut self,
         repo: &gix::Repository,
@@ -345,17 +388,29 @@ impl<'a> Objects<'a> {
         };
         let id = self.set.id(number);
         match found {
-            Some((data, is)) if is == kind => Ok(data),
-            Some((_, is)) => Err(
+            Ok((data, is)) if is == kind => Ok(data),
+            Ok((_, is)) => Err(
                 Error::incomplete(format!("object {id} is a {is}, not a {kind}"))
                     .hint("git fsck --full"),
             ),
-            None => Err(unreadable(repo, &id, Some(&Corrupt))),
+            Err(Undecodable::TooLarge) => Err(Error::incomplete(format!(
+                "cannot read object {id}: {}",
+                Undecodable::TooLarge
+            ))
+            .hint(format!("git cat-file -s {id}"))),
+            Err(why) => Err(unreadable(repo, &id, Some(&why))),
         }
     }
 
     /// Reads an object of a pack, and keeps it with the objects of its chain.
-    fn packed(&mut self, pack: &Pack, index: u32) -> Option<(Rc<Vec<u8>>, Kind)> {
+    ///
+    /// # Errors
+    /// It cannot be decoded, or its chain of deltas has no end.
+    fn packed(
+        &mut self,
+        pack: &Pack,
+        index: u32,
+    ) -> std::result::Result<(Rc<Vec<u8>>, Kind), Undecodable> {
         self.clock += 1;
         let mut chain = Vec::new();
         let mut at = index;
@@ -364,38 +419,34 @@ impl<'a> Objects<'a> {
                 kept.used = self.clock;
                 break (Rc::clone(&kept.data), kept.kind);
             }
-            let entry = pack.entry(at)?;
+            let entry = pack.entry(at).ok_or(Undecodable::Corrupt)?;
             let base = match pack.base_of(&entry) {
                 Some(DeltaBase::Index(base)) => base,
-                Some(DeltaBase::Missing) => return None,
+                Some(DeltaBase::Missing) => return Err(Undecodable::Corrupt),
                 None => {
                     let mut out = Vec::new();
-                    if !pack.inflate(&entry, &mut self.inflate, &mut out) {
-                        return None;
-                    }
-                    let kind = entry.header.as_kind()?;
+                    pack.inflate(&entry, &mut self.inflate, &mut out)?;
+                    let kind = entry.header.as_kind().ok_or(Undecodable::Corrupt)?;
                     let data = Rc::new(out);
                     self.keep(pack.first + at, &data, kind);
                     break (data, kind);
                 }
             };
             if chain.len() > CHAIN_MAX {
-                return None;
+                return Err(Undecodable::Corrupt);
             }
             chain.push((at, entry));
             at = base;
         };
         for (at, entry) in chain.into_iter().rev() {
             let mut delta = std::mem::take(&mut self.delta);
-            let applied = pack
-                .inflate(&entry, &mut self.inflate, &mut delta)
-                .then(|| Delta::parse(&delta)?.apply(&data, |_, _| ()))
-                .flatten();
+            let inflated = pack.inflate(&entry, &mut self.inflate, &mut delta);
+            let applied = inflated.and_then(|()| Delta::parse(&delta)?.apply(&data, |_, _| ()));
             self.delta = delta;
             data = Rc::new(applied?);
             self.keep(pack.first + at, &data, kind);
         }
-        Some((data, kind))
+        Ok((data, kind))
     }
 
     /// Keeps an object, and forgets the oldest half if there are too many bytes.
@@ -454,20 +505,21 @@ pub(super) enum Instruction {
 }
 
 impl<'a> Delta<'a> {
-    /// Reads the header of a delta. `None`: it is malformed.
-    pub(super) fn parse(data: &'a [u8]) -> Option<Self> {
-        let (base_size, rest) = size(data)?;
-        let (size, instructions) = size(rest)?;
-        Some(Self {
+    /// Reads the header of a delta.
+    ///
+    /// # Errors
+    /// It is malformed, or its object is larger than [`OBJECT_MAX`].
+    pub(super) fn parse(data: &'a [u8]) -> std::result::Result<Self, Undecodable> {
+        let (base_size, rest) = size(data).ok_or(Undecodable::Corrupt)?;
+        let (size, instructions) = size(rest).ok_or(Undecodable::Corrupt)?;
+        if size as u64 > OBJECT_MAX {
+            return Err(Undecodable::TooLarge);
+        }
+        Ok(Self {
             base_size,
             size,
             instructions,
         })
-    }
-
-    /// Returns the size of the object in bytes.
-    pub(super) fn size(&self) -> usize {
-        self.size
     }
 
     /// Reads the instruction at an offset, and returns it with the offset of the next one. `None`:
@@ -499,12 +551,20 @@ impl<'a> Delta<'a> {
     }
 
     /// Applies the delta, and calls `copied` with the start in the object and the range in the
-    /// base of each copied part. `None`: the delta is malformed, or for another base.
+    /// base of each copied part.
+    ///
+    /// # Errors
+    /// The delta is malformed, or for another base.
     pub(super) fn apply(
         &self,
         base: &[u8],
-        mut copied: impl FnMut(usize, Range<usize>),
-    ) -> Option<Vec<u8>> {
+        copied: impl FnMut(usize, Range<usize>),
+    ) -> std::result::Result<Vec<u8>, Undecodable> {
+        self.applied(base, copied).ok_or(Undecodable::Corrupt)
+    }
+
+    /// Applies the delta. `None`: it is malformed, or for another base.
+    fn applied(&self, base: &[u8], mut copied: impl FnMut(usize, Range<usize>)) -> Option<Vec<u8>> {
         // An instruction of seven bytes makes at most 16 MiB.
         let most = (self.instructions.len() as u64).saturating_mul(1 << 24);
         if base.len() != self.base_size || self.size as u64 > most {
@@ -544,14 +604,37 @@ fn size(data: &[u8]) -> Option<(usize, &[u8])> {
     None
 }
 
-/// The error for an object whose data is not what its pack says.
-#[derive(Debug)]
-struct Corrupt;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl std::fmt::Display for Corrupt {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("its data is corrupt")
+    /// Returns a number as the header of a delta has it.
+    fn encoded(mut size: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        while size > 0x7f {
+            out.push((size & 0x7f) as u8 | 0x80);
+            size >>= 7;
+        }
+        out.push(size as u8);
+        out
+    }
+
+    /// A delta that names the size of its object, and inserts one byte.
+    fn delta_of(size: u64) -> Vec<u8> {
+        [encoded(0), encoded(size), vec![1, b'x']].concat()
+    }
+
+    #[test]
+    fn git_12_a_delta_that_names_a_huge_object_is_refused_before_memory_is_allocated() {
+        for size in [OBJECT_MAX + 1, 1 << 40, u64::MAX >> 1] {
+            let delta = delta_of(size);
+            assert_eq!(Delta::parse(&delta).err(), Some(Undecodable::TooLarge));
+        }
+        let delta = delta_of(1);
+        let data = Delta::parse(&delta).and_then(|d| d.apply(b"", |_, _| ()));
+        assert_eq!(data, Ok(b"x".to_vec()));
+        let delta = delta_of(2);
+        let data = Delta::parse(&delta).and_then(|d| d.apply(b"", |_, _| ()));
+        assert_eq!(data, Err(Undecodable::Corrupt));
     }
 }
-
-impl std::error::Error for Corrupt {}

@@ -15,9 +15,10 @@ use crate::diff::{Body, FileChange, ObjectId, RepoPath, code};
 use crate::finding::Finding;
 use crate::finding::listing::Floor;
 use crate::git::{
-    BlobNumber, BlobVisitor, DecodedBase, HistoryBlobs, HistoryScope, HistorySearch, Undecodable,
+    BlobNumber, BlobVisitor, DecodedBase, HistoryBlobs, HistoryScope, HistorySearch, PathPriority,
+    Undecodable,
 };
-use crate::rules::{Scope, SecretSigns, Seen};
+use crate::rules::{self, Scope, SecretSigns, Seen};
 use crate::verdict::{FailureCause, Skip};
 use copied::CopiedLines;
 use groups::{SecretGroups, SecretKey};
@@ -30,6 +31,8 @@ use std::sync::{Mutex, PoisonError};
 const LOST_MAX: usize = 20;
 /// Lines above and below a changed line in which a secret can be recognized by its neighbours.
 const NEAR: usize = 3;
+/// Lines above and below a changed line in which a secret can be split over joined literals.
+const ROW: usize = 16;
 /// Blobs between two reports of the progress.
 const STEP: usize = 256;
 
@@ -45,7 +48,7 @@ pub(super) fn scan_history(
     let Some(repo) = scan.repo else { return };
     let threads = scan.jobs.map_or_else(default_threads, |j| j as usize);
     let search = HistorySearch {
-        wants: &|path| scan.reads(&RepoPath::new(path)),
+        priority: &|path| priority_of(scan, path),
         is_over: &|| scan.stop.signal().is_some(),
         threads,
     };
@@ -68,15 +71,29 @@ pub(super) fn scan_history(
     }
     let groups = shared.groups.into_inner();
     let groups = groups.unwrap_or_else(PoisonError::into_inner);
-    groups.report(
-        &Reread {
-            scan,
-            blobs: &blobs,
-        },
-        head,
-        out,
-    );
+    let reread = Reread {
+        scan,
+        blobs: &blobs,
+    };
+    let is_all_searched = matches!(scope, HistoryScope::Everything)
+        && scan.files.is_everything()
+        && scan.shard.is_none()
+        && counts.failed == 0
+        && counts.sum() == shared.total
+        && blobs.lost().is_empty();
+    groups.report(&reread, (head, is_all_searched), out);
     account(&blobs, scan, &counts, shared.total, out);
+}
+
+/// Returns how well a path suits to judge a blob by it.
+fn priority_of(scan: &RuleScan<'_>, path: &[u8]) -> PathPriority {
+    if !scan.reads(&RepoPath::new(path)) {
+        PathPriority::Ignored
+    } else if rules::is_judged_leniently(path) {
+        PathPriority::Lenient
+    } else {
+        PathPriority::Strict
+    }
 }
 
 /// Adds to the coverage what the search did not read, and a note with the totals.
@@ -92,6 +109,10 @@ fn account(
     coverage.files_reviewed += counts.text;
     if scan.stop.signal().is_some() {
         coverage.fail(FailureCause::Stopped);
+    } else if counts.sum() != total {
+        let missed = total.abs_diff(counts.sum());
+        let why = format!("{missed} of {total} blobs were not searched; check: git fsck --full");
+        coverage.fail(FailureCause::Other(why));
     }
     if blobs.is_cut_off() {
         let why = "this shallow clone omits older commits; fetch them: git fetch --unshallow";
@@ -126,6 +147,8 @@ struct BlobCounts {
     text: usize,
     binary: usize,
     ignored: usize,
+    /// Not decoded, or not searched because of a panic. The coverage names them.
+    failed: usize,
 }
 
 impl BlobCounts {
@@ -133,6 +156,12 @@ impl BlobCounts {
         self.text += other.text;
         self.binary += other.binary;
         self.ignored += other.ignored;
+        self.failed += other.failed;
+    }
+
+    /// Returns the number of blobs that the search visited.
+    fn sum(self) -> usize {
+        self.text + self.binary + self.ignored + self.failed
     }
 }
 
@@ -186,11 +215,14 @@ impl BlobVisitor for SearchThread<'_> {
         if done.is_multiple_of(STEP) || done == self.shared.total {
             self.shared.scan.progress.files(done, self.shared.total);
         }
+        let before = self.counts;
         let search = std::panic::AssertUnwindSafe(|| self.search(number, data, base));
         // A panic in one blob must not count as its review, and must not stop the review of others.
         match std::panic::catch_unwind(search) {
             Ok(mark) => mark,
             Err(_) => {
+                self.counts = before;
+                self.counts.failed += 1;
                 let path = RepoPath::new(self.shared.blobs.path(number));
                 self.out
                     .coverage
@@ -201,6 +233,7 @@ impl BlobVisitor for SearchThread<'_> {
     }
 
     fn undecodable(&mut self, number: BlobNumber, why: Undecodable) {
+        self.counts.failed += 1;
         let id = self.shared.blobs.id(number);
         let text = match why {
             Undecodable::TooLarge => {
@@ -262,12 +295,16 @@ impl<'a> SearchThread<'a> {
         if fresh != SecretSigns::None || signs == SecretSigns::File {
             return self.read(number, data, has_nul, signs);
         }
-        self.counts.text += 1;
         let secrets = base.mark.secrets.iter().filter_map(|(group, line)| {
             let line = lines.copy_of(data, line)?;
             Some((*group, line))
         });
         let secrets: Vec<(usize, Range<usize>)> = secrets.collect();
+        // A changed line beside a secret can be a part of it.
+        if is_beside(data, lines.fresh(), &secrets) {
+            return self.read(number, data, has_nul, signs);
+        }
+        self.counts.text += 1;
         self.note_versions(number, &secrets);
         BlobMark {
             is_read: true,
@@ -304,7 +341,9 @@ impl<'a> SearchThread<'a> {
         let mut signs = SecretSigns::None;
         for range in lines {
             let around = copied::with_neighbours(data, range, NEAR);
-            signs = signs.max(rules.secret_signs(&data[range.clone()], &data[around]));
+            let wide = copied::with_neighbours(data, range, ROW);
+            let found = rules.secret_signs(&data[range.clone()], &data[around], &data[wide]);
+            signs = signs.max(found);
             if signs == SecretSigns::File {
                 break;
             }
@@ -373,6 +412,16 @@ impl<'a> SearchThread<'a> {
     }
 }
 
+/// Returns true if one of the ranges of lines is near the lines of a secret.
+fn is_beside(data: &[u8], lines: &[Range<usize>], secrets: &[(usize, Range<usize>)]) -> bool {
+    !secrets.is_empty()
+        && lines.iter().any(|range| {
+            let near = copied::with_neighbours(data, range, NEAR);
+            let mut secrets = secrets.iter();
+            secrets.any(|(_, line)| line.start < near.end && near.start < line.end)
+        })
+}
+
 /// A secret of a blob.
 struct FoundSecret {
     key: SecretKey,
@@ -425,12 +474,20 @@ impl Reread<'_> {
         (file, secrets)
     }
 
-    /// Reads a blob again, and runs the rules over it. Returns the finding with a key, if the blob
-    /// still has it.
-    fn finding(&self, number: BlobNumber, key: &SecretKey) -> Option<Finding> {
-        let data = self.blobs.read(number).ok()?;
-        let (_, secrets) = self.secrets(number, data, &mut Scanned::default());
-        let mut same = secrets.into_iter().filter(|s| s.key.is_same_secret(key));
-        same.next().map(|s| s.finding)
+    /// Reads a blob again, and runs the rules over it. Returns nothing if it cannot be read.
+    fn again(&self, number: BlobNumber) -> Vec<FoundSecret> {
+        let Ok(data) = self.blobs.read(number) else {
+            return Vec::new();
+        };
+        self.secrets(number, data, &mut Scanned::default()).1
+    }
+
+    /// Returns true if the rules have read a blob, given that the search was complete.
+    fn is_searched(&self, number: BlobNumber) -> bool {
+        self.blobs.has(number) && self.scan.reads(&RepoPath::new(self.blobs.path(number)))
+    }
+
+    fn is_over(&self) -> bool {
+        self.scan.stop.signal().is_some()
     }
 }

@@ -148,6 +148,11 @@ pub(crate) fn is_documentation(path: &[u8]) -> bool {
         || folders.split('/').any(|f| f == "docs")
 }
 
+/// Returns true if rules for secrets may skip a path, or judge it by less than the code of a program.
+pub(crate) fn is_judged_leniently(path: &[u8]) -> bool {
+    is_test_path(path) || is_vendored(path) || is_data_of_tests(path) || is_documentation(path)
+}
+
 /// Returns true if the extension of a path is that of program text.
 pub(crate) fn is_program_text(path: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path);

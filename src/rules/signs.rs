@@ -25,8 +25,8 @@ pub enum SecretSigns {
 const KIND_KEY: usize = 24;
 
 /// Searches whole lines of a file for signs of secrets. `around`: the same lines with those that
-/// are near.
-pub(super) fn of(rules: &RuleSet, lines: &[u8], around: &[u8]) -> SecretSigns {
+/// are near. `wide`: the same lines with those that a row of joined literals can have.
+pub(super) fn of(rules: &RuleSet, lines: &[u8], around: &[u8], wide: &[u8]) -> SecretSigns {
     if names_manifest(lines) {
         return SecretSigns::File;
     }
@@ -36,8 +36,9 @@ pub(super) fn of(rules: &RuleSet, lines: &[u8], around: &[u8]) -> SecretSigns {
     };
     let mut scratch = Scratch::default();
     search.read(lines, &mut scratch);
-    decode::views(lines, |_, plain| search.read(plain, &mut scratch));
-    if let Some(view) = leak::view::joined(lines, false) {
+    decode::views(around, |_, plain| search.read(plain, &mut scratch));
+    // A secret may be split over string literals, only one of which is in these lines.
+    if let Some(view) = leak::view::joined(wide, false) {
         search.read(&view.text, &mut scratch);
     }
     if search.signs < SecretSigns::File {

@@ -219,7 +219,7 @@ fn a_range_has_only_the_secrets_that_its_commits_introduced() {
 }
 
 #[test]
-fn flt_git_05_a_shallow_clone_is_incomplete_and_still_searched() {
+fn git_05_a_shallow_clone_is_incomplete_and_still_searched() {
     let repo = Repo::new();
     repo.stage("a.py", "a = 1\n").commit("base");
     repo.stage("key.py", line_with_key()).commit("key");
@@ -360,4 +360,100 @@ fn two_keys_that_replace_each_other_in_one_line_are_two_findings() {
     repo.git(&["repack", "-q", "-adf"]);
     let report = repo.review_json(&["tree", "--history"], 1);
     assert_eq!(findings(&report).len(), 2, "{report:#}");
+}
+
+#[test]
+fn a_secret_that_is_split_over_lines_is_found_in_a_delta_with_one_of_the_lines() {
+    let repo = Repo::new();
+    let split = |end: &str| lines(200, &format!("key = (\"{}Q3EGRN\"\n  \"{end}\")\n", "AKIA"));
+    repo.stage("a.py", split("DLK5V2TW7A"));
+    let introduced = repo.commit("key");
+    // The longer text is the base of the other one, which has one line of its own.
+    repo.stage("a.py", split("from the environment, not from here"));
+    repo.commit("removed");
+    let loose = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(only_commit(&loose), introduced);
+    repo.git(&["repack", "-q", "-adf"]);
+    let packed = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(only_commit(&packed), introduced);
+}
+
+#[test]
+fn nothing_is_said_about_a_tree_of_head_that_was_not_searched() {
+    let repo = Repo::new();
+    let old = repo.stage("x.py", "x = 1\n").commit("base");
+    repo.stage("a.py", line_with_key());
+    let introduced = repo.commit("key");
+    repo.git(&["rm", "-q", "a.py"]);
+    repo.stage("c.py", format!("# moved\n{}", line_with_key()));
+    repo.commit("moved and edited");
+    let range = format!("--history={old}..{introduced}");
+    let message = only_message(&repo.review_json(&["tree", &range], 1));
+    assert!(!message.contains("HEAD"), "{message}");
+    let report = repo.review_json(&["tree", "--history"], 1);
+    let mut of_both = findings(&report).iter();
+    assert_eq!(of_both.len(), 2);
+    assert!(of_both.all(|f| f["message"].to_string().contains("still has it, at c.py:2")));
+}
+
+#[test]
+fn a_blob_is_judged_by_a_path_that_is_not_a_test() {
+    let repo = Repo::new();
+    repo.stage("tests/key.py", line_with_key()).commit("test");
+    repo.stage("src/key.py", line_with_key());
+    let copied = repo.commit("program");
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(only_commit(&report), copied);
+    assert_eq!(findings(&report)[0]["file"], "src/key.py");
+}
+
+#[test]
+fn git_12_a_delta_of_itself_makes_the_search_incomplete() {
+    let repo = Repo::new();
+    for version in 0..2 {
+        let rest = "# a longer text\n".repeat(version);
+        repo.stage("a.py", lines(200, &rest)).commit("version");
+    }
+    repo.git(&[
+        "-c",
+        "repack.useDeltaBaseOffset=false",
+        "repack",
+        "-q",
+        "-adf",
+    ]);
+    let folder = repo.path().join(".git/objects/pack");
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path());
+    let pack = files.filter(|p| p.extension().is_some_and(|e| e == "pack"));
+    let pack = pack.last().unwrap();
+    // "ID blob size packed-size offset depth base" for a delta.
+    let list = repo.git(&["verify-pack", "-v", pack.to_str().unwrap()]);
+    let mut deltas = list
+        .lines()
+        .map(|l| l.split_whitespace().collect::<Vec<_>>());
+    let delta = deltas.find(|l| l.len() == 7 && l[1] == "blob").unwrap();
+    let raw = |id: &str| -> Vec<u8> {
+        let digits = (0..id.len()).step_by(2);
+        digits
+            .map(|i| u8::from_str_radix(&id[i..i + 2], 16).unwrap())
+            .collect()
+    };
+    let (own, base, offset) = (
+        raw(delta[0]),
+        raw(delta[6]),
+        delta[4].parse::<usize>().unwrap(),
+    );
+    let mut data = std::fs::read(&pack).unwrap();
+    let mut places = offset..offset + 8;
+    let at = places.find(|at| data[*at..].starts_with(&base)).unwrap();
+    data[at..at + own.len()].copy_from_slice(&own);
+    std::fs::remove_file(&pack).unwrap();
+    std::fs::write(&pack, data).unwrap();
+    let report = repo.review_json(&["tree", "--history"], 3);
+    let failed = report["coverage"]["failed"].to_string();
+    assert!(
+        failed.contains("a.py") && failed.contains(delta[0]),
+        "{failed}"
+    );
 }

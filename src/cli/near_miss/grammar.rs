@@ -238,7 +238,10 @@ mod tests {
     #[test]
     fn options_know_their_commands() {
         let grammar = Grammar::of(&crate::cli::Cli::command());
-        assert_eq!(grammar.commands_with("--untracked"), ["review unstaged"]);
+        assert_eq!(
+            grammar.commands_with("--untracked"),
+            ["review unstaged", "review tree"]
+        );
         assert!(grammar.has("review changes", "--base") && !grammar.has("review pr", "--base"));
         assert!(grammar.commands_with("--staged").is_empty());
         assert_eq!(grammar.commands_with("--gate"), ["review"]);

@@ -2,11 +2,12 @@
 
 use super::{Reread, Scanned};
 use crate::diff::{FileChange, ObjectId, RepoPath};
+use crate::error::Result;
 use crate::finding::listing::hash;
 use crate::finding::{Also, Finding, Location, place};
-use crate::git::BlobNumber;
+use crate::git::{BlobNumber, TreeSearch};
 use crate::verdict::FailureCause;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Lines below the header of a key that identify the key.
 const KEY_LINES: u32 = 3;
@@ -33,11 +34,14 @@ impl SecretKey {
         }
     }
 
-    /// Returns true if the keys are about the same secret, whatever its path.
-    pub(super) fn is_same_secret(&self, other: &Self) -> bool {
-        (&self.rule, self.secret) == (&other.rule, other.secret)
+    /// Returns what is equal for the same secret at all paths.
+    fn secret(&self) -> AnySecret {
+        (self.rule.clone(), self.secret)
     }
 }
+
+/// Identifies a secret at any path: the rule, and the hash of the secret.
+type AnySecret = (String, u64);
 
 /// Returns the bytes of a finding's secret; `None` if the finding has no columns. For a header, such
 /// as that of a private key, returns the lines below it too.
@@ -102,100 +106,168 @@ impl SecretGroups {
         }
     }
 
-    /// Reports one finding for each secret, in its oldest version. `head`: the tree of HEAD.
-    pub(super) fn report(mut self, reread: &Reread<'_>, head: Option<ObjectId>, out: &mut Scanned) {
+    /// Reports one finding for each secret, in its oldest version. `head`: the tree of HEAD, and
+    /// whether all blobs of the history were searched that the policy does not ignore.
+    pub(super) fn report(
+        mut self,
+        reread: &Reread<'_>,
+        (head, is_all_searched): (Option<ObjectId>, bool),
+        out: &mut Scanned,
+    ) {
         for group in &mut self.all {
             group.versions.sort_unstable();
             group.versions.dedup();
         }
-        // A secret that was there before the range is not new in it.
-        self.all
-            .retain(|g| g.versions.first().is_none_or(|(rank, _)| *rank > 0));
-        let wanted: HashSet<BlobNumber> = self
-            .all
-            .iter()
-            .flat_map(|g| g.versions.iter().map(|(_, number)| *number))
-            .collect();
-        let in_head = match head.map(|tree| reread.blobs.in_tree(tree, &wanted)) {
-            None => HashMap::new(),
-            Some(Ok(paths)) => paths,
-            Some(Err(e)) => {
+        let mut fate = match self.in_head(reread, head) {
+            Ok(fate) => fate,
+            Err(e) => {
                 out.coverage.fail(FailureCause::Other(e.on_one_line()));
-                HashMap::new()
+                HeadSecrets::default()
             }
         };
-        let same: HashMap<(String, u64), Vec<BlobNumber>> = self.in_tree_by_secret(&in_head);
-        for group in self.all {
-            let key = (group.key.rule.clone(), group.key.secret);
-            let still = same.get(&key).map_or(&[][..], Vec::as_slice);
-            out.findings.push(group.finding(reread, &in_head, still));
+        fate.is_certain &= is_all_searched;
+        // A secret that was there before the range is not new in it. It counts above, because HEAD
+        // may have a new secret at an old place too.
+        self.all
+            .retain(|g| g.versions.first().is_none_or(|(rank, _)| *rank > 0));
+        let places: Vec<_> = self.all.iter().map(|g| fate.place(g)).collect();
+        let findings = self.reread(reread, &places);
+        for (group, place) in self.all.into_iter().zip(places) {
+            let finding = group.finding(reread, &findings, place, fate.is_certain);
+            out.findings.push(finding);
         }
     }
 
-    /// Returns the versions in the tree of HEAD by their secrets, which may be at several paths.
-    fn in_tree_by_secret(
-        &self,
-        in_head: &HashMap<BlobNumber, Vec<RepoPath>>,
-    ) -> HashMap<(String, u64), Vec<BlobNumber>> {
-        let mut out: HashMap<(String, u64), Vec<BlobNumber>> = HashMap::new();
+    /// Finds the versions with a secret in the tree of HEAD.
+    fn in_head(&self, reread: &Reread<'_>, head: Option<ObjectId>) -> Result<HeadSecrets> {
+        let Some(tree) = head.filter(|_| !self.all.is_empty()) else {
+            return Ok(HeadSecrets::default());
+        };
+        let versions = self.all.iter().flat_map(|g| g.versions.iter());
+        let wanted: HashSet<BlobNumber> = versions.map(|(_, number)| *number).collect();
+        let found = reread.blobs.in_tree(
+            tree,
+            TreeSearch {
+                wanted: &wanted,
+                is_searched: &|number| reread.is_searched(number),
+                is_over: &|| reread.is_over(),
+            },
+        )?;
+        let mut versions: HashMap<AnySecret, Vec<BlobNumber>> = HashMap::new();
         for group in &self.all {
             let numbers = group.versions.iter().map(|(_, number)| *number);
-            let numbers = numbers.filter(|n| in_head.contains_key(n));
-            let key = (group.key.rule.clone(), group.key.secret);
-            out.entry(key).or_default().extend(numbers);
+            let numbers = numbers.filter(|n| found.paths.contains_key(n));
+            let known = versions.entry(group.key.secret()).or_default();
+            known.extend(numbers);
+        }
+        Ok(HeadSecrets {
+            paths: found.paths,
+            versions,
+            is_certain: !found.has_unsearched,
+        })
+    }
+
+    /// Runs the rules again over the oldest version of each group, if that was not read, and over
+    /// the version in HEAD. Each blob is read once, whatever the number of its secrets.
+    fn reread(
+        &self,
+        reread: &Reread<'_>,
+        places: &[Option<(BlobNumber, RepoPath)>],
+    ) -> HashMap<(BlobNumber, AnySecret), Finding> {
+        let mut needs: BTreeMap<BlobNumber, HashSet<AnySecret>> = BTreeMap::new();
+        for (group, place) in self.all.iter().zip(places) {
+            let oldest = group.unread().into_iter();
+            for number in oldest.chain(place.iter().map(|(number, _)| *number)) {
+                needs.entry(number).or_default().insert(group.key.secret());
+            }
+        }
+        let mut out = HashMap::new();
+        for (number, secrets) in needs {
+            if reread.is_over() {
+                break;
+            }
+            for found in reread.again(number) {
+                let secret = found.key.secret();
+                if secrets.contains(&secret) {
+                    out.entry((number, secret)).or_insert(found.finding);
+                }
+            }
         }
         out
     }
 }
 
+/// The secrets that the tree of HEAD has.
+#[derive(Default)]
+struct HeadSecrets {
+    paths: HashMap<BlobNumber, Vec<RepoPath>>,
+    /// Versions by their secrets, which may be at several paths.
+    versions: HashMap<AnySecret, Vec<BlobNumber>>,
+    /// True if the tree has no other secrets than these that the rules report.
+    is_certain: bool,
+}
+
+impl HeadSecrets {
+    /// Returns the place of a secret in the tree of HEAD: at its own path if possible.
+    fn place(&self, group: &SecretGroup) -> Option<(BlobNumber, RepoPath)> {
+        let own = group.finding.1.file();
+        let versions = self.versions.get(&group.key.secret())?;
+        let places = versions.iter().flat_map(|number| {
+            let paths = self.paths.get(number).map_or(&[][..], Vec::as_slice);
+            paths.iter().map(move |p| (Some(p) != own, p, *number))
+        });
+        let (_, path, number) = places.min()?;
+        Some((number, path.clone()))
+    }
+}
+
 impl SecretGroup {
-    /// Returns the finding in the oldest version, with what became of the secret. `still`: versions
-    /// in the tree of HEAD that have it.
+    /// Returns the oldest version, if the rules have not read it because its lines are copied from
+    /// a newer one.
+    fn unread(&self) -> Option<BlobNumber> {
+        let oldest = self.versions.first()?;
+        (*oldest != self.finding.0).then_some(oldest.1)
+    }
+
+    /// Returns the finding in the oldest version, with what became of the secret. `place`: the
+    /// version and path in the tree of HEAD that have it. `is_certain`: without a place, HEAD does
+    /// not have it.
     fn finding(
         self,
         reread: &Reread<'_>,
-        in_head: &HashMap<BlobNumber, Vec<RepoPath>>,
-        still: &[BlobNumber],
+        findings: &HashMap<(BlobNumber, AnySecret), Finding>,
+        place: Option<(BlobNumber, RepoPath)>,
+        is_certain: bool,
     ) -> Finding {
-        let Self {
-            key,
-            versions,
-            finding: (known, mut finding),
-        } = self;
-        // The oldest version was not read if its lines are copied from a newer one.
-        if let Some(oldest) = versions.first().filter(|oldest| **oldest != known)
-            && let Some(first) = reread.finding(oldest.1, &key)
-        {
-            finding = first;
-        }
-        let path = finding.file().cloned();
-        let path = path.as_ref();
-        let mut places = still.iter().flat_map(|number| {
-            let paths = in_head.get(number).map_or(&[][..], Vec::as_slice);
-            paths.iter().map(move |p| (Some(p) != path, p, *number))
-        });
-        let first = places.next();
-        let place = first.map(|first| places.fold(first, Ord::min));
+        let secret = self.key.secret();
+        let oldest = self.unread();
+        let oldest = oldest.and_then(|number| findings.get(&(number, secret.clone())));
+        let mut finding = oldest.cloned().unwrap_or(self.finding.1);
         let mut texts = Vec::new();
         match place {
-            Some((_, path, number)) => {
-                let now = reread.finding(number, &key);
-                if let Some(now) = &now {
+            // A version is without its finding if only the line of the secret is copied, and the
+            // rules report it no longer because of another line. Then nothing is said about HEAD.
+            Some((number, path)) => {
+                if let Some(now) = findings.get(&(number, secret)) {
                     finding.suppressed.clone_from(&now.suppressed);
+                    finding.raise(now.severity());
+                    texts.push(still_there(reread, &path, now, &mut finding));
                 }
-                texts.push(still_there(reread, path, now.as_ref(), &mut finding));
             }
-            None => texts.push(
+            None if is_certain => texts.push(
                 "The tree of HEAD does not have it, but the history does, so replace it anyway."
                     .to_owned(),
             ),
+            None => {}
         }
-        match versions.len() {
+        match self.versions.len() {
             0 | 1 => {}
             2 => texts.push("One more version of the file has it.".to_owned()),
             n => texts.push(format!("{} more versions of the file have it.", n - 1)),
         }
-        finding.add_to_message(&texts.join(" "));
+        if !texts.is_empty() {
+            finding.add_to_message(&texts.join(" "));
+        }
         finding
     }
 }
@@ -204,15 +276,15 @@ impl SecretGroup {
 fn still_there(
     reread: &Reread<'_>,
     path: &RepoPath,
-    now: Option<&Finding>,
+    now: &Finding,
     finding: &mut Finding,
 ) -> String {
-    let lines = now.and_then(Finding::lines);
+    let lines = now.lines();
     let location = Location {
         file: path.clone(),
         lines,
     };
-    if let (Some(now), Some(lines)) = (now, lines) {
+    if let Some(lines) = lines {
         finding.add_place(Also {
             file: path.clone(),
             line: lines.first,
