@@ -70,8 +70,7 @@ pub(super) fn digest_of_patterns(patterns: &[String]) -> String {
 }
 
 /// Returns the digest of the options that change what is found or how it counts. `backends` are
-/// those that are asked. Limits of time and costs, and the effect on the exit code, are no part of
-/// it: a shard that a limit stopped is incomplete.
+/// those that are asked. Limits of time and costs are part of the policy.
 pub(super) fn digest_of_options(request: &ReviewRequest, backends: &[String]) -> String {
     let Overrides {
         block_on,
