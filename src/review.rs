@@ -140,7 +140,7 @@ fn review(
         Source::Ends(ends) if ends.fetching == Fetching::Missing => {
             with_signal_handler(world.stop, || stages(opened, waivers, request, world))
         }
-        // What is found so far is reported.
+        // After a signal, the findings so far are reported.
         Source::History { .. } => {
             with_signal_handler(world.stop, || stages(opened, waivers, request, world))
         }

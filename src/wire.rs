@@ -84,7 +84,7 @@ pub struct Report {
     pub policy: Policy,
     /// Duration of the review in milliseconds.
     pub duration_ms: u64,
-    /// What `report merge` needs of a shard beside its report. Other programs must not read it: it
+    /// Values of a shard that `report merge` needs in addition to the report. Other programs must not read it: it
     /// can change with every version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge: Option<Box<merging::MergeFacts>>,

@@ -58,7 +58,7 @@ struct Writer {
     command: String,
     env: Env,
     top: Option<PathBuf>,
-    /// The key, when it was needed; `None` if there is no usable one.
+    /// The key, once it was needed; `None` if no key can be used.
     key: OnceCell<Option<EntryKey>>,
 }
 
@@ -80,7 +80,7 @@ enum OperationCost {
     OfTheWait,
 }
 
-/// What a run knows about its store.
+/// State of the store in a run.
 #[derive(Debug)]
 struct CacheState {
     meter: Meter,
@@ -308,7 +308,7 @@ impl Writer {
     }
 }
 
-/// Ends an operation on the store, also if nobody waits for it any more.
+/// Ends an operation on the store, also if its caller was cancelled.
 struct OpenOperation<'s>(&'s RefCell<CacheState>);
 
 impl<'s> OpenOperation<'s> {

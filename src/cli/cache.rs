@@ -94,7 +94,7 @@ pub(super) fn run(context: &Context, args: &CacheArgs) -> Result<ExitStatus> {
     })
 }
 
-/// Surveys the user's cache; `None` if there is none.
+/// Surveys the user's cache; `None` if it does not exist.
 fn local_counts(context: &Context, action: LocalUpkeep) -> Option<CacheCounts> {
     let repo = Repo::open(&context.dir, &context.env).ok();
     let top = repo.as_ref().and_then(Repo::worktree);

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use gix::objs::Kind;
 use std::collections::{HashMap, HashSet};
 
-/// What a search of a tree for blobs found.
+/// Result of a search of a tree for blobs.
 #[derive(Debug, Default)]
 pub struct TreeBlobs {
     /// Paths of the wanted blobs.
@@ -17,7 +17,7 @@ pub struct TreeBlobs {
     pub has_unsearched: bool,
 }
 
-/// What to find in a tree.
+/// Target of a search of a tree.
 #[derive(Clone, Copy)]
 pub struct TreeSearch<'a> {
     /// Blobs whose paths are listed.

@@ -36,7 +36,7 @@ pub struct DecodedBase<'a, M> {
 
 /// Receives the blobs of one thread.
 pub trait BlobVisitor {
-    /// What a visitor knows about a blob.
+    /// Mark that a visitor keeps for a blob.
     type Mark;
     /// Receives a blob.
     fn blob(

@@ -27,7 +27,7 @@ const BATCH: usize = 128;
 pub(super) const VISITS_MAX: u64 = 10_000_000;
 /// Visits of entries for each object of the repository, at most.
 const VISITS_EACH: u64 = 32;
-/// Visits after which a thread adds them to those of the others, and asks if the search should end.
+/// Visits after which a thread adds its count to the shared one, and checks if the search should end.
 pub(super) const VISITS_STEP: u64 = 1024;
 /// Visits that a new path counts as, and bytes of it that count as one more. Paths are kept in memory.
 const PATH_VISITS: u64 = 8;
@@ -329,7 +329,7 @@ pub enum PathPriority {
     Ignored,
 }
 
-/// What a search for blobs needs to know, and whom it tells.
+/// Input of a search for blobs, and its callbacks.
 #[derive(Clone, Copy)]
 pub struct HistorySearch<'a> {
     /// Returns the priority of a path. A blob with several paths has the oldest one of the least
@@ -767,7 +767,7 @@ impl<'a> Cursor<'a> {
         Some((entry, &after[end + 1 + self.hash_bytes..]))
     }
 
-    /// Moves to the entry with the name of another one, and returns it; `None` if there is none.
+    /// Moves to the entry with the name of another one, and returns it; `None` if it does not exist.
     fn at(&mut self, wanted: &RawEntry<'_>) -> Option<RawEntry<'a>> {
         while let Some(entry) = self.entry {
             if entry.name == wanted.name {

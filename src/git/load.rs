@@ -704,7 +704,7 @@ impl<'r> Reader<'r> {
     }
 
     /// Returns the ID of the new side of an entry. It is computed for a worktree file that has not
-    /// been read yet. `None`: there is no new side, or it cannot be read.
+    /// been read yet. `None`: the entry has no new side, or it cannot be read.
     pub fn content_id(&mut self, change: &Change, entry: &Entry) -> Option<ObjectId> {
         let mut side = entry.new.clone()?;
         if side.id.is_some() {

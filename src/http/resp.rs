@@ -39,7 +39,7 @@ pub enum RespReply {
     /// A short text, such as `OK`.
     Status(String),
     Number(i64),
-    /// `None`: there is no value.
+    /// `None`: the value does not exist.
     Bytes(Option<Vec<u8>>),
     List(Vec<RespReply>),
 }
@@ -364,7 +364,7 @@ mod tests {
         );
         let why = done(answering(list).command(&[b"GET", b"a"], 4096)).unwrap_err();
         assert!(why.contains("more than one value"), "{why}");
-        // Each value is within the bound, and all of them together are not.
+        // Each value is within the bound, and their sum is not.
         let most = 3 * std::mem::size_of::<RespReply>() + 6;
         let why = done(answering(list).list(&[b"SCAN", b"0"], most)).unwrap_err();
         assert!(why.contains("more than"), "{why}");

@@ -39,7 +39,7 @@ struct JsonLines<W> {
 
 /// Findings that were printed before the review was finished and have one key.
 struct EarlyFinding {
-    /// How many of them are not in the finished review, as far as it was compared.
+    /// Number of findings that are not in the finished review, as far as it was compared.
     left: usize,
     severity: Severity,
     effect: Effect,

@@ -165,7 +165,7 @@ impl BlobCounts {
     }
 }
 
-/// What all threads of a search share.
+/// State that all threads of a search share.
 struct SharedSearch<'a> {
     scan: &'a RuleScan<'a>,
     blobs: &'a HistoryBlobs,
@@ -183,7 +183,7 @@ struct SearchThread<'a> {
     skipped: BTreeSet<(u32, Skip)>,
 }
 
-/// What is known about a searched blob.
+/// Result of the search of a blob, for the deltas of it.
 struct BlobMark {
     /// False if the blob was not read, so that nothing follows for its deltas.
     is_read: bool,
@@ -300,7 +300,7 @@ impl<'a> SearchThread<'a> {
             Some((*group, line))
         });
         let secrets: Vec<(usize, Range<usize>)> = secrets.collect();
-        // A changed line beside a secret can be a part of it.
+        // A changed line next to a secret can be a part of it.
         if is_beside(data, lines.fresh(), &secrets) {
             return self.read(number, data, has_nul, signs);
         }

@@ -58,13 +58,13 @@ pub struct Review {
     /// Numbers of the shown lines of files whose text is not recorded: their names mark them as
     /// secret, or they are too large for the record.
     pub unrecorded: Vec<Numbers>,
-    /// What a merge of shards needs in addition.
+    /// Values that only a merge of shards needs.
     pub merge_inputs: MergeInputs,
     /// Session in which this review is stored. `None`: the review is not stored.
     pub session: Option<SessionRef>,
 }
 
-/// What a merge of shards needs of a review, beyond what formats show.
+/// Values of a review that a merge of shards needs and no format shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MergeInputs {
     /// Effect of blocking findings on the exit code.
@@ -76,7 +76,7 @@ pub struct MergeInputs {
     pub is_gate: bool,
     /// Fingerprints of waivers that match no finding, each with a note.
     pub unused_waivers: Vec<String>,
-    /// What the shards of the review share.
+    /// Digests of what the shards of the review share.
     pub digests: ShardDigests,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct ShardMap {
     state: String,
 }
 
-/// What the shards of one review share beside the ends of its source, as digests. Empty without
+/// Digests of what the shards of one review share, without the ends of its source. Empty without
 /// shards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShardDigests {

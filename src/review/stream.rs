@@ -7,7 +7,7 @@ use crate::finding::{Finding, arrange};
 use crate::policy::Policy;
 use crate::verdict::{Coverage, judge};
 
-/// What is known about a review before the first file is read.
+/// The facts about a review before the first file is read.
 #[derive(Clone, Copy, Debug)]
 pub struct ReviewStart<'a> {
     pub source: &'a SourceInfo,

@@ -35,7 +35,7 @@ pub fn whole(report: &wire::Report) -> Review {
 ///
 /// Most of the reports decide which review that is; of two with as many, the first one given. A
 /// shard without a report, a second report of a shard, and a report of another review are failures
-/// of the coverage. They cannot be let through by the policy.
+/// of the coverage. The policy cannot accept them.
 ///
 /// # Errors
 ///

@@ -10,7 +10,7 @@ use super::walk::{self, Hay, Match, Scratch, Visitor};
 use super::{RuleSet, decode, leak, secret};
 use crate::diff;
 
-/// What a part of a file has for the rules for secrets.
+/// Signs of a secret in a part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SecretSigns {
     None,

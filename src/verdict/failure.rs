@@ -82,7 +82,7 @@ const SHARDS: &str = "shards ";
 const TO: &str = " to ";
 const ARE_MISSING: &str = " are missing";
 const DUPLICATE: &str = " was given a second time: ";
-/// What precedes the difference, and what precedes the name of the file: a name can contain
+/// The text before the difference, and the text before the name of the file: a name can contain
 /// anything.
 const FOREIGN: &str = "a shard of another review was given (";
 const FOREIGN_FILE: &str = "): ";

@@ -10,7 +10,7 @@ pub const CACHE_VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CacheStatus {
     pub schema_version: u32,
-    /// The user's own cache; null if it was not asked for, or there is none.
+    /// The user's own cache; null if it was not asked for or does not exist.
     pub local: Option<CacheCounts>,
     /// The cache that machines share; null if it was not asked for, or the policy has none.
     pub shared: Option<SharedCounts>,

@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The fields that tell which program wrote a document. Any type is accepted, so that a document of
+/// The fields that identify the program that wrote a document. Any type is accepted, so that a document of
 /// another program is named as such.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ReportHeader {
@@ -73,7 +73,7 @@ pub struct FirstLine {
     pub line: Option<u32>,
 }
 
-/// What the report of a finding does not state.
+/// Values of a finding that its report does not have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FindingFacts {
@@ -83,11 +83,11 @@ pub struct FindingFacts {
     /// The code around the finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<CodeFrame>,
-    /// What the policy makes of the finding if it counts.
+    /// Effect of the finding under the policy, if it counts.
     pub effect: PolicyEffect,
 }
 
-/// What the policy makes of a finding that counts.
+/// Effect of a finding that counts under the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyEffect {

@@ -26,7 +26,7 @@ pub enum ReportLine {
     },
 }
 
-/// What is known before the first file is read.
+/// The facts before the first file is read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportStart {
     /// Version of the report format: 1. Fields may be added without a new version.

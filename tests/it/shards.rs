@@ -105,12 +105,7 @@ fn json_report(repo: &Repo, source: &[&str], shard: &str) -> PathBuf {
         .join(format!("{}.json", shard.replace('/', "-of-")));
     let output = file.display().to_string();
     let options = ["--shard", shard, "--format", "json", "--output", &output];
-    let args: Vec<&str> = ["review"]
-        .iter()
-        .chain(source)
-        .chain(&options)
-        .copied()
-        .collect();
+    let args = [&["review"], source, &options].concat();
     let run = repo.reviewer(&args).run_any();
     assert!(matches!(run.code, 0 | 1 | 3), "{}", run.stderr);
     file
@@ -132,7 +127,7 @@ fn elsewhere(repo: &Repo) -> PathBuf {
 
 /// Runs `report merge` outside of the repository.
 fn merge(repo: &Repo, args: &[&str]) -> Run {
-    let args: Vec<&str> = ["report", "merge"].iter().chain(args).copied().collect();
+    let args = [&["report", "merge"], args].concat();
     reviewer(&elsewhere(repo), &repo.home(), &args).run_any()
 }
 
@@ -145,12 +140,7 @@ fn assert_merges(repo: &Repo, source: &[&str], numbers: &[usize]) {
     let single: Vec<Run> = report_formats()
         .map(|format| {
             let options = ["--no-save", "--format", format];
-            let args: Vec<&str> = ["review"]
-                .iter()
-                .chain(source)
-                .chain(&options)
-                .copied()
-                .collect();
+            let args = [&["review"], source, &options].concat();
             repo.reviewer(&args).run_any()
         })
         .collect();

@@ -431,7 +431,7 @@ fn only_a_run_with_write_and_a_key_of_the_policy_stores_answers() {
         );
         assert_eq!(notes.is_empty(), reason.is_empty(), "{name}: {notes}");
     }
-    // Nobody's answers count without signers, and the store is not even read.
+    // No answer counts without signers, and the store is not even read.
     let url = format!("url = \"file://{}\"\n", fleet.store.display());
     let (_, report) = fleet.machine("open", &url).reviewed();
     assert!(

@@ -56,7 +56,7 @@ fn a_tree_is_every_tracked_file_as_it_is_on_disk() {
     repo.write("a/bad.txt", "fine\n");
     repo.write("b/good.txt", BAD);
     assert_eq!(files(&tree(&repo, &[], 1)), BTreeSet::from(["b/good.txt"]));
-    // A deleted file is no file of the worktree.
+    // A deleted file is not a file of the worktree.
     std::fs::remove_file(repo.path().join("b/good.txt")).unwrap();
     assert_eq!(tree(&repo, &[], 0)["coverage"]["files_total"], 2);
 }

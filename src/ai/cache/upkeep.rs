@@ -5,7 +5,7 @@ use crate::ai::ask::Nonce;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use std::fs::File;
 
-/// What happens to the entries of the user's cache.
+/// The action on the entries of the user's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalUpkeep {
     /// Count entries and their bytes.
@@ -31,7 +31,7 @@ pub struct LocalSurvey {
 }
 
 impl Cache {
-    /// Looks at every entry.
+    /// Visits every entry.
     pub fn survey(&self, action: LocalUpkeep) -> LocalSurvey {
         let mut survey = LocalSurvey::default();
         if action == LocalUpkeep::Prune {
@@ -45,7 +45,7 @@ impl Cache {
         survey
     }
 
-    /// Looks at one entry.
+    /// Counts or removes one entry.
     fn look_at(&self, key: &ReplyKey, action: LocalUpkeep, survey: &mut LocalSurvey) {
         let name = key.to_hex();
         let Ok(stat) = rustix::fs::statat(&self.folder, &name, AtFlags::SYMLINK_NOFOLLOW) else {

@@ -1,6 +1,6 @@
 //! Entries of a shared cache: a signed envelope around a reply. Pure.
 //!
-//! A shared answer that says "no findings" opens a gate, and whoever can write to the store can
+//! A shared answer that says "no findings" opens a gate, and an attacker who can write to the store can
 //! write anything there. The signature covers everything that a reader relies on: the key of the
 //! question, the name of the model, the time and the reply. A reader knows public keys only, so it
 //! cannot be made to sign. Every defect of an entry is a miss with a typed reason.
@@ -17,7 +17,7 @@ use std::time::Duration;
 const VERSION: u64 = 1;
 /// Separates these signatures from all others that the same key may make.
 const DOMAIN: &[u8] = b"claude-reviewer shared reply 1\0";
-/// Separates the signatures of leases from those of replies.
+/// Separates signatures of leases from signatures of replies.
 const LEASE_DOMAIN: &[u8] = b"claude-reviewer shared lease 1\0";
 /// Difference of two machines' clocks that is tolerated, in seconds.
 const AHEAD: i64 = 300;
@@ -83,7 +83,7 @@ impl EntryDefect {
     }
 }
 
-/// What a reader accepts.
+/// Terms on which a reader accepts an entry.
 #[derive(Clone, Debug)]
 pub struct EntryTerms {
     pub signers: Vec<EntrySigner>,

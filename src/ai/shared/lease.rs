@@ -26,7 +26,7 @@ const BEAT: Duration = Duration::from_secs(2);
 const QUIET: Duration = Duration::from_secs(5);
 /// Time between two looks at the store.
 const POLL: Duration = Duration::from_millis(250);
-/// What the age of a lease can be wrong by: times are whole seconds, and a lease may be one second
+/// Error of the age of a lease, at most: times are whole seconds, and a lease may be one second
 /// in the future.
 const ROUNDING: Duration = Duration::from_secs(2);
 
@@ -95,7 +95,7 @@ impl LastBeat {
     }
 }
 
-/// Ends a wait, also if nobody waits any more.
+/// Ends a wait, also if its caller was cancelled.
 struct OpenWait<'s>(&'s RefCell<CacheState>);
 
 impl<'s> OpenWait<'s> {
@@ -149,7 +149,7 @@ impl SharedCache<'_> {
                 if may_wait && self.lease_of(key, OperationCost::Counted).await.is_some() {
                     return Turn::Theirs;
                 }
-                // Nobody holds it: its run died, or it is not a lease. Two runs may take it over at
+                // No run holds it: its run died, or it is not a lease. Two runs may take it over at
                 // the same time, which costs one request.
                 self.write_lease(key, 0, OperationCost::Counted).await;
                 Turn::Ours(self.is_on().then_some(HeldLease(*key)))

@@ -105,7 +105,7 @@ impl Store {
         }
     }
 
-    /// Writes a blob if there is none of this name; returns false if there is one.
+    /// Writes a blob, unless one of this name exists; returns false in that case.
     pub(super) async fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, StoreFailure> {
         match self {
             Self::Folder(store) => {
@@ -166,7 +166,7 @@ async fn apart<T: Send + 'static>(
     std::thread::Builder::new()
         .name("shared-cache".to_owned())
         .spawn(move || {
-            // Nobody waits any more if the run has ended.
+            // The receiver is gone if the run has ended.
             let _ = send.send(call(&store));
         })
         .map_err(|e| format!("cannot start a thread: {e}"))?;

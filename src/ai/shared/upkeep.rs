@@ -12,7 +12,7 @@ use tokio::time::timeout;
 /// Time limit of one operation. It is the operator who waits, and not a review.
 const OPERATION: Duration = Duration::from_secs(30);
 
-/// What a command does with the entries of a store.
+/// The action of a command on the entries of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpkeepAction {
     /// Count entries and their bytes, by the listing.
@@ -79,7 +79,7 @@ struct Caretaker {
 }
 
 impl Caretaker {
-    /// Looks at every entry and every lease.
+    /// Visits every entry and every lease.
     async fn replies_and_leases(&mut self) -> Result<(), StoreFailure> {
         for blob in in_time(self.store.list(REPLIES)).await? {
             self.reply(&blob).await?;
@@ -94,7 +94,7 @@ impl Caretaker {
         Ok(())
     }
 
-    /// Looks at one entry.
+    /// Counts or removes one entry.
     async fn reply(&mut self, blob: &StoredBlob) -> Result<(), StoreFailure> {
         self.survey.entries += 1;
         // A store can report any size.

@@ -91,7 +91,7 @@ pub(super) fn write_reports(
     write_all(context, o, (style, terse), &printed)
 }
 
-/// What a command prints: a review, or several.
+/// The output of a command: a review, or several.
 pub(in crate::cli) struct Printed<'a> {
     pub(in crate::cli) exit: ExitStatus,
     /// Suppression comments in the change do not count: the base of the change governs.

@@ -24,7 +24,7 @@ pub(super) struct SecretKey {
 
 impl SecretKey {
     /// Returns the key of a finding. The secret itself counts and not its line, so that an edit
-    /// beside a secret does not make another one of it.
+    /// next to a secret does not make another one of it.
     pub(super) fn of(path: u32, finding: &Finding, file: &FileChange) -> Self {
         let secret = secret_of(finding, file).map_or(finding.identity, hash);
         Self {

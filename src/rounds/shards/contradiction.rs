@@ -1,5 +1,5 @@
 //! How a report contradicts itself. A report whose verdict is better than its content must not open
-//! a gate. A consistent report with another content cannot be told from an honest one.
+//! a gate. A consistent report with another content cannot be distinguished from an honest one.
 
 use crate::finding::Origin;
 use crate::request::Shard;

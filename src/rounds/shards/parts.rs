@@ -12,7 +12,7 @@ use crate::wire::merging::PolicyEffect;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Debug;
 
-/// What the policy makes of each finding: by the commit and the fingerprint of the finding, as
+/// Effect of each finding under the policy: by the commit and the fingerprint of the finding, as
 /// reports state them.
 pub(super) type EffectsOfFindings = HashMap<(Option<String>, String), PolicyEffect>;
 
@@ -29,7 +29,7 @@ pub(super) fn findings(
     };
     let all = joined::join(lists);
     let mut unlisted = unlisted.fold(Unlisted::default(), |all, other| sum(all, &other));
-    // Findings of models are few, and all of them are listed.
+    // Findings of models are few, and each is listed.
     let (mut listed, of_models): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|f| *f.origin() == Origin::Rules);
     let before = listed.len();
@@ -140,7 +140,7 @@ pub(super) fn notes(reviews: &[Review]) -> Vec<Note> {
     whole
 }
 
-/// What identifies a note about the review as a whole: its origin, its text, and its line.
+/// Identity of a note about the review as a whole: its origin, its text, and its line.
 type NoteKey = (String, String, Option<LineNo>);
 
 fn key_of(note: &Note) -> NoteKey {
@@ -209,7 +209,7 @@ pub(super) fn models(reviews: &[Review]) -> Models {
     out
 }
 
-/// Joins lists. Equal items stay once; they are told by their debug text, which has all fields.
+/// Joins lists. Equal items stay once; they are compared by their debug text, which has all fields.
 fn unique<'a, T: Debug + Clone + 'a>(lists: impl Iterator<Item = &'a [T]>) -> Vec<T> {
     let mut seen = HashSet::new();
     let all = lists.flatten();

@@ -612,7 +612,7 @@ fn flt_01_a_review_that_was_stopped_at_its_end_is_read_and_does_not_pass() {
         let text = serde_json::to_vec(&all[0].report).unwrap();
         all[0] = GivenReport::parse("a.json", &text).unwrap();
         let merged = merge(all).unwrap();
-        // What was found is known if only the report was late.
+        // The findings are known if only the report was late.
         let expected = match outcome {
             wire::Outcome::Reviewed => ExitStatus::Pass,
             _ => ExitStatus::Incomplete,

@@ -93,7 +93,7 @@ impl Jwt {
     }
 
     /// Returns true if the token expired before this program existed, so no review can find it
-    /// while it grants anything. An earlier time than any issuer can have written is no expiry: some
+    /// while it grants anything. An earlier time than any issuer can have written does not count as an expiry: some
     /// write `0` for a token that stays valid.
     fn is_long_expired(&self) -> bool {
         /// 2025-01-01 in seconds since 1970.

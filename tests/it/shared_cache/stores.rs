@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What the server does with a command.
+/// Behaviour of the server on a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mood {
     Works,

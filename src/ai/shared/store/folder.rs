@@ -25,7 +25,7 @@ pub(in crate::ai::shared) struct FolderStore {
     top: PathBuf,
 }
 
-/// A temporary file in a folder, with all of its bytes.
+/// A temporary file in a folder, with its whole content.
 struct WrittenFile<'f> {
     folder: &'f OwnedFd,
     name: String,
@@ -73,7 +73,7 @@ impl FolderStore {
             .map_err(|e| self.failed("write", name, &e.into()))
     }
 
-    /// Writes a blob if there is none.
+    /// Writes a blob, unless one of this name exists.
     pub(super) fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, StoreFailure> {
         let folder = self.made_folder(name)?;
         let written = self.written(&folder, name, bytes)?;
@@ -163,7 +163,7 @@ impl FolderStore {
             .ok_or_else(|| self.failed("open", folder, &Errno::NOENT.into()))
     }
 
-    /// Writes a temporary file beside a blob.
+    /// Writes a temporary file in the folder of a blob.
     fn written<'f>(
         &self,
         folder: &'f OwnedFd,
@@ -189,7 +189,7 @@ impl FolderStore {
 }
 
 impl Drop for WrittenFile<'_> {
-    /// Removes the temporary name. After a rename there is none.
+    /// Removes the temporary name. After a rename it does not exist.
     fn drop(&mut self) {
         let _ = rustix::fs::unlinkat(self.folder, &self.name, AtFlags::empty());
     }

@@ -88,7 +88,7 @@ impl ObjectStore {
         written.map(drop).map_err(|e| self.described(&e))
     }
 
-    /// Writes a blob if there is none (`If-None-Match: *`).
+    /// Writes a blob, unless one of this name exists (`If-None-Match: *`).
     pub(super) async fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, StoreFailure> {
         let options = WriteOptions {
             if_not_exists: true,

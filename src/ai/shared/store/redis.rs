@@ -95,7 +95,7 @@ impl RedisStore {
             return Err("the server was given up".to_owned());
         }
         // The connection is put back only after a whole reply: the command may end early, by a
-        // deadline or because nobody needs the answer any more.
+        // deadline or because its caller was cancelled.
         let ready = match std::mem::replace(&mut *link, RedisLink::Closed) {
             RedisLink::Open(connection) => Ok(connection),
             RedisLink::Closed => self.server.connect().await,
@@ -143,7 +143,7 @@ impl RedisStore {
         }
     }
 
-    /// Writes a blob if there is none.
+    /// Writes a blob, unless one of this name exists.
     pub(super) async fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, StoreFailure> {
         let (key, seconds) = (key_of(name), self.seconds_of(name));
         let args: [&[u8]; 6] = [

@@ -34,7 +34,7 @@ pub(super) fn is_of_desktop(f: &Flow, text: &[u8]) -> bool {
 }
 
 /// Returns true if a line of C# imports a library for windows of the desktop. An import in a
-/// comment or a string is none, and neither is one in a file that leaves code out by conditions.
+/// comment or a string does not count, and neither does one in a file that leaves code out by conditions.
 fn imports_desktop(text: &[u8]) -> bool {
     let mut code = text.to_vec();
     for range in lexer::not_code(Languages::of(b"a.cs", b""), text) {
