@@ -4,11 +4,13 @@
 use super::review::{Options, Printed, refuse_shared_targets, report_target, write_printed};
 use super::{Context, format};
 use crate::bounded;
+use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
 use crate::report::fleet::{self, Fleet, FleetMember};
 use crate::report::{self, ReportFormat, json};
 use crate::review::Review;
 use crate::rounds::shards::{self, GivenReport};
+use crate::wire;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal as _, Write as _};
@@ -195,35 +197,46 @@ fn add(groups: &mut Vec<ReportGroup>, input: ReportInput, given: GivenReport) {
 }
 
 impl ReportGroup {
-    /// Returns the review of the group.
+    /// Returns the review of the group, and its report if it was given as a whole.
     ///
     /// # Errors
     ///
     /// Usage: two reports of whole reviews have one name; shards that cannot be merged.
-    fn review(&mut self) -> Result<Review> {
-        let reports = std::mem::take(&mut self.reports);
-        if reports.iter().any(|g| g.report.shard.is_some()) {
-            return shards::merge(reports);
-        }
-        match reports.as_slice() {
-            [one] => Ok(shards::whole(&one.report)),
-            [first, second, ..] => Err(Error::usage(format!(
-                "{} and {} have the name {}, and are not shards",
-                first.file,
-                second.file,
-                self.first.name.as_deref().unwrap_or_default()
-            ))
-            .hint("give each repository its own name: NAME=FILE")),
-            [] => Err(Error::usage("no report is given")),
-        }
+    fn review(self, env: &Env) -> Result<(Review, Option<wire::Report>)> {
+        let (mut review, report) = if self.reports.iter().any(|g| g.report.shard.is_some()) {
+            (shards::merge(self.reports)?, None)
+        } else {
+            let name = self.first.name.as_deref().unwrap_or_default();
+            let report = single(self.reports, name)?;
+            (shards::whole(&report), Some(report))
+        };
+        // Formats for forges remove words of tickets, so the tickets must be known.
+        crate::context::recall(&mut review.context, env, None);
+        Ok((review, report))
+    }
+}
+
+/// Returns the only report of a repository.
+///
+/// # Errors
+///
+/// Usage: several reports have the name.
+fn single(reports: Vec<GivenReport>, name: &str) -> Result<wire::Report> {
+    let mut reports = reports.into_iter();
+    match (reports.next(), reports.next()) {
+        (Some(one), None) => Ok(one.report),
+        (Some(first), Some(second)) => Err(Error::usage(format!(
+            "{} and {} have the name {name}, and are not shards",
+            first.file, second.file,
+        ))
+        .hint("give each repository its own name: NAME=FILE")),
+        (None, _) => Err(Error::usage("no report is given")),
     }
 }
 
 /// Writes the review of one group.
-fn one_review(context: &Context, options: &Options, mut group: ReportGroup) -> Result<ExitStatus> {
-    let mut review = group.review()?;
-    // Formats for forges remove words of tickets, so the tickets must be known.
-    crate::context::recall(&mut review.context, &context.env, None);
+fn one_review(context: &Context, options: &Options, group: ReportGroup) -> Result<ExitStatus> {
+    let (mut review, _) = group.review(&context.env)?;
     let exit = write_printed(
         context,
         options,
@@ -251,12 +264,8 @@ fn several(
     }
     let names = names(&groups)?;
     let mut members = Vec::new();
-    for (mut group, name) in groups.into_iter().zip(names) {
-        let given = match group.reports.as_slice() {
-            [one] if one.report.shard.is_none() => Some(one.report.clone()),
-            _ => None,
-        };
-        let review = group.review()?;
+    for (group, name) in groups.into_iter().zip(names) {
+        let (review, given) = group.review(&context.env)?;
         members.push(FleetMember {
             name,
             report: given.unwrap_or_else(|| json::report(&review)),

@@ -24,44 +24,13 @@ pub(crate) fn join(lists: Vec<Vec<Finding>>) -> Vec<Finding> {
             known.clear();
         }
         let key = (f.fingerprint.clone(), f.draft.title.clone());
-        let places: &mut SamePlaces = known.entry(key).or_default();
-        match places.of_another_list(list) {
-            Some(at) if f.blocking && !out[at].1.blocking => out[at].1 = f,
-            Some(_) => {}
-            None => {
-                places.add(list, out.len());
-                out.push((list, f));
-            }
+        // The first finding with this key, in the list that has it first.
+        let (first, at) = *known.entry(key).or_insert((list, out.len()));
+        if first == list {
+            out.push((list, f));
+        } else if f.blocking && !out[at].1.blocking {
+            out[at].1 = f;
         }
     }
     out.into_iter().map(|(_, f)| f).collect()
-}
-
-/// The positions of findings in the result that have one sort key, fingerprint and title. A list of
-/// another job can have very many of them, so only two are kept: the first one, and the first one of
-/// another list.
-#[derive(Default)]
-struct SamePlaces {
-    /// The number of the list, and the position.
-    first: Option<(usize, usize)>,
-    other: Option<(usize, usize)>,
-}
-
-impl SamePlaces {
-    /// Returns the position of the first finding that is not of a list.
-    fn of_another_list(&self, list: usize) -> Option<usize> {
-        let mut both = self.first.iter().chain(&self.other);
-        both.find(|(of, _)| *of != list).map(|(_, at)| *at)
-    }
-
-    /// Adds a finding of a list.
-    fn add(&mut self, list: usize, at: usize) {
-        match self.first {
-            None => self.first = Some((list, at)),
-            Some((first, _)) if first != list && self.other.is_none() => {
-                self.other = Some((list, at));
-            }
-            Some(_) => {}
-        }
-    }
 }

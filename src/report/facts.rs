@@ -2,7 +2,7 @@
 
 use crate::finding::listing::Effect;
 use crate::finding::{Finding, Frame, Location};
-use crate::request::{OnBlock, OnIncomplete, Shard};
+use crate::request::{OnBlock, OnIncomplete};
 use crate::review::Review;
 use crate::wire::merging::{
     ChangedFile, CodeFrame, CodeLine, DroppedClaim, FindingFacts, FirstLine, MergeFacts,
@@ -14,7 +14,7 @@ use std::path::Path;
 pub(super) fn of(review: &Review) -> MergeFacts {
     let place = review.place.as_ref();
     MergeFacts {
-        label: label(review),
+        label: review.source.label.clone(),
         repository: place.and_then(|p| folder(&p.top)),
         exit_zero: review.merge_inputs.on_block == OnBlock::ExitZero,
         gate: review.merge_inputs.is_gate,
@@ -40,14 +40,6 @@ pub(super) fn of(review: &Review) -> MergeFacts {
             .map(|r| r.left_out.clone())
             .unwrap_or_default(),
     }
-}
-
-/// Returns the label of the whole change: that of a shard ends in its number.
-fn label(review: &Review) -> String {
-    let label = &review.source.label;
-    let number = |s: Shard| format!(", shard {} of {}", s.index(), s.of());
-    let end = review.source.shard.map(number).unwrap_or_default();
-    label.strip_suffix(&end).unwrap_or(label).to_owned()
 }
 
 /// Returns the name of a folder; `None` if it is not UTF-8.

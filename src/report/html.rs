@@ -93,13 +93,10 @@ fn head(review: &Review, out: &mut Markup) {
         .text(&word)
         .raw(": ")
         .text(sections::short(&text));
-    for part in [
-        repository(review),
-        branch(review),
-        Some(review.source.label.as_str()),
-    ]
-    .into_iter()
-    .flatten()
+    let title = review.source.title();
+    for part in [repository(review), branch(review), Some(title.as_ref())]
+        .into_iter()
+        .flatten()
     {
         if !part.is_empty() {
             out.raw(" – ").text(sections::short(part));

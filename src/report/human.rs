@@ -721,6 +721,6 @@ fn label(review: &Review) -> Inert {
     if review.source.label.is_empty() {
         Inert::default()
     } else {
-        Inert::new(format!(" ({})", review.source.label))
+        Inert::new(format!(" ({})", review.source.title()))
     }
 }

@@ -250,7 +250,7 @@ pub(crate) fn sharded() -> Review {
         kind: SourceKind::Tree,
         head: Some("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".to_owned()),
         tree: Some("ffeeddccbbaa99887766554433221100ffeeddcc".to_owned()),
-        label: "the tree of commit 1a2b3c4d5e6f, shard 2/4".to_owned(),
+        label: "the tree of commit 1a2b3c4d5e6f".to_owned(),
         shard: Shard::new(2, 4),
         ..SourceInfo::default()
     };

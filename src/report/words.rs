@@ -257,7 +257,7 @@ pub(super) fn basis(review: &Review) -> String {
     let c = &review.coverage;
     let mut parts = Vec::new();
     if !review.source.label.is_empty() {
-        parts.push(review.source.label.clone());
+        parts.push(review.source.title().into_owned());
     }
     parts.push(if c.files_reviewed == c.files_total {
         format!("{} reviewed", plural(c.files_total, "file"))

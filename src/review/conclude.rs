@@ -48,13 +48,16 @@ pub(super) fn conclude(prepared: Prepared<'_>, merged: MergedResults, started: I
     let head = prepared.resolved.info.head.as_deref();
     let reviewed = (prepared.place.as_ref(), head);
     let is_elsewhere = decided::is_elsewhere(prepared.repo(), reviewed, &findings);
-    let merge_inputs = MergeInputs {
+    let mut merge_inputs = MergeInputs {
         on_block: prepared.request.on_block,
-        order: RecordPiece::order(&pieces),
         is_gate: prepared.request.authority == Authority::Base,
-        unused_waivers: unused(&findings, &prepared.waivers),
-        digests: prepared.shard_digests(),
+        ..MergeInputs::default()
     };
+    if prepared.resolved.shard.is_some() {
+        merge_inputs.order = RecordPiece::order(&pieces);
+        merge_inputs.unused_waivers = unused(&findings, &prepared.waivers);
+        merge_inputs.digests = prepared.shard_digests();
+    }
     Review {
         outcome,
         verdict,

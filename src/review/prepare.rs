@@ -69,9 +69,12 @@ impl<'a> Prepared<'a> {
             ));
             resolved.parts.clear();
         }
-        let repo = resolved.repo.as_deref();
         let rules = compiled_rules(request, &resolved, &governing)?;
         let files = file_filter(request, &resolved, &rules)?;
+        if let Some(shard) = request.shard {
+            resolved.divide(shard, &|path| files.select(path) && !policy.ignores(path))?;
+        }
+        let repo = resolved.repo.as_deref();
         let has_backends = !required_backends(request, policy).is_empty();
         if let (false, Some(flag)) = (has_backends, request.model_flags.first()) {
             return Err(without_backend(flag));
@@ -160,7 +163,11 @@ impl<'a> Prepared<'a> {
         ShardDigests {
             state: shards.state().to_owned(),
             selection: shard::digest_of_patterns(self.files.rooted_patterns()),
-            options: shard::digest_of_options(self.request, &self.asked_backends()),
+            options: shard::digest_of_options(
+                self.request,
+                &self.asked_backends(),
+                &self.decisions.entries,
+            ),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::shard::ShardMap;
 use super::{Note, SourceInfo, SourceKind};
-use crate::diff::{FileChange, ObjectId};
+use crate::diff::{FileChange, ObjectId, RepoPath};
 use crate::error::Result;
 use crate::git::{Branch, Change, Fetched, HistoryScope, Repo, State};
 use crate::request::Shard;
@@ -147,11 +147,16 @@ impl Resolved {
         all
     }
 
-    /// Limits the review to one shard.
+    /// Limits the review to one shard. `is_read` returns true for the path of a file that is selected
+    /// and that the policy does not ignore: the other files have no weight.
     ///
     /// # Errors
     /// Incomplete: the size of a file is not known.
-    pub(super) fn divide(&mut self, shard: Shard) -> Result<()> {
+    pub(super) fn divide(
+        &mut self,
+        shard: Shard,
+        is_read: &dyn Fn(&RepoPath) -> bool,
+    ) -> Result<()> {
         let Some(repo) = self.repo.as_deref() else {
             return Ok(());
         };
@@ -162,10 +167,8 @@ impl Resolved {
             PartContent::Change(change) => Some(change),
             PartContent::Commit(_) | PartContent::Given(_) => None,
         });
-        self.shard = Some(ShardMap::of(shard, repo, changes)?);
+        self.shard = Some(ShardMap::of(shard, repo, (changes, is_read))?);
         self.info.shard = Some(shard);
-        let (index, of) = (shard.index(), shard.of());
-        self.info.label = format!("{}, shard {index} of {of}", self.info.label);
         Ok(())
     }
 

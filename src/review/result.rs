@@ -15,6 +15,7 @@ use crate::git::{Repo, State};
 use crate::policy::{self, Policy};
 use crate::request::{OnBlock, ReviewRequest, Shard};
 use crate::verdict::{Coverage, FailureCause, Outcome, TestOutcome, Verdict, exit_status, judge};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// A finished review, as reports, history and MCP show it.
@@ -187,6 +188,19 @@ pub struct SourceInfo {
     /// Name of the folder with the worktree, for a review of merged reports: that worktree is not
     /// here.
     pub repository: Option<String>,
+}
+
+impl SourceInfo {
+    /// Returns the name of the source for people, with the shard. Empty if the source has no name.
+    pub fn title(&self) -> Cow<'_, str> {
+        match self.shard {
+            Some(shard) if !self.label.is_empty() => {
+                let (index, of) = (shard.index(), shard.of());
+                Cow::Owned(format!("{}, shard {index} of {of}", self.label))
+            }
+            _ => Cow::Borrowed(&self.label),
+        }
+    }
 }
 
 /// The origin of the effective policy.

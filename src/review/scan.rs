@@ -169,9 +169,10 @@ impl RuleScan<'_> {
     }
 
     /// Returns the findings of the rule that is reported once for many files, in the files of the
-    /// other shards. Only files that become executable can have one.
+    /// other shards. Only files that become executable can have one. The rule is about a change, so
+    /// a tree has none.
     pub(super) fn gathered_elsewhere(&self, parts: &[ChangePart]) -> Vec<Finding> {
-        let (Some(repo), Some(shard)) = (self.repo, self.shard) else {
+        let (Some(repo), Some(shard), false) = (self.repo, self.shard, self.is_tree) else {
             return Vec::new();
         };
         let mut reader = repo.reader();

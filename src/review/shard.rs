@@ -2,11 +2,13 @@
 //!
 //! The first two bytes of the SHA-256 of a path select one of 65,536 buckets. The buckets are dealt
 //! to the shards by the bytes of their files: the largest bucket first, each to the shard with the
-//! fewest bytes so far. The result depends only on the paths and sizes of the reviewed state, so
-//! that runs on different machines agree. Every path has a bucket, also one that only a commit
+//! fewest bytes so far. Only files that are selected and not ignored have a weight. The result
+//! depends only on the paths and sizes of the reviewed state, the selection and the policy, so that
+//! runs on different machines agree. Every path has a bucket, also one that only a commit
 //! inside of a branch has.
 
 use crate::diff::{Entry, ObjectId, RepoPath};
+use crate::disposition::DecisionEntries;
 use crate::error::Result;
 use crate::git::{Change, Repo};
 use crate::hex;
@@ -69,9 +71,13 @@ pub(super) fn digest_of_patterns(patterns: &[String]) -> String {
     digest.text()
 }
 
-/// Returns the digest of the options that change what is found or how it counts. `backends` are
-/// those that are asked. Limits of time and costs are part of the policy.
-pub(super) fn digest_of_options(request: &ReviewRequest, backends: &[String]) -> String {
+/// Returns the digest of the options that change what is found or how it counts, with the backends
+/// that are asked and the decisions of people. Limits of time and costs are part of the policy.
+pub(super) fn digest_of_options(
+    request: &ReviewRequest,
+    backends: &[String],
+    decisions: &DecisionEntries,
+) -> String {
     let Overrides {
         block_on,
         warn_on,
@@ -96,6 +102,7 @@ pub(super) fn digest_of_options(request: &ReviewRequest, backends: &[String]) ->
         format!("{block_on:?} {warn_on:?}"),
         format!("{focus:?} {depth:?} {model:?}"),
         format!("{waivers:?}"),
+        format!("{decisions:?}"),
         format!("{:?} {:?}", brief.summary, brief.documents),
         format!("{:?} {:?}", brief.focus, brief.contract),
     ] {
@@ -120,7 +127,7 @@ struct ShardLoad {
 }
 
 impl ShardMap {
-    /// Divides the files of the changes.
+    /// Divides the files of the changes. Files for which `is_read` returns false have no weight.
     ///
     /// # Errors
     /// Incomplete: the size of a file is not known. Another run might know it and divide the files
@@ -128,22 +135,24 @@ impl ShardMap {
     pub(super) fn of<'a>(
         shard: Shard,
         repo: &Repo,
-        changes: impl Iterator<Item = &'a Change>,
+        (changes, is_read): (impl Iterator<Item = &'a Change>, &dyn Fn(&RepoPath) -> bool),
     ) -> Result<Self> {
         let mut reader = repo.reader();
         let mut loads = vec![ShardLoad::default(); BUCKETS];
         let mut digest = FieldsDigest::default();
         for change in changes {
             for entry in &change.entries {
-                let load = &mut loads[bucket_of(entry.path())];
-                load.files += 1;
                 let mut bytes = 0;
                 if shard.of() > 1 {
                     bytes = reader.size(change, entry).map_err(|e| {
                         e.hint("shards are divided by the sizes of files: fetch all objects first")
                     })?;
                 }
-                load.bytes += bytes;
+                if is_read(entry.path()) {
+                    let load = &mut loads[bucket_of(entry.path())];
+                    load.files += 1;
+                    load.bytes += bytes;
+                }
                 let id = reader.content_id(change, entry);
                 add_entry(&mut digest, entry, id, bytes);
             }
@@ -236,23 +245,25 @@ mod tests {
     }
 
     #[test]
-    fn every_run_deals_the_same_shards() {
-        let loads: Vec<ShardLoad> = (0..300u64)
-            .map(|i| ShardLoad {
-                bytes: i % 5,
-                files: 1,
-            })
-            .collect();
-        let maps = [1, 2, 3].map(|i| ShardMap::dealt(Shard::new(i, 3).unwrap(), &loads).of_bucket);
-        assert_eq!(maps[0], maps[1]);
-        assert_eq!(maps[1], maps[2]);
+    fn the_deal_of_buckets_never_changes() {
+        let load = |bytes, files| ShardLoad { bytes, files };
+        let loads = [
+            load(5, 1),
+            load(9, 1),
+            load(0, 0),
+            load(5, 2),
+            load(4, 1),
+            load(0, 0),
+        ];
+        // 9 to shard 1; 5 with two files to shard 2; the other 5 to shard 3; 4 to shard 3, which has
+        // as many bytes as shard 2 and fewer files; empty buckets to the shard with the least.
+        let map = ShardMap::dealt(Shard::new(1, 3).unwrap(), &loads);
+        assert_eq!(map.of_bucket, [3, 1, 2, 2, 3, 2]);
     }
 
     #[test]
     fn the_bucket_of_a_path_is_documented_and_never_changes() {
-        // printf src/lib.rs | sha256sum
-        let digest = Sha256::digest(b"src/lib.rs");
-        let expected = usize::from(digest[0]) << 8 | usize::from(digest[1]);
-        assert_eq!(bucket_of(&RepoPath::from("src/lib.rs")), expected);
+        // `printf src/lib.rs | sha256sum` prints b1a3….
+        assert_eq!(bucket_of(&RepoPath::from("src/lib.rs")), 0xb1a3);
     }
 }

@@ -23,19 +23,6 @@ pub(super) fn resolve(
     request: &ReviewRequest,
     world: &World<'_>,
 ) -> Result<Resolved> {
-    let mut resolved = undivided(repo, request, world)?;
-    if let Some(shard) = request.shard {
-        resolved.divide(shard)?;
-    }
-    Ok(resolved)
-}
-
-/// Resolves all files of the source of a request.
-fn undivided(
-    repo: Option<Arc<Repo>>,
-    request: &ReviewRequest,
-    world: &World<'_>,
-) -> Result<Resolved> {
     match (&request.source, repo) {
         (Source::Patch(input), repo) => given(repo, request, SourceKind::Patch, vec![input]),
         (Source::Code(inputs), repo) => {

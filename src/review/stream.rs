@@ -37,7 +37,7 @@ impl Prepared<'_> {
         is_final && self.world.findings.is_some()
     }
 
-    /// Tells the sink that the review starts.
+    /// Announces the start of the review to the sink.
     pub(super) fn stream_start(&self) {
         if let Some(sink) = self.world.findings.filter(|_| self.is_streamed()) {
             sink.start(&ReviewStart {

@@ -451,7 +451,8 @@ fn report_at(repo: &Repo, name: &str, args: &[&str]) -> String {
 /// second one is foreign.
 fn assert_foreign(repo: &Repo, files: [&str; 2], what: &str) {
     let (report, code) = merged_json(repo, &files);
-    assert_eq!(code, 3, "{what}: {report}");
+    let expected = if report["verdict"] == "block" { 1 } else { 3 };
+    assert_eq!(code, expected, "{what}: {report}");
     let reason = format!("a shard of another review was given ({what}): {}", files[1]);
     assert_eq!(
         report["coverage"]["failed"],
@@ -584,4 +585,81 @@ fn the_last_line_of_several_repositories_states_the_exit_code_of_the_process() {
     assert_ne!(run.code, 0);
     let last = run.stderr.lines().last().unwrap();
     assert!(last.ends_with(&format!(" exit={}", run.code)), "{last}");
+}
+
+#[test]
+fn a_finding_in_a_file_that_was_not_reviewed_is_no_contradiction() {
+    // A weaker policy is reported although `--files` selects no file of the change.
+    let repo = quiet();
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage(".claude-reviewer.toml", "version = 1\nblock_on = []\n")
+        .commit("weaken");
+    let gate = [
+        "branch",
+        "--base",
+        "main",
+        "--gate",
+        "--no-save",
+        "--files",
+        "d0/**",
+    ];
+    let single = report_at(&repo, "single.json", &gate);
+    let (report, code) = merged_json(&repo, &[&single]);
+    assert_eq!(
+        report["findings"][0]["rule_id"], "policy-weakened",
+        "{report}"
+    );
+    assert_eq!(report["coverage"]["files_total"], 0);
+    assert_eq!(code, 1);
+    // The first shard reports a manifest without its lockfile, which the other shard has.
+    let repo = quiet();
+    let lock = r#"{ "name": "a", "lockfileVersion": 3, "packages": {} }"#;
+    repo.stage("pkg/package.json", "{ \"name\": \"a\" }\n")
+        .stage("pkg/package-lock.json", lock)
+        .stage("big.txt", "x\n".repeat(9_000))
+        .commit("package");
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage(
+        "pkg/package.json",
+        "{ \"name\": \"a\", \"dependencies\": { \"b\": \"^1.0.0\" } }\n",
+    )
+    .stage("big.txt", "y\n".repeat(9_000))
+    .commit("change");
+    assert_merges(&repo, &["branch", "--base", "main"], &[2, 3]);
+    assert_merges(
+        &repo,
+        &["branch", "--base", "main", "--files", "pkg/**"],
+        &[2, 3],
+    );
+}
+
+#[test]
+fn flt_01_a_report_with_a_better_exit_code_for_its_merge_is_rejected() {
+    let repo = quiet();
+    repo.stage("d0/run.py", "eval(input())\n")
+        .commit("a finding");
+    let file = report_at(&repo, "one.json", &["tree", "--shard", "1/1"]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (&report["exit_code"], &report["merge"]["exit_zero"]),
+        (&json!(1), &json!(false))
+    );
+    report["merge"]["exit_zero"] = json!(true);
+    std::fs::write(&file, report.to_string()).unwrap();
+    let run = merge(&repo, &[&file]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("another exit code"), "{}", run.stderr);
+}
+
+#[test]
+fn flt_01_shards_are_of_one_set_of_decisions() {
+    let repo = quiet();
+    repo.stage("d0/run.py", "eval(input())\n")
+        .commit("a finding");
+    let tree = ["tree", "--rev", "HEAD", "--shard"];
+    let first = report_at(&repo, "first.json", &[&tree[..], &["1/2"]].concat());
+    repo.reviewer(&["baseline", "create"]).run(0);
+    let second = report_at(&repo, "second.json", &[&tree[..], &["2/2"]].concat());
+    assert_foreign(&repo, [&first, &second], "other options");
 }

@@ -77,14 +77,12 @@ pub(super) fn write_reports(
     review: &Review,
 ) -> Option<ExitStatus> {
     let mut style = style(context, &context.env);
-    let is_gate = authority == Authority::Base;
-    style.in_ci |= is_gate;
     style.dispositioned = o.show_dispositioned;
     let terse = is_terse(o, review);
     let rest = printer.map(|printer| || printer.finish(review));
     let printed = Printed {
         exit: review.exit,
-        is_gate,
+        is_gate: authority == Authority::Base,
         render: &|format, style, out| report::render(review, format, style, out),
         rest: rest.as_ref().map(|rest| rest as &WriteRest<'_>),
     };
@@ -114,8 +112,7 @@ pub(in crate::cli) fn write_printed(
     o: &Options,
     printed: &Printed<'_>,
 ) -> ExitStatus {
-    let mut style = style(context, &context.env);
-    style.in_ci |= printed.is_gate;
+    let style = style(context, &context.env);
     after(printed.exit, write_all(context, o, (style, false), printed))
 }
 
@@ -126,6 +123,7 @@ fn write_all(
     (mut style, is_terse): (Style, bool),
     printed: &Printed<'_>,
 ) -> Option<ExitStatus> {
+    style.in_ci |= printed.is_gate;
     let plain = Style {
         color: false,
         links: None,

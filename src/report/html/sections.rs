@@ -51,7 +51,7 @@ fn facts_of_change(review: &Review, out: &mut Markup) {
     }
     if !s.label.is_empty() {
         fact(out, "Change", |o| {
-            o.text(&s.label);
+            o.text(s.title().as_ref());
         });
     }
     for (name, id) in [("Base", &s.base), ("Head", &s.head), ("Tree", &s.tree)] {

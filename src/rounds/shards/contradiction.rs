@@ -91,16 +91,12 @@ fn wrong_outcome(report: &wire::Report) -> Option<String> {
 
 /// Returns why the numbers of files do not fit each other. In a complete review, a file that was not
 /// reviewed was skipped. The skipped files of a history are not listed, and a path that several
-/// commits skip is listed once.
+/// commits skip is listed once. A finding can be in a file that was not reviewed: rules about the
+/// change as a whole read files that a filter or another shard has.
 fn wrong_coverage(report: &wire::Report) -> Option<String> {
     let c = &report.coverage;
     if c.files_reviewed > c.files_total {
         return Some("more files were reviewed than there are".to_owned());
-    }
-    let is_in_files = |f: &&Finding| f.file.is_some() && f.commit.is_none();
-    let in_file = report.findings.iter().find(is_in_files);
-    if let (0, 0, Some(f)) = (c.files_total, c.records, in_file) {
-        return Some(format!("{} is in a file, and no file was reviewed", f.id));
     }
     let left = c.files_total - c.files_reviewed;
     let lists_all = report.shard.is_some() || report.source.kind != SourceKind::Tree;
@@ -112,10 +108,14 @@ fn wrong_coverage(report: &wire::Report) -> Option<String> {
         .then(|| format!("{left} files were neither reviewed nor skipped"))
 }
 
+/// Returns true if the exit code is that of a signal. A signal can come after the review, while its
+/// report is written.
+fn is_ended(report: &wire::Report) -> bool {
+    matches!(report.exit_code, 130 | 143)
+}
+
 /// Returns why the exit code is not one of the verdict.
 fn wrong_exit(report: &wire::Report) -> Option<String> {
-    // A signal can come after the review, while its report is written.
-    let ended = matches!(report.exit_code, 130 | 143);
     let fits = match report.verdict {
         Verdict::Pass | Verdict::Warn => report.exit_code == 0,
         Verdict::Block => report.exit_code <= 1,
@@ -128,7 +128,7 @@ fn wrong_exit(report: &wire::Report) -> Option<String> {
             report.exit_code
         )
     };
-    (!fits && !ended).then(why)
+    (!fits && !is_ended(report)).then(why)
 }
 
 /// Returns why the totals are not those of the listed and unlisted findings.
@@ -165,6 +165,14 @@ fn wrong_facts(report: &wire::Report) -> Option<String> {
     };
     if facts.findings.len() != report.findings.len() {
         return Some("`merge` has another number of findings".to_owned());
+    }
+    let accepts = match report.verdict {
+        Verdict::Block => Some(facts.exit_zero),
+        Verdict::Incomplete => Some(facts.incomplete_passes),
+        Verdict::Pass | Verdict::Warn => None,
+    };
+    if !is_ended(report) && accepts.is_some_and(|accepts| accepts != (report.exit_code == 0)) {
+        return Some("`merge` has another exit code".to_owned());
     }
     let unlisted = unlisted(report);
     let blocking = facts.unlisted_blocking.iter().sum::<usize>();

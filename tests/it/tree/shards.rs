@@ -184,6 +184,29 @@ fn shards_are_balanced_by_bytes() {
 }
 
 #[test]
+fn files_that_are_not_reviewed_have_no_weight() {
+    let repo = Repo::new();
+    repo.write(
+        ".claude-reviewer.toml",
+        "version = 1\nignore = [\"vendor/**\"]\n",
+    );
+    for i in 0..3 {
+        repo.write(&format!("vendor/{i}.txt"), "x\n".repeat(200_000));
+    }
+    for i in 0..40 {
+        repo.write(&format!("src/f{i}.txt"), "x\n".repeat(2_500));
+    }
+    repo.git(&["add", "."]);
+    repo.commit("files");
+    for i in 1..=3 {
+        let report = tree_of(&repo, i);
+        let reviewed = report["coverage"]["files_reviewed"].as_u64().unwrap();
+        // 41 files, of which the policy is small.
+        assert!((13..=15).contains(&reviewed), "shard {i}: {reviewed}");
+    }
+}
+
+#[test]
 fn a_shard_that_cannot_exist_is_a_usage_error() {
     let repo = sample();
     for (shard, reason) in [
