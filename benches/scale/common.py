@@ -70,7 +70,7 @@ CHILD = """
 import posix, sys, time
 null = posix.open("/dev/null", posix.O_RDWR)
 began = time.perf_counter()
-pid = posix.posix_spawn(sys.argv[1], sys.argv[1:], posix.environ, file_actions=[(posix.POSIX_SPAWN_DUP2, null, n) for n in (0, 1, 2)])
+pid = posix.posix_spawn(sys.argv[1], sys.argv[1:], posix.environ, file_actions=[(posix.POSIX_SPAWN_DUP2, null, n) for n in (0, 1)])
 _, status, used = posix.wait4(pid, 0)
 print(time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss, posix.waitstatus_to_exitcode(status))
 """
@@ -92,12 +92,13 @@ class Cost:
 def measure(command, cwd, env, accepted=(0, 1)):
     """Runs a command without its output. Ends the benchmark if its exit code is another one than accepted."""
     program = shutil.which(command[0]) or command[0]
-    out = subprocess.run([sys.executable, "-I", "-S", "-c", CHILD, program, *command[1:]], cwd=cwd, env=env, check=True,
-                         capture_output=True, text=True).stdout.split()
+    run = subprocess.run([sys.executable, "-I", "-S", "-c", CHILD, program, *command[1:]], cwd=cwd, env=env, check=True,
+                         capture_output=True, text=True, errors="replace")
+    out = run.stdout.split()
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss: bytes there, KiB elsewhere
     cost = Cost(float(out[0]), float(out[1]), int(out[2]) * unit / (1 << 20), int(out[3]))
     if cost.code not in accepted:
-        sys.exit(f"error: exit code {cost.code}: {' '.join(command)}")
+        sys.exit(f"error: exit code {cost.code}: {' '.join(command)}\n{run.stderr[-2000:]}")
     return cost
 
 
