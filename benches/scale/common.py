@@ -10,6 +10,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -33,7 +34,8 @@ def options(doc):
 
 @contextlib.contextmanager
 def workplace(arguments):
-    """Creates an empty folder and removes it at the end, also after an error."""
+    """Creates an empty folder and removes it at the end, also after an error and a signal to end."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if not os.access(arguments.binary, os.X_OK):
         sys.exit(f"error: no program at {arguments.binary}\nhint: cargo build --release --locked")
     parent = os.path.abspath(arguments.dir or os.path.join(ROOT, "target", "scale"))
