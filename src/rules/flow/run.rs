@@ -91,6 +91,8 @@ pub(super) struct FlowRun<'m> {
     pub(super) outcomes: HashMap<Sym, ExprId>,
     /// Classes whose methods have run.
     pub(super) has_run: Vec<bool>,
+    /// The classes whose fields are being evaluated for a new object.
+    pub(super) unfinished: Vec<ClassId>,
     /// True if the file is short and imports nothing, so that it is a part of a file.
     pub(super) is_snippet: bool,
     /// The outcome that a condition requires of the function that runs next.

@@ -52,6 +52,7 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> RunOu
         nested: vec![true; module.functions.len()],
         objects: vec![FlowValue::default(); module.classes.len()],
         has_run: vec![false; module.classes.len()],
+        unfinished: Vec::new(),
         memo: HashMap::new(),
         expressions: HashMap::new(),
         into: None,
@@ -234,8 +235,13 @@ impl<'m> FlowRun<'m> {
             path,
             ..FlowValue::default()
         };
+        // The value of a field can create an object of the same class, as in a singleton. The fields
+        // of that object have no values here.
+        let is_inner = self.unfinished.contains(&id);
+        self.unfinished.push(id);
         for f in &class.fields {
-            let mut v = f.value.map(|v| self.quiet(v)).unwrap_or_default();
+            let value = f.value.filter(|_| !is_inner);
+            let mut v = value.map(|v| self.quiet(v)).unwrap_or_default();
             if let Some(ty) = f.ty {
                 v = self.typed(v, ty);
             }
@@ -258,6 +264,7 @@ impl<'m> FlowRun<'m> {
             }
             object.put(Some(ItemKey::Text(self.module.word(f.name).into())), v);
         }
+        self.unfinished.pop();
         object
     }
 

@@ -187,6 +187,23 @@ fn fields_carry_data_between_methods() {
 }
 
 #[test]
+fn classes_that_create_objects_of_each_other_are_followed_completely() {
+    for fields in [
+        "static A one = new A();",
+        "static A one = new A(); static A two = new A();",
+        "B b = new B();",
+        "B b = new B(new A()); A[] all = { new A(), new A() };",
+    ] {
+        let code = format!(
+            "class A {{\n  {fields}\n  void f(HttpServletRequest r) {{\n    Runtime.getRuntime().exec(r.getParameter(\"x\"));\n  }}\n}}\nclass B {{\n  A a = new A();\n  B(A given) {{ a = given; }}\n}}\n"
+        );
+        let a = analyse(FlowLanguage::Java, code.as_bytes());
+        assert!(a.is_complete, "{fields}");
+        assert_eq!(strong(&a), [4], "{fields}");
+    }
+}
+
+#[test]
 fn numbers_and_truth_values_are_harmless() {
     assert_eq!(
         lines("n = int(request.args['a'])\nos.system('ls %d' % n)\nos.system(f'ls {n}')\n"),
