@@ -132,7 +132,10 @@ impl ReadText {
                 b'\n' => {
                     let after = self.code[i + 1..end].trim_ascii();
                     // The statement of an `if` without braces is below its condition.
-                    let is_head = self.code[low..i].trim_ascii_end().ends_with(b")");
+                    let from =
+                        memchr::memrchr(b'\n', &self.code[low..i]).map_or(low, |at| low + at);
+                    let above = self.code[from..i].trim_ascii_end();
+                    let is_head = above.ends_with(b")") && has_word(above);
                     depth == 0 && !is_head && !after.is_empty() && after != b"?"
                 }
                 _ => false,
