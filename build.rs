@@ -371,9 +371,10 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     )?;
     writeln!(
         out,
-        "harmless: {}, guarded_by: {},",
+        "harmless: {}, guarded_by: {}, weak_if: {},",
         list(&r.harmless),
-        list(&r.guarded_by)
+        list(&r.guarded_by),
+        list(&r.weak_if)
     )?;
     writeln!(
         out,

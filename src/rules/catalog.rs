@@ -38,6 +38,7 @@ pub(crate) struct Rule {
     pub(crate) not_pattern: TextList,
     pub(crate) harmless: TextList,
     pub(crate) guarded_by: TextList,
+    pub(crate) weak_if: TextList,
     pub(crate) file_has: TextList,
     pub(crate) file_lacks: TextList,
     pub(crate) near_has: TextList,

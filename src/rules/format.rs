@@ -77,9 +77,13 @@ pub(crate) struct Rule {
     #[serde(default)]
     pub(crate) harmless: Vec<String>,
     /// Exempts a match if one of these matches in the six lines above it or in the start of its
-    /// line. For a condition that leaves the choice to the program's configuration.
+    /// line. Comments do not count for built-in rules.
     #[serde(default)]
     pub(crate) guarded_by: Vec<String>,
+    /// Makes a match a suggestion if one of these matches the condition of a block around it, such
+    /// as `if config.insecure`. Comments do not count.
+    #[serde(default)]
+    pub(crate) weak_if: Vec<String>,
     /// All of these must match in the new file, if the whole file is known.
     #[serde(default)]
     pub(crate) file_has: Vec<String>,
@@ -390,6 +394,7 @@ impl Rule {
             ("not_pattern", !self.not_pattern.is_empty()),
             ("harmless", !self.harmless.is_empty()),
             ("guarded_by", !self.guarded_by.is_empty()),
+            ("weak_if", !self.weak_if.is_empty()),
             ("near_has", !self.near_has.is_empty()),
             ("near_lacks", !self.near_lacks.is_empty()),
             ("line_has", !self.line_has.is_empty()),

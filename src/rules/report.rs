@@ -1,13 +1,15 @@
 //! Creates findings of rules: severity by policy, masked quotes, suppressions.
 
-use super::catalog::Rule;
+use super::catalog::{Matcher, Rule};
 use super::language::Languages;
 use super::pins::Pins;
 use super::suppress::{Counting, Directives, Sought};
 use super::{RuleSet, Unlisted, rewrite};
 use crate::diff::{FileChange, LineNo, RepoPath, blank_all};
 use crate::finding::listing::{self, Counted, Floor};
-use crate::finding::{Confidence, Draft, Finding, FlowStep, LineSpan, Location, Proof, Severity};
+use crate::finding::{
+    Category, Confidence, Draft, Finding, FlowStep, LineSpan, Location, Proof, Severity,
+};
 use std::borrow::Cow;
 
 /// The destination of findings.
@@ -338,11 +340,30 @@ pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOr
             .unwrap_or_else(|| rules.severity_of(index).min(Severity::Major)),
         ValueOrigin::Doubtful | ValueOrigin::Unknown => rules.severity_of_unknown(index),
     };
-    if in_doubt {
-        lowered(severity).unwrap_or(severity)
-    } else {
-        severity
+    match in_doubt {
+        true if is_weak_in_doubt(rules, index) => Severity::Suggestion.min(severity),
+        true => lowered(severity).unwrap_or(severity),
+        false => severity,
     }
+}
+
+/// Returns true if a finding of a rule is a suggestion in a file that may be a test or an example:
+/// the rule is about security, and proves neither the issuer of a secret nor a flow of data. Keys
+/// and passwords there are made for the test, and settings are those of a developer's machine.
+fn is_weak_in_doubt(rules: &RuleSet, index: u16) -> bool {
+    let rule = rules.rule(index);
+    let is_key = rule
+        .checks
+        .iter()
+        .any(|c| super::secret::is_for_key_headers(c));
+    let knows_issuer =
+        super::secret::overlap::knowledge(&rule.id) == super::secret::overlap::ISSUER;
+    let is_proven = if rule.secret {
+        knows_issuer && !is_key
+    } else {
+        rule.matcher == Matcher::Flow && rule.severity == Severity::Critical
+    };
+    rules.is_of_catalogue(index) && rule.category == Category::Security && !is_proven
 }
 
 /// Returns a number that is equal for equal texts, in one run. Of a long line, only the text around

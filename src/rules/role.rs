@@ -361,6 +361,7 @@ fn by_name(folders: &[&str], name: &str) -> FileRole {
     ]) || stem.starts_with("test_")
         || stem.starts_with("test-")
         || file.stem_ends(&["_spec", "-test", "-spec", "_fixture", "_example"])
+        || !code && is_named_example(stem)
         || stem == "test";
     let by_word = if doubt {
         FileRole::Doubt
@@ -368,6 +369,12 @@ fn by_name(folders: &[&str], name: &str) -> FileRole {
         FileRole::Program
     };
     by_word.max(by_class(name.split('.').next().unwrap_or(name), &extension))
+}
+
+/// Returns true if a word of a file's stem says that it is an example: `server-example`.
+fn is_named_example(stem: &str) -> bool {
+    stem.split(['-', '_'])
+        .any(|word| matches!(word, "example" | "sample" | "dummy"))
 }
 
 /// Returns the role that a class-like name suggests: `FooTest`, `FooTests`, `TestFoo`, `FooSpec`,

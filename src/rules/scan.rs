@@ -1,6 +1,7 @@
 //! Scans one file: selects the rules that apply, finds their matches, and reports or drops each
 //! match.
 
+mod condition;
 mod hidden;
 mod matches;
 
@@ -142,6 +143,7 @@ fn reading(
         is_tree_partial: false,
         is_followed: None,
         is_foreign: None,
+        conditions: condition::ConditionReader::default(),
         texts_read: 0,
         reporter: Reporter::new(rules, Some(file), out)
             .counting(counting)
@@ -254,6 +256,8 @@ struct FileScan<'a> {
     is_followed: Option<bool>,
     /// Whether other people wrote the file, or it is data of tests; `None` until a rule asks.
     is_foreign: Option<bool>,
+    /// The conditions around the matches of rules with `weak_if`.
+    conditions: condition::ConditionReader,
     /// Texts around literals that were read so far.
     texts_read: u32,
     reporter: Reporter<'a>,
@@ -405,7 +409,20 @@ impl<'a> FileScan<'a> {
         let data = text[start..]
             .iter()
             .rposition(|b| b.is_ascii_control() && !b.is_ascii_whitespace());
-        compiled.is_guarded(&text[data.map_or(start, |at| start + at + 1)..])
+        let start = data.map_or(start, |at| start + at + 1);
+        let mut above = text[start..].to_vec();
+        // Comments do not guard a match of the catalogue. A team can want a comment that explains
+        // the exception.
+        let is_of_catalogue = rules.is_of_catalogue(found.rule);
+        for (at, byte) in above.iter_mut().enumerate() {
+            if is_of_catalogue
+                && !byte.is_ascii_whitespace()
+                && run.readings.place_at(start + at) == Place::Comment
+            {
+                *byte = b' ';
+            }
+        }
+        compiled.is_guarded(&above)
     }
 
     /// Returns true if the block around a match makes it a finding.

@@ -112,6 +112,7 @@ fn is_judged_by_file(rule: &Rule) -> bool {
         &rule.near_has,
         &rule.near_lacks,
         &rule.guarded_by,
+        &rule.weak_if,
     ];
     conditions.iter().any(|list| !list.is_empty())
         || rule.checks.iter().any(|c| secret::is_for_key_headers(c))

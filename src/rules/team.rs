@@ -181,12 +181,13 @@ impl Team {
 }
 
 /// Returns the patterns of a rule by key.
-fn patterns(rule: &format::Rule) -> [(&'static str, &[String]); 8] {
+fn patterns(rule: &format::Rule) -> [(&'static str, &[String]); 9] {
     [
         ("pattern", std::slice::from_ref(&rule.pattern)),
         ("not_pattern", &rule.not_pattern),
         ("harmless", &rule.harmless),
         ("guarded_by", &rule.guarded_by),
+        ("weak_if", &rule.weak_if),
         ("file_has", &rule.file_has),
         ("file_lacks", &rule.file_lacks),
         ("near_has", &rule.near_has),
@@ -270,6 +271,7 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         not_pattern: owned_list(&r.not_pattern),
         harmless: owned_list(&r.harmless),
         guarded_by: owned_list(&r.guarded_by),
+        weak_if: owned_list(&r.weak_if),
         file_has: owned_list(&r.file_has),
         file_lacks: owned_list(&r.file_lacks),
         near_has: owned_list(&r.near_has),

@@ -40,6 +40,7 @@ pub(super) struct RulePatterns {
     lacks: Several,
     harmless: Several,
     guards: Several,
+    weak_if: Several,
     near_has: Several,
     near_lacks: Several,
     fixes: Cow<'static, [RuleFix]>,
@@ -84,6 +85,7 @@ impl RulePatterns {
             lacks: Several::new(&rule.file_lacks, true),
             harmless: Several::new(&rule.harmless, false),
             guards: Several::new(&rule.guarded_by, false),
+            weak_if: Several::new(&rule.weak_if, false),
             near_has: Several::new(&rule.near_has, true),
             near_lacks: Several::new(&rule.near_lacks, true),
             fixes: rule.fixes.clone(),
@@ -101,6 +103,7 @@ impl RulePatterns {
             ("file_lacks", &rule.file_lacks, true),
             ("harmless", &rule.harmless, false),
             ("guarded_by", &rule.guarded_by, false),
+            ("weak_if", &rule.weak_if, false),
             ("near_has", &rule.near_has, true),
             ("near_lacks", &rule.near_lacks, true),
         ] {
@@ -179,6 +182,16 @@ impl RulePatterns {
     /// Returns true if the lines above a match make it harmless.
     pub(super) fn is_guarded(&self, above: &[u8]) -> bool {
         self.guards.all().iter().any(|r| r.is_match(above))
+    }
+
+    /// Returns true if the rule judges matches by the conditions around them.
+    pub(super) fn judges_conditions(&self) -> bool {
+        !self.weak_if.patterns.is_empty()
+    }
+
+    /// Returns true if a condition around a match makes it a suggestion.
+    pub(super) fn is_weak_if(&self, condition: &[u8]) -> bool {
+        self.weak_if.all().iter().any(|r| r.is_match(condition))
     }
 
     /// Returns true if the rule judges matches by the block around them.

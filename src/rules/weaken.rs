@@ -164,6 +164,7 @@ fn ways(was: &Rule, is: &Rule) -> Vec<String> {
         ("not_pattern", &was.not_pattern, &is.not_pattern),
         ("harmless", &was.harmless, &is.harmless),
         ("guarded_by", &was.guarded_by, &is.guarded_by),
+        ("weak_if", &was.weak_if, &is.weak_if),
         ("file_has", &was.file_has, &is.file_has),
         ("file_lacks", &was.file_lacks, &is.file_lacks),
         ("near_has", &was.near_has, &is.near_has),

@@ -625,6 +625,13 @@ impl<'m> FlowRun<'m> {
 
     /// Returns true for a function of another file of the project, whose effect on data is unknown.
     fn is_doubtful(&mut self, word: &str, target: &Callee) -> bool {
+        let is_service = target
+            .receiver
+            .as_ref()
+            .is_some_and(|(of, _)| self.is_service(*of));
+        if is_service && matches!(self.language, L::Java | L::Kotlin | L::CSharp | L::Go) {
+            return true;
+        }
         let is_getter = names::is_getter(word);
         let root = target
             .path
@@ -641,6 +648,16 @@ impl<'m> FlowRun<'m> {
             (L::Ruby, None, _) => word.starts_with(|c: char| c.is_ascii_lowercase()),
             (_, None, Some((Root::Free, _))) => false,
             (_, _, Some(_)) => !self.is_known_module(target),
+            _ => false,
+        }
+    }
+
+    /// Returns true for a field or variable whose name is that of a service.
+    fn is_service(&self, object: ExprId) -> bool {
+        match &self.module.expr(object).kind {
+            ExprKind::Name(name) | ExprKind::Member { name, .. } => {
+                names::is_service(self.module.word(*name))
+            }
             _ => false,
         }
     }

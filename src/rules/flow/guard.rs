@@ -165,6 +165,13 @@ fn is_empty(run: &mut FlowRun<'_>, name: Sym) {
     }
 }
 
+/// Applies that the condition of an `if`, which is nothing but a variable, is false.
+pub(super) fn assume_no_text(run: &mut FlowRun<'_>, test: ExprId) {
+    if let ExprKind::Name(name) = &run.module.expr(test).kind {
+        is_empty(run, *name);
+    }
+}
+
 /// Applies the facts that hold regardless of which part of a condition decides: `a == 1 || a == 2`.
 fn one_of(run: &mut FlowRun<'_>, test: ExprId, op: Op) {
     let mut leaves = Vec::new();

@@ -194,7 +194,7 @@ impl<'m> FlowRun<'m> {
             return v;
         }
         let is_unknown = v.path.is_none_or(|p| self.paths.root_of(p) != Root::Known);
-        if !is_unknown {
+        if !is_unknown || v.path.is_some_and(|declared| self.is_other(declared, name)) {
             return v;
         }
         match self.table.named(self.module.word(name)) {
@@ -207,6 +207,16 @@ impl<'m> FlowRun<'m> {
             }
             None => v,
         }
+    }
+
+    /// Returns true if the declared type of a parameter says that it is not what its name suggests:
+    /// a `RequestInterface` of PHP is a request that a client sends.
+    fn is_other(&mut self, declared: PathId, name: Sym) -> bool {
+        let word = self.module.word(name);
+        let mut handlers = self.table.handlers.iter();
+        handlers.any(|h| {
+            h.param_name.contains(&word) && h.not_type.iter().any(|t| self.paths.is(declared, t))
+        })
     }
 
     /// Returns the path of a type by its name.

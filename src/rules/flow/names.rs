@@ -64,6 +64,25 @@ pub(super) fn is_lookup(word: &str) -> bool {
     LOOKUPS.contains(&word.to_ascii_lowercase().as_str())
 }
 
+/// Returns true for names of objects of other layers of the program: `userService`, `orderRepo`.
+/// What they return is their own data as often as that of their arguments.
+pub(super) fn is_service(object: &str) -> bool {
+    const ENDS: [&str; 10] = [
+        "service",
+        "repository",
+        "repo",
+        "manager",
+        "mapper",
+        "dao",
+        "facade",
+        "provider",
+        "gateway",
+        "client",
+    ];
+    let lower = object.to_ascii_lowercase();
+    ENDS.iter().any(|end| lower.ends_with(end))
+}
+
 /// Returns true for names such as `getUser`, `load_page`.
 pub(super) fn is_getter(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();

@@ -265,6 +265,7 @@ impl<'m> FlowRun<'m> {
         let after_then = self.take();
         self.put(Some(before));
         guard::assume(self, test, false);
+        guard::assume_no_text(self, test);
         self.block(otherwise);
         let after_else = self.take();
         self.put(join_envs(after_then, after_else));

@@ -503,6 +503,7 @@ impl<'a> FileScan<'a> {
         let path = self.file.path().as_bytes();
         let is_tool = f.proof != Proof::Request && TOOLS.iter().any(|g| glob::matches(g, path));
         let in_doubt = is_tool || self.in_doubt(rule);
+        let is_chosen = self.is_chosen_flow(rule, f, known);
         let is_known = is_earlier
             && report::weigh(self.reporter.rules, rule, in_doubt, origin) < Severity::Critical;
         if is_known {
@@ -534,6 +535,7 @@ impl<'a> FileScan<'a> {
                 is_known.then_some(Severity::Suggestion),
                 severity_by_gain(f, known),
                 severity_of_referrer(f, known),
+                is_chosen.then_some(Severity::Suggestion),
             ]
             .into_iter()
             .flatten()
@@ -541,6 +543,15 @@ impl<'a> FileScan<'a> {
             ..Sighting::default()
         };
         self.reporter.report_index(rule, sighting);
+    }
+
+    /// Returns true if a condition around a call leaves the choice to the settings of the program.
+    fn is_chosen_flow(&mut self, rule: u16, f: &Flow, text: &[u8]) -> bool {
+        let (Some(sink), Some(compiled)) = (f.sink(), self.reporter.rules.compiled(rule)) else {
+            return false;
+        };
+        let path = self.file.path().as_bytes();
+        self.conditions.is_chosen(compiled, path, text, sink.start)
     }
 
     /// Returns a step as reports show it.

@@ -289,9 +289,9 @@ mod tests {
         let old = go(line, "\treturn nil\n");
         let found = severities("a.go", RULE, &old, &go(&edited, "\treturn nil\n"));
         assert_eq!(found, [Severity::Major]);
-        let line = "scp -o StrictHostKeyChecking=no a host:/a\n";
-        let edited = line.replace(" a ", " b ");
-        let found = severities("deploy.sh", "ssh-host-key-check-off", line, &edited);
+        let line = "ANSIBLE_HOST_KEY_CHECKING=False ansible-playbook a.yml\n";
+        let edited = line.replace(" a.yml", " b.yml");
+        let found = severities("deploy.sh", "ansible-host-key-check-off", line, &edited);
         assert_eq!(found, [Severity::Minor]);
     }
 }

@@ -94,9 +94,11 @@ impl<'a> FileScan<'a> {
         span: &Range<usize>,
         detail: Option<&str>,
     ) {
-        let most = self
-            .is_api_example(rule, span)
-            .then_some(Severity::Suggestion);
+        let is_weak = self.is_api_example(rule, span)
+            || self.is_default(rule, line, span)
+            || self.names_its_use(rule, span)
+            || self.is_chosen(rule, span);
+        let most = is_weak.then_some(Severity::Suggestion);
         self.report_up_to(most, rule, (line, line_index), span, detail);
     }
 
@@ -111,6 +113,46 @@ impl<'a> FileScan<'a> {
         let path = self.file.path().as_bytes();
         let (run, offset) = self.run();
         api_document::is_example(path, run.text, *offset + span.start)
+    }
+
+    /// Returns true if a match of a rule that does not know the issuer of the secret is the default
+    /// of a variable of the environment: `${DB_PASSWORD:-local}`. Who deploys the program sets it.
+    fn is_default(&self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
+        let rule = self.reporter.rules.rule(rule);
+        if !rule.secret || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER {
+            return false;
+        }
+        let before = &self.block.text[line.start..span.start];
+        // The name of the variable, `:` of Spring or `:-` and `:=` of shells, and the secret.
+        let inner = memchr::memmem::rfind(before, b"${").map(|at| &before[at + 2..]);
+        inner.is_some_and(|inner| {
+            let name = inner.iter().take_while(|b| is_of_variable(**b)).count();
+            name > 0 && matches!(&inner[name..], b":" | b":-" | b":=" | b":\"" | b":-\"")
+        })
+    }
+
+    /// Returns true if a match of a rule that knows the secret by its name consists of words that
+    /// say what it is and that it is for tests: `shop-e2e-jwt-secret-key-2024`.
+    fn names_its_use(&self, rule: u16, span: &Range<usize>) -> bool {
+        let rule = self.reporter.rules.rule(rule);
+        rule.secret
+            && secret::overlap::knowledge(&rule.id) != secret::overlap::ISSUER
+            && std::str::from_utf8(&self.block.text[span.clone()])
+                .is_ok_and(secret::shape::is_label_of_tests)
+    }
+
+    /// Returns true if a condition around a match leaves the choice to the settings of the program.
+    fn is_chosen(&mut self, rule: u16, span: &Range<usize>) -> bool {
+        let Some(compiled) = self.reporter.rules.compiled(rule) else {
+            return false;
+        };
+        if !compiled.judges_conditions() {
+            return false;
+        }
+        let path = self.file.path().as_bytes();
+        let (run, offset) = self.run();
+        let (text, at) = (run.text, *offset + span.start);
+        self.conditions.is_chosen(compiled, path, text, at)
     }
 
     /// Reports a match with a severity of at most `severity_max`. `line`: its bytes and its index
@@ -185,6 +227,11 @@ impl<'a> FileScan<'a> {
         !run.origins
             .is_outside(&(*offset + line.start..*offset + line.end))
     }
+}
+
+/// Returns true for the bytes of the name of a variable or of a property.
+fn is_of_variable(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
 }
 
 /// Returns the range of a part of a block, in bytes of the block. A line that carriage returns

@@ -319,3 +319,83 @@ fn the_profile_audit_adds_rules_and_raises_findings_of_unknown_origin() {
         found(&default, "app/a.py", request)
     );
 }
+
+/// Returns the severity of the finding of a rule in a new file.
+fn severity_of(rule: &str, path: &str, text: &str) -> Option<Severity> {
+    let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+    let found = scan_with(&rules, path, text.as_bytes());
+    found
+        .iter()
+        .find(|f| f.rule_id() == rule)
+        .map(Finding::severity)
+}
+
+#[test]
+fn a_choice_of_the_settings_makes_a_finding_a_suggestion_and_a_comment_does_not() {
+    const GO: &str = "cfg := &tls.Config{InsecureSkipVerify: true}";
+    const PHP: &str = "curl_setopt($ch, CURLOPT_SSL_VERIFYPEER, false);";
+    for (rule, path, text, expected) in [
+        ("go-tls-verify-off", "a.go", format!("package a\n\nfunc f() {{\n\tif c.Insecure {{\n\t\t{GO}\n\t}}\n}}"), Severity::Suggestion),
+        ("go-tls-verify-off", "a.go", format!("package a\n\nfunc f() {{\n\tif c.Insecure {{\n\t}}\n\t{GO}\n}}"), Severity::Major),
+        ("go-tls-verify-off", "a.go", format!("package a\n\nfunc f() {{\n\t// if c.Insecure {{\n\t{GO}\n}}"), Severity::Major),
+        ("go-tls-verify-off", "a.go", format!("package a\n\nfunc f() {{\n\tif c.Fast {{\n\t\t{GO}\n\t}}\n}}"), Severity::Major),
+        ("go-tls-verify-off", "vendor/example.com/db/dsn.go", format!("package a\n\nfunc f() {{\n\t{GO}\n}}"), Severity::Suggestion),
+        ("php-tls-verify-off", "a.php", format!("<?php\nif (!$this->verifyPeer) {{\n    {PHP}\n}}"), Severity::Suggestion),
+        ("php-tls-verify-off", "a.php", format!("<?php\n/* if (insecure) */ {PHP}"), Severity::Major),
+        ("js-tls-verify-off", "a.ts", "const t = url.get('rejectUnauthorized') === 'false'\n  ? { rejectUnauthorized: false }\n  : {};".to_owned(), Severity::Suggestion),
+        ("python-tls-verify-off", "a.py", "import requests\nif insecure:\n    s.verify = False\n".to_owned(), Severity::Suggestion),
+        ("python-tls-verify-off", "a.py", "import requests\nif insecure:\n    pass\ns.verify = False\n".to_owned(), Severity::Major),
+    ] {
+        assert_eq!(severity_of(rule, path, &text), Some(expected), "{path}: {text}");
+    }
+}
+
+#[test]
+fn passwords_of_developers_are_suggestions_and_tokens_of_an_issuer_are_not() {
+    const IN_CONFIG: &str = "hardcoded-credential-in-config";
+    let password = crate::rules::sample::expand("${password:16}", "of developers");
+    let token = crate::rules::sample::expand("${alnum:36}", "of developers");
+    for (path, text, expected) in [
+        (
+            "src/main/resources/application.yml",
+            format!("  password: {password}"),
+            Severity::Critical,
+        ),
+        (
+            "src/main/resources/application-dev.yml",
+            format!("  password: {password}"),
+            Severity::Suggestion,
+        ),
+        (
+            "deploy/.env.development",
+            format!("DB_PASSWORD={password}"),
+            Severity::Suggestion,
+        ),
+        (
+            "deploy/app.properties",
+            format!("db.password=${{DB_PASSWORD:{password}}}"),
+            Severity::Suggestion,
+        ),
+        (
+            "deploy/app.properties",
+            format!("x=${{A}} db.password={password}"),
+            Severity::Critical,
+        ),
+        (
+            "deploy/shop.yml",
+            "  - shop.jwt.secretKey=shop-e2e-jwt-secret-key-2024".to_owned(),
+            Severity::Suggestion,
+        ),
+        (
+            "deploy/shop.yml",
+            format!("  - shop.jwt.secretKey={token}"),
+            Severity::Critical,
+        ),
+    ] {
+        assert_eq!(
+            severity_of(IN_CONFIG, path, &text),
+            Some(expected),
+            "{path}: {text}"
+        );
+    }
+}

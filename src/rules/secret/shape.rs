@@ -45,6 +45,25 @@ pub(crate) fn is_random(text: &str) -> bool {
         && period(bytes).is_none()
 }
 
+/// Returns true if text consists of at least three words between hyphens or underscores, of which
+/// one names a secret and one says that it is for tests: `shop-e2e-jwt-secret-key-2024`.
+pub(crate) fn is_label_of_tests(text: &str) -> bool {
+    const SECRETS: [&str; 6] = ["secret", "key", "password", "passwd", "token", "pass"];
+    const TESTS: [&str; 8] = [
+        "test", "tests", "testing", "e2e", "dev", "local", "ci", "demo",
+    ];
+    let words: Vec<&str> = text.split(['-', '_']).collect();
+    let is_word = |word: &&str| {
+        !word.is_empty()
+            && (word.bytes().all(|b| b.is_ascii_lowercase())
+                || word.len() <= 4 && word.bytes().all(|b| b.is_ascii_alphanumeric()))
+    };
+    words.len() >= 3
+        && words.iter().all(is_word)
+        && words.iter().any(|word| SECRETS.contains(word))
+        && words.iter().any(|word| TESTS.contains(word))
+}
+
 /// Returns true if text has a letter and a digit.
 pub(super) fn has_letters_and_digits(text: &str) -> bool {
     text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_alphabetic())

@@ -55,6 +55,7 @@ const RULE: &[RuleKey] = &[
     optional("not_pattern"),
     optional("harmless"),
     optional("guarded_by"),
+    optional("weak_if"),
     optional("file_has"),
     optional("file_lacks"),
     optional("near_has"),

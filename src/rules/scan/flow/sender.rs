@@ -7,13 +7,6 @@ use crate::rules::lexer::{self, Place};
 
 /// Label of fields of forms in the table of C#. Web Forms and desktop programs call them alike.
 const FORM_FIELD: &str = "form field";
-/// Imports of libraries for windows of the desktop in C#.
-const DESKTOP: &[&[u8]] = &[
-    b"using System.Windows.Forms;",
-    b"using System.Windows.Controls;",
-    b"using Microsoft.UI.Xaml",
-    b"using Avalonia",
-];
 /// Parts of the names of frameworks for the web. They count wherever they are in a file.
 const WEB: &[&[u8]] = &[b"System.Web", b"AspNetCore"];
 
@@ -30,27 +23,50 @@ pub(super) fn is_of_desktop(f: &Flow, text: &[u8]) -> bool {
     f.source_label == FORM_FIELD
         && !is_shared
         && !WEB.iter().any(|name| contains(text, name))
-        && imports_desktop(text)
+        && imports_no_web(text)
 }
 
-/// Returns true if a line of C# imports a library for windows of the desktop. An import in a
-/// comment or a string does not count, and neither does one in a file that leaves code out by conditions.
-fn imports_desktop(text: &[u8]) -> bool {
+/// Returns true if the code of a file in C# has imports, none of which is of a framework for the
+/// web: a page of Web Forms imports `System.Web`. Some files of a desktop program leave the import
+/// of its library for windows to the project. A file that leaves code out by conditions does not
+/// count, and neither does an import in a comment or a string. A snippet without imports can be a
+/// page.
+fn imports_no_web(text: &[u8]) -> bool {
     let mut code = text.to_vec();
     for range in lexer::not_code(Languages::of(b"a.cs", b""), text) {
         code[range].fill(b' ');
     }
     let mut lines = code.split(|b| *b == b'\n').map(<[u8]>::trim_ascii);
-    !contains(&code, b"#if") && lines.any(|line| DESKTOP.iter().any(|name| line.starts_with(name)))
+    !contains(&code, b"#if") && lines.any(is_import)
 }
 
-/// Returns true if a cookie of Go is made for a request that the program sends: by `AddCookie`,
-/// which only requests have, or by `SetCookie` of the client library resty.
+/// Returns true for a line that imports a namespace in C#.
+fn is_import(line: &[u8]) -> bool {
+    let name = line
+        .strip_prefix(b"using ")
+        .and_then(|rest| rest.strip_suffix(b";"));
+    name.is_some_and(|name| {
+        !name.is_empty()
+            && name
+                .iter()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_'))
+    })
+}
+
+/// Returns true if a cookie is made for a request that the program sends, or if it is deleted.
+///
+/// - `AddCookie` of Go, which only requests have, and `SetCookie` of the client library resty.
+///   A call that goes on behind `SetCookie(…)` is one of resty too: the methods of frameworks with
+///   this name have no result, so such code would not compile.
+/// - The options of `Cookies.Delete` in C#, which name the cookie that goes.
 pub(super) fn is_of_client(f: &Flow, text: &[u8]) -> bool {
     let Some(sink) = f.sink().filter(|sink| sink.start <= text.len()) else {
         return false;
     };
     let before = &text[line_around(text, sink.start).start..sink.start];
+    if is_deleted(before) {
+        return true;
+    }
     // The step can start inside of the name of the type: `&http.Cookie{`.
     let is_of_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.');
     let end = before
@@ -58,7 +74,28 @@ pub(super) fn is_of_client(f: &Flow, text: &[u8]) -> bool {
         .rposition(|b| !is_of_name(b))
         .map_or(0, |at| at + 1);
     let before = before[..end].strip_suffix(b"&").unwrap_or(&before[..end]);
-    before.ends_with(b".AddCookie(") || before.ends_with(b".SetCookie(") && imports_resty(text)
+    // The dot of a chain is often at the end of the line above.
+    let sets = before.ends_with(b".SetCookie(") || before.trim_ascii_start() == b"SetCookie(";
+    before.ends_with(b".AddCookie(") || sets && (goes_on(text, sink.end) || imports_resty(text))
+}
+
+/// Returns true if the text on the line before the options of a cookie calls `Cookies.Delete`.
+fn is_deleted(before: &[u8]) -> bool {
+    const DELETE: &[u8] = b".Cookies.Delete(";
+    let at = memchr::memmem::rfind(before, DELETE);
+    at.is_some_and(|at| !has_any(&before[at + DELETE.len()..], b"();{}"))
+}
+
+/// Returns true if a call follows the parenthesis behind an argument that ends at a byte:
+/// `.SetCookie(&http.Cookie{…}).Get(url)`.
+fn goes_on(text: &[u8], end: usize) -> bool {
+    let rest = text.get(end..).unwrap_or_default().trim_ascii_start();
+    let rest = rest.strip_prefix(b")").map(<[u8]>::trim_ascii_start);
+    rest.is_some_and(|rest| rest.starts_with(b"."))
+}
+
+fn has_any(text: &[u8], bytes: &[u8]) -> bool {
+    text.iter().any(|b| bytes.contains(b))
 }
 
 /// Returns true if a file of Go imports the client library resty in code, and names no framework
@@ -86,22 +123,40 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{imports_desktop, imports_resty};
+    use super::{goes_on, imports_no_web, imports_resty, is_deleted};
 
     #[test]
     fn an_import_counts_in_code_only() {
         const IMPORT: &str = "using System.Windows.Forms;";
-        assert!(imports_desktop(
-            format!("using System;\n{IMPORT}\n").as_bytes()
+        assert!(imports_no_web(
+            format!("namespace A;\n{IMPORT}\n").as_bytes()
         ));
         for text in [
             format!("// {IMPORT}\n"),
             format!("/*\n{IMPORT}\n*/\n"),
             format!("var a = @\"\n{IMPORT}\n\";\n"),
             format!("#if NEVER\n{IMPORT}\n#endif\n"),
+            "using var a = Open();\n".to_owned(),
+            "label.Text = box.Text;\n".to_owned(),
         ] {
-            assert!(!imports_desktop(text.as_bytes()), "{text}");
+            assert!(!imports_no_web(text.as_bytes()), "{text}");
         }
+    }
+
+    #[test]
+    fn a_cookie_that_goes_is_told_by_its_call_on_the_line() {
+        assert!(is_deleted(b"Response.Cookies.Delete(name, "));
+        assert!(!is_deleted(
+            b"Response.Cookies.Delete(name); Response.Cookies.Append(name, v, "
+        ));
+        assert!(!is_deleted(b"Response.Cookies.Append(Delete, v, "));
+    }
+
+    #[test]
+    fn a_call_behind_set_cookie_is_one_of_a_client() {
+        let text = b"c.SetCookie(&http.Cookie{}).\n  Get(u)\nc.SetCookie(&http.Cookie{})\n.5";
+        assert!(goes_on(text, 26));
+        assert!(!goes_on(b"c.SetCookie(&http.Cookie{})\nx.Get()", 26));
     }
 
     #[test]

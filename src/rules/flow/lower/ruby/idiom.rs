@@ -162,7 +162,11 @@ impl<'n> Ruby<'_, '_, 'n> {
         let (a, b) = (self.l.text(left), self.l.text(right));
         let has_input = is_input(a) || is_input(b);
         let made = ["hexdigest", "OpenSSL::HMAC", "signature"];
-        if is_input(a) && is_input(b) {
+        // A verifier compares the signature itself, in constant time, and returns the message.
+        let is_message = [left, right]
+            .into_iter()
+            .any(|n| self.is_call_of(n, "verify"));
+        if is_message || is_input(a) && is_input(b) {
             return None;
         }
         let is_made = made.iter().any(|w| a.contains(w)) && made.iter().any(|w| b.contains(w));
@@ -173,6 +177,13 @@ impl<'n> Ruby<'_, '_, 'n> {
             return None;
         }
         Some(self.l.call(node, "__secret_compare", Vec::new()))
+    }
+
+    /// Returns true if a node is a call of a method of an object.
+    fn is_call_of(&self, node: Node<'n>, method: &str) -> bool {
+        node.kind() == "call"
+            && field(node, "receiver").is_some()
+            && field(node, "method").is_some_and(|name| self.l.text(name) == method)
     }
 
     /// Rewrites calls that their names do not describe completely.
