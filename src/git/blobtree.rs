@@ -50,7 +50,7 @@ pub(super) fn in_tree(
     let mut open = vec![(Vec::new(), tree.to_owned(), 0)];
     while let Some((prefix, id, depth)) = open.pop() {
         // The empty tree need not exist.
-        if id == gix::ObjectId::empty_tree(repo.object_hash()) {
+        if id.is_empty_tree() {
             continue;
         }
         let number = set.find(&id).ok_or_else(|| unreadable(repo, &id, None))?;

@@ -236,7 +236,11 @@ fn in_parallel<V: Send>(visitors: &mut [V], work: impl Fn(&mut V) + Sync) {
     std::thread::scope(|s| {
         for other in others {
             let work = &work;
-            s.spawn(move || work(other));
+            // If the system cannot start more threads, the existing threads do the work.
+            let thread = std::thread::Builder::new().spawn_scoped(s, move || work(other));
+            if thread.is_err() {
+                break;
+            }
         }
         work(first);
     });

@@ -74,6 +74,13 @@ struct ParsedCommit {
 impl ParsedCommit {
     fn parse(data: &[u8], hash: gix::hash::Kind) -> Option<Self> {
         let iter = || gix::objs::CommitRefIter::from_bytes(data, hash);
+        let parents: Vec<gix::ObjectId> = iter().parent_ids().collect();
+        // An invalid parent ends the iterator as if the commit had no more of them, and hides the
+        // history below it.
+        let lines = data.split(|b| *b == b'\n').skip(1);
+        if parents.len() != lines.take_while(|l| l.starts_with(b"parent ")).count() {
+            return None;
+        }
         let seconds = iter()
             .committer()
             .ok()
@@ -81,7 +88,7 @@ impl ParsedCommit {
             .map_or(0, |time| time.seconds);
         Some(Self {
             tree: iter().tree_id().ok()?,
-            parents: iter().parent_ids().collect(),
+            parents,
             seconds,
         })
     }
@@ -189,7 +196,8 @@ impl Commits {
                     }
                 }
             }
-            if trees[at].is_none() {
+            // The empty tree need not exist.
+            if trees[at].is_none() && !commit.tree.is_empty_tree() {
                 lost.push(LostObject::tree(repo, commit.tree, b""));
             }
             out.all.push(HistoryCommit {
@@ -321,10 +329,8 @@ pub(super) struct Lineage {
 /// How well a path suits to judge a blob by it. The least one is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathPriority {
-    /// The path is reviewed, and the rules judge it as strictly as they can.
-    Strict,
-    /// The path is reviewed, and the rules are more lenient there.
-    Lenient,
+    /// The path is reviewed. The number is smaller where the review is stricter.
+    Read(u8),
     /// The path is not reviewed.
     Ignored,
 }
@@ -609,6 +615,7 @@ impl<'a> LineageWalk<'a> {
                 self.prefix.extend_from_slice(entry.name);
                 let id = gix::oid::from_bytes_unchecked(entry.id);
                 match self.set.find(id) {
+                    None if id.is_empty_tree() => {}
                     None => {
                         self.lost
                             .push(LostObject::tree(&self.repo, id.to_owned(), &self.prefix));

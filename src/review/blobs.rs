@@ -12,8 +12,8 @@ use super::Note;
 use super::frame::Frames;
 use super::scan::{RuleScan, Scanned, default_threads};
 use crate::diff::{Body, FileChange, ObjectId, RepoPath, code};
-use crate::finding::Finding;
-use crate::finding::listing::Floor;
+use crate::finding::listing::{Effect, Floor};
+use crate::finding::{Finding, Severity};
 use crate::git::{
     BlobNumber, BlobVisitor, DecodedBase, HistoryBlobs, HistoryScope, HistorySearch, PathPriority,
     Undecodable,
@@ -87,13 +87,27 @@ pub(super) fn scan_history(
 
 /// Returns how well a path suits to judge a blob by it.
 fn priority_of(scan: &RuleScan<'_>, path: &[u8]) -> PathPriority {
-    if !scan.reads(&RepoPath::new(path)) {
-        PathPriority::Ignored
-    } else if rules::is_judged_leniently(path) {
-        PathPriority::Lenient
-    } else {
-        PathPriority::Strict
+    let name = RepoPath::new(path);
+    if !scan.reads(&name) {
+        return PathPriority::Ignored;
     }
+    PathPriority::Read(leniency(scan, &name))
+}
+
+/// Returns a number that is smaller for a path at which a secret has more effect: first by how the
+/// rules judge the path, then by the thresholds of the policy for it, the worst severity first.
+fn leniency(scan: &RuleScan<'_>, path: &RepoPath) -> u8 {
+    let thresholds = scan.policy.thresholds(Some(path));
+    let is_lenient = rules::is_judged_leniently(path.as_bytes());
+    let effects = Severity::ALL.map(|severity| thresholds.effect_of(severity));
+    effects.iter().fold(u8::from(is_lenient), |sum, effect| {
+        let weight = match effect {
+            Effect::Blocks => 0,
+            Effect::Warns => 1,
+            Effect::Counts | Effect::Suppressed => 2,
+        };
+        sum * 3 + weight
+    })
 }
 
 /// Adds to the coverage what the search did not read, and a note with the totals.
@@ -295,9 +309,9 @@ impl<'a> SearchThread<'a> {
         if fresh != SecretSigns::None || signs == SecretSigns::File {
             return self.read(number, data, has_nul, signs);
         }
-        let secrets = base.mark.secrets.iter().filter_map(|(group, line)| {
-            let line = lines.copy_of(data, line)?;
-            Some((*group, line))
+        let secrets = base.mark.secrets.iter().flat_map(|(group, line)| {
+            let copies = lines.copies_of(data, line);
+            copies.map(move |line| (*group, line))
         });
         let secrets: Vec<(usize, Range<usize>)> = secrets.collect();
         // A changed line next to a secret can be a part of it.

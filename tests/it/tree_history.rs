@@ -457,3 +457,119 @@ fn git_12_a_delta_of_itself_makes_the_search_incomplete() {
         "{failed}"
     );
 }
+
+#[test]
+fn a_secret_that_removed_lines_put_together_is_found_in_a_delta() {
+    let repo = Repo::new();
+    let split = |between: &str| {
+        let end = "DLK5V2TW7A";
+        let text = format!("key = (\"{}Q3EGRN\" +\n{between}  \"{end}\")\n", "AKIA");
+        lines(200, &text) + &lines(200, "")
+    };
+    // The longer text is the base. The other one has no line of its own.
+    repo.stage("a.py", split(&lines(40, ""))).commit("apart");
+    repo.stage("a.py", split(""));
+    let introduced = repo.commit("together");
+    for packed in [false, true] {
+        if packed {
+            repo.git(&["repack", "-q", "-adf"]);
+        }
+        let report = repo.review_json(&["tree", "--history"], 1);
+        assert_eq!(only_commit(&report), introduced, "packed: {packed}");
+    }
+}
+
+#[test]
+fn a_copy_of_a_secret_is_found_in_a_delta_without_the_other_copy() {
+    let repo = Repo::new();
+    let key = line_with_key();
+    repo.stage("a.py", lines(200, &key));
+    let introduced = repo.commit("one");
+    repo.stage("a.py", format!("{key}{}", lines(200, &key)));
+    repo.commit("two");
+    repo.stage(
+        "a.py",
+        format!("{key}{}{key}", lines(200, &lines(20, &key))),
+    );
+    repo.commit("three");
+    let loose = repo.review_json(&["tree", "--history"], 1);
+    repo.git(&["repack", "-q", "-adf"]);
+    let packed = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(only_commit(&packed), introduced);
+    assert_eq!(packed["findings"], loose["findings"]);
+}
+
+#[test]
+fn a_suppressed_copy_of_a_secret_hides_no_other_copy_of_the_file() {
+    let repo = Repo::new();
+    let comment = "# claude-reviewer: ignore[aws-access-key-id] sample of a test\n";
+    let suppressed = format!("{comment}{}", line_with_key());
+    repo.stage("a.py", &suppressed).commit("suppressed");
+    repo.review_json(&["tree", "--history"], 0);
+    let both = format!("{suppressed}{}{}", lines(10, ""), line_with_key());
+    repo.stage("b.py", &both).commit("both");
+    let report = repo.review_json(&["tree", "--history"], 1);
+    let of_both = findings(&report).iter().find(|f| f["file"] == "b.py");
+    assert_eq!(of_both.unwrap()["suppressed"], Value::Null);
+    // The same holds for a secret that HEAD does not have.
+    repo.git(&["rm", "-q", "a.py", "b.py"]);
+    repo.commit("removed");
+    repo.git(&["repack", "-q", "-adf"]);
+    repo.review_json(&["tree", "--history"], 1);
+}
+
+#[test]
+fn a_blob_is_judged_by_the_path_with_the_strictest_thresholds() {
+    let repo = Repo::new();
+    let policy = "[[path]]\nglob = [\"sandbox/**\"]\nblock_on = []\nwarn_on = []\n";
+    repo.stage(".claude-reviewer.toml", policy);
+    repo.stage("sandbox/key.py", line_with_key())
+        .commit("sandbox");
+    repo.review_json(&["tree", "--history"], 0);
+    repo.stage("src/key.py", line_with_key());
+    let copied = repo.commit("program");
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(only_commit(&report), copied);
+    assert_eq!(findings(&report)[0]["file"], "src/key.py");
+}
+
+/// Writes a commit that git itself would not write, and returns its ID.
+fn write_commit(repo: &Repo, text: &str) -> String {
+    repo.write("commit.txt", text);
+    let path = repo.path().join("commit.txt");
+    let path = path.to_str().unwrap();
+    let args = ["hash-object", "-t", "commit", "-w", "--literally", path];
+    let id = repo.git(&args).trim().to_owned();
+    std::fs::remove_file(path).unwrap();
+    id
+}
+
+#[test]
+fn git_12_a_commit_with_an_invalid_parent_makes_the_search_incomplete() {
+    let repo = Repo::new();
+    repo.stage("a.py", line_with_key()).commit("key");
+    repo.git(&["rm", "-q", "a.py"]);
+    repo.stage("b.py", "x = 1\n").commit("removed");
+    let commit = repo.git(&["cat-file", "commit", "HEAD"]);
+    let parent = commit.lines().find(|l| l.starts_with("parent ")).unwrap();
+    let id = write_commit(&repo, &commit.replace(parent, &format!("{parent} ")));
+    std::fs::write(repo.path().join(".git/refs/heads/main"), format!("{id}\n")).unwrap();
+    let report = repo.review_json(&["tree", "--history"], 3);
+    let failed = report["coverage"]["failed"].to_string();
+    assert!(failed.contains(&id), "{failed}");
+}
+
+#[test]
+fn a_commit_without_files_needs_no_tree_object() {
+    let repo = Repo::new();
+    let tree = repo.git(&["hash-object", "-t", "tree", "/dev/null"]);
+    let empty = repo.git(&["commit-tree", "-m", "empty", tree.trim()]);
+    repo.git(&["update-ref", "refs/heads/main", empty.trim()]);
+    assert!(!repo.path().join(".git/objects/4b").exists());
+    repo.stage("a.py", line_with_key());
+    let introduced = repo.commit("key");
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(only_commit(&report), introduced);
+    assert_eq!(report["coverage"]["failed"], serde_json::json!([]));
+    assert!(totals(&report).starts_with("1 blobs of 2 commits"));
+}

@@ -27,7 +27,14 @@ impl CopiedLines {
                 lines.mark(data, end..part.start);
             }
             let is_line_start = |text: &[u8], at: usize| at == 0 || text[at - 1] == b'\n';
-            if !is_line_start(data, part.start) || !is_line_start(base, part.base.start) {
+            // Removed lines make neighbours of the lines around them, as new ones do. Packs mostly
+            // store an old version as a delta of a new one, from which added lines are removed.
+            let base_end = lines.parts[..at].last().map_or(0, |p| p.base.end);
+            let is_after_removed = end == part.start && base_end != part.base.start;
+            if is_after_removed
+                || !is_line_start(data, part.start)
+                || !is_line_start(base, part.base.start)
+            {
                 lines.mark(data, part.start..part.start + 1);
             }
             end = part.start + part.base.len();
@@ -36,8 +43,11 @@ impl CopiedLines {
                 lines.mark(data, end - 1..end);
             }
         }
+        let is_end_removed = lines.parts.last().is_some_and(|p| p.base.end < base.len());
         if end < data.len() {
             lines.mark(data, end..data.len());
+        } else if is_end_removed && end > 0 {
+            lines.mark(data, end - 1..end);
         }
         lines
     }
@@ -47,16 +57,20 @@ impl CopiedLines {
         &self.fresh
     }
 
-    /// Returns the place of whole lines of the base in the blob; `None` if they are not copied as
-    /// whole lines.
-    pub(super) fn copy_of(&self, data: &[u8], lines: &Range<usize>) -> Option<Range<usize>> {
-        let mut parts = self.parts.iter();
-        let part = parts.find(|p| p.base.start <= lines.start && lines.end <= p.base.end)?;
-        let start = part.start + lines.start - part.base.start;
-        let copy = start..start + lines.len();
-        let is_line = start == 0 || data[start - 1] == b'\n';
-        let ends = copy.end == data.len() || data[copy.end - 1] == b'\n' || data[copy.end] == b'\n';
-        (is_line && ends && !copy.is_empty()).then_some(copy)
+    /// Returns the places of whole lines of the base in the blob. A delta can copy lines several
+    /// times, and not all of the copies need to be whole lines.
+    pub(super) fn copies_of(
+        &self,
+        data: &[u8],
+        lines: &Range<usize>,
+    ) -> impl Iterator<Item = Range<usize>> {
+        let parts = self.parts.iter();
+        let parts = parts.filter(move |p| p.base.start <= lines.start && lines.end <= p.base.end);
+        let copies = parts.map(move |part| {
+            let start = part.start + lines.start - part.base.start;
+            start..start + lines.len()
+        });
+        copies.filter(move |copy| is_whole_lines(data, copy))
     }
 
     /// Marks the lines that contain a range.
@@ -70,6 +84,13 @@ impl CopiedLines {
             _ => self.fresh.push(lines),
         }
     }
+}
+
+/// Returns true if a range consists of whole lines. The last one may be without its line end.
+fn is_whole_lines(data: &[u8], range: &Range<usize>) -> bool {
+    let is_line = range.start == 0 || data[range.start - 1] == b'\n';
+    let ends = range.end == data.len() || data[range.end - 1] == b'\n' || data[range.end] == b'\n';
+    is_line && ends && !range.is_empty()
 }
 
 /// Joins parts that follow each other in both texts. Git divides long copies.
@@ -151,7 +172,6 @@ mod tests {
     fn a_line_that_is_copied_as_a_whole_is_not_read_again() {
         assert!(fresh("a\nb\n", "a\nb\n", &[(0, 0..4)]).is_empty());
         assert!(fresh("a\nb\n", "a\nb\n", &[(0, 0..1), (1, 1..4)]).is_empty());
-        assert!(fresh("b\na\n", "a\nb\n", &[(0, 2..4), (2, 0..2)]).is_empty());
         assert_eq!(
             fresh("a\nX\nb\n", "a\nb\n", &[(0, 0..2), (4, 2..4)]),
             ["X\n"]
@@ -182,13 +202,43 @@ mod tests {
             base: 0..11,
         }];
         let lines = CopiedLines::new(data, base, &copied);
-        assert_eq!(lines.copy_of(data, &(2..9)), Some(6..13));
+        assert_eq!(lines.copies_of(data, &(2..9)).collect::<Vec<_>>(), [6..13]);
         let copied = [CopiedPart {
             start: 4,
             base: 0..5,
         }];
         let lines = CopiedLines::new(b"new\na\nsec", base, &copied);
-        assert_eq!(lines.copy_of(b"new\na\nsec", &(2..9)), None);
+        assert_eq!(lines.copies_of(b"new\na\nsec", &(2..9)).count(), 0);
+    }
+
+    #[test]
+    fn each_copy_of_a_line_is_found_where_it_is_a_whole_line() {
+        let (data, base) = (
+            &b"a\nxsecret\nsecret\nb\nsecret\n"[..],
+            &b"a\nsecret\nb\n"[..],
+        );
+        let copied = [(0, 0..2), (3, 2..9), (10, 2..11), (19, 2..9)];
+        let copied = copied.map(|(start, base)| CopiedPart { start, base });
+        let lines = CopiedLines::new(data, base, &copied);
+        let copies: Vec<_> = lines.copies_of(data, &(2..9)).collect();
+        assert_eq!(copies, [10..17, 19..26]);
+    }
+
+    #[test]
+    fn a_line_after_removed_lines_is_read_again() {
+        assert_eq!(
+            fresh("a\nc\nd\n", "a\nb\nc\nd\n", &[(0, 0..2), (2, 4..8)]),
+            ["c\n"]
+        );
+        assert_eq!(fresh("b\nc\n", "a\nb\nc\n", &[(0, 2..6)]), ["b\n"]);
+        assert_eq!(fresh("a\nb\n", "a\nb\nc\n", &[(0, 0..4)]), ["b\n"]);
+        // Lines that change places are next to other lines than before.
+        assert_eq!(
+            fresh("b\na\n", "a\nb\n", &[(0, 2..4), (2, 0..2)]),
+            ["b\na\n"]
+        );
+        // All of it can be removed.
+        assert!(fresh("", "a\n", &[]).is_empty());
     }
 
     #[test]

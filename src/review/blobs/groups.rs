@@ -4,9 +4,10 @@ use super::{Reread, Scanned};
 use crate::diff::{FileChange, ObjectId, RepoPath};
 use crate::error::Result;
 use crate::finding::listing::hash;
-use crate::finding::{Also, Finding, Location, place};
+use crate::finding::{Also, Finding, Location, Severity, place};
 use crate::git::{BlobNumber, TreeSearch};
 use crate::verdict::FailureCause;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Lines below the header of a key that identify the key.
@@ -59,6 +60,12 @@ fn secret_of(finding: &Finding, file: &FileChange) -> Option<Vec<u8>> {
     Some(secret)
 }
 
+/// Returns a value that is greater for the finding that stands for a secret which one version has
+/// several times: one that no comment suppresses, then the most severe one.
+fn weight(finding: &Finding) -> (bool, Severity) {
+    (finding.suppressed.is_none(), finding.severity())
+}
+
 /// A version of a file: the rank of the commit that introduced it, and its number.
 type Version = (u32, BlobNumber);
 
@@ -92,7 +99,8 @@ impl SecretGroups {
         };
         self.add_version(at, version);
         let group = &mut self.all[at];
-        if version < group.finding.0 {
+        let (oldest, known) = &group.finding;
+        if version < *oldest || version == *oldest && weight(&finding) > weight(known) {
             group.finding = (version, finding);
         }
         at
@@ -188,8 +196,17 @@ impl SecretGroups {
             }
             for found in reread.again(number) {
                 let secret = found.key.secret();
-                if secrets.contains(&secret) {
-                    out.entry((number, secret)).or_insert(found.finding);
+                if !secrets.contains(&secret) {
+                    continue;
+                }
+                match out.entry((number, secret)) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(found.finding);
+                    }
+                    Entry::Occupied(mut entry) if weight(&found.finding) > weight(entry.get()) => {
+                        entry.insert(found.finding);
+                    }
+                    Entry::Occupied(_) => {}
                 }
             }
         }

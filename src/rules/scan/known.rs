@@ -1,13 +1,14 @@
 //! Findings on code that the change moves within a file: the file had the same weakness before.
 
 use super::layout::before;
-use crate::diff::{FileChange, LineNo, Text};
+use crate::diff::{FileChange, Text, trim_line_end};
 use crate::finding::listing::Floor;
 use crate::finding::{Finding, Severity};
 use crate::rules::catalog::Matcher;
 use crate::rules::language::Languages;
 use crate::rules::suppress::Counting;
 use crate::rules::{RuleSet, lexer};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Rule that reads text for a reviewer: a moved instruction is read all the same.
@@ -15,15 +16,20 @@ const INSTRUCTIONS: &str = "prompt-injection";
 /// Reason why such a finding is a suggestion.
 const KNOWN: &str = "the file had the same finding on the same code before the change";
 
+/// Lines above a finding that are searched for the blocks around it, at most. A large file can have
+/// thousands of findings in one block.
+const REACH: u32 = 1000;
+
 /// One side of a change, with what is not code in it.
 struct CodeSide<'t> {
-    text: &'t Text,
+    /// All lines without their ends.
+    lines: Vec<&'t [u8]>,
     /// Numbers of the lines that start inside of a comment or of a string, in order.
     inside: Vec<Range<u32>>,
 }
 
 /// The lines of a finding and those that say where it is, without indentation.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 struct CodeInPlace<'t> {
     lines: Vec<&'t [u8]>,
     /// The nearest line above that is not blank.
@@ -71,19 +77,25 @@ pub(super) fn lower(
     };
     let mut old = before(rules, file, text, Counting::All, floor);
     old.retain(|finding| finding.suppressed.is_none());
+    let mut known: HashMap<(Option<u16>, CodeInPlace<'_>), Vec<&Finding>> = HashMap::new();
+    for finding in &old {
+        if let Some(code) = old_side.code_of(finding) {
+            let rule = rules.index_of(finding.rule_id());
+            known.entry((rule, code)).or_default().push(finding);
+        }
+    }
     for index in candidates {
         let finding = &mut out[index];
-        let Some(code) = new_side.code_of(finding) else {
+        let rule = rules.index_of(finding.rule_id());
+        let code = new_side.code_of(finding);
+        let Some(same) = code.and_then(|code| known.get_mut(&(rule, code))) else {
             continue;
         };
-        let known = old.iter().position(|old| {
-            old.rule_id() == finding.rule_id()
-                && old.severity() >= finding.severity()
-                && have_same_path(old, finding)
-                && old_side.code_of(old).as_ref() == Some(&code)
-        });
-        if let Some(at) = known {
-            old.swap_remove(at);
+        let covering = same
+            .iter()
+            .position(|old| old.severity() >= finding.severity() && have_same_path(old, finding));
+        if let Some(at) = covering {
+            same.swap_remove(at);
             finding.doubt(Severity::Suggestion, KNOWN);
         }
     }
@@ -108,21 +120,23 @@ fn can_be_lowered(rules: &RuleSet, finding: &Finding) -> bool {
 impl<'t> CodeSide<'t> {
     /// Returns a side that is known as a whole.
     fn new(text: &'t Text, languages: Languages) -> Option<Self> {
-        let inside = lexer::not_code(languages, text.whole()?).into_iter();
+        let whole = text.whole()?;
+        let lines = whole.split_inclusive(|b| *b == b'\n').map(trim_line_end);
+        let inside = lexer::not_code(languages, whole).into_iter();
         let inside = inside.filter_map(|range| {
             let first = text.line_number(range.start)?.get();
             let last = text.line_number(range.end.checked_sub(1)?)?.get();
             (first < last).then_some(first + 1..last + 1)
         });
         Some(Self {
-            text,
+            lines: lines.collect(),
             inside: inside.collect(),
         })
     }
 
     /// Returns the code of a finding and its place. `None`: the finding has no lines, or a line
     /// around it that looks like the start of a block is in a comment or a string, where an author
-    /// can write anything.
+    /// can write anything, or its outermost block starts more than [`REACH`] lines above.
     fn code_of(&self, finding: &Finding) -> Option<CodeInPlace<'t>> {
         let span = finding.lines()?;
         let (first, last) = (span.first.get(), span.last.get());
@@ -133,10 +147,14 @@ impl<'t> CodeSide<'t> {
             if level == 0 {
                 break;
             }
+            if first - number > REACH {
+                return None;
+            }
             let Some(line) = self.line(number).filter(|line| is_lower(line, level)) else {
                 continue;
             };
-            if self.inside.iter().any(|lines| lines.contains(&number)) {
+            let next = self.inside.partition_point(|lines| lines.end <= number);
+            if self.inside.get(next).is_some_and(|l| l.start <= number) {
                 return None;
             }
             level = indentation(line);
@@ -158,7 +176,7 @@ impl<'t> CodeSide<'t> {
     }
 
     fn line(&self, number: u32) -> Option<&'t [u8]> {
-        self.text.line(LineNo::new(number)?)
+        self.lines.get(number.checked_sub(1)? as usize).copied()
     }
 }
 
@@ -280,6 +298,37 @@ mod tests {
         };
         assert!(is_critical("", eval));
         assert!(is_critical(eval, moved));
+    }
+
+    /// Returns lines of Go that call functions with other names than those of another prefix.
+    fn calls(prefix: &str, count: u32) -> String {
+        (0..count).map(|i| format!("\t{prefix}{i}()\n")).collect()
+    }
+
+    #[test]
+    fn a_finding_far_below_the_start_of_its_function_is_new_wherever_it_moves() {
+        for (count, expected) in [(100, Severity::Suggestion), (1_100, Severity::Major)] {
+            let one = format!("func one() *tls.Config {{\n{}{TLS}}}\n", calls("a", count));
+            let two = format!("func two() {{\n{}}}\n", calls("b", 2 * count));
+            let old = format!("package a\n\n{one}\n{two}");
+            let new = format!("package a\n\n{two}\n{one}");
+            assert_eq!(severities("a.go", RULE, &old, &new), [expected], "{count}");
+        }
+    }
+
+    // Each finding was compared with each removed one, and searched all lines of the function for
+    // both: hours for a function of some thousand lines.
+    #[test]
+    fn the_findings_of_a_function_are_compared_in_linear_time() {
+        let body = |host: &str| -> String {
+            let line = |i| {
+                format!("\tuse(&tls.Config{{ServerName: {host}{i}, InsecureSkipVerify: true}})\n")
+            };
+            (0..900).map(line).collect()
+        };
+        let file = |host: &str| format!("package a\n\nfunc one() {{\n{}}}\n", body(host));
+        let found = severities("a.go", RULE, &file("old"), &file("new"));
+        assert_eq!(found, [Severity::Major; 900]);
     }
 
     #[test]

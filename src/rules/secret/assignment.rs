@@ -227,9 +227,7 @@ pub(super) fn bare(c: &SecretCandidate<'_>) -> bool {
         AssignmentStyle::Doc => Bar::Strict,
         _ => return false,
     };
-    // `key = decode(` continues on the next line.
-    let is_call = value.ends_with('(');
-    if is_call || value.starts_with(['*', '&', '|', '>', '@', '`', '#', '"', '\'']) {
+    if is_open_call(value) || value.starts_with(['*', '&', '|', '>', '@', '`', '#', '"', '\'']) {
         return false;
     }
     // In prose, the query of an address has a rule of its own.
@@ -237,6 +235,17 @@ pub(super) fn bare(c: &SecretCandidate<'_>) -> bool {
         return false;
     }
     is_live(named, value, bar, c)
+}
+
+/// Returns true if a value is a call that continues on the next line: `decode(`. A random password
+/// can end with a parenthesis too.
+fn is_open_call(value: &str) -> bool {
+    let Some(name) = value.strip_suffix('(') else {
+        return false;
+    };
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':');
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    name.bytes().all(is_plain) && digits <= 2 && shape::wordiness(name) > 0.6
 }
 
 /// Returns true if the last word of a text contains the start of the address of a page.
@@ -349,6 +358,19 @@ mod tests {
             at,
             after: b"",
             path: path.as_bytes(),
+        }
+    }
+
+    #[test]
+    fn a_password_that_ends_like_a_call_is_a_password() {
+        for (value, expected) in [
+            ("kX9vQ2mLp7Rtz4W(", true),
+            ("base64decode(", false),
+            ("crypto.createHash(", false),
+        ] {
+            let line = format!("DB_PASSWORD={value}");
+            let found = bare(&candidate(".env", &line, value));
+            assert_eq!(found, expected, "{value}");
         }
     }
 
