@@ -150,10 +150,7 @@ impl StateFolder {
         };
         let stat = rustix::fs::fstat(&file).map_err(|e| failed("read", &path, &e.into()))?;
         let is_file = FileType::from_raw_mode(stat.st_mode as _) == FileType::RegularFile;
-        if !is_file
-            || !is_own(&stat)
-            || u64::try_from(stat.st_size).is_ok_and(|size| size > most)
-        {
+        if !is_file || !is_own(&stat) || u64::try_from(stat.st_size).is_ok_and(|size| size > most) {
             return Err(Error::usage(format!(
                 "cannot read {}: not a private file of this user",
                 path.display()
