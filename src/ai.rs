@@ -10,6 +10,7 @@ pub mod agent;
 pub mod anchor;
 pub mod ask;
 pub mod backend;
+pub mod batch;
 pub mod budget;
 pub mod cache;
 pub mod claim;
@@ -201,6 +202,8 @@ pub struct BackendUsage {
     pub from_cache: u64,
     /// Requests without a usable answer.
     pub failed: u64,
+    /// True if the requests were sent in batches, at the lower price of these.
+    pub batch: bool,
     /// Time from the first request to the last answer.
     pub duration: Duration,
 }

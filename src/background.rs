@@ -11,12 +11,10 @@
 //! The kernel releases `review.lock` with its process. A review whose lock is free is therefore
 //! dead, whatever process has its ID now, and its commit waits again.
 
-mod folder;
 mod job;
 mod queue;
 mod spending;
 
-use crate::hex;
 pub use job::{ReviewJob, verdict_name, work};
 
 use crate::ai::backend::{Backend, Pool};
@@ -27,9 +25,8 @@ use crate::error::{Error, Result};
 use crate::git::Repo;
 use crate::policy::Policy;
 use crate::process::detached::{self, Detached, GroupEnding as Signalling};
+use crate::state_folder::{MissingFolder, StateFolder, StatePurpose, absolute, name_of};
 use crate::wire::background::{Covered, Push, Queue, ReviewOrder, Running, Spending};
-use folder::{MissingFolder, StationFolder};
-use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -37,6 +34,15 @@ use std::time::{Duration, Instant};
 
 /// The hidden subcommand that reviews the waiting commits of a folder.
 pub const COMMAND: &str = "background-job";
+
+/// The folder of background reviews.
+const PURPOSE: StatePurpose = StatePurpose {
+    folder: "background",
+    content: "background reviews",
+    hint: "set HOME, or [hooks] post_commit = \"off\"",
+};
+/// Bytes of a file that is read, at most.
+const MAX_FILE: u64 = 1 << 20;
 
 const QUEUE: &str = "queue.json";
 const QUEUE_LOCK: &str = "queue.lock";
@@ -60,8 +66,8 @@ const KEPT_GIT: [&str; 3] = [
 /// The background reviews of one repository, with all its worktrees.
 #[derive(Debug)]
 pub struct Station {
-    home: StationFolder,
-    folder: StationFolder,
+    home: StateFolder,
+    folder: StateFolder,
 }
 
 /// A snapshot of the queue.
@@ -115,7 +121,7 @@ impl Station {
 
     fn with(repo: &Repo, env: &Env, missing: MissingFolder) -> Result<Option<Self>> {
         let name = name_of(repo);
-        let Some(home) = StationFolder::home(env, repo.worktree(), missing)? else {
+        let Some(home) = StateFolder::home(env, repo.worktree(), &PURPOSE, missing)? else {
             return Ok(None);
         };
         let folder = home.below(&name, missing)?;
@@ -131,7 +137,7 @@ impl Station {
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(unknown_station(name));
         }
-        let home = StationFolder::home(env, None, MissingFolder::Absent)?
+        let home = StateFolder::home(env, None, &PURPOSE, MissingFolder::Absent)?
             .ok_or_else(|| unknown_station(name))?;
         let folder = home
             .below(name, MissingFolder::Absent)?
@@ -295,7 +301,7 @@ impl Station {
     /// Changes the queue under its lock. `change` gets the review lock if no process holds it.
     fn change<T>(&self, change: impl FnOnce(&mut Queue, Option<File>) -> T) -> Result<T> {
         let _lock = self.folder.lock(QUEUE_LOCK)?;
-        let bytes = self.folder.read(QUEUE)?;
+        let bytes = self.folder.read(QUEUE, MAX_FILE)?;
         // The file is replaced atomically, so only a damaged disk leaves an invalid one.
         let before: Option<Queue> = bytes.and_then(|b| serde_json::from_slice(&b).ok());
         let mut queue = before.clone().unwrap_or_else(queue::empty);
@@ -311,7 +317,7 @@ impl Station {
     }
 
     fn ledger(&self) -> Result<Spending> {
-        match self.home.read(SPENDING)? {
+        match self.home.read(SPENDING, MAX_FILE)? {
             None => Ok(spending::empty()),
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
                 let path = self.home.path().join(SPENDING);
@@ -464,17 +470,6 @@ fn inherited(env: &Env) -> Vec<(OsString, OsString)> {
 /// Returns true if a job keeps the variable of the hook.
 fn is_kept(name: &str) -> bool {
     !name.starts_with("GIT_") || KEPT_GIT.contains(&name)
-}
-
-/// Returns the name of a repository's folder. All worktrees of a repository share it.
-fn name_of(repo: &Repo) -> String {
-    let common = absolute(&repo.common_dir());
-    let hash = Sha256::digest(common.as_os_str().as_encoded_bytes());
-    hex::encode(&hash[..12])
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns a path as text.

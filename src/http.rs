@@ -37,6 +37,8 @@ const CONNECT: Duration = Duration::from_secs(10);
 const ALIVE: Duration = Duration::from_secs(30);
 /// Tries after which the pause in addition to the server's own doubles.
 const PATIENT_TRIES: u32 = 4;
+/// Type of a body without another one.
+const JSON: &str = "application/json";
 /// Characters of a server's text that are shown, at most.
 const MAX_SHOWN: usize = 200;
 
@@ -115,8 +117,9 @@ pub struct Limits<'a> {
 pub struct Request<'a> {
     pub method: Method,
     pub url: Url,
-    /// JSON body.
     pub body: Option<&'a [u8]>,
+    /// Type of the body. `None` for JSON.
+    pub content_type: Option<&'a str>,
     pub repeat: Repeat,
 }
 
@@ -458,6 +461,11 @@ impl Server {
         matches!(self.key, key::KeySource::Keyless)
     }
 
+    /// Returns the longest pause before a first retry.
+    pub fn retry_delay(&self) -> Duration {
+        self.retry_delay
+    }
+
     /// Returns the key, if there is one and it is known already.
     pub fn key(&self) -> Option<&key::Key> {
         self.key.known()
@@ -580,7 +588,7 @@ impl Server {
         let mut builder = client.request(request.method.clone(), request.url.clone());
         if let Some(body) = request.body {
             builder = builder
-                .header(CONTENT_TYPE, "application/json")
+                .header(CONTENT_TYPE, request.content_type.unwrap_or(JSON))
                 .body(body.to_vec());
         }
         for (name, value) in self.headers {

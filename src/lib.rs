@@ -36,6 +36,7 @@ pub mod rounds;
 pub mod rules;
 pub mod sandbox;
 pub mod shell;
+mod state_folder;
 pub mod stop;
 pub mod symbols;
 pub mod text;

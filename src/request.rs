@@ -130,6 +130,7 @@ impl ReviewRequest {
             model_flags: Vec::new(),
             on_block: OnBlock::Fail,
             store_of: None,
+            is_batch: false,
         }
     }
 }
@@ -384,6 +385,8 @@ pub struct ReviewRequest {
     /// Worktree whose store of reviews is used; `None` for the reviewed one. A private copy has no
     /// store, and tests run in it only in a sandbox.
     pub store_of: Option<PathBuf>,
+    /// Send the requests to models in batches, which are answered within a day.
+    pub is_batch: bool,
 }
 
 /// The author's information on a change: data for a model, never instructions.

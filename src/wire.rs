@@ -640,6 +640,9 @@ pub struct BackendUsage {
     pub output_tokens: u64,
     /// Cost in US dollars; null if neither the backend nor the policy states a price.
     pub cost_usd: Option<f64>,
+    /// True if the requests were sent in batches, at the lower price of these. Absent otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub batch: bool,
     /// Duration in milliseconds.
     pub duration_ms: u64,
 }

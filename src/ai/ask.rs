@@ -2,6 +2,7 @@
 
 pub(super) mod outcome;
 
+use super::batch::queue::BatchQueue;
 use super::quota::Quota;
 use crate::diff::{LineNo, RepoPath};
 use crate::hex;
@@ -114,6 +115,8 @@ pub struct Ask<'a> {
     pub stop: &'a Stop,
     /// Set when the answer begins, if the backend streams it.
     pub begun: Option<&'a Begun>,
+    /// The queue of the batch that the request becomes a part of; `None` to send it at once.
+    pub batch: Option<&'a BatchQueue>,
 }
 
 /// A flag that is set when an answer begins. From then on the provider's cache contains the prefix

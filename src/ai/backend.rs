@@ -7,6 +7,7 @@
 //! here.
 
 mod anthropic;
+mod batch;
 mod claude;
 mod dialect;
 mod google;
@@ -20,6 +21,8 @@ mod talk;
 mod url;
 
 pub use crate::http::Pool;
+pub(crate) use batch::BatchState;
+pub(crate) use http::batch::{BatchService, is_ambiguous};
 
 use crate::ai::ask::{Ask, Cause, Failure, ModelAnswer};
 use crate::ai::tree::Tree;
@@ -40,6 +43,14 @@ fn dialect(kind: BackendKind, api: Option<Api>) -> Option<&'static Dialect> {
         (_, BackendKind::OpenAi) => Some(&openai::DIALECT),
         (_, BackendKind::Claude) => None,
     }
+}
+
+/// Returns true if requests to a backend can be sent in batches: its provider has a batch
+/// interface, and it is not another service with the same API.
+pub fn takes_batches(policy: &policy::Backend) -> bool {
+    let dialect = policy.kind.and_then(|kind| dialect(kind, policy.api));
+    let is_other = policy.preset().is_some() || policy.api_version.is_some();
+    dialect.is_some_and(|d| d.batch.is_some()) && !is_other
 }
 
 /// A model provider as configured in the policy. Shared by all requests of a run.
@@ -147,6 +158,14 @@ impl Backend {
             (Speaker::Claude(_), true) => claude::TURNS_AROUND,
             (Speaker::Claude(_), false) => claude::TURNS,
             (Speaker::Http(_), false) => 1,
+        }
+    }
+
+    /// Returns the batch interface, if the provider has one.
+    pub(crate) fn batch(&self) -> Option<BatchService<'_>> {
+        match &self.speaker {
+            Speaker::Http(http) => http.batch(),
+            Speaker::Claude(_) => None,
         }
     }
 

@@ -15,6 +15,9 @@ struct Vendor {
     /// Date of the prices, such as `2026-10-10`.
     date: String,
     source: String,
+    /// Price of requests in batches, as a share of the ordinary price, and its source.
+    batch: Option<f64>,
+    batch_source: Option<String>,
     models: Vec<Model>,
 }
 
@@ -42,11 +45,24 @@ pub struct ListedPrice {
     pub source: String,
 }
 
-/// Returns the listed price of a model at its own provider, or `None` if it is not listed.
-pub fn listed(kind: BackendKind, model: &str) -> Option<ListedPrice> {
+/// Returns the prices of all providers.
+fn vendors() -> &'static [Vendor] {
     static LIST: LazyLock<Vec<Vendor>> =
         LazyLock::new(|| toml::from_str(PRICES).map_or(Vec::new(), |l: PriceList| l.vendor));
-    let vendor = LIST.iter().find(|v| v.kind == kind.name())?;
+    &LIST
+}
+
+/// Returns the price of requests in batches as a share of the ordinary price, or `None` if the
+/// provider has no batches.
+pub fn batch_share(kind: BackendKind) -> Option<f64> {
+    let vendor = vendors().iter().find(|v| v.kind == kind.name())?;
+    // A share without a source does not count.
+    vendor.batch_source.as_ref().and(vendor.batch)
+}
+
+/// Returns the listed price of a model at its own provider, or `None` if it is not listed.
+pub fn listed(kind: BackendKind, model: &str) -> Option<ListedPrice> {
+    let vendor = vendors().iter().find(|v| v.kind == kind.name())?;
     let model = model.rsplit('/').next().unwrap_or(model);
     let exact = vendor.models.iter().find(|m| m.name == model);
     let m = exact.or_else(|| vendor.models.iter().find(|m| is_version(model, &m.name)))?;
@@ -101,6 +117,10 @@ mod tests {
                 vendor.date.parse::<jiff::civil::Date>().is_ok(),
                 "{vendor:?}"
             );
+            assert_eq!(vendor.batch.is_some(), vendor.batch_source.is_some());
+            if let (Some(share), Some(source)) = (vendor.batch, &vendor.batch_source) {
+                assert!(0.0 < share && share < 1.0 && source.starts_with("https://"));
+            }
             let names: HashSet<&str> = vendor.models.iter().map(|m| m.name.as_str()).collect();
             assert_eq!(names.len(), vendor.models.len());
             for m in &vendor.models {

@@ -12,6 +12,24 @@ pub struct Ledger {
     budget: RefCell<Budget>,
     /// Wakes requests that wait for a reservation.
     freed: Notify,
+    /// Requests that wait for a reservation.
+    blocked: Cell<usize>,
+}
+
+/// A request that waits for a reservation.
+struct BlockedRequest<'l>(&'l Cell<usize>);
+
+impl<'l> BlockedRequest<'l> {
+    fn new(count: &'l Cell<usize>) -> Self {
+        count.set(count.get() + 1);
+        Self(count)
+    }
+}
+
+impl Drop for BlockedRequest<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get().saturating_sub(1));
+    }
 }
 
 impl Ledger {
@@ -20,6 +38,7 @@ impl Ledger {
         Self {
             budget: RefCell::new(Budget::new(limits)),
             freed: Notify::new(),
+            blocked: Cell::new(0),
         }
     }
 
@@ -56,6 +75,12 @@ impl Ledger {
     /// Sets requests aside for questions that are not planned yet.
     pub fn keep(&self, requests: u32) {
         self.budget.borrow_mut().keep(requests);
+    }
+
+    /// Returns the number of requests that wait until others have ended, because the budget does
+    /// not allow more at the same time.
+    pub fn blocked(&self) -> usize {
+        self.blocked.get()
     }
 
     /// Returns the dollars spent so far, or `None` if no cost is known.
@@ -139,7 +164,10 @@ impl<'a> Quota<'a> {
                     self.take()?;
                     return Ok(grant);
                 }
-                Reservation::Later => limits.hold(ledger.freed.notified()).await?,
+                Reservation::Later => {
+                    let _blocked = BlockedRequest::new(&ledger.blocked);
+                    limits.hold(ledger.freed.notified()).await?;
+                }
                 Reservation::Refused(limit) => return Err(Failure::new(Cause::Limit, limit)),
             }
         }

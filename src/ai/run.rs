@@ -5,6 +5,7 @@
 //! the verdict. It lists the parts without an answer and anchors the claims.
 
 mod answer;
+mod batch;
 mod chunk;
 mod consult;
 mod criteria;
@@ -24,6 +25,7 @@ use super::agent::Agent;
 use super::anchor::{self, Sealed};
 use super::ask::{Begun, Failure, Nonce};
 use super::backend::Pool;
+use super::batch::drive::BatchDriver;
 use super::budget::BudgetLimits;
 use super::cache::Cache;
 use super::debug::Prompts;
@@ -83,6 +85,8 @@ pub struct ReviewJob<'a> {
     pub agent: Option<&'a Agent>,
     pub prompts: Option<&'a Prompts>,
     pub symbols: &'a Arc<symbols::Cache>,
+    /// True if requests are sent in batches, without tools.
+    pub is_batch: bool,
 }
 
 impl std::fmt::Debug for ReviewJob<'_> {
@@ -165,7 +169,7 @@ pub async fn review(
         Err(why) => out.remarks.push(Remark::of_the_run(why)),
     }
     let teams = session.plan(teams, &mut out);
-    session.run(&teams, floor, out).await
+    session.run_or_batch(&teams, floor, out).await
 }
 
 /// Opens the backends. Depending on the review mode, each is a team of its own, or all form one
@@ -241,6 +245,8 @@ struct ReviewSession<'a> {
     answered: Cell<usize>,
     /// Time spent on repeated lookups.
     repeated: Cell<Duration>,
+    /// The batches of the run; `None` if requests are sent at once.
+    batch: Option<BatchDriver<'a>>,
 }
 
 /// The answers to all questions except those of the second review.
@@ -274,13 +280,15 @@ impl<'a> ReviewSession<'a> {
             .may_use_caches()
             .then(|| Cache::open(job.env, job.repo.and_then(Repo::worktree)))
             .flatten();
+        let nonce = job
+            .agent
+            .map_or_else(Nonce::random, |agent| agent.nonce().clone());
         Self {
             job,
             groups,
             brief,
-            nonce: job
-                .agent
-                .map_or_else(Nonce::random, |agent| agent.nonce().clone()),
+            batch: batch::driver(job, nonce.as_str()),
+            nonce,
             cache,
             shared: None,
             ledger: Ledger::new(limits),
@@ -539,9 +547,10 @@ impl<'a> ReviewSession<'a> {
         self.groups[group].files[file].path().clone()
     }
 
-    /// Returns the tree that the reviewer of a group may read through tools, at depth thorough.
+    /// Returns the tree that the reviewer of a group may read through tools, at depth thorough. In
+    /// batches there are no tools: each round would take as long as a batch.
     fn around(&self, group: usize) -> Option<&Tree<'a>> {
-        (self.job.policy.review.depth == Depth::Thorough)
+        (self.job.policy.review.depth == Depth::Thorough && self.batch.is_none())
             .then(|| self.tree(group))
             .flatten()
     }

@@ -52,6 +52,7 @@ async fn carry(
             method: Method::POST,
             url: url.clone(),
             body: Some(line.as_bytes()),
+            content_type: None,
             repeat: Repeat::Makes,
         };
         let answers = match server

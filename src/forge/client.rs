@@ -124,6 +124,7 @@ impl Client {
             method,
             url,
             body: body.as_ref().map(String::as_bytes),
+            content_type: None,
             repeat,
         };
         self.server

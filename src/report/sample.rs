@@ -671,6 +671,7 @@ fn models() -> Models {
             },
             from_cache: 0,
             failed: 0,
+            batch: false,
             duration: Duration::from_millis(8_200),
         }],
         dropped: vec![Dropped {

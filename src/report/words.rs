@@ -355,6 +355,9 @@ pub(super) fn spent(u: &BackendUsage) -> String {
             format!(", ${usd:.2}")
         });
     }
+    if u.batch {
+        text.push_str(" (batch)");
+    }
     text.push_str(&format!(", {}", elapsed(u.duration)));
     text
 }
@@ -484,6 +487,7 @@ mod tests {
                 spent,
                 from_cache,
                 failed,
+                batch: false,
                 ..BackendUsage::default()
             };
             assert_eq!(self::spent(&u), text);

@@ -116,6 +116,7 @@ impl Consultation {
             agent: None,
             prompts: None,
             symbols: &Arc::default(),
+            is_batch: false,
         };
         // Use another thread: the caller's may belong to a runtime.
         std::thread::scope(|s| {

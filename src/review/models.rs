@@ -313,10 +313,11 @@ impl Asking<'_> {
             max_tokens: request.overrides.max_tokens,
             deadline,
             script: world.script,
-            may_run_tests: self.may_run_tests(),
+            may_run_tests: self.may_run_tests() && !request.is_batch,
             agent: world.agent,
             prompts,
             symbols: &self.symbols,
+            is_batch: request.is_batch,
         }
     }
 

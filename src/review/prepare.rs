@@ -13,6 +13,7 @@ use super::shard::{self, ShardDigests, ShardMap};
 use super::waiving::{actor, waive};
 use super::{Decisions, Note, SourceKind, StoreLocation, World};
 use crate::ai::agent;
+use crate::ai::backend::takes_batches;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
 use crate::git::Repo;
@@ -78,6 +79,9 @@ impl<'a> Prepared<'a> {
         let has_backends = !required_backends(request, policy).is_empty();
         if let (false, Some(flag)) = (has_backends, request.model_flags.first()) {
             return Err(without_backend(flag));
+        }
+        if request.is_batch {
+            refuse_without_batches(required_backends(request, policy), policy)?;
         }
         let recorder = request.record.then(Recorder::new).transpose()?;
         let place = repo.and_then(|repo| StoreLocation::of(repo, policy, request, world.env));
@@ -293,6 +297,24 @@ fn required_backends<'a>(request: &'a ReviewRequest, policy: &'a Policy) -> &'a 
     } else {
         &request.backends
     }
+}
+
+/// Rejects backends without a batch interface.
+///
+/// # Errors
+/// Usage: names the backend, and the kinds that have one.
+fn refuse_without_batches(backends: &[String], policy: &Policy) -> Result<()> {
+    let lacks = |name: &&String| !policy.backend(name).is_some_and(takes_batches);
+    let Some(name) = backends.iter().find(lacks) else {
+        return Ok(());
+    };
+    let error = Error::usage(format!(
+        "--batch: backend {name} has no batch interface; Anthropic's and OpenAI's own have one (kinds anthropic and \
+         openai)"
+    ));
+    Err(error
+        .hint_person("name one of these: --backend anthropic")
+        .hint_person("or leave --batch out"))
 }
 
 /// Returns the mode in which the policy lets a hook run.

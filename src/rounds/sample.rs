@@ -78,6 +78,7 @@ pub(super) fn report(round: u32, mut findings: Vec<Finding>) -> Report {
         requests: 1,
         from_cache: 0,
         failed: 0,
+        batch: false,
         input_tokens: 0,
         cached_tokens: 0,
         output_tokens: 0,

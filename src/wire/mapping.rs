@@ -594,6 +594,7 @@ impl From<&BackendUsage> for wire::BackendUsage {
             cached_tokens: u.spent.cached_tokens,
             output_tokens: u.spent.output_tokens,
             cost_usd: u.spent.cost_usd,
+            batch: u.batch,
             duration_ms: wire::milliseconds(u.duration),
         }
     }
@@ -614,6 +615,7 @@ impl From<&wire::BackendUsage> for BackendUsage {
             },
             from_cache: u.from_cache,
             failed: u.failed,
+            batch: u.batch,
             duration: Duration::from_millis(u.duration_ms),
         }
     }

@@ -29,6 +29,7 @@ const ORDER: &[&str] = &[
     "disposition",
     "symbols",
     "git",
+    "state_folder",
     "hooks",
     "rules",
     "verdict",

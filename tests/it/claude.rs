@@ -184,6 +184,7 @@ impl Fake {
             quota: &Quota::unlimited(),
             stop: &self.stop,
             begun: None,
+            batch: None,
         };
         block_on(backend.ask(&ask, tree))
     }

@@ -11,6 +11,7 @@
 mod apply;
 mod architecture;
 mod background;
+mod batch;
 mod bounds;
 mod cache;
 mod certificate;

@@ -138,6 +138,7 @@ impl Question {
             quota: &self.quota,
             stop: &self.stop,
             begun: None,
+            batch: None,
         }
     }
 

@@ -4,6 +4,8 @@
 //! requests of a run share, and the part of the change if several lenses review it. Writing to the
 //! cache costs a quarter more than uncached input, so a part that is sent only once is not marked.
 
+mod batch;
+
 use super::dialect::{
     Complaint, Dialect, ModelMessage, Talk, TalkTurn, ToolCall, ToolOutcome, Tools, count,
 };
@@ -35,6 +37,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     unstream: |_| false,
     idle: http::IDLE,
     complaint,
+    batch: Some(&batch::API),
     models_query: "limit=1000",
     models: |list| names(list, "data"),
     drops: false,

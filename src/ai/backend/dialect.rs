@@ -3,7 +3,9 @@
 //! A [`Dialect`] only translates. The tools, their limits and their log are the same for all
 //! dialects: [`talk`](super::talk) has them.
 
+use super::batch::BatchApi;
 use crate::ai::ask::{Begun, Cause, Failure, Prompt, Schema, Spent};
+use crate::ai::batch::queue::BatchQueue;
 use crate::policy::Effort;
 use serde_json::Value;
 use std::time::Duration;
@@ -55,6 +57,8 @@ pub(super) struct Dialect {
     pub(super) idle: Duration,
     /// Parses the body of an error.
     pub(super) complaint: fn(&Value) -> Complaint,
+    /// The batch interface, if the provider has one.
+    pub(super) batch: Option<&'static BatchApi>,
     /// Query of the URL of the model list.
     pub(super) models_query: &'static str,
     /// Returns the usable models of a list.
@@ -84,6 +88,8 @@ pub(super) struct Talk<'a> {
     /// True if requests go to the provider itself, not to a compatible server.
     pub(super) own: bool,
     pub(super) begun: Option<&'a Begun>,
+    /// The queue of the batch that the request becomes a part of; `None` to send it at once.
+    pub(super) batch: Option<&'a BatchQueue>,
 }
 
 /// Tools that a model may use.

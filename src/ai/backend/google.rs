@@ -37,6 +37,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     unstream: |_| false,
     idle: QUIET,
     complaint,
+    batch: None,
     models_query: "pageSize=1000",
     models,
     drops: false,

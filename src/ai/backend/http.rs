@@ -4,11 +4,15 @@
 //! error, only a short text is kept, escaped and without keys. [`crate::http`] handles connections,
 //! deadlines and retries.
 
+pub(super) mod batch;
+
 use super::dialect::{Complaint, Dialect, ModelMessage, Talk};
 use super::key;
+use super::openai;
 use super::sse::Events;
 use super::url::{BackendAddress, bytes_of, room_for_answer};
 use crate::ai::ask::{Begun, Cause, Failure, Spent};
+use crate::ai::batch::queue::BatchBody;
 use crate::ai::budget::LONGEST;
 use crate::ai::quota::Quota;
 use crate::env::Env;
@@ -196,6 +200,7 @@ impl Http {
             method: Method::GET,
             url,
             body: None,
+            content_type: None,
             repeat: Repeat::Harmless,
         };
         let exchange = Exchange {
@@ -231,6 +236,12 @@ impl Http {
         if let Some(effort) = self.effort {
             (self.dialect.effort)(&mut body, effort, talk.model);
         }
+        let batched = talk.batch.map(|queue| {
+            // Batches cannot stream.
+            openai::unstream(&mut body);
+            let nonce = talk.prompt.nonce.as_str();
+            (queue, self.digest(talk.model, &body, nonce))
+        });
         let size = body.to_string().len();
         let longest = self.context.map_or(self.longest, |context| {
             room_for_answer(context, size).min(self.longest)
@@ -238,17 +249,18 @@ impl Http {
         let grant = quota.reserve(size, longest, limits).await?;
         let tokens = grant.output().map_or(longest, |tokens| tokens.min(longest));
         (self.dialect.bound)(&mut body, tokens, self.is_own());
-        let is_streamed =
-            !self.is_unstreamed.load(Ordering::Relaxed) || !(self.dialect.unstream)(&mut body);
-        let mut answer = self
-            .post(talk, &body, http::Try::First, quota, limits, spent)
-            .await;
-        if is_streamed && refuses_stream(&answer) && (self.dialect.unstream)(&mut body) {
-            self.is_unstreamed.store(true, Ordering::Relaxed);
-            answer = self
-                .post(talk, &body, http::Try::Retry, quota, limits, spent)
-                .await;
-        }
+        let answer = match batched {
+            Some((queue, digest)) => {
+                let request = BatchBody {
+                    backend: self.name.clone(),
+                    digest,
+                    body: body.to_string(),
+                };
+                spent.requests += 1;
+                queue.ask(request, limits).await
+            }
+            None => self.post_streamed(talk, body, quota, limits, spent).await,
+        };
         let answer = answer?;
         let said = (self.dialect.read)(&answer);
         let said = said.map_err(|failure| Failure {
@@ -263,6 +275,30 @@ impl Http {
             .map(|(cause, words)| (cause, self.shown(&words)));
         said.model = said.model.map(|model| self.shown(&model));
         Ok(said)
+    }
+
+    /// Sends the body of a request. If the server does not support streaming, sends it once more
+    /// without.
+    async fn post_streamed(
+        &self,
+        talk: &Talk<'_>,
+        mut body: Value,
+        quota: &Quota<'_>,
+        limits: &Limits<'_>,
+        spent: &mut Spent,
+    ) -> Result<Value, http::Failure> {
+        let is_streamed =
+            !self.is_unstreamed.load(Ordering::Relaxed) || !(self.dialect.unstream)(&mut body);
+        let mut answer = self
+            .post(talk, &body, http::Try::First, quota, limits, spent)
+            .await;
+        if is_streamed && refuses_stream(&answer) && (self.dialect.unstream)(&mut body) {
+            self.is_unstreamed.store(true, Ordering::Relaxed);
+            answer = self
+                .post(talk, &body, http::Try::Retry, quota, limits, spent)
+                .await;
+        }
+        answer
     }
 
     /// Sends the body of a request. `first` is the kind that its first attempt counts as.
@@ -282,6 +318,7 @@ impl Http {
             method: Method::POST,
             url: self.url(&path, self.dialect.query),
             body: Some(body.as_bytes()),
+            content_type: None,
             repeat: Repeat::Harmless,
         };
         let mut tries = 0;
@@ -365,12 +402,12 @@ impl Http {
             )));
         };
         if !event["error"].is_null() {
-            return Err(self.complained(&event));
+            return Err(self.complained(&event, None));
         }
         (self.dialect.stream)(answer, &event);
         match &answer["error"] {
             Value::Null => Ok((self.dialect.is_over)(answer)),
-            _ => Err(self.complained(answer)),
+            _ => Err(self.complained(answer, None)),
         }
     }
 
@@ -386,15 +423,16 @@ impl Http {
         answer
     }
 
-    /// Interprets an error in the body of an answer with a success status.
-    fn complained(&self, body: &Value) -> Trouble {
+    /// Interprets an error in a body. `status` is the one that came with it, unless it is a success.
+    fn complained(&self, body: &Value, status: Option<StatusCode>) -> Trouble {
         let complaint = (self.dialect.complaint)(body);
         let said = if complaint.message.is_empty() {
             body["error"].to_string()
         } else {
             complaint.message.clone()
         };
-        let status = complaint.status.and_then(|s| StatusCode::from_u16(s).ok());
+        let named = complaint.status.and_then(|s| StatusCode::from_u16(s).ok());
+        let status = status.or(named);
         let status = status
             .filter(|s| s.as_u16() >= 400)
             .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -541,7 +579,7 @@ impl Protocol for Exchange<'_> {
         };
         match &value["error"] {
             Value::Null => Ok(value),
-            _ => Err(self.http.complained(&value)),
+            _ => Err(self.http.complained(&value, None)),
         }
     }
 

@@ -4,6 +4,8 @@
 //! Compatible servers omit and add different fields. An answer and its finish reason are required;
 //! usage, IDs and names are optional.
 
+mod batch;
+
 use super::anthropic::{append, field, names};
 use super::dialect::{
     Complaint, Dialect, ModelMessage, QUIET, Talk, TalkTurn, ToolCall, Tools, count,
@@ -45,6 +47,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     unstream,
     idle: QUIET,
     complaint,
+    batch: Some(&batch::API),
     models_query: "",
     models: |list| names(list, "data"),
     drops: true,

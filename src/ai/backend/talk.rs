@@ -69,6 +69,7 @@ async fn converse(
             turns: &conversation.turns,
             own: http.is_own(),
             begun: ask.begun,
+            batch: ask.batch,
         };
         let said = http.say(&talk, ask.quota, &limits, spent).await?;
         spent.add(&said.usage);

@@ -66,7 +66,8 @@ impl<'a> ReviewSession<'a> {
         lens: Lens,
         begun: &Begun,
     ) -> ChunkReview {
-        if self.job.lenses().first() != Some(&lens) {
+        // All requests of a batch are sent together.
+        if self.batch.is_none() && self.job.lenses().first() != Some(&lens) {
             begun.wait().await;
         }
         let review = self.review_chunk(team, chunk.clone(), lens, begun).await;

@@ -23,6 +23,10 @@ pub(super) enum Member<'a> {
         effort: &'static str,
         /// Listed price of the model, set when the model is known.
         listed: OnceCell<Option<Price>>,
+        /// Price in batches as a share of the ordinary one; `None` if requests are sent at once.
+        share: Option<f64>,
+        /// Price in batches, set when the ordinary one is known.
+        batched: OnceCell<Price>,
         /// Number of backends that are tried after this one.
         followers: usize,
     },
@@ -50,11 +54,14 @@ impl<'a> Member<'a> {
         let backend = Box::new(Backend::open(policy, job.env, top, pool)?);
         let model = backend.model().unwrap_or_default().to_owned();
         let effort = policy.effort.map_or("", Effort::name);
+        let kind = backend.kind();
         Ok(Self::Backend {
             backend,
             model,
             effort,
             listed: OnceCell::new(),
+            share: job.is_batch.then(|| price::batch_share(kind)).flatten(),
+            batched: OnceCell::new(),
             followers: 0,
         })
     }
@@ -113,9 +120,28 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Returns the price per token: from the policy, or from the list of known prices for the
-    /// model.
+    /// Returns the price per token: the ordinary one, or that of batches if requests are sent in
+    /// batches.
     pub(super) fn price<'m>(&'m self, policy: &'m Policy) -> Option<&'m Price> {
+        let ordinary = self.ordinary_price(policy)?;
+        let Self::Backend {
+            share: Some(share),
+            batched,
+            ..
+        } = self
+        else {
+            return Some(ordinary);
+        };
+        Some(batched.get_or_init(|| Price {
+            input: ordinary.input * share,
+            cached: ordinary.cached * share,
+            output: ordinary.output * share,
+        }))
+    }
+
+    /// Returns the ordinary price per token: from the policy, or from the list of known prices for
+    /// the model.
+    fn ordinary_price<'m>(&'m self, policy: &'m Policy) -> Option<&'m Price> {
         let Self::Backend {
             backend, listed, ..
         } = self

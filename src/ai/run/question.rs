@@ -5,6 +5,7 @@ use super::answer::{Admission, AnswerToKeep, NoAnswer, ParsedAnswer, Query, Repl
 use super::member::Member;
 use crate::ai::BackendUsage;
 use crate::ai::ask::{Ask, Cause, Failure, Lookups, ModelAnswer, Prompt, Repair, Spent};
+use crate::ai::batch::drive::BatchDriver;
 use crate::ai::budget::cost;
 use crate::ai::cache::{KeptReply, ReplyKey};
 use crate::ai::quota::Quota;
@@ -44,7 +45,12 @@ impl<'a> ReviewSession<'a> {
             }
         }
         let permits = self.permits(member.name());
-        let (_permit, lease) = match self.admitted(&permits, key, query, parse).await {
+        let admission = match &self.batch {
+            // All requests of a batch wait together, for longer than a lease lasts.
+            Some(_) => Admission::Ask(None, None),
+            None => self.admitted(&permits, key, query, parse).await,
+        };
+        let (_permit, lease) = match admission {
             Admission::Ask(permit, lease) => (permit, lease),
             Admission::Answered(answer) => return Ok(self.without_request(member, answer)),
         };
@@ -189,6 +195,8 @@ impl<'a> ReviewSession<'a> {
             )));
         }
         let backend = job.policy.backend(member.name());
+        // The time limit of a backend is that of an ordinary request.
+        let backend = backend.filter(|_| self.batch.is_none());
         let own = backend.and_then(|b| Instant::now().checked_add(b.timeout?));
         let deadline = own.map_or(job.deadline, |own| own.min(job.deadline));
         // Concurrent requests do not know of each other, so divide the remaining budget among them.
@@ -207,6 +215,7 @@ impl<'a> ReviewSession<'a> {
             quota,
             stop: job.stop,
             begun,
+            batch: self.batch.as_ref().map(BatchDriver::queue),
         };
         if let Some(prompts) = job.prompts {
             prompts.append(member.name(), &ask);
@@ -262,7 +271,10 @@ impl<'a> ReviewSession<'a> {
             usage.model.push_str(model);
         }
         match spent {
-            Some(spent) => usage.spent.add(spent),
+            Some(spent) => {
+                usage.spent.add(spent);
+                usage.batch = self.batch.is_some();
+            }
             None => usage.from_cache += 1,
         }
         usage.duration = self.began.elapsed();

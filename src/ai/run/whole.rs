@@ -15,7 +15,10 @@ impl<'a> ReviewSession<'a> {
     /// Returns the groups whose whole change a team reviews: groups with commit messages, several
     /// parts, and a tree for the tools.
     pub(super) fn wholes(&self, team: &Team<'a>) -> Vec<usize> {
-        if self.job.policy.review.depth != Depth::Thorough || self.job.is_audit {
+        if self.job.policy.review.depth != Depth::Thorough
+            || self.job.is_audit
+            || self.batch.is_some()
+        {
             return Vec::new();
         }
         let has_backend = team.members.first().is_some_and(|m| m.is_backend());

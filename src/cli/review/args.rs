@@ -215,6 +215,13 @@ pub(in crate::cli) struct Options {
     /// Ignore cached answers of models
     #[arg(long, global = true, help_heading = AI, hide_short_help = true)]
     pub(super) no_cache: bool,
+    /// Send the requests to models in batches, at half the price; the answers can take a day
+    ///
+    /// For `review tree`, `review branch` and `review commit` with backends of kind anthropic or
+    /// openai. The same command continues a batch that an earlier run submitted. --timeout is 24h by
+    /// default.
+    #[arg(long, global = true, help_heading = AI, hide_short_help = true)]
+    pub(super) batch: bool,
     /// Append every prompt to a file that only you can read
     #[arg(long, global = true, value_name = "FILE", help_heading = AI, hide_short_help = true)]
     pub(super) debug_prompts: Option<PathBuf>,

@@ -15,6 +15,10 @@ use crate::rounds::Save;
 use crate::rounds::response::{self, GivenResponse};
 use std::io::Read as _;
 use std::path::Path;
+use std::time::Duration;
+
+/// Time limit of a review in batches, if none is given: that of a batch at the providers.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// Builds the request for a review. `pull` is the pull request under review, if there is one.
 ///
@@ -29,6 +33,7 @@ pub(super) fn request(
     let o = &args.options;
     let hook = o.hook.map(|stage| stage.hook(&context.env));
     refuse_shard(args)?;
+    refuse_batch(args, hook)?;
     refuse_stored_parts(args)?;
     refuse_post_without_pull(context, args, pull)?;
     refuse_fetch(args, hook)?;
@@ -78,6 +83,7 @@ pub(super) fn request(
         model_flags: model_flags(args),
         on_block: on_block(o),
         store_of: None,
+        is_batch: o.batch,
     })
 }
 
@@ -97,7 +103,7 @@ fn overrides(o: &Options) -> Overrides {
         }),
         model: o.model.clone(),
         jobs: o.jobs,
-        timeout: o.timeout,
+        timeout: o.timeout.or(o.batch.then_some(BATCH_TIMEOUT)),
         max_cost_usd: o.max_cost,
         max_requests: None,
         max_tokens: o.max_tokens,
@@ -183,6 +189,25 @@ fn refuse_shard(args: &ReviewArgs) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Rejects `--batch` for sources that a person or a gate waits for.
+fn refuse_batch(args: &ReviewArgs, hook: Option<Hook>) -> Result<()> {
+    let can_wait = matches!(
+        args.source,
+        Some(
+            SourceArg::Tree { history: None, .. }
+                | SourceArg::Branch { .. }
+                | SourceArg::Commit { .. }
+        )
+    );
+    if !args.options.batch || can_wait && hook.is_none() {
+        return Ok(());
+    }
+    let error = Error::usage(
+        "--batch needs `review tree`, `review branch` or `review commit`: a batch can take a day",
+    );
+    Err(error.hint_person("claude-reviewer review tree --batch"))
 }
 
 /// Returns the patterns that limit the review: those of `--files`, or the paths of a tree.
@@ -383,6 +408,7 @@ fn model_flags(args: &ReviewArgs) -> Vec<&'static str> {
         ("--max-tokens", o.max_tokens.is_some()),
         ("--timeout", o.timeout.is_some()),
         ("--doc", !o.doc.is_empty()),
+        ("--batch", o.batch),
         ("--no-cache", o.no_cache),
         ("--debug-prompts", o.debug_prompts.is_some()),
         ("--summary", o.summary.is_some() && save(args) == Save::No),

@@ -551,6 +551,9 @@ fn spent(u: &BackendUsage, out: &mut Markup) {
             format!("${usd:.2}")
         });
     }
+    if u.batch {
+        out.raw(" (batch)");
+    }
     out.raw("<td>").text(elapsed(u.duration)).raw("\n");
 }
 

@@ -230,7 +230,9 @@ fn compliance(reviews: &[Review]) -> Option<Compliance> {
 
 /// Adds the requests to a backend. The shards run at the same time, so that the longest counts.
 fn add_usage(to: &mut Vec<BackendUsage>, part: &BackendUsage) {
-    let is_same = |u: &&mut BackendUsage| u.backend == part.backend && u.model == part.model;
+    let is_same = |u: &&mut BackendUsage| {
+        u.backend == part.backend && u.model == part.model && u.batch == part.batch
+    };
     let Some(all) = to.iter_mut().find(is_same) else {
         to.push(part.clone());
         return;

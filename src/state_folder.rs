@@ -1,4 +1,5 @@
-//! The private folder of background reviews: its files and locks, independent of their content.
+//! A private folder for the state of repositories: its files and locks, independent of their
+//! content.
 //!
 //! It is below the user's state folder, so that a repository cannot supply one. No link is followed
 //! in it.
@@ -6,18 +7,18 @@
 use crate::bounded;
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::git::Repo;
+use crate::hex;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use sha2::{Digest as _, Sha256};
 use std::fs::{File, TryLockError};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Names of the program's folder in the user's state folder, and of the folder for background
-/// reviews in it.
-const NAMES: [&str; 2] = ["claude-reviewer", "background"];
-/// Bytes of a file that is read, at most.
-const MAX_BYTES: u64 = 1 << 20;
+/// Name of the program's folder in the user's state folder.
+const PROGRAM: &str = "claude-reviewer";
 /// Bytes of a log at which it is cut, and the bytes that remain.
 const MAX_LOG: u64 = 256 << 10;
 const KEPT_LOG: u64 = 128 << 10;
@@ -28,34 +29,47 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// An open folder that only this user can access.
 #[derive(Debug)]
-pub(super) struct StationFolder {
+pub(crate) struct StateFolder {
     fd: OwnedFd,
     path: PathBuf,
 }
 
+/// What a folder is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StatePurpose {
+    /// Name of the folder.
+    pub(crate) folder: &'static str,
+    /// Its content in errors, such as `background reviews`.
+    pub(crate) content: &'static str,
+    /// What to do if the environment names no state folder.
+    pub(crate) hint: &'static str,
+}
+
 /// Decides whether a missing folder is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MissingFolder {
+pub(crate) enum MissingFolder {
     Create,
     Absent,
 }
 
-impl StationFolder {
-    /// Opens the folder of all repositories; `None` if it does not exist and must not be created.
+impl StateFolder {
+    /// Opens the folder of all repositories for a purpose; `None` if it does not exist and must not be created.
     ///
     /// # Errors
     ///
     /// Usage: the state folder does not exist, is inside of `top`, or other users can access it.
-    pub(super) fn home(
+    pub(crate) fn home(
         env: &Env,
         top: Option<&Path>,
+        purpose: &StatePurpose,
         missing: MissingFolder,
     ) -> Result<Option<Self>> {
+        let content = purpose.content;
         let Some(home) = env.state_home() else {
-            return Err(Error::usage(
-                "cannot keep background reviews: neither XDG_STATE_HOME nor HOME is an absolute path",
-            )
-            .hint("set HOME, or [hooks] post_commit = \"off\""));
+            return Err(Error::usage(format!(
+                "cannot keep {content}: neither XDG_STATE_HOME nor HOME is an absolute path"
+            ))
+            .hint(purpose.hint));
         };
         if missing == MissingFolder::Create {
             std::fs::create_dir_all(&home).map_err(|e| failed("create", &home, &e))?;
@@ -67,7 +81,7 @@ impl StationFolder {
         let top = top.and_then(|t| t.canonicalize().ok());
         if top.is_some_and(|top| home.starts_with(top)) {
             let error = format!(
-                "cannot keep background reviews in {}: it is inside of the worktree",
+                "cannot keep {content} in {}: it is inside of the worktree",
                 home.display()
             );
             return Err(Error::usage(error)
@@ -80,7 +94,7 @@ impl StationFolder {
         );
         let fd = fd.map_err(|e| failed("open", &home, &e.into()))?;
         let mut folder = Self { fd, path: home };
-        for name in NAMES {
+        for name in [PROGRAM, purpose.folder] {
             match folder.below(name, missing)? {
                 Some(next) => folder = next,
                 None => return Ok(None),
@@ -94,7 +108,7 @@ impl StationFolder {
     /// # Errors
     ///
     /// Usage: it cannot be created or opened, is a link, or others can write to it.
-    pub(super) fn below(&self, name: &str, missing: MissingFolder) -> Result<Option<Self>> {
+    pub(crate) fn below(&self, name: &str, missing: MissingFolder) -> Result<Option<Self>> {
         let path = self.path.join(name);
         if missing == MissingFolder::Create {
             match rustix::fs::mkdirat(&self.fd, name, Mode::RWXU) {
@@ -116,16 +130,16 @@ impl StationFolder {
         Ok(Some(Self { fd, path }))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the content of a file; `None` if it does not exist.
+    /// Returns the content of a file of at most `most` bytes; `None` if it does not exist.
     ///
     /// # Errors
     ///
     /// It cannot be read, is not a regular file of this user, or is too large.
-    pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>> {
         let path = self.path.join(name);
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -136,17 +150,14 @@ impl StationFolder {
         };
         let stat = rustix::fs::fstat(&file).map_err(|e| failed("read", &path, &e.into()))?;
         let is_file = FileType::from_raw_mode(stat.st_mode as _) == FileType::RegularFile;
-        if !is_file
-            || !is_own(&stat)
-            || u64::try_from(stat.st_size).is_ok_and(|size| size > MAX_BYTES)
-        {
+        if !is_file || !is_own(&stat) || u64::try_from(stat.st_size).is_ok_and(|size| size > most) {
             return Err(Error::usage(format!(
                 "cannot read {}: not a private file of this user",
                 path.display()
             ))
             .hint(format!("rm {}", path.display())));
         }
-        let bytes = bounded::start(file, MAX_BYTES).map_err(|e| failed("read", &path, &e))?;
+        let bytes = bounded::start(file, most).map_err(|e| failed("read", &path, &e))?;
         Ok(Some(bytes))
     }
 
@@ -156,7 +167,7 @@ impl StationFolder {
     /// # Errors
     ///
     /// It cannot be written.
-    pub(super) fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         // Written under a lock, so that one file name is enough and a stale file is replaced.
         let temporary = format!("{name}.tmp");
         let flags =
@@ -184,7 +195,7 @@ impl StationFolder {
     /// # Errors
     ///
     /// Another process holds it for too long; the file system has no locks.
-    pub(super) fn lock(&self, name: &str) -> Result<File> {
+    pub(crate) fn lock(&self, name: &str) -> Result<File> {
         let until = Instant::now() + PATIENCE;
         loop {
             match self.try_lock(name)? {
@@ -206,7 +217,7 @@ impl StationFolder {
     /// # Errors
     ///
     /// The file cannot be opened; the file system has no locks.
-    pub(super) fn try_lock(&self, name: &str) -> Result<Option<File>> {
+    pub(crate) fn try_lock(&self, name: &str) -> Result<Option<File>> {
         let file = self.open(name, OFlags::WRONLY)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
@@ -220,7 +231,7 @@ impl StationFolder {
     /// # Errors
     ///
     /// It cannot be opened.
-    pub(super) fn log(&self, name: &str) -> Result<File> {
+    pub(crate) fn log(&self, name: &str) -> Result<File> {
         self.open(name, OFlags::RDWR | OFlags::APPEND)
     }
 
@@ -229,9 +240,38 @@ impl StationFolder {
     /// # Errors
     ///
     /// It cannot be read or written.
-    pub(super) fn trim(&self, name: &str) -> Result<()> {
+    pub(crate) fn trim(&self, name: &str) -> Result<()> {
         let cut = self.log(name).map(|mut file| cut(&mut file))?;
         cut.map_err(|e| failed("write", &self.path.join(name), &e))
+    }
+
+    /// Removes a file. A missing file is no error.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be removed.
+    pub(crate) fn remove(&self, name: &str) -> Result<()> {
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(e) => Err(failed("remove", &self.path.join(name), &e.into())),
+        }
+    }
+
+    /// Returns the names of the files, sorted. Names that are not UTF-8 are left out.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
+        let unread = |e: rustix::io::Errno| failed("read", &self.path, &e.into());
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.fd).map_err(unread)? {
+            let entry = entry.map_err(unread)?;
+            names.extend(entry.file_name().to_str().ok().map(str::to_owned));
+        }
+        names.retain(|name| name != "." && name != "..");
+        names.sort();
+        Ok(names)
     }
 
     fn open(&self, name: &str, flags: OFlags) -> Result<File> {
@@ -269,4 +309,16 @@ fn is_own(stat: &rustix::fs::Stat) -> bool {
 
 fn failed(verb: &str, path: &Path, e: &std::io::Error) -> Error {
     Error::incomplete(format!("cannot {verb} {}", path.display())).caused_by(e)
+}
+
+/// Returns the name of a repository's folder. All worktrees of a repository share it.
+pub(crate) fn name_of(repo: &Repo) -> String {
+    let common = absolute(&repo.common_dir());
+    let hash = Sha256::digest(common.as_os_str().as_encoded_bytes());
+    hex::encode(&hash[..12])
+}
+
+/// Returns the path without links if it exists, else unchanged.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

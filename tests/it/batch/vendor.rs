@@ -1,0 +1,542 @@
+//! Servers with the batch interfaces of Anthropic and OpenAI, as the providers document them. Every
+//! request is checked; one that the documentation does not allow is recorded as a violation and
+//! rejected.
+//!
+//! Sources: <https://platform.claude.com/docs/en/api/creating-message-batches>,
+//! <https://platform.openai.com/docs/api-reference/batch>,
+//! <https://platform.openai.com/docs/api-reference/files/create>.
+
+use crate::loopback::{Reply, Request, Says, Server};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// The provider that a server imitates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Anthropic,
+    /// OpenAI, with the path of the interface that the requests use.
+    OpenAi(&'static str),
+}
+
+pub const CHAT: Kind = Kind::OpenAi("/v1/chat/completions");
+pub const RESPONSES: Kind = Kind::OpenAi("/v1/responses");
+
+/// One request of a batch.
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub id: String,
+    /// The same request in the ordinary interface.
+    pub request: Request,
+}
+
+/// A submitted batch.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    pub id: String,
+    pub lines: Vec<Line>,
+    pub metadata: Value,
+    /// Looks at the batch so far.
+    pub looks: usize,
+}
+
+#[derive(Default)]
+pub struct State {
+    pub batches: Vec<Batch>,
+    files: Vec<(String, Vec<Line>)>,
+    pub violations: Vec<String>,
+    /// Looks that were rejected so far.
+    rejected: usize,
+}
+
+/// What a server does differently.
+pub struct Script {
+    /// Looks at a batch that find it unfinished; `usize::MAX` for a batch that never ends.
+    pub unfinished: usize,
+    /// Returns the result of a request, by its position: the body of an answer, or a raw line.
+    pub result: Box<dyn Fn(&Batch, usize) -> Outcome + Send + Sync>,
+    /// Changes the bytes of the results.
+    pub results: Box<dyn Fn(&Batch, String) -> Vec<u8> + Send + Sync>,
+    /// Looks at a batch that the server rejects as temporarily impossible.
+    pub busy: usize,
+    /// The status of an OpenAI batch that has ended.
+    pub ended: &'static str,
+    /// An answer in place of the one to a submission, which is accepted nevertheless.
+    pub submitted: Option<Reply>,
+    /// The address that Anthropic's batches name for their results.
+    pub results_url: Option<String>,
+}
+
+/// The result of a request.
+pub enum Outcome {
+    Answer(Value),
+    Error(&'static str, &'static str),
+    Expired,
+    Canceled,
+    Missing,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            unfinished: 2,
+            result: Box::new(|batch, i| Outcome::Answer(answer(&batch.lines[i].request, &[]))),
+            results: Box::new(|_, lines| lines.into_bytes()),
+            busy: 0,
+            ended: "completed",
+            submitted: None,
+            results_url: None,
+        }
+    }
+}
+
+/// Returns the body of an ordinary answer with these findings, or one that upholds a claim.
+pub fn answer(request: &Request, findings: &[Value]) -> Value {
+    let text = match request.is_refutation() {
+        true => {
+            json!({ "nonce": request.nonce(), "refuted": false, "reason": "Looked at it again.", "quote": "" })
+        }
+        false => {
+            let shown = request.files();
+            let theirs: Vec<Value> = findings
+                .iter()
+                .filter(|f| shown.iter().any(|s| f["file"] == s.as_str()))
+                .cloned()
+                .collect();
+            request.document(&theirs)
+        }
+    };
+    request.body_of(&Says {
+        text: text.to_string(),
+        tokens: (100_000, 0, 1_000),
+        ..Says::default()
+    })
+}
+
+/// A server with a batch interface.
+pub struct Vendor {
+    pub server: Server,
+    pub state: Arc<Mutex<State>>,
+    pub kind: Kind,
+}
+
+impl Vendor {
+    /// Starts a server.
+    pub fn start(kind: Kind, script: Script) -> Self {
+        let state = Arc::new(Mutex::new(State::default()));
+        let shared = Arc::clone(&state);
+        let server = Server::start(move |request| {
+            let mut state = shared.lock().unwrap();
+            let reply = match kind {
+                Kind::Anthropic => anthropic(&mut state, &script, request),
+                Kind::OpenAi(path) => openai(&mut state, &script, path, request),
+            };
+            reply.unwrap_or_else(|violation| {
+                let what = format!("{} {}: {violation}", request.method, request.path);
+                state.violations.push(what);
+                Reply::error(400, "invalid_request_error", &violation)
+            })
+        });
+        Self {
+            server,
+            state,
+            kind,
+        }
+    }
+
+    /// Returns the name of the backend.
+    pub fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Anthropic => "anthropic",
+            Kind::OpenAi(_) => "openai",
+        }
+    }
+
+    /// Returns the batches that were submitted. Fails if a request broke the documentation.
+    #[track_caller]
+    pub fn batches(&self) -> Vec<Batch> {
+        let state = self.state.lock().unwrap();
+        assert_eq!(state.violations, Vec::<String>::new());
+        state.batches.clone()
+    }
+
+    pub fn looks(&self) -> usize {
+        let state = self.state.lock().unwrap();
+        state.batches.iter().map(|b| b.looks).sum()
+    }
+}
+
+type Checked = Result<Reply, String>;
+
+fn check(holds: bool, violation: impl Into<String>) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(violation.into()) }
+}
+
+/// Checks that an object has exactly these keys.
+fn keys(object: &Value, expected: &[&str]) -> Result<(), String> {
+    let found: BTreeSet<&str> = object
+        .as_object()
+        .ok_or("not an object")?
+        .keys()
+        .map(String::as_str)
+        .collect();
+    let expected: BTreeSet<&str> = expected.iter().copied().collect();
+    check(found == expected, format!("keys {found:?}"))
+}
+
+/// Checks that an object has no other keys than these.
+fn only_keys(object: &Value, known: &[&str]) -> Result<(), String> {
+    let object = object.as_object().ok_or("not an object")?;
+    let unknown: Vec<_> = object
+        .keys()
+        .filter(|k| !known.contains(&k.as_str()))
+        .collect();
+    check(unknown.is_empty(), format!("unknown keys {unknown:?}"))
+}
+
+/// Checks an ID of a request: `^[a-zA-Z0-9_-]{1,64}$`, and unique.
+fn custom_id(value: &Value, seen: &mut BTreeSet<String>) -> Result<String, String> {
+    let id = value.as_str().ok_or("custom_id is not a string")?;
+    let is_valid = (1..=64).contains(&id.len())
+        && id
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    check(is_valid, format!("custom_id {id}"))?;
+    check(seen.insert(id.to_owned()), format!("custom_id {id} twice"))?;
+    Ok(id.to_owned())
+}
+
+fn is_json(request: &Request) -> bool {
+    request.header("content-type") == Some("application/json")
+}
+
+/// Returns a request in the ordinary interface.
+fn ordinary(number: usize, path: &str, body: &Value) -> Request {
+    Request {
+        number,
+        connection: 0,
+        at: Instant::now(),
+        method: "POST".to_owned(),
+        path: path.to_owned(),
+        headers: Vec::new(),
+        body: body.to_string().into_bytes(),
+    }
+}
+
+fn anthropic(state: &mut State, script: &Script, request: &Request) -> Checked {
+    check(
+        request.header("x-api-key") == Some(&super::key()),
+        "x-api-key",
+    )?;
+    check(
+        request.header("anthropic-version") == Some("2023-06-01"),
+        "anthropic-version",
+    )?;
+    check(request.header("authorization").is_none(), "authorization")?;
+    let path: Vec<&str> = request.path.trim_start_matches('/').split('/').collect();
+    match (request.method.as_str(), path.as_slice()) {
+        ("POST", ["v1", "messages", "batches"]) => {
+            check(is_json(request), "content-type")?;
+            let body = request.json();
+            keys(&body, &["requests"])?;
+            let requests = body["requests"].as_array().ok_or("requests")?;
+            check(
+                (1..=100_000).contains(&requests.len()) && request.body.len() <= 256_000_000,
+                "size",
+            )?;
+            let (mut seen, mut lines) = (BTreeSet::new(), Vec::new());
+            for (i, one) in requests.iter().enumerate() {
+                keys(one, &["custom_id", "params"])?;
+                let params = &one["params"];
+                only_keys(
+                    params,
+                    &["model", "max_tokens", "messages", "system", "output_config"],
+                )?;
+                check(params["model"].is_string(), "model")?;
+                check(params["max_tokens"].as_u64() > Some(0), "max_tokens")?;
+                check(params["messages"][0]["role"] == "user", "messages")?;
+                lines.push(Line {
+                    id: custom_id(&one["custom_id"], &mut seen)?,
+                    request: ordinary(i, "/v1/messages", params),
+                });
+            }
+            let batch = submitted(state, "msgbatch_01", lines, Value::Null);
+            let reply = Reply::json(200, &message_batch(&batch, false, script));
+            Ok(script.submitted.clone().unwrap_or(reply))
+        }
+        ("GET", ["v1", "messages", "batches", _]) if state.rejected < script.busy => {
+            state.rejected += 1;
+            let header = ("retry-after-ms", "3");
+            Ok(Reply::error_with(503, header, "api_error", "try later"))
+        }
+        ("GET", ["v1", "messages", "batches", id]) => {
+            let (batch, is_over) = look(state, script, id)?;
+            Ok(Reply::json(200, &message_batch(&batch, is_over, script)))
+        }
+        ("GET", ["v1", "messages", "batches", id, "results"]) => {
+            let batch = find(state, id)?;
+            check(batch.looks > script.unfinished, "results before the end")?;
+            let lines: String = outcomes(&batch, script, |outcome| match outcome {
+                Outcome::Answer(message) => json!({ "type": "succeeded", "message": message }),
+                Outcome::Error(kind, message) => json!({
+                    "type": "errored",
+                    "error": {
+                        "type": "error", "request_id": null,
+                        "error": { "type": kind, "message": message },
+                    },
+                }),
+                Outcome::Expired => json!({ "type": "expired" }),
+                Outcome::Canceled => json!({ "type": "canceled" }),
+                Outcome::Missing => Value::Null,
+            })
+            .into_iter()
+            .map(|(id, result)| format!("{}\n", json!({ "custom_id": id, "result": result })))
+            .collect();
+            let lines = (script.results)(&batch, lines);
+            let kind = ("content-type", "application/x-jsonl");
+            Ok(Reply::with(200, &[kind], &lines))
+        }
+        _ => Err("not a request of the batch interface".to_owned()),
+    }
+}
+
+/// Returns the results of a batch in reverse order: providers promise none.
+fn outcomes(
+    batch: &Batch,
+    script: &Script,
+    render: impl Fn(Outcome) -> Value,
+) -> Vec<(String, Value)> {
+    let lines = batch.lines.iter().enumerate().rev();
+    lines
+        .map(|(i, line)| (line.id.clone(), render((script.result)(batch, i))))
+        .filter(|(_, result)| !result.is_null())
+        .collect()
+}
+
+fn submitted(state: &mut State, prefix: &str, lines: Vec<Line>, metadata: Value) -> Batch {
+    let batch = Batch {
+        id: format!("{prefix}{}", state.batches.len()),
+        lines,
+        metadata,
+        looks: 0,
+    };
+    state.batches.push(batch.clone());
+    batch
+}
+
+fn find(state: &mut State, id: &str) -> Result<Batch, String> {
+    let found = state.batches.iter().find(|b| b.id == id);
+    found.cloned().ok_or(format!("no batch {id}"))
+}
+
+/// Counts a look at a batch. Returns the batch, and whether it has ended.
+fn look(state: &mut State, script: &Script, id: &str) -> Result<(Batch, bool), String> {
+    let found = state.batches.iter_mut().find(|b| b.id == id);
+    let batch = found.ok_or(format!("no batch {id}"))?;
+    batch.looks = batch.looks.saturating_add(1);
+    Ok((batch.clone(), batch.looks > script.unfinished))
+}
+
+fn message_batch(batch: &Batch, is_over: bool, script: &Script) -> Value {
+    let count = batch.lines.len();
+    let (processing, succeeded) = if is_over { (0, count) } else { (count, 0) };
+    let url = format!(
+        "https://api.anthropic.com/v1/messages/batches/{}/results",
+        batch.id
+    );
+    json!({
+        "id": batch.id, "type": "message_batch",
+        "processing_status": if is_over { "ended" } else { "in_progress" },
+        "request_counts": {
+            "processing": processing, "succeeded": succeeded, "errored": 0, "canceled": 0, "expired": 0,
+        },
+        "ended_at": null, "created_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-02T00:00:00Z",
+        "archived_at": null, "cancel_initiated_at": null,
+        "results_url": is_over.then(|| script.results_url.clone().unwrap_or(url)),
+    })
+}
+
+fn openai(state: &mut State, script: &Script, endpoint: &str, request: &Request) -> Checked {
+    let bearer = format!("Bearer {}", super::key());
+    check(
+        request.header("authorization") == Some(&bearer),
+        "authorization",
+    )?;
+    let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+    let path: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    match (request.method.as_str(), path.as_slice(), query) {
+        ("POST", ["v1", "files"], "") => {
+            let lines = uploaded(request, endpoint)?;
+            let id = format!("file-in{}", state.files.len());
+            state.files.push((id.clone(), lines));
+            Ok(Reply::json(
+                200,
+                &json!({
+                    "id": id, "object": "file", "bytes": 1, "created_at": 1, "filename": "batch.jsonl",
+                    "purpose": "batch",
+                }),
+            ))
+        }
+        ("POST", ["v1", "batches"], "") => {
+            check(is_json(request), "content-type")?;
+            let body = request.json();
+            keys(
+                &body,
+                &["input_file_id", "endpoint", "completion_window", "metadata"],
+            )?;
+            check(body["endpoint"] == endpoint, "endpoint")?;
+            check(body["completion_window"] == "24h", "completion_window")?;
+            let metadata = body["metadata"].as_object().ok_or("metadata")?;
+            let is_small = |(key, value): (&String, &Value)| {
+                key.len() <= 64 && value.as_str().is_some_and(|v| v.len() <= 512)
+            };
+            check(
+                metadata.len() <= 16 && metadata.iter().all(is_small),
+                "metadata",
+            )?;
+            let file = state
+                .files
+                .iter()
+                .find(|(id, _)| body["input_file_id"] == id.as_str());
+            let lines = file.ok_or("input_file_id")?.1.clone();
+            let batch = submitted(state, "batch_", lines, body["metadata"].clone());
+            let reply = Reply::json(200, &openai_batch(&batch, false, script));
+            Ok(script.submitted.clone().unwrap_or(reply))
+        }
+        ("GET", ["v1", "batches"], "limit=100") => {
+            let all = state.batches.iter().rev();
+            let data: Vec<Value> = all.map(|b| openai_batch(b, false, script)).collect();
+            Ok(Reply::json(
+                200,
+                &json!({ "object": "list", "data": data, "has_more": false }),
+            ))
+        }
+        ("GET", ["v1", "batches", id], "") => {
+            let (batch, is_over) = look(state, script, id)?;
+            Ok(Reply::json(200, &openai_batch(&batch, is_over, script)))
+        }
+        ("GET", ["v1", "files", id, "content"], "") => {
+            let name = id.trim_start_matches("file-");
+            let (is_error, id) = match name.strip_prefix("err-") {
+                Some(id) => (true, id),
+                None => (false, name.trim_start_matches("out-")),
+            };
+            let batch = find(state, id)?;
+            let lines: String = outcomes(&batch, script, |outcome| openai_line(outcome, is_error))
+                .into_iter()
+                .map(|(id, mut line)| {
+                    line["id"] = format!("batch_req_{id}").into();
+                    line["custom_id"] = id.into();
+                    format!("{line}\n")
+                })
+                .collect();
+            let lines = (script.results)(&batch, lines);
+            let kind = ("content-type", "application/octet-stream");
+            Ok(Reply::with(200, &[kind], &lines))
+        }
+        _ => Err("not a request of the batch interface".to_owned()),
+    }
+}
+
+/// Returns a line of the output file or of the error file; null if it is in the other one.
+fn openai_line(outcome: Outcome, is_error: bool) -> Value {
+    let line = match outcome {
+        Outcome::Answer(body) => (
+            false,
+            json!({ "response": { "status_code": 200, "request_id": "r", "body": body }, "error": null }),
+        ),
+        Outcome::Error(kind, message) => (
+            true,
+            json!({
+                "response": {
+                    "status_code": 400, "request_id": "r",
+                    "body": { "error": { "type": kind, "message": message, "param": null, "code": null } },
+                },
+                "error": null,
+            }),
+        ),
+        Outcome::Expired => (
+            true,
+            json!({
+                "response": null,
+                "error": {
+                    "code": "batch_expired",
+                    "message": "This request could not be executed before the completion window expired.",
+                },
+            }),
+        ),
+        Outcome::Canceled => (
+            true,
+            json!({ "response": null, "error": { "code": "batch_cancelled", "message": "cancelled" } }),
+        ),
+        Outcome::Missing => (true, Value::Null),
+    };
+    if line.0 == is_error {
+        line.1
+    } else {
+        Value::Null
+    }
+}
+
+fn openai_batch(batch: &Batch, is_over: bool, script: &Script) -> Value {
+    let has_files = is_over && script.ended != "failed";
+    let errors = json!({ "object": "list", "data": [{ "code": "x", "message": "line 1 is \u{1b}[31m wrong", "line": 1 }] });
+    json!({
+        "id": batch.id, "object": "batch", "endpoint": "/v1/x", "input_file_id": "file-in0",
+        "completion_window": "24h", "status": if is_over { script.ended } else { "in_progress" },
+        "errors": if is_over && script.ended == "failed" { errors } else { Value::Null },
+        "output_file_id": has_files.then(|| format!("file-out-{}", batch.id)),
+        "error_file_id": has_files.then(|| format!("file-err-{}", batch.id)),
+        "request_counts": { "total": batch.lines.len(), "completed": 0, "failed": 0 },
+        "metadata": batch.metadata,
+    })
+}
+
+/// Parses an uploaded file of requests: `multipart/form-data` with `purpose` and `file`.
+fn uploaded(request: &Request, endpoint: &str) -> Result<Vec<Line>, String> {
+    let kind = request.header("content-type").unwrap_or_default();
+    let boundary = kind.strip_prefix("multipart/form-data; boundary=");
+    let boundary = boundary.ok_or(format!("content-type {kind}"))?;
+    let text = String::from_utf8(request.body.clone()).map_err(|e| e.to_string())?;
+    let separator = format!("--{boundary}");
+    let mut parts = text.split(&separator);
+    check(parts.next() == Some(""), "text before the first part")?;
+    let (mut purpose, mut file) = (None, None);
+    for part in parts {
+        if part.trim() == "--" {
+            break;
+        }
+        let part = part.strip_prefix("\r\n").ok_or("no line end")?;
+        let part = part.strip_suffix("\r\n").ok_or("no line end")?;
+        let (head, body) = part.split_once("\r\n\r\n").ok_or("no head")?;
+        let head = head.to_ascii_lowercase();
+        if head.contains("name=\"purpose\"") {
+            purpose = Some(body.to_owned());
+        } else if head.contains("name=\"file\"; filename=\"batch.jsonl\"") {
+            file = Some(body.to_owned());
+        } else {
+            return Err(format!("unknown part {head}"));
+        }
+    }
+    check(purpose.as_deref() == Some("batch"), "purpose")?;
+    let file = file.ok_or("no file")?;
+    check(file.len() <= 200_000_000, "size")?;
+    let (mut seen, mut lines) = (BTreeSet::new(), Vec::new());
+    for (i, line) in file.lines().enumerate() {
+        let line: Value = serde_json::from_str(line).map_err(|e| format!("line {i}: {e}"))?;
+        keys(&line, &["custom_id", "method", "url", "body"])?;
+        check(line["method"] == "POST", "method")?;
+        check(line["url"] == endpoint, "url")?;
+        let body = &line["body"];
+        check(body["model"].is_string(), "model")?;
+        check(body.get("stream").is_none(), "stream")?;
+        check(body.get("stream_options").is_none(), "stream_options")?;
+        lines.push(Line {
+            id: custom_id(&line["custom_id"], &mut seen)?,
+            request: ordinary(i, endpoint, body),
+        });
+    }
+    check((1..=50_000).contains(&lines.len()), "number of requests")?;
+    Ok(lines)
+}
