@@ -257,11 +257,13 @@ impl Http {
                     body: body.to_string(),
                 };
                 spent.requests += 1;
-                queue.ask(request, limits).await
+                queue.ask(request, limits).await?
             }
-            None => self.post_streamed(talk, body, quota, limits, spent).await,
+            None => {
+                let answer = self.post_streamed(talk, body, quota, limits, spent);
+                answer.await?
+            }
         };
-        let answer = answer?;
         let said = (self.dialect.read)(&answer);
         let said = said.map_err(|failure| Failure {
             message: self.shown(&failure.message),

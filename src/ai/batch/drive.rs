@@ -7,11 +7,11 @@
 
 use super::queue::{BatchQueue, BatchedAnswer, QueuedRequest};
 use super::record::{BatchRecord, RecordShelf};
+use crate::ai::ask::outcome::{Cause, Failure, Until};
 use crate::ai::backend::{BatchService, BatchState, is_ambiguous};
 use crate::env::Env;
 use crate::error::Error;
 use crate::git::Repo;
-use crate::http::{Cause, Failure, Limits};
 use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
@@ -415,7 +415,7 @@ impl<'a> BatchDriver<'a> {
     ) -> Result<(), Failure> {
         self.try_store(flight)?;
         let until = Instant::now() + SUBMISSION;
-        let limits = Limits::new(until.min(self.job.deadline), &self.unstopped);
+        let limits = Until::new(until.min(self.job.deadline), &self.unstopped);
         let record = flight.record.borrow().clone();
         let file = service.upload(&record, bodies, &limits).await;
         let file = file.inspect_err(|_| self.remove(flight))?;
@@ -495,8 +495,6 @@ impl<'a> BatchDriver<'a> {
                 }
             }
             Err(failure) if is_passing(&failure) => {}
-            // The provider does not know the batch: a later run submits its requests again.
-            Err(failure) if failure.status == Some(404) => flight.fail(&failure, FlightPhase::Over),
             Err(failure) => flight.fail(&failure, FlightPhase::Lost),
         }
         let polls = flight.polls.get().saturating_add(1);
@@ -552,8 +550,8 @@ impl<'a> BatchDriver<'a> {
         std::mem::take(&mut *self.remarks.borrow_mut())
     }
 
-    fn run_limits(&self) -> Limits<'_> {
-        Limits::new(self.job.deadline, self.job.stop)
+    fn run_limits(&self) -> Until<'_> {
+        Until::new(self.job.deadline, self.job.stop)
     }
 
     /// Stores the record of a batch.
@@ -622,7 +620,12 @@ fn is_passing(failure: &Failure) -> bool {
     match failure.cause {
         Cause::Unreachable | Cause::TimedOut | Cause::Stopped => true,
         Cause::Refused => failure.retry_after.is_some(),
-        Cause::Setup | Cause::TooLarge | Cause::Malformed | Cause::Limit => false,
+        Cause::Setup
+        | Cause::TooLarge
+        | Cause::CutOff
+        | Cause::Declined
+        | Cause::Malformed
+        | Cause::Limit => false,
     }
 }
 

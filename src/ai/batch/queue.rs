@@ -1,6 +1,6 @@
 //! Requests that wait for their place in a batch, and for their answers. Independent of providers.
 
-use crate::http::{Failure, Limits};
+use crate::ai::ask::outcome::{Cause, Failure, Until};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use tokio::sync::{Notify, oneshot};
@@ -44,7 +44,7 @@ impl BatchQueue {
     ///
     /// The failure of the request or of its batch, a passed deadline, or the end of the run. The
     /// batch goes on at the provider in the last two cases.
-    pub(crate) async fn ask(&self, request: BatchBody, limits: &Limits<'_>) -> BatchedAnswer {
+    pub(crate) async fn ask(&self, request: BatchBody, limits: &Until<'_>) -> BatchedAnswer {
         limits.check()?;
         let (answer, receiver) = oneshot::channel();
         self.waiting
@@ -54,13 +54,12 @@ impl BatchQueue {
         self.changed.notify_one();
         let lost = || {
             let message = "the batch was given up before it was answered";
-            Failure::new(crate::http::Cause::Unreachable, message)
+            Failure::new(Cause::Unreachable, message)
         };
         match limits.hold(receiver).await {
             Ok(answer) => answer.unwrap_or_else(|_| Err(lost())),
-            Err(failure) => {
-                Err(failure.hint("run the same command again, which continues the batch"))
-            }
+            Err(failure) => Err(Failure::from(failure)
+                .hint("run the same command again, which continues the batch")),
         }
     }
 

@@ -4,13 +4,14 @@
 //! except for IDs, which are checked.
 
 use super::{Exchange, Http};
+use crate::ai::ask::{Cause, Failure};
 use crate::ai::backend::batch::{BatchApi, BatchState, LineResult, Submission, Unprocessed};
 use crate::ai::batch::queue::BatchedAnswer;
 use crate::ai::batch::record::{BatchRecord, is_provider_id};
 use crate::hex;
 use crate::http::{
-    self, Cause, Failure, Limits, Method, Protocol, Refusal, Repeat, Reply, Request, StatusCode,
-    Trouble, Url, retry,
+    self, Limits, Method, Protocol, Refusal, Repeat, Reply, Request, StatusCode, Trouble, Url,
+    retry,
 };
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -207,7 +208,18 @@ impl<'a> BatchService<'a> {
     pub(crate) async fn view(&self, id: &str, limits: &Limits<'_>) -> Result<BatchView, Failure> {
         let path: Vec<&str> = self.api.path.iter().copied().chain([id]).collect();
         let request = get(self.http.url(&path, ""));
-        let Document { body, wait } = self.send(&request, limits).await?;
+        let Document { body, wait } = match self.send(&request, limits).await {
+            Ok(document) => document,
+            // A later run submits the requests again.
+            Err(failure) if failure.status == Some(404) => {
+                let why = "the provider does not know it (404)".to_owned();
+                return Ok(BatchView {
+                    state: BatchState::Rejected { why },
+                    wait: None,
+                });
+            }
+            Err(failure) => return Err(failure.into()),
+        };
         let state = (self.api.state)(&body).map_err(|why| self.malformed(&why))?;
         if body["id"] != id {
             return Err(self.malformed("the server answered with another batch"));
@@ -275,13 +287,16 @@ impl<'a> BatchService<'a> {
         pause.max(wait.unwrap_or_default())
     }
 
-    async fn send(&self, request: &Request<'_>, limits: &Limits<'_>) -> Result<Document, Failure> {
+    async fn send(
+        &self,
+        request: &Request<'_>,
+        limits: &Limits<'_>,
+    ) -> Result<Document, http::Failure> {
         self.http.server.ready(limits).await?;
         let reader = DocumentReader(self.http);
         let server = &self.http.server;
-        server
-            .send(request, &reader, limits, &mut http::admit_all)
-            .await
+        let sent = server.send(request, &reader, limits, &mut http::admit_all);
+        sent.await
     }
 
     /// Returns the ID of an object.
@@ -307,10 +322,10 @@ impl<'a> BatchService<'a> {
             LineResult::Answer(body) if body["error"].is_null() => {
                 Err(self.malformed("the result of the request is not an answer"))
             }
-            LineResult::Answer(body) => Err(self.http.complained(&body, None).failure),
+            LineResult::Answer(body) => Err(self.http.complained(&body, None).failure.into()),
             LineResult::Error { status, body } => {
                 let status = status.and_then(|s| StatusCode::from_u16(s).ok());
-                Err(self.http.complained(&body, status).failure)
+                Err(self.http.complained(&body, status).failure.into())
             }
             LineResult::Unprocessed(Unprocessed::Expired) => Err(Failure::new(
                 Cause::TimedOut,
