@@ -116,6 +116,7 @@ impl Consultation {
             agent: None,
             prompts: None,
             symbols: &Arc::default(),
+            audit: None,
         };
         // Use another thread: the caller's may belong to a runtime.
         std::thread::scope(|s| {

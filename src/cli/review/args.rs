@@ -112,6 +112,9 @@ pub(super) enum SourceArg {
         /// Include untracked files
         #[arg(long, help_heading = SOURCE)]
         untracked: bool,
+        /// Continue the last unfinished audit of the same state: ask models only what has no answer
+        #[arg(long, help_heading = AI, conflicts_with = "history")]
+        resume: bool,
         /// Search every version of every file for secrets: each blob that a reference reaches, or
         /// that a commit of A..B introduced
         #[arg(
@@ -202,6 +205,16 @@ pub(in crate::cli) struct Options {
     /// Total cost limit for model requests, in US dollars
     #[arg(long, global = true, value_name = "USD", value_parser = usd, help_heading = AI, hide_short_help = true)]
     pub(super) max_cost: Option<f64>,
+    /// Total number of model requests
+    #[arg(
+        long,
+        global = true,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..),
+        help_heading = AI,
+        hide_short_help = true
+    )]
+    pub(super) max_requests: Option<u32>,
     /// Total limit of input and output tokens
     #[arg(
         long,
