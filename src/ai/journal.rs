@@ -24,6 +24,8 @@ const ANSWERS: CacheBounds = CacheBounds {
 };
 /// Folders below the user's state folder.
 const FOLDERS: [&str; 2] = ["claude-reviewer", "audits-1"];
+/// Start of the name of the folder with the answers of a journal.
+const ANSWERS_OF: &str = "answers-";
 /// Journals that are kept, at most. The oldest are removed first.
 const MOST_JOURNALS: usize = 32;
 /// Seconds after which an unfinished audit is forgotten.
@@ -137,59 +139,24 @@ impl Journal {
     ) -> Option<Self> {
         let heads = heads(env, top)?;
         let key = state.key();
+        if !heads.has(&key) {
+            write_head(&heads, (&key, state), now);
+        }
+        if !heads.has(&key) {
+            return None;
+        }
         let home = env.state_home()?;
-        let answers = answers_folder(&key);
-        let names = [FOLDERS[0], FOLDERS[1], &answers];
+        let folder = answers_folder(&key);
+        let names = [FOLDERS[0], FOLDERS[1], &folder];
         let answers = Cache::open_below(&home, &names, top, ANSWERS)?;
-        let journal = Self {
+        remove_old(&heads, &key, now);
+        Some(Self {
             earlier: answers.keys().len(),
             heads,
             answers,
             key,
             is_resumed,
-        };
-        if !journal.heads.has(&key) {
-            journal.write_head(state, now);
-        }
-        journal.remove_old(now);
-        journal.heads.has(&key).then_some(journal)
-    }
-
-    /// Writes the head.
-    fn write_head(&self, state: &AuditState, now: i64) {
-        let parts = state
-            .parts
-            .iter()
-            .map(|(name, digest)| json!([name, digest]));
-        let head = json!({
-            "repository": state.repository,
-            "shard": state.shard,
-            "begun": now,
-            "parts": parts.collect::<Vec<_>>(),
-        });
-        let kept = KeptReply {
-            text: head.to_string(),
-            read: Vec::new(),
-            lookups: Vec::new(),
-            tree: None,
-            model: String::new(),
-        };
-        self.heads.put(&self.key, &Nonce::random(), &kept);
-    }
-
-    /// Removes the journals that are too old, and the oldest if there are too many.
-    fn remove_old(&self, now: i64) {
-        let mut others = all_heads(&self.heads);
-        others.retain(|head| head.key != self.key);
-        others.sort_by_key(|head| std::cmp::Reverse((head.begun, head.key.to_hex())));
-        let fresh = others
-            .iter()
-            .take(MOST_JOURNALS - 1)
-            .take_while(|head| now.saturating_sub(head.begun) < MAX_AGE)
-            .count();
-        for head in &others[fresh..] {
-            remove(&self.heads, &head.key);
-        }
+        })
     }
 
     /// Returns the answer of an earlier run of the same audit, with the nonce of this run; none if
@@ -227,6 +194,49 @@ impl Journal {
     }
 }
 
+/// Writes the head of a journal.
+fn write_head(heads: &Cache, (key, state): (&ReplyKey, &AuditState), now: i64) {
+    let parts = state.parts.iter();
+    let parts: Vec<Value> = parts.map(|(name, digest)| json!([name, digest])).collect();
+    let head = json!({
+        "repository": state.repository,
+        "shard": state.shard,
+        "begun": now,
+        "parts": parts,
+    });
+    let kept = KeptReply {
+        text: head.to_string(),
+        read: Vec::new(),
+        lookups: Vec::new(),
+        tree: None,
+        model: String::new(),
+    };
+    heads.put(key, &Nonce::random(), &kept);
+}
+
+/// Removes the journals that are too old, the oldest if there are too many, and answers without a
+/// head. Keeps the journal `own`.
+fn remove_old(heads: &Cache, own: &ReplyKey, now: i64) {
+    let mut others = all_heads(heads);
+    others.retain(|head| head.key != *own);
+    others.sort_by_key(|head| std::cmp::Reverse((head.begun, head.key.to_hex())));
+    let fresh = others
+        .iter()
+        .take(MOST_JOURNALS - 1)
+        .take_while(|head| now.saturating_sub(head.begun) < MAX_AGE)
+        .count();
+    for head in &others[fresh..] {
+        remove(heads, &head.key);
+    }
+    // A process that was killed while it removed a journal leaves its answers.
+    for folder in heads.folders() {
+        let key = folder.strip_prefix(ANSWERS_OF).and_then(ReplyKey::from_hex);
+        if key.is_none_or(|key| !heads.has(&key)) {
+            heads.remove_folder(&folder);
+        }
+    }
+}
+
 /// Opens the folder of all journals.
 fn heads(env: &Env, top: Option<&Path>) -> Option<Cache> {
     Cache::open_below(&env.state_home()?, &FOLDERS, top, HEADS)
@@ -234,7 +244,7 @@ fn heads(env: &Env, top: Option<&Path>) -> Option<Cache> {
 
 /// Returns the name of the folder with the answers of a journal.
 fn answers_folder(key: &ReplyKey) -> String {
-    format!("answers-{}", key.to_hex())
+    format!("{ANSWERS_OF}{}", key.to_hex())
 }
 
 /// Removes a journal: first its head, so that it is never read in part.
@@ -263,4 +273,115 @@ fn all_heads(heads: &Cache) -> Vec<JournalHead> {
         })
     });
     heads.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Env;
+    use std::path::PathBuf;
+
+    /// A home folder, and the environment of a user with it.
+    fn home() -> (tempfile::TempDir, Env) {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::from_pairs(PathBuf::from("/"), [("HOME", home.path())]);
+        (home, env)
+    }
+
+    fn state(files: &str, policy: &str) -> AuditState {
+        AuditState {
+            repository: "/repo/.git".to_owned(),
+            shard: String::new(),
+            parts: vec![
+                ("the files", files.to_owned()),
+                ("the policy", policy.to_owned()),
+            ],
+        }
+    }
+
+    fn answer(text: &str) -> KeptReply {
+        KeptReply {
+            text: text.to_owned(),
+            read: Vec::new(),
+            lookups: Vec::new(),
+            tree: None,
+            model: "stub".to_owned(),
+        }
+    }
+
+    #[test]
+    fn answers_are_read_only_by_the_audit_that_resumes_theirs() {
+        let (_home, env) = home();
+        let (key, nonce) = (ReplyKey::of_parts(&["question"]), Nonce::new([7; 16]));
+        let first = Journal::begin(&env, None, &state("a", "p"), 100).unwrap();
+        assert_eq!(first.unused(), 0);
+        first.put(&key, &nonce, &answer("fine"));
+        let anew = Journal::begin(&env, None, &state("a", "p"), 200).unwrap();
+        assert_eq!((anew.get(&key, &nonce), anew.has(&key)), (None, false));
+        assert_eq!(anew.unused(), 1);
+        let again = Journal::resume(&env, None, &state("a", "p"), 300).unwrap();
+        assert_eq!(again.get(&key, &nonce), Some(answer("fine")));
+        assert!(again.has(&key) && again.unused() == 0);
+        again.finish();
+        assert_eq!(
+            Journal::resume(&env, None, &state("a", "p"), 400).err(),
+            Some(NotResumable::Nothing)
+        );
+    }
+
+    #[test]
+    fn another_state_is_told_from_the_newest_audit_of_the_repository() {
+        let (_home, env) = home();
+        Journal::begin(&env, None, &state("a", "p"), 100).unwrap();
+        Journal::begin(&env, None, &state("b", "p"), 200).unwrap();
+        let resume = |state: &AuditState| Journal::resume(&env, None, state, 300).err();
+        assert_eq!(
+            resume(&state("c", "q")),
+            Some(NotResumable::Differs {
+                begun: 200,
+                parts: vec!["the files", "the policy"],
+            })
+        );
+        assert_eq!(resume(&state("a", "p")), None);
+        for other in [
+            AuditState {
+                repository: "/other/.git".to_owned(),
+                ..state("a", "p")
+            },
+            AuditState {
+                shard: "1/2".to_owned(),
+                ..state("a", "p")
+            },
+        ] {
+            assert_eq!(resume(&other), Some(NotResumable::Nothing));
+        }
+    }
+
+    #[test]
+    fn old_journals_are_removed_with_their_answers() {
+        let (home, env) = home();
+        let folder: PathBuf = home.path().join(".local/state/claude-reviewer/audits-1");
+        let count = || std::fs::read_dir(&folder).unwrap().count();
+        for n in 0..MOST_JOURNALS as i64 + 5 {
+            let state = state(&n.to_string(), "p");
+            let journal = Journal::begin(&env, None, &state, n).unwrap();
+            journal.put(&journal.key, &Nonce::random(), &answer("x"));
+        }
+        assert_eq!(count(), 2 * MOST_JOURNALS);
+        let oldest = Journal::resume(&env, None, &state("0", "p"), 1000);
+        assert!(matches!(oldest, Err(NotResumable::Differs { .. })));
+        Journal::begin(&env, None, &state("new", "p"), MAX_AGE + 1000).unwrap();
+        assert_eq!(count(), 2);
+        // Answers without a head.
+        std::fs::create_dir(folder.join("answers-00")).unwrap();
+        Journal::begin(&env, None, &state("new", "p"), MAX_AGE + 1000).unwrap();
+        assert_eq!(count(), 2);
+    }
+
+    #[test]
+    fn a_journal_inside_of_the_worktree_is_not_used() {
+        let (home, env) = home();
+        let journal = Journal::begin(&env, Some(home.path()), &state("a", "p"), 1);
+        assert!(journal.is_none());
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Cache, ReplyKey, local_reply, read_own};
 use crate::ai::ask::Nonce;
-use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use std::fs::File;
 use std::sync::atomic::Ordering;
 
@@ -95,6 +95,16 @@ impl Cache {
     /// Removes the entry with a key.
     pub(in crate::ai) fn forget(&self, key: &ReplyKey) {
         self.remove::<()>(&key.to_hex());
+    }
+
+    /// Returns the names of the folders in this one.
+    pub(in crate::ai) fn folders(&self) -> Vec<String> {
+        let entries = Dir::read_from(&self.folder).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type() == FileType::Directory);
+        folders
+            .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
+            .filter(|name| name != "." && name != "..")
+            .collect()
     }
 
     /// Removes a cache in a folder of this one, with everything in it. A failure leaves files that

@@ -205,12 +205,12 @@ pub(in crate::cli) struct Options {
     /// Total cost limit for model requests, in US dollars
     #[arg(long, global = true, value_name = "USD", value_parser = usd, help_heading = AI, hide_short_help = true)]
     pub(super) max_cost: Option<f64>,
-    /// Total number of model requests
+    /// Total limit of model requests
     #[arg(
         long,
         global = true,
         value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..),
+        value_parser = clap::value_parser!(u32).range(1..=10_000),
         help_heading = AI,
         hide_short_help = true
     )]

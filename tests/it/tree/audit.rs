@@ -1,11 +1,11 @@
 //! Tests of `review tree` with backends: which parts are asked about first, what a budget leaves
 //! out, and how an audit continues.
 
-use crate::loopback::{Reply, Request, Server};
+use crate::loopback::{Reply, Request, Says, Server};
 use crate::support::{Repo, files_below, until};
 use serde_json::Value;
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 /// A committed repository, and a server that reviews it: one file in each request, one request at a
@@ -147,6 +147,7 @@ fn a_file_with_a_finding_is_asked_about_before_one_without() {
     let audit = Audit::new(&["a/first.txt", "b/second.txt"]);
     audit
         .repo
+        .stage("a/first.txt", "fine\n")
         .stage(
             "b/second.txt",
             "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> other\n",
@@ -183,23 +184,28 @@ fn a_budget_of_requests_leaves_out_the_least_risky_files_and_lists_them() {
     );
     let human = audit
         .repo
-        .reviewer(&["review", "tree", "--max-requests", "2"])
+        .reviewer(&["review", "tree", "--no-cache", "--max-requests", "2"])
         .run(3);
-    assert!(
-        human.stdout.contains("2 files by max_requests = 2"),
-        "{}",
-        human.stdout
-    );
-    assert!(
-        human.stdout.contains("review tree --resume"),
-        "{}",
-        human.stdout
-    );
+    let words: Vec<&str> = human.stdout.split_whitespace().collect();
+    let text = words.join(" ");
+    for shown in [
+        "not reviewed: a/colour.py, tests/test_auth.py: not all of it",
+        "2 files by max_requests = 2; continue: claude-reviewer review tree --resume",
+    ] {
+        assert!(text.contains(shown), "{text}");
+    }
 }
 
 #[test]
 fn a_budget_of_dollars_leaves_out_the_least_risky_files() {
-    let audit = Audit::new(&["a/colour.py", "src/auth.py", "tests/test_auth.py"]);
+    let files = ["a/colour.py", "src/auth.py", "tests/test_auth.py"];
+    let audit = Audit::answering(&files, |r| {
+        r.answer(&Says {
+            text: r.document(&[]).to_string(),
+            tokens: (11_000, 0, 500),
+            ..Says::default()
+        })
+    });
     let policy = std::fs::read_to_string(audit.repo.path().join(".claude-reviewer.toml")).unwrap();
     let price = "price = { input = 1000, cached = 1000, output = 1000 }\n";
     audit
@@ -207,18 +213,19 @@ fn a_budget_of_dollars_leaves_out_the_least_risky_files() {
         .stage(".claude-reviewer.toml", format!("{policy}{price}"))
         .commit("a price");
     let report = audit.report(&["--max-cost", "12"], 3);
-    let asked = audit.asked_since(0);
-    assert!(!asked.is_empty() && asked.len() < 3, "{asked:?}");
-    assert_eq!(asked[0], "src/auth.py");
-    let left: Vec<String> = failures(&report)
-        .into_iter()
-        .map(|(file, _)| file)
-        .collect();
-    assert!(left.contains(&"tests/test_auth.py".to_owned()), "{left:?}");
+    assert_eq!(audit.asked_since(0), ["src/auth.py"]);
+    let reason = "not all of it was asked about: max_cost_usd = 12";
+    assert_eq!(
+        failures(&report),
+        [
+            ("a/colour.py".to_owned(), reason.to_owned()),
+            ("tests/test_auth.py".to_owned(), reason.to_owned()),
+        ]
+    );
+    let text = notes(&report);
     assert!(
-        failures(&report)
-            .iter()
-            .all(|(_, why)| why.contains("max_cost_usd = 12"))
+        text.contains("2 files by max_cost_usd = 12; continue: "),
+        "{text}"
     );
 }
 
@@ -289,7 +296,7 @@ impl Gate {
 fn an_audit_that_was_killed_loses_only_the_request_in_flight() {
     let gate = Arc::new(Gate::default());
     let (held, is_held) = (Arc::clone(&gate), Arc::new(AtomicBool::new(false)));
-    let tell = Arc::clone(&is_held);
+    let (tell, asked) = (Arc::clone(&is_held), AtomicUsize::new(0));
     let audit = Audit::answering(
         &[
             "src/auth.py",
@@ -298,7 +305,7 @@ fn an_audit_that_was_killed_loses_only_the_request_in_flight() {
             "tests/test_auth.py",
         ],
         move |r| {
-            if r.number == 2 {
+            if r.method == "POST" && asked.fetch_add(1, Ordering::SeqCst) == 2 {
                 tell.store(true, Ordering::SeqCst);
                 held.wait();
             }
