@@ -31,7 +31,7 @@ const MOST_JOURNALS: usize = 32;
 /// Seconds after which an unfinished audit is forgotten.
 const MAX_AGE: i64 = 30 * 24 * 3600;
 
-/// What an audit is about. Answers are used again only for an equal state.
+/// The state that an audit is about. Answers are used again only for an equal state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditState {
     /// The repository.
@@ -77,7 +77,7 @@ pub enum NotResumable {
     /// The repository has no unfinished audit.
     Nothing,
     /// The newest unfinished audit, which began at this time in seconds since 1970, is about another
-    /// state. The names are those of the parts that differ.
+    /// state. `parts` names the parts that differ.
     Differs {
         begun: i64,
         parts: Vec<&'static str>,
@@ -107,7 +107,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// The reason why there is none.
+    /// Returns the reason if there is no such journal.
     pub fn resume(
         env: &Env,
         top: Option<&Path>,

@@ -33,7 +33,7 @@ pub struct FileRisk {
     pub score: u32,
 }
 
-/// What is known about a file of a tree.
+/// The facts about a file of a tree that its risk is computed from.
 #[derive(Clone, Copy, Debug)]
 pub struct FileFacts<'f> {
     pub path: &'f RepoPath,
@@ -250,7 +250,7 @@ fn doublings(n: u32) -> u32 {
     n.saturating_add(1).ilog2()
 }
 
-/// Returns the points of a path: those of its riskiest word, and of the kind of file.
+/// Returns the points of a path: the most that a word of it, or the kind of file, has.
 fn points_of_name(path: &[u8]) -> u32 {
     let path = String::from_utf8_lossy(path);
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
@@ -313,8 +313,8 @@ fn points_of_kind(folders: &str, name: &str, extension: &str) -> u32 {
     }
 }
 
-/// Returns the points of the content: what the tables of the data flow find, and the start of a
-/// program. Prose names calls and starts no program.
+/// Returns the points of the content: for words of the tables of the data flow, and for the start of
+/// a program. Prose names calls and starts no program.
 fn points_of_content(path: &RepoPath, text: &[u8]) -> u32 {
     const STARTS: &[&[u8]] = &[
         b"fn main(",

@@ -1,4 +1,4 @@
-//! Audits of a tree by models: what an audit is about, its journal, and how it continues.
+//! Audits of a tree by models: the state of an audit, its journal, and how it continues.
 
 use super::Note;
 use super::prepare::Prepared;
@@ -35,7 +35,7 @@ pub(super) struct Audit {
     command: String,
 }
 
-/// What an audit did not complete.
+/// The parts of a tree that an audit did not complete.
 #[derive(Default)]
 pub(super) struct Unfinished {
     /// Number of the files that a limit left out, by the limit.
@@ -139,7 +139,7 @@ impl Unfinished {
     }
 }
 
-/// Counts the commits of the last year that changed each file of a tree; those of HEAD for the
+/// Counts the commits of the last year that changed each file of a tree; from HEAD for the
 /// worktree and the index. Empty without a commit.
 pub(super) fn year_of(repo: Option<&Repo>, change: &Change) -> YearOfChanges {
     let Some(repo) = repo else {
@@ -150,8 +150,8 @@ pub(super) fn year_of(repo: Option<&Repo>, change: &Change) -> YearOfChanges {
         .unwrap_or_default()
 }
 
-/// Returns what an audit is about. Limits of costs, requests and time are no part of it: a budget
-/// that ended an audit is no reason to begin anew.
+/// Returns the state that an audit is about. It excludes the limits of costs, requests and time, so
+/// that an audit can continue with another budget.
 fn state_of(
     prepared: &Prepared<'_>,
     (repo, tree): (&Repo, &TreeState),

@@ -3,6 +3,7 @@
 mod audit;
 mod brief;
 mod material;
+mod order;
 mod tickets;
 
 use super::audit::Audit;

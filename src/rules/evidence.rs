@@ -8,7 +8,7 @@ use crate::diff::RepoPath;
 /// Bytes of a file that are searched, at most.
 const MOST: usize = 256 << 10;
 
-/// What the words of a file show.
+/// The parts of a data flow that a file has words for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowWords {
     /// The file can read data of requests, messages or command lines.

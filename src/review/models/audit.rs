@@ -3,15 +3,14 @@
 use super::material::Gathered;
 use super::{Asking, ModelResults};
 use crate::ai::material::{Group, Shown};
-use crate::ai::risk::{BLOCKING_FINDING, FINDING, FileFacts, FileRisk, RiskBand};
+use crate::ai::risk::{BLOCKING_FINDING, FINDING, FileFacts, FileRisk};
 use crate::ai::run::RunOutcome;
 use crate::diff::RepoPath;
 use crate::finding::{Finding, Severity};
-use crate::git::{Change, YearOfChanges};
+use crate::git::YearOfChanges;
 use crate::review::Note;
 use crate::review::audit::{Audit, Unfinished, year_of};
 use crate::review::resolved::PartContent;
-use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 impl Asking<'_> {
@@ -65,7 +64,7 @@ impl Asking<'_> {
             .collect()
     }
 
-    /// Removes the journal of a complete audit, or tells how to continue another one.
+    /// Removes the journal of a complete audit, or adds a note with the command that continues it.
     pub(super) fn end_audit(
         &self,
         audit: Option<&Audit>,
@@ -91,25 +90,8 @@ impl Asking<'_> {
     }
 }
 
-/// Adds points to those of a path.
+/// Adds points to a path.
 fn add(points: &mut HashMap<RepoPath, u32>, path: RepoPath, more: u32) {
     let all = points.entry(path).or_default();
     *all = all.saturating_add(more);
-}
-
-/// Returns the positions of the entries of a tree in the order in which they are read: by their names
-/// and commits, the riskiest first, so that a limit of time or memory leaves out the least risky.
-pub(super) fn reading_order(change: &Change, year: &YearOfChanges) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..change.entries.len()).collect();
-    order.sort_by_cached_key(|index| {
-        let path = change.entries[*index].path();
-        let risk = FileRisk::of(&FileFacts {
-            path,
-            text: &[],
-            commits: year.commits.get(path).copied().unwrap_or_default(),
-            findings: 0,
-        });
-        (risk.band == RiskBand::Last, Reverse(risk.score), *index)
-    });
-    order
 }

@@ -1,7 +1,7 @@
 //! Reads the parts of the change that models may see, redacted, within limits of time and memory.
 
 use super::Asking;
-use super::audit::reading_order;
+use super::order::reading_order;
 use crate::ai::context;
 use crate::ai::material::{Group, Shown};
 use crate::ai::related::{Bare, Related};

@@ -393,7 +393,7 @@ fn an_audit_of_another_state_is_an_error_that_names_what_differs() {
     audit.repo.write("src/auth.py", "value = 2\n");
     assert!(resume(&[]).contains("not the same as then: the files\n"));
     assert_eq!(audit.count(), before, "an error asks nobody");
-    // Limits are no part of the state.
+    // The state excludes the limits.
     audit
         .repo
         .write("src/auth.py", "# The file src/auth.py.\nvalue = 1\n");
