@@ -112,9 +112,6 @@ pub(super) enum SourceArg {
         /// Include untracked files
         #[arg(long, help_heading = SOURCE)]
         untracked: bool,
-        /// Continue the last unfinished audit of the same state: ask models only what has no answer
-        #[arg(long, help_heading = AI, conflicts_with = "history")]
-        resume: bool,
         /// Search every version of every file for secrets: each blob that a reference reaches, or
         /// that a commit of A..B introduced
         #[arg(
@@ -126,6 +123,9 @@ pub(super) enum SourceArg {
             help_heading = SOURCE
         )]
         history: Option<Option<String>>,
+        /// Continue the last unfinished audit of the same state: ask models only what has no answer
+        #[arg(long, conflicts_with = "history", help_heading = SOURCE)]
+        resume: bool,
     },
     /// Review a unified diff from a file or standard input
     Patch {
