@@ -5,6 +5,7 @@
 //! [`Repo::fetch`] fetches. Git's configuration of diffs (`diff.*`, `color.*`, …) is ignored, so
 //! that a change is the same in every clone.
 
+mod activity;
 mod attributes;
 mod blobs;
 mod blobtree;
@@ -39,6 +40,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
+pub use activity::{WalkGap, WalkLimits, YearOfChanges};
 pub use blobs::{BlobNumber, HistoryBlobs, HistoryScope};
 pub use blobtree::{TreeBlobs, TreeSearch};
 pub use digest::sha1_hex;

@@ -123,6 +123,8 @@ impl ReviewRequest {
             backends: Vec::new(),
             brief: Brief::default(),
             cache: CacheUse::default(),
+            resume: false,
+            past_findings: Vec::new(),
             debug_prompts: None,
             record: false,
             hook: None,
@@ -370,6 +372,10 @@ pub struct ReviewRequest {
     /// Context for a model in addition to the change.
     pub brief: Brief,
     pub cache: CacheUse,
+    /// Continue an unfinished audit of a tree.
+    pub resume: bool,
+    /// Number of findings of stored reviews in files, for the order of an audit.
+    pub past_findings: Vec<(RepoPath, u32)>,
     /// File to which every prompt is appended, readable only for its owner.
     pub debug_prompts: Option<PathBuf>,
     /// Record the change as text, for the store or for a report that shows it.

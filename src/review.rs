@@ -18,6 +18,7 @@
 //! `models::scan_and_ask` runs the stages scan and ask. It runs them at the same time, if backends
 //! are asked or tests run; otherwise it only scans.
 
+mod audit;
 mod blobs;
 mod conclude;
 mod consult;

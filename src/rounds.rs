@@ -15,6 +15,7 @@ pub mod decide;
 pub mod fix;
 mod follow;
 mod named;
+mod past;
 mod pull;
 pub mod recall;
 pub mod region;
@@ -239,6 +240,7 @@ impl NewRound {
         if ask.save != Save::No && follow.is_none() {
             keepable(&request, &rules)?;
         }
+        request.past_findings = past::findings(&request, world.env);
         let summary = ask.request.brief.summary.as_deref();
         let said = summary.map(|s| context::summary(s, &rules));
         let answer = match (&follow, &ask.response) {

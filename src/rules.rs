@@ -16,6 +16,7 @@ mod check;
 mod decode;
 mod elide;
 pub mod eval;
+mod evidence;
 mod expression;
 pub mod flow;
 pub(crate) mod format;
@@ -52,7 +53,11 @@ mod visits;
 mod walk;
 mod weaken;
 
-pub(crate) use role::{is_judged_leniently, is_program_text, is_test_path, may_be_test};
+pub use evidence::FlowWords;
+pub(crate) use role::{
+    is_data_of_tests, is_documentation, is_judged_leniently, is_program_text, is_test_path,
+    is_vendored, may_be_test,
+};
 pub use sample::{Report, expand};
 
 use crate::diff::{Entry, FileChange, LineNo, RepoPath};

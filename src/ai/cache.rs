@@ -22,15 +22,16 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use std::cell::Cell;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes of all entries together, at most.
-const MAX_BYTES: u64 = 64 << 20;
-/// Bytes of the entries that are left after the oldest were removed, at most.
-const KEPT_BYTES: u64 = 48 << 20;
+/// The bounds of the user's cache.
+const BOUNDS: CacheBounds = CacheBounds {
+    most: 64 << 20,
+    kept: 48 << 20,
+};
 /// Bytes of one entry, at most.
 const MAX_ENTRY: u64 = 1 << 20;
 /// Bytes that an entry occupies, at least: one block.
@@ -47,11 +48,24 @@ const MAGIC: &str = "claude-reviewer reply 2";
 /// First line of a copy of an entry of the shared cache.
 const COPY: &str = "claude-reviewer shared reply 1";
 
-/// The user's cache of replies.
+/// Bytes of the entries of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CacheBounds {
+    /// Bytes of all entries together, at most.
+    pub(super) most: u64,
+    /// Bytes of the entries that are left after the oldest were removed, at most.
+    pub(super) kept: u64,
+}
+
+/// A cache of replies in a folder: that of the user, or the journal of an audit
+/// ([`super::journal`]).
 #[derive(Debug)]
 pub struct Cache {
     folder: OwnedFd,
-    puts: Cell<u32>,
+    bounds: CacheBounds,
+    puts: AtomicU32,
+    /// Number of damaged entries that were removed.
+    damaged: AtomicU32,
 }
 
 /// A hash of everything that a reply depends on.
@@ -198,8 +212,18 @@ impl Cache {
     /// Returns `None` if no cache is possible: no home folder, a read-only file system, a symlink,
     /// or a folder that others can access.
     pub fn open(env: &Env, top: Option<&Path>) -> Option<Self> {
-        let home = env.cache_home()?;
-        std::fs::create_dir_all(&home).ok()?;
+        Self::open_below(&env.cache_home()?, &FOLDERS, top, BOUNDS)
+    }
+
+    /// Opens a cache in a folder below one of the user's folders, or creates it. See
+    /// [`Cache::open`].
+    pub(super) fn open_below(
+        home: &Path,
+        names: &[&str],
+        top: Option<&Path>,
+        bounds: CacheBounds,
+    ) -> Option<Self> {
+        std::fs::create_dir_all(home).ok()?;
         // Symlinks on the path to the cache folder belong to the user and are followed.
         let home = home.canonicalize().ok()?;
         if let Some(top) = top
@@ -209,11 +233,11 @@ impl Cache {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut folder = rustix::fs::open(&home, flags, Mode::empty()).ok()?;
-        for name in FOLDERS {
+        for name in names {
             // Ignore the error if the folder exists; its owner and mode are checked below.
-            let _ = rustix::fs::mkdirat(&folder, name, Mode::RWXU);
+            let _ = rustix::fs::mkdirat(&folder, *name, Mode::RWXU);
             folder =
-                rustix::fs::openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+                rustix::fs::openat(&folder, *name, flags | OFlags::NOFOLLOW, Mode::empty()).ok()?;
             let stat = rustix::fs::fstat(&folder).ok()?;
             if !is_own(&stat) {
                 return None;
@@ -221,7 +245,9 @@ impl Cache {
         }
         Some(Self {
             folder,
-            puts: Cell::new(0),
+            bounds,
+            puts: AtomicU32::new(0),
+            damaged: AtomicU32::new(0),
         })
     }
 
@@ -242,13 +268,13 @@ impl Cache {
         let file = match rustix::fs::openat(&self.folder, &name, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
             Err(rustix::io::Errno::NOENT) => return None,
-            Err(_) => return self.remove(&name),
+            Err(_) => return self.remove_damaged(&name),
         };
         let Some(bytes) = read_own(file) else {
-            return self.remove(&name);
+            return self.remove_damaged(&name);
         };
         let Some(found) = local_reply(&bytes, key, nonce) else {
-            return self.remove(&name);
+            return self.remove_damaged(&name);
         };
         // Update the time, so that the least recently used entries are removed first. A failure is
         // ignored.
@@ -280,8 +306,7 @@ impl Cache {
         if bytes.len() as u64 > MAX_ENTRY {
             return;
         }
-        let puts = self.puts.get();
-        self.puts.set(puts.wrapping_add(1));
+        let puts = self.puts.fetch_add(1, Ordering::Relaxed);
         if puts.is_multiple_of(PUTS_BETWEEN) {
             self.shrink();
         }
@@ -297,6 +322,12 @@ impl Cache {
         if !written {
             self.remove::<()>(&name);
         }
+    }
+
+    /// Removes an entry that cannot be read.
+    fn remove_damaged<T>(&self, name: &str) -> Option<T> {
+        self.damaged.fetch_add(1, Ordering::Relaxed);
+        self.remove(name)
     }
 
     fn remove<T>(&self, name: &str) -> Option<T> {
@@ -335,12 +366,12 @@ impl Cache {
             self.remove::<()>(name);
         }
         let mut total: u64 = entries.iter().map(|(_, size, _)| size).sum();
-        if total <= MAX_BYTES {
+        if total <= self.bounds.most {
             return;
         }
         entries.sort();
         for (_, size, name) in entries {
-            if total <= KEPT_BYTES {
+            if total <= self.bounds.kept {
                 return;
             }
             self.remove::<()>(&name);

@@ -6,11 +6,13 @@
 //! lists what exceeds the limits.
 
 mod affinity;
+mod by_risk;
 mod split;
 
 use super::material::{Group, Shown, ShownHunk};
 use std::ops::Range;
 
+pub use by_risk::by_risk;
 pub use split::halve;
 
 /// The part of the change in one request.
@@ -56,6 +58,17 @@ pub struct Limits {
     pub bytes: usize,
     /// Requests for the whole change, at most.
     pub requests: usize,
+}
+
+impl Limits {
+    /// Returns these limits, with room for at least one file and one line.
+    fn at_least_one(self) -> Self {
+        Self {
+            files: self.files.max(1),
+            lines: self.lines.max(1),
+            ..self
+        }
+    }
 }
 
 /// Bytes of related code in one request, if the capacity allows: this, or twice the size of the
@@ -166,14 +179,11 @@ use std::ops::Add as _;
 
 /// Cuts the change into chunks. The result is deterministic.
 pub fn plan(groups: &[Group], limits: &Limits) -> ReviewPlan {
-    let limits = &Limits {
-        files: limits.files.max(1),
-        lines: limits.lines.max(1),
-        ..*limits
-    };
+    let limits = &limits.at_least_one();
     let mut plan = ReviewPlan::default();
     for (index, group) in groups.iter().enumerate() {
-        let mut chunks = pack(index, group, limits);
+        let clusters = affinity::clusters(&group.files);
+        let mut chunks = pack(index, group, &clusters, limits);
         // Only a request for a whole group contains its commit messages. If there are several
         // requests, they do not depend on the messages.
         if chunks.len() == 1 {
@@ -181,6 +191,7 @@ pub fn plan(groups: &[Group], limits: &Limits) -> ReviewPlan {
             chunks = pack(
                 index,
                 group,
+                &clusters,
                 &Limits {
                     bytes: limits.bytes.saturating_sub(messages),
                     ..*limits
@@ -192,10 +203,16 @@ pub fn plan(groups: &[Group], limits: &Limits) -> ReviewPlan {
     let beyond = plan
         .chunks
         .split_off(plan.chunks.len().min(limits.requests));
+    plan.left_out = left_out(&plan.chunks, beyond);
+    plan
+}
+
+/// Returns the files of the chunks that are not asked about, in order. `asked`: the other chunks.
+pub fn left_out(asked: &[Chunk], beyond: Vec<Chunk>) -> Vec<LeftOut> {
+    let mut all = Vec::new();
     for chunk in beyond {
         for piece in chunk.pieces {
-            let mut own = plan
-                .chunks
+            let mut own = asked
                 .iter()
                 .filter(|c| c.group == chunk.group)
                 .flat_map(|c| &c.pieces);
@@ -205,16 +222,16 @@ pub fn plan(groups: &[Group], limits: &Limits) -> ReviewPlan {
                 file: piece.file,
                 partly,
             };
-            if plan.left_out.last() != Some(&left) {
-                plan.left_out.push(left);
+            if all.last() != Some(&left) {
+                all.push(left);
             }
         }
     }
-    plan
+    all
 }
 
-/// Cuts one group into chunks, without a limit on their number.
-fn pack(index: usize, group: &Group, limits: &Limits) -> Vec<Chunk> {
+/// Cuts related files of one group into chunks, without a limit on their number.
+fn pack(index: usize, group: &Group, clusters: &[Vec<usize>], limits: &Limits) -> Vec<Chunk> {
     let mut packer = Packer {
         group: index,
         files: &group.files,
@@ -223,8 +240,8 @@ fn pack(index: usize, group: &Group, limits: &Limits) -> Vec<Chunk> {
         open: Vec::new(),
         weight: ChunkWeight::default(),
     };
-    for cluster in affinity::clusters(&group.files) {
-        packer.add(&cluster);
+    for cluster in clusters {
+        packer.add(cluster);
     }
     packer.close();
     packer.full

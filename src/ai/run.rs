@@ -5,6 +5,7 @@
 //! the verdict. It lists the parts without an answer and anchors the claims.
 
 mod answer;
+mod audit;
 mod batch;
 mod chunk;
 mod consult;
@@ -29,6 +30,7 @@ use super::batch::drive::BatchDriver;
 use super::budget::BudgetLimits;
 use super::cache::Cache;
 use super::debug::Prompts;
+use super::journal::Journal;
 use super::material::Group;
 use super::plan::{self, Chunk, ReviewPlan};
 use super::prompt::{self, Brief, Lens};
@@ -47,6 +49,8 @@ use crate::rules::RuleSet;
 use crate::stop::Stop;
 use crate::symbols;
 use crate::verdict::{CoverageFailure, FailureCause};
+pub use audit::AuditRun;
+use audit::ChunkTurn;
 use chunk::ChunkReview;
 pub use consult::{Consulted, Question, WorktreeAccess, consult};
 use criteria::Votes;
@@ -87,6 +91,8 @@ pub struct ReviewJob<'a> {
     pub symbols: &'a Arc<symbols::Cache>,
     /// True if requests are sent in batches, without tools.
     pub is_batch: bool,
+    /// The order and the journal of a review of a tree; `None` for a change.
+    pub audit: Option<AuditRun<'a>>,
 }
 
 impl std::fmt::Debug for ReviewJob<'_> {
@@ -97,10 +103,15 @@ impl std::fmt::Debug for ReviewJob<'_> {
     }
 }
 
-impl ReviewJob<'_> {
+impl<'a> ReviewJob<'a> {
     /// Returns true if answers may come from caches: not those of a script or an agent.
     fn may_use_caches(&self) -> bool {
         self.cache == CacheUse::Allowed && self.script.is_none() && self.agent.is_none()
+    }
+
+    /// Returns the journal of the audit.
+    fn journal(&self) -> Option<&'a Journal> {
+        self.audit.and_then(|audit| audit.journal)
     }
 
     /// Returns the lenses of the review. Each part of the change gets one request per lens.
@@ -364,11 +375,12 @@ impl<'a> ReviewSession<'a> {
             .iter()
             .map(|t| t.chunks.iter().map(|_| Begun::default()).collect())
             .collect();
+        let turns: Vec<Vec<ChunkTurn>> = teams.iter().map(|t| self.turns_of(t)).collect();
         let mut looks = FuturesUnordered::new();
         for (view, (t, team, lens)) in views.iter().enumerate() {
-            let chunks = team.chunks.iter().zip(&begun[*t]);
-            looks.extend(chunks.map(|(c, begun)| async move {
-                let review = self.review_after_first_lens(team, c, *lens, begun);
+            let chunks = team.chunks.iter().zip(&begun[*t]).zip(&turns[*t]);
+            looks.extend(chunks.map(|((c, begun), turn)| async move {
+                let review = self.review_after_first_lens(team, c, *lens, (begun, turn));
                 (view, review.await)
             }));
         }
@@ -508,7 +520,10 @@ impl<'a> ReviewSession<'a> {
                     lines: review.max_lines as usize,
                     requests: share,
                 };
-                let ReviewPlan { chunks, left_out } = plan::plan(self.groups, &limits);
+                let ReviewPlan { chunks, left_out } = match &self.job.audit {
+                    Some(audit) => self.plan_by_risk(audit, &members, &limits),
+                    None => plan::plan(self.groups, &limits),
+                };
                 let why = format!("max_requests = {}", review.max_requests);
                 let left_out: Vec<FileKey> =
                     left_out.into_iter().map(|l| (l.group, l.file)).collect();

@@ -207,6 +207,7 @@ pub(super) static FLAGS: &[(&str, &str)] = &[
     ("review.jobs", "--jobs"),
     ("review.timeout", "--timeout"),
     ("review.max_cost_usd", "--max-cost"),
+    ("review.max_requests", "--max-requests"),
     ("backend.NAME.model", "--model"),
 ];
 

@@ -362,7 +362,7 @@ fn flags_and_variables_of_the_reference_set_their_keys() {
         jobs: Some(2),
         timeout: Some(std::time::Duration::from_secs(9)),
         max_cost_usd: Some(0.5),
-        max_requests: None,
+        max_requests: Some(3),
         max_tokens: None,
     };
     // The review applies `--backend` itself.

@@ -117,6 +117,7 @@ impl Consultation {
             prompts: None,
             symbols: &Arc::default(),
             is_batch: false,
+            audit: None,
         };
         // Use another thread: the caller's may belong to a runtime.
         std::thread::scope(|s| {

@@ -1,9 +1,12 @@
 //! Asks models, and runs the project's tests, while the rules scan the change.
 
+mod audit;
 mod brief;
 mod material;
+mod order;
 mod tickets;
 
+use super::audit::Audit;
 use super::frame::Frames;
 use super::interrupt::stop_on_signals;
 use super::prepare::Prepared;
@@ -16,13 +19,14 @@ use crate::ai::anchor::Sealed;
 use crate::ai::debug::Prompts;
 use crate::ai::material::Group;
 use crate::ai::related::{self, Related};
-use crate::ai::run::{self, ReviewJob, RunOutcome};
+use crate::ai::risk::FileRisk;
+use crate::ai::run::{self, AuditRun, ReviewJob, RunOutcome};
 use crate::ai::tree::Tree;
 use crate::context::{Gathered as GatheredTickets, GatheredItem};
 use crate::diff::{ObjectId, RepoPath};
 use crate::error::Result;
 use crate::finding::{self, Finding};
-use crate::git::{Repo, State};
+use crate::git::{Repo, State, YearOfChanges};
 use crate::policy::Policy;
 use crate::request::{Authority, OnIncomplete};
 use crate::rules::Seen;
@@ -103,11 +107,12 @@ impl ModelResults {
 ///
 /// # Errors
 ///
-/// Usage: the file for prompts cannot be written.
+/// Usage: the file for prompts cannot be written; an audit cannot be resumed.
 pub(super) fn scan_and_ask(prepared: &Prepared<'_>) -> Result<(RuleResults, Option<ModelResults>)> {
     let asking = Asking::new(prepared, prepared.asked_backends());
+    let audit = Audit::open(prepared, &asking.backends)?;
     if asking.is_needed() {
-        asking.beside_the_rules()
+        asking.beside_the_rules(audit)
     } else {
         Ok((rule_results::scan(prepared), None))
     }
@@ -138,12 +143,15 @@ impl Asking<'_> {
     }
 
     fn is_owed(&self) -> bool {
-        self.gather(Instant::now() + self.policy().review.timeout, 0)
+        self.gather(Instant::now() + self.policy().review.timeout, 0, None)
             .is_owed()
     }
 
     /// Runs the rules on this thread and asks the models on another one.
-    fn beside_the_rules(&self) -> Result<(RuleResults, Option<ModelResults>)> {
+    fn beside_the_rules(
+        &self,
+        audit: Option<Audit>,
+    ) -> Result<(RuleResults, Option<ModelResults>)> {
         let prompts = self
             .prepared
             .request
@@ -157,7 +165,7 @@ impl Asking<'_> {
             // an await.
             let (over, ended) = oneshot::channel::<()>();
             s.spawn(|| stop_on_signals(self.scan.stop, ended));
-            let asking = s.spawn(|| self.ask(prompts.as_ref(), told));
+            let asking = s.spawn(|| self.ask(prompts.as_ref(), audit, told));
             let found = rule_results::scan(self.prepared);
             self.prepared
                 .world
@@ -220,6 +228,7 @@ impl Asking<'_> {
     fn ask(
         &self,
         prompts: Option<&Prompts>,
+        audit: Option<Audit>,
         told: oneshot::Receiver<Vec<Finding>>,
     ) -> ModelResults {
         let runtime = match tokio::runtime::Builder::new_current_thread()
@@ -236,7 +245,7 @@ impl Asking<'_> {
         };
         // Blocking: the clients of forges and servers start their own runtimes.
         let given = self.tickets();
-        let asked = runtime.block_on(self.work(prompts, told, given));
+        let asked = runtime.block_on(self.work((prompts, audit.as_ref()), told, given));
         // A name lookup cannot be cancelled. Dropping the runtime would wait for it, past the
         // deadline and Ctrl-C.
         runtime.shutdown_background();
@@ -246,7 +255,7 @@ impl Asking<'_> {
     /// Runs the tests, and asks the backends.
     async fn work(
         &self,
-        prompts: Option<&Prompts>,
+        (prompts, audit): (Option<&Prompts>, Option<&Audit>),
         told: oneshot::Receiver<Vec<Finding>>,
         given: GatheredTickets,
     ) -> ModelResults {
@@ -259,7 +268,8 @@ impl Asking<'_> {
             return asked;
         }
         let deadline = Instant::now() + self.policy().review.timeout;
-        let mut gathered = self.gather(deadline, MOST);
+        let year = audit.map(|_| Arc::new(self.year(&mut asked)));
+        let mut gathered = self.gather(deadline, MOST, year.clone());
         asked.models.owed = gathered.is_owed();
         gathered
             .groups
@@ -268,10 +278,44 @@ impl Asking<'_> {
         asked.notes.extend(unsearched(&gathered.groups));
         let brief = self.brief(&gathered, &mut asked);
         asked.shown = worktree_files(&gathered.groups);
-        let job = self.job(prompts, deadline);
+        let (risks, told, deadline) = match &year {
+            Some(year) => {
+                self.after_the_rules(&gathered.groups, year, told, deadline)
+                    .await
+            }
+            None => (Vec::new(), told, deadline),
+        };
+        let job = ReviewJob {
+            audit: audit.map(|audit| AuditRun {
+                risks: &risks,
+                journal: audit.journal(),
+            }),
+            ..self.job(prompts, deadline)
+        };
         let outcome = run::review(&job, &gathered.groups, brief, told).await;
+        self.end_audit(audit, (&gathered, &outcome), &mut asked);
         self.take_answers(outcome, gathered, &mut asked);
         asked
+    }
+
+    /// Waits for the findings of the rules, which the order of an audit depends on. Returns the risk
+    /// of each file, another receiver of the findings, and the deadline without the time that the
+    /// rules took.
+    async fn after_the_rules(
+        &self,
+        groups: &[Group],
+        year: &YearOfChanges,
+        told: oneshot::Receiver<Vec<Finding>>,
+        deadline: Instant,
+    ) -> (Vec<Vec<FileRisk>>, oneshot::Receiver<Vec<Finding>>, Instant) {
+        let waiting = Instant::now();
+        let found = told.await.unwrap_or_default();
+        let deadline = deadline + waiting.elapsed();
+        let risks = self.risks(groups, year, &found);
+        let (tell, told) = oneshot::channel();
+        // The receiver is returned, so this cannot fail.
+        let _ = tell.send(found);
+        (risks, told, deadline)
     }
 
     /// Adds the tickets to the results, with what could not be read.
@@ -318,6 +362,7 @@ impl Asking<'_> {
             prompts,
             symbols: &self.symbols,
             is_batch: request.is_batch,
+            audit: None,
         }
     }
 

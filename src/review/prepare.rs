@@ -159,6 +159,11 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Returns the patterns that select files, relative to the top of the worktree.
+    pub(super) fn selected_patterns(&self) -> &[String] {
+        self.files.rooted_patterns()
+    }
+
     /// Returns what the shards of this review share.
     pub(super) fn shard_digests(&self) -> ShardDigests {
         let Some(shards) = &self.resolved.shard else {

@@ -46,16 +46,16 @@ pub struct ShardDigests {
 /// A SHA-256 of fields. Each field is added after its length, so that the fields of a digest are
 /// unambiguous.
 #[derive(Default)]
-struct FieldsDigest(Sha256);
+pub(super) struct FieldsDigest(Sha256);
 
 impl FieldsDigest {
-    fn add(&mut self, field: &[u8]) {
+    pub(super) fn add(&mut self, field: &[u8]) {
         self.0.update((field.len() as u64).to_le_bytes());
         self.0.update(field);
     }
 
     /// Returns the first 20 bytes in hexadecimal digits.
-    fn text(self) -> String {
+    pub(super) fn text(self) -> String {
         hex::encode(&self.0.finalize()[..20])
     }
 }
@@ -117,6 +117,23 @@ fn add_entry(digest: &mut FieldsDigest, entry: &Entry, id: Option<ObjectId>, byt
     digest.add(format!("{:?}", entry.new.as_ref().map(|s| s.mode)).as_bytes());
     digest.add(id.map(|id| id.to_string()).unwrap_or_default().as_bytes());
     digest.add(&bytes.to_le_bytes());
+}
+
+/// Returns the digest of the paths, modes and contents of the wanted files of changes.
+pub(super) fn digest_of_contents<'a>(
+    repo: &Repo,
+    changes: impl Iterator<Item = &'a Change>,
+    is_wanted: &dyn Fn(&Entry) -> bool,
+) -> String {
+    let mut reader = repo.reader();
+    let mut digest = FieldsDigest::default();
+    for change in changes {
+        for entry in change.entries.iter().filter(|entry| is_wanted(entry)) {
+            let id = reader.content_id(change, entry);
+            add_entry(&mut digest, entry, id, 0);
+        }
+    }
+    digest.text()
 }
 
 /// The files of a bucket, or of a shard.

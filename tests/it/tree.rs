@@ -1,5 +1,6 @@
 //! Tests of `review tree`: all files of a state, as if they were new.
 
+mod audit;
 mod shards;
 
 use crate::support::{Repo, line_with_key, reviewer};

@@ -2,8 +2,9 @@
 
 use super::{Cache, ReplyKey, local_reply, read_own};
 use crate::ai::ask::Nonce;
-use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use std::fs::File;
+use std::sync::atomic::Ordering;
 
 /// The action on the entries of the user's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +81,48 @@ impl Cache {
             .is_some_and(|bytes| local_reply(&bytes, key, &Nonce::random()).is_some())
     }
 
+    /// Returns true if there is an entry with a key. It is not read.
+    pub(in crate::ai) fn has(&self, key: &ReplyKey) -> bool {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        rustix::fs::statat(&self.folder, key.to_hex(), flags).is_ok()
+    }
+
+    /// Returns the number of damaged entries that this process has removed.
+    pub(in crate::ai) fn damaged(&self) -> u32 {
+        self.damaged.load(Ordering::Relaxed)
+    }
+
+    /// Removes the entry with a key.
+    pub(in crate::ai) fn forget(&self, key: &ReplyKey) {
+        self.remove::<()>(&key.to_hex());
+    }
+
+    /// Returns the names of the folders in this one.
+    pub(in crate::ai) fn folders(&self) -> Vec<String> {
+        let entries = Dir::read_from(&self.folder).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type() == FileType::Directory);
+        folders
+            .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
+            .filter(|name| name != "." && name != "..")
+            .collect()
+    }
+
+    /// Removes a cache in a folder of this one, with everything in it. A failure leaves files that
+    /// are never read again.
+    pub(in crate::ai) fn remove_folder(&self, name: &str) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(inner) = rustix::fs::openat(&self.folder, name, flags, Mode::empty()) else {
+            return;
+        };
+        for entry in Dir::read_from(&inner).into_iter().flatten().flatten() {
+            // `.` and `..` are folders, which this does not remove.
+            let _ = rustix::fs::unlinkat(&inner, entry.file_name(), AtFlags::empty());
+        }
+        let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::REMOVEDIR);
+    }
+
     /// Returns the keys of all entries.
-    fn keys(&self) -> Vec<ReplyKey> {
+    pub(in crate::ai) fn keys(&self) -> Vec<ReplyKey> {
         let Ok(dir) = Dir::read_from(&self.folder) else {
             return Vec::new();
         };

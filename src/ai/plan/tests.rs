@@ -3,6 +3,7 @@
 use super::*;
 use crate::ai::material::{ShownLine, SideSymbols};
 use crate::ai::related::Related;
+use crate::ai::risk::{FileRisk, RiskBand};
 use crate::diff::{
     Attribute, Body, ChangeKind, Entry, FileChange, FileMode, LineKind, LineNo, RepoPath, Side,
 };
@@ -355,4 +356,68 @@ fn thousands_of_files_of_one_name_are_joined_by_their_folders_in_good_time() {
         "{:?}",
         begun.elapsed()
     );
+}
+
+/// Returns the risk of a file in a band, with a score.
+fn risk(band: RiskBand, score: u32) -> FileRisk {
+    FileRisk { band, score }
+}
+
+/// Returns the paths of each chunk of one group of files, in the order of their requests.
+fn ordered(files: &[(&str, FileRisk)], limits: &Limits) -> Vec<Vec<String>> {
+    let shown = files.iter().map(|(path, _)| file(path, &[1])).collect();
+    let groups = [group(shown)];
+    let risks = [files.iter().map(|(_, risk)| *risk).collect()];
+    let chunks = by_risk(&groups, &risks, limits);
+    let paths = |chunk: &Chunk| {
+        let pieces = chunk.pieces.iter();
+        let names = pieces.map(|piece| groups[0].files[piece.file].name.clone());
+        names.collect()
+    };
+    chunks.iter().map(paths).collect()
+}
+
+#[test]
+fn a_tree_is_asked_about_in_the_order_of_risk_and_tests_come_last() {
+    let files = [
+        ("a.rs", risk(RiskBand::Code, 3)),
+        ("b.rs", risk(RiskBand::Entry, 30)),
+        ("c.rs", risk(RiskBand::Code, 40)),
+        ("d.rs", risk(RiskBand::Code, 3)),
+        ("tests/b.rs", risk(RiskBand::Last, 90)),
+    ];
+    let one = Limits { files: 1, ..WIDE };
+    assert_eq!(
+        ordered(&files, &one),
+        [["c.rs"], ["b.rs"], ["a.rs"], ["d.rs"], ["tests/b.rs"]]
+    );
+    // Files of one band share a request, which is as urgent as the riskiest of them.
+    assert_eq!(
+        ordered(&files, &WIDE),
+        [
+            vec!["a.rs", "c.rs", "d.rs"],
+            vec!["b.rs"],
+            vec!["tests/b.rs"]
+        ]
+    );
+}
+
+#[test]
+fn scores_change_the_order_of_chunks_and_not_the_chunks() {
+    let names = ["x/a.rs", "x/b.rs", "y/c.rs", "y/d.rs", "z/e.rs", "z/f.rs"];
+    let chunks = |scores: [u32; 6]| {
+        let files: Vec<_> = names
+            .into_iter()
+            .zip(scores.map(|score| risk(RiskBand::Code, score)))
+            .collect();
+        let mut chunks = ordered(&files, &Limits { files: 2, ..WIDE });
+        let first = chunks[0].clone();
+        chunks.sort();
+        (first, chunks)
+    };
+    let (first, even) = chunks([0; 6]);
+    let (other, raised) = chunks([0, 0, 0, 0, 0, 9]);
+    assert_eq!(even, raised);
+    assert!(first.contains(&"x/a.rs".to_owned()));
+    assert!(other.contains(&"z/f.rs".to_owned()));
 }

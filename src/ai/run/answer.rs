@@ -61,6 +61,8 @@ pub(super) struct AnswerToKeep {
     pub(super) kept: KeptReply,
     /// Lease of the question; given back when the answer is stored.
     pub(super) lease: Option<HeldLease>,
+    /// True if only the journal of the audit may have the answer, and no cache.
+    pub(super) is_for_this_audit: bool,
 }
 
 /// The right to send one request.

@@ -1,6 +1,7 @@
 //! Reviews one chunk under one lens: sends it, and anchors the claims of the answer.
 
 use super::answer::{NoAnswer, ParsedAnswer, Query};
+use super::audit::ChunkTurn;
 use super::ledger::LedgerEntry;
 use super::member::Member;
 use super::turns::{AskedPart, PartResult};
@@ -64,14 +65,17 @@ impl<'a> ReviewSession<'a> {
         team: &Team<'a>,
         chunk: &Chunk,
         lens: Lens,
-        begun: &Begun,
+        (begun, turn): (&Begun, &ChunkTurn),
     ) -> ChunkReview {
-        // All requests of a batch are sent together.
-        if self.batch.is_none() && self.job.lenses().first() != Some(&lens) {
-            begun.wait().await;
+        match self.job.lenses().first() == Some(&lens) {
+            // All requests of a batch are sent together.
+            _ if self.batch.is_some() => {}
+            true => turn.begin().await,
+            false => begun.wait().await,
         }
         let review = self.review_chunk(team, chunk.clone(), lens, begun).await;
         begun.set();
+        turn.end_lens();
         review
     }
 

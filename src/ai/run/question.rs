@@ -33,7 +33,8 @@ impl<'a> ReviewSession<'a> {
             ..
         } = *query;
         // A cached reply does not include the files that the model edited.
-        let may_cache = self.job.may_use_caches() && !around.is_some_and(Tree::is_editable);
+        let may_keep = self.job.may_use_caches() || self.job.journal().is_some();
+        let may_cache = may_keep && !around.is_some_and(Tree::is_editable);
         let depth = self.job.policy.review.depth;
         let key_of = |p| member.key(p, schema, depth, around.is_some());
         let key = may_cache.then(|| key_of(prompt)).flatten();
@@ -123,7 +124,8 @@ impl<'a> ReviewSession<'a> {
     }
 
     /// Builds an answer, and its cache entry if it has a key. An answer is not cached if the model
-    /// may have followed instructions in untrusted text, so that the next run asks again.
+    /// may have followed instructions in untrusted text, so that the next run asks again. The journal
+    /// keeps it for the audit that it was given to.
     fn parsed<T>(
         &self,
         query: &Query<'_, 'a>,
@@ -131,7 +133,8 @@ impl<'a> ReviewSession<'a> {
         value: T,
         mut kept: KeptReply,
     ) -> ParsedAnswer<T> {
-        let key = key.filter(|_| !self.is_aimed_at_the_model(query.prompt));
+        let is_for_this_audit = key.is_some() && self.is_aimed_at_the_model(query.prompt);
+        let key = key.filter(|_| !is_for_this_audit || self.job.journal().is_some());
         let tree = query
             .around
             .filter(|_| key.is_some() && !kept.lookups.is_empty())
@@ -146,6 +149,7 @@ impl<'a> ReviewSession<'a> {
                 key,
                 kept,
                 lease: None,
+                is_for_this_audit,
             }),
         }
     }

@@ -18,7 +18,7 @@ const SHARE: u32 = 4;
 const LONGEST: Duration = Duration::from_secs(300);
 
 impl<'a> ReviewSession<'a> {
-    /// Returns the answer to a question from a cache. The keys are in order of preference.
+    /// Returns the answer to a question from the journal of the audit or a cache. The keys are in order of preference.
     pub(super) async fn cached_answer<T>(
         &self,
         keys: &[ReplyKey],
@@ -26,6 +26,15 @@ impl<'a> ReviewSession<'a> {
         parse: ReplyParser<T>,
     ) -> Option<ParsedAnswer<T>> {
         let nonce = &query.prompt.nonce;
+        if let Some(journal) = self.job.journal() {
+            for key in keys {
+                if let Some(kept) = journal.get(key, nonce)
+                    && let Some(answer) = self.accepted(kept, nonce, query.around, parse).await
+                {
+                    return Some(answer);
+                }
+            }
+        }
         if let Some(cache) = &self.cache {
             for key in keys {
                 if let Some(kept) = self.local_answer(cache, key, nonce)
@@ -185,15 +194,26 @@ impl<'a> ReviewSession<'a> {
         }
     }
 
-    /// Stores an answer: in the user's own cache, and in the shared one if the policy says so.
+    /// Stores an answer: in the journal of the audit, in the user's own cache, and in the shared one
+    /// if the policy says so.
     pub(super) async fn store(&self, keep: Option<AnswerToKeep>) {
-        let Some(AnswerToKeep { key, kept, lease }) = keep else {
+        let Some(AnswerToKeep {
+            key,
+            kept,
+            lease,
+            is_for_this_audit,
+        }) = keep
+        else {
             return;
         };
-        if let Some(cache) = &self.cache {
+        if let Some(journal) = self.job.journal() {
+            journal.put(&key, &self.nonce, &kept);
+        }
+        if let Some(cache) = self.cache.as_ref().filter(|_| !is_for_this_audit) {
             cache.put(&key, &self.nonce, &kept);
         }
         if let Some(shared) = &self.shared
+            && !is_for_this_audit
             && !self.has_secret(&kept)
         {
             shared.put(&key, &self.nonce, &kept).await;

@@ -123,6 +123,9 @@ pub(super) enum SourceArg {
             help_heading = SOURCE
         )]
         history: Option<Option<String>>,
+        /// Continue the last unfinished audit of the same state: ask models only what has no answer
+        #[arg(long, conflicts_with = "history", help_heading = SOURCE)]
+        resume: bool,
     },
     /// Review a unified diff from a file or standard input
     Patch {
@@ -202,6 +205,16 @@ pub(in crate::cli) struct Options {
     /// Total cost limit for model requests, in US dollars
     #[arg(long, global = true, value_name = "USD", value_parser = usd, help_heading = AI, hide_short_help = true)]
     pub(super) max_cost: Option<f64>,
+    /// Total limit of model requests
+    #[arg(
+        long,
+        global = true,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=10_000),
+        help_heading = AI,
+        hide_short_help = true
+    )]
+    pub(super) max_requests: Option<u32>,
     /// Total limit of input and output tokens
     #[arg(
         long,

@@ -75,6 +75,8 @@ pub(super) fn request(
         } else {
             CacheUse::Allowed
         },
+        resume: is_resumed(args),
+        past_findings: Vec::new(),
         debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
         // The text of a whole tree is not recorded: its size has no bound.
         record: needs_record(o) && !matches!(args.source, Some(SourceArg::Tree { .. })),
@@ -85,6 +87,11 @@ pub(super) fn request(
         store_of: None,
         is_batch: o.batch,
     })
+}
+
+/// Returns true if the review continues an unfinished audit.
+fn is_resumed(args: &ReviewArgs) -> bool {
+    matches!(args.source, Some(SourceArg::Tree { resume: true, .. }))
 }
 
 /// Returns the values that replace those of the policy.
@@ -105,7 +112,7 @@ fn overrides(o: &Options) -> Overrides {
         jobs: o.jobs,
         timeout: o.timeout.or(o.batch.then_some(BATCH_TIMEOUT)),
         max_cost_usd: o.max_cost,
-        max_requests: None,
+        max_requests: o.max_requests,
         max_tokens: o.max_tokens,
     }
 }
@@ -406,10 +413,12 @@ fn model_flags(args: &ReviewArgs) -> Vec<&'static str> {
         ("--focus", o.focus.is_some()),
         ("--max-cost", o.max_cost.is_some()),
         ("--max-tokens", o.max_tokens.is_some()),
+        ("--max-requests", o.max_requests.is_some()),
         ("--timeout", o.timeout.is_some()),
         ("--doc", !o.doc.is_empty()),
         ("--batch", o.batch),
         ("--no-cache", o.no_cache),
+        ("--resume", is_resumed(args)),
         ("--debug-prompts", o.debug_prompts.is_some()),
         ("--summary", o.summary.is_some() && save(args) == Save::No),
     ];

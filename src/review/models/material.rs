@@ -1,14 +1,16 @@
 //! Reads the parts of the change that models may see, redacted, within limits of time and memory.
 
 use super::Asking;
+use super::order::reading_order;
 use crate::ai::context;
 use crate::ai::material::{Group, Shown};
 use crate::ai::related::{Bare, Related};
 use crate::diff::{FileChange, RepoPath};
-use crate::git::{Change, Reader, Repo};
+use crate::git::{Change, Reader, Repo, YearOfChanges};
 use crate::review::resolved::{ChangePart, PartContent};
 use crate::rules::Scope;
 use crate::verdict::{CoverageFailure, FailureCause, Skip};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Bytes of a shown line in addition to its text.
@@ -28,15 +30,23 @@ pub(super) struct Gathered {
     /// The limit of `bytes`.
     room: usize,
     deadline: Option<Instant>,
+    /// The commits of the last year, for a tree: its riskiest files are read first.
+    year: Option<Arc<YearOfChanges>>,
 }
 
 impl Asking<'_> {
     /// Reads the parts of the change that models may see. Files that cannot be read are reported
     /// here again, after the rules, and deduplicated later.
-    pub(super) fn gather(&self, deadline: Instant, room: usize) -> Gathered {
+    pub(super) fn gather(
+        &self,
+        deadline: Instant,
+        room: usize,
+        year: Option<Arc<YearOfChanges>>,
+    ) -> Gathered {
         let mut out = Gathered {
             deadline: Some(deadline),
             room,
+            year,
             ..Gathered::default()
         };
         let mut reader = self.scan.repo.map(Repo::reader);
@@ -95,7 +105,11 @@ impl Asking<'_> {
             files: Vec::new(),
             related: Related::default(),
         };
-        for index in 0..change.entries.len() {
+        let order = match &out.year {
+            Some(year) => reading_order(change, year),
+            None => (0..change.entries.len()).collect(),
+        };
+        for index in order {
             let path = change.entries[index].path();
             if !self.scan.is_wanted(&change.entries[index]) {
                 continue;
@@ -116,6 +130,10 @@ impl Asking<'_> {
                         .push(CoverageFailure::in_file(path.clone(), cause));
                 }
             }
+        }
+        if out.year.is_some() {
+            // Requests have neighbours in one folder together.
+            group.files.sort_by(|a, b| a.path().cmp(b.path()));
         }
         out.push(group);
     }

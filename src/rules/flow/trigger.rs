@@ -379,7 +379,7 @@ impl<'t> Trigger<'t> {
     }
 
     /// Returns true if the file can have data from outside.
-    fn has_source(&self) -> bool {
+    pub fn has_source(&self) -> bool {
         *self.has_source.get_or_init(|| {
             self.has_handler()
                 || self

@@ -593,7 +593,7 @@ fn confidence(f: &Flow) -> Confidence {
 }
 
 /// Returns the language whose grammar reads the file. `None`: no grammar does.
-fn language_of(path: &[u8], languages: Languages) -> Option<FlowLanguage> {
+pub(in crate::rules) fn language_of(path: &[u8], languages: Languages) -> Option<FlowLanguage> {
     const BY_NAME: &[(&str, FlowLanguage)] = &[
         ("python", FlowLanguage::Python),
         ("typescript", FlowLanguage::TypeScript),
