@@ -54,6 +54,8 @@ pub struct SharedCache<'a> {
     stop: &'a Stop,
     state: RefCell<CacheState>,
     writes: WriteQueue,
+    /// The same store, for the queued writes: with a connection of its own, no read waits for them.
+    write_store: Store,
 }
 
 /// The part of a cache that stores answers.
@@ -131,6 +133,7 @@ impl<'a> SharedCache<'a> {
             );
         }
         let store = Store::open(url, env, policy.max_age)?;
+        let write_store = Store::open(url, env, policy.max_age)?;
         let (writer, unwritten) = match (policy.write, &policy.sign_key_command) {
             (true, Some(command)) => (Some(command.clone()), None),
             (true, None) => {
@@ -158,6 +161,7 @@ impl<'a> SharedCache<'a> {
                 defects: BTreeMap::new(),
             }),
             writes: WriteQueue::default(),
+            write_store,
         })
     }
 
@@ -291,6 +295,7 @@ impl<'a> SharedCache<'a> {
             Err(_) => "it is too slow (timeout)".to_owned(),
         };
         self.store.give_up();
+        self.write_store.give_up();
         let why = shortened(Inert::new(why).as_str(), MAX_REASON).into_owned();
         self.state
             .borrow_mut()

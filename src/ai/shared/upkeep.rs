@@ -62,7 +62,7 @@ pub struct CacheSurvey {
     pub is_truncated: bool,
     /// Entries, leases and temporary files that were removed.
     pub removed: usize,
-    /// Those that could not be removed.
+    /// Entries, leases and temporary files that could not be removed.
     pub unremoved: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Writes that are sent beside the questions of a run: answers, and leases that are given back.
+//! Writes that are sent while a run asks its questions: answers, and leases that are given back.
 //!
 //! A write helps other runs only, so this one does not wait for it. Writes are queued and sent in
 //! their order while the run asks models. At its end, the run waits for the rest within the time
@@ -115,10 +115,11 @@ impl SharedCache<'_> {
             let cost = OperationCost::Beside;
             match write {
                 QueuedWrite::Put { name, sealed } => {
-                    self.limited(cost, self.store.put(&name, &sealed)).await;
+                    let stored = self.write_store.put(&name, &sealed);
+                    self.limited(cost, stored).await;
                 }
                 QueuedWrite::Remove { name } => {
-                    self.limited(cost, self.store.remove(&name)).await;
+                    self.limited(cost, self.write_store.remove(&name)).await;
                 }
             }
         }
@@ -130,7 +131,7 @@ impl SharedCache<'_> {
         if !self.writes.is_idle() && self.stop.signal().is_none() {
             let left = self.state.borrow().meter.left(Instant::now());
             let _open = OpenOperation::start(&self.state);
-            // What is left then is in the note of the run.
+            // The note of the run counts the answers that are still queued then.
             let _ = timeout(left, self.writes.idle()).await;
         }
     }
@@ -157,7 +158,7 @@ mod tests {
             assert!(!queue.is_idle());
         }
         assert!(queue.is_idle());
-        // What was sent makes room; what was left out is not stored.
+        // Answers that were sent make room for others. The one that was left out is not stored.
         assert_eq!((queue.bytes.get(), queue.unstored()), (0, 1));
     }
 }

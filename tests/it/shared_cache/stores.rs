@@ -30,6 +30,8 @@ enum Mood {
     Huge,
     /// Announces a list without an end.
     Endless,
+    /// Works, but takes half a second to store an answer.
+    StoresSlowly,
     /// Works, but the first of its keys has a value of another type.
     HasOddKey,
 }
@@ -118,6 +120,12 @@ fn serve(
                     && data.lock().unwrap().keys().next() == Some(&command[1]) =>
             {
                 b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n".to_vec()
+            }
+            Mood::StoresSlowly => {
+                if command[0] == b"SET" && !command.iter().any(|word| word == b"NX") {
+                    std::thread::sleep(Duration::from_millis(500));
+                }
+                answer_of(&command, &mut data.lock().unwrap())
             }
             Mood::HasOddKey => answer_of(&command, &mut data.lock().unwrap()),
         };
@@ -217,6 +225,28 @@ fn flt_02_a_key_of_another_type_is_a_defect_of_its_entry_which_prune_removes() {
     assert_ne!(pruned["shared"]["removed"], 0, "{pruned}");
     let removed = usize::try_from(pruned["shared"]["removed"].as_u64().unwrap()).unwrap();
     assert_eq!(redis.data.lock().unwrap().len(), count - removed);
+}
+
+#[test]
+fn flt_03_answers_are_stored_while_models_are_asked_and_cost_no_time_of_the_store() {
+    // All writes together take more than the timeout, and each takes less than a question.
+    let parts = 10;
+    let fleet = Fleet::of_files(parts, "jobs = 1\n", |r| {
+        r.review(&[]).after(Duration::from_millis(600))
+    });
+    let redis = RedisStub::start(Mood::StoresSlowly);
+    let lines = redis.instead_of(&fleet, &fleet.writing());
+    let machine = fleet.machine("writer", &format!("{lines}timeout = \"3s\"\n"));
+    let (asked, report) = machine.reviewed();
+    assert!(asked >= parts, "{asked}");
+    assert_eq!(notes(&report), [""; 0], "{report}");
+    // Every answer, and no lease.
+    assert_eq!(redis.data.lock().unwrap().len(), asked);
+    let keys = redis.data.lock().unwrap();
+    assert!(
+        keys.keys()
+            .all(|key| key.starts_with(b"claude-reviewer:replies-1/"))
+    );
 }
 
 #[test]
