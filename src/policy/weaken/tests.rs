@@ -478,13 +478,13 @@ fn an_old_answer_that_counts_for_longer_is_weaker_also_next_to_the_default() {
         (
             String::new(),
             with("30d"),
-            "is raised from \"14d\" to \"30d\"",
+            "is raised from \"336h\" to \"720h\"",
         ),
         (with("1h"), with("2h"), "is raised from \"1h\" to \"2h\""),
         (
             with("1d"),
             String::new(),
-            "is raised from \"1d\" to \"14d\"",
+            "is raised from \"24h\" to \"336h\"",
         ),
     ] {
         let found = texts(&base, &head);
