@@ -258,8 +258,8 @@ impl SharedCache<'_> {
     }
 }
 
-/// Returns true if a lease is a new sign of life: of the same run with a higher number. Another
-/// holder is no sign of life of this one.
+/// Returns true if a lease is a new sign of life: of the same run with a higher number. The lease of
+/// another holder is not a sign of life of this one.
 fn is_later(lease: &Lease, last: &Lease) -> bool {
     lease.holder == last.holder && lease.beat > last.beat
 }
