@@ -29,6 +29,7 @@ mod screen;
 mod serve;
 mod signals;
 mod status;
+mod stdout;
 mod style;
 mod triage;
 

@@ -51,7 +51,7 @@ mod waiver;
 mod weaken;
 
 pub use backend::{Api, Backend, BackendKind, Effort, KeyHeader, Price};
-pub use cache::CachePolicy;
+pub use cache::{CachePolicy, RedisAddress, ed25519_public_key};
 pub use context::{ContextPolicy, ContextServer, MAX_CALLS, Reads, is_read_only};
 pub use parse::{MAX_BYTES, PolicyProblem};
 pub use preset::{PRESETS, Preset, built_in_names};

@@ -8,8 +8,11 @@
 //! is never an error.
 
 mod upkeep;
+pub(in crate::ai) mod written;
 
-pub use upkeep::{LocalSurvey, LocalUpkeep};
+pub use upkeep::CacheFiles;
+
+use self::written::{FileReaders, WrittenFile, is_stale};
 
 use crate::ai::ask::{Lookup, LookupSubject, Nonce, Prompt, Read, Schema};
 use crate::ai::tools;
@@ -23,7 +26,6 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -38,8 +40,8 @@ const MAX_ENTRY: u64 = 1 << 20;
 const BLOCK: u64 = 4096;
 /// Number of writes between two checks of the total size.
 const PUTS_BETWEEN: u32 = 64;
-/// Age in seconds at which a temporary file is stale.
-const STALE: i64 = 3600;
+/// Start of the names of temporary files.
+const TEMPORARY: &str = "tmp-";
 
 /// Folders below the user's cache folder.
 const FOLDERS: [&str; 2] = ["claude-reviewer", "replies-1"];
@@ -199,6 +201,11 @@ impl ReplyKey {
         hex::decode_array(text).map(Self)
     }
 
+    /// Parses the name of a file in a cache: exactly what [`Self::to_hex`] writes, in lower case.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::from_hex(name).filter(|key| key.to_hex() == name)
+    }
+
     /// Returns the bytes of the key.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -215,6 +222,11 @@ impl Cache {
         Self::open_below(&env.cache_home()?, &FOLDERS, top, BOUNDS)
     }
 
+    /// Same as [`Self::open`], but creates nothing: returns `None` if there is no cache yet.
+    pub fn open_existing(env: &Env, top: Option<&Path>) -> Option<Self> {
+        Self::open_folders(&env.cache_home()?, (&FOLDERS, false), top, BOUNDS)
+    }
+
     /// Opens a cache in a folder below one of the user's folders, or creates it. See
     /// [`Cache::open`].
     pub(super) fn open_below(
@@ -224,6 +236,17 @@ impl Cache {
         bounds: CacheBounds,
     ) -> Option<Self> {
         std::fs::create_dir_all(home).ok()?;
+        Self::open_folders(home, (names, true), top, bounds)
+    }
+
+    /// Opens the folders of a cache below `home`, and creates those that do not exist if `creates`
+    /// is true.
+    fn open_folders(
+        home: &Path,
+        (names, creates): (&[&str], bool),
+        top: Option<&Path>,
+        bounds: CacheBounds,
+    ) -> Option<Self> {
         // Symlinks on the path to the cache folder belong to the user and are followed.
         let home = home.canonicalize().ok()?;
         if let Some(top) = top
@@ -234,8 +257,10 @@ impl Cache {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut folder = rustix::fs::open(&home, flags, Mode::empty()).ok()?;
         for name in names {
-            // Ignore the error if the folder exists; its owner and mode are checked below.
-            let _ = rustix::fs::mkdirat(&folder, *name, Mode::RWXU);
+            if creates {
+                // Ignore the error if the folder exists; its owner and mode are checked below.
+                let _ = rustix::fs::mkdirat(&folder, *name, Mode::RWXU);
+            }
             folder =
                 rustix::fs::openat(&folder, *name, flags | OFlags::NOFOLLOW, Mode::empty()).ok()?;
             let stat = rustix::fs::fstat(&folder).ok()?;
@@ -310,18 +335,9 @@ impl Cache {
         if puts.is_multiple_of(PUTS_BETWEEN) {
             self.shrink();
         }
-        let name = format!("tmp-{:016x}-{:x}", fastrand::u64(..), std::process::id());
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Ok(fd) = rustix::fs::openat(&self.folder, &name, flags, Mode::RUSR | Mode::WUSR) else {
-            return;
-        };
-        // No fsync: the checksum detects an entry that a crash truncated.
-        let written = File::from(fd).write_all(bytes).is_ok()
-            && rustix::fs::renameat(&self.folder, &name, &self.folder, key.to_hex()).is_ok();
-        if !written {
-            self.remove::<()>(&name);
-        }
+        // A failure means that the entry is not stored.
+        let written = WrittenFile::new(&self.folder, TEMPORARY, bytes, FileReaders::Owner);
+        let _ = written.map(|written| written.rename(&key.to_hex()));
     }
 
     /// Removes an entry that cannot be read.
@@ -342,7 +358,7 @@ impl Cache {
             return;
         };
         let mut entries: Vec<(i64, u64, String)> = Vec::new();
-        let mut newest = 0;
+        let (mut temporary, mut newest) = (Vec::new(), 0);
         for entry in dir.flatten() {
             let Ok(name) = entry.file_name().to_str().map(str::to_owned) else {
                 continue;
@@ -354,15 +370,13 @@ impl Cache {
             if FileType::from_raw_mode(stat.st_mode as _) == FileType::RegularFile {
                 let size = u64::try_from(stat.st_size).unwrap_or(0).max(BLOCK);
                 newest = newest.max(stat.st_mtime);
+                if name.starts_with(TEMPORARY) {
+                    temporary.push((stat, name.clone()));
+                }
                 entries.push((stat.st_mtime, size, name));
             }
         }
-        // Compare with the newest file instead of the clock, which may differ from that of the file
-        // system.
-        for (_, _, name) in entries
-            .iter()
-            .filter(|(time, _, name)| name.starts_with("tmp-") && newest - time > STALE)
-        {
+        for (_, name) in temporary.iter().filter(|(stat, _)| is_stale(stat, newest)) {
             self.remove::<()>(name);
         }
         let mut total: u64 = entries.iter().map(|(_, size, _)| size).sum();
@@ -400,8 +414,8 @@ fn read_own(file: File) -> Option<Vec<u8>> {
     bounded::start(file, MAX_ENTRY).ok()
 }
 
-/// Reads an entry of a key. Returns `None` if it is damaged, or belongs to another key. The signature
-/// of a copy is not verified, which needs a policy.
+/// Reads an entry of a key. Returns `None` if it is damaged, or belongs to another key. The
+/// signature of a copy is not verified, which needs a policy.
 fn local_reply(bytes: &[u8], key: &ReplyKey, nonce: &Nonce) -> Option<LocalReply> {
     match copy_of(bytes) {
         Some(sealed) => Some(LocalReply::Copy(sealed.to_vec())),

@@ -180,7 +180,11 @@ pub async fn review(
         Err(why) => out.remarks.push(Remark::of_the_run(why)),
     }
     let teams = session.plan(teams, &mut out);
-    session.run_or_batch(&teams, floor, out).await
+    let run = session.run_or_batch(&teams, floor, out);
+    match &session.shared {
+        Some(shared) => shared.beside(run).await,
+        None => run.await,
+    }
 }
 
 /// Opens the backends. Depending on the review mode, each is a team of its own, or all form one
@@ -360,8 +364,10 @@ impl<'a> ReviewSession<'a> {
             .sort_by(|a, b| (&a.file, a.line, &a.text).cmp(&(&b.file, b.line, &b.text)));
         out.remarks.dedup();
         out.remarks.extend(self.unpriced(&out.models.usage));
-        let shared = self.shared.as_ref().and_then(SharedCache::remark);
-        out.remarks.extend(shared.map(Remark::of_the_run));
+        if let Some(shared) = &self.shared {
+            shared.finish().await;
+            out.remarks.extend(shared.remark().map(Remark::of_the_run));
+        }
         out.models.tidy();
         out
     }

@@ -2,8 +2,9 @@
 //!
 //! A store is slow, hostile or gone without any effect on the verdict: an answer counts only if a
 //! signer of the policy signed it for exactly this question (`entry`), and a store that fails once
-//! is not asked again in the run (`meter`). A run with a signing key stores its answers, and shows
-//! by a lease that it is asking, so that another run waits instead of paying again (`lease`).
+//! is not asked again in the run (`meter`). A run with a signing key stores its answers (`writes`),
+//! and shows by a lease that it is asking, so that another run waits instead of paying again
+//! (`lease`).
 
 pub mod entry;
 mod lease;
@@ -11,6 +12,7 @@ mod meter;
 mod signing;
 mod store;
 pub mod upkeep;
+mod writes;
 
 pub use lease::{HeldLease, Turn, WaitLimits};
 pub use signing::{EntryKey, EntrySigner};
@@ -19,6 +21,7 @@ use self::entry::{EntryDefect, EntryTerms};
 use self::lease::LeaseBudget;
 use self::meter::Meter;
 use self::store::{BlobRead, REPLIES, Store, StoreFailure};
+use self::writes::{QueuedWrite, WriteQueue};
 use super::ask::Nonce;
 use super::cache::{self, KeptReply, ReplyKey};
 use crate::env::Env;
@@ -50,6 +53,9 @@ pub struct SharedCache<'a> {
     holder: String,
     stop: &'a Stop,
     state: RefCell<CacheState>,
+    writes: WriteQueue,
+    /// The same store, for the queued writes: with a connection of its own, no read waits for them.
+    write_store: Store,
 }
 
 /// The part of a cache that stores answers.
@@ -78,6 +84,8 @@ enum OperationCost {
     /// The run waits anyway: for an answer of another run, which has a bound of its own, or for a
     /// request of its own.
     OfTheWait,
+    /// The run does not wait for it. It has the whole time limit for itself.
+    Beside,
 }
 
 /// State of the store in a run.
@@ -125,6 +133,7 @@ impl<'a> SharedCache<'a> {
             );
         }
         let store = Store::open(url, env, policy.max_age)?;
+        let write_store = Store::open(url, env, policy.max_age)?;
         let (writer, unwritten) = match (policy.write, &policy.sign_key_command) {
             (true, Some(command)) => (Some(command.clone()), None),
             (true, None) => {
@@ -151,6 +160,8 @@ impl<'a> SharedCache<'a> {
                 unwritten,
                 defects: BTreeMap::new(),
             }),
+            writes: WriteQueue::default(),
+            write_store,
         })
     }
 
@@ -172,6 +183,7 @@ impl<'a> SharedCache<'a> {
         let bytes = match self.limited(cost, read).await? {
             BlobRead::Missing => return None,
             BlobRead::TooLarge => Err(EntryDefect::TooLarge),
+            BlobRead::Unreadable => Err(EntryDefect::Unreadable),
             BlobRead::Content(bytes) => Ok(bytes),
         };
         let verified = bytes.and_then(|sealed| {
@@ -205,10 +217,19 @@ impl<'a> SharedCache<'a> {
         nonce: &Nonce,
     ) -> Result<KeptReply, EntryDefect> {
         let entry = entry::open(sealed, key, &self.terms, now())?;
-        cache::decode(entry.reply.as_bytes(), key, nonce).ok_or(EntryDefect::Malformed)
+        cache::decode(entry.reply.as_bytes(), key, nonce)
+            // The report names the model of the reply, which must be the one that was signed.
+            .filter(|kept| entry.is_of_model(&kept.model))
+            .ok_or(EntryDefect::Malformed)
     }
 
-    /// Signs and stores an answer, if this run stores answers. Failures become a note.
+    /// Returns true if this run stores answers, as far as it is known without the signing key.
+    pub fn stores_answers(&self) -> bool {
+        self.writer.is_some() && self.is_on()
+    }
+
+    /// Signs an answer and queues it for the store, if this run stores answers. Failures become a
+    /// note.
     pub async fn put(&self, key: &ReplyKey, nonce: &Nonce, kept: &KeptReply) {
         let Some(by) = self.signing_key().await else {
             return;
@@ -218,9 +239,10 @@ impl<'a> SharedCache<'a> {
         if sealed.len() > self.terms.max_bytes {
             return;
         }
-        let name = reply_name(key);
-        self.limited(OperationCost::Counted, self.store.put(&name, &sealed))
-            .await;
+        self.writes.add(QueuedWrite::Put {
+            name: reply_name(key),
+            sealed,
+        });
     }
 
     /// Returns the signing key, if this run stores answers. The first call runs its command.
@@ -260,7 +282,12 @@ impl<'a> SharedCache<'a> {
         if !self.is_on() {
             return None;
         }
-        let left = self.state.borrow().meter.left(Instant::now());
+        let left = match cost {
+            OperationCost::Counted | OperationCost::OfTheWait => {
+                self.state.borrow().meter.left(Instant::now())
+            }
+            OperationCost::Beside => self.state.borrow().meter.limit(),
+        };
         let _open = (cost == OperationCost::Counted).then(|| OpenOperation::start(&self.state));
         let why = match timeout(left, work).await {
             Ok(Ok(value)) => return Some(value),
@@ -268,6 +295,7 @@ impl<'a> SharedCache<'a> {
             Err(_) => "it is too slow (timeout)".to_owned(),
         };
         self.store.give_up();
+        self.write_store.give_up();
         let why = shortened(Inert::new(why).as_str(), MAX_REASON).into_owned();
         self.state
             .borrow_mut()
@@ -282,6 +310,12 @@ impl<'a> SharedCache<'a> {
         let mut parts = Vec::new();
         parts.extend(state.off.clone());
         parts.extend(state.unwritten.clone());
+        let unstored = self.writes.unstored();
+        if unstored > 0 && state.off.is_none() {
+            parts.push(format!(
+                "{unstored} answers are not stored: the store is too slow"
+            ));
+        }
         if !state.defects.is_empty() {
             parts.push(ignored(state.defects.values()));
         }

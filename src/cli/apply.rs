@@ -1,9 +1,10 @@
 //! `apply`: writes the replacements of findings into the worktree.
 
 use super::Context;
-use super::history::{find, print, request};
+use super::history::{find, request};
 use super::patch;
 use super::review::in_world;
+use super::stdout::print;
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
 use crate::history::{SessionId, Store};

@@ -2,8 +2,8 @@
 
 use super::Context;
 use super::decide::date;
-use super::history::print;
 use super::review::in_world;
+use super::stdout::print;
 use crate::disposition::{DecisionEntry, SHARED};
 use crate::error::{ExitStatus, Result};
 use crate::git::Repo;

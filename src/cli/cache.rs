@@ -3,14 +3,15 @@
 use super::Context;
 use super::format::Format;
 use super::policy::PolicyFiles;
-use crate::ai::cache::{Cache, LocalSurvey, LocalUpkeep};
-use crate::ai::shared::upkeep::{self, CacheSurvey, UpkeepAction};
+use super::stdout::{eprint, print};
+use crate::ai::cache::Cache;
+use crate::ai::shared::upkeep::{self, CacheSurvey, SignerEntries, UpkeepAction};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
 use crate::policy::{CachePolicy, Loaded};
 use crate::untrusted::Inert;
-use crate::wire::cache::{CACHE_VERSION, CacheCounts, CacheStatus, SharedCounts};
-use std::io::{ErrorKind, Write as _};
+use crate::wire::cache::{CACHE_VERSION, CacheCounts, CacheStatus, SharedCounts, SignerCounts};
+use jiff::Timestamp;
 
 /// Arguments of `cache`.
 #[derive(Debug, clap::Args)]
@@ -23,16 +24,22 @@ pub(super) struct CacheArgs {
 enum CacheCommand {
     /// Count the cached answers and their size
     Stats(CacheScope),
-    /// Read every cached answer, and report damaged, forged and old ones
+    /// Read every cached answer, and report damaged ones; of shared answers, forged and old ones too
     #[command(
-        after_help = "Exit code 1: a cached answer is damaged or does not count. No review uses such an answer."
+        after_help = "Exit code 1: an answer is damaged, or a shared one does not count. No review uses \
+        such an answer. The signature and the age of copies in this user's cache are checked whenever a \
+        review reads them. Exit code 3: there are more answers than one run reads."
     )]
     Verify(CacheScope),
-    /// Remove cached answers that no review uses
+    /// Remove cached answers that no review uses, stale temporary files, and leases
+    #[command(
+        after_help = "Uses [cache] max_age and signers of the current policy, also for copies of shared \
+        answers in this user's cache. Keeps answers of signers that the policy does not list."
+    )]
     Prune {
         #[command(flatten)]
         scope: CacheScope,
-        /// Remove all cached answers
+        /// Remove all cached answers, temporary files and leases
         #[arg(long)]
         all: bool,
     },
@@ -54,20 +61,16 @@ struct CacheScope {
 
 /// Runs a subcommand.
 pub(super) fn run(context: &Context, args: &CacheArgs) -> Result<ExitStatus> {
-    let (scope, local, shared) = match &args.command {
-        CacheCommand::Stats(scope) => (scope, LocalUpkeep::Count, UpkeepAction::Count),
-        CacheCommand::Verify(scope) => (scope, LocalUpkeep::Verify, UpkeepAction::Verify),
-        CacheCommand::Prune { scope, all: false } => {
-            (scope, LocalUpkeep::Prune, UpkeepAction::Prune)
-        }
-        CacheCommand::Prune { scope, all: true } => {
-            (scope, LocalUpkeep::Clear, UpkeepAction::Clear)
-        }
+    let (scope, action) = match &args.command {
+        CacheCommand::Stats(scope) => (scope, UpkeepAction::Count),
+        CacheCommand::Verify(scope) => (scope, UpkeepAction::Verify),
+        CacheCommand::Prune { scope, all: false } => (scope, UpkeepAction::Prune),
+        CacheCommand::Prune { scope, all: true } => (scope, UpkeepAction::Clear),
     };
     let Loaded { policy, notes } = PolicyFiles::find(context, None)?.load(context)?;
     if matches!(scope.format, Format::Human) && !context.global.quiet {
         for note in &notes {
-            write_note(&note.text);
+            eprint(&format!("note: {}\n", Inert::new(&note.text)));
         }
     }
     let policy = policy.cache;
@@ -75,47 +78,35 @@ pub(super) fn run(context: &Context, args: &CacheArgs) -> Result<ExitStatus> {
         schema_version: CACHE_VERSION,
         local: match scope.shared {
             true => None,
-            false => local_counts(context, local),
+            false => local_counts(context, &policy, action),
         },
         shared: match scope.local {
             true => None,
-            false => shared_counts(context, &policy, scope.shared, shared)?,
+            false => shared_counts(context, &policy, scope.shared, action)?,
         },
     };
     let text = match scope.format {
-        Format::Human => human(&status, shared),
+        Format::Human => human(&status, action),
         Format::Json => status.to_text(),
     };
-    write(&text)?;
-    let is_bad = shared == UpkeepAction::Verify && has_defects(&status);
-    Ok(match is_bad {
-        true => ExitStatus::Block,
-        false => ExitStatus::Pass,
+    print(&text)?;
+    Ok(match action {
+        UpkeepAction::Verify => verified(&status),
+        _ => ExitStatus::Pass,
     })
 }
 
 /// Surveys the user's cache; `None` if it does not exist.
-fn local_counts(context: &Context, action: LocalUpkeep) -> Option<CacheCounts> {
+fn local_counts(
+    context: &Context,
+    policy: &CachePolicy,
+    action: UpkeepAction,
+) -> Option<CacheCounts> {
     let repo = Repo::open(&context.dir, &context.env).ok();
     let top = repo.as_ref().and_then(Repo::worktree);
-    let LocalSurvey {
-        entries,
-        bytes,
-        valid,
-        damaged,
-        removed,
-    } = Cache::open(&context.env, top)?.survey(action);
-    let is_read = matches!(action, LocalUpkeep::Verify | LocalUpkeep::Prune);
-    Some(CacheCounts {
-        entries,
-        bytes,
-        valid: is_read.then_some(valid),
-        defects: (damaged > 0)
-            .then(|| ("damaged".to_owned(), damaged))
-            .into_iter()
-            .collect(),
-        removed,
-    })
+    let cache = Cache::open_existing(&context.env, top)?;
+    let survey = upkeep::survey_local(&cache, policy, action);
+    Some(counts_of(&survey, action))
 }
 
 /// Surveys the shared cache. `is_required`: it is an error if the policy has none.
@@ -145,37 +136,54 @@ fn shared_counts(
             ));
             Err(error.hint("check the URL and the credentials, or look at this user's cache only: claude-reviewer cache stats --local"))
         }
-        Some(Ok(survey)) => Ok(Some(counts_of(url, &survey, action))),
+        Some(Ok(survey)) => Ok(Some(SharedCounts {
+            url,
+            counts: counts_of(&survey, action),
+            leases: survey.leases,
+            signers: survey.signers.iter().map(signer_counts).collect(),
+        })),
     }
 }
 
-/// Converts the survey of the shared cache.
-fn counts_of(url: String, survey: &CacheSurvey, action: UpkeepAction) -> SharedCounts {
+/// Converts the survey of a cache.
+fn counts_of(survey: &CacheSurvey, action: UpkeepAction) -> CacheCounts {
     let defects = survey.defects.iter();
-    let is_read = matches!(action, UpkeepAction::Verify | UpkeepAction::Prune);
-    SharedCounts {
-        url,
-        counts: CacheCounts {
-            entries: survey.entries,
-            bytes: survey.bytes,
-            valid: is_read.then_some(survey.valid),
-            defects: defects
-                .map(|(defect, count)| (defect.name().to_owned(), *count))
-                .collect(),
-            removed: survey.removed,
-        },
-        leases: survey.leases,
+    CacheCounts {
+        entries: survey.entries,
+        bytes: survey.bytes,
+        valid: action.reads().then_some(survey.valid),
+        defects: defects
+            .map(|(defect, count)| (defect.name().to_owned(), *count))
+            .collect(),
+        temporary_files: survey.temporary,
+        foreign_names: survey.foreign,
+        is_truncated: survey.is_truncated,
+        removed: survey.removed,
+        not_removed: survey.unremoved,
     }
 }
 
-/// Returns true if an entry does not count.
-fn has_defects(status: &CacheStatus) -> bool {
+/// Converts the entries of a signer.
+fn signer_counts((name, entries): (&String, &SignerEntries)) -> (String, SignerCounts) {
+    let oldest = Timestamp::from_second(entries.oldest).unwrap_or_default();
+    let counts = SignerCounts {
+        valid: entries.count,
+        oldest: oldest.to_string(),
+    };
+    (name.clone(), counts)
+}
+
+/// Returns the exit status of `verify`: an entry does not count, or not all were read.
+fn verified(status: &CacheStatus) -> ExitStatus {
     let shared = status.shared.as_ref().map(|s| &s.counts);
-    status
-        .local
-        .iter()
-        .chain(shared)
-        .any(|counts| !counts.defects.is_empty())
+    let all: Vec<&CacheCounts> = status.local.iter().chain(shared).collect();
+    if all.iter().any(|counts| !counts.defects.is_empty()) {
+        return ExitStatus::Block;
+    }
+    match all.iter().any(|counts| counts.is_truncated) {
+        true => ExitStatus::Incomplete,
+        false => ExitStatus::Pass,
+    }
 }
 
 /// Returns one line for each cache, and one for each kind of defect.
@@ -189,6 +197,13 @@ fn human(status: &CacheStatus, action: UpkeepAction) -> String {
     if let Some(shared) = &status.shared {
         let name = format!("shared {}", Inert::new(&shared.url));
         add_lines(&name, &shared.counts, action, &mut lines);
+        for (signer, counts) in &shared.signers {
+            let (signer, valid) = (Inert::new(signer), counts.valid);
+            lines.push(format!(
+                "  signed by {signer}: {valid}, the oldest on {}",
+                counts.oldest
+            ));
+        }
         if shared.leases > 0 {
             lines.push(format!("  leases: {}", shared.leases));
         }
@@ -206,25 +221,25 @@ fn add_lines(name: &str, counts: &CacheCounts, action: UpkeepAction, lines: &mut
     for (defect, count) in &counts.defects {
         lines.push(format!("  {}: {count}", defect.replace('_', " ")));
     }
-    if matches!(action, UpkeepAction::Prune | UpkeepAction::Clear) {
+    for (what, count) in [
+        ("temporary files", counts.temporary_files),
+        ("other files, not counted", counts.foreign_names),
+    ] {
+        if count > 0 {
+            lines.push(format!("  {what}: {count}"));
+        }
+    }
+    if action.removes() {
         lines.push(format!("  removed: {}", counts.removed));
     }
-}
-
-/// Writes a note about the policy to standard error.
-fn write_note(text: &str) {
-    let line = format!("note: {}\n", Inert::new(text));
-    // An error of stderr cannot be reported anywhere.
-    let _ = std::io::stderr().write_all(line.as_bytes());
-}
-
-/// Writes the answer to standard output.
-fn write(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::incomplete("cannot write standard output").caused_by(&e))
-        }
-        _ => Ok(()),
+    if counts.not_removed > 0 {
+        lines.push(format!("  could not be removed: {}", counts.not_removed));
+    }
+    if counts.is_truncated {
+        let hint = match action.removes() {
+            true => "; run the command again for the rest",
+            false => "",
+        };
+        lines.push(format!("  incomplete: there are more answers{hint}"));
     }
 }

@@ -1,7 +1,8 @@
 //! `complete`: closes a stored review.
 
 use super::Context;
-use super::history::{print, store};
+use super::history::store;
+use super::stdout::print;
 use crate::ai::context;
 use crate::error::{Error, ExitStatus, Result};
 use crate::history::Closing;

@@ -3,7 +3,8 @@
 
 use super::Context;
 use super::format::Format;
-use super::history::{find, print, request, write};
+use super::history::{find, request};
+use super::stdout::{print, write};
 use crate::diff::RepoPath;
 use crate::disposition::DecisionEntry;
 use crate::error::{Error, ExitStatus, Result};

@@ -3,6 +3,7 @@
 use super::Context;
 use super::format::Format;
 use super::policy::PolicyFiles;
+use super::stdout::print;
 use super::style::style;
 use crate::doctor::{CheckState, Diagnosis, DoctorCheck, Patient, examine};
 use crate::error::{Error, ExitStatus, Result};
@@ -12,7 +13,6 @@ use crate::report::Style;
 use crate::untrusted::{Inert, width};
 use anstyle::AnsiColor;
 use serde_json::json;
-use std::io::{ErrorKind, Write as _};
 
 /// Arguments of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -61,13 +61,7 @@ pub(super) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitStatus> {
         Format::Human => human(&diagnosis, &style(context, &context.env)),
         Format::Json => json_text(&diagnosis),
     };
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::incomplete("cannot write standard output").caused_by(&e))
-        }
-        _ => Ok(diagnosis.exit()),
-    }
+    print(&text).map(|_| diagnosis.exit())
 }
 
 /// Returns one line for each check, under the title of its section; with `--quiet` only the

@@ -5,10 +5,10 @@ mod ask;
 mod flags;
 
 use super::Context;
-use super::history::print;
 use super::patch;
 use super::review::in_world;
 use super::signals;
+use super::stdout::print;
 use crate::error::{Error, ExitStatus, Result};
 use crate::process;
 use crate::request::{Authority, ReviewRequest, Source};

@@ -4,6 +4,7 @@ mod page;
 
 use super::Context;
 use super::format::{self, Format};
+use super::stdout::{print, write};
 use super::style::style;
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
@@ -16,7 +17,7 @@ use crate::text::plural;
 use crate::untrusted::Inert;
 use crate::wire;
 use crate::wire::stored::{History, STORED_VERSION, Session};
-use std::io::{ErrorKind, Write as _};
+use std::io::Write as _;
 
 /// Arguments of `history`.
 #[derive(Debug, clap::Args)]
@@ -284,23 +285,6 @@ fn prune(context: &Context, keep: Option<usize>, damaged: bool) -> Result<ExitSt
         ));
     }
     print(&text)
-}
-
-/// Writes text to standard output.
-pub(super) fn print(text: &str) -> Result<ExitStatus> {
-    write(|out| out.write_all(text.as_bytes()))
-}
-
-pub(super) fn write(
-    f: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
-) -> Result<ExitStatus> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    match f(&mut out).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::incomplete("standard output cannot be written").caused_by(&e))
-        }
-        _ => Ok(ExitStatus::Pass),
-    }
 }
 
 fn eprint(line: &str) {

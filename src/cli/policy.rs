@@ -4,6 +4,7 @@ mod test;
 
 use super::Context;
 use super::format::{FileFormat, Format};
+use super::stdout::{eprint, print};
 use crate::bounded;
 use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, ExitStatus, Result};
@@ -14,7 +15,6 @@ use crate::policy::{
 use crate::request::Overrides;
 use crate::rules::RuleSet;
 use crate::untrusted::Inert;
-use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Show, check and convert the policy.
@@ -363,19 +363,4 @@ fn no_home() -> Error {
 /// Returns untrusted text as one line.
 fn line(text: &str) -> String {
     format!("{}\n", Inert::new(text))
-}
-
-fn print(text: &str) -> Result<ExitStatus> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::incomplete("cannot write standard output").caused_by(&e))
-        }
-        _ => Ok(ExitStatus::Pass),
-    }
-}
-
-fn eprint(text: &str) {
-    // An error of stderr cannot be reported anywhere.
-    let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -1,7 +1,8 @@
 //! `post`: publishes a stored review of a pull request, without asking models or rules again.
 
-use super::history::{find, print, store};
+use super::history::{find, store};
 use super::pr::{self, PostPart, Publication};
+use super::stdout::print;
 use super::{Context, signals};
 use crate::error::{Error, ExitStatus, Result};
 use crate::finding::Origin;

@@ -3,8 +3,9 @@
 use super::Context;
 use super::format::Format;
 use super::policy::PolicyFiles;
+use super::stdout::print;
 use crate::background::{self, Station, Stopped, Today, View};
-use crate::error::{Error, ExitStatus, Result};
+use crate::error::{ExitStatus, Result};
 use crate::git::Repo;
 use crate::hooks::{Hook, install};
 use crate::policy::{Policy, PostCommit};
@@ -12,7 +13,6 @@ use crate::untrusted::Inert;
 use crate::wire::background::{
     BackgroundEnd, BackgroundStatus, Cost, Last, Running, VERSION, Waiting,
 };
-use std::io::{ErrorKind, Write as _};
 
 /// Digits of a commit ID.
 const SHORT: usize = 12;
@@ -58,13 +58,7 @@ pub(super) fn run(context: &Context, args: &StatusArgs) -> Result<ExitStatus> {
         Format::Human => human(&status, &policy, &done, started.as_deref()),
         Format::Json => status.to_text(),
     };
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::incomplete("cannot write standard output").caused_by(&e))
-        }
-        _ => Ok(ExitStatus::Pass),
-    }
+    print(&text)
 }
 
 fn status(repo: &Repo, policy: &Policy, view: View, today: Today) -> BackgroundStatus {

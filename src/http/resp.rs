@@ -42,6 +42,10 @@ pub enum RespReply {
     /// `None`: the value does not exist.
     Bytes(Option<Vec<u8>>),
     List(Vec<RespReply>),
+    /// The key has a value of a type that the command is not for (`WRONGTYPE`).
+    WrongType,
+    /// The server reports another error: its text, for display.
+    Error(String),
 }
 
 /// A stream of bytes in both directions.
@@ -128,33 +132,64 @@ impl RespServer {
                 None => connection.command(&[b"AUTH", password], MAX_LINE).await,
             };
             // The answer of a hostile server may repeat the password.
-            reply.map_err(|_| "the server refused the password in REDISCLI_AUTH".to_owned())?;
+            if !matches!(reply?, RespReply::Status(_)) {
+                return Err("the server refused the password in REDISCLI_AUTH".to_owned());
+            }
         }
         if self.database > 0 {
             let number = self.database.to_string();
-            connection
-                .command(&[b"SELECT", number.as_bytes()], MAX_LINE)
-                .await?;
+            let args: [&[u8]; 2] = [b"SELECT", number.as_bytes()];
+            connection.command(&args, MAX_LINE).await?.accepted()?;
         }
         Ok(())
     }
 }
 
-impl RespConnection {
-    /// Sends a command and reads its reply: one value of at most `most` bytes. A connection whose
-    /// command did not end is out of step and must be dropped.
+impl RespReply {
+    /// Returns the reply, if it is not an error.
     ///
     /// # Errors
     ///
-    /// The connection was lost, the reply is malformed, too large or a list, or the server reports
-    /// an error.
-    pub async fn command(&mut self, args: &[&[u8]], most: usize) -> Result<RespReply, String> {
-        self.send(args).await?;
-        let (kind, rest) = self.line().await?;
-        match kind {
-            b'*' => Err("the server sent more than one value".to_owned()),
-            _ => self.value(kind, &rest, most).await,
+    /// The server reports an error.
+    pub fn accepted(self) -> Result<Self, String> {
+        match self {
+            Self::Error(why) => Err(format!("the server reports: {why}")),
+            Self::WrongType => Err("the server reports a value of another type".to_owned()),
+            reply => Ok(reply),
         }
+    }
+}
+
+impl RespConnection {
+    /// Sends a command and reads its reply: one value of at most `most` bytes, or an error that the
+    /// server reports. A connection whose command did not end is out of step and must be dropped.
+    ///
+    /// # Errors
+    ///
+    /// The connection was lost, or the reply is malformed, too large or a list.
+    pub async fn command(&mut self, args: &[&[u8]], most: usize) -> Result<RespReply, String> {
+        self.send(&encoded(args)).await?;
+        self.reply(most).await
+    }
+
+    /// Sends several commands at once and reads their replies, in order, each of at most `most`
+    /// bytes. Their number must be small: nothing is read before all commands are sent.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Self::command`].
+    pub async fn commands(
+        &mut self,
+        all: &[Vec<&[u8]>],
+        most: usize,
+    ) -> Result<Vec<RespReply>, String> {
+        let bytes: Vec<u8> = all.iter().flat_map(|args| encoded(args)).collect();
+        self.send(&bytes).await?;
+        let mut replies = Vec::with_capacity(all.len());
+        for _ in all {
+            replies.push(self.reply(most).await?);
+        }
+        Ok(replies)
     }
 
     /// Sends a command and reads its reply: a list of values and of lists of values, of at most
@@ -162,13 +197,13 @@ impl RespConnection {
     ///
     /// # Errors
     ///
-    /// Same as [`Self::command`]; the reply is not a list.
+    /// Same as [`Self::command`]; the server reports an error, or the reply is not a list.
     pub async fn list(&mut self, args: &[&[u8]], most: usize) -> Result<Vec<RespReply>, String> {
-        self.send(args).await?;
+        self.send(&encoded(args)).await?;
         let mut left = most;
         let (kind, rest) = self.line().await?;
         if kind != b'*' {
-            self.value(kind, &rest, most).await?;
+            self.value(kind, &rest, most).await?.accepted()?;
             return Err(malformed());
         }
         let mut items = Vec::new();
@@ -182,18 +217,21 @@ impl RespConnection {
         Ok(items)
     }
 
-    /// Sends a command.
-    async fn send(&mut self, args: &[&[u8]]) -> Result<(), String> {
-        let mut out = format!("*{}\r\n", args.len()).into_bytes();
-        for arg in args {
-            out.extend(format!("${}\r\n", arg.len()).as_bytes());
-            out.extend(*arg);
-            out.extend(b"\r\n");
-        }
+    /// Sends bytes.
+    async fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.stream
-            .write_all(&out)
+            .write_all(bytes)
             .await
             .map_err(|e| format!("the connection was lost: {e}"))
+    }
+
+    /// Reads one value.
+    async fn reply(&mut self, most: usize) -> Result<RespReply, String> {
+        let (kind, rest) = self.line().await?;
+        match kind {
+            b'*' => Err("the server sent more than one value".to_owned()),
+            _ => self.value(kind, &rest, most).await,
+        }
     }
 
     /// Reads the values of a list whose first line was read.
@@ -230,10 +268,9 @@ impl RespConnection {
     async fn value(&mut self, kind: u8, rest: &str, most: usize) -> Result<RespReply, String> {
         match kind {
             b'+' => Ok(RespReply::Status(rest.to_owned())),
-            b'-' => Err(format!(
-                "the server reports: {}",
-                shown(rest, self.secret.as_ref())
-            )),
+            // The first word of an error is its code.
+            b'-' if rest.split(' ').next() == Some("WRONGTYPE") => Ok(RespReply::WrongType),
+            b'-' => Ok(RespReply::Error(shown(rest, self.secret.as_ref()))),
             b':' => rest.parse().map(RespReply::Number).map_err(|_| malformed()),
             b'$' => match length(rest)? {
                 None => Ok(RespReply::Bytes(None)),
@@ -287,6 +324,17 @@ impl RespConnection {
             _ => Ok(()),
         }
     }
+}
+
+/// Encodes a command: a list of its words.
+fn encoded(args: &[&[u8]]) -> Vec<u8> {
+    let mut out = format!("*{}\r\n", args.len()).into_bytes();
+    for arg in args {
+        out.extend(format!("${}\r\n", arg.len()).as_bytes());
+        out.extend(*arg);
+        out.extend(b"\r\n");
+    }
+    out
 }
 
 /// Parses a length; `None` for -1, which stands for no value.
@@ -343,7 +391,8 @@ mod tests {
             &b"-ERR unknown user pass word-canary\r\n"[..],
             b"-ERR PASS WORD-CANARY, and again ord-canary\r\n",
         ] {
-            let why = done(answering(answer).command(&[b"GET", b"a"], 100)).unwrap_err();
+            let reply = done(answering(answer).command(&[b"GET", b"a"], 100)).unwrap();
+            let why = reply.accepted().unwrap_err();
             assert!(why.contains("the server reports: ERR"), "{why}");
             assert!(!why.to_lowercase().contains("canary"), "{why}");
             let why = done(answering(answer).list(&[b"SCAN", b"0"], 100)).unwrap_err();
@@ -369,5 +418,35 @@ mod tests {
         let why = done(answering(list).list(&[b"SCAN", b"0"], most)).unwrap_err();
         assert!(why.contains("more than"), "{why}");
         assert!(done(answering(b"$1\r\na\r\n").list(&[b"SCAN", b"0"], 4096)).is_err());
+    }
+    #[test]
+    fn an_error_about_one_key_leaves_the_other_replies_and_the_connection_intact() {
+        let answers = b":3\r\n-WRONGTYPE Operation against a key\r\n-ERR odd\r\n:4\r\n+OK\r\n";
+        let mut connection = answering(answers);
+        let sizes = ["a", "b", "c", "d"].map(|key| vec![b"STRLEN".as_slice(), key.as_bytes()]);
+        let replies = done(connection.commands(&sizes, 100)).unwrap();
+        let odd = RespReply::Error("ERR odd".to_owned());
+        let number = RespReply::Number;
+        assert_eq!(replies, [number(3), RespReply::WrongType, odd, number(4)]);
+        let next = done(connection.command(&[b"PING"], 100)).unwrap();
+        assert_eq!(next, RespReply::Status("OK".to_owned()));
+        assert!(done(answering(b":3\r\n").commands(&sizes, 100)).is_err());
+    }
+
+    #[test]
+    fn a_password_counts_as_refused_only_if_the_server_says_so() {
+        let server = RespServer {
+            host: "localhost".to_owned(),
+            port: 1,
+            is_secure: false,
+            database: 0,
+            user: None,
+            password: Some(SecretString::from("pass word-canary".to_owned())),
+        };
+        let failure = |bytes| done(server.sign_in(&mut answering(bytes))).unwrap_err();
+        assert!(failure(b"-WRONGPASS no\r\n").contains("refused the password"));
+        assert!(failure(b"").contains("closed the connection"));
+        assert!(failure(b"HTTP/1.1 400 Bad Request\r\n").contains("not from a Redis server"));
+        assert_eq!(done(server.sign_in(&mut answering(b"+OK\r\n"))), Ok(()));
     }
 }

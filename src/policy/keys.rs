@@ -107,6 +107,8 @@ pub(super) enum Weaker {
     RuleSeverityLower,
     /// The number or duration is smaller.
     Lower,
+    /// The duration is longer. A duration that is unset has this number of seconds.
+    Longer(u64),
     /// The value is later in this list, which starts with the strictest value.
     Later(&'static [&'static str]),
     /// The value is set and different: it decides which programs run or where data goes, and gate

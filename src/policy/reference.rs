@@ -261,6 +261,7 @@ fn weaker(weaker: Weaker) -> Option<String> {
         Weaker::EntryAdded => "an entry is added",
         Weaker::MatchesMore => "a pattern matches files that were reviewed before",
         Weaker::Lower => "the value is lower",
+        Weaker::Longer(_) => "the value is higher",
         Weaker::Later(names) => {
             let steps: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
             return Some(format!(

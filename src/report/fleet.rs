@@ -1,7 +1,7 @@
 //! Reports of several repositories together.
 //!
-//! Each repository has a finished review and a name, which the user gave or which is that of a file.
-//! Names are untrusted.
+//! Each repository has a finished review and a name, which the user gave or which is that of a
+//! file. Names are untrusted.
 
 pub(in crate::report) mod members;
 

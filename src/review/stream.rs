@@ -29,8 +29,9 @@ pub trait FindingSink: Sync {
 
 impl Prepared<'_> {
     /// Returns true if the findings of a file are final once it has been scanned: the rules alone
-    /// review a tree. In a history, a finding has all versions of a file; in a change, findings of several commits and files are joined, and a model
-    /// can add evidence to a finding or dispute it.
+    /// review a tree. In a history, a finding has all versions of a file; in a change, findings of
+    /// several commits and files are joined, and a model can add evidence to a finding or dispute
+    /// it.
     pub(super) fn is_streamed(&self) -> bool {
         let is_final =
             self.is_tree() && self.resolved.history.is_none() && self.asked_backends().is_empty();

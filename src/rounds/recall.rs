@@ -21,7 +21,8 @@ const AROUND: u32 = 1;
 const FRAME_LINES: u32 = 8;
 const FRAME_BYTES: usize = 1_000;
 
-/// Claims of models that could not be anchored and are restored, at most: each has an entry in memory.
+/// Claims of models that could not be anchored and are restored, at most: each has an entry in
+/// memory.
 pub(super) const DROPPED_MOST: usize = 100_000;
 
 /// Returns the review of a report. `change` is the stored change; unreadable parts of it display no

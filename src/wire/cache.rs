@@ -25,7 +25,23 @@ pub struct CacheCounts {
     pub valid: Option<usize>,
     /// Entries that do not count, by reason.
     pub defects: BTreeMap<String, usize>,
+    /// Temporary files; in a shared folder only those that dead processes left.
+    pub temporary_files: usize,
+    /// Files or keys with names that the program does not write. They are never removed.
+    pub foreign_names: usize,
+    /// True if there are more entries than the command looked at.
+    pub is_truncated: bool,
     pub removed: usize,
+    /// Number of files that could not be removed.
+    pub not_removed: usize,
+}
+
+/// The valid entries of one signer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SignerCounts {
+    pub valid: usize,
+    /// Time of the oldest one, such as `2026-11-24T10:00:00Z`.
+    pub oldest: String,
 }
 
 /// The entries of the shared cache.
@@ -36,6 +52,8 @@ pub struct SharedCounts {
     pub counts: CacheCounts,
     /// Leases of runs that are asking, or died.
     pub leases: usize,
+    /// Valid entries by the name of their signer; empty if the command read none.
+    pub signers: BTreeMap<String, SignerCounts>,
 }
 
 impl CacheStatus {

@@ -7,8 +7,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The fields that identify the program that wrote a document. Any type is accepted, so that a document of
-/// another program is named as such.
+/// The fields that identify the program that wrote a document. Any type is accepted, so that a
+/// document of another program is named as such.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ReportHeader {
     pub schema_version: Option<serde_json::Value>,

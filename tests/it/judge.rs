@@ -49,7 +49,7 @@ pub fn with_world<T>(repo: &Repo, stop: &Stop, call: impl FnOnce(&World<'_>) -> 
 }
 
 /// Creates a repository with a policy at HEAD, and a change and a contract in its worktree.
-fn changed(policy: &str, contract: &Value) -> Repo {
+pub fn changed(policy: &str, contract: &Value) -> Repo {
     let repo = Repo::new();
     repo.stage(".claude-reviewer.toml", policy)
         .stage("src/lib.rs", "pub mod names;\n");
@@ -59,7 +59,7 @@ fn changed(policy: &str, contract: &Value) -> Repo {
     repo
 }
 
-fn contract() -> Value {
+pub fn contract() -> Value {
     json!({
         "task_id": "T-17",
         "specification": { "description": "Names come sorted.", "requirements": ["`sorted` sorts names"] },
@@ -75,7 +75,7 @@ fn ask(repo: &Repo) -> JudgeAsk {
     }
 }
 
-fn judged(repo: &Repo) -> Judgement {
+pub fn judged(repo: &Repo) -> Judgement {
     judged_as(repo, &ask(repo))
 }
 
@@ -94,16 +94,16 @@ fn page(repo: &Repo) -> String {
 }
 
 /// Returns true if a request asks about the criteria.
-fn is_about_criteria(request: &Request) -> bool {
+pub fn is_about_criteria(request: &Request) -> bool {
     String::from_utf8_lossy(&request.body).contains("\"standing\"")
 }
 
-fn stand(id: &str, standing: &str, quote: Option<&str>) -> Value {
+pub fn stand(id: &str, standing: &str, quote: Option<&str>) -> Value {
     let file = quote.map(|_| "src/names.rs");
     json!({ "id": id, "standing": standing, "file": file, "quote": quote, "reason": format!("It is {standing}.") })
 }
 
-fn criteria(request: &Request, all: &[Value]) -> Reply {
+pub fn criteria(request: &Request, all: &[Value]) -> Reply {
     request.text(&json!({ "nonce": request.nonce(), "criteria": all }).to_string())
 }
 

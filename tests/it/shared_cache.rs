@@ -2,7 +2,9 @@
 //! fails costs little.
 
 mod stores;
+mod upkeep;
 
+use crate::judge;
 use crate::loopback::{Reply, Request, Server, finding};
 use crate::support::{Repo, Reviewer, Run, mkfifo, reviewer};
 use base64::Engine as _;
@@ -59,16 +61,26 @@ struct Machine<'f> {
 }
 
 impl Fleet {
-    /// Creates a fleet whose model answers with the handler.
+    /// Creates a fleet with a change of three files, whose model answers with the handler.
     fn with(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        Self::of_files(3, "", handler)
+    }
+
+    /// Creates a fleet with a change of this number of files, each of which is a part of its own.
+    /// `lines` are further lines of the policy's `[review]`.
+    fn of_files(
+        files: usize,
+        lines: &str,
+        handler: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let (repo, server) = (Repo::new(), Server::start(handler));
         let policy = server.policy("openai");
         repo.stage(
             ".claude-reviewer.toml",
-            policy.replace("[review]\n", "[review]\nmax_files = 1\n"),
+            policy.replace("[review]\n", &format!("[review]\nmax_files = 1\n{lines}")),
         )
         .commit("seed");
-        for n in 0..3 {
+        for n in 0..files {
             repo.stage(&format!("src/a{n}.py"), format!("total = items[{n}]\n"));
         }
         let store = repo.outside().join("store");
@@ -234,7 +246,7 @@ fn flt_02_a_local_copy_counts_only_as_long_as_its_signer_and_its_age_do() {
     for path in fleet.entries() {
         let entry: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         let (reply, then) = (entry["reply"].as_str().unwrap(), now() - 5 * 24 * 3600);
-        std::fs::write(&path, seal(&key_of(&path), "stub", reply, then, &signer)).unwrap();
+        std::fs::write(&path, seal(&key_of(&path), "stub-1", reply, then, &signer)).unwrap();
     }
     let reading = fleet.reading();
     let other = reading.replace(&key_pair(7).1, &key_pair(8).1);
@@ -323,7 +335,7 @@ fn flt_02_no_entry_that_an_attacker_can_write_changes_a_verdict() {
                 let key = ReplyKey::from_hex(entry["key"].as_str().unwrap()).unwrap();
                 seal(
                     &key,
-                    "stub",
+                    "stub-1",
                     entry["reply"].as_str().unwrap(),
                     now(),
                     &forger,
@@ -344,7 +356,7 @@ fn flt_02_no_entry_that_an_attacker_can_write_changes_a_verdict() {
             let then = now() - 15 * 24 * 3600;
             seal(
                 &key,
-                "stub",
+                "stub-1",
                 entry["reply"].as_str().unwrap(),
                 then,
                 &signer,
@@ -373,21 +385,44 @@ fn flt_02_no_entry_that_an_attacker_can_write_changes_a_verdict() {
 }
 
 #[test]
-fn flt_02_a_link_or_a_pipe_in_the_store_is_not_followed() {
+fn flt_02_a_link_or_a_pipe_in_the_store_is_not_followed_and_costs_its_own_part_only() {
     let fleet = Fleet::new();
     let count = fleet.fill();
     let entries = fleet.entries();
     let elsewhere = fleet.repo.outside().join("elsewhere");
     std::fs::rename(&entries[0], &elsewhere).unwrap();
-    std::os::unix::fs::symlink(&elsewhere, &entries[0]).unwrap();
-    let (asked, report) = fleet.machine("a", &fleet.reading()).reviewed();
-    assert!(asked > 0 && asked <= count, "{asked}");
-    assert_eq!(notes(&report).len(), 1, "{report}");
-    std::fs::remove_file(&entries[0]).unwrap();
-    mkfifo(&entries[0]);
-    let (asked, report) = fleet.machine("b", &fleet.reading()).reviewed();
-    assert!(asked > 0 && asked <= count, "{asked}");
-    assert_eq!(notes(&report).len(), 1, "{report}");
+    let genuine = std::fs::read(&elsewhere).unwrap();
+    for (name, make) in [
+        (
+            "link",
+            (|at, to| std::os::unix::fs::symlink(to, at).unwrap()) as fn(&Path, &Path),
+        ),
+        ("pipe", |at, _| mkfifo(at)),
+        ("folder", |at, _| std::fs::create_dir(at).unwrap()),
+    ] {
+        make(&entries[0], &elsewhere);
+        let (asked, report) = fleet.machine(name, &fleet.reading()).reviewed();
+        assert_eq!(asked, 1, "{name}: {report}");
+        let expected = "shared cache: ignored 1 stored answers: 1 unreadable";
+        assert_eq!(notes(&report), [expected], "{name}");
+        let writer = fleet.machine("writer", &fleet.writing());
+        let found = writer.cache(&["verify", "--shared", "--format", "json"], 1);
+        assert_eq!(
+            found.json()["shared"]["defects"],
+            json!({"unreadable": 1}),
+            "{name}"
+        );
+        let pruned = writer
+            .cache(&["prune", "--shared", "--format", "json"], 0)
+            .json();
+        let shared = &pruned["shared"];
+        // A folder stays: the program made none.
+        let is_folder = usize::from(name == "folder");
+        assert_eq!(shared["not_removed"], json!(is_folder), "{name}: {pruned}");
+        assert_eq!(shared["removed"], json!(1 - is_folder), "{name}: {pruned}");
+        assert_eq!(std::fs::read(&elsewhere).unwrap(), genuine, "{name}");
+    }
+    assert_eq!(fleet.entries().len(), count);
 }
 
 #[test]
@@ -579,48 +614,59 @@ fn net_19_plain_redis_of_another_machine_is_a_usage_error() {
 }
 
 #[test]
-fn the_cache_command_counts_checks_and_removes_entries() {
+fn a_signer_with_a_shortened_key_is_an_error_of_the_policy() {
     let fleet = Fleet::new();
-    let count = fleet.fill();
-    let writer = fleet.machine("writer", &fleet.writing());
-    let shown = writer.cache(&["stats", "--format", "json"], 0).json();
-    assert_eq!(shown["schema_version"], json!(1));
-    assert_eq!(shown["local"]["entries"], json!(count), "{shown}");
-    assert_eq!(shown["shared"]["entries"], json!(count), "{shown}");
-    assert_eq!(shown["shared"]["valid"], Value::Null, "{shown}");
-    writer.cache(&["verify"], 0);
-    let entries = fleet.entries();
-    std::fs::write(&entries[0], "half").unwrap();
-    std::fs::copy(&entries[1], &entries[2]).unwrap();
-    let found = writer
-        .cache(&["verify", "--shared", "--format", "json"], 1)
-        .json();
-    let defects = json!({"malformed": 1, "other_question": 1});
-    assert_eq!(found["shared"]["defects"], defects, "{found}");
-    assert_eq!(found["local"], Value::Null, "{found}");
-    let text = writer.cache(&["prune"], 0).stdout;
-    assert!(
-        text.contains("malformed: 1") && text.contains("removed: 2"),
-        "{text}"
-    );
-    assert_eq!(fleet.entries().len(), count - 2);
-    // A reader with other signers removes nothing of theirs.
-    let url = format!("url = \"file://{}\"\n", fleet.store.display());
-    let other = format!("{url}signers = [\"{}\"]\n", key_pair(8).1);
-    let stranger = fleet.machine("stranger", &other);
-    stranger.cache(&["verify", "--shared"], 1);
-    stranger.cache(&["prune", "--shared"], 0);
-    assert_eq!(fleet.entries().len(), count - 2);
-    // A file that the program did not write is not touched.
-    let foreign = fleet.store.join("replies-1/notes.txt");
-    std::fs::write(&foreign, "mine").unwrap();
-    writer.cache(&["prune", "--all"], 0);
-    assert_eq!(fleet.entries(), [foreign]);
-    let local = writer
-        .cache(&["stats", "--local", "--format", "json"], 0)
-        .json();
-    assert_eq!(local["local"]["entries"], json!(0), "{local}");
-    let without = fleet.machine("none", "timeout = \"3s\"\n");
-    let run = without.cache(&["stats", "--shared"], 2);
-    assert!(run.stderr.contains("no shared cache"), "{}", run.stderr);
+    let line = key_pair(7).1;
+    let key = STANDARD.decode(line.rsplit(' ').next().unwrap()).unwrap();
+    let short = format!("ci ssh-ed25519 {}", STANDARD.encode(&key[..50]));
+    let run = fleet
+        .machine("a", &fleet.reading().replace(&line, &short))
+        .review();
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    let text = run.stdout + &run.stderr;
+    assert!(text.contains("not an Ed25519 key of 32 bytes"), "{text}");
+}
+
+#[test]
+fn the_lease_of_an_incomplete_answer_about_criteria_is_given_back() {
+    let fleet = Fleet::new();
+    let mut contract = judge::contract();
+    contract["acceptance_criteria"] = json!([
+        { "id": "AC1", "text": "sorted returns the names in order" },
+        { "id": "AC2", "text": "sorted takes the names by value" },
+    ]);
+    for (known, name) in [(1, "incomplete"), (2, "complete")] {
+        let server = Server::start(move |request| {
+            let stands: Vec<Value> = ["AC1", "AC2"][..known]
+                .iter()
+                .map(|id| judge::stand(id, "met", Some("names.sort();")))
+                .collect();
+            match judge::is_about_criteria(request) {
+                true => judge::criteria(request, &stands),
+                false => request.review(&[]),
+            }
+        });
+        let repo = judge::changed(&server.policy("openai"), &contract);
+        let store = repo.outside().join("store");
+        std::fs::create_dir_all(&store).unwrap();
+        let config = repo.home().join(".config/claude-reviewer");
+        std::fs::create_dir_all(&config).unwrap();
+        let lines = fleet.writing().replace(
+            &fleet.store.display().to_string(),
+            &store.display().to_string(),
+        );
+        std::fs::write(config.join("config.toml"), format!("[cache]\n{lines}")).unwrap();
+        judge::judged(&repo);
+        let questions = server.questions();
+        let about = questions
+            .iter()
+            .filter(|q| judge::is_about_criteria(q))
+            .count();
+        assert!(about > 0 && questions.len() > about, "{name}");
+        let others = questions.len() - about;
+        let expected = others + usize::from(known == 2);
+        assert_eq!(blobs(&store.join("replies-1")).len(), expected, "{name}");
+        assert!(store.join("leases-1").is_dir(), "{name}");
+        assert_eq!(blobs(&store.join("leases-1")).len(), 0, "{name}");
+    }
 }

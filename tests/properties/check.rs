@@ -452,17 +452,38 @@ fn shared_question() -> ReplyKey {
     ReplyKey::of_parts(&["property"])
 }
 
-/// Whatever a store returns, it is refused or reads as the one entry that was signed, for its
-/// question and in its lifetime; and it is no lease.
-pub fn shared_entry(data: &[u8]) -> Result<(), String> {
-    let terms = EntryTerms {
+/// Returns the terms on which [`shared_sample`] counts.
+fn shared_terms() -> EntryTerms {
+    EntryTerms {
         signers: EntryKey::from_seed(&[7; 32])
             .map(|key| key.signer("ci"))
             .into_iter()
             .collect(),
         max_age: Duration::from_secs(60),
         max_bytes: 4096,
-    };
+    }
+}
+
+/// The sample itself counts. Otherwise the property could not fail.
+pub fn shared_sample_counts() -> Result<(), String> {
+    let read = entry::open(
+        &shared_sample(),
+        &shared_question(),
+        &shared_terms(),
+        SIGNED_AT,
+    );
+    let signer = read.map(|read| (read.reply, read.signer));
+    ensure!(
+        signer == Ok(("no findings".to_owned(), "ci".to_owned())),
+        "the sample reads as {signer:?}"
+    );
+    Ok(())
+}
+
+/// Whatever a store returns, it is refused or reads as the one entry that was signed, for its
+/// question and in its lifetime; and it is not a lease.
+pub fn shared_entry(data: &[u8]) -> Result<(), String> {
+    let terms = shared_terms();
     let question = shared_question();
     if let Ok(read) = entry::open(data, &question, &terms, SIGNED_AT) {
         let is_signed = read.reply == "no findings" && read.model == "m-1";

@@ -116,5 +116,6 @@ fn hid_01_bytes_around_a_blocking_line_never_let_it_pass() {
 
 #[test]
 fn flt_02_a_store_returns_a_signed_entry_or_nothing() {
+    check::shared_sample_counts().unwrap();
     holds("shared", 1);
 }

@@ -150,8 +150,8 @@ impl<'a> Drafter<'a> {
         }
     }
 
-    /// Anchors a claim about a file that is not part of the change: to the changed line that its line
-    /// depends on, or as a remark.
+    /// Anchors a claim about a file that is not part of the change: to the changed line that its
+    /// line depends on, or as a remark.
     fn outside_of_the_change(&mut self, claim: &Claim, title: &str, named: &str) -> Anchored {
         if let Some(candidate) = self.tied(claim, title, named) {
             return Anchored::Candidate(Box::new(candidate));

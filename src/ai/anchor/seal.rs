@@ -81,9 +81,9 @@ struct RuleFinding<'f> {
 }
 
 impl Sealed {
-    /// Adds echoes as evidence and disputes as remarks to the findings of rules. `found` must be the
-    /// list that [`seal`] got, in the same order. This changes neither severity and confidence nor
-    /// the verdict.
+    /// Adds echoes as evidence and disputes as remarks to the findings of rules. `found` must be
+    /// the list that [`seal`] got, in the same order. This changes neither severity and confidence
+    /// nor the verdict.
     pub fn annotate_rule_findings(&self, found: &mut [Finding]) {
         for echo in &self.echoes {
             if let Some(finding) = found.get_mut(echo.rule) {

@@ -80,8 +80,9 @@ pub(super) fn was_read(cx: &Context<'_>, file: &RepoPath, number: LineNo) -> boo
 }
 
 /// Finds the changed line that an unchanged line depends on. The result is
-/// [`PositionCertainty::Likely`] if a name connects the two. It is [`PositionCertainty::Doubtful`] if
-/// the changed line is only the nearest, or several unchanged lines match the quote. `lines` must contain the file of the relation.
+/// [`PositionCertainty::Likely`] if a name connects the two. It is [`PositionCertainty::Doubtful`]
+/// if the changed line is only the nearest, or several unchanged lines match the quote. `lines` must
+/// contain the file of the relation.
 pub(super) fn changed_line(
     lines: &ChunkLines<'_>,
     relation: &Relation,

@@ -1,84 +1,60 @@
-//! Counts, checks and removes the entries of the user's cache.
+//! Lists and removes the entries of the user's cache, for the commands of the operator.
 
-use super::{Cache, ReplyKey, local_reply, read_own};
+use super::{Cache, LocalReply, ReplyKey, TEMPORARY, local_reply, read_own};
 use crate::ai::ask::Nonce;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use std::fs::File;
 use std::sync::atomic::Ordering;
 
-/// The action on the entries of the user's cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LocalUpkeep {
-    /// Count entries and their bytes.
-    Count,
-    /// Read every entry.
-    Verify,
-    /// Read every entry, and remove damaged ones and what is above the size limit.
-    Prune,
-    /// Remove every entry.
-    Clear,
-}
-
-/// The entries of the user's cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LocalSurvey {
-    pub entries: usize,
-    pub bytes: u64,
-    /// Entries that are readable; 0 if none was read.
-    pub valid: usize,
-    /// Entries that are damaged, or of an older version of the program.
-    pub damaged: usize,
-    pub removed: usize,
+/// The files of the user's cache.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CacheFiles {
+    /// Entries, with their bytes.
+    pub entries: Vec<(ReplyKey, u64)>,
+    /// Names of temporary files.
+    pub temporary: Vec<String>,
+    /// Number of files whose names the program does not write.
+    pub foreign: usize,
 }
 
 impl Cache {
-    /// Visits every entry.
-    pub fn survey(&self, action: LocalUpkeep) -> LocalSurvey {
-        let mut survey = LocalSurvey::default();
-        if action == LocalUpkeep::Prune {
-            let before = self.keys().len();
-            self.shrink();
-            survey.removed = before.saturating_sub(self.keys().len());
+    /// Lists the files of the cache. A folder that cannot be read is empty.
+    pub fn files(&self) -> CacheFiles {
+        let mut files = CacheFiles::default();
+        let Ok(dir) = Dir::read_from(&self.folder) else {
+            return files;
+        };
+        for entry in dir.flatten() {
+            match entry.file_name().to_str() {
+                Ok("." | "..") => {}
+                Ok(name) if name.starts_with(TEMPORARY) => {
+                    files.temporary.push(name.to_owned());
+                }
+                Ok(name) => match ReplyKey::of_name(name) {
+                    Some(key) => files
+                        .entries
+                        .extend(self.size(name).map(|size| (key, size))),
+                    None => files.foreign += 1,
+                },
+                Err(_) => files.foreign += 1,
+            }
         }
-        for key in self.keys() {
-            self.look_at(&key, action, &mut survey);
-        }
-        survey
+        files
     }
 
-    /// Counts or removes one entry.
-    fn look_at(&self, key: &ReplyKey, action: LocalUpkeep, survey: &mut LocalSurvey) {
-        let name = key.to_hex();
-        let Ok(stat) = rustix::fs::statat(&self.folder, &name, AtFlags::SYMLINK_NOFOLLOW) else {
-            return;
-        };
-        survey.entries += 1;
-        let size = u64::try_from(stat.st_size).unwrap_or_default();
-        survey.bytes = survey.bytes.saturating_add(size);
-        let is_damaged = match action {
-            LocalUpkeep::Count => return,
-            LocalUpkeep::Clear => true,
-            LocalUpkeep::Verify | LocalUpkeep::Prune => !self.is_valid(&name, key),
-        };
-        match (is_damaged, action) {
-            (false, _) => survey.valid += 1,
-            (true, LocalUpkeep::Clear) => {}
-            (true, _) => survey.damaged += 1,
-        }
-        if is_damaged && matches!(action, LocalUpkeep::Prune | LocalUpkeep::Clear) {
-            self.remove::<()>(&name);
-            survey.removed += 1;
-        }
+    /// Returns the bytes of a file; `None` if it is gone.
+    fn size(&self, name: &str) -> Option<u64> {
+        let stat = rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some(u64::try_from(stat.st_size).unwrap_or_default())
     }
 
-    /// Returns true if an entry can be read.
-    fn is_valid(&self, name: &str, key: &ReplyKey) -> bool {
+    /// Reads an entry without marking it as used. Returns `None` if it is damaged, is not a file of
+    /// this user alone, or is of an older version of the program.
+    pub fn peek(&self, key: &ReplyKey) -> Option<LocalReply> {
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        rustix::fs::openat(&self.folder, name, flags, Mode::empty())
-            .ok()
-            .and_then(|fd| read_own(File::from(fd)))
-            .is_some_and(|bytes| local_reply(&bytes, key, &Nonce::random()).is_some())
+        let fd = rustix::fs::openat(&self.folder, key.to_hex(), flags, Mode::empty()).ok()?;
+        local_reply(&read_own(File::from(fd))?, key, &Nonce::random())
     }
 
     /// Returns true if there is an entry with a key. It is not read.
@@ -123,11 +99,17 @@ impl Cache {
 
     /// Returns the keys of all entries.
     pub(in crate::ai) fn keys(&self) -> Vec<ReplyKey> {
-        let Ok(dir) = Dir::read_from(&self.folder) else {
-            return Vec::new();
-        };
-        dir.flatten()
-            .filter_map(|entry| ReplyKey::from_hex(entry.file_name().to_str().ok()?))
-            .collect()
+        let entries = self.files().entries.into_iter();
+        entries.map(|(key, _)| key).collect()
+    }
+
+    /// Removes the least recently used entries above the size limit, and stale temporary files.
+    pub fn trim(&self) {
+        self.shrink();
+    }
+
+    /// Removes a file of the cache; returns false if that fails.
+    pub fn discard(&self, name: &str) -> bool {
+        rustix::fs::unlinkat(&self.folder, name, AtFlags::empty()).is_ok()
     }
 }

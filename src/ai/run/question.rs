@@ -59,7 +59,7 @@ impl<'a> ReviewSession<'a> {
         let mut answer = answer.await;
         match answer.as_mut().ok().and_then(|a| a.keep.as_mut()) {
             Some(keep) => keep.lease = lease,
-            None => self.release(lease).await,
+            None => self.release(lease),
         }
         answer
     }

@@ -8,6 +8,7 @@ use crate::ai::reply;
 use crate::ai::shared::{HeldLease, SharedCache, SharedReply, Turn, WaitLimits};
 use crate::ai::tree::Tree;
 use crate::diff::RepoPath;
+use crate::rules::RuleSet;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
@@ -137,7 +138,7 @@ impl<'a> ReviewSession<'a> {
                     let Some(answer) = self.shared_answer(&key, query, parse).await else {
                         return Admission::Ask(permit, Some(lease));
                     };
-                    shared.release(lease).await;
+                    shared.release(lease);
                     return Admission::Answered(answer);
                 }
                 Turn::Theirs => drop(permit),
@@ -179,9 +180,9 @@ impl<'a> ReviewSession<'a> {
     }
 
     /// Gives the lease of a question back that has no answer to store.
-    pub(super) async fn release(&self, lease: Option<HeldLease>) {
+    pub(super) fn release(&self, lease: Option<HeldLease>) {
         if let (Some(shared), Some(lease)) = (&self.shared, lease) {
-            shared.release(lease).await;
+            shared.release(lease);
         }
     }
 
@@ -190,7 +191,7 @@ impl<'a> ReviewSession<'a> {
     pub(super) async fn store_if(&self, is_complete: bool, keep: Option<AnswerToKeep>) {
         match is_complete {
             true => self.store(keep).await,
-            false => self.release(keep.and_then(|keep| keep.lease)).await,
+            false => self.release(keep.and_then(|keep| keep.lease)),
         }
     }
 
@@ -212,23 +213,15 @@ impl<'a> ReviewSession<'a> {
         if let Some(cache) = self.cache.as_ref().filter(|_| !is_for_this_audit) {
             cache.put(&key, &self.nonce, &kept);
         }
+        // The search for secrets takes time, which a run that only reads must not spend.
         if let Some(shared) = &self.shared
             && !is_for_this_audit
-            && !self.has_secret(&kept)
+            && shared.stores_answers()
+            && !has_secret(self.job.rules, &kept)
         {
             shared.put(&key, &self.nonce, &kept).await;
         }
-        self.release(lease).await;
-    }
-
-    /// Returns true if a text of an answer has something that the search for secrets masks. Models
-    /// see redacted text only, so that is a model's own invention, or a secret that only its reply
-    /// makes recognizable. Other machines must not get it.
-    fn has_secret(&self, kept: &KeptReply) -> bool {
-        let rules = self.job.rules;
-        texts_of(kept)
-            .iter()
-            .any(|text| rules.masked(text) != *text)
+        self.release(lease);
     }
 
     /// Opens the shared cache, if the policy has one and answers may come from caches. Returns it,
@@ -241,6 +234,15 @@ impl<'a> ReviewSession<'a> {
         let top = job.repo.and_then(crate::git::Repo::worktree);
         SharedCache::open(&job.policy.cache, job.env, top, job.stop).transpose()
     }
+}
+
+/// Returns true if a text of an answer has something that the search for secrets masks. Models see
+/// redacted text only, so that is a model's own invention, or a secret that only its reply makes
+/// recognizable. Other machines must not get it.
+fn has_secret(rules: &RuleSet, kept: &KeptReply) -> bool {
+    texts_of(kept)
+        .iter()
+        .any(|text| rules.masked(text) != *text)
 }
 
 /// Returns all texts of an answer: the reply as it is written and each of its strings without
@@ -265,4 +267,56 @@ fn texts_of(kept: &KeptReply) -> Vec<String> {
 /// Returns the text of a path. Bytes that are not UTF-8 cannot be part of a secret.
 fn path_text(path: &RepoPath) -> String {
     String::from_utf8_lossy(path.as_bytes()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ai::ask::{Lookup, Read};
+    use crate::diff::LineNo;
+    use crate::policy::RulesPolicy;
+    use serde_json::json;
+
+    /// Returns an answer with these lookups, which read the file.
+    fn answer(subjects: Vec<LookupSubject>, file: &str) -> KeptReply {
+        let line = LineNo::new(1).unwrap();
+        let digest = [0; 32];
+        KeptReply {
+            text: "{}".to_owned(),
+            read: vec![Read {
+                path: file.into(),
+                first: line,
+                last: line,
+            }],
+            lookups: subjects
+                .into_iter()
+                .map(|subject| Lookup { subject, digest })
+                .collect(),
+            tree: None,
+            model: "m-1".to_owned(),
+        }
+    }
+
+    #[test]
+    fn an_answer_that_names_a_file_with_a_secret_in_its_name_is_not_shared() {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let secret = format!("keys/{}{}.txt", "AKIA", "Q3EGRNDLK5V2TW7A");
+        let call = |path: &str| LookupSubject::Call {
+            name: "read_file".to_owned(),
+            arguments: json!({ "path": path }),
+        };
+        let plain = "src/main.rs";
+        for (subject, file, expected) in [
+            (call(plain), plain, false),
+            (LookupSubject::File(plain.into()), plain, false),
+            (LookupSubject::Tree, plain, false),
+            (call(&secret), plain, true),
+            (LookupSubject::File(secret.as_str().into()), plain, true),
+            (LookupSubject::Tree, &secret, true),
+        ] {
+            let shown = format!("{subject:?}, {file}");
+            let kept = answer(vec![subject], file);
+            assert_eq!(has_secret(&rules, &kept), expected, "{shown}");
+        }
+    }
 }

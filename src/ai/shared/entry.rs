@@ -1,7 +1,7 @@
 //! Entries of a shared cache: a signed envelope around a reply. Pure.
 //!
-//! A shared answer that says "no findings" opens a gate, and an attacker who can write to the store can
-//! write anything there. The signature covers everything that a reader relies on: the key of the
+//! A shared answer that says "no findings" opens a gate, and an attacker who can write to the store
+//! can write anything there. The signature covers everything that a reader relies on: the key of the
 //! question, the name of the model, the time and the reply. A reader knows public keys only, so it
 //! cannot be made to sign. Every defect of an entry is a miss with a typed reason.
 
@@ -27,7 +27,7 @@ const FRESH: i64 = 5;
 /// Time in seconds by which a lease may be in the future. More would prolong the time in which it
 /// can be repeated.
 const LEASE_AHEAD: i64 = 1;
-/// Bytes of the name of a model, at most.
+/// Bytes of the name of a model, at most. A longer name is shortened.
 const MAX_MODEL: usize = 256;
 /// Bytes of a lease, at most.
 pub(super) const MAX_LEASE: usize = 1 << 10;
@@ -37,6 +37,8 @@ pub(super) const MAX_LEASE: usize = 1 << 10;
 pub enum EntryDefect {
     /// It has more bytes than the policy allows.
     TooLarge,
+    /// It is a link, a pipe, a folder or a value of another type, or this user may not read it.
+    Unreadable,
     /// It is truncated, or is not an entry.
     Malformed,
     /// It has a version that this program does not know.
@@ -58,6 +60,7 @@ impl EntryDefect {
     pub fn about(self) -> &'static str {
         match self {
             Self::TooLarge => "larger than max_entry_kib",
+            Self::Unreadable => "unreadable",
             Self::Malformed => "truncated or malformed",
             Self::OtherVersion => "of an unknown version",
             Self::UnknownSigner => "by a signer that the policy does not list",
@@ -72,6 +75,7 @@ impl EntryDefect {
     pub fn name(self) -> &'static str {
         match self {
             Self::TooLarge => "too_large",
+            Self::Unreadable => "unreadable",
             Self::Malformed => "malformed",
             Self::OtherVersion => "other_version",
             Self::UnknownSigner => "unknown_signer",
@@ -97,12 +101,19 @@ pub struct EntryTerms {
 pub struct SignedEntry {
     /// Encoded reply, as in the local cache.
     pub reply: String,
-    /// Name of the model that answered.
+    /// Name of the model that answered, at most 256 bytes of it.
     pub model: String,
     /// Name of the signer in the policy.
     pub signer: String,
     /// Seconds since 1970.
     pub time: i64,
+}
+
+impl SignedEntry {
+    /// Returns true if the signature covers the name of this model.
+    pub fn is_of_model(&self, name: &str) -> bool {
+        self.model == crate::text::first_bytes(name, MAX_MODEL)
+    }
 }
 
 /// Encodes and signs an entry. `reply` is the encoding of the local cache, and `now` is in seconds

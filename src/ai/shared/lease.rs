@@ -1,15 +1,16 @@
 //! Leases: a run shows that it asks a question, and another run waits for its answer.
 //!
 //! Only a run that stores answers takes leases and waits for them. A lease is signed and renewed
-//! every two seconds, so that only a live run with a key of the policy makes others wait. Whoever
-//! can write to the store can repeat a recent lease or remove an answer; therefore the time that a
-//! wait without an answer can have lost is charged to a budget of ten seconds, and a run without
-//! budget waits no more. All waits of a run together have a bound as well, because a live run can
-//! need longer than this run has.
+//! every two seconds, so that only a live run with a key of the policy makes others wait. An
+//! attacker who can write to the store can repeat a recent lease or remove an answer. Therefore the
+//! time that a wait without an answer can have lost is charged to a budget of ten seconds, and a run
+//! without budget does not wait any more. All waits of a run together have a bound as well, because
+//! a live run can need longer than this run has.
 
 use super::entry::{self, Lease, MAX_LEASE, SeenLease};
 use super::meter::Overlap;
 use super::store::{BlobRead, LEASES};
+use super::writes::QueuedWrite;
 use super::{CacheState, OperationCost, SharedCache, SharedReply, now};
 use crate::ai::ask::Nonce;
 use crate::ai::cache::ReplyKey;
@@ -24,7 +25,7 @@ const BUDGET: Duration = Duration::from_secs(10);
 const BEAT: Duration = Duration::from_secs(2);
 /// Time without a new sign of life after which a holder counts as dead.
 const QUIET: Duration = Duration::from_secs(5);
-/// Time between two looks at the store.
+/// Time between two reads of the store.
 const POLL: Duration = Duration::from_millis(250);
 /// Error of the age of a lease, at most: times are whole seconds, and a lease may be one second
 /// in the future.
@@ -212,11 +213,10 @@ impl SharedCache<'_> {
         }
     }
 
-    /// Gives a lease back.
-    pub async fn release(&self, lease: HeldLease) {
+    /// Gives a lease back, after the answers that are queued.
+    pub fn release(&self, lease: HeldLease) {
         let name = lease_name(&lease.0);
-        self.limited(OperationCost::Counted, self.store.remove(&name))
-            .await;
+        self.writes.add(QueuedWrite::Remove { name });
     }
 
     /// Creates the lease of a question. Returns false if there is one, and `None` if the store
@@ -253,13 +253,13 @@ impl SharedCache<'_> {
         match self.limited(cost, self.store.get(&name, MAX_LEASE)).await? {
             BlobRead::Content(bytes) => entry::open_lease(&bytes, key, &self.terms, now())
                 .filter(|seen| seen.lease.holder != self.holder),
-            BlobRead::Missing | BlobRead::TooLarge => None,
+            BlobRead::Missing | BlobRead::TooLarge | BlobRead::Unreadable => None,
         }
     }
 }
 
-/// Returns true if a lease is a new sign of life: of the same run with a higher number. Another
-/// holder is no sign of life of this one.
+/// Returns true if a lease is a new sign of life: of the same run with a higher number. The lease of
+/// another holder is not a sign of life of this one.
 fn is_later(lease: &Lease, last: &Lease) -> bool {
     lease.holder == last.holder && lease.beat > last.beat
 }

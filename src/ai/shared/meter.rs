@@ -61,6 +61,11 @@ impl Meter {
         }
     }
 
+    /// Returns the time limit that the budget started with.
+    pub(super) fn limit(&self) -> Duration {
+        self.limit
+    }
+
     /// Returns the time that the next operation may take; zero if the budget is used up.
     pub(super) fn left(&self, now: Instant) -> Duration {
         (self.limit + self.free).saturating_sub(self.waited.at(now))

@@ -1,6 +1,7 @@
 //! Ed25519 keys of shared entries, in the formats of ssh-keygen: the lines of signers, and the
 //! private key file. Pure.
 
+use crate::policy::ed25519_public_key;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
@@ -41,14 +42,14 @@ impl EntrySigner {
         let key = STANDARD
             .decode(words.nth(1)?)
             .ok()
-            .and_then(|blob| public_of(&blob))?;
+            .and_then(|blob| ed25519_public_key(&blob))?;
         Some(Self { name, key })
     }
 }
 
 impl EntryKey {
-    /// Parses a private key file of `ssh-keygen -t ed25519` without a passphrase. Line breaks that a
-    /// variable of a CI system lost do not matter.
+    /// Parses a private key file of `ssh-keygen -t ed25519` without a passphrase. Line breaks may
+    /// be missing, because variables of CI systems can lose them.
     ///
     /// # Errors
     ///
@@ -128,15 +129,6 @@ pub(super) fn is_signed_by(key: &VerifyingKey, message: &[u8], signature: &[u8])
         .is_ok()
 }
 
-/// Returns the key in OpenSSH's encoding of a public key.
-fn public_of(mut blob: &[u8]) -> Option<VerifyingKey> {
-    let name = field(&mut blob)?;
-    let key = field(&mut blob)?;
-    (name == TYPE && blob.is_empty())
-        .then(|| key.try_into().ok())
-        .flatten()
-}
-
 /// Takes a field with a length of four bytes (RFC 4251, section 5, `string`).
 fn field<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     let length = usize::try_from(number(rest)?).ok()?;
@@ -205,7 +197,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_usable_key_is_refused_with_its_reason_and_without_its_text() {
+    fn a_text_that_is_not_a_usable_key_is_refused_with_its_reason_and_without_its_text() {
         let (file, _) = key_file(7, b"none");
         let reason = |text: &str| EntryKey::parse(text).unwrap_err();
         assert!(reason(&key_file(7, b"aes256-ctr").0).contains("passphrase"));

@@ -16,18 +16,34 @@ use crate::env::Env;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// Folders of a store. The number is the version of their format.
 pub(super) const REPLIES: &str = "replies-1";
 pub(super) const LEASES: &str = "leases-1";
 /// Entries that a listing returns, at most.
 pub(super) const MAX_LISTED: usize = 100_000;
+/// Time limit of one operation of the operator's commands. No review waits for it.
+const OPERATION: Duration = Duration::from_secs(30);
 
 /// A blob of a store, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StoredBlob {
     pub(super) name: String,
     pub(super) bytes: u64,
+    /// True for a temporary file that a dead process left in a folder.
+    pub(super) is_temporary: bool,
+}
+
+/// The blobs of a folder of a store. Only names that this program writes are listed, so that
+/// nothing else is read or removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct StoreListing {
+    pub(super) blobs: Vec<StoredBlob>,
+    /// Number of names that this program does not write.
+    pub(super) foreign: usize,
+    /// True if further blobs were left out.
+    pub(super) is_truncated: bool,
 }
 
 /// An opened store.
@@ -46,6 +62,8 @@ pub(super) type StoreFailure = String;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BlobRead {
     Missing,
+    /// It is a link, a pipe, a folder or a value of another type, or this user may not read it.
+    Unreadable,
     /// It has more bytes than the reader accepts.
     TooLarge,
     Content(Vec<u8>),
@@ -118,41 +136,76 @@ impl Store {
         }
     }
 
-    /// Removes a blob, if it exists.
-    pub(super) async fn remove(&self, name: &str) -> Result<(), StoreFailure> {
+    /// Removes a blob, if it exists. Returns false if something is in its place that cannot be
+    /// removed: a folder, or a file of another user in a folder that protects it.
+    pub(super) async fn remove(&self, name: &str) -> Result<bool, StoreFailure> {
         match self {
             Self::Folder(store) => {
                 let name = name.to_owned();
                 apart(store, move |store| store.remove(&name)).await
             }
-            Self::Redis(store) => store.remove(name).await,
+            Self::Redis(store) => store.remove(name).await.map(|()| true),
             #[cfg(feature = "object-stores")]
-            Self::Objects(store) => store.remove(name).await,
+            Self::Objects(store) => store.remove(name).await.map(|()| true),
         }
     }
 
-    /// Lists the blobs below a folder of the store, sorted by name, at most [`MAX_LISTED`]. Anything
-    /// with a name that this program does not write is left out, so that nothing else is removed.
-    pub(super) async fn list(&self, folder: &str) -> Result<Vec<StoredBlob>, StoreFailure> {
-        let mut all = match self {
+    /// Lists the blobs below a folder of the store, sorted by name, at most `most`. Each step has the
+    /// time limit of an operation; the caller limits the whole.
+    pub(super) async fn list(
+        &self,
+        folder: &str,
+        most: usize,
+    ) -> Result<StoreListing, StoreFailure> {
+        let mut listing = match self {
             Self::Folder(store) => {
                 let folder = folder.to_owned();
-                apart(store, move |store| store.list(&folder)).await
+                apart(store, move |store| store.list(&folder, most)).await
             }
-            Self::Redis(store) => store.list(folder).await,
+            Self::Redis(store) => store.list(folder, most).await,
             #[cfg(feature = "object-stores")]
-            Self::Objects(store) => store.list(folder).await,
+            Self::Objects(store) => store.list(folder, most).await,
         }?;
-        all.retain(|blob| is_own_name(&blob.name));
-        all.sort();
-        Ok(all)
+        listing.blobs.sort();
+        Ok(listing)
     }
 }
 
-/// Returns true if this program writes blobs of this name: the key of a question, or the name of a
-/// temporary file.
-fn is_own_name(name: &str) -> bool {
-    ReplyKey::from_hex(name).is_some_and(|key| key.to_hex() == name) || folder::is_temporary(name)
+impl StoreListing {
+    /// Returns true if a name is that of a question, with room for it in the list. Counts other
+    /// names, and notes that something was left out.
+    fn admits(&mut self, name: &str, most: usize) -> bool {
+        if ReplyKey::of_name(name).is_none() {
+            self.foreign += 1;
+            return false;
+        }
+        self.has_room(most)
+    }
+
+    /// Returns true if there is room for a further blob. Otherwise it is left out.
+    fn has_room(&mut self, most: usize) -> bool {
+        self.is_truncated |= self.blobs.len() >= most;
+        !self.is_truncated
+    }
+
+    /// Adds an entry or a lease.
+    fn add(&mut self, name: String, bytes: u64) {
+        self.blobs.push(StoredBlob {
+            name,
+            bytes,
+            is_temporary: false,
+        });
+    }
+}
+
+/// Waits for an operation of the operator's commands within its time limit.
+pub(super) async fn in_time<T>(
+    work: impl Future<Output = Result<T, StoreFailure>>,
+) -> Result<T, StoreFailure> {
+    match timeout(OPERATION, work).await {
+        Ok(done) => done,
+        Err(_) => Err(format!("no answer within {} s", OPERATION.as_secs())),
+    }
 }
 
 /// Runs a call of a folder on a thread of its own: a network file system can hang for minutes, and

@@ -1,8 +1,9 @@
 //! `policy test`: judges stored reviews by the current policy or another file, with the decisions
 //! that apply now.
 
-use super::{Context, PolicyFiles, eprint, line, print};
+use super::{Context, PolicyFiles, line};
 use crate::cli::format::Format;
+use crate::cli::stdout::{eprint, print};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
 use crate::history::SessionId;

@@ -2,7 +2,7 @@
 
 use super::{PolicyKey, ReceiptBinding, Trust, Weaker};
 use crate::policy::Policy;
-use crate::policy::cache::CachePolicy;
+use crate::policy::cache::{CachePolicy, MAX_AGE_SECONDS};
 use crate::policy::kind::ValueKind;
 use crate::policy::value::PolicyValue;
 
@@ -55,7 +55,7 @@ pub(in crate::policy) static CACHE: &[PolicyKey<Policy>] = &[
     },
     PolicyKey {
         name: "timeout",
-        about: "Time that a slow or broken store costs one review, at most. Afterwards the store is not asked again in that review. Default: 2s.",
+        about: "Time that a store without an accepted answer costs one review, at most. Afterwards the store is not asked again in that review. Waits for the answers of other runs are not part of it. Default: 2s.",
         kind: ValueKind::Span(1, 30),
         trust: Trust::Operator,
         weaker: Weaker::Never,
@@ -68,7 +68,7 @@ pub(in crate::policy) static CACHE: &[PolicyKey<Policy>] = &[
         about: "Age above which a stored answer does not count. Default: 14d.",
         kind: ValueKind::Span(60, 90 * 24 * 3600),
         trust: Trust::Operator,
-        weaker: Weaker::Never,
+        weaker: Weaker::Longer(MAX_AGE_SECONDS),
         receipt: ReceiptBinding::Unbound,
         get: |p| span(p.cache.max_age, CachePolicy::default().max_age),
         set: |p, v| p.cache.max_age = v.span(),

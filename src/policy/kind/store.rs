@@ -2,6 +2,9 @@
 
 use super::signer::signer;
 use super::{Complaint, ValueKind, complaint};
+use crate::policy::cache::{RedisAddress, ed25519_public_key};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 /// Schemes of stores.
 const SCHEMES: [&str; 6] = ["s3", "gs", "azblob", "redis", "rediss", "file"];
@@ -45,34 +48,17 @@ pub(super) fn store_url(s: &str) -> Result<String, Complaint> {
             return Err(bad_store("does not name an absolute path"));
         }
         "file" => {}
-        "redis" | "rediss" => check_redis(&scheme, host, path)?,
+        "redis" | "rediss" => check_redis(&scheme, rest)?,
         _ if !is_bucket(host) => return Err(bad_store("has an invalid bucket or container")),
         _ => {}
     }
     Ok(format!("{scheme}://{}", rest.trim_end_matches('/')))
 }
 
-/// Checks the host and the database of a Redis server.
-fn check_redis(scheme: &str, authority: &str, path: &str) -> Result<(), Complaint> {
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(inner) => match inner.split_once(']') {
-            Some((host, port)) => (host, port.strip_prefix(':').unwrap_or(port)),
-            None => return Err(bad_store("has an invalid host")),
-        },
-        None => authority.split_once(':').unwrap_or((authority, "")),
-    };
-    let address = host.parse::<std::net::IpAddr>();
-    if host.is_empty() || !(port.is_empty() || port.parse::<u16>().is_ok_and(|p| p > 0)) {
-        return Err(bad_store("has an invalid host or port"));
-    }
-    if authority.starts_with('[') && address.is_err() {
-        return Err(bad_store("has an invalid host"));
-    }
-    if !(path.is_empty() || path.parse::<u16>().is_ok()) {
-        return Err(bad_store("has a path that is not the number of a database"));
-    }
-    let is_here = host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|a| a.is_loopback());
-    if scheme == "redis" && !is_here {
+/// Checks the address of a Redis server.
+fn check_redis(scheme: &str, rest: &str) -> Result<(), Complaint> {
+    let address = RedisAddress::parse(rest).map_err(bad_store)?;
+    if scheme == "redis" && !address.is_local() {
         return Err(complaint(
             "must be a rediss URL: plain redis sends answers and the password unencrypted to another machine",
         )
@@ -94,13 +80,20 @@ fn is_bucket(name: &str) -> bool {
 /// no certificates, other types of keys, patterns or options.
 pub(super) fn cache_signer(s: &str) -> Result<String, Complaint> {
     let line = signer(s)?;
-    let words: Vec<&str> = line.split_whitespace().collect();
-    match words.get(1) {
-        Some(&"ssh-ed25519") => Ok(line),
-        _ => Err(complaint("has a signer without a key of type ssh-ed25519").hinted(
-            "write \"ci ssh-ed25519 AAAA…\": a name, then the public key of ssh-keygen -t ed25519",
-        )),
-    }
+    let mut words = line.split_whitespace().skip(1);
+    let (kind, key) = (words.next(), words.next());
+    let blob = key.and_then(|key| STANDARD.decode(key).ok());
+    let why = match (
+        kind,
+        blob.is_some_and(|blob| ed25519_public_key(&blob).is_some()),
+    ) {
+        (Some("ssh-ed25519"), true) => return Ok(line),
+        (Some("ssh-ed25519"), false) => "has a signer whose key is not an Ed25519 key of 32 bytes",
+        _ => "has a signer without a key of type ssh-ed25519",
+    };
+    Err(complaint(why).hinted(
+        "write \"ci ssh-ed25519 AAAA…\": a name, then the public key of ssh-keygen -t ed25519",
+    ))
 }
 
 /// Builds the complaint about a URL of a store.
@@ -143,6 +136,11 @@ mod tests {
             "rediss://h:99999",
             "rediss://h/zero",
             "rediss://[::1",
+            "redis://[::1]6379",
+            "redis://[::1]x:6379",
+            "redis://[localhost]:6379",
+            "redis://::1",
+            "redis://localhost:x",
         ] {
             assert!(store_url(bad).is_err(), "{bad}");
         }
@@ -176,6 +174,11 @@ mod tests {
         assert!(why.hint.unwrap().contains("REDISCLI_AUTH"));
     }
 
+    /// Returns the first bytes of an encoded key, encoded again.
+    fn shortened_key(key: &str, length: usize) -> String {
+        STANDARD.encode(&STANDARD.decode(key).unwrap()[..length])
+    }
+
     #[test]
     fn a_signer_of_entries_has_an_ed25519_key() {
         let key = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
@@ -185,6 +188,13 @@ mod tests {
             format!("ssh-ed25519 {key}"),
             "ci ssh-rsa AAAAB3NzaC1yc2E=".to_owned(),
             "ci".to_owned(),
+            // The type alone, a key of 31 bytes, and a key with a byte behind it.
+            "ci ssh-ed25519 AAAAC3NzaC1lZDI1NTE5".to_owned(),
+            format!("ci ssh-ed25519 {}", shortened_key(key, 50)),
+            format!(
+                "ci ssh-ed25519 {}",
+                shortened_key(&format!("{key}AAAA"), 52)
+            ),
         ] {
             assert!(cache_signer(&bad).is_err(), "{bad}");
         }

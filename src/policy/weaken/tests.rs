@@ -470,3 +470,25 @@ fn a_store_a_signer_and_a_right_to_write_that_a_change_adds_are_weaker() {
     assert_eq!(found.len(), 4, "{found:?}");
     assert_eq!(texts(&head, "").len(), 0);
 }
+
+#[test]
+fn an_old_answer_that_counts_for_longer_is_weaker_also_next_to_the_default() {
+    let with = |age: &str| format!("[cache]\nmax_age = \"{age}\"\n");
+    for (base, head, expected) in [
+        (
+            String::new(),
+            with("30d"),
+            "is raised from \"336h\" to \"720h\"",
+        ),
+        (with("1h"), with("2h"), "is raised from \"1h\" to \"2h\""),
+        (
+            with("1d"),
+            String::new(),
+            "is raised from \"24h\" to \"336h\"",
+        ),
+    ] {
+        let found = texts(&base, &head);
+        assert_eq!(found, [format!("cache.max_age {expected}")]);
+        assert_eq!(texts(&head, &base).len(), 0, "{head} to {base}");
+    }
+}

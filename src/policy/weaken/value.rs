@@ -6,6 +6,7 @@ use crate::policy::cover::{Area, ProofBudget};
 use crate::policy::keys::Weaker;
 use crate::policy::threshold::{ThresholdPair, no_longer_included, no_longer_warning};
 use crate::policy::value::PolicyValue;
+use std::time::Duration;
 
 /// Describes each way in which the new value is weaker than the old one. A description follows the
 /// name of the key: `no longer includes major`. The two values differ.
@@ -27,6 +28,7 @@ pub(super) fn descriptions(
         Weaker::WarnsLess => no_longer_includes(&no_longer_warned(was, is, versions)),
         Weaker::CoversLess => covers_less(was, is),
         Weaker::Lower => lower(was, is),
+        Weaker::Longer(unset) => longer(was, is, Duration::from_secs(unset)),
         Weaker::Later(steps) => later(steps, was, is),
         Weaker::Different => different(was, is),
         Weaker::RuleSeverityLower => return lower_rule_severities(was, is, versions),
@@ -105,6 +107,16 @@ fn lower(was: &PolicyValue, is: &PolicyValue) -> Option<String> {
         _ => false,
     };
     is_lower.then(|| format!("is lowered from {} to {}", was.to_toml(), is.to_toml()))
+}
+
+/// Describes a longer duration. `unset` is the duration of a value that is not set.
+fn longer(was: &PolicyValue, is: &PolicyValue, unset: Duration) -> Option<String> {
+    let [was, is] = [was, is].map(|value| match value {
+        PolicyValue::Span(span) => *span,
+        _ => unset,
+    });
+    let [old, new] = [was, is].map(|span| PolicyValue::Span(span).to_toml());
+    (is > was).then(|| format!("is raised from {old} to {new}"))
 }
 
 /// Describes a value that is later in a list of names, which starts with the strictest one.

@@ -1,7 +1,7 @@
 //! The page for several repositories: a table, and a section for each repository that folds.
 //!
-//! The page has no script. Its findings show their own code, because the changes of all repositories
-//! would be too large for a page.
+//! The page has no script. Its findings show their own code, because the changes of all
+//! repositories would be too large for a page.
 
 use super::card::{self, Stand};
 use super::markup::Markup;

@@ -30,6 +30,10 @@ enum Mood {
     Huge,
     /// Announces a list without an end.
     Endless,
+    /// Works, but takes half a second to store an answer.
+    StoresSlowly,
+    /// Works, but the first of its keys has a value of another type.
+    HasOddKey,
 }
 
 /// A running server.
@@ -37,23 +41,32 @@ struct RedisStub {
     port: u16,
     data: Arc<Mutex<BTreeMap<Vec<u8>, Vec<u8>>>>,
     connections: Arc<AtomicUsize>,
+    /// Reads from a connection, each of at most 8 KiB.
+    reads: Arc<AtomicUsize>,
 }
 
 impl RedisStub {
     /// Starts a server. Its threads end with the test program.
     fn start(mood: Mood) -> Self {
+        Self::with(mood, Arc::default())
+    }
+
+    /// Starts a server with this data.
+    fn with(mood: Mood, data: Arc<Mutex<BTreeMap<Vec<u8>, Vec<u8>>>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stub = Self {
             port: listener.local_addr().unwrap().port(),
-            data: Arc::default(),
+            data,
             connections: Arc::default(),
+            reads: Arc::default(),
         };
         let (data, connections) = (Arc::clone(&stub.data), Arc::clone(&stub.connections));
+        let reads = Arc::clone(&stub.reads);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 connections.fetch_add(1, Ordering::SeqCst);
-                let data = Arc::clone(&data);
-                std::thread::spawn(move || serve(stream, mood, &data));
+                let (data, reads) = (Arc::clone(&data), Arc::clone(&reads));
+                std::thread::spawn(move || serve(stream, mood, &data, &reads));
             }
         });
         stub
@@ -67,11 +80,20 @@ impl RedisStub {
 }
 
 /// Answers the commands of a connection until it ends.
-fn serve(stream: TcpStream, mood: Mood, data: &Mutex<BTreeMap<Vec<u8>, Vec<u8>>>) {
+fn serve(
+    stream: TcpStream,
+    mood: Mood,
+    data: &Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
+    reads: &AtomicUsize,
+) {
     let mut out = stream.try_clone().unwrap();
     let mut input = BufReader::new(stream);
     let mut password = Vec::new();
-    while let Some(command) = read_command(&mut input) {
+    loop {
+        reads.fetch_add(usize::from(input.buffer().is_empty()), Ordering::SeqCst);
+        let Some(command) = read_command(&mut input) else {
+            return;
+        };
         let answer = match mood {
             Mood::Works => answer_of(&command, &mut data.lock().unwrap()),
             Mood::Hangs => continue,
@@ -93,6 +115,19 @@ fn serve(stream: TcpStream, mood: Mood, data: &Mutex<BTreeMap<Vec<u8>, Vec<u8>>>
             Mood::Garbage => b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
             Mood::Huge => b"$9999999999\r\n".to_vec(),
             Mood::Endless => b"*999999999\r\n:1\r\n".to_vec(),
+            Mood::HasOddKey
+                if matches!(command[0].as_slice(), b"GETRANGE" | b"STRLEN")
+                    && data.lock().unwrap().keys().next() == Some(&command[1]) =>
+            {
+                b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n".to_vec()
+            }
+            Mood::StoresSlowly => {
+                if command[0] == b"SET" && !command.iter().any(|word| word == b"NX") {
+                    std::thread::sleep(Duration::from_millis(500));
+                }
+                answer_of(&command, &mut data.lock().unwrap())
+            }
+            Mood::HasOddKey => answer_of(&command, &mut data.lock().unwrap()),
         };
         if out.write_all(&answer).is_err() {
             return;
@@ -163,6 +198,105 @@ fn a_redis_server_shares_answers_between_machines() {
     assert_eq!(shown["shared"]["entries"], count, "{shown}");
     reader.cache(&["prune", "--shared", "--all"], 0);
     assert_eq!(redis.data.lock().unwrap().len(), 0);
+}
+
+#[test]
+fn flt_02_a_key_of_another_type_is_a_defect_of_its_entry_which_prune_removes() {
+    let fleet = Fleet::new();
+    let filled = RedisStub::start(Mood::Works);
+    let writing = filled.instead_of(&fleet, &fleet.writing());
+    let count = fleet.machine("writer", &writing).asked();
+    let redis = RedisStub::with(Mood::HasOddKey, Arc::clone(&filled.data));
+    let reading = redis.instead_of(&fleet, &fleet.reading());
+    let reader = fleet.machine("reader", &reading);
+    let (asked, report) = reader.reviewed();
+    assert_eq!(asked, 1, "{report}");
+    assert!(notes(&report)[0].ends_with("ignored 1 stored answers: 1 unreadable"));
+    let json = ["--shared", "--format", "json"];
+    let shown = reader.cache(&[&["stats"], &json[..]].concat(), 0).json();
+    assert_eq!(shown["shared"]["entries"], count, "{shown}");
+    let found = reader.cache(&[&["verify"], &json[..]].concat(), 1).json();
+    let expected = serde_json::json!({"unreadable": 1});
+    assert_eq!(found["shared"]["defects"], expected, "{found}");
+    assert_eq!(found["shared"]["valid"], count - 1, "{found}");
+    // The stub takes the next key for the odd one once the first is gone.
+    let pruned = reader.cache(&[&["prune"], &json[..]].concat(), 0).json();
+    assert_eq!(pruned["shared"]["not_removed"], 0, "{pruned}");
+    assert_ne!(pruned["shared"]["removed"], 0, "{pruned}");
+    let removed = usize::try_from(pruned["shared"]["removed"].as_u64().unwrap()).unwrap();
+    assert_eq!(redis.data.lock().unwrap().len(), count - removed);
+}
+
+#[test]
+fn flt_03_answers_are_stored_while_models_are_asked_and_cost_no_time_of_the_store() {
+    // All writes together take more than the timeout, and each takes less than a question.
+    let parts = 10;
+    let fleet = Fleet::of_files(parts, "jobs = 1\n", |r| {
+        r.review(&[]).after(Duration::from_millis(600))
+    });
+    let redis = RedisStub::start(Mood::StoresSlowly);
+    let lines = redis.instead_of(&fleet, &fleet.writing());
+    let machine = fleet.machine("writer", &format!("{lines}timeout = \"3s\"\n"));
+    let (asked, report) = machine.reviewed();
+    assert!(asked >= parts, "{asked}");
+    assert_eq!(notes(&report), [""; 0], "{report}");
+    // Every answer, and no lease.
+    assert_eq!(redis.data.lock().unwrap().len(), asked);
+    let keys = redis.data.lock().unwrap();
+    assert!(
+        keys.keys()
+            .all(|key| key.starts_with(b"claude-reviewer:replies-1/"))
+    );
+}
+
+#[test]
+fn the_sizes_of_many_keys_are_asked_for_together() {
+    let fleet = Fleet::new();
+    let redis = RedisStub::start(Mood::Works);
+    let keys = 2_500_usize;
+    for n in 0..keys {
+        let key = format!("claude-reviewer:replies-1/{n:064x}");
+        redis
+            .data
+            .lock()
+            .unwrap()
+            .insert(key.into_bytes(), vec![b'x'; 3]);
+    }
+    let foreign = b"claude-reviewer:replies-1/notes".to_vec();
+    redis.data.lock().unwrap().insert(foreign, Vec::new());
+    let reading = redis.instead_of(&fleet, &fleet.reading());
+    let reader = fleet.machine("reader", &reading);
+    let shown = reader
+        .cache(&["stats", "--shared", "--format", "json"], 0)
+        .json();
+    let shared = &shown["shared"];
+    assert_eq!(
+        (&shared["entries"], &shared["bytes"]),
+        (&keys.into(), &(3 * keys).into())
+    );
+    assert_eq!(shared["foreign_names"], 1, "{shown}");
+    let reads = redis.reads.load(Ordering::SeqCst);
+    assert!(reads < keys / 4, "{reads} reads for {keys} keys");
+}
+
+#[test]
+fn flt_03_the_time_that_a_slow_server_costs_does_not_grow_with_the_parts_of_a_change() {
+    let parts = 100;
+    let lines = "jobs = 1\nmax_requests = 1000\n";
+    let fleet = Fleet::of_files(parts, lines, |r| r.review(&[]));
+    let bound = Duration::from_secs(60);
+    for mood in [Mood::Hangs, Mood::Trickles] {
+        let redis = RedisStub::start(mood);
+        let lines = redis.instead_of(&fleet, &fleet.writing());
+        let machine = fleet.machine(&format!("{mood:?}"), &format!("{lines}timeout = \"1s\"\n"));
+        let began = std::time::Instant::now();
+        let (asked, report) = machine.reviewed();
+        let took = began.elapsed();
+        assert!(asked >= parts, "{mood:?}: {asked}");
+        assert!(notes(&report)[0].contains("too slow"), "{mood:?}: {report}");
+        // Each part by itself would wait for the timeout of a second.
+        assert!(took < bound, "{mood:?}: {took:?} for {asked} parts");
+    }
 }
 
 #[test]

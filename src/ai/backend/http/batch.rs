@@ -295,8 +295,8 @@ impl<'a> BatchService<'a> {
         self.http.server.ready(limits).await?;
         let reader = DocumentReader(self.http);
         let server = &self.http.server;
-        let sent = server.send(request, &reader, limits, &mut http::admit_all);
-        sent.await
+        let mut admit = http::admit_all;
+        server.send(request, &reader, limits, &mut admit).await
     }
 
     /// Returns the ID of an object.

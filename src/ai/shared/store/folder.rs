@@ -4,18 +4,15 @@
 //! nothing. The folder of the policy is opened, and every call is relative to it and follows no
 //! link: another user of the folder must not be able to redirect a read, a write or a removal.
 
-use super::{BlobRead, MAX_LISTED, StoreFailure, StoredBlob};
+use super::{BlobRead, StoreFailure, StoreListing, StoredBlob};
+use crate::ai::cache::written::{FileReaders, WrittenFile, is_stale, is_temporary, write_new};
 use crate::bounded;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::Write as _;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Age of a temporary file that a dead process left.
-const STALE: Duration = Duration::from_secs(3600);
 /// Start of the names of temporary files.
 const TEMPORARY: &str = ".tmp-";
 
@@ -23,12 +20,6 @@ const TEMPORARY: &str = ".tmp-";
 #[derive(Debug)]
 pub(in crate::ai::shared) struct FolderStore {
     top: PathBuf,
-}
-
-/// A temporary file in a folder, with its whole content.
-struct WrittenFile<'f> {
-    folder: &'f OwnedFd,
-    name: String,
 }
 
 impl FolderStore {
@@ -50,11 +41,12 @@ impl FolderStore {
         let file = match rustix::fs::openat(&folder, file, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
             Err(Errno::NOENT) => return Ok(BlobRead::Missing),
+            Err(e) if is_of_one_file(e) => return Ok(BlobRead::Unreadable),
             Err(e) => return Err(self.failed("read", name, &e.into())),
         };
         let stat = rustix::fs::fstat(&file).map_err(|e| self.failed("read", name, &e.into()))?;
         if !is_file(&stat) {
-            return Err(format!("{} is not a file", self.top.join(name).display()));
+            return Ok(BlobRead::Unreadable);
         }
         let bytes =
             bounded::start(file, most as u64 + 1).map_err(|e| self.failed("read", name, &e))?;
@@ -64,13 +56,15 @@ impl FolderStore {
         })
     }
 
-    /// Writes a blob.
+    /// Writes a blob. A folder in its place is left there: a reader counts it as a defect.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StoreFailure> {
         let folder = self.made_folder(name)?;
         let written = self.written(&folder, name, bytes)?;
         let (_, file) = parts_of(name);
-        rustix::fs::renameat(&folder, &written.name, &folder, file)
-            .map_err(|e| self.failed("write", name, &e.into()))
+        match written.rename(file) {
+            Ok(()) | Err(Errno::ISDIR) => Ok(()),
+            Err(e) => Err(self.failed("write", name, &e.into())),
+        }
     }
 
     /// Writes a blob, unless one of this name exists.
@@ -80,9 +74,10 @@ impl FolderStore {
         let (_, file) = parts_of(name);
         // A hard link is the portable way to give a whole file a name that must be new. On a file
         // system without hard links, a reader can see a part, which does not count.
-        let linked = rustix::fs::linkat(&folder, &written.name, &folder, file, AtFlags::empty());
-        let made = match linked {
-            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => write_new(&folder, file, bytes),
+        let made = match written.link(file) {
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
+                write_new(&folder, file, bytes, FileReaders::Group)
+            }
             linked => linked.map_err(Into::into),
         };
         match made {
@@ -92,40 +87,62 @@ impl FolderStore {
         }
     }
 
-    /// Removes a blob.
-    pub(super) fn remove(&self, name: &str) -> Result<(), StoreFailure> {
+    /// Removes a blob; returns false if it is a folder, or the folder does not permit it.
+    pub(super) fn remove(&self, name: &str) -> Result<bool, StoreFailure> {
         let (folder, file) = parts_of(name);
         let Some(folder) = self.folder(folder)? else {
-            return Ok(());
+            return Ok(true);
         };
         match rustix::fs::unlinkat(&folder, file, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Ok(()) | Err(Errno::NOENT) => Ok(true),
+            // With a sticky bit, only the owner of a file can remove it.
+            Err(Errno::ISDIR | Errno::PERM) => Ok(false),
             Err(e) => Err(self.failed("remove", name, &e.into())),
         }
     }
 
-    /// Lists the files of a folder, with temporary files that a dead process left.
-    pub(super) fn list(&self, folder: &str) -> Result<Vec<StoredBlob>, StoreFailure> {
+    /// Lists at most `most` files of a folder, with temporary files that a dead process left.
+    pub(super) fn list(&self, folder: &str, most: usize) -> Result<StoreListing, StoreFailure> {
+        let mut listing = StoreListing::default();
         let Some(opened) = self.folder(folder)? else {
-            return Ok(Vec::new());
+            return Ok(listing);
         };
         let dir = Dir::read_from(&opened).map_err(|e| self.failed("read", folder, &e.into()))?;
-        let mut all = Vec::new();
-        for entry in dir.flatten().take(MAX_LISTED) {
-            let Ok(name) = entry.file_name().to_str() else {
-                continue;
+        let (mut temporary, mut newest) = (Vec::new(), 0);
+        for entry in dir {
+            let entry = entry.map_err(|e| self.failed("read", folder, &e.into()))?;
+            let name = match entry.file_name().to_str() {
+                Ok("." | "..") => continue,
+                Ok(name) => name,
+                Err(_) => {
+                    listing.foreign += 1;
+                    continue;
+                }
             };
+            let is_temporary = is_temporary(name, TEMPORARY);
+            if !is_temporary && !listing.admits(name, most) {
+                continue;
+            }
             let Ok(stat) = rustix::fs::statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
-            if is_file(&stat) && (!is_temporary(name) || is_old(&stat)) {
-                all.push(StoredBlob {
-                    name: name.to_owned(),
-                    bytes: u64::try_from(stat.st_size).unwrap_or_default(),
+            newest = newest.max(stat.st_mtime);
+            match is_temporary {
+                true => temporary.push((name.to_owned(), stat)),
+                false => listing.add(name.to_owned(), bytes_of(&stat)),
+            }
+        }
+        temporary.retain(|(_, stat)| is_file(stat) && is_stale(stat, newest));
+        for (name, stat) in temporary {
+            if listing.has_room(most) {
+                listing.blobs.push(StoredBlob {
+                    name,
+                    bytes: bytes_of(&stat),
+                    is_temporary: true,
                 });
             }
         }
-        Ok(all)
+        Ok(listing)
     }
 
     /// Opens the folder of the policy. It must exist: a typing error, or a file system that is not
@@ -170,16 +187,8 @@ impl FolderStore {
         name: &str,
         bytes: &[u8],
     ) -> Result<WrittenFile<'f>, StoreFailure> {
-        let written = WrittenFile {
-            folder,
-            name: format!(
-                "{TEMPORARY}{:016x}-{:x}",
-                fastrand::u64(..),
-                std::process::id()
-            ),
-        };
-        write_new(folder, &written.name, bytes).map_err(|e| self.failed("write", name, &e))?;
-        Ok(written)
+        WrittenFile::new(folder, TEMPORARY, bytes, FileReaders::Group)
+            .map_err(|e| self.failed("write", name, &e))
     }
 
     /// Formats the failure of a call on a file of the store.
@@ -188,34 +197,9 @@ impl FolderStore {
     }
 }
 
-impl Drop for WrittenFile<'_> {
-    /// Removes the temporary name. After a rename it does not exist.
-    fn drop(&mut self) {
-        let _ = rustix::fs::unlinkat(self.folder, &self.name, AtFlags::empty());
-    }
-}
-
-/// Writes a new file, which other users of the folder's group can read.
-fn write_new(folder: &OwnedFd, file: &str, bytes: &[u8]) -> std::io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP;
-    let fd = rustix::fs::openat(folder, file, flags, mode)?;
-    File::from(fd).write_all(bytes)
-}
-
 /// Splits the name of a blob into its folder and its file.
 fn parts_of(name: &str) -> (&str, &str) {
     name.split_once('/').unwrap_or((".", name))
-}
-
-/// Returns true if a name is that of a temporary file of this store.
-pub(super) fn is_temporary(name: &str) -> bool {
-    let rest = name.strip_prefix(TEMPORARY);
-    rest.and_then(|rest| rest.split_once('-'))
-        .is_some_and(|(random, process)| {
-            let is_hex = |text: &str| text.bytes().all(|b| b.is_ascii_hexdigit());
-            random.len() == 16 && !process.is_empty() && is_hex(random) && is_hex(process)
-        })
 }
 
 /// Returns true if a file is a regular one.
@@ -223,11 +207,18 @@ fn is_file(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode as _) == FileType::RegularFile
 }
 
-/// Returns true if a temporary file is not in use any more.
-fn is_old(stat: &Stat) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let modified = u64::try_from(stat.st_mtime).unwrap_or_default();
-    now.is_ok_and(|now| now.as_secs().saturating_sub(modified) > STALE.as_secs())
+/// Returns the size of a file.
+fn bytes_of(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or_default()
+}
+
+/// Returns true if the error of opening a file is about this file and not about the store: it is
+/// a link or a socket, or another user wrote it for itself.
+fn is_of_one_file(error: Errno) -> bool {
+    matches!(
+        error,
+        Errno::ACCESS | Errno::PERM | Errno::LOOP | Errno::NXIO
+    )
 }
 
 /// Describes the error of a system call.
@@ -256,7 +247,7 @@ mod tests {
             let blob = format!("{folder}/{name}");
             let other = format!("{folder}/{}", "b".repeat(64));
             assert!(store.get(&blob, 100).is_err(), "{folder}");
-            assert!(store.list(folder).is_err(), "{folder}");
+            assert!(store.list(folder, 9).is_err(), "{folder}");
             assert!(store.put(&blob, b"ours").is_err(), "{folder}");
             assert!(store.create(&other, b"ours").is_err(), "{folder}");
             assert!(store.remove(&blob).is_err(), "{folder}");
@@ -279,8 +270,107 @@ mod tests {
         assert_eq!(store.get(&name, 4), Ok(BlobRead::TooLarge));
         let count = || std::fs::read_dir(dir.path().join(LEASES)).unwrap().count();
         assert_eq!(count(), 1);
-        store.remove(&name).unwrap();
-        store.remove(&name).unwrap();
+        assert_eq!(store.remove(&name), Ok(true));
+        assert_eq!(store.remove(&name), Ok(true));
         assert_eq!(count(), 0);
+    }
+
+    #[test]
+    fn flt_02_what_is_not_a_readable_file_is_a_defect_of_that_entry_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = FolderStore::new(dir.path().to_str().unwrap());
+        let folder = dir.path().join(REPLIES);
+        let name = |letter: &str| letter.repeat(64);
+        let blob = |letter| format!("{REPLIES}/{}", name(letter));
+        store.put(&blob("a"), b"whole").unwrap();
+        symlink(folder.join(name("a")), folder.join(name("b"))).unwrap();
+        std::fs::create_dir(folder.join(name("c"))).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(folder.join("s")).unwrap();
+        std::fs::rename(folder.join("s"), folder.join(name("d"))).unwrap();
+        for letter in ["b", "c", "d"] {
+            let read = store.get(&blob(letter), 9);
+            assert_eq!(read, Ok(BlobRead::Unreadable), "{letter}");
+            assert_eq!(store.create(&blob(letter), b"new"), Ok(false), "{letter}");
+        }
+        for error in [Errno::ACCESS, Errno::PERM] {
+            assert!(is_of_one_file(error), "a file of another user: {error}");
+        }
+        assert!(!is_of_one_file(Errno::IO), "the disk fails");
+        assert_eq!(store.list(REPLIES, 9).unwrap().blobs.len(), 4);
+        // A folder is not overwritten and not removed; the others are.
+        for (letter, is_gone) in [("b", true), ("c", false), ("d", true)] {
+            assert_eq!(store.put(&blob(letter), b"new"), Ok(()), "{letter}");
+            assert_eq!(store.remove(&blob(letter)), Ok(is_gone), "{letter}");
+        }
+        let read = store.get(&blob("a"), 9);
+        assert_eq!(read, Ok(BlobRead::Content(b"whole".to_vec())));
+    }
+
+    #[test]
+    fn a_listing_is_bounded_by_its_own_names_and_counts_the_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = FolderStore::new(dir.path().to_str().unwrap());
+        for letter in ["a", "b", "c"] {
+            let name = format!("{REPLIES}/{}", letter.repeat(64));
+            store.put(&name, letter.as_bytes()).unwrap();
+        }
+        let folder = dir.path().join(REPLIES);
+        let upper = "A".repeat(64);
+        for foreign in ["notes.txt", upper.as_str(), ".tmp-1", "z", "zz"] {
+            std::fs::write(folder.join(foreign), "").unwrap();
+        }
+        // A temporary file of a live process, and one that is two hours older than the newest file.
+        let temporary = |digit: &str| format!("{TEMPORARY}{}-1f", digit.repeat(16));
+        for digit in ["1", "2"] {
+            std::fs::write(folder.join(temporary(digit)), "half").unwrap();
+        }
+        let stale = File::options()
+            .write(true)
+            .open(folder.join(temporary("2")));
+        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+        stale.unwrap().set_modified(then).unwrap();
+        let listing = store.list(REPLIES, 4).unwrap();
+        let names: Vec<_> = listing
+            .blobs
+            .iter()
+            .map(|blob| blob.name.as_str())
+            .collect();
+        assert_eq!((names.len(), listing.foreign), (4, 5), "{names:?}");
+        assert!(!listing.is_truncated);
+        let last = listing.blobs.last().unwrap();
+        assert_eq!(
+            (last.name.as_str(), last.is_temporary),
+            (temporary("2").as_str(), true)
+        );
+        for (most, listed) in [(3, 3), (2, 2)] {
+            let listing = store.list(REPLIES, most).unwrap();
+            assert_eq!(listing.blobs.len(), listed, "{most}");
+            assert!(listing.is_truncated && listing.foreign == 5, "{listing:?}");
+        }
+    }
+
+    #[test]
+    fn files_of_a_shared_folder_are_readable_for_its_group_and_others_are_not() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        for (mode, expected) in [(0o770, 0o640), (0o700, 0o600)] {
+            let folder = dir.path().join(REPLIES);
+            std::fs::create_dir(&folder).unwrap();
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&folder, permissions).unwrap();
+            let store = FolderStore::new(dir.path().to_str().unwrap());
+            for (letter, is_new) in [("a", false), ("b", true)] {
+                let file = letter.repeat(64);
+                let name = format!("{REPLIES}/{file}");
+                match is_new {
+                    true => assert_eq!(store.create(&name, b"one"), Ok(true)),
+                    false => store.put(&name, b"one").unwrap(),
+                }
+                let stat = std::fs::metadata(folder.join(file)).unwrap();
+                let shown = stat.permissions().mode() & 0o777;
+                assert_eq!(shown, expected, "{mode:o}, {letter}");
+            }
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
     }
 }

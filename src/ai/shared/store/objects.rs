@@ -4,11 +4,10 @@
 //! (variables, configuration files, metadata services). It gets no transport of its own: `http`
 //! sends everything, with its certificates, proxies and bounds. No program is run for credentials.
 
-use super::{BlobRead, MAX_LISTED, StoreFailure, StoredBlob};
+use super::{BlobRead, StoreFailure, StoreListing, in_time};
 use crate::env::Env;
 use crate::http::transfer::{Carrier, Delivery, Parcel};
-use futures_util::stream;
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::{TryStreamExt as _, stream};
 use opendal::options::{ListOptions, WriteOptions};
 use opendal::{
     Buffer, EntryMode, Error, ErrorKind, HttpBody, HttpTransport, HttpTransporter,
@@ -120,28 +119,32 @@ impl ObjectStore {
             .map_err(|e| self.described(&e))
     }
 
-    /// Lists the blobs of a folder.
-    pub(super) async fn list(&self, folder: &str) -> Result<Vec<StoredBlob>, StoreFailure> {
+    /// Lists at most `most` blobs of a folder.
+    pub(super) async fn list(
+        &self,
+        folder: &str,
+        most: usize,
+    ) -> Result<StoreListing, StoreFailure> {
         let path = format!("{folder}/");
-        let lister = self
-            .operator
-            .lister_options(&path, ListOptions::default())
-            .await
-            .map_err(|e| self.described(&e))?;
-        let entries: Vec<_> = lister
-            .take(MAX_LISTED)
-            .try_collect()
-            .await
-            .map_err(|e| self.described(&e))?;
-        let files = entries
-            .into_iter()
-            .filter(|entry| entry.metadata().mode() == EntryMode::FILE);
-        Ok(files
-            .map(|entry| StoredBlob {
-                name: entry.name().to_owned(),
-                bytes: entry.metadata().content_length(),
-            })
-            .collect())
+        let mut listing = StoreListing::default();
+        let lister = self.operator.lister_options(&path, ListOptions::default());
+        let lister = in_time(async { lister.await.map_err(|e| self.described(&e)) }).await?;
+        let mut lister = std::pin::pin!(lister);
+        loop {
+            // One step is at most one request, for a page of the listing.
+            let step = async { lister.try_next().await.map_err(|e| self.described(&e)) };
+            let Some(entry) = in_time(step).await? else {
+                break;
+            };
+            let is_file = entry.metadata().mode() == EntryMode::FILE;
+            if is_file && listing.admits(entry.name(), most) {
+                listing.add(entry.name().to_owned(), entry.metadata().content_length());
+            }
+            if listing.is_truncated {
+                break;
+            }
+        }
+        Ok(listing)
     }
 }
 

@@ -1,10 +1,12 @@
 //! A store in a Redis server. Entries expire there by themselves.
 
-use super::{BlobRead, LEASES, MAX_LISTED, StoreFailure, StoredBlob};
+use super::{BlobRead, LEASES, StoreFailure, StoreListing, in_time};
 use crate::env::Env;
 use crate::http::resp::{RespConnection, RespReply, RespServer};
+use crate::policy::RedisAddress;
 use secrecy::SecretString;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
@@ -16,8 +18,8 @@ const PORT: u16 = 6379;
 const LEASE_SECONDS: u64 = 60;
 /// Bytes of the answer to a command that returns no entry, at most.
 const SHORT: usize = 4 << 10;
-/// Keys that one step of a listing asks for.
-const STEP: &[u8] = b"1000";
+/// Keys that one step of a listing asks for, and whose sizes are asked for at once.
+const STEP: usize = 1000;
 /// Bytes of one step of a listing, at most. A server may return more keys than it was asked for.
 const MAX_STEP: usize = 32 << 20;
 /// Bytes of the position of a listing, at most: the digits of a 64-bit number.
@@ -51,18 +53,18 @@ impl RedisStore {
         env: &Env,
         max_age: Duration,
     ) -> Result<Self, StoreFailure> {
-        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let (host, port) = match authority.strip_prefix('[') {
-            Some(inner) => inner.split_once(']').unwrap_or((inner, "")),
-            None => authority.split_once(':').unwrap_or((authority, "")),
-        };
-        let port = port.trim_start_matches(':');
+        let address = RedisAddress::parse(rest);
+        let RedisAddress {
+            host,
+            port,
+            database,
+        } = address.map_err(|why| format!("the URL of the store {why}"))?;
         Ok(Self {
             server: RespServer {
-                host: host.to_owned(),
-                port: number_or(port, PORT)?,
+                host,
+                port: port.unwrap_or(PORT),
                 is_secure,
-                database: number_or(database, 0)?,
+                database,
                 user: env.var("REDIS_USERNAME").map(str::to_owned),
                 password: env
                     .var("REDISCLI_AUTH")
@@ -79,10 +81,17 @@ impl RedisStore {
         self.is_given_up.set(true);
     }
 
-    /// Runs a command with one value as its reply, and connects if needed.
+    /// Runs a command with one value as its reply, and connects if needed. A value of another type
+    /// is a reply: it is about one key, and the connection works. After any other error of the
+    /// server, it is not asked again.
     async fn command(&self, args: &[&[u8]], most: usize) -> Result<RespReply, StoreFailure> {
-        self.connected(async |connection| connection.command(args, most).await)
-            .await
+        self.connected(
+            async |connection| match connection.command(args, most).await? {
+                RespReply::WrongType => Ok(RespReply::WrongType),
+                reply => reply.accepted(),
+            },
+        )
+        .await
     }
 
     /// Runs a command on the connection, and connects if needed.
@@ -129,6 +138,7 @@ impl RedisStore {
             RespReply::Bytes(Some(bytes)) if bytes.len() > most => Ok(BlobRead::TooLarge),
             RespReply::Bytes(Some(bytes)) if !bytes.is_empty() => Ok(BlobRead::Content(bytes)),
             RespReply::Bytes(_) => Ok(BlobRead::Missing),
+            RespReply::WrongType => Ok(BlobRead::Unreadable),
             _ => Err(unexpected()),
         }
     }
@@ -169,46 +179,87 @@ impl RedisStore {
             .map(drop)
     }
 
-    /// Lists the blobs of a folder.
-    pub(super) async fn list(&self, folder: &str) -> Result<Vec<StoredBlob>, StoreFailure> {
+    /// Lists at most `most` blobs of a folder.
+    pub(super) async fn list(
+        &self,
+        folder: &str,
+        most: usize,
+    ) -> Result<StoreListing, StoreFailure> {
         let start = key_of(&format!("{folder}/"));
-        let pattern = format!("{start}*");
+        let mut listing = StoreListing::default();
+        // A server can return a key several times.
+        let mut seen = BTreeSet::new();
         let mut cursor = b"0".to_vec();
-        let mut names = std::collections::BTreeSet::new();
         loop {
-            let args: [&[u8]; 6] = [
-                b"SCAN",
-                &cursor,
-                b"MATCH",
-                pattern.as_bytes(),
-                b"COUNT",
-                STEP,
-            ];
-            let parts = self
-                .connected(async |connection| connection.list(&args, MAX_STEP).await)
-                .await?;
-            let [RespReply::Bytes(Some(next)), RespReply::List(keys)] = parts.as_slice() else {
-                return Err(unexpected());
-            };
-            names.extend(keys.iter().filter_map(|key| name_of(key, &start)));
-            if next.len() > MAX_CURSOR {
-                return Err(unexpected());
+            let (next, names) = in_time(self.scanned(&cursor, &start)).await?;
+            let mut new = Vec::new();
+            for name in names {
+                if !seen.contains(&name) && listing.admits(&name, most - new.len().min(most)) {
+                    seen.insert(name.clone());
+                    new.push(name);
+                }
             }
-            cursor.clone_from(next);
-            if cursor == b"0" || names.len() >= MAX_LISTED {
-                break;
+            for names in new.chunks(STEP) {
+                let sizes = in_time(self.sizes(names, &start)).await?;
+                for (name, size) in names.iter().zip(sizes) {
+                    listing.add(name.clone(), size);
+                }
+            }
+            cursor = next;
+            if cursor == b"0" || listing.is_truncated {
+                return Ok(listing);
             }
         }
-        let mut all = Vec::with_capacity(names.len());
-        for name in names {
-            let key = key_of(&format!("{folder}/{name}"));
-            let size = self.command(&[b"STRLEN", key.as_bytes()], SHORT).await?;
-            if let RespReply::Number(size) = size {
-                let bytes = u64::try_from(size).unwrap_or_default();
-                all.push(StoredBlob { name, bytes });
-            }
+    }
+
+    /// Runs one step of a listing. Returns the position of the next one, and the names of the keys
+    /// that start like this.
+    async fn scanned(
+        &self,
+        cursor: &[u8],
+        start: &str,
+    ) -> Result<(Vec<u8>, Vec<String>), StoreFailure> {
+        let (pattern, count) = (format!("{start}*"), STEP.to_string());
+        let args: [&[u8]; 6] = [
+            b"SCAN",
+            cursor,
+            b"MATCH",
+            pattern.as_bytes(),
+            b"COUNT",
+            count.as_bytes(),
+        ];
+        let parts = self
+            .connected(async |connection| connection.list(&args, MAX_STEP).await)
+            .await?;
+        let [RespReply::Bytes(Some(next)), RespReply::List(keys)] = parts.as_slice() else {
+            return Err(unexpected());
+        };
+        if next.len() > MAX_CURSOR {
+            return Err(unexpected());
         }
-        Ok(all)
+        let names = keys.iter().filter_map(|key| name_of(key, start)).collect();
+        Ok((next.clone(), names))
+    }
+
+    /// Returns the sizes of at most [`STEP`] blobs, which the server is asked for at once. A value
+    /// of another type has no size.
+    async fn sizes(&self, names: &[String], start: &str) -> Result<Vec<u64>, StoreFailure> {
+        let keys: Vec<String> = names.iter().map(|name| format!("{start}{name}")).collect();
+        let commands: Vec<Vec<&[u8]>> = keys
+            .iter()
+            .map(|key| vec![b"STRLEN".as_slice(), key.as_bytes()])
+            .collect();
+        let replies = self
+            .connected(async |connection| connection.commands(&commands, SHORT).await)
+            .await?;
+        replies
+            .into_iter()
+            .map(|reply| match reply {
+                RespReply::Number(size) => Ok(u64::try_from(size).unwrap_or_default()),
+                RespReply::WrongType => Ok(0),
+                reply => reply.accepted().and(Err(unexpected())),
+            })
+            .collect()
     }
 
     /// Returns the lifetime of a blob in seconds.
@@ -232,20 +283,6 @@ fn name_of(key: &RespReply, start: &str) -> Option<String> {
     };
     let name = std::str::from_utf8(key).ok()?.strip_prefix(start)?;
     Some(name.to_owned())
-}
-
-/// Parses a number; an empty text stands for the default.
-///
-/// # Errors
-///
-/// It is not a number of this type, which the policy rules out.
-fn number_or(text: &str, default: u16) -> Result<u16, StoreFailure> {
-    match text.is_empty() {
-        true => Ok(default),
-        false => text
-            .parse()
-            .map_err(|_| "the URL of the store is invalid".to_owned()),
-    }
 }
 
 /// Returns the failure of a reply of an unexpected type.
