@@ -53,7 +53,6 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> RunOu
         objects: vec![FlowValue::default(); module.classes.len()],
         has_run: vec![false; module.classes.len()],
         memo: HashMap::new(),
-        expressions: HashMap::new(),
         into: None,
         options_at: None,
         option_key: None,
