@@ -13,6 +13,7 @@ mod constant;
 mod declared;
 mod derive;
 mod eval;
+mod expressions;
 mod guard;
 mod indirect;
 mod invoke;

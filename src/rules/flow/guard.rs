@@ -8,7 +8,7 @@ use super::strictness::strictness;
 use super::value::{Const, Env, FlowValue, What};
 use super::{FlowLanguage, SinkKind, names};
 use check::{called, local_check};
-use std::hash::{Hash, Hasher};
+use std::hash::Hasher;
 
 const ALL: u32 = u32::MAX;
 
@@ -595,8 +595,8 @@ fn clean_variable(run: &mut FlowRun<'_>, name: Sym, kinds: u32) {
 pub(super) fn hash(run: &FlowRun<'_>, id: ExprId) -> u64 {
     let text = run.source_text(run.module.expr(id).span);
     let mut h = std::hash::DefaultHasher::new();
-    for b in text.bytes().filter(|b| !b.is_ascii_whitespace()) {
-        b.hash(&mut h);
+    for part in text.split_ascii_whitespace() {
+        h.write(part.as_bytes());
     }
     h.finish()
 }

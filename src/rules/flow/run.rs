@@ -72,7 +72,6 @@ pub(super) struct FlowRun<'m> {
     /// The object of each class after its methods have run.
     pub(super) objects: Vec<FlowValue>,
     pub(super) memo: HashMap<(FunctionId, u64), (FlowValue, Option<FlowValue>)>,
-    pub(super) expressions: HashMap<&'static str, Option<regex::Regex>>,
     /// The name that the evaluated expression is assigned to.
     pub(super) into: Option<Sym>,
     /// Number of running functions at a literal that is an argument of a call.

@@ -1,5 +1,6 @@
 //! Reports data that reaches a sink, and calls that are dangerous by themselves.
 
+use super::expressions::expression;
 use super::mark::is_request_mark;
 use super::paths::{PathId, Root};
 use super::run::FlowRun;
@@ -344,11 +345,7 @@ impl FlowRun<'_> {
 
     /// Returns true if a regular expression of the tables matches a text.
     pub(super) fn fits(&mut self, pattern: &'static str, text: &str) -> bool {
-        let regex = self
-            .expressions
-            .entry(pattern)
-            .or_insert_with(|| regex::Regex::new(pattern).ok());
-        regex.as_ref().is_some_and(|r| r.is_match(text))
+        expression(pattern).is_some_and(|r| r.is_match(text))
     }
 
     /// Reports the table entries that match a call.
@@ -461,14 +458,8 @@ impl FlowRun<'_> {
         let mut start = span.start;
         if let Some(pattern) = text {
             let source = self.source_text(span);
-            let regex = self
-                .expressions
-                .entry(pattern)
-                .or_insert_with(|| regex::Regex::new(pattern).ok());
-            let found = regex.as_ref().and_then(|r| r.find(source));
-            start += found
-                .and_then(|m| u32::try_from(m.start()).ok())
-                .unwrap_or(0);
+            let found = expression(pattern).and_then(|r| r.find(source).map(|m| m.start()));
+            start += found.and_then(|at| u32::try_from(at).ok()).unwrap_or(0);
         }
         let before = self.source_text(ByteSpan {
             start: call.span.start,

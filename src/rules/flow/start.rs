@@ -54,7 +54,6 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> RunOu
         has_run: vec![false; module.classes.len()],
         unfinished: Vec::new(),
         memo: HashMap::new(),
-        expressions: HashMap::new(),
         into: None,
         options_at: None,
         option_key: None,

@@ -74,7 +74,6 @@ pub struct Trigger<'t> {
     has_source: OnceCell<bool>,
     has_handler: OnceCell<bool>,
     settings: OnceCell<Vec<&'static str>>,
-    expressions: RefCell<HashMap<&'static str, Option<regex::Regex>>>,
 }
 
 impl<'t> Trigger<'t> {
@@ -91,7 +90,6 @@ impl<'t> Trigger<'t> {
             has_source: OnceCell::new(),
             has_handler: OnceCell::new(),
             settings: OnceCell::new(),
-            expressions: RefCell::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Conditions of sinks that the text of a file can rule out.
 
+use super::super::expressions::expression;
 use super::super::is_word;
 use super::super::sink::same;
 use super::super::table::{Condition, Place};
@@ -60,13 +61,7 @@ impl<'t> Trigger<'t> {
 
     /// Returns true if an expression of the tables matches a text.
     fn fits(&self, pattern: &'static str, text: &str) -> bool {
-        let mut expressions = self.expressions.borrow_mut();
-        let expression = expressions
-            .entry(pattern)
-            .or_insert_with(|| regex::Regex::new(pattern).ok());
-        expression
-            .as_ref()
-            .is_none_or(|expression| expression.is_match(text))
+        expression(pattern).is_none_or(|expression| expression.is_match(text))
     }
 }
 
