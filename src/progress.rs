@@ -2,13 +2,13 @@
 
 use crate::env::Env;
 use crate::untrusted::Inert;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Delay before progress is shown: most reviews end sooner.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -149,17 +149,54 @@ impl Drop for Terminal {
     }
 }
 
+/// The stage that the bar shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ProgressStage {
+    /// The files or versions to read are not known yet.
+    Listing,
+    /// The rules read files.
+    Scanning,
+    /// Models are asked.
+    Asking,
+}
+
+impl ProgressStage {
+    /// Returns the stage for a number of requests and of files; 0 if they are not known.
+    fn of(requests: usize, files: usize) -> Self {
+        match (requests, files) {
+            (0, 0) => Self::Listing,
+            (0, _) => Self::Scanning,
+            _ => Self::Asking,
+        }
+    }
+
+    /// Returns the template of the line, in the syntax of indicatif.
+    fn template(self) -> &'static str {
+        match self {
+            Self::Listing => "listing files  {elapsed}",
+            Self::Scanning => "reviewing [{bar:24}] {pos}/{len} files  {elapsed}{msg}",
+            Self::Asking => "asking [{bar:24}] {pos}/{len} requests  {elapsed}{msg}",
+        }
+    }
+}
+
+/// Estimates the time that is left from the mean time of the files so far. `None` in the first two
+/// seconds and for the first hundredth of the files, whose mean says little.
+fn time_left(done: usize, total: usize, elapsed: Duration) -> Option<Duration> {
+    if elapsed < Duration::from_secs(2) || done == 0 || done < total / 100 {
+        return None;
+    }
+    let left = total.saturating_sub(done);
+    Some(elapsed.mul_f64(left as f64 / done as f64))
+}
+
 fn paint(counts: &ProgressCounts, stopped: &Receiver<()>) {
+    let started = Instant::now();
     if stopped.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
         return;
     }
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template(
-        "reviewing [{bar:24}] {pos}/{len} files  {elapsed}, {eta} left",
-    ) {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    let mut asking = false;
+    let mut stage = None;
     loop {
         let asked = counts.asked.load(Ordering::Relaxed);
         let (done, total) = match asked {
@@ -169,21 +206,24 @@ fn paint(counts: &ProgressCounts, stopped: &Receiver<()>) {
             ),
             _ => (counts.answered.load(Ordering::Relaxed), asked),
         };
-        if asked > 0 {
-            let style = ProgressStyle::with_template(
-                "asking [{bar:24}] {pos}/{len} requests  {elapsed}{msg}",
-            );
-            if let (false, Ok(style)) = (asking, style) {
-                bar.set_style(style.progress_chars("=> "));
-                asking = true;
-            }
-            let cost = counts.cost.load(Ordering::Relaxed);
-            bar.set_message(if cost == u64::MAX {
-                String::new()
-            } else {
-                format!("  ${:.2}", cost as f64 / 1e6)
-            });
+        let now = ProgressStage::of(asked, total);
+        if stage != Some(now)
+            && let Ok(style) = ProgressStyle::with_template(now.template())
+        {
+            bar.set_style(style.progress_chars("=> "));
+            stage = Some(now);
         }
+        bar.set_message(match now {
+            ProgressStage::Listing => String::new(),
+            ProgressStage::Scanning => time_left(done, total, started.elapsed())
+                .map_or_else(String::new, |left| {
+                    format!(", {:#} left", HumanDuration(left))
+                }),
+            ProgressStage::Asking => match counts.cost.load(Ordering::Relaxed) {
+                u64::MAX => String::new(),
+                cost => format!("  ${:.2}", cost as f64 / 1e6),
+            },
+        });
         let lines =
             std::mem::take(&mut *counts.lines.lock().unwrap_or_else(PoisonError::into_inner));
         for line in lines {
@@ -202,7 +242,39 @@ fn paint(counts: &ProgressCounts, stopped: &Receiver<()>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
+
+    #[test]
+    fn the_time_that_is_left_is_shown_once_it_can_be_estimated() {
+        let seconds = Duration::from_secs;
+        for (done, total, elapsed, left) in [
+            (0, 0, 9, None),
+            (0, 500, 9, None),
+            (4, 500, 9, None),
+            (250, 500, 1, None),
+            (5, 500, 10, Some(990)),
+            (250, 500, 10, Some(10)),
+            (500, 500, 10, Some(0)),
+        ] {
+            let actual = time_left(done, total, seconds(elapsed));
+            assert_eq!(
+                actual,
+                left.map(seconds),
+                "{done} of {total} in {elapsed} s"
+            );
+        }
+    }
+
+    #[test]
+    fn the_bar_names_the_stage() {
+        for (requests, files, template) in [
+            (0, 0, "listing files"),
+            (0, 3, "reviewing ["),
+            (2, 3, "asking ["),
+        ] {
+            let stage = ProgressStage::of(requests, files);
+            assert!(stage.template().starts_with(template), "{stage:?}");
+        }
+    }
 
     #[test]
     fn a_short_review_does_not_wait_for_the_bar() {
