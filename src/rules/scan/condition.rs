@@ -260,7 +260,7 @@ mod tests {
             (
                 "a.ts",
                 "const t = a ===\n  'x'\n  ? { HERE } : {};",
-                "'x'\n  ?",
+                "const t = a ===\n  'x'\n  ?",
             ),
             ("a.py", "if skip:\n    a = 1\n    HERE", "if skip:"),
             ("a.py", "if skip:\n    pass\nHERE", ""),
