@@ -5,14 +5,15 @@ use super::prepare::Prepared;
 use super::resolved::PartContent;
 use super::scan::RuleScan;
 use super::shard::{FieldsDigest, digest_of_contents, digest_of_patterns};
+use crate::NAME;
 use crate::ai::journal::{AuditState, Journal, NotResumable};
 use crate::bounded;
 use crate::error::{Error, Result};
 use crate::git::{Change, Repo, WalkLimits, YearOfChanges};
 use crate::policy::Policy;
 use crate::request::{Authority, OnIncomplete, ReviewRequest, Source, TreeState};
+use crate::shell;
 use crate::text::{plural, series};
-use crate::{NAME, shell};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::time::Duration;
@@ -313,7 +314,7 @@ fn depth_name(depth: crate::request::Depth) -> String {
 /// Returns the error for `--resume` without a backend.
 fn without_backends() -> Error {
     Error::usage("--resume continues an audit by models, and no backend is asked")
-        .hint("leave out --resume, or leave out --offline and name a backend")
+        .hint_person("leave out --resume, or leave out --offline and name a backend")
 }
 
 /// Returns the error for an audit that cannot be resumed. `command` starts it anew.

@@ -112,7 +112,7 @@ pub(super) fn scan_and_ask(prepared: &Prepared<'_>) -> Result<(RuleResults, Opti
     let asking = Asking::new(prepared, prepared.asked_backends());
     let audit = Audit::open(prepared, &asking.backends)?;
     if asking.is_needed() {
-        asking.beside_the_rules(audit)
+        asking.beside_the_rules(audit.as_ref())
     } else {
         Ok((rule_results::scan(prepared), None))
     }
@@ -150,7 +150,7 @@ impl Asking<'_> {
     /// Runs the rules on this thread and asks the models on another one.
     fn beside_the_rules(
         &self,
-        audit: Option<Audit>,
+        audit: Option<&Audit>,
     ) -> Result<(RuleResults, Option<ModelResults>)> {
         let prompts = self
             .prepared
@@ -228,7 +228,7 @@ impl Asking<'_> {
     fn ask(
         &self,
         prompts: Option<&Prompts>,
-        audit: Option<Audit>,
+        audit: Option<&Audit>,
         told: oneshot::Receiver<Vec<Finding>>,
     ) -> ModelResults {
         let runtime = match tokio::runtime::Builder::new_current_thread()
@@ -245,7 +245,7 @@ impl Asking<'_> {
         };
         // Blocking: the clients of forges and servers start their own runtimes.
         let given = self.tickets();
-        let asked = runtime.block_on(self.work((prompts, audit.as_ref()), told, given));
+        let asked = runtime.block_on(self.work((prompts, audit), told, given));
         // A name lookup cannot be cancelled. Dropping the runtime would wait for it, past the
         // deadline and Ctrl-C.
         runtime.shutdown_background();

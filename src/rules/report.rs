@@ -348,8 +348,9 @@ pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOr
 }
 
 /// Returns true if a finding of a rule is a suggestion in a file that may be a test or an example:
-/// the rule is about security, and proves neither the issuer of a secret nor a flow of data. Keys
-/// and passwords there are made for the test, and settings are those of a developer's machine.
+/// the rule judges lines or statements for security, and proves neither the issuer of a secret nor a
+/// flow of data. Keys and passwords there are made for the test, and settings are those of a
+/// developer's machine. Hidden characters and changes of files are attacks in any file.
 fn is_weak_in_doubt(rules: &RuleSet, index: u16) -> bool {
     let rule = rules.rule(index);
     let is_key = rule
@@ -358,10 +359,11 @@ fn is_weak_in_doubt(rules: &RuleSet, index: u16) -> bool {
         .any(|c| super::secret::is_for_key_headers(c));
     let knows_issuer =
         super::secret::overlap::knowledge(&rule.id) == super::secret::overlap::ISSUER;
-    let is_proven = if rule.secret {
-        knows_issuer && !is_key
-    } else {
-        rule.matcher == Matcher::Flow && rule.severity == Severity::Critical
+    let is_proven = match rule.matcher {
+        Matcher::Pattern | Matcher::Structural if rule.secret => knows_issuer && !is_key,
+        Matcher::Pattern | Matcher::Structural | Matcher::Markup => false,
+        Matcher::Flow => rule.severity == Severity::Critical,
+        _ => true,
     };
     rules.is_of_catalogue(index) && rule.category == Category::Security && !is_proven
 }

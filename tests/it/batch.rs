@@ -275,9 +275,12 @@ fn a_kill_before_the_id_is_recorded_is_healed_with_metadata_and_named_without() 
     }
 }
 
+/// A function that makes the result of a request.
+type MakeOutcome = fn() -> Outcome;
+
 #[test]
 fn a_request_that_failed_in_the_batch_is_one_failed_part_and_the_others_count() {
-    let cases: [(fn() -> Outcome, &str); 4] = [
+    let cases: [(MakeOutcome, &str); 4] = [
         (
             || Outcome::Error("invalid_request_error", "wrong \u{1b}[31m shape"),
             "wrong",

@@ -53,12 +53,15 @@ pub(crate) struct BatchDriver<'a> {
     shelf: RefCell<Option<RecordShelf>>,
     flights: RefCell<Vec<Rc<Flight>>>,
     /// Positions of recorded requests that no question has taken yet, by endpoint and digest.
-    recorded: RefCell<HashMap<(String, String), Vec<(usize, usize)>>>,
+    recorded: RefCell<RecordedRequests>,
     is_submitting: Cell<bool>,
     remarks: RefCell<Vec<String>>,
     /// Never set: a submission that has begun is finished, so that its ID can be recorded.
     unstopped: Stop,
 }
+
+/// Positions of recorded requests, by endpoint and digest: the batch, and the request in it.
+type RecordedRequests = HashMap<(String, String), Vec<(usize, usize)>>;
 
 /// The backends that can be asked in batches, by name.
 pub(crate) type BatchServices<'a> = BTreeMap<&'a str, BatchService<'a>>;

@@ -19,7 +19,8 @@ const SHARE: u32 = 4;
 const LONGEST: Duration = Duration::from_secs(300);
 
 impl<'a> ReviewSession<'a> {
-    /// Returns the answer to a question from the journal of the audit or a cache. The keys are in order of preference.
+    /// Returns the answer to a question from the journal of the audit or a cache. The keys are in
+    /// order of preference.
     pub(super) async fn cached_answer<T>(
         &self,
         keys: &[ReplyKey],
@@ -195,8 +196,8 @@ impl<'a> ReviewSession<'a> {
         }
     }
 
-    /// Stores an answer: in the journal of the audit, in the user's own cache, and in the shared one
-    /// if the policy says so.
+    /// Stores an answer: in the journal of the audit, in the user's own cache, and in the shared
+    /// one if the policy says so.
     pub(super) async fn store(&self, keep: Option<AnswerToKeep>) {
         let Some(AnswerToKeep {
             key,

@@ -1,9 +1,9 @@
 //! Entries of a shared cache: a signed envelope around a reply. Pure.
 //!
 //! A shared answer that says "no findings" opens a gate, and an attacker who can write to the store
-//! can write anything there. The signature covers everything that a reader relies on: the key of the
-//! question, the name of the model, the time and the reply. A reader knows public keys only, so it
-//! cannot be made to sign. Every defect of an entry is a miss with a typed reason.
+//! can write anything there. The signature covers everything that a reader relies on: the key of
+//! the question, the name of the model, the time and the reply. A reader knows public keys only, so
+//! it cannot be made to sign. Every defect of an entry is a miss with a typed reason.
 
 use super::signing::{EntryKey, EntrySigner, VerifyingKey, is_signed_by};
 use crate::ai::cache::ReplyKey;

@@ -3,9 +3,9 @@
 //! Only a run that stores answers takes leases and waits for them. A lease is signed and renewed
 //! every two seconds, so that only a live run with a key of the policy makes others wait. An
 //! attacker who can write to the store can repeat a recent lease or remove an answer. Therefore the
-//! time that a wait without an answer can have lost is charged to a budget of ten seconds, and a run
-//! without budget does not wait any more. All waits of a run together have a bound as well, because
-//! a live run can need longer than this run has.
+//! time that a wait without an answer can have lost is charged to a budget of ten seconds, and a
+//! run without budget does not wait any more. All waits of a run together have a bound as well,
+//! because a live run can need longer than this run has.
 
 use super::entry::{self, Lease, MAX_LEASE, SeenLease};
 use super::meter::Overlap;
@@ -258,8 +258,8 @@ impl SharedCache<'_> {
     }
 }
 
-/// Returns true if a lease is a new sign of life: of the same run with a higher number. The lease of
-/// another holder is not a sign of life of this one.
+/// Returns true if a lease is a new sign of life: of the same run with a higher number. The lease
+/// of another holder is not a sign of life of this one.
 fn is_later(lease: &Lease, last: &Lease) -> bool {
     lease.holder == last.holder && lease.beat > last.beat
 }

@@ -150,8 +150,8 @@ impl Store {
         }
     }
 
-    /// Lists the blobs below a folder of the store, sorted by name, at most `most`. Each step has the
-    /// time limit of an operation; the caller limits the whole.
+    /// Lists the blobs below a folder of the store, sorted by name, at most `most`. Each step has
+    /// the time limit of an operation; the caller limits the whole.
     pub(super) async fn list(
         &self,
         folder: &str,

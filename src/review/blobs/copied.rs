@@ -202,7 +202,8 @@ mod tests {
             base: 0..11,
         }];
         let lines = CopiedLines::new(data, base, &copied);
-        assert_eq!(lines.copies_of(data, &(2..9)).collect::<Vec<_>>(), [6..13]);
+        let copies: Vec<_> = lines.copies_of(data, &(2..9)).collect();
+        assert_eq!(copies, vec![Range { start: 6, end: 13 }]);
         let copied = [CopiedPart {
             start: 4,
             base: 0..5,

@@ -50,14 +50,19 @@ pub struct State {
     rejected: usize,
 }
 
+/// A function that returns the result of a request of a batch, by its position.
+type ResultOf = Box<dyn Fn(&Batch, usize) -> Outcome + Send + Sync>;
+/// A function that returns other bytes for the results of a batch.
+type ChangedResults = Box<dyn Fn(&Batch, String) -> Vec<u8> + Send + Sync>;
+
 /// What a server does differently.
 pub struct Script {
     /// Looks at a batch that find it unfinished; `usize::MAX` for a batch that never ends.
     pub unfinished: usize,
     /// Returns the result of a request, by its position: the body of an answer, or a raw line.
-    pub result: Box<dyn Fn(&Batch, usize) -> Outcome + Send + Sync>,
+    pub result: ResultOf,
     /// Changes the bytes of the results.
-    pub results: Box<dyn Fn(&Batch, String) -> Vec<u8> + Send + Sync>,
+    pub results: ChangedResults,
     /// Looks at a batch that the server rejects as temporarily impossible.
     pub busy: usize,
     /// The status of an OpenAI batch that has ended.

@@ -15,6 +15,11 @@ struct Audit {
     repo: Repo,
 }
 
+/// Returns the content of a file with a value.
+fn content_of(file: &str, value: u32) -> String {
+    format!("# The file {file}.\nvalue = {value}\n")
+}
+
 impl Audit {
     /// Commits these files, each with a line of its own.
     fn new(files: &[&str]) -> Self {
@@ -36,7 +41,7 @@ impl Audit {
             .replace("[review]\n", "[review]\nmax_files = 1\njobs = 1\n");
         repo.stage(".claude-reviewer.toml", policy);
         for file in files {
-            repo.stage(file, format!("# The file {file}.\nvalue = 1\n"));
+            repo.stage(file, content_of(file, 1));
         }
         repo.commit("files");
         Self { server, repo }
@@ -117,15 +122,15 @@ fn the_files_of_an_audit_are_asked_about_in_the_order_of_their_risk() {
 #[test]
 fn a_file_that_changed_in_the_last_year_is_asked_about_before_one_that_did_not() {
     let audit = Audit::new(&["a/first.py", "b/second.py", "c/third.py"]);
-    for n in 0..4 {
+    for n in 2..6 {
         audit
             .repo
-            .stage("c/third.py", format!("value = {n}\n"))
+            .stage("c/third.py", content_of("c/third.py", n))
             .commit("change");
     }
     audit
         .repo
-        .stage("b/second.py", "value = 2\n")
+        .stage("b/second.py", content_of("b/second.py", 2))
         .commit("change");
     for args in [
         &["--no-cache"][..],
