@@ -13,7 +13,7 @@ mod syntax;
 mod within;
 
 use super::{MARK, visits};
-pub(crate) use outline::{languages_of, outline};
+pub(crate) use outline::{has_one_syntax, languages_of, outline};
 pub(crate) use place::Place;
 use std::collections::VecDeque;
 use syntax::{Escape, Habit, Quote, SYNTAXES, Syntax, quote};

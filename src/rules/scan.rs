@@ -417,7 +417,7 @@ impl<'a> FileScan<'a> {
         for (at, byte) in above.iter_mut().enumerate() {
             if is_of_catalogue
                 && !byte.is_ascii_whitespace()
-                && run.readings.place_at(start + at) == Place::Comment
+                && run.readings.is_known_comment(start + at)
             {
                 *byte = b' ';
             }

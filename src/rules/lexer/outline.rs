@@ -37,6 +37,16 @@ pub(crate) fn languages_of(path: &[u8]) -> impl Iterator<Item = &'static str> {
     Languages::of(path, b"").names()
 }
 
+/// Returns true if all languages of a path have the same comments and strings.
+pub(crate) fn has_one_syntax(path: &[u8]) -> bool {
+    let languages = Languages::of(path, b"");
+    let Some(syntax) = syntax_of(languages) else {
+        return false;
+    };
+    let read = Languages::of_names(syntax.languages).with(Languages::of_names(syntax.within));
+    languages.without(read).is_empty()
+}
+
 /// Returns the comments and strings of a text that starts in code, in order and without overlap.
 pub(crate) fn outline(path: &[u8], text: &[u8]) -> Vec<(Range<usize>, Place)> {
     outline_of(Languages::of(path, b""), text)

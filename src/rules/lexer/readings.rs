@@ -85,6 +85,13 @@ impl<'t> Readings<'t> {
             .any(|(read, lexer)| is_read_as(*read, languages) && lexer.place_at(at) == Place::Code)
     }
 
+    /// Returns true if a byte is in a comment in one of the syntaxes that are known.
+    pub(in crate::rules) fn is_known_comment(&mut self, at: usize) -> bool {
+        self.lexers
+            .iter_mut()
+            .any(|(_, lexer)| lexer.place_at(at) == Place::Comment)
+    }
+
     /// Returns true if a byte is in a comment in one of the syntaxes, or if the comments of one of
     /// them are unknown.
     pub(in crate::rules) fn may_be_comment(&mut self, at: usize) -> bool {

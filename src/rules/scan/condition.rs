@@ -55,6 +55,10 @@ impl ConditionReader {
         if self.of != of {
             (self.of, self.read) = (of, None);
         }
+        // What is a comment in one language of the file can be a condition in another.
+        if self.read.is_none() && !lexer::has_one_syntax(path) {
+            return false;
+        }
         let read = self.read.get_or_insert_with(|| ReadText::new(path, text));
         let conditions = read.around(path, at.min(text.len()));
         conditions
@@ -218,7 +222,14 @@ fn blank(text: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::ReadText;
+    use super::{ReadText, lexer};
+
+    #[test]
+    fn a_file_of_two_languages_has_no_conditions() {
+        for path in ["Jenkinsfile.ps1", "Jenkinsfile.py", "Dockerfile.js"] {
+            assert!(!lexer::has_one_syntax(path.as_bytes()), "{path}");
+        }
+    }
 
     fn conditions(path: &str, text: &str) -> String {
         let at = text.find("HERE").unwrap();
@@ -267,6 +278,7 @@ mod tests {
             ("a.py", "if check:\n    pass\nelse:\n    HERE", "if check:"),
             ("a.py", "# if skip:\n    HERE", ""),
         ] {
+            assert!(lexer::has_one_syntax(path.as_bytes()), "{path}");
             assert_eq!(conditions(path, text), expected, "{path}: {text}");
         }
     }

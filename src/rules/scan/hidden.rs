@@ -13,9 +13,6 @@ use crate::diff::{Hidden, TextChange};
 use crate::finding::Severity;
 use std::ops::Range;
 
-/// Bytes of a line above which a program has written it, such as one of a bundle.
-const GENERATED: usize = 4000;
-
 impl<'a> FileScan<'a> {
     /// Searches the decoded runs of the block for secrets and planted text.
     pub(super) fn decoded(&mut self, scratch: &mut Scratch) {
@@ -86,11 +83,8 @@ impl<'a> FileScan<'a> {
                         && sight.matcher != Matcher::UnicodeTags
                         && self.place(span.start) == Place::String
                         && self.place(span.end.saturating_sub(1)) == Place::String;
-                    // A generated line contains the words of many languages.
-                    let is_generated =
-                        sight.matcher == Matcher::UnicodeMixedScript && line.len() > GENERATED;
                     self.report_up_to(
-                        (is_value || is_generated).then_some(Severity::Suggestion),
+                        is_value.then_some(Severity::Suggestion),
                         rule,
                         (&line, index),
                         &span,
