@@ -104,7 +104,7 @@ pub(crate) struct Rule {
     #[serde(default)]
     pub(crate) line_has: Vec<String>,
     /// Named checks that the `secret` group, or the whole match, must pass: `entropy:BITS`,
-    /// `not-reference`, and those of `rules::secret`.
+    /// `not-reference`, and the checks of `rules::secret`.
     #[serde(default)]
     pub(crate) checks: Vec<String>,
     /// The rule finds exposed secrets. It runs over every commit of a branch, masks its matches

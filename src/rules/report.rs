@@ -348,8 +348,8 @@ pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOr
 }
 
 /// Returns true if a finding of a rule is a suggestion in a file that may be a test or an example:
-/// the rule judges lines or statements for security, and proves neither the issuer of a secret nor a
-/// flow of data. Keys and passwords there are made for the test, and settings are those of a
+/// the rule judges lines or statements for security, does not know the issuer of a secret, and is not
+/// critical. Keys and passwords there are made for the test, and settings are those of a
 /// developer's machine. Hidden characters and changes of files are attacks in any file.
 fn is_weak_in_doubt(rules: &RuleSet, index: u16) -> bool {
     let rule = rules.rule(index);
@@ -361,8 +361,9 @@ fn is_weak_in_doubt(rules: &RuleSet, index: u16) -> bool {
         super::secret::overlap::knowledge(&rule.id) == super::secret::overlap::ISSUER;
     let is_proven = match rule.matcher {
         Matcher::Pattern | Matcher::Structural if rule.secret => knows_issuer && !is_key,
-        Matcher::Pattern | Matcher::Structural | Matcher::Markup => false,
-        Matcher::Flow => rule.severity == Severity::Critical,
+        Matcher::Pattern | Matcher::Structural | Matcher::Markup | Matcher::Flow => {
+            rule.severity == Severity::Critical
+        }
         _ => true,
     };
     rules.is_of_catalogue(index) && rule.category == Category::Security && !is_proven

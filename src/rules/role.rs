@@ -361,7 +361,7 @@ fn by_name(folders: &[&str], name: &str) -> FileRole {
     ]) || stem.starts_with("test_")
         || stem.starts_with("test-")
         || file.stem_ends(&["_spec", "-test", "-spec", "_fixture", "_example"])
-        || !code && is_named_example(stem)
+        || !code && !folders.ends_with(&[".github", "workflows"]) && is_named_example(stem)
         || stem == "test";
     let by_word = if doubt {
         FileRole::Doubt

@@ -89,7 +89,7 @@ fn unreadable(files: &[RuleFile], changed: &[RepoPath]) -> Vec<RuleWeakening> {
     let mut found = Vec::new();
     for f in files.iter().filter(|f| changed.contains(&f.path)) {
         match named_text(f) {
-            None => found.push(stops(&f.path, "the file is no UTF-8 text")),
+            None => found.push(stops(&f.path, "the file is not UTF-8 text")),
             Some(file) => found.extend(
                 Team::parse(&[file])
                     .err()

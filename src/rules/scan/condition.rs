@@ -1,4 +1,4 @@
-//! The conditions in code under which a match runs: those of the blocks around it.
+//! Finds the conditions of the blocks around a match.
 //!
 //! Comments and text in strings open no block, and a block that has ended before the match does not
 //! count.
@@ -17,7 +17,7 @@ const MATCHES: u32 = 1000;
 const SIZE: usize = 1 << 20;
 /// Words that start a condition in the languages with braces, and in Python.
 const WORDS: &[&str] = &[
-    "if", "elseif", "elsif", "elif", "unless", "case", "switch", "when", "guard", "while",
+    "if", "elseif", "elsif", "elif", "unless", "case", "switch", "when", "while",
 ];
 
 /// Reads the conditions of a file. The last text is kept, because a file can have many matches.
@@ -55,8 +55,7 @@ impl ConditionReader {
         if self.of != of {
             (self.of, self.read) = (of, None);
         }
-        // What is a comment in one language of the file can be a condition in another.
-        if self.read.is_none() && !lexer::has_one_syntax(path) {
+        if self.read.is_none() && !has_conditions(path, text) {
             return false;
         }
         let read = self.read.get_or_insert_with(|| ReadText::new(path, text));
@@ -139,8 +138,8 @@ impl ReadText {
                     let from =
                         memchr::memrchr(b'\n', &self.code[low..i]).map_or(low, |at| low + at);
                     let above = self.code[from..i].trim_ascii_end();
-                    let is_head = above.ends_with(b")") && has_word(above);
-                    depth == 0 && !is_head && !after.is_empty() && after != b"?"
+                    let is_head = is_head(above);
+                    depth == 0 && !is_head && after != b"?"
                 }
                 _ => false,
             };
@@ -150,7 +149,7 @@ impl ReadText {
             }
         }
         let is_ternary = self.code[start..end].trim_ascii_end().ends_with(b"?");
-        let is_condition = is_ternary || has_word(&self.code[start..end]);
+        let is_condition = is_ternary || is_conditional(&self.code[start..end]);
         is_condition.then(|| self.shown[start..end].trim_ascii().to_vec())
     }
 
@@ -170,8 +169,10 @@ impl ReadText {
     fn by_indentation(&self, at: usize) -> Vec<Vec<u8>> {
         let low = at.saturating_sub(REACH);
         let start = memchr::memrchr(b'\n', &self.code[..at]).map_or(0, |i| i + 1);
-        let mut out: Vec<Vec<u8>> = has_word(&self.code[start..at])
-            .then(|| self.shown[start..at].to_vec())
+        // The statement of the match is the last one of its line.
+        let own = memchr::memrchr(b';', &self.code[start..at]).map_or(start, |i| start + i + 1);
+        let mut out: Vec<Vec<u8>> = is_conditional(&self.code[own..at])
+            .then(|| self.shown[own..at].to_vec())
             .into_iter()
             .collect();
         let mut level = indentation(&self.code[start..]);
@@ -190,7 +191,7 @@ impl ReadText {
                 continue;
             }
             let is_else = code.trim_ascii().starts_with(b"else");
-            if has_word(code) {
+            if is_conditional(code) {
                 out.push(self.shown[line].to_vec());
             }
             other = is_else.then_some(own);
@@ -207,10 +208,67 @@ fn indentation(line: &[u8]) -> usize {
         .count()
 }
 
-/// Returns true if a text has one of [`WORDS`].
-fn has_word(text: &[u8]) -> bool {
-    text.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_'))
-        .any(|word| WORDS.iter().any(|known| known.as_bytes() == word))
+/// Returns true if the lexer knows the comments and strings of a text so well that no text in them
+/// can look like a condition.
+fn has_conditions(path: &[u8], text: &[u8]) -> bool {
+    // What is a comment in one language of the file can be a condition in another.
+    if !lexer::has_one_syntax(path) {
+        return false;
+    }
+    let is_in = |names: &[&str]| lexer::languages_of(path).any(|name| names.contains(&name));
+    // Literals such as `%q(…)` and `/…/` are code for the lexer.
+    if is_in(&["ruby", "perl", "groovy"]) {
+        return false;
+    }
+    let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
+    // Markup around the code, and heredocs.
+    !is_in(&["php"]) || text.starts_with(b"<?php") && !has(b"?>") && !has(b"<<<")
+}
+
+/// Returns the text after the word of a statement that starts with one of [`WORDS`], such as
+/// `if (a)` and `} else if a`; `None` if it starts with something else. A name, as in `if: a` and
+/// `case = a`, is not such a word.
+fn after_word(statement: &[u8]) -> Option<&[u8]> {
+    let mut rest = statement.trim_ascii_start();
+    while let [b'}', after @ ..] = rest {
+        rest = after.trim_ascii_start();
+    }
+    if let Some(after) = rest.strip_prefix(b"else")
+        && after.first().is_some_and(u8::is_ascii_whitespace)
+    {
+        rest = after.trim_ascii_start();
+    }
+    let is_of_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    let length = rest.iter().take_while(|b| is_of_word(b)).count();
+    let (word, after) = rest.split_at(length);
+    let is_known = WORDS.iter().any(|known| known.as_bytes() == word);
+    let next = after.trim_ascii_start().first();
+    (is_known && !next.is_some_and(|b| b":=.,;)".contains(b))).then_some(after)
+}
+
+/// Returns true if a statement starts with a condition.
+fn is_conditional(statement: &[u8]) -> bool {
+    after_word(statement).is_some()
+}
+
+/// Returns true if a line is the head of a conditional statement whose body is below it: `if (a)`,
+/// and not `if (a) b()`.
+fn is_head(line: &[u8]) -> bool {
+    let Some(after) = after_word(line) else {
+        return false;
+    };
+    let mut depth = 0u32;
+    for (i, byte) in after.iter().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && *byte == b')' {
+            return after[i + 1..].trim_ascii().is_empty();
+        }
+    }
+    false
 }
 
 /// Replaces all bytes but line ends by blanks.
@@ -222,13 +280,50 @@ fn blank(text: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{ReadText, lexer};
+    use super::{ReadText, has_conditions, lexer};
 
     #[test]
-    fn a_file_of_two_languages_has_no_conditions() {
-        for path in ["Jenkinsfile.ps1", "Jenkinsfile.py", "Dockerfile.js"] {
-            assert!(!lexer::has_one_syntax(path.as_bytes()), "{path}");
+    fn a_text_whose_literals_the_lexer_does_not_know_has_no_conditions() {
+        for (path, text) in [
+            ("Jenkinsfile.ps1", ""),
+            ("Jenkinsfile.py", ""),
+            ("Dockerfile.js", ""),
+            ("a.rb", "X = %q(if insecure {)"),
+            ("a.pl", "m/if insecure {/"),
+            ("a.groovy", "/if (insecure) {\"/"),
+            ("a.php", "<p>if (insecure) {</p><?php\n"),
+            ("a.php", "<?php\n?>if (insecure) {<?php\n"),
+            ("a.php", "<?php\n$a = <<<E\nif (insecure) {\nE;\n"),
+        ] {
+            assert!(!has_conditions(path.as_bytes(), text.as_bytes()), "{path}");
         }
+        assert!(has_conditions(b"a.php", b"<?php\nif ($a) {\n"));
+        assert!(has_conditions(b"a.ts", b""));
+    }
+
+    #[test]
+    fn names_and_statements_that_have_ended_are_not_conditions() {
+        for (path, text) in [
+            ("a.js", "const o = { if: insecure, HERE };"),
+            ("a.js", "let when = \"insecure\", o = { HERE };"),
+            ("a.js", "promise.case(\"tlsVerify\", () => { HERE })"),
+            ("a.js", "function guard(verify) { HERE }"),
+            ("a.kt", "class A(val switch: Insecure) { HERE }"),
+            ("a.js", "if (user.verify) log()\nHERE"),
+            ("a.py", "case = insecure; HERE"),
+            ("a.py", "y = 1 if verify else 0; HERE"),
+            ("a.py", "x = [v for v in y if verify] and HERE"),
+        ] {
+            assert_eq!(conditions(path, text), "", "{path}: {text}");
+        }
+        assert_eq!(
+            conditions("a.js", "if (user.verify)\n  HERE"),
+            "if (user.verify)"
+        );
+        assert_eq!(
+            conditions("a.go", "if a {\n} else if skip {\n\tHERE\n}"),
+            "else if skip"
+        );
     }
 
     fn conditions(path: &str, text: &str) -> String {

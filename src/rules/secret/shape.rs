@@ -46,20 +46,22 @@ pub(crate) fn is_random(text: &str) -> bool {
 }
 
 /// Returns true if text consists of at least three words between hyphens or underscores, of which
-/// one names a secret and one says that it is for tests: `shop-e2e-jwt-secret-key-2024`.
+/// one names a secret and one says that it is for tests: `shop-e2e-jwt-secret-key-2024`. One of them
+/// can be a number of up to four digits, such as a year.
 pub(crate) fn is_label_of_tests(text: &str) -> bool {
     const SECRETS: [&str; 6] = ["secret", "key", "password", "passwd", "token", "pass"];
     const TESTS: [&str; 8] = [
         "test", "tests", "testing", "e2e", "dev", "local", "ci", "demo",
     ];
     let words: Vec<&str> = text.split(['-', '_']).collect();
-    let is_word = |word: &&str| {
-        !word.is_empty()
-            && (word.bytes().all(|b| b.is_ascii_lowercase())
-                || word.len() <= 4 && word.bytes().all(|b| b.is_ascii_alphanumeric()))
-    };
+    let is_number =
+        |word: &str| (1..=4).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_digit());
+    let is_word = |word: &str| word.bytes().all(|b| b.is_ascii_lowercase());
+    let is_known = |word: &&str| !word.is_empty() && (is_word(word) || TESTS.contains(word));
+    let (numbers, others): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| is_number(word));
     words.len() >= 3
-        && words.iter().all(is_word)
+        && numbers.len() <= 1
+        && others.iter().all(is_known)
         && words.iter().any(|word| SECRETS.contains(word))
         && words.iter().any(|word| TESTS.contains(word))
 }
@@ -230,6 +232,21 @@ mod tests {
         }
         for made in ["hQw8mZkR2tPlqB9x", "9f86d081884c7d659a2feaa0c55ad015"] {
             assert!(is_random(made), "{made}");
+        }
+    }
+
+    #[test]
+    fn a_label_of_tests_consists_of_words() {
+        for (text, expected) in [
+            ("shop-e2e-jwt-secret-key-2024", true),
+            ("local_dev_password", true),
+            ("ci-pass-7Qz4-88vd-W1m3-kP0z-9xTb", false),
+            ("prod-ci-key-9x2f-k3q8-77ab-p0z1", false),
+            ("test-key-1234-5678-9012", false),
+            ("dev-key-", false),
+            ("test-key", false),
+        ] {
+            assert_eq!(is_label_of_tests(text), expected, "{text}");
         }
     }
 

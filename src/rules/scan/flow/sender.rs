@@ -58,7 +58,7 @@ fn is_import(line: &[u8]) -> bool {
 /// - `AddCookie` of Go, which only requests have, and `SetCookie` of the client library resty.
 ///   A call that goes on behind `SetCookie(…)` is one of resty too: the methods of frameworks with
 ///   this name have no result, so such code would not compile.
-/// - The options of `Cookies.Delete` in C#, which name the cookie that goes.
+/// - The options of `Cookies.Delete` in C#, which name the deleted cookie.
 pub(super) fn is_of_client(f: &Flow, text: &[u8]) -> bool {
     let Some(sink) = f.sink().filter(|sink| sink.start <= text.len()) else {
         return false;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_that_goes_is_told_by_its_call_on_the_line() {
+    fn a_deleted_cookie_is_recognized_by_the_call_on_its_line() {
         assert!(is_deleted(b"Response.Cookies.Delete(name, "));
         assert!(!is_deleted(
             b"Response.Cookies.Delete(name); Response.Cookies.Append(name, v, "
