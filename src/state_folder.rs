@@ -34,7 +34,7 @@ pub(crate) struct StateFolder {
     path: PathBuf,
 }
 
-/// What a folder is for.
+/// The purpose of a folder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatePurpose {
     /// Name of the folder.
@@ -245,7 +245,7 @@ impl StateFolder {
         cut.map_err(|e| failed("write", &self.path.join(name), &e))
     }
 
-    /// Removes a file. A missing file is no error.
+    /// Removes a file. A missing file is not an error.
     ///
     /// # Errors
     ///

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn another_state_is_told_from_the_newest_audit_of_the_repository() {
+    fn another_state_is_an_error_that_names_the_differences_from_the_newest_audit() {
         let (_home, env) = home();
         Journal::begin(&env, None, &state("a", "p"), 100).unwrap();
         Journal::begin(&env, None, &state("b", "p"), 200).unwrap();

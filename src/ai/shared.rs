@@ -311,7 +311,7 @@ impl<'a> SharedCache<'a> {
         parts.extend(state.off.clone());
         parts.extend(state.unwritten.clone());
         let unstored = self.writes.unstored();
-        if unstored > 0 && state.off.is_none() {
+        if unstored > 0 && state.off.is_none() && self.stop.signal().is_none() {
             parts.push(format!(
                 "{unstored} answers are not stored: the store is too slow"
             ));

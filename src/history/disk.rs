@@ -148,7 +148,7 @@ impl StoreFolder {
             let Some(name) = name.to_str() else {
                 return Err(Trouble::Refused(
                     path.display().to_string(),
-                    "is no UTF-8".to_owned(),
+                    "is not UTF-8".to_owned(),
                 ));
             };
             folder = match (folder.enter(name, i == last), missing) {

@@ -5,7 +5,7 @@ use super::read::{chain_end, completion, not_listed, request, review, rounds, st
 use super::trouble::{Result, Trouble};
 use super::{SessionId, Store};
 use crate::error;
-use crate::wire::stored::{History, Overview, STORED_VERSION, Seal};
+use crate::wire::stored::{History, Overview, Review, STORED_VERSION, Seal};
 use std::collections::BinaryHeap;
 
 /// Damaged sessions that one listing reports, at most.
@@ -52,6 +52,22 @@ impl Store {
                 .map(|name| self.damaged_aside(name)),
         );
         Ok(history)
+    }
+
+    /// Reads the last rounds of the newest sessions, at most `limit`. Skips unreadable sessions, and
+    /// moves nothing.
+    pub fn last_rounds(&self, limit: usize) -> Vec<Review> {
+        let mut ids = self.ids().unwrap_or_default();
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        let newest = ids.into_iter().take(limit);
+        newest.filter_map(|id| self.last_round(id).ok()).collect()
+    }
+
+    /// Reads the review of the last round of a session.
+    fn last_round(&self, id: SessionId) -> Result<Review> {
+        let folder = self.sessions()?.folder(&id.to_string())?;
+        let count = rounds(&folder)?;
+        review(&folder.folder(&round_name(count))?, id, count)
     }
 
     /// Reads the parts of a session that a listing shows.

@@ -3,7 +3,7 @@
 use crate::diff::RepoPath;
 use crate::env::Env;
 use crate::error::Result;
-use crate::history::{SessionId, Store};
+use crate::history::Store;
 use crate::request::{ReviewRequest, Source};
 use crate::review;
 use crate::wire::mapping;
@@ -31,15 +31,8 @@ fn stored(request: &ReviewRequest, env: &Env) -> Result<Vec<(RepoPath, u32)>> {
         return Ok(Vec::new());
     };
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
-    for listed in store.list(MOST)?.sessions {
-        let session = SessionId::parse(&listed.review_id).map(|id| store.session(&id));
-        let Some(Ok(session)) = session else { continue };
-        let comments = session.rounds.last().map(|round| &round.review.comments);
-        for file in comments
-            .into_iter()
-            .flatten()
-            .filter_map(|c| c.file.clone())
-        {
+    for review in store.last_rounds(MOST) {
+        for file in review.comments.into_iter().filter_map(|c| c.file) {
             *counts.entry(file).or_default() += 1;
         }
     }

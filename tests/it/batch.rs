@@ -457,9 +457,8 @@ fn the_budget_holds_for_the_half_price() {
         "max_cost_usd = 0.3\n",
         price,
     );
-    let report = audit.report(&[], 0);
+    audit.report(&[], 0);
     assert_eq!(audit.vendor.batches()[0].lines.len(), 3);
-    assert!(report["usage"][0]["cost_usd"].as_f64().unwrap() < 0.4);
     // A request that does not fit beside the others waits for their end.
     let audit = Audit::with(
         Kind::Anthropic,
@@ -523,7 +522,29 @@ fn at_the_deadline_the_review_is_incomplete_and_the_batch_is_kept() {
                 .all(|(_, why)| why.contains("run the same command again")),
         "{failed:?}"
     );
+    let notes = report["notes"].to_string();
+    assert!(
+        notes.contains("claude-reviewer review tree --batch --resume"),
+        "{notes}"
+    );
     assert_eq!(audit.records().len(), 1);
+}
+
+#[test]
+fn results_that_the_provider_refuses_once_are_read_by_the_next_run() {
+    let script = Script {
+        refused_results: 1,
+        ..Script::default()
+    };
+    let audit = Audit::new(Kind::Anthropic, script);
+    let report = audit.report(&[], 3);
+    assert_eq!(failed(&report).len(), 3, "{report:#}");
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("its results were not read"), "{notes}");
+    assert_eq!(audit.records().len(), 1);
+    audit.report(&[], 0);
+    assert_eq!(audit.vendor.batches().len(), 1);
+    assert_eq!(audit.records(), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -538,9 +559,10 @@ fn two_runs_do_not_wait_for_the_same_batches_at_once() {
     let report = audit.report(&[], 3);
     let reasons = failed(&report);
     assert!(
-        reasons
-            .iter()
-            .all(|(_, why)| why.contains("another run waits for batches")),
+        reasons.len() == 3
+            && reasons
+                .iter()
+                .all(|(_, why)| why.contains("another run waits for batches")),
         "{reasons:?}"
     );
     run.kill().unwrap();

@@ -323,7 +323,7 @@ impl<'a> BatchDriver<'a> {
         if flight.record.borrow().batch_id.is_none() {
             let found = service.find(&token, &self.run_limits()).await?;
             let Some(id) = found else {
-                self.forget(flight, service);
+                self.forget(flight);
                 return Ok(false);
             };
             flight.record.borrow_mut().batch_id = Some(id);
@@ -332,21 +332,19 @@ impl<'a> BatchDriver<'a> {
         flight.phase.set(FlightPhase::Working);
         flight.due.set(Instant::now());
         let count = flight.record.borrow().requests.len();
-        self.tell(flight, &format!("continued, {count} requests"));
+        self.show_event(flight, &format!("continued, {count} requests"));
         Ok(true)
     }
 
     /// Removes a record whose batch does not exist, or is not known to exist.
-    fn forget(&self, flight: &Flight, service: &BatchService<'_>) {
+    fn forget(&self, flight: &Flight) {
         flight.phase.set(FlightPhase::Over);
-        if !service.can_find() {
-            let count = flight.record.borrow().requests.len();
-            self.remark(format!(
-                "an earlier run ended while it submitted a batch of {count} requests to {}: whether it arrived is not \
-                 known, so that they may be paid twice",
-                flight.backend.borrow()
-            ));
-        }
+        let count = flight.record.borrow().requests.len();
+        self.remark(format!(
+            "an earlier run ended while it submitted a batch of {count} requests to {}: whether it arrived is not \
+             known, so that they may be paid twice",
+            flight.backend.borrow()
+        ));
         self.remove(flight);
     }
 
@@ -362,7 +360,12 @@ impl<'a> BatchDriver<'a> {
             let Some(service) = services.get(backend.as_str()) else {
                 continue;
             };
-            while !requests.is_empty() {
+            loop {
+                // A run that has ended must not pay for further batches.
+                requests.retain(|queued| !queued.answer.is_closed());
+                if requests.is_empty() {
+                    break;
+                }
                 let sizes: Vec<usize> = requests.iter().map(|q| q.request.body.len()).collect();
                 let rest = requests.split_off(service.first_part(&sizes).min(requests.len()));
                 self.submit(&backend, service, requests).await;
@@ -396,7 +399,7 @@ impl<'a> BatchDriver<'a> {
         match sent {
             Ok(()) => {
                 let count = flight.waiting.borrow().len();
-                self.tell(&flight, &format!("submitted, {count} requests"));
+                self.show_event(&flight, &format!("submitted, {count} requests"));
                 let pause = service.pause(0, None, fastrand::f64());
                 flight.due.set(Instant::now() + pause);
                 self.flights.borrow_mut().push(flight);
@@ -456,14 +459,9 @@ impl<'a> BatchDriver<'a> {
             return Err(failure);
         }
         let token = flight.record.borrow().token.clone();
-        match service.find(&token, &self.run_limits()).await {
-            Ok(Some(id)) => Ok(id),
-            Ok(None) => {
-                self.remove(flight);
-                Err(failure)
-            }
-            Err(_) => Err(failure),
-        }
+        // The provider may list the batch later: the record stays, and the next run asks again.
+        let found = service.find(&token, &self.run_limits()).await;
+        found.ok().flatten().ok_or(failure)
     }
 
     /// Polls the batches that are due.
@@ -489,7 +487,7 @@ impl<'a> BatchDriver<'a> {
             Ok(view) => {
                 wait = view.wait;
                 match view.state {
-                    BatchState::Working { done } => self.tell_done(flight, done),
+                    BatchState::Working { done } => self.show_progress(flight, done),
                     BatchState::Rejected { why } => {
                         let message = format!("the provider rejected the batch: {why}");
                         flight.fail(&Failure::new(Cause::Refused, message), FlightPhase::Over);
@@ -521,11 +519,18 @@ impl<'a> BatchDriver<'a> {
                         flight.name()
                     ));
                 }
-                self.tell(flight, "ended");
+                self.show_event(flight, "ended");
                 flight.deliver(results.answers);
             }
             Err(failure) if is_passing(&failure) => {}
-            Err(failure) => flight.fail(&failure, FlightPhase::Over),
+            Err(failure) => {
+                // A later run reads the results if the provider only rejected this request.
+                let phase = match failure.cause {
+                    Cause::Refused => FlightPhase::Lost,
+                    _ => FlightPhase::Over,
+                };
+                flight.fail(&failure, phase);
+            }
         }
     }
 
@@ -539,9 +544,12 @@ impl<'a> BatchDriver<'a> {
             .collect();
         for flight in &unfinished {
             self.remark(format!(
-                "{} is not finished, and goes on at the provider: run the same command with --batch again to continue \
-                 it",
-                flight.name()
+                "{}{}: run the same command with --batch again to continue it",
+                flight.name(),
+                match flight.phase.get() {
+                    FlightPhase::Lost => ": its results were not read",
+                    _ => " is not finished, and goes on at the provider",
+                }
             ));
         }
         if unfinished.is_empty() && self.job.stop.signal().is_none() {
@@ -590,14 +598,14 @@ impl<'a> BatchDriver<'a> {
     }
 
     /// Shows the number of requests that have a result, if it has changed.
-    fn tell_done(&self, flight: &Flight, done: u64) {
+    fn show_progress(&self, flight: &Flight, done: u64) {
         if flight.done.replace(done) != done {
-            self.tell(flight, &format!("{done} requests done"));
+            self.show_event(flight, &format!("{done} requests done"));
         }
     }
 
-    /// Shows an event of a batch beside the progress.
-    fn tell(&self, flight: &Flight, what: &str) {
+    /// Shows an event of a batch above the progress.
+    fn show_event(&self, flight: &Flight, what: &str) {
         let line = Inert::new(format!("{}: {what}", flight.name()));
         self.job.progress.so_far(&[line]);
     }

@@ -4,10 +4,10 @@
 //! it. It has no key and no text of the change: digests, IDs, the address of the provider, and the
 //! nonce that the answers repeat. Only the user can read it.
 
+use crate::ai::ask::Nonce;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::Repo;
-use crate::hex;
 use crate::state_folder::{MissingFolder, StateFolder, StatePurpose, name_of};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -65,10 +65,6 @@ impl BatchRecord {
     /// start of its digest and its position: at most 64 letters, digits and hyphens, which all
     /// providers accept.
     pub(crate) fn new(endpoint: &str, nonce: &str, digests: &[&str]) -> Self {
-        let mut random = [0; 16];
-        if getrandom::fill(&mut random).is_err() {
-            random.iter_mut().for_each(|b| *b = fastrand::u8(..));
-        }
         let requests = digests.iter().enumerate().map(|(i, digest)| {
             let start: String = digest.chars().take(40).collect();
             RecordedRequest {
@@ -78,7 +74,7 @@ impl BatchRecord {
         });
         Self {
             version: VERSION,
-            token: hex::encode(&random),
+            token: Nonce::random().as_str().to_owned(),
             created: jiff::Timestamp::now().as_second(),
             endpoint: endpoint.to_owned(),
             nonce: nonce.to_owned(),
@@ -90,11 +86,10 @@ impl BatchRecord {
 
     /// Returns true if the fields have the form that this program writes.
     fn is_valid(&self) -> bool {
-        let is_hex = |text: &str| text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
         let mut ids = self.batch_id.iter().chain(&self.file_id);
         self.version == VERSION
-            && is_hex(&self.token)
-            && is_hex(&self.nonce)
+            && Nonce::parse(&self.token).is_some()
+            && Nonce::parse(&self.nonce).is_some()
             && ids.all(|id| is_provider_id(id))
     }
 

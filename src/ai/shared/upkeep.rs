@@ -119,11 +119,7 @@ pub fn survey_local(cache: &Cache, policy: &CachePolicy, action: UpkeepAction) -
         let count = |files: &CacheFiles| files.entries.len() + files.temporary.len();
         survey.removed = count(&before).saturating_sub(count(&after));
     }
-    let terms = EntryTerms {
-        // The bound of the user's cache applies to its copies.
-        max_bytes: usize::MAX,
-        ..terms_of(policy)
-    };
+    let terms = terms_of(policy);
     let files = cache.files();
     survey.temporary = files.temporary.len();
     survey.foreign = files.foreign;

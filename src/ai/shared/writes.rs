@@ -28,8 +28,8 @@ pub(super) enum QueuedWrite {
 #[derive(Debug, Default)]
 pub(super) struct WriteQueue {
     waiting: RefCell<VecDeque<QueuedWrite>>,
-    /// True while a write is sent.
-    is_sending: Cell<bool>,
+    /// Bytes of the write that is being sent.
+    sending: Cell<Option<usize>>,
     /// Bytes of the queued answers.
     bytes: Cell<usize>,
     /// Number of answers that were left out, because the queue was full.
@@ -66,7 +66,7 @@ impl WriteQueue {
     /// Takes the next write, and marks it as being sent.
     fn next(&self) -> Option<QueuedWrite> {
         let next = self.waiting.borrow_mut().pop_front();
-        self.is_sending.set(next.is_some());
+        self.sending.set(next.as_ref().map(QueuedWrite::size));
         let Some(next) = next else {
             self.emptied.notify_one();
             return None;
@@ -77,7 +77,7 @@ impl WriteQueue {
 
     /// Returns true if every write was sent.
     fn is_idle(&self) -> bool {
-        !self.is_sending.get() && self.waiting.borrow().is_empty()
+        self.sending.get().is_none() && self.waiting.borrow().is_empty()
     }
 
     /// Waits until every write was sent.
@@ -87,11 +87,13 @@ impl WriteQueue {
         }
     }
 
-    /// Returns the number of answers that were not stored: they are still queued, or were left out.
+    /// Returns the number of answers that were not stored: they are queued, being sent, or were left
+    /// out.
     pub(super) fn unstored(&self) -> usize {
         let waiting = self.waiting.borrow();
         let queued = waiting.iter().filter(|write| write.size() > 0).count();
-        queued + self.left_out.get()
+        let sending = usize::from(self.sending.get().is_some_and(|bytes| bytes > 0));
+        queued + sending + self.left_out.get()
     }
 }
 

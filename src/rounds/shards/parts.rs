@@ -17,7 +17,7 @@ use std::fmt::Debug;
 pub(super) type EffectsOfFindings = HashMap<(Option<String>, String), PolicyEffect>;
 
 /// Joins the lists of findings, and lists the worst of very many. Returns the findings and the
-/// numbers of those that are not listed.
+/// numbers of the unlisted ones.
 pub(super) fn findings(
     lists: Vec<Vec<Finding>>,
     unlisted: impl Iterator<Item = Unlisted>,

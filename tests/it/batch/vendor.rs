@@ -48,6 +48,8 @@ pub struct State {
     pub violations: Vec<String>,
     /// Looks that were rejected so far.
     rejected: usize,
+    /// Requests for results that were refused so far.
+    refused: usize,
 }
 
 /// A function that returns the result of a request of a batch, by its position.
@@ -55,7 +57,7 @@ type ResultOf = Box<dyn Fn(&Batch, usize) -> Outcome + Send + Sync>;
 /// A function that returns other bytes for the results of a batch.
 type ChangedResults = Box<dyn Fn(&Batch, String) -> Vec<u8> + Send + Sync>;
 
-/// What a server does differently.
+/// The deviations of a server from the ordinary one.
 pub struct Script {
     /// Looks at a batch that find it unfinished; `usize::MAX` for a batch that never ends.
     pub unfinished: usize,
@@ -65,6 +67,8 @@ pub struct Script {
     pub results: ChangedResults,
     /// Looks at a batch that the server rejects as temporarily impossible.
     pub busy: usize,
+    /// Requests for the results of Anthropic's batches that are refused.
+    pub refused_results: usize,
     /// The status of an OpenAI batch that has ended.
     pub ended: &'static str,
     /// An answer in place of the one to a submission, which is accepted nevertheless.
@@ -89,6 +93,7 @@ impl Default for Script {
             result: Box::new(|batch, i| Outcome::Answer(answer(&batch.lines[i].request, &[]))),
             results: Box::new(|_, lines| lines.into_bytes()),
             busy: 0,
+            refused_results: 0,
             ended: "completed",
             submitted: None,
             results_url: None,
@@ -278,6 +283,12 @@ fn anthropic(state: &mut State, script: &Script, request: &Request) -> Checked {
         ("GET", ["v1", "messages", "batches", id]) => {
             let (batch, is_over) = look(state, script, id)?;
             Ok(Reply::json(200, &message_batch(&batch, is_over, script)))
+        }
+        ("GET", ["v1", "messages", "batches", _, "results"])
+            if state.refused < script.refused_results =>
+        {
+            state.refused += 1;
+            Ok(Reply::error(403, "permission_error", "not now"))
         }
         ("GET", ["v1", "messages", "batches", id, "results"]) => {
             let batch = find(state, id)?;
