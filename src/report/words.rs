@@ -33,7 +33,11 @@ pub(super) fn verdict(review: &Review) -> (&'static str, String) {
     let found = counted(&totals(review));
     let (word, first) = match (review.outcome, review.verdict) {
         (Outcome::NothingToReview, _) if review.coverage.files_total == 0 => {
-            return ("NOTHING TO REVIEW", "no changes".to_owned());
+            let none = match review.source.kind {
+                SourceKind::Tree => "no files",
+                _ => "no changes",
+            };
+            return ("NOTHING TO REVIEW", none.to_owned());
         }
         (Outcome::NothingToReview, _) => return ("NOTHING TO REVIEW", left_out(review)),
         (Outcome::Cancelled, _) => {
@@ -71,7 +75,13 @@ fn blocking(review: &Review) -> String {
     let all: usize = totals.iter().map(|(_, n)| n).sum();
     let blocking = super::blocking(review);
     let n: usize = blocking.iter().map(|(_, n)| n).sum();
-    let verb = if n == 1 { "blocks" } else { "block" };
+    // An audit of a tree or a history has no change that could be blocked.
+    let verb = match (n, review.source.kind) {
+        (1, SourceKind::Tree) => "blocks",
+        (_, SourceKind::Tree) => "block",
+        (1, _) => "blocks this change",
+        _ => "block this change",
+    };
     let one_kind = blocking
         .iter()
         .find(|(_, count)| *count == n)
@@ -79,19 +89,9 @@ fn blocking(review: &Review) -> String {
     match one_kind {
         _ if all == 0 => "no findings".to_owned(),
         _ if n == 0 => format!("{}, none blocking", plural(all, "finding")),
-        Some((severity, _)) => format!(
-            "{} {verb} this change",
-            plural(n, &format!("{severity} finding"))
-        ),
-        None if n == all => format!(
-            "{} {verb} this change: {}",
-            plural(n, "finding"),
-            counted(&blocking)
-        ),
-        None => format!(
-            "{n} of {all} findings {verb} this change: {}",
-            counted(&blocking)
-        ),
+        Some((severity, _)) => format!("{} {verb}", plural(n, &format!("{severity} finding"))),
+        None if n == all => format!("{} {verb}: {}", plural(n, "finding"), counted(&blocking)),
+        None => format!("{n} of {all} findings {verb}: {}", counted(&blocking)),
     }
 }
 

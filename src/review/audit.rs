@@ -297,6 +297,9 @@ fn options(request: &ReviewRequest) -> Vec<String> {
     if request.authority == Authority::Base {
         words.push("--gate".to_owned());
     }
+    if request.is_batch {
+        words.push("--batch".to_owned());
+    }
     if overrides.on_incomplete == Some(OnIncomplete::Warn) {
         words.extend(["--on-incomplete".to_owned(), "warn".to_owned()]);
     }
@@ -325,7 +328,7 @@ fn not_resumable(why: &NotResumable, command: &str) -> Error {
             let time = jiff::Timestamp::from_second(*begun).unwrap_or_default();
             let what = series(parts, LISTED);
             Error::usage(format!(
-                "cannot resume the audit of {time}: not the same as then: {what}"
+                "cannot resume the audit of {time}: changed since then: {what}"
             ))
         }
     };

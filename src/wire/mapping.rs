@@ -118,7 +118,7 @@ impl From<&finding::Disposition> for wire::Decided {
 }
 
 /// Returns the decision of a person about a stored finding; `None` if there is none. A date that
-/// cannot be parsed is no limit.
+/// cannot be parsed does not limit the decision.
 pub fn disposition(f: &wire::Finding) -> Option<finding::Disposition> {
     let decision = decision(f.disposition)?;
     let decided = f.decided.as_ref()?;

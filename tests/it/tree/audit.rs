@@ -371,33 +371,37 @@ fn an_audit_of_another_state_is_an_error_that_names_what_differs() {
     );
     audit.report(&["--max-requests", "1"], 3);
     let before = audit.count();
-    for (args, what) in [
-        (&["--index"][..], "not the same as then: the kind of tree\n"),
+    for (args, words, what) in [
+        (
+            &["--index"][..],
+            "--index",
+            "changed since then: the kind of tree\n",
+        ),
         (
             &["src/auth.py"],
-            "not the same as then: the files and the selected paths\n",
+            "src/auth.py",
+            "changed since then: the files and the selected paths\n",
         ),
         (
             &["--depth", "thorough"],
-            "not the same as then: the policy\n",
+            "--depth thorough",
+            "changed since then: the policy\n",
         ),
         (
             &["--summary", "a task"],
-            "not the same as then: the options\n",
+            "--summary 'a task'",
+            "changed since then: the options\n",
         ),
-        (&["--shard", "1/2"], "no unfinished audit"),
+        (&["--shard", "1/2"], "--shard 1/2", "no unfinished audit"),
     ] {
         let error = resume(args);
         assert!(error.contains(what), "{args:?}: {error}");
-        let command = format!("review tree {}", args.join(" "));
-        assert!(
-            error.contains("start anew: claude-reviewer review tree"),
-            "{command}: {error}"
-        );
+        let command = format!("start anew: claude-reviewer review tree {words}\n");
+        assert!(error.contains(&command), "{command}: {error}");
     }
     audit.repo.write("src/auth.py", "value = 2\n");
-    assert!(resume(&[]).contains("not the same as then: the files\n"));
-    assert_eq!(audit.count(), before, "an error asks nobody");
+    assert!(resume(&[]).contains("changed since then: the files\n"));
+    assert_eq!(audit.count(), before, "an error sends no request");
     // The state excludes the limits.
     audit
         .repo
