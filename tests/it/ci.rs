@@ -87,7 +87,7 @@ impl Forge {
 
     /// Checks out a single commit without a branch, as runners do.
     fn job(&self, commit: &str) -> Job {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::support::temp_dir();
         std::fs::create_dir(dir.path().join("home")).unwrap();
         std::fs::create_dir(dir.path().join("repo")).unwrap();
         let job = Job {

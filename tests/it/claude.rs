@@ -66,7 +66,7 @@ struct Fake {
 
 impl Fake {
     fn new(body: &str) -> Self {
-        let dir = TempDir::new().unwrap();
+        let dir = crate::support::temp_dir();
         let fake = Self {
             vars: Vec::new(),
             time: Duration::from_secs(60),

@@ -268,7 +268,7 @@ fn every_console_block_is_executed_or_says_why_not() {
 
 #[test]
 fn policies_and_rules_on_pages_are_valid() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::support::temp_dir();
     let mut errors = Vec::new();
     for (path, text) in pages() {
         for block in blocks(&text).into_iter().filter(|b| b.language == "toml") {

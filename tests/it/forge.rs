@@ -63,35 +63,8 @@ impl World {
     /// Pushes another version with additional files.
     fn push_with(&mut self, content: &str, more: &[(&str, &str)]) {
         let repo = &self.repo;
-        repo.git(&["checkout", "-q", "-b", "feature", &self.base]);
-        repo.stage("app.conf", content);
-        for (name, text) in more {
-            repo.stage(name, *text);
-        }
-        self.head = repo.commit("change the settings");
-        repo.git(&[
-            "push",
-            "-q",
-            "-f",
-            self.bare().to_str().unwrap(),
-            "feature:refs/pull/12/head",
-        ]);
-        repo.git(&["checkout", "-q", "main"]);
-        repo.git(&["branch", "-q", "-D", "feature"]);
-        repo.git(&["reflog", "expire", "--expire=now", "--all"]);
-        repo.git(&["gc", "-q", "--prune=now"]);
-        repo.git(&[
-            "--git-dir",
-            self.bare().to_str().unwrap(),
-            "update-server-info",
-        ]);
-        assert!(
-            !repo
-                .try_git(&["cat-file", "-e", &self.head])
-                .status
-                .success(),
-            "it is still here"
-        );
+        let files = [&[("app.conf", content)], more].concat();
+        self.head = repo.commit_elsewhere(&self.base, &files, &self.bare(), "refs/pull/12/head");
         let (base, head) = (self.base.clone(), self.head.clone());
         let pull = pull(12, &base, &head);
         let commit = json!({ "sha": head, "commit": { "message": "change the settings\n\nwhy" } });

@@ -296,7 +296,7 @@ fn shown_toml_is_a_policy_file_with_the_same_values() {
 #[test]
 fn the_schema_in_the_repository_is_what_the_program_prints() {
     let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/policy.schema.json");
-    let home = tempfile::TempDir::new().unwrap();
+    let home = crate::support::temp_dir();
     let printed = reviewer(home.path(), home.path(), &["policy", "schema"])
         .run(0)
         .stdout;

@@ -28,7 +28,7 @@ text = "# time.sleep(1)"
 "##;
 
 fn run(args: &[&str], code: i32) -> (String, String) {
-    let dir = tempfile::TempDir::new().unwrap();
+    let dir = crate::support::temp_dir();
     let run = reviewer(dir.path(), dir.path(), args).run(code);
     (run.stdout, run.stderr)
 }
@@ -218,7 +218,7 @@ fn what_leaves_the_tests_is_read_as_if_it_were_new() {
 
 #[test]
 fn runs_the_samples_of_a_teams_rules() {
-    let dir = tempfile::TempDir::new().unwrap();
+    let dir = crate::support::temp_dir();
     let test = |content: &str, code: i32| {
         std::fs::create_dir_all(dir.path().join("rules")).unwrap();
         std::fs::write(dir.path().join("rules/team.toml"), content).unwrap();

@@ -3,6 +3,7 @@
 use claude_reviewer::report::ReportFormat;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -41,7 +42,7 @@ impl Repo {
     /// `--object-format=sha256`.
     pub fn init(args: &[&str]) -> Self {
         let repo = Self {
-            dir: TempDir::new().unwrap(),
+            dir: temp_dir(),
             clock: 0.into(),
         };
         std::fs::create_dir(repo.home()).unwrap();
@@ -98,6 +99,41 @@ impl Repo {
             message,
         ]);
         self.head()
+    }
+
+    /// Commits files on top of `base`, pushes the commit to a bare repository as `reference`, and
+    /// deletes it here. So only the other repository has it, as a server has a pull request.
+    /// Returns the commit ID.
+    #[track_caller]
+    pub fn commit_elsewhere(
+        &self,
+        base: &str,
+        files: &[(&str, &str)],
+        bare: &Path,
+        reference: &str,
+    ) -> String {
+        let objects = self.path().join(".git/objects");
+        let kept = files_below(&objects);
+        let bare = bare.to_str().unwrap();
+        self.git(&["checkout", "-q", "-b", "feature", base]);
+        for (name, text) in files {
+            self.stage(name, *text);
+        }
+        let head = self.commit("change the settings");
+        self.git(&["push", "-q", "-f", bare, &format!("feature:{reference}")]);
+        self.git(&["checkout", "-q", "main"]);
+        self.git(&["branch", "-q", "-D", "feature"]);
+        std::fs::remove_dir_all(self.path().join(".git/logs")).unwrap();
+        for new in files_below(&objects)
+            .iter()
+            .filter(|path| !kept.contains(path))
+        {
+            std::fs::remove_file(new).unwrap();
+        }
+        self.git(&["--git-dir", bare, "update-server-info"]);
+        let found = self.try_git(&["cat-file", "-e", &head]);
+        assert!(!found.status.success(), "it is still here");
+        head
     }
 
     /// Returns the commit ID of `HEAD`, from the file of its branch if there is one: that is faster
@@ -216,6 +252,44 @@ pub fn files_below(dir: &Path) -> Vec<PathBuf> {
     out
 }
 
+/// Creates a temporary folder that is removed on drop, in [`temp_root`].
+pub fn temp_dir() -> TempDir {
+    TempDir::new_in(temp_root()).unwrap()
+}
+
+/// Returns the folder for temporary files: `TMPDIR` if it is set, else a file system in memory if
+/// the machine has one, else the default of the system. git and the stored reviews sync their
+/// files, and on a busy disk the tests would wait for it most of their time.
+fn temp_root() -> &'static Path {
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let memory = Path::new("/dev/shm");
+        if std::env::var_os("TMPDIR").is_none() && is_suitable(memory) {
+            memory.to_owned()
+        } else {
+            std::env::temp_dir()
+        }
+    });
+    &ROOT
+}
+
+/// Returns true if programs can be written to and run from a file system, and it has 4 GiB left.
+#[cfg(unix)]
+fn is_suitable(folder: &Path) -> bool {
+    use rustix::fs::StatVfsMountFlags;
+    let unsuitable = StatVfsMountFlags::RDONLY | StatVfsMountFlags::NOEXEC;
+    rustix::fs::statvfs(folder).is_ok_and(|state| {
+        !state.f_flag.intersects(unsuitable)
+            && state.f_bavail.saturating_mul(state.f_frsize) >= 4 << 30
+            && tempfile::tempfile_in(folder).is_ok()
+    })
+}
+
+/// Returns false: no such file system is known.
+#[cfg(not(unix))]
+fn is_suitable(_: &Path) -> bool {
+    false
+}
+
 /// Prepares a run of the binary in any folder.
 pub fn reviewer(dir: &Path, home: &Path, args: &[&str]) -> Reviewer {
     let mut command = Command::new(binary());
@@ -232,12 +306,14 @@ pub fn binary() -> &'static str {
     env!("CARGO_BIN_EXE_claude-reviewer")
 }
 
-/// Removes every inherited variable except `PATH`, and sets a home.
+/// Removes every inherited variable except `PATH`, and sets a home and a folder for temporary
+/// files.
 fn scrub(c: &mut Command, home: &Path) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     c.env_clear()
         .env("PATH", path)
         .env("HOME", home)
+        .env("TMPDIR", temp_root())
         .env("LC_ALL", "C")
         .env("GIT_CONFIG_NOSYSTEM", "1");
 }

@@ -77,7 +77,7 @@ pub struct Clone {
 
 impl Clone {
     pub fn of(remote: &Remote, args: &[&str]) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::support::temp_dir();
         std::fs::create_dir(dir.path().join("home")).unwrap();
         let url = format!("file://{}", remote.repo.path().display());
         let to = dir.path().join("clone").display().to_string();

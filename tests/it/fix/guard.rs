@@ -124,7 +124,7 @@ fn dsp_05_an_assertion_that_goes_is_no_fix() {
 
 #[test]
 fn dsp_05_hostile_paths_reach_nothing() {
-    let outside = tempfile::TempDir::new().unwrap();
+    let outside = crate::support::temp_dir();
     let absolute = outside.path().join("x.py").display().to_string();
     for hostile in [
         create("../x.py", "x\n"),

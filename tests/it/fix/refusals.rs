@@ -147,7 +147,7 @@ fn a_patch_that_cannot_be_written_is_refused_before_a_model_is_asked() {
 
 #[test]
 fn tests_that_fail_without_output_are_named_by_their_exit_code() {
-    let dir = tempfile::TempDir::new().unwrap();
+    let dir = crate::support::temp_dir();
     let broken = format!("{GOOD} + oops");
     let tests = container(dir.path(), "if grep -q oops a.py; then exit 3; fi");
     let case = Case::with(

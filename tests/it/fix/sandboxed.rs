@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn dsp_05_a_fix_that_breaks_the_tests_changes_nothing() {
-    let dir = tempfile::TempDir::new().unwrap();
+    let dir = crate::support::temp_dir();
     let broken = format!("{GOOD} + oops");
     // Each run logs its folder.
     let log = dir.path().join("log");
@@ -49,7 +49,7 @@ fn dsp_05_a_fix_that_breaks_the_tests_changes_nothing() {
 
 #[test]
 fn dsp_05_a_fix_cannot_end_the_tests_as_if_they_could_not_run() {
-    let dir = tempfile::TempDir::new().unwrap();
+    let dir = crate::support::temp_dir();
     let broken = format!("{GOOD} + oops");
     for (end, reason) in [
         ("exit 127", "cannot be run in the sandbox (exit code 127)"),

@@ -8,7 +8,6 @@ use crate::loopback::{Reply, Server};
 use crate::support::{Repo, Reviewer, line_with_another_key, line_with_key};
 use hub::{Hub, ME, Note, Speech};
 use serde_json::{Value, json};
-use std::path::PathBuf;
 
 pub const BOTH: [Speech; 2] = [Speech::Server, Speech::Cloud];
 
@@ -79,38 +78,15 @@ impl World {
     /// Pushes another version with additional files.
     pub fn push_with(&mut self, content: &str, more: &[(&str, &str)], is_fork: bool) {
         let repo = &self.repo;
-        repo.git(&["checkout", "-q", "-b", "feature", &self.base]);
-        repo.stage("app.conf", content);
-        for (name, text) in more {
-            repo.stage(name, *text);
-        }
-        self.head = repo.commit("change the settings");
-        let bare: PathBuf = repo
+        let bare = repo
             .outside()
             .join(if is_fork { "fork.git" } else { "own.git" });
         let to = match self.hub.speech {
             Speech::Server => "refs/pull-requests/12/from",
             Speech::Cloud => "refs/heads/feature",
         };
-        repo.git(&[
-            "push",
-            "-q",
-            "-f",
-            bare.to_str().unwrap(),
-            &format!("feature:{to}"),
-        ]);
-        repo.git(&["checkout", "-q", "main"]);
-        repo.git(&["branch", "-q", "-D", "feature"]);
-        repo.git(&["reflog", "expire", "--expire=now", "--all"]);
-        repo.git(&["gc", "-q", "--prune=now"]);
-        repo.git(&["--git-dir", bare.to_str().unwrap(), "update-server-info"]);
-        assert!(
-            !repo
-                .try_git(&["cat-file", "-e", &self.head])
-                .status
-                .success(),
-            "it is still here"
-        );
+        let files = [&[("app.conf", content)], more].concat();
+        self.head = repo.commit_elsewhere(&self.base, &files, &bare, to);
         let ends = (self.base.clone(), self.head.clone());
         self.hub
             .with(|s| (s.base, s.head, s.is_fork) = (ends.0, ends.1, is_fork));

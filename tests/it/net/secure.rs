@@ -301,7 +301,7 @@ fn an_untrusted_endpoint_gets_no_key_and_a_withheld_backend_no_request() {
 
 #[test]
 fn a_command_prints_the_key_once() {
-    let folder = tempfile::TempDir::new().unwrap();
+    let folder = crate::support::temp_dir();
     let count = folder.path().join("count");
     let command = format!(
         "echo x >> '{}'; echo {}; echo noise >&2",

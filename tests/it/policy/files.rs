@@ -372,7 +372,7 @@ fn cfg_10_a_poor_environment_works_or_is_a_usage_error() {
 #[test]
 fn every_valid_fixture_is_accepted_and_every_invalid_one_refused() {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/policy");
-    let home = tempfile::TempDir::new().unwrap();
+    let home = crate::support::temp_dir();
     for (folder, code) in [("valid", 0), ("invalid", 2)] {
         let mut count = 0;
         for entry in std::fs::read_dir(dir.join(folder)).unwrap() {

@@ -14,7 +14,7 @@ fn labelled(id: &str, code: &str, expected: &[u32], safe: &[u32]) -> String {
 
 #[test]
 fn rules_eval_measures_labelled_cases() {
-    let dir = tempfile::TempDir::new().unwrap();
+    let dir = crate::support::temp_dir();
     let off = "import requests\nrequests.get(u, verify=False)\nrequests.get(u, verify=True)\n";
     let cases = [
         labelled("tls-1", off, &[2], &[3]),
@@ -57,7 +57,7 @@ fn rules_eval_measures_labelled_cases() {
 #[test]
 fn the_labelled_cases_of_the_project_are_found_and_their_safe_lines_are_not_flagged() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let home = tempfile::TempDir::new().unwrap();
+    let home = crate::support::temp_dir();
     let run = reviewer(
         root,
         home.path(),
@@ -107,7 +107,7 @@ fn the_labelled_cases_of_the_project_are_found_and_their_safe_lines_are_not_flag
 
 #[test]
 fn rules_eval_names_the_file_and_line_of_an_invalid_case() {
-    let dir = tempfile::TempDir::new().unwrap();
+    let dir = crate::support::temp_dir();
     let good = labelled("a", "x = 1\n", &[1], &[]);
     let write = |text: &str| std::fs::write(dir.path().join("a.jsonl"), text).unwrap();
     let error = || {

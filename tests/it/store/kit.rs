@@ -20,7 +20,7 @@ pub struct Yard {
 impl Yard {
     pub fn new() -> Self {
         Self {
-            dir: TempDir::new().unwrap(),
+            dir: crate::support::temp_dir(),
         }
     }
 
