@@ -141,7 +141,7 @@ impl Job {
     }
 
     fn git(&self, args: &[&str]) -> String {
-        let mut c = std::process::Command::new("git");
+        let mut c = std::process::Command::new(crate::support::git_program());
         c.env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.dir.path().join("home"));

@@ -156,7 +156,7 @@ impl Repo {
     pub fn git_command(&self) -> Command {
         self.clock.set(self.clock.get() + 1);
         let date = format!("{} +0000", 1_700_000_000 + self.clock.get());
-        let mut c = Command::new("git");
+        let mut c = Command::new(git_program());
         scrub(&mut c, &self.home());
         c.current_dir(self.path())
             .env("GIT_AUTHOR_NAME", "A U Thor")
@@ -304,6 +304,19 @@ pub fn reviewer(dir: &Path, home: &Path, args: &[&str]) -> Reviewer {
 /// Returns the path of the binary under test.
 pub fn binary() -> &'static str {
     env!("CARGO_BIN_EXE_claude-reviewer")
+}
+
+/// Returns the path of git. The standard library starts a program by its path with `posix_spawn`,
+/// and by its name and a changed `PATH` with `fork`, which copies the page tables of this process.
+pub fn git_program() -> &'static Path {
+    static GIT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path)
+            .map(|folder| folder.join(format!("git{}", std::env::consts::EXE_SUFFIX)))
+            .find(|program| program.is_file())
+            .unwrap_or_else(|| "git".into())
+    });
+    &GIT
 }
 
 /// Removes every inherited variable except `PATH`, and sets a home and a folder for temporary

@@ -105,7 +105,7 @@ impl Clone {
     }
 
     pub fn git(&self, args: &[&str]) -> String {
-        let mut c = std::process::Command::new("git");
+        let mut c = std::process::Command::new(crate::support::git_program());
         c.env_clear()
             .envs(self.env.iter().map(|(k, v)| (k, v)))
             .current_dir(self.path())

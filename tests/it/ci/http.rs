@@ -21,7 +21,7 @@ fn serve(top: &Path, wants: &str) -> Server {
 
 fn backend(top: &Path, request: &Request) -> Reply {
     let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
-    let mut git = std::process::Command::new("git");
+    let mut git = std::process::Command::new(crate::support::git_program());
     git.env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("GIT_HTTP_EXPORT_ALL", "1");
