@@ -9,6 +9,7 @@
 mod assign;
 mod call;
 mod callback;
+mod check_memo;
 mod constant;
 mod declared;
 mod derive;

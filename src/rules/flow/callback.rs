@@ -3,9 +3,10 @@
 
 use super::call::Callee;
 use super::run::{FlowRun, THIS};
-use super::shape::{ByteSpan, ExprId, ExprKind, FunctionId};
+use super::shape::{ByteSpan, ExprId, ExprKind, FunctionId, Param};
 use super::sink::{CallInfo, GivenArg};
 use super::value::{Env, FlowValue, Items, What, join};
+use std::rc::Rc;
 
 /// Functions and methods that run a function for each item of their receiver, or with its result.
 const ITERATING: [&str; 40] = [
@@ -86,33 +87,38 @@ impl FlowRun<'_> {
         f: FunctionId,
         given: &[GivenArg],
         outcome: Option<bool>,
-    ) -> Vec<u32> {
+    ) -> Rc<[u32]> {
         let Some(function) = self.module.functions.get(f.0 as usize) else {
-            return Vec::new();
+            return Rc::default();
         };
         let is_recursive = self.frames.iter().any(|x| x.function == Some(f));
         if is_recursive || given.iter().all(|a| a.value.taints.is_none()) || !self.enter() {
-            return Vec::new();
+            return Rc::default();
         }
         let params = self.bound(f, given, function.span);
-        let before: Vec<FlowValue> = params.clone();
         let this = self.env.get(THIS).cloned();
+        let key = self.check_key(f, &params, this.as_ref(), outcome);
+        if let Some(known) = key.and_then(|key| self.known_check(key)) {
+            self.leave();
+            return known;
+        }
+        let started = key.map(|key| self.start_check(key));
         self.silence += 1;
         self.wanted = outcome;
-        let ends = self.body_ends(f, this, params);
+        let ends = self.body_ends(f, this, params.clone());
         self.wanted = None;
         self.silence -= 1;
-        self.leave();
-        let Some(ends) = ends else { return Vec::new() };
-        let mut out = Vec::new();
-        for (p, old) in function.params.iter().zip(before) {
-            let new = p.name.and_then(|n| ends.get(n));
-            out.push(match (new, &old.taints) {
-                (Some(new), Some(_)) => kinds_between(&old, new),
-                _ => 0,
-            });
+        let kinds: Rc<[u32]> = ends.map_or_else(Rc::default, |ends| {
+            let params = function.params.iter().zip(&params);
+            params
+                .map(|(p, old)| kinds_of_param(p, old, &ends))
+                .collect()
+        });
+        if let Some(started) = started {
+            self.end_check(started, &kinds);
         }
-        out
+        self.leave();
+        kinds
     }
 
     fn body_ends(
@@ -253,6 +259,15 @@ impl FlowRun<'_> {
             }
             _ => None,
         }
+    }
+}
+
+/// Returns the kinds for which a parameter is harmless at the end of a function. `old`: its value
+/// at the start.
+fn kinds_of_param(p: &Param, old: &FlowValue, ends: &Env) -> u32 {
+    match (p.name.and_then(|n| ends.get(n)), &old.taints) {
+        (Some(new), Some(_)) => kinds_between(old, new),
+        _ => 0,
     }
 }
 

@@ -4,16 +4,44 @@
 use super::names;
 use super::run::FlowRun;
 use super::shape::{ExprId, ExprKind, Op, Sym};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The expressions that were assigned to the variables of one function, or of the statements of
+/// the file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Derivations {
+    /// The names from which a variable's value was derived, with the kinds for which a check of
+    /// the variable is a check of the name.
+    names: HashMap<Sym, Vec<(Sym, u32)>>,
+    /// The check whose outcome a variable holds.
+    outcomes: HashMap<Sym, ExprId>,
+}
 
 impl FlowRun<'_> {
-    /// Returns the names from which a variable's value was derived.
+    /// Returns the names from which a variable's value was derived, with the kinds for which a
+    /// check of the variable is a check of the name.
     pub(super) fn sources_of(&self, name: Sym) -> Vec<(Sym, u32)> {
-        self.derived.get(&name).cloned().unwrap_or_default()
+        let own = self.derived.names.get(&name);
+        let known = own.or_else(|| self.file_derived(name)?.names.get(&name));
+        known.cloned().unwrap_or_default()
     }
 
     /// Returns the check whose outcome a variable holds.
     pub(super) fn outcome(&self, name: Sym) -> Option<ExprId> {
-        self.outcomes.get(&name).copied()
+        if self.derived.names.contains_key(&name) {
+            return self.derived.outcomes.get(&name).copied();
+        }
+        self.file_derived(name)?.outcomes.get(&name).copied()
+    }
+
+    /// Returns what is known about the variables of the file, if the running function has no
+    /// variable of this name.
+    fn file_derived(&self, name: Sym) -> Option<&Derivations> {
+        self.env
+            .get(name)
+            .is_none()
+            .then_some(&self.derived_of_file)
     }
 
     /// Records the expression from which a variable is derived.
@@ -35,13 +63,14 @@ impl FlowRun<'_> {
             }
             _ => {}
         }
-        self.derived.insert(name, names);
+        let derived = Rc::make_mut(&mut self.derived);
+        derived.names.insert(name, names);
         match &self.module.expr(value).kind {
             ExprKind::Call { .. } | ExprKind::Binary { .. } | ExprKind::Not(_) => {
-                self.outcomes.insert(name, value);
+                derived.outcomes.insert(name, value);
             }
             _ => {
-                self.outcomes.remove(&name);
+                derived.outcomes.remove(&name);
             }
         }
     }

@@ -7,6 +7,7 @@ use super::shape::{Annotation, ByteSpan, ClassId, FunctionId, Sym};
 use super::sink::{CallInfo, GivenArg};
 use super::value::{Env, FlowValue, Items, Taints, What, join, join_taints};
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 
 /// Depth of nested calls of functions, at most.
 const CALLS: usize = 4;
@@ -151,6 +152,7 @@ impl<'m> FlowRun<'m> {
             return (FlowValue::tainted(taints), this);
         }
         let params = self.bound(f, given, span);
+        self.invoked += 1;
         let (v, after) = self.body(f, this, params, Vec::new());
         let v = match function.ty {
             Some(ty) if v.path.is_none() => self.typed(v, ty),
@@ -231,7 +233,11 @@ impl<'m> FlowRun<'m> {
         let is_first = !self.has_globals && self.frames.iter().all(|f| f.function.is_none());
         if is_first {
             self.globals = self.env.clone();
+            self.derived_of_file = Rc::clone(&self.derived);
+            self.checks.clear();
         }
+        // Variables of different functions that have the same name are different variables.
+        let derived = (!is_nested).then(|| std::mem::take(&mut self.derived));
         if !is_nested {
             self.env = Env::default();
         }
@@ -291,8 +297,13 @@ impl<'m> FlowRun<'m> {
         }
         let mut frame = self.frames.pop().unwrap_or_default();
         (self.env, self.is_alive) = outer;
+        if let Some(derived) = derived {
+            self.derived = derived;
+        }
         if is_first {
             self.globals = Env::default();
+            self.derived_of_file = Rc::default();
+            self.checks.clear();
         }
         if is_nested && let Some(ends) = &frame.ends {
             let names: Vec<Sym> = function.params.iter().filter_map(|p| p.name).collect();

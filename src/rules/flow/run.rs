@@ -1,6 +1,8 @@
 //! Runs statements with abstract values.
 
+use super::check_memo::CheckMemo;
 use super::declared::Declared;
+use super::derive::Derivations;
 use super::paths::{PathId, Paths};
 use super::shape::{
     ByteSpan, Catch, ClassId, CodeBlock, ExprId, ExprKind, FunctionId, Module, Stmt, StmtKind,
@@ -84,10 +86,14 @@ pub(super) struct FlowRun<'m> {
     pub(super) segments: Vec<Sym>,
     /// The value that is written to a member.
     pub(super) written: Option<ExprId>,
-    /// The names from which a variable's value was derived.
-    pub(super) derived: HashMap<Sym, Vec<(Sym, u32)>>,
-    /// The check whose outcome a variable holds.
-    pub(super) outcomes: HashMap<Sym, ExprId>,
+    /// What the running function assigned to its variables.
+    pub(super) derived: Rc<Derivations>,
+    /// What the statements of the file assigned to its variables, while a function runs.
+    pub(super) derived_of_file: Rc<Derivations>,
+    /// What checks by functions of the file said.
+    pub(super) checks: CheckMemo,
+    /// Number of bodies that calls ran, and did not find in `memo`.
+    pub(super) invoked: u64,
     /// Classes whose methods have run.
     pub(super) has_run: Vec<bool>,
     /// The classes whose fields are being evaluated for a new object.

@@ -1,5 +1,6 @@
 //! Runs a file: its statements, and every function as outside code may call it.
 
+use super::check_memo::CheckMemo;
 use super::declared::Declared;
 use super::names::is_number;
 use super::paths::{PathId, Paths, Root};
@@ -12,6 +13,7 @@ use super::table::{Handler, Place, Table};
 use super::value::{Env, FlowValue, ItemKey, OF_CALLER, Taint, UNKNOWN_SOURCE, What, join};
 use super::{Flow, FlowLanguage, FlowSubject, PathStep, StepRole};
 use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 /// Steps of work for every file, and for each of its expressions.
 const WORK: u64 = 60_000;
@@ -60,8 +62,10 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> RunOu
         listed: Vec::new(),
         segments: Vec::new(),
         written: None,
-        derived: HashMap::new(),
-        outcomes: HashMap::new(),
+        derived: Rc::default(),
+        derived_of_file: Rc::default(),
+        checks: CheckMemo::default(),
+        invoked: 0,
         is_snippet: module.imports.is_empty() && text.len() < 6000,
         checked: Vec::new(),
         is_in_outcome: false,
@@ -142,7 +146,9 @@ impl<'m> FlowRun<'m> {
         self.block(body);
         self.is_alive = true;
         self.globals = std::mem::take(&mut self.env);
+        self.derived_of_file = std::mem::take(&mut self.derived);
         self.has_globals = true;
+        self.checks.clear();
         for (i, c) in self.module.classes.iter().enumerate() {
             let id = ClassId(u32::try_from(i).unwrap_or(u32::MAX));
             let _ = c;
@@ -179,9 +185,7 @@ impl<'m> FlowRun<'m> {
         for round in 0..2 {
             let before = digest(&object);
             for m in &methods {
-                if let Some(o) = self.objects.get_mut(index) {
-                    *o = object.clone();
-                }
+                self.set_object(index, &object);
                 self.is_alive = true;
                 if let Some(after) = self.run_entry(*m, Some(object.clone())) {
                     // Another method may run in a different request.
@@ -194,12 +198,20 @@ impl<'m> FlowRun<'m> {
                     object.what = What::Instance(id);
                 }
             }
-            if let Some(o) = self.objects.get_mut(index) {
-                *o = object.clone();
-            }
+            self.set_object(index, &object);
             if round == 0 && digest(&object) == before {
                 break;
             }
+        }
+    }
+
+    /// Sets the object of a class, which functions of the file can read.
+    fn set_object(&mut self, index: usize, object: &FlowValue) {
+        if let Some(known) = self.objects.get_mut(index)
+            && !known.is_same(object)
+        {
+            *known = object.clone();
+            self.checks.clear();
         }
     }
 

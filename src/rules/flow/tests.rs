@@ -386,3 +386,92 @@ fn a_sink_that_needs_data_of_requests_counts_only_in_files_that_can_have_some() 
         "import os\nfrom flask import request\nos.chdir(request.args['x'])\n"
     ));
 }
+
+/// Code in which a check is asked about the same values by several calls.
+const REPEATED_CHECK: &str = "
+def check(name, folder):
+    if not re.fullmatch('[a-z]+', name):
+        raise ValueError(name)
+
+def run():
+    name = request.args['a']
+    folder = request.args['b']
+    check(name, folder)
+    os.system('ls ' + name)
+    check(name, folder)
+    os.system('ls ' + folder)
+    check(folder, name)
+    os.system('ls ' + folder)
+    check(name, folder)
+    os.system('ls ' + folder)
+";
+
+#[test]
+fn a_repeated_check_says_the_same_about_equal_values_and_not_about_others() {
+    assert_eq!(lines(REPEATED_CHECK), [12]);
+}
+
+#[test]
+fn what_a_check_says_in_one_file_does_not_hold_in_another() {
+    let without = REPEATED_CHECK.replace("raise ValueError(name)", "pass");
+    assert_eq!(lines(REPEATED_CHECK), [12]);
+    assert_eq!(lines(&without), [10, 12, 14, 16]);
+    assert_eq!(lines(REPEATED_CHECK), [12]);
+}
+
+#[test]
+fn a_check_reads_the_variables_of_the_file_as_they_are_at_its_call() {
+    let code = "
+def check(name):
+    if STRICT:
+        if not re.fullmatch('[a-z]+', name):
+            raise ValueError(name)
+
+STRICT = False
+a = request.args['a']
+check(a)
+os.system('ls ' + a)
+STRICT = True
+b = request.args['a']
+check(b)
+os.system('ls ' + b)
+";
+    assert_eq!(lines(code), [10]);
+}
+
+#[test]
+fn a_check_does_not_change_what_variables_of_its_caller_are_derived_from() {
+    let code = "
+def check(part):
+    host = part.strip()
+    return len(host)
+
+def run():
+    url = request.args['a']
+    host = url.strip()
+    check(url)
+    if host in ('a', 'b'):
+        os.system('ls ' + url)
+    os.system('ls ' + url)
+";
+    assert_eq!(lines(code), [12]);
+}
+
+#[test]
+fn many_different_checks_are_all_answered() {
+    let count = 5000;
+    let mut code = "
+def check(name, number):
+    if not re.fullmatch('[a-z]+', name):
+        raise ValueError(number)
+
+def run():
+    name = request.args['a']
+"
+    .to_owned();
+    for number in 0..count {
+        code.push_str(&format!("    check(name, {number})\n"));
+    }
+    code.push_str("    os.system('ls ' + name)\n");
+    assert_eq!(lines(&code), [0_u32; 0]);
+}

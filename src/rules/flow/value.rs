@@ -454,6 +454,22 @@ impl FlowValue {
         })
     }
 
+    /// Feeds everything that can change the run of a function without findings into a hash: the
+    /// properties of [`Self::feed`], and the known parts of texts.
+    pub(super) fn feed_wholly(&self, to: &mut impl Hasher) {
+        self.feed(to, 0);
+        self.feed_known(to);
+    }
+
+    /// Feeds the known parts of texts in a value into a hash.
+    fn feed_known(&self, to: &mut impl Hasher) {
+        self.known.hash(to);
+        let Some(items) = &self.items else { return };
+        for v in items.keys.values().chain(&items.rest) {
+            v.feed_known(to);
+        }
+    }
+
     /// Feeds the properties that matter for a call into a hash.
     pub(super) fn feed(&self, to: &mut impl Hasher, level: u32) {
         for t in self.taints.iter().flat_map(|t| t.iter()) {
@@ -575,7 +591,7 @@ pub(super) fn join(a: &FlowValue, b: &FlowValue) -> FlowValue {
 
 impl FlowValue {
     /// Returns true if both values are copies of one value. Compares pointers, not contents.
-    fn is_same(&self, other: &Self) -> bool {
+    pub(super) fn is_same(&self, other: &Self) -> bool {
         let taints = match (&self.taints, &other.taints) {
             (None, None) => true,
             (Some(a), Some(b)) => Rc::ptr_eq(a, b),

@@ -170,8 +170,8 @@ pub(super) fn local_check(run: &mut FlowRun<'_>, f: FunctionId, args: &[Arg], tr
         return;
     }
     let given: Vec<GivenArg> = args.iter().map(|a| run.given(a)).collect();
-    for (a, kinds) in args.iter().zip(run.says(f, &given, truth)) {
-        cleanse(run, a.value, kinds);
+    for (a, kinds) in args.iter().zip(run.says(f, &given, truth).iter()) {
+        cleanse(run, a.value, *kinds);
     }
 }
 
