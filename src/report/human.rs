@@ -9,7 +9,7 @@ mod frame;
 mod models;
 mod page;
 
-use self::page::{BLUE, BOLD, CYAN, DIM, GREEN, HumanPage, PLAIN, RED, StyledLine, YELLOW};
+use self::page::{BLUE, BOLD, CYAN, DIM, GREEN, HumanPage, PLAIN, RED, StyledLine, YELLOW, elide};
 use super::finding_text::{self, badness};
 use super::words;
 use super::{Style, remedy};
@@ -194,11 +194,7 @@ fn heading(page: &mut HumanPage<'_>, group: &[&Finding]) -> io::Result<()> {
     let count = plural(group.len(), "finding");
     let width = page.prose();
     let room = width.saturating_sub(count.len() + 5);
-    let name = name(page, group);
-    if untrusted::width(name.as_str()) > room {
-        let line = StyledLine::new().whole(BOLD, name, None).space(1);
-        return page.wrapped(&line.put(DIM, Inert::new(count)), 2);
-    }
+    let name = elide(&name(page, group), room.max(8), page.glyphs.ellipsis);
     let fill = width.saturating_sub(untrusted::width(name.as_str()) + count.len() + 2);
     let rule = Inert::new(page.glyphs.rule.repeat(fill));
     page.line(

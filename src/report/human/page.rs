@@ -92,8 +92,8 @@ struct StyledSpan {
     style: Style,
     text: Inert,
     link: Option<Link>,
-    /// A path with its line is never divided: terminals recognize it only in one piece, and wrap
-    /// it themselves if it is wider than they are.
+    /// A path with its line is divided only if it is wider than the page: terminals recognize it
+    /// only in one piece. It is never shortened.
     is_whole: bool,
 }
 
@@ -146,7 +146,7 @@ impl StyledLine {
         self
     }
 
-    /// Appends text that is never divided, such as a path with a line.
+    /// Appends text that is not divided at its spaces, such as a path with a line.
     #[must_use]
     pub(super) fn whole(
         mut self,
@@ -309,25 +309,20 @@ impl<'a> HumanPage<'a> {
                 .iter()
                 .map(|part| untrusted::width(part.text.as_str().trim_end()))
                 .sum::<usize>();
-            let is_whole = word.iter().any(|part| part.is_whole);
-            let helps = is_whole || solid <= width - indent;
-            if column + solid > width && column > indent && helps {
+            if column + solid > width && column > indent && solid <= width - indent {
                 self.line(&std::mem::take(&mut row))?;
                 row = row.space(indent);
                 column = indent;
             }
             for StyledSpan {
-                style,
-                text,
-                link,
-                is_whole,
+                style, text, link, ..
             } in word
             {
                 // Escaping at the start of a row takes columns, so it is done before the width is
                 // measured.
                 let mut rest = if row.is_blank() { text.guarded() } else { text };
                 // A word that is wider than the page is split at its end.
-                while !is_whole && column + untrusted::width(rest.as_str().trim_end()) > width {
+                while column + untrusted::width(rest.as_str().trim_end()) > width {
                     let at = fit(rest.as_str(), width.saturating_sub(column));
                     if at == 0 && column <= indent {
                         break;
