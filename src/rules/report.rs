@@ -106,7 +106,7 @@ pub(super) const FINDINGS_MAX: u32 = 1000;
 /// Bytes of a quote, at most.
 const QUOTE_MAX: usize = 400;
 /// Reason why a finding is a suggestion.
-pub(super) const UNKNOWN: &str = "the code does not show where the value comes from";
+pub(super) const UNKNOWN: &str = "the change does not show where the value comes from";
 /// Reason why the severity of a finding is lower than that of its rule.
 const LOCAL: &str = "the value does not come from a request";
 /// Reason why a value of the command line or of the environment weighs less.
