@@ -6,11 +6,12 @@
 
 pub(crate) mod joined;
 pub mod listing;
+mod place;
 
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::hex;
 use crate::text::one_line;
-use crate::untrusted::Inert;
+pub use place::{column, line_of, place};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
@@ -172,18 +173,6 @@ pub struct Location {
     pub file: RepoPath,
     /// `None` for the whole file.
     pub lines: Option<LineSpan>,
-}
-
-/// Returns a position as text: the first line of a location, `src/a.py:3`.
-pub fn place(location: Option<&Location>) -> String {
-    match location {
-        Some(Location {
-            file,
-            lines: Some(lines),
-        }) => format!("{}:{}", Inert::new(file.as_bytes()), lines.first),
-        Some(Location { file, lines: None }) => Inert::new(file.as_bytes()).to_string(),
-        None => "the change as a whole".to_owned(),
-    }
 }
 
 /// Lines of the new side, both ends included.
@@ -447,6 +436,8 @@ pub struct Finding {
     pub blocking: bool,
     /// The surrounding code, for people.
     pub frame: Option<Frame>,
+    /// What [`column`] returns, for a finding from a report, which has no code.
+    pub stated_column: Option<u32>,
 }
 
 impl Finding {
@@ -537,6 +528,7 @@ impl Finding {
             disposition: None,
             disputed: None,
             reproduction: None,
+            stated_column: None,
             blocking: false,
             frame: None,
         }

@@ -21,6 +21,7 @@ pub mod paint;
 pub mod rdjson;
 mod remedy;
 pub mod sarif;
+mod source_words;
 pub mod summary;
 pub mod terminal;
 mod words;

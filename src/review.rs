@@ -142,7 +142,7 @@ fn review(
             with_signal_handler(world.stop, || stages(opened, waivers, request, world))
         }
         // After a signal, the findings so far are reported.
-        Source::History { .. } => {
+        Source::History { .. } | Source::Tree(_) => {
             with_signal_handler(world.stop, || stages(opened, waivers, request, world))
         }
         _ => stages(opened, waivers, request, world),

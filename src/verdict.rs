@@ -105,6 +105,8 @@ skips! {
     Generated = "generated",
     /// A lockfile: not shown to models, scanned by the rules.
     Lockfile = "lockfile",
+    /// A catalog of translations: not shown to models, scanned by the rules.
+    Translations = "translations",
     /// A file of secrets by its name (`.env`, a private key): not shown to models, scanned by the
     /// rules.
     Sensitive = "sensitive",

@@ -158,6 +158,17 @@ pub struct ReviewedSource {
     pub head: Option<String>,
     /// Object ID of the reviewed tree; null if it has none.
     pub tree: Option<String>,
+    /// Full object ID of the commit that is checked out, if all files of the worktree or the index
+    /// are reviewed; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked_out: Option<String>,
+    /// True if the versions of files in a history are reviewed, so that the coverage counts blobs;
+    /// absent otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub history: bool,
+    /// The source in words for people. Untrusted text: it can contain names of branches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
 }
 
 /// One of the parts into which the files of a review are divided. Each file is in one part.
@@ -294,6 +305,10 @@ pub struct Finding {
     pub line: Option<u32>,
     /// Last line, inclusive.
     pub end_line: Option<u32>,
+    /// Column in the first line at which the match starts, from 1, in characters; absent if it is
+    /// not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
     /// Other lines that the finding involves, such as unchanged code that the change breaks.
     #[serde(default)]
     pub also: Vec<Also>,

@@ -67,6 +67,9 @@ pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> P
     if is_lockfile(change.path()) && may_hide(rules, side.as_ref(), shown, |_| false) {
         return PromptTreatment::Kept(Skip::Lockfile);
     }
+    if is_catalog(change.path()) && may_hide(rules, side.as_ref(), shown, |_| false) {
+        return PromptTreatment::Kept(Skip::Translations);
+    }
     match generated {
         Some(true) => PromptTreatment::Kept(Skip::Generated),
         None if is_believed_generated(change, text, shown, rules) => {
@@ -169,6 +172,33 @@ fn is_lockfile(path: &RepoPath) -> bool {
         b"conda-lock.yml",
     ];
     NAMES.contains(&&path.file_name().to_ascii_lowercase()[..])
+}
+
+/// Returns true if a file is a catalog of translations by its name: no extension of it is one of
+/// program text (`.ts` is also TypeScript), and folders count only for data.
+fn is_catalog(path: &RepoPath) -> bool {
+    const EXTENSIONS: &[&str] = &[
+        "po",
+        "pot",
+        "xlf",
+        "xliff",
+        "arb",
+        "resx",
+        "resw",
+        "strings",
+        "stringsdict",
+        "xcstrings",
+        "ftl",
+    ];
+    const FOLDERS: &[&str] = &["locale", "locales", "_locales", "translations"];
+    const DATA: &[&str] = &["json", "yml", "yaml", "properties"];
+    let whole = String::from_utf8_lossy(path.as_bytes()).to_ascii_lowercase();
+    let (folders, name) = whole.rsplit_once('/').unwrap_or(("", &whole));
+    let Some((_, extension)) = name.rsplit_once('.') else {
+        return false;
+    };
+    EXTENSIONS.contains(&extension)
+        || DATA.contains(&extension) && folders.split('/').any(|f| FOLDERS.contains(&f))
 }
 
 /// Returns true if the file name is typical for a generator.
@@ -328,6 +358,33 @@ mod tests {
                 "version = 4\n",
                 PromptTreatment::Kept(Skip::Lockfile),
             ),
+            (
+                "po/de.po",
+                "msgid \"a\"\nmsgstr \"b\"\n",
+                PromptTreatment::Kept(Skip::Translations),
+            ),
+            (
+                "Resources/Strings.de.resx",
+                "<root></root>\n",
+                PromptTreatment::Kept(Skip::Translations),
+            ),
+            (
+                "lib/l10n/app_de.arb",
+                "{}\n",
+                PromptTreatment::Kept(Skip::Translations),
+            ),
+            (
+                "shared/i18n/locales/de_DE/translation.json",
+                "{}\n",
+                PromptTreatment::Kept(Skip::Translations),
+            ),
+            (
+                "src/locales/index.js",
+                "export default 1;\n",
+                PromptTreatment::Shown,
+            ),
+            ("src/qt.ts", "let a = 1;\n", PromptTreatment::Shown),
+            ("config/a.json", "{}\n", PromptTreatment::Shown),
             (
                 "web/package-lock.json",
                 "{}\n",

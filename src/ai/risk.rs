@@ -439,6 +439,7 @@ mod tests {
             "src/login_test.go",
             "vendor/lib/parser.go",
             "node_modules/x/index.js",
+            "public/bower_components/x/auth.js",
             "tests/data/request.json",
         ] {
             assert_eq!(risk(path, "fn main() {}").band, RiskBand::Last, "{path}");

@@ -129,12 +129,13 @@ fn review(
         })
     })?;
     background::after_push(running, &done.review);
-    // Without models, there is no handler: a signal ends the process at once, and a handler costs
-    // as much as scanning a file.
-    let is_heard = !done.review.rules_only
-        || matches!(ask.request.source, Source::Ends(_))
-        || !o.post.is_empty()
-        || o.receipt;
+    // Without models, the review of a change has no handler: a signal ends the process at once, and
+    // a handler costs as much as scanning a file.
+    let has_handler = matches!(
+        ask.request.source,
+        Source::Ends(_) | Source::Tree(_) | Source::History { .. }
+    );
+    let is_heard = !done.review.rules_only || has_handler || !o.post.is_empty() || o.receipt;
     let reports = (o, printer.as_ref());
     let mut finish = || finish(context, reports, &ask, pull.as_ref(), &mut done, stop);
     Ok(if is_heard {

@@ -32,12 +32,14 @@ pub struct HistoryBlobs {
     commits: Commits,
     lineage: Lineage,
     is_cut_off: bool,
+    /// Why references were not followed, one text each.
+    broken: Vec<String>,
 }
 
 impl std::fmt::Debug for HistoryBlobs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HistoryBlobs")
-            .field("commits", &self.commits.len())
+            .field("commits", &self.commits.count())
             .finish_non_exhaustive()
     }
 }
@@ -49,8 +51,9 @@ impl Repo {
     /// unrelated commits are sorted by date.
     ///
     /// # Errors
-    /// Incomplete: references, packs or folders of objects cannot be read. Objects that are missing
-    /// are not an error, but listed in [`HistoryBlobs::lost`].
+    /// Incomplete: packs or folders of objects cannot be read. Objects that are missing are not an
+    /// error, but listed in [`HistoryBlobs::lost`], and broken references in
+    /// [`HistoryBlobs::broken`].
     pub fn history(&self, scope: &HistoryScope, search: HistorySearch<'_>) -> Result<HistoryBlobs> {
         let repo = self.local();
         let set = ObjectSet::open(&repo)?;
@@ -59,11 +62,20 @@ impl Repo {
             .into_iter()
             .collect();
         let mut lost = Vec::new();
+        let mut broken = Vec::new();
         let commits = match scope {
             HistoryScope::Everything => {
-                let mut tips = self.refs.tips(&repo, "refs/")?;
-                tips.extend(self.refs.head(&repo)?);
-                Commits::reachable(&repo, &set, &tips, &shallow, &mut lost)
+                let ends = self.refs.ends(&repo);
+                broken = ends.broken;
+                let mut all = Commits::reachable(
+                    &repo,
+                    &set,
+                    &ends.commits,
+                    (&shallow, search.is_over),
+                    &mut lost,
+                );
+                all.add_named(&repo, &set, &ends.others, &mut lost);
+                all
             }
             HistoryScope::Commits(ids) => {
                 let ids: Vec<gix::ObjectId> = ids.iter().map(gix_id).collect();
@@ -82,6 +94,7 @@ impl Repo {
             commits,
             lineage,
             is_cut_off,
+            broken,
         })
     }
 }
@@ -89,7 +102,12 @@ impl Repo {
 impl HistoryBlobs {
     /// Returns the number of commits.
     pub fn commits(&self) -> usize {
-        self.commits.len()
+        self.commits.count()
+    }
+
+    /// Returns why references were not followed, one text for each broken one, which it names.
+    pub fn broken(&self) -> &[String] {
+        &self.broken
     }
 
     /// Returns the number of blobs.

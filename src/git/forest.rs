@@ -6,7 +6,7 @@
 //! memory at a time grows with the logarithm of the number of blobs.
 
 use super::packs::{
-    Delta, DeltaBase, Number, ObjectLocation, ObjectSet, Pack, PackOrder, Undecodable,
+    Delta, DeltaBase, Number, ObjectLocation, ObjectSet, Objects, Pack, PackOrder, Undecodable,
 };
 use gix::objs::Kind;
 use std::ops::Range;
@@ -335,7 +335,7 @@ fn decoded_delta(
 }
 
 /// Reports that an object cannot be decoded, and neither can what is a delta of it. Objects that
-/// exist as loose objects too are read from there.
+/// have a copy in another pack or a loose one are read from there.
 fn lose<V: BlobVisitor>(forest: &Forest<'_>, position: u32, visitor: &mut V, why: Undecodable) {
     let mut open = vec![position];
     while let Some(position) = open.pop() {
@@ -350,8 +350,8 @@ fn lose<V: BlobVisitor>(forest: &Forest<'_>, position: u32, visitor: &mut V, why
     }
 }
 
-/// Visits the loose copy of a blob that its pack does not give. Without one, reports that the blob
-/// cannot be decoded.
+/// Visits the copy of a blob that its pack does not give: in another pack, or a loose one. Without
+/// one, reports that the blob cannot be decoded.
 fn read_elsewhere<V: BlobVisitor>(
     forest: &Forest<'_>,
     position: u32,
@@ -359,9 +359,8 @@ fn read_elsewhere<V: BlobVisitor>(
     why: Undecodable,
 ) {
     let number = forest.number(position);
-    let mut data = Vec::new();
-    match forest.set.read_loose(&forest.set.id(number), &mut data) {
-        Ok(Kind::Blob) => drop(visitor.blob(number, &data, None)),
+    match Objects::new(forest.set).copy(number) {
+        Some((data, Kind::Blob)) => drop(visitor.blob(number, &data, None)),
         _ => visitor.undecodable(number, why),
     }
 }

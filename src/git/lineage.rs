@@ -5,13 +5,14 @@
 //! because packs store old trees as deltas of new ones. Which commit is the first is decided by
 //! rank: parents come before children, and of unrelated commits the earlier date counts.
 
+use super::entries::{Cursor, EntryKind, RawEntry};
 use super::packs::{Number, ObjectSet, Objects};
-use super::tree::order;
+use super::refs::NamedObject;
 use super::{own, unreadable};
 use crate::diff::ObjectId;
 use crate::error::Error;
 use gix::objs::Kind;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering as Memory};
@@ -24,7 +25,7 @@ const STACK: usize = 16 << 20;
 const BATCH: usize = 128;
 /// Visits of entries at a path, at most, in addition to [`VISITS_EACH`] for each object. A few small
 /// trees that contain each other many times have more paths than can be visited.
-pub(super) const VISITS_MAX: u64 = 10_000_000;
+pub const VISITS_MAX: u64 = 10_000_000;
 /// Visits of entries for each object of the repository, at most.
 const VISITS_EACH: u64 = 32;
 /// Visits after which a thread adds its count to the shared one, and checks if the search should end.
@@ -42,6 +43,8 @@ pub(super) struct Commits {
     parents: Vec<(u32, Number)>,
     /// Indexes in `all` from the oldest to the newest. The place in this order is the rank.
     by_rank: Vec<u32>,
+    /// Number of entries of `all` that are not commits, but objects that a reference names.
+    named: usize,
 }
 
 /// A commit of a history.
@@ -52,6 +55,8 @@ struct HistoryCommit {
     seconds: i64,
     /// Range in [`Commits::parents`].
     parents: (u32, u32),
+    /// For a blob that a reference names: the name, which stands for a path.
+    blob_name: Option<Box<[u8]>>,
 }
 
 /// An object that a history needs and the repository lacks, or cannot read.
@@ -109,12 +114,13 @@ fn read_commit(
 }
 
 impl Commits {
-    /// Reads all commits that are reachable from `tips`. A commit of `shallow` counts as a root.
+    /// Reads all commits that are reachable from `tips`, until `is_over` returns true. A commit of
+    /// `shallow` counts as a root.
     pub(super) fn reachable(
         repo: &gix::Repository,
         set: &ObjectSet,
         tips: &[gix::ObjectId],
-        shallow: &HashSet<gix::ObjectId>,
+        (shallow, is_over): (&HashSet<gix::ObjectId>, &dyn Fn() -> bool),
         lost: &mut Vec<LostObject>,
     ) -> Self {
         let mut objects = Objects::new(set);
@@ -123,6 +129,9 @@ impl Commits {
         let mut open: Vec<gix::ObjectId> = tips.to_vec();
         open.reverse();
         while let Some(id) = open.pop() {
+            if found.len().is_multiple_of(BATCH) && is_over() {
+                break;
+            }
             if set.find(&id).is_some_and(|n| index.contains_key(&n)) {
                 continue;
             }
@@ -176,6 +185,7 @@ impl Commits {
             all: Vec::with_capacity(found.len()),
             parents: Vec::new(),
             by_rank: Vec::new(),
+            named: 0,
         };
         let trees: Vec<Option<Number>> = found.iter().map(|(_, c)| set.find(&c.tree)).collect();
         for (at, (number, commit)) in found.iter().enumerate() {
@@ -205,10 +215,40 @@ impl Commits {
                 tree: trees[at].unwrap_or(NO_OBJECT),
                 seconds: commit.seconds,
                 parents: (first, out.parents.len() as u32),
+                blob_name: None,
             });
         }
         out.rank(set);
         out
+    }
+
+    /// Adds the trees and blobs that references name directly or by tags, as the newest entries: a
+    /// commit that has one of their blobs counts as the one that introduced it. The ID of such an
+    /// entry is that of the object itself.
+    pub(super) fn add_named(
+        &mut self,
+        repo: &gix::Repository,
+        set: &ObjectSet,
+        named: &[NamedObject],
+        lost: &mut Vec<LostObject>,
+    ) {
+        for object in named {
+            let Some(number) = set.find(&object.id) else {
+                lost.push(LostObject::tree(repo, object.id, object.name.as_bytes()));
+                continue;
+            };
+            let end = self.parents.len() as u32;
+            let name = object.name.as_bytes().into();
+            self.all.push(HistoryCommit {
+                number,
+                tree: if object.is_blob { NO_OBJECT } else { number },
+                seconds: i64::MAX,
+                parents: (end, end),
+                blob_name: object.is_blob.then_some(name),
+            });
+            self.by_rank.push(self.all.len() as u32 - 1);
+            self.named += 1;
+        }
     }
 
     /// Orders the commits: parents first, then by date, then by ID.
@@ -255,7 +295,12 @@ impl Commits {
     }
 
     /// Returns the number of commits.
-    pub(super) fn len(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
+        self.all.len() - self.named
+    }
+
+    /// Returns the number of commits and of objects that references name.
+    fn len(&self) -> usize {
         self.all.len()
     }
 
@@ -279,7 +324,7 @@ const NO_OBJECT: Number = Number::MAX;
 
 impl LostObject {
     fn commit(repo: &gix::Repository, id: gix::ObjectId, e: Option<&Error>) -> Self {
-        let missing = || unreadable(repo, &id, None).on_one_line();
+        let missing = || missing(repo, &id);
         let why = e.map_or_else(missing, Error::on_one_line);
         Self {
             id: own(&id),
@@ -292,9 +337,27 @@ impl LostObject {
         Self {
             id: own(&id),
             path: path.to_owned(),
-            why: unreadable(repo, &id, None).on_one_line(),
+            why: missing(repo, &id),
         }
     }
+}
+
+/// Returns why an object is missing, with the command that gets it.
+fn missing(repo: &gix::Repository, id: &gix::oid) -> String {
+    let error = unreadable(repo, id, None).on_one_line();
+    let is_shallow = repo.is_shallow().unwrap_or(false);
+    let command = match (super::reach::is_partial(repo), is_shallow) {
+        (true, _) => "git fetch --refetch --no-filter",
+        (false, true) => "git fetch --unshallow",
+        (false, false) if !repo.remote_names().is_empty() => "git fetch --refetch",
+        (false, false) => "git fsck --full",
+    };
+    let verb = if command.contains("fetch") {
+        "fetch it"
+    } else {
+        "check"
+    };
+    format!("{error}; {verb}: {command}")
 }
 
 /// The origin of a blob: the rank of the commit that introduced it, counted from 1, and the index
@@ -345,6 +408,8 @@ pub struct HistorySearch<'a> {
     pub is_over: &'a (dyn Fn() -> bool + Sync),
     /// Threads, at least 1.
     pub threads: usize,
+    /// Visits of entries at a path, at most, in addition to those for each object: [`VISITS_MAX`].
+    pub visits: u64,
 }
 
 impl std::fmt::Debug for HistorySearch<'_> {
@@ -364,7 +429,7 @@ impl Lineage {
         search: HistorySearch<'_>,
     ) -> Self {
         let next = AtomicUsize::new(0);
-        let budget = VisitBudget::new(set);
+        let budget = VisitBudget::new(set, search.visits);
         let work = || {
             let walk = LineageWalk::new(repo.to_thread_local(), set, search, &budget);
             walk.run(commits, &next)
@@ -429,10 +494,10 @@ struct VisitBudget {
 }
 
 impl VisitBudget {
-    fn new(set: &ObjectSet) -> Self {
+    fn new(set: &ObjectSet, most: u64) -> Self {
         Self {
             used: AtomicU64::new(0),
-            max: VISITS_MAX + VISITS_EACH * set.len() as u64,
+            max: most + VISITS_EACH * set.len() as u64,
             is_exceeded: AtomicBool::new(false),
         }
     }
@@ -555,7 +620,10 @@ impl<'a> LineageWalk<'a> {
             })
             .collect();
         self.prefix.clear();
-        if commit.tree != NO_OBJECT {
+        if let Some(name) = &commit.blob_name {
+            self.prefix.extend_from_slice(name);
+            self.found(commit.number, rank);
+        } else if commit.tree != NO_OBJECT {
             self.tree(commit.tree, &others, 0);
         }
     }
@@ -649,17 +717,20 @@ impl<'a> LineageWalk<'a> {
             None => self
                 .lost
                 .push(LostObject::tree(&self.repo, id.to_owned(), &self.prefix)),
-            Some(number) => {
-                let path = self.path();
-                let origin = self.origins[number as usize];
-                let key = |o: BlobOrigin| (self.priorities[o.path as usize], o.rank);
-                let new = BlobOrigin { rank, path };
-                if !origin.is_some() || key(new) < key(origin) {
-                    self.origins[number as usize] = new;
-                }
-            }
+            Some(number) => self.found(number, rank),
         }
         self.prefix.truncate(keep);
+    }
+
+    /// Records a blob at the current path.
+    fn found(&mut self, number: Number, rank: u32) {
+        let path = self.path();
+        let origin = self.origins[number as usize];
+        let key = |o: BlobOrigin| (self.priorities[o.path as usize], o.rank);
+        let new = BlobOrigin { rank, path };
+        if !origin.is_some() || key(new) < key(origin) {
+            self.origins[number as usize] = new;
+        }
     }
 
     /// Returns the index of the current path.
@@ -696,96 +767,5 @@ impl<'a> LineageWalk<'a> {
             path: self.prefix.clone(),
             why: why.to_owned(),
         });
-    }
-}
-
-/// The kind of an entry of a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EntryKind {
-    Tree,
-    /// A file or a symbolic link.
-    Blob,
-    Submodule,
-}
-
-/// An entry of a tree, by reference to the tree's bytes.
-#[derive(Clone, Copy)]
-pub(super) struct RawEntry<'a> {
-    pub(super) name: &'a [u8],
-    pub(super) kind: EntryKind,
-    pub(super) id: &'a [u8],
-}
-
-/// Reads the entries of a tree in order.
-pub(super) struct Cursor<'a> {
-    rest: &'a [u8],
-    pub(super) entry: Option<RawEntry<'a>>,
-    is_outside: bool,
-    is_malformed: bool,
-    hash_bytes: usize,
-}
-
-impl<'a> Cursor<'a> {
-    pub(super) fn new(data: &'a [u8], is_outside: bool, hash_bytes: usize) -> Self {
-        let mut cursor = Self {
-            rest: data,
-            entry: None,
-            is_outside,
-            is_malformed: false,
-            hash_bytes,
-        };
-        cursor.advance();
-        cursor
-    }
-
-    /// Moves to the next entry.
-    pub(super) fn advance(&mut self) {
-        self.entry = None;
-        if self.rest.is_empty() {
-            return;
-        }
-        match self.parse() {
-            Some((entry, rest)) => {
-                self.entry = Some(entry);
-                self.rest = rest;
-            }
-            None => {
-                self.is_malformed = true;
-                self.rest = &[];
-            }
-        }
-    }
-
-    fn parse(&self) -> Option<(RawEntry<'a>, &'a [u8])> {
-        let blank = self.rest.iter().take(8).position(|b| *b == b' ')?;
-        let kind = match self.rest.get(..blank)? {
-            b"40000" | b"040000" => EntryKind::Tree,
-            b"160000" => EntryKind::Submodule,
-            _ => EntryKind::Blob,
-        };
-        let after = &self.rest[blank + 1..];
-        let end = memchr::memchr(0, after)?;
-        let id = after.get(end + 1..end + 1 + self.hash_bytes)?;
-        let entry = RawEntry {
-            name: &after[..end],
-            kind,
-            id,
-        };
-        Some((entry, &after[end + 1 + self.hash_bytes..]))
-    }
-
-    /// Moves to the entry with the name of another one, and returns it; `None` if it does not exist.
-    fn at(&mut self, wanted: &RawEntry<'_>) -> Option<RawEntry<'a>> {
-        while let Some(entry) = self.entry {
-            if entry.name == wanted.name {
-                return Some(entry);
-            }
-            let is_tree = |e: &RawEntry<'_>| e.kind == EntryKind::Tree;
-            match order(entry.name, is_tree(&entry), wanted.name, is_tree(wanted)) {
-                Ordering::Less => self.advance(),
-                _ => return None,
-            }
-        }
-        None
     }
 }

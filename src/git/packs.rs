@@ -378,15 +378,14 @@ impl<'a> Objects<'a> {
         number: Number,
         kind: Kind,
     ) -> Result<Rc<Vec<u8>>> {
-        let found = match self.set.location(number) {
-            ObjectLocation::Packed(pack, index) => self.packed(pack, index),
-            ObjectLocation::Loose(id) => {
-                let mut out = Vec::new();
-                let kind = self.set.read_loose(id, &mut out);
-                kind.map(|kind| (Rc::new(out), kind))
-            }
-        };
         let id = self.set.id(number);
+        let found = match self.set.location(number) {
+            ObjectLocation::Packed(pack, index) => match self.packed(pack, index) {
+                Ok(found) => Ok(found),
+                Err(why) => self.copy(number).ok_or(why),
+            },
+            ObjectLocation::Loose(_) => self.loose(&id),
+        };
         match found {
             Ok((data, is)) if is == kind => Ok(data),
             Ok((_, is)) => Err(
@@ -400,6 +399,30 @@ impl<'a> Objects<'a> {
             .hint(format!("git cat-file -s {id}"))),
             Err(why) => Err(unreadable(repo, &id, Some(&why))),
         }
+    }
+
+    /// Reads a loose object. Returns its type.
+    ///
+    /// # Errors
+    /// As [`ObjectSet::read_loose`].
+    fn loose(&self, id: &gix::oid) -> std::result::Result<(Rc<Vec<u8>>, Kind), Undecodable> {
+        let mut out = Vec::new();
+        let kind = self.set.read_loose(id, &mut out)?;
+        Ok((Rc::new(out), kind))
+    }
+
+    /// Reads a copy of an object that cannot be decoded: in another pack, or a loose one. `None`:
+    /// there is no copy that can be decoded.
+    pub(super) fn copy(&mut self, number: Number) -> Option<(Rc<Vec<u8>>, Kind)> {
+        let id = self.set.id(number);
+        for pack in &self.set.packs {
+            let index = pack.index.lookup(&id);
+            let other = index.filter(|index| pack.first + index != number);
+            if let Some(Ok(found)) = other.map(|index| self.packed(pack, index)) {
+                return Some(found);
+            }
+        }
+        self.loose(&id).ok()
     }
 
     /// Reads an object of a pack, and keeps it with the objects of its chain.

@@ -5,6 +5,7 @@ use super::guard;
 use super::program::Program;
 use crate::env::Env;
 use crate::error::{Error, Result};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// The method of reading the references of a repository.
@@ -169,6 +170,33 @@ impl Refs {
         }
     }
 
+    /// Returns the objects of HEAD and of all references, with tags followed. A reference that
+    /// cannot be read hides no other one.
+    pub(super) fn ends(&self, repo: &gix::Repository) -> RefEnds {
+        let mut ends = RefEnds::default();
+        let mut listed: Vec<(String, gix::ObjectId)> = Vec::new();
+        match self {
+            Self::Files => ends.list_files(repo, &mut listed),
+            Self::Program(git) => match git.tips("refs/") {
+                Ok(ids) => listed.extend(ids.into_iter().map(|id| (String::new(), id))),
+                Err(e) => ends.broken.push(e.on_one_line()),
+            },
+        }
+        let mut seen = HashSet::new();
+        for (name, id) in listed {
+            if seen.insert(id) {
+                ends.follow(repo, &name, id);
+            }
+        }
+        match self.head(repo) {
+            Ok(head) => ends.commits.extend(head),
+            Err(e) => ends.broken.push(e.on_one_line()),
+        }
+        ends.commits.sort_unstable();
+        ends.commits.dedup();
+        ends
+    }
+
     /// Returns the commits of the references below a prefix (`refs/remotes/`).
     ///
     /// # Errors
@@ -202,6 +230,87 @@ impl Refs {
             }
         }
         Ok(commits)
+    }
+}
+
+/// The objects that the references of a repository lead to.
+#[derive(Debug, Default)]
+pub(super) struct RefEnds {
+    pub(super) commits: Vec<gix::ObjectId>,
+    /// Trees and blobs.
+    pub(super) others: Vec<NamedObject>,
+    /// Why a reference was not followed, one text each.
+    pub(super) broken: Vec<String>,
+}
+
+/// A tree or blob that a reference names, directly or by a tag.
+#[derive(Debug)]
+pub(super) struct NamedObject {
+    /// Full name of the reference; the ID of the object if the name is not known.
+    pub(super) name: String,
+    pub(super) id: gix::ObjectId,
+    pub(super) is_blob: bool,
+}
+
+impl RefEnds {
+    /// Lists the references that are stored in files, with the objects that they name.
+    fn list_files(&mut self, repo: &gix::Repository, listed: &mut Vec<(String, gix::ObjectId)>) {
+        let platform = repo.references();
+        let all = platform
+            .as_ref()
+            .map_err(|e| not_listed(e).on_one_line())
+            .and_then(|p| {
+                p.prefixed(&b"refs/"[..])
+                    .map_err(|e| not_listed(&e).on_one_line())
+            });
+        let all = match all {
+            Ok(all) => all,
+            Err(why) => return self.broken.push(why),
+        };
+        for reference in all {
+            let reference = match reference {
+                Ok(reference) => reference,
+                Err(e) => {
+                    self.broken.push(not_listed(&e).on_one_line());
+                    continue;
+                }
+            };
+            let name = reference.name().as_bstr().to_string();
+            match target(repo, &reference) {
+                Ok(id) => listed.extend(id.map(|id| (name, id))),
+                Err(e) => self.broken.push(e.on_one_line()),
+            }
+        }
+    }
+
+    /// Follows tags from the object of a reference.
+    fn follow(&mut self, repo: &gix::Repository, name: &str, id: gix::ObjectId) {
+        let end = repo
+            .find_object(id)
+            .map_err(|e| super::unreadable(repo, &id, Some(&e)))
+            .and_then(|object| {
+                let end = object.peel_tags_to_end();
+                end.map_err(|e| super::unreadable(repo, &id, Some(&e)))
+            });
+        let end = match end {
+            Ok(end) => end,
+            Err(e) => {
+                let named = if name.is_empty() { "a reference" } else { name };
+                return self.broken.push(format!("{named}: {}", e.on_one_line()));
+            }
+        };
+        match end.kind {
+            gix::objs::Kind::Commit => self.commits.push(end.id),
+            gix::objs::Kind::Tag => {}
+            kind => self.others.push(NamedObject {
+                name: match name {
+                    "" => end.id.to_string(),
+                    name => name.to_owned(),
+                },
+                id: end.id,
+                is_blob: kind == gix::objs::Kind::Blob,
+            }),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! the order of findings.
 
 use crate::diff::ObjectId;
-use crate::finding::{Finding, FlowStep, Frame, FrameLine, Location, Severity};
+use crate::finding::{Finding, FlowStep, Location, Severity, line_of};
 use crate::review::Review;
 use crate::text::plural;
 use crate::untrusted;
@@ -24,7 +24,7 @@ const STEPS_BEFORE: usize = 3;
 pub(super) const ARROW: &str = " → ";
 
 /// Bytes of a related line of a finding, at most.
-const LINE: usize = 200;
+pub(super) const LINE: usize = 200;
 
 /// The level of a finding in formats with three levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -308,13 +308,6 @@ pub(super) fn placed(f: &Finding, review: &Review) -> Option<Location> {
     } else {
         at.clone()
     })
-}
-
-/// Returns the line of a frame by its number.
-pub(super) fn line_of(frame: &Frame, number: u32) -> Option<&FrameLine> {
-    frame
-        .lines
-        .get(number.checked_sub(frame.first.get())? as usize)
 }
 
 /// Returns the columns of a finding on one line and the text there. Columns are 1-based code

@@ -19,6 +19,7 @@ pub(super) use fleet::render as render_fleet;
 
 use super::counts;
 use super::finding_text::is_inside;
+use super::source_words::SourceWords;
 use super::words::verdict;
 use crate::finding::{Origin, Severity};
 use crate::review::{Review, SourceKind};
@@ -195,7 +196,9 @@ fn body<'r>(
     sections::whole(&files, page, out);
     let is_something = review.outcome != Outcome::NothingToReview;
     if !page.files.is_empty() || page.without_lines.is_some() && is_something {
-        out.raw("<section aria-labelledby=change><h2 id=change>The change</h2>\n");
+        out.raw("<section aria-labelledby=change><h2 id=change>");
+        out.raw(SourceWords::of(&review.source).heading)
+            .raw("</h2>\n");
         if let Some(why) = page.without_lines {
             out.raw("<p class=hint>").raw(why).raw("</p>\n");
         }

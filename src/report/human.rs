@@ -14,7 +14,7 @@ use super::finding_text::{self, badness};
 use super::words;
 use super::{Style, remedy};
 use crate::diff::RepoPath;
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::{Confidence, Finding, Severity, column};
 use crate::review::Review;
 use crate::text::{listed, plural};
 use crate::untrusted::{self, Inert};
@@ -120,7 +120,7 @@ fn findings(page: &mut HumanPage<'_>, review: &Review, around: FileFrame) -> io:
                 FileFrame::Group => {
                     page.command(
                         "group",
-                        &format!("{} ({})", name(group), plural(group.len(), "finding")),
+                        &format!("{} ({})", name(page, group), plural(group.len(), "finding")),
                     )?;
                 }
             }
@@ -182,10 +182,10 @@ fn in_full(findings: &[&Finding], verbose: bool) -> Vec<bool> {
 }
 
 /// Returns the name above the findings of a file.
-fn name(group: &[&Finding]) -> Inert {
+fn name(page: &HumanPage<'_>, group: &[&Finding]) -> Inert {
     match group.first().and_then(|f| f.file()) {
         Some(path) => Inert::new(path.as_bytes()).guarded(),
-        None => Inert::from("the change as a whole"),
+        None => Inert::from(page.words.whole),
     }
 }
 
@@ -194,7 +194,7 @@ fn heading(page: &mut HumanPage<'_>, group: &[&Finding]) -> io::Result<()> {
     let count = plural(group.len(), "finding");
     let width = page.prose();
     let room = width.saturating_sub(count.len() + 5);
-    let name = elide(&name(group), room.max(8), page.glyphs.ellipsis);
+    let name = elide(&name(page, group), room.max(8), page.glyphs.ellipsis);
     let fill = width.saturating_sub(untrusted::width(name.as_str()) + count.len() + 2);
     let rule = Inert::new(page.glyphs.rule.repeat(fill));
     page.line(
@@ -222,7 +222,7 @@ fn place(f: &Finding) -> Option<Inert> {
     let mut place = Inert::new(f.file()?.as_bytes()).as_str().to_owned();
     if let Some(lines) = f.lines() {
         place.push_str(&format!(":{}", lines.first));
-        if let Some(column) = frame::column(f) {
+        if let Some(column) = column(f) {
             place.push_str(&format!(":{column}"));
         }
     }
@@ -237,7 +237,7 @@ fn put_place(page: &HumanPage<'_>, line: StyledLine, f: &Finding) -> StyledLine 
         .file()
         .filter(|_| f.commit.is_none())
         .and_then(|path| page.file_link(path));
-    line.linked(PLAIN, place, link)
+    line.whole(PLAIN, place, link)
 }
 
 /// Appends the ID of a finding's rule, linked to its documentation.
@@ -333,8 +333,15 @@ fn evidence(page: &mut HumanPage<'_>, f: &Finding) -> io::Result<()> {
     if let Some(path) = finding_text::flow(f, page.glyphs.arrow) {
         fact(page, (BOLD, "data flow: "), (PLAIN, Inert::new(path)))?;
     }
-    for also in finding_text::also(f) {
-        fact(page, (BOLD, "also: "), (PLAIN, Inert::new(also)))?;
+    for also in f.also() {
+        let place = format!("{}:{}", also.file.to_wire(), also.line);
+        let quote = untrusted::clipped(&also.quote, finding_text::LINE);
+        let line = StyledLine::new()
+            .space(2)
+            .put(BOLD, "also: ")
+            .whole(PLAIN, Inert::new(place), None)
+            .put(PLAIN, Inert::new(format!(": {quote}")));
+        page.wrapped(&line, 4)?;
     }
     if let Some(failure) = f.failure() {
         page.prose_block(StyledLine::new().put(BOLD, "fails when: "), failure, 2)?;
@@ -468,11 +475,11 @@ fn notes(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     for n in review.notes.iter().take(most) {
         let mut line = StyledLine::new().put(CYAN, "note: ");
         if let Some(file) = &n.file {
-            line = line.put(PLAIN, Inert::new(file.as_bytes()));
+            let mut place = Inert::new(file.as_bytes()).to_string();
             if let Some(number) = n.line {
-                line = line.put(PLAIN, Inert::new(format!(":{number}")));
+                place.push_str(&format!(":{number}"));
             }
-            line = line.put(PLAIN, ": ");
+            line = line.whole(PLAIN, Inert::new(place), None).put(PLAIN, ": ");
         }
         let mut lines = Inert::lines(&n.text);
         page.wrapped(&line.put(PLAIN, lines.next().unwrap_or_default()), 4)?;
@@ -512,7 +519,7 @@ fn failed(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
         let shown = paths.len().min(most);
         let names = paths[..shown].iter().map(|path| match path {
             Some(p) => Inert::new(p.as_bytes()).to_string(),
-            None => "the change as a whole".to_owned(),
+            None => page.words.whole.to_owned(),
         });
         let names = listed(&names.collect::<Vec<_>>(), paths.len());
         let line = StyledLine::new()

@@ -7,6 +7,7 @@
 //! of a name.
 
 use super::finding_text::{self, paragraphs, placed};
+use super::source_words::SourceWords;
 use super::words;
 use crate::finding::Finding;
 use crate::review::Review;
@@ -229,6 +230,7 @@ fn suites(review: &Review) -> Vec<Suite> {
 /// Returns the parts of the change that were not reviewed, `MAX_CASES` at most.
 fn unreviewed(review: &Review) -> Option<Suite> {
     let failed = &review.coverage.failed;
+    let words = SourceWords::of(&review.source);
     let mut cases: Vec<_> = failed
         .iter()
         .take(MAX_CASES)
@@ -236,7 +238,7 @@ fn unreviewed(review: &Review) -> Option<Suite> {
             name: f
                 .file
                 .as_ref()
-                .map_or_else(|| "the change as a whole".to_owned(), shown),
+                .map_or_else(|| words.whole.to_owned(), shown),
             end: CaseEnd::Error(format!(
                 "Not reviewed: {}",
                 untrusted::clipped(&f.reason(), finding_text::PROSE)
@@ -245,8 +247,9 @@ fn unreviewed(review: &Review) -> Option<Suite> {
         .collect();
     if failed.len() > MAX_CASES {
         let text = format!(
-            "{} more parts of the change were not reviewed",
-            failed.len() - MAX_CASES
+            "{} more {} were not reviewed",
+            failed.len() - MAX_CASES,
+            words.parts
         );
         cases.push(JunitCase {
             name: text.clone(),
@@ -262,8 +265,9 @@ fn unreviewed(review: &Review) -> Option<Suite> {
 /// Returns the findings in one file, or about the change as a whole.
 fn of_file(group: &[&Finding], review: &Review) -> Suite {
     let file = group.first().and_then(|f| f.file());
+    let whole = SourceWords::of(&review.source).whole;
     Suite {
-        name: file.map_or_else(|| "the change as a whole".to_owned(), shown),
+        name: file.map_or_else(|| whole.to_owned(), shown),
         cases: group.iter().map(|f| case(f, review)).collect(),
     }
 }

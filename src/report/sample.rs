@@ -556,6 +556,8 @@ pub(crate) fn full() -> Review {
             tree: Some("ffeeddccbbaa99887766554433221100ffeeddcc".to_owned()),
             base_tree: None,
             label: "branch HEAD against origin/main".to_owned(),
+            is_history: false,
+            checked_out: None,
             shard: None,
             repository: None,
         },

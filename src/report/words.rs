@@ -2,12 +2,13 @@
 //! tests, and the cost of models.
 
 use super::finding_text::is_same_sentence;
+use super::source_words::SourceWords;
 use super::{counted, dispositioned, suppressed, totals};
 use crate::ai::{BackendUsage, UnmetRequirement};
 use crate::error::ExitStatus;
 use crate::finding::{Category, Finding, Location};
 use crate::request::OnTestFailure;
-use crate::review::{Review, SourceKind};
+use crate::review::Review;
 use crate::text::plural;
 use crate::untrusted;
 use crate::verdict::{Outcome, TestOutcome, Verdict};
@@ -33,10 +34,7 @@ pub(super) fn verdict(review: &Review) -> (&'static str, String) {
     let found = counted(&totals(review));
     let (word, first) = match (review.outcome, review.verdict) {
         (Outcome::NothingToReview, _) if review.coverage.files_total == 0 => {
-            let none = match review.source.kind {
-                SourceKind::Tree => "no files",
-                _ => "no changes",
-            };
+            let none = SourceWords::of(&review.source).nothing;
             return ("NOTHING TO REVIEW", none.to_owned());
         }
         (Outcome::NothingToReview, _) => return ("NOTHING TO REVIEW", left_out(review)),
@@ -75,13 +73,8 @@ fn blocking(review: &Review) -> String {
     let all: usize = totals.iter().map(|(_, n)| n).sum();
     let blocking = super::blocking(review);
     let n: usize = blocking.iter().map(|(_, n)| n).sum();
-    // An audit of a tree or a history has no change that could be blocked.
-    let verb = match (n, review.source.kind) {
-        (1, SourceKind::Tree) => "blocks",
-        (_, SourceKind::Tree) => "block",
-        (1, _) => "blocks this change",
-        _ => "block this change",
-    };
+    let verb = if n == 1 { "blocks" } else { "block" };
+    let verb = format!("{verb}{}", SourceWords::of(&review.source).blocked);
     let one_kind = blocking
         .iter()
         .find(|(_, count)| *count == n)
@@ -143,7 +136,7 @@ pub(super) fn reviewed(review: &Review) -> String {
     format!(
         "{} of {} reviewed",
         c.files_reviewed,
-        plural(c.files_total, "file")
+        plural(c.files_total, SourceWords::of(&review.source).unit)
     )
 }
 
@@ -171,10 +164,7 @@ pub(super) fn truncated(review: &Review) -> Option<String> {
 
 /// Returns the words about a review without files.
 pub(super) fn nothing(review: &Review) -> &'static str {
-    match review.source.kind {
-        SourceKind::Tree => "No files to review",
-        _ => "No changes to review",
-    }
+    SourceWords::of(&review.source).nothing_at_start
 }
 
 /// Returns why no file of a change was reviewed: `0 of 2 files reviewed: 1 binary, 1 ignored`.
@@ -225,7 +215,7 @@ pub(super) fn missing(review: &Review) -> String {
         .filter_map(|f| f.file.as_ref())
         .collect();
     match files.len() {
-        0 => "a part of the change was not reviewed".to_owned(),
+        0 => format!("{} was not reviewed", SourceWords::of(&review.source).part),
         1 => "1 file was not reviewed".to_owned(),
         n => format!("{n} files were not reviewed"),
     }
@@ -260,13 +250,10 @@ pub(super) fn basis(review: &Review) -> String {
         parts.push(review.source.title().into_owned());
     }
     parts.push(if c.files_reviewed == c.files_total {
-        format!("{} reviewed", plural(c.files_total, "file"))
+        let unit = SourceWords::of(&review.source).unit;
+        format!("{} reviewed", plural(c.files_total, unit))
     } else {
-        format!(
-            "{} of {} reviewed",
-            c.files_reviewed,
-            plural(c.files_total, "file")
-        )
+        reviewed(review)
     });
     let set_aside = [
         (suppressed(review), "suppressed"),
@@ -295,11 +282,13 @@ pub(super) fn basis(review: &Review) -> String {
 }
 
 /// Returns how many claims were dropped, and why.
-pub(super) fn dropped_claims(n: usize) -> String {
+pub(super) fn dropped_claims(review: &Review) -> String {
+    let n = review.models.dropped.len();
     let verb = if n == 1 { "does" } else { "do" };
     format!(
-        "{} could not be anchored to a line of the change and {verb} not count",
-        plural(n, "claim")
+        "{} could not be anchored to {} and {verb} not count",
+        plural(n, "claim"),
+        SourceWords::of(&review.source).line
     )
 }
 

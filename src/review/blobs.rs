@@ -16,7 +16,7 @@ use crate::finding::listing::{Effect, Floor};
 use crate::finding::{Finding, Severity};
 use crate::git::{
     BlobNumber, BlobVisitor, DecodedBase, HistoryBlobs, HistoryScope, HistorySearch, PathPriority,
-    Undecodable,
+    Undecodable, VISITS_MAX,
 };
 use crate::rules::{self, Scope, SecretSigns, Seen};
 use crate::verdict::{FailureCause, Skip};
@@ -51,6 +51,7 @@ pub(super) fn scan_history(
         priority: &|path| priority_of(scan, path),
         is_over: &|| scan.stop.signal().is_some(),
         threads,
+        visits: VISITS_MAX,
     };
     let blobs = match repo.history(scope, search) {
         Ok(blobs) => blobs,
@@ -80,7 +81,8 @@ pub(super) fn scan_history(
         && scan.shard.is_none()
         && counts.failed == 0
         && counts.sum() == shared.total
-        && blobs.lost().is_empty();
+        && blobs.lost().is_empty()
+        && blobs.broken().is_empty();
     groups.report(&reread, (head, is_all_searched), out);
     account(&blobs, scan, &counts, shared.total, out);
 }
@@ -131,6 +133,14 @@ fn account(
     if blobs.is_cut_off() {
         let why = "this shallow clone omits older commits; fetch them: git fetch --unshallow";
         coverage.fail(FailureCause::Other(why.to_owned()));
+    }
+    for why in blobs.broken().iter().take(LOST_MAX) {
+        coverage.fail(FailureCause::Other(why.clone()));
+    }
+    let more = blobs.broken().len().saturating_sub(LOST_MAX);
+    if more > 0 {
+        let why = format!("{more} more references cannot be read; check: git fsck --full");
+        coverage.fail(FailureCause::Other(why));
     }
     for lost in blobs.lost().iter().take(LOST_MAX) {
         let cause = FailureCause::Other(lost.why.clone());

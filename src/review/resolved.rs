@@ -142,6 +142,9 @@ impl Resolved {
     pub(super) fn of_tree(repo: Arc<Repo>, change: Change, governed: State, label: String) -> Self {
         let mut all = Self::empty(repo, SourceKind::Tree, label);
         all.set_ends(State::Empty, &change.head);
+        if all.info.head.is_none() {
+            all.info.checked_out = governed.commit().map(|id| id.to_string());
+        }
         all.base = governed;
         all.parts.push(ChangePart::net(change));
         all

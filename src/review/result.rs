@@ -185,6 +185,11 @@ pub struct SourceInfo {
     pub label: String,
     /// The part of the files that this review is about; `None` for all.
     pub shard: Option<Shard>,
+    /// The versions of files in a history are reviewed. The kind is [`SourceKind::Tree`].
+    pub is_history: bool,
+    /// Full object ID of the commit that is checked out, if the files of the worktree or the index
+    /// are reviewed and not a change to them.
+    pub checked_out: Option<String>,
     /// Name of the folder with the worktree, for a review of merged reports: that worktree is not
     /// here.
     pub repository: Option<String>,

@@ -184,6 +184,7 @@ fn history(repo: Arc<Repo>, range: Option<&str>) -> Result<Resolved> {
     all.set_ends(head.clone(), &head);
     (all.info.base, all.info.base_tree) = (None, None);
     all.history = Some(scope);
+    all.info.is_history = true;
     Ok(all)
 }
 

@@ -116,6 +116,9 @@ mod tests {
             base,
             head,
             tree: None,
+            checked_out: None,
+            history: false,
+            label: None,
         }
     }
 

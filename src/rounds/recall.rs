@@ -2,8 +2,7 @@
 //! judge it again. Pure.
 //!
 //! A finding that was proven before it was stored needs no new proof. Data that a report lacks is
-//! not restored: the columns of a match, the texts of dropped claims, the label of the source
-//! (which the stored request has).
+//! not restored: the columns of a match except for the first, and the texts of dropped claims.
 
 use super::region::changes;
 use crate::ai::{Dropped, Models};
@@ -121,6 +120,7 @@ pub(super) fn finding_at(f: &wire::Finding, columns: Option<(u32, u32)>) -> Find
     out.disposition = mapping::disposition(f);
     out.reproduction = f.reproduction.as_ref().map(Into::into);
     out.blocking = f.blocking;
+    out.stated_column = f.column;
     out
 }
 

@@ -22,6 +22,7 @@ pub(super) fn claim(line: u32, title: &str) -> Finding {
         file: Some("a.rs".to_owned()),
         line: Some(line),
         end_line: Some(line),
+        column: None,
         commit: None,
         severity: Severity::Major,
         category: Category::Bug,

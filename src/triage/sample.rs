@@ -51,6 +51,7 @@ pub(super) fn finding(
         file: file.map(str::to_owned),
         line,
         end_line: line,
+        column: None,
         commit: None,
         severity,
         category: Category::Security,

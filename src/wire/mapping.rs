@@ -291,6 +291,7 @@ pub fn finding(index: usize, f: &finding::Finding) -> wire::Finding {
         file: f.file().map(RepoPath::to_wire),
         line: lines.map(|l| l.first.get()),
         end_line: lines.map(|l| l.last.get()),
+        column: finding::column(f),
         also: f.also().iter().map(Into::into).collect(),
         flow: f.flow().iter().map(Into::into).collect(),
         commit: f.commit.map(|c| c.to_string()),
@@ -367,11 +368,14 @@ impl From<&SourceInfo> for wire::ReviewedSource {
             base: s.base.clone(),
             head: s.head.clone(),
             tree: s.tree.clone(),
+            checked_out: s.checked_out.clone(),
+            history: s.is_history,
+            label: Some(s.label.clone()).filter(|label| !label.is_empty()),
         }
     }
 }
 
-/// The label of a source is not in a report, so that the name of its kind stands in for it.
+/// The name of the kind stands in for a label that an old report lacks.
 impl From<&wire::ReviewedSource> for SourceInfo {
     fn from(s: &wire::ReviewedSource) -> Self {
         let kind = review::SourceKind::from(s.kind);
@@ -381,7 +385,9 @@ impl From<&wire::ReviewedSource> for SourceInfo {
             head: s.head.clone(),
             tree: s.tree.clone(),
             base_tree: None,
-            label: kind.name().to_owned(),
+            label: s.label.clone().unwrap_or_else(|| kind.name().to_owned()),
+            is_history: s.history,
+            checked_out: s.checked_out.clone(),
             shard: None,
             repository: None,
         }

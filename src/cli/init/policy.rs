@@ -43,7 +43,14 @@ const TESTS: &[(&str, &str)] = &[
 ];
 
 /// Folders that usually contain third-party or generated code.
-const FOREIGN: &[&str] = &["vendor", "third_party", "node_modules", "dist", "generated"];
+const FOREIGN: &[&str] = &[
+    "vendor",
+    "third_party",
+    "node_modules",
+    "bower_components",
+    "dist",
+    "generated",
+];
 
 /// Folders that are listed, at most. With more, one pattern for each name covers them at any depth.
 const MAX_FOREIGN: usize = 8;

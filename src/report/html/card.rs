@@ -6,6 +6,7 @@ use crate::finding::{Confidence, Evidence, Finding, Frame};
 use crate::report::finding_text;
 use crate::report::paint;
 use crate::report::remedy;
+use crate::report::source_words::SourceWords;
 use crate::untrusted::{self, Inert};
 use std::collections::HashMap;
 
@@ -37,13 +38,14 @@ pub(super) fn write<'r>(
     (index, origin): (usize, usize),
     stand: Stand,
     said: &mut ShownMessages<'r>,
+    words: &SourceWords,
     out: &mut Markup,
 ) {
     head(f, (index, origin), stand, out);
     decisions(f, out);
     if stand != Stand::InPlace {
         match &f.frame {
-            Some(frame) => self::frame(f, frame, out),
+            Some(frame) => self::frame(f, frame, words, out),
             None => quote(f, out),
         }
     }
@@ -309,7 +311,7 @@ fn replacement(f: &Finding, text: &str, out: &mut Markup) {
 }
 
 /// Writes the lines around a finding, with its own lines marked.
-fn frame(f: &Finding, frame: &Frame, out: &mut Markup) {
+fn frame(f: &Finding, frame: &Frame, words: &SourceWords, out: &mut Markup) {
     let Some(span) = f.lines() else { return };
     let end = frame.first.get() as usize + frame.lines.len();
     let width = end.to_string().len();
@@ -320,7 +322,7 @@ fn frame(f: &Finding, frame: &Frame, out: &mut Markup) {
         let paint = painted.get(i).map_or(&[][..], Vec::as_slice);
         let number = frame.first.plus(u32::try_from(i).unwrap_or(u32::MAX));
         let is_marked = span.first <= number && number <= span.last;
-        let tag = if line.added {
+        let tag = if line.added && words.marks_added {
             ("<ins", "\n</ins>")
         } else {
             ("<div", "\n</div>")

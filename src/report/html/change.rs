@@ -7,6 +7,7 @@
 use crate::diff::{Body, FileChange, Hunk, ObjectId, RepoPath, TextChange};
 use crate::finding::{Finding, LineSpan};
 use crate::report::finding_text::badness;
+use crate::report::source_words::SourceWords;
 use crate::review::{Record, Review};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -71,10 +72,7 @@ impl<'r> HtmlPage<'r> {
     /// Selects the content of the page.
     pub(super) fn of(review: &'r Review) -> Self {
         let (changes, without_lines) = match &review.record {
-            None => (
-                Vec::new(),
-                Some("The lines of this change were not stored. Each finding shows its own."),
-            ),
+            None => (Vec::new(), Some(SourceWords::of(&review.source).not_stored)),
             Some(r) => match Record::read(&r.text) {
                 Some(changes) => (changes, None),
                 None => (

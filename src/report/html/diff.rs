@@ -10,6 +10,7 @@ use crate::diff::{
 };
 use crate::finding::{Finding, Origin};
 use crate::report::paint::{self, Painted};
+use crate::report::source_words::SourceWords;
 use crate::review::Review;
 use crate::text::plural;
 use std::collections::HashMap;
@@ -69,7 +70,8 @@ impl<'r> HtmlFiles<'r> {
             .iter()
             .position(|o| *o == f.origin())
             .unwrap_or_default();
-        card::write(f, (index, origin), stand, said, out);
+        let words = SourceWords::of(&self.review.source);
+        card::write(f, (index, origin), stand, said, words, out);
     }
 
     fn lines(&self, file: &FileSection<'r>, said: &mut ShownMessages<'r>, out: &mut Markup) {

@@ -8,8 +8,9 @@ use super::markup::Markup;
 use super::{STYLE, hash, state};
 use crate::diff::RepoPath;
 use crate::finding::{Finding, Origin};
-use crate::report::finding_text::worst;
+use crate::report::finding_text::{badness, worst};
 use crate::report::fleet::members::{Fleet, FleetMember, saturating_sum};
+use crate::report::source_words::SourceWords;
 use crate::report::words;
 use crate::verdict::Verdict;
 use std::io::{self, Write};
@@ -118,8 +119,8 @@ fn section(member: &FleetMember, number: usize, shown: &mut usize, out: &mut Mar
     facts(member, out);
     coverage(member, out);
     let room = OF_ONE.min(FINDINGS - *shown);
-    let kept = worst(&review.findings, room);
-    cards(&kept, *shown, out);
+    let kept = worst_by_file(worst(&review.findings, room));
+    cards(&kept, *shown, SourceWords::of(&review.source), out);
     *shown += kept.len();
     let left = review.findings.len() - kept.len();
     if left > 0 {
@@ -147,6 +148,7 @@ fn facts(member: &FleetMember, out: &mut Markup) {
         (" · base ", &review.source.base),
         (" · head ", &review.source.head),
         (" · tree ", &review.source.tree),
+        (" · checked out ", &review.source.checked_out),
     ] {
         if let Some(id) = id {
             out.raw(name).raw("<code>").text(id).raw("</code>");
@@ -165,6 +167,7 @@ fn coverage(member: &FleetMember, out: &mut Markup) {
     if c.failed.is_empty() && c.skipped.is_empty() {
         return;
     }
+    let words = SourceWords::of(&member.review.source);
     out.raw("<div class=\"list ");
     out.raw(if c.failed.is_empty() {
         "quiet"
@@ -179,7 +182,7 @@ fn coverage(member: &FleetMember, out: &mut Markup) {
                 .raw("<code>")
                 .text(path.as_bytes())
                 .raw("</code></li>\n"),
-            None => out.raw("the change as a whole</li>\n"),
+            None => out.raw(words.whole).raw("</li>\n"),
         };
     }
     more(c.failed.len(), " more parts", out);
@@ -198,8 +201,20 @@ fn more(all: usize, what: &'static str, out: &mut Markup) {
     }
 }
 
+/// Sorts findings that are sorted by file: the files by their worst findings, and the findings of a
+/// file, worst first. Equal ones keep their order.
+fn worst_by_file(mut kept: Vec<&Finding>) -> Vec<&Finding> {
+    let mut files: Vec<Vec<&Finding>> = Vec::new();
+    for group in kept.chunk_by_mut(|a, b| a.file() == b.file()) {
+        group.sort_by_key(|f| badness(f));
+        files.push(group.to_vec());
+    }
+    files.sort_by_key(|group| group.first().map(|f| badness(f)));
+    files.concat()
+}
+
 /// Writes findings by file. `first` is the number of findings before them on the page.
-fn cards(kept: &[&Finding], first: usize, out: &mut Markup) {
+fn cards(kept: &[&Finding], first: usize, words: &SourceWords, out: &mut Markup) {
     let mut origins: Vec<&Origin> = Vec::new();
     let mut said = Default::default();
     let mut file: Option<Option<&RepoPath>> = None;
@@ -212,7 +227,7 @@ fn cards(kept: &[&Finding], first: usize, out: &mut Markup) {
                     .raw("<code class=p>")
                     .text(path.as_bytes())
                     .raw("</code>"),
-                None => out.raw("The change as a whole"),
+                None => out.raw(words.whole_at_start),
             };
             out.raw("</p>\n");
         }
@@ -225,7 +240,7 @@ fn cards(kept: &[&Finding], first: usize, out: &mut Markup) {
             None => Stand::OfChange,
         };
         let place = (first + i, origin.unwrap_or_default());
-        card::write(f, place, stand, &mut said, out);
+        card::write(f, place, stand, &mut said, words, out);
     }
 }
 

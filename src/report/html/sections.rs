@@ -8,12 +8,12 @@ use crate::diff::RepoPath;
 use crate::finding::{Finding, Severity};
 use crate::report::backends;
 use crate::report::finding_text::{self, is_inside};
+use crate::report::source_words::SourceWords;
 use crate::report::words::{
-    self, conventions, elapsed, grouped, let_through, missing, other_missing, tests_word,
-    zero_because,
+    self, conventions, dropped_claims, elapsed, grouped, let_through, missing, other_missing,
+    tests_word, zero_because,
 };
 use crate::review::Review;
-use crate::text::plural;
 use crate::verdict::{Outcome, TestOutcome, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -50,11 +50,16 @@ fn facts_of_change(review: &Review, out: &mut Markup) {
         });
     }
     if !s.label.is_empty() {
-        fact(out, "Change", |o| {
+        fact(out, SourceWords::of(s).label, |o| {
             o.text(s.title().as_ref());
         });
     }
-    for (name, id) in [("Base", &s.base), ("Head", &s.head), ("Tree", &s.tree)] {
+    for (name, id) in [
+        ("Base", &s.base),
+        ("Head", &s.head),
+        ("Tree", &s.tree),
+        ("Checked out", &s.checked_out),
+    ] {
         if let Some(id) = id {
             fact(out, name, |o| {
                 o.raw("<code>").text(id).raw("</code>");
@@ -86,7 +91,7 @@ fn facts_of_coverage(review: &Review, out: &mut Markup) {
         }
     });
     let stat = review.stat;
-    if stat.added + stat.removed > 0 {
+    if SourceWords::of(&review.source).marks_added && stat.added + stat.removed > 0 {
         fact(out, "Lines", |o| {
             o.raw("<span class=add>+")
                 .number(stat.added)
@@ -158,6 +163,7 @@ pub(super) fn coverage(review: &Review, out: &mut Markup) {
         .raw(kind)
         .raw("\" aria-labelledby=unreviewed>");
     out.raw("<h2 id=unreviewed>Not reviewed</h2>\n<ul>\n");
+    let whole = SourceWords::of(&review.source).whole;
     let mut failed: Vec<(String, Vec<Option<&RepoPath>>)> = Vec::new();
     let mut at: BTreeMap<String, usize> = BTreeMap::new();
     for f in &c.failed {
@@ -169,7 +175,7 @@ pub(super) fn coverage(review: &Review, out: &mut Markup) {
     }
     for (reason, paths) in failed.iter().take(NAMES) {
         out.raw("<li><b>").text(reason).raw("</b>: ");
-        names(paths.iter().copied(), out);
+        names(whole, paths.iter().copied(), out);
         out.raw("</li>\n");
     }
     more(failed.len(), NAMES, "reasons", out);
@@ -179,20 +185,24 @@ pub(super) fn coverage(review: &Review, out: &mut Markup) {
     }
     for (why, paths) in skipped {
         out.raw("<li>").raw(why).raw(", as the policy allows: ");
-        names(paths.into_iter(), out);
+        names(whole, paths.into_iter(), out);
         out.raw("</li>\n");
     }
     out.raw("</ul>\n</section>\n");
 }
 
-/// Writes paths, `NAMES` at most, and the number of the others.
-fn names<'a>(paths: impl ExactSizeIterator<Item = Option<&'a RepoPath>>, out: &mut Markup) {
+/// Writes paths, `NAMES` at most, and the number of the others. `whole` stands for no path.
+fn names<'a>(
+    whole: &'static str,
+    paths: impl ExactSizeIterator<Item = Option<&'a RepoPath>>,
+    out: &mut Markup,
+) {
     let all = paths.len();
     for (i, path) in paths.take(NAMES).enumerate() {
         out.raw(if i > 0 { ", " } else { "" });
         match path {
             Some(p) => out.raw("<code>").text(p.as_bytes()).raw("</code>"),
-            None => out.raw("the change as a whole"),
+            None => out.raw(whole),
         };
     }
     if all > NAMES {
@@ -268,7 +278,7 @@ fn place(index: usize, f: &Finding, review: &Review, page: &HtmlPage<'_>, out: &
     }
     match f.file() {
         Some(path) => out.text(path.as_bytes()),
-        None => out.raw("the change as a whole"),
+        None => out.raw(SourceWords::of(&review.source).whole),
     };
     if let Some(span) = f.lines() {
         out.raw(":").digits(span.first.get());
@@ -284,7 +294,9 @@ pub(super) fn whole<'r>(files: &HtmlFiles<'r>, page: &'r HtmlPage<'r>, out: &mut
     if page.whole.is_empty() {
         return;
     }
-    out.raw("<section class=file aria-labelledby=whole><h2 id=whole>The change as a whole</h2>\n");
+    out.raw("<section class=file aria-labelledby=whole><h2 id=whole>");
+    out.raw(SourceWords::of(&files.review.source).whole_at_start)
+        .raw("</h2>\n");
     let mut said = Default::default();
     for index in &page.whole {
         files.card(*index, super::card::Stand::OfChange, &mut said, out);
@@ -360,10 +372,11 @@ pub(super) fn design(review: &Review, out: &mut Markup) {
     let models = &review.models;
     if let Some(c) = &models.compliance {
         out.raw("<section class=list aria-labelledby=design><h2 id=design>Design</h2>\n<p>");
+        out.raw(SourceWords::of(&review.source).subject);
         out.raw(if c.follows {
-            "The change follows the documents."
+            " follows the documents."
         } else {
-            "The change does not follow the documents."
+            " does not follow the documents."
         });
         out.raw("</p>\n");
         if !c.violations.is_empty() {
@@ -489,10 +502,7 @@ pub(super) fn models(review: &Review, out: &mut Markup) {
         out.raw(
             "<section class=\"list quiet\" aria-labelledby=dropped><h2 id=dropped>Dropped claims</h2>\n<p class=hint>",
         );
-        out.text(plural(n, "claim"))
-            .raw(" could not be anchored to a line of the change and ");
-        out.raw(if n == 1 { "does" } else { "do" })
-            .raw(" not count.</p>\n<ul>\n");
+        out.text(dropped_claims(review)).raw(".</p>\n<ul>\n");
         for d in models.dropped.iter().take(NAMES) {
             out.raw("<li>")
                 .lines(&d.claim)
@@ -578,7 +588,8 @@ pub(super) fn left_out(page: &HtmlPage<'_>, out: &mut Markup) {
         out.raw("<li>")
             .number(page.files_left_out.len())
             .raw(" files without findings: ");
-        names(page.files_left_out.iter().map(Some), out);
+        // Only files are left out.
+        names("", page.files_left_out.iter().map(Some), out);
         out.raw("</li>\n");
     }
     out.raw("</ul>\n</section>\n");

@@ -1,8 +1,7 @@
 //! Code frames: the lines around a finding, with numbers, carets, and a window onto long lines.
 
 use super::page::{ADDED, BOLD, DIM, ESCAPED, HumanPage, PLAIN, StyledLine};
-use crate::finding::{Finding, FrameLine};
-use crate::report::finding_text::line_of;
+use crate::finding::{Finding, FrameLine, line_of};
 use crate::untrusted::{self, Inert, Piece};
 use anstyle::Style;
 use std::io;
@@ -70,30 +69,6 @@ impl Cells {
     }
 }
 
-/// Returns the 1-based column at which the carets of a finding start, in characters, as editors
-/// count it. `None` without columns.
-pub(super) fn column(f: &Finding) -> Option<usize> {
-    let span = f.lines()?;
-    let (start, end) = span.columns?;
-    let line = line_of(f.frame.as_ref()?, span.first.get())?;
-    if line.skipped > 0 {
-        return None;
-    }
-    let (mut at, mut first, mut ink) = (0, None, None);
-    for (number, piece) in (1..).zip(untrusted::pieces(&line.text)) {
-        at += piece.bytes();
-        if at <= start as usize {
-            continue;
-        }
-        first.get_or_insert(number);
-        if !piece.is_blank() || at > end as usize {
-            ink = Some(number).filter(|_| at <= end as usize);
-            break;
-        }
-    }
-    ink.or(first)
-}
-
 /// Writes the frame of a finding, if it has one.
 pub(super) fn write(page: &mut HumanPage<'_>, f: &Finding, accent: Style) -> io::Result<()> {
     let (Some(frame), Some(span)) = (&f.frame, f.lines()) else {
@@ -120,16 +95,18 @@ pub(super) fn write(page: &mut HumanPage<'_>, f: &Finding, accent: Style) -> io:
         } else {
             0
         };
-        let bar = if line.added { "+" } else { page.glyphs.bar };
+        // In a tree, each line is as new as the others.
+        let is_added = line.added && page.words.marks_added;
+        let bar = if is_added { "+" } else { page.glyphs.bar };
         let row = StyledLine::new()
             .put(accent, if marked { "> " } else { "  " })
             .put(
                 if marked { accent } else { DIM },
                 Inert::new(format!("{number:>digits$} ")),
             )
-            .put(if line.added { ADDED } else { DIM }, bar)
+            .put(if is_added { ADDED } else { DIM }, bar)
             .put(PLAIN, " ");
-        let code = if marked || line.added { PLAIN } else { DIM };
+        let code = if marked || is_added { PLAIN } else { DIM };
         page.line(&cut(row, &cells, offset, room, code, page.glyphs.ellipsis))?;
         if number == span.first.get()
             && (span.columns.is_some() || span.first == span.last)

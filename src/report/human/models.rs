@@ -22,7 +22,7 @@ pub(super) fn write(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()>
         opinions(page, &review.models)?;
     }
     compliance(page, review)?;
-    dropped(page, &review.models)
+    dropped(page, review)
 }
 
 /// Writes the result of the project's tests and the names of failed ones.
@@ -118,13 +118,14 @@ fn compliance(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
 }
 
 /// Writes the claims that could not be anchored; only their number without `-v`.
-fn dropped(page: &mut HumanPage<'_>, models: &Models) -> io::Result<()> {
+fn dropped(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
+    let models = &review.models;
     if models.dropped.is_empty() {
         return Ok(());
     }
     page.gap()?;
     if !page.style.verbose {
-        let text = dropped_claims(models.dropped.len()) + " (-v lists them)";
+        let text = dropped_claims(review) + " (-v lists them)";
         return page.wrapped(&StyledLine::new().put(DIM, Inert::new(text)), 4);
     }
     for d in &models.dropped {

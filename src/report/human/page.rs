@@ -1,6 +1,7 @@
 //! Lines for a terminal: coloured spans, wrapping, and the final escaping before output.
 
 use crate::diff::RepoPath;
+use crate::report::source_words::SourceWords;
 use crate::report::{self, finding_text};
 use crate::review::Review;
 use crate::untrusted::{self, Inert};
@@ -76,6 +77,7 @@ pub(super) struct HumanPage<'a> {
     /// The top of the worktree, for links to files.
     top: Option<&'a Path>,
     pub(super) glyphs: &'static Glyphs,
+    pub(super) words: &'static SourceWords,
     /// The last line was empty, or no line is written yet.
     blank: bool,
 }
@@ -90,6 +92,9 @@ struct StyledSpan {
     style: Style,
     text: Inert,
     link: Option<Link>,
+    /// A path with its line is divided only if it is wider than the page: terminals recognize it
+    /// only in one piece. It is never shortened.
+    is_whole: bool,
 }
 
 /// The target of a hyperlink.
@@ -136,6 +141,24 @@ impl StyledLine {
             style,
             text: text.into(),
             link,
+            is_whole: false,
+        });
+        self
+    }
+
+    /// Appends text that is not divided at its spaces, such as a path with a line.
+    #[must_use]
+    pub(super) fn whole(
+        mut self,
+        style: Style,
+        text: impl Into<Inert>,
+        link: Option<Link>,
+    ) -> Self {
+        self.0.push(StyledSpan {
+            style,
+            text: text.into(),
+            link,
+            is_whole: true,
         });
         self
     }
@@ -178,6 +201,7 @@ impl<'a> HumanPage<'a> {
             style,
             top,
             glyphs,
+            words: SourceWords::of(&review.source),
             blank: true,
         }
     }
@@ -290,7 +314,10 @@ impl<'a> HumanPage<'a> {
                 row = row.space(indent);
                 column = indent;
             }
-            for StyledSpan { style, text, link } in word {
+            for StyledSpan {
+                style, text, link, ..
+            } in word
+            {
                 // Escaping at the start of a row takes columns, so it is done before the width is
                 // measured.
                 let mut rest = if row.is_blank() { text.guarded() } else { text };
@@ -344,6 +371,12 @@ impl StyledLine {
     fn words(&self) -> Vec<Vec<StyledSpan>> {
         let mut words = vec![Vec::new()];
         for span in &self.0 {
+            if span.is_whole {
+                if let Some(word) = words.last_mut() {
+                    word.push(span.clone());
+                }
+                continue;
+            }
             let mut from = 0;
             for part in span.text.as_str().split_inclusive(' ') {
                 let to = from + part.len();

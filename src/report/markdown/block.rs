@@ -1,8 +1,8 @@
 //! One finding in Markdown.
 
 use super::Flavor;
-use crate::finding::{Confidence, Finding, FrameLine, LineSpan, Severity};
-use crate::report::finding_text::{self, applicable, line_of};
+use crate::finding::{Confidence, Finding, FrameLine, LineSpan, Severity, line_of};
+use crate::report::finding_text::{self, applicable};
 use crate::text::one_line;
 use crate::untrusted::{Inert, clipped, code, fenced, markdown, prose};
 
@@ -27,6 +27,8 @@ pub(super) struct BlockOptions {
     beside: bool,
     /// Everything except the title is folded.
     folded: bool,
+    /// Code marks the lines that the change adds.
+    pub(super) marks_added: bool,
 }
 
 impl BlockOptions {
@@ -38,6 +40,7 @@ impl BlockOptions {
             news: true,
             beside: true,
             folded: false,
+            marks_added: true,
         }
     }
 
@@ -49,6 +52,7 @@ impl BlockOptions {
             news: true,
             beside: false,
             folded: folded && flavor != Flavor::Bitbucket,
+            marks_added: true,
         }
     }
 }
@@ -106,7 +110,7 @@ pub(super) fn brief(f: &Finding, with_lines: bool) -> String {
 pub(super) fn block(f: &Finding, look: &BlockOptions) -> String {
     let mut parts = Vec::new();
     if !look.beside {
-        parts.extend(frame(f));
+        parts.extend(frame(f, look.marks_added));
     }
     if look.news && !finding_text::body(f).trim().is_empty() {
         parts.push(clipped_prose(finding_text::body(f), look.prose));
@@ -208,8 +212,9 @@ pub(in crate::report) fn added(text: &str) -> String {
     fenced("", &lines.join("\n"))
 }
 
-/// Returns the lines around a finding, with numbers; without a frame, its quote.
-fn frame(f: &Finding) -> Option<String> {
+/// Returns the lines around a finding, with numbers; without a frame, its quote. Added lines are
+/// marked if `marks_added` is true.
+fn frame(f: &Finding, marks_added: bool) -> Option<String> {
     let (Some(frame), Some(span)) = (&f.frame, f.lines()) else {
         let lines = f.quote().lines().take(4).map(|l| {
             let line = FrameLine {
@@ -235,7 +240,7 @@ fn frame(f: &Finding) -> Option<String> {
         let text = cut(line, start);
         let (mark, sign) = (
             if marked { '>' } else { ' ' },
-            if line.added { '+' } else { ' ' },
+            if line.added && marks_added { '+' } else { ' ' },
         );
         rows.push(
             format!("{mark} {number:>digits$} {sign} {text}")

@@ -6,6 +6,7 @@ use super::block::{BlockOptions, block, brief, clipped_line, icon, item};
 use crate::diff::RepoPath;
 use crate::finding::Finding;
 use crate::report::finding_text::{self, worst_first};
+use crate::report::source_words::SourceWords;
 use crate::report::words;
 use crate::report::{self, counted, totals};
 use crate::review::Review;
@@ -256,6 +257,7 @@ fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
         *of_file.entry(f.file()).or_default() += 1;
     }
     let mut look = BlockOptions::listed(detail.flavor, detail.prose, detail.folded);
+    look.marks_added = SourceWords::of(&review.source).marks_added;
     let mut said = HashSet::new();
     let mut places: HashMap<Option<&RepoPath>, usize> = HashMap::new();
     let mut files: Vec<(Vec<&Finding>, String)> = Vec::new();
@@ -265,7 +267,7 @@ fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
             0
         } else {
             let total = of_file.get(&f.file()).copied().unwrap_or_default();
-            let words = title(f.file(), 0, total) + " and some digits more";
+            let words = title(review, f.file(), 0, total) + " and some digits more";
             fold(
                 detail.flavor,
                 true,
@@ -305,6 +307,7 @@ fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     for (listed, body) in &files {
         let file = listed.first().and_then(|f| f.file());
         let words = title(
+            review,
             file,
             listed.len(),
             of_file.get(&file).copied().unwrap_or_default(),
@@ -329,11 +332,10 @@ fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
 }
 
 /// Returns the title of a file with findings, to which [`Title`] adds the path.
-fn title(file: Option<&RepoPath>, shown: usize, total: usize) -> String {
-    let what = if file.is_none() {
-        "The change as a whole: "
-    } else {
-        ""
+fn title(review: &Review, file: Option<&RepoPath>, shown: usize, total: usize) -> String {
+    let what = match file {
+        Some(_) => String::new(),
+        None => format!("{}: ", SourceWords::of(&review.source).whole_at_start),
     };
     let count = if shown == total {
         plural(total, "finding")
@@ -554,7 +556,7 @@ fn skipped(review: &Review, detail: &Detail<'_>, room: usize) -> String {
 fn dropped(review: &Review) -> String {
     match review.models.dropped.len() {
         0 => String::new(),
-        n => format!("{}.\n", words::dropped_claims(n)),
+        _ => format!("{}.\n", words::dropped_claims(review)),
     }
 }
 

@@ -30,7 +30,11 @@ impl ReviewKey {
         let report = &given.report;
         let facts = report.merge.as_deref()?;
         Some(Self {
-            source: report.source.clone(),
+            // Jobs can name one source in different ways.
+            source: ReviewedSource {
+                label: None,
+                ..report.source.clone()
+            },
             policy: report.policy.clone(),
             rules: report.tool.rules_hash.clone(),
             version: report.tool.version.clone(),
@@ -70,12 +74,19 @@ impl ReviewKey {
         let Some(other) = Self::of(given) else {
             return "not a shard".to_owned();
         };
-        let ends = |s: &ReviewedSource| (s.base.clone(), s.head.clone(), s.tree.clone());
+        let ends = |s: &ReviewedSource| {
+            let of_commits = (s.base.clone(), s.head.clone(), s.checked_out.clone());
+            (of_commits, s.tree.clone())
+        };
         let is_of_one_source =
             self.source.kind == other.source.kind && ends(&self.source) == ends(&other.source);
         let differences = [
             (self.version != other.version, "other version"),
-            (self.source.kind != other.source.kind, "other source"),
+            (
+                (self.source.kind, self.source.history)
+                    != (other.source.kind, other.source.history),
+                "other source",
+            ),
             (ends(&self.source) != ends(&other.source), "other revision"),
             (self.policy != other.policy, "other policy"),
             (self.rules != other.rules, "other rules"),

@@ -43,6 +43,7 @@ const MACHINE_MADE: &[&str] = &[
     "fixtures",
     "testdata",
     "node_modules",
+    "bower_components",
     "build",
     "out",
     "lib",
