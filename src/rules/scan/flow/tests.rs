@@ -606,8 +606,7 @@ fn data_of_the_person_who_runs_the_program_weighs_less_and_has_no_attacker() {
         format!("import os\n\nname = os.environ[\"{variable}\"]\nos.system(\"convert \" + name)\n")
     }
     let own = only("app/a.py", &python("IMAGE"), "command-injection-flow");
-    assert_eq!(own.severity(), Severity::Suggestion);
-    assert_eq!(own.confidence(), Confidence::Medium);
+    assert_eq!(own.severity(), Severity::Minor);
     assert!(
         own.message().contains("person who runs the program")
             && !own.message().contains("attacker"),
@@ -693,14 +692,6 @@ fn a_pause_is_no_secret_and_the_address_of_the_request_is_no_other_site() {
         let found = scan_at("src/a.js", None, &page(source));
         let weight = found.iter().map(Finding::severity).max();
         assert_eq!(weight >= Some(Severity::Major), is_severe, "{source}");
-    }
-    fn script(entry: &str) -> String {
-        format!("<?php\nheader('Location: ' . $_SERVER['{entry}'] . '?a=1');\n")
-    }
-    for (entry, is_severe) in [("REQUEST_URI", false), ("HTTP_X_NEXT", true)] {
-        let found = scan_at("src/a.php", None, &script(entry));
-        let weight = found.iter().map(Finding::severity).max();
-        assert_eq!(weight >= Some(Severity::Major), is_severe, "{entry}");
     }
 }
 

@@ -72,6 +72,7 @@ pub(super) fn is_argument_of_php(f: &Flow, text: &[u8]) -> bool {
 /// value, and can mostly reach the same effect directly.
 ///
 /// - Servers set some variables of the environment to text of others.
+/// - A value of the caller in a command or code is `minor`: an error in it runs other commands.
 /// - The profile `audit` keeps these findings above suggestions.
 /// - An archive can come from anyone, whoever opens it.
 /// - A program in C can have the rights of another user, and its errors of memory are crashes.
@@ -94,10 +95,10 @@ pub(super) fn severity_by_origin(
         }
         FlowSubject::Flow(SinkKind::ZipSlip) => None,
         _ if f.source_label.contains(ARCHIVE) => None,
-        _ if profile == RuleProfile::Default => Some(Severity::Suggestion),
         FlowSubject::Flow(SinkKind::Code | SinkKind::Command) if is_of_caller => {
             Some(Severity::Minor)
         }
+        _ if profile == RuleProfile::Default => Some(Severity::Suggestion),
         _ => None,
     }
 }
