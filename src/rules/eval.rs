@@ -36,6 +36,9 @@ pub struct Label {
     /// Rules that count on the line: for an expected line, the rules that find it; for a safe line,
     /// the rules that flag it.
     pub rules: Vec<String>,
+    /// True if a finding of at least medium confidence and of any severity is about the weakness on
+    /// the line.
+    pub is_certain: bool,
     /// True if a finding of any severity and confidence is about the weakness on the line.
     pub is_seen: bool,
 }
@@ -53,6 +56,8 @@ pub struct Evaluation {
 pub struct Tally {
     pub expected: usize,
     pub found: usize,
+    /// Expected lines with a finding of at least medium confidence and of any severity.
+    pub certain: usize,
     /// Expected lines with a finding of any severity and confidence.
     pub seen: usize,
     pub safe: usize,
@@ -75,6 +80,7 @@ impl Tally {
         if label.is_expected {
             self.expected += 1;
             self.found += usize::from(!label.rules.is_empty());
+            self.certain += usize::from(label.is_certain);
             self.seen += usize::from(label.is_seen);
         } else {
             self.safe += 1;
@@ -116,6 +122,9 @@ fn label(case: usize, line: u32, is_expected: bool, hits: &[EvalHit]) -> Label {
         line,
         is_expected,
         rules,
+        is_certain: on_line
+            .iter()
+            .any(|h| h.fits && h.confidence > Confidence::Low),
         is_seen: on_line.iter().any(|h| h.fits),
     }
 }
@@ -227,6 +236,7 @@ mod tests {
             Tally {
                 expected: 2,
                 found: 1,
+                certain: 1,
                 seen: 1,
                 safe: 2,
                 flagged: 1

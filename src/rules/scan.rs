@@ -560,7 +560,9 @@ impl<'a> FileScan<'a> {
             && (rule.in_bundles || !self.is_bundle())
             && !(rules.is_of_catalogue(index) && is_about_quality(rule) && self.is_foreign())
             && (rule.paths.is_empty() || rule.paths.iter().any(|g| glob::matches(g, path)))
-            && (!self.in_doubt(index) || report::lowered(rules.severity_of(index)).is_some());
+            && (!self.in_doubt(index)
+                || report::lowered(rules.severity_of(index)).is_some()
+                || is_chosen_setting(rule));
         match rule.not_paths.iter().any(|g| glob::matches(g, path)) {
             _ if !applies => RuleFit::Not,
             false => RuleFit::Applies,
@@ -668,6 +670,12 @@ impl<'a> FileScan<'a> {
 fn is_about_quality(rule: &catalog::Rule) -> bool {
     let judges_code = matches!(rule.matcher, Matcher::Pattern | Matcher::Structural);
     judges_code && !rule.secret && rule.category != Category::Security
+}
+
+/// Returns true if a rule judges a setting that is written out, which is a suggestion by default and
+/// `major` in the profile `audit`. It is reported wherever the file is.
+fn is_chosen_setting(rule: &catalog::Rule) -> bool {
+    rule.category == Category::Security && rule.audit_severity >= Some(Severity::Major)
 }
 
 /// Returns true if a rule knows the secrets of one issuer, so that the matches it spares are

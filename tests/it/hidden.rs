@@ -106,8 +106,8 @@ fn hid_01_a_carriage_return_alone_hides_no_line_behind_it() {
         ),
         (
             "a/a.rb",
-            b"# http\rhttp.verify_mode = OpenSSL::SSL::VERIFY_NONE\r".to_vec(),
-            "ruby-tls-verify-off",
+            b"# sort\rUser.order(\"#{params[:sort]} asc\")\r".to_vec(),
+            "ruby-sql-interpolation",
             1,
         ),
         (

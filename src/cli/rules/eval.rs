@@ -107,7 +107,7 @@ fn tallies(groups: &BTreeMap<&str, Tally>) -> Value {
 }
 
 fn tally(t: &Tally) -> Value {
-    json!({ "expected": t.expected, "found": t.found, "seen": t.seen, "safe": t.safe, "flagged": t.flagged })
+    json!({ "expected": t.expected, "found": t.found, "certain": t.certain, "seen": t.seen, "safe": t.safe, "flagged": t.flagged })
 }
 
 fn finding(hit: &eval::EvalHit) -> Value {
@@ -156,11 +156,13 @@ fn human(cases: &[Case], evaluation: &Evaluation, args: &EvalArgs) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "{} cases: {} of {} expected lines found ({}), {} with any severity ({}); {} of {} safe lines flagged ({})",
+        "{} cases: {} of {} expected lines found ({}), {} with at least medium confidence ({}), {} with any severity ({}); {} of {} safe lines flagged ({})",
         cases.len(),
         all.found,
         all.expected,
         share(all.found, all.expected),
+        all.certain,
+        share(all.certain, all.expected),
         all.seen,
         share(all.seen, all.expected),
         all.flagged,
@@ -210,18 +212,20 @@ fn table(out: &mut String, name: &str, sums: &BTreeMap<&str, Tally>) {
         .unwrap_or(0);
     let _ = writeln!(
         out,
-        "{name:width$}  {:>8}  {:>6} {:>6}  {:>6} {:>6}  {:>6}  {:>7} {:>6}",
-        "expected", "found", "", "any", "", "safe", "flagged", ""
+        "{name:width$}  {:>8}  {:>6} {:>6}  {:>7} {:>6}  {:>6} {:>6}  {:>6}  {:>7} {:>6}",
+        "expected", "found", "", "certain", "", "any", "", "safe", "flagged", ""
     );
     for (key, t) in sums {
         let _ = writeln!(
             out,
-            "{}{}  {:>8}  {:>6} {:>6}  {:>6} {:>6}  {:>6}  {:>7} {:>6}",
+            "{}{}  {:>8}  {:>6} {:>6}  {:>7} {:>6}  {:>6} {:>6}  {:>6}  {:>7} {:>6}",
             Inert::new(*key),
             " ".repeat(width.saturating_sub(key.len())),
             t.expected,
             t.found,
             share(t.found, t.expected),
+            t.certain,
+            share(t.certain, t.expected),
             t.seen,
             share(t.seen, t.expected),
             t.safe,

@@ -126,18 +126,34 @@ impl<'m> FlowRun<'m> {
         }
     }
 
-    /// Returns true if a route's converter makes the parameter a number: `/user/<int:id>`.
+    /// Returns true if a route's converter admits numbers or UUIDs only: `/user/<int:id>`, and with
+    /// a converter of the program itself `/user/<uuid_str:id>`.
     fn is_converted(&self, p: &Param, marks: &[Annotation]) -> bool {
         let Some(name) = p.name.map(|name| self.module.word(name)) else {
             return false;
         };
-        let converted = ["int", "float", "uuid"].map(|kind| format!("<{kind}:{name}>"));
         marks
             .iter()
             .flat_map(|m| &m.args)
             .any(|a| match &self.module.expr(a.value).kind {
-                ExprKind::Text(path) => converted.iter().any(|part| path.contains(part)),
+                ExprKind::Text(path) => {
+                    converter_of(path, name).is_some_and(admits_identifiers_only)
+                }
                 _ => false,
             })
     }
+}
+
+/// Returns the name of the converter of a parameter in the pattern of a route. `None`: the
+/// parameter has none.
+fn converter_of<'p>(path: &'p str, parameter: &str) -> Option<&'p str> {
+    let end = path.find(&format!(":{parameter}>"))?;
+    let start = path[..end].rfind('<')?;
+    Some(&path[start + 1..end])
+}
+
+/// Returns true if the name of a converter says that it admits numbers or UUIDs only: those of
+/// Werkzeug, and own ones with the word `uuid`.
+fn admits_identifiers_only(converter: &str) -> bool {
+    matches!(converter, "int" | "float") || converter.split('_').any(|word| word == "uuid")
 }

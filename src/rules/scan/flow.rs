@@ -10,7 +10,7 @@ use crate::diff::{LineNo, TextChange};
 use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan, Severity};
 use crate::rules::catalog::Matcher;
 use crate::rules::flow::{
-    self, Flow, FlowLanguage, FlowSubject, PathStep, Proof, SinkKind, StepRole, Trigger,
+    self, Flow, FlowLanguage, FlowSubject, PathStep, Proof, StepRole, Trigger,
 };
 use crate::rules::language::Languages;
 use crate::rules::line_ends::with_line_feeds;
@@ -25,7 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 mod earlier;
+mod response;
 mod sender;
+mod weight;
 
 /// The rule of each word of the tables: a kind of sink, or the `rule` of a structural call.
 pub(in crate::rules) const RULES: &[(&str, &str)] = &[
@@ -160,145 +162,6 @@ fn word_of(subject: FlowSubject) -> &'static str {
         FlowSubject::Flow(kind) => kind.name(),
         FlowSubject::Rule(word) => word,
     }
-}
-
-/// Start of the names of environment variables that servers set to text of a client or of a pull
-/// request: CGI (RFC 3875), sshd, GitHub Actions, GitLab CI and Jenkins.
-const SET_BY_SERVERS: &[&str] = &[
-    "HTTP_",
-    "QUERY_STRING",
-    "PATH_INFO",
-    "REQUEST_URI",
-    "SSH_ORIGINAL_COMMAND",
-    "GITHUB_HEAD_REF",
-    "CI_COMMIT_",
-    "CI_MERGE_REQUEST_",
-    "CHANGE_BRANCH",
-    "CHANGE_TITLE",
-];
-
-/// Bytes behind a source in which the name of its variable is searched.
-const NAME_NEAR: usize = 100;
-
-/// Sources that exist in the browser only, by their labels in the table of JavaScript.
-const OF_BROWSER: &[&str] = &[
-    "address of the page",
-    "page that links here",
-    "name of the window",
-    "cookie of the page",
-    "storage of the browser",
-    "input field",
-];
-
-/// Returns true if the value comes from the command line or the environment of the program, and the
-/// person who runs the program gains nothing by it. A program in C can have the rights of another
-/// user, and servers set some variables to text of others.
-fn is_of_caller(f: &Flow, languages: Languages, text: &[u8]) -> bool {
-    let is_set_by_server = f.steps.first().is_some_and(|source| {
-        // The name can be on a line below the source: `os.environ[`, `"HTTP_HOST"`, `]`.
-        let start = line_around(text, source.start).start;
-        let end = text.len().min(source.end + NAME_NEAR).max(start);
-        let lines = &text[start..end];
-        SET_BY_SERVERS
-            .iter()
-            .any(|name| memchr::memmem::find(lines, name.as_bytes()).is_some())
-    });
-    f.is_of_caller && !is_set_by_server && !languages.any_of(&["c", "cpp"])
-}
-
-/// Returns the highest severity of a flow from the command line or the environment into a command,
-/// code or a path; `None` for other flows. A person who runs the program could run the command
-/// directly, and chooses the files on which the program works.
-fn severity_of_own(f: &Flow) -> Option<Severity> {
-    match f.subject {
-        FlowSubject::Flow(SinkKind::Code | SinkKind::Command) => Some(Severity::Minor),
-        FlowSubject::Flow(SinkKind::Path | SinkKind::ZipSlip) => Some(Severity::Suggestion),
-        _ => None,
-    }
-}
-
-/// Returns the highest severity of a flow by what an attacker gains; `None`: that of its rule.
-///
-/// - An expression that keeps a browser busy harms only the user who opened the page.
-/// - Pages of other sites that read answers without credentials see what everyone can see. A check
-///   of the origin (CWE 346) decides about requests with credentials.
-/// - The user of a desktop program chooses which files, programs and addresses it opens.
-/// - A cookie of a request has no attributes: a client only sends its name and value.
-fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
-    let is_low = match f.subject {
-        FlowSubject::Flow(SinkKind::Regex) => {
-            f.proof != Proof::Request || OF_BROWSER.contains(&f.source_label)
-        }
-        FlowSubject::Rule("cors") => f.cwe != Some(ORIGIN_CHECK) && !grants_credentials(text),
-        FlowSubject::Rule("cookie") => sender::is_of_client(f, text),
-        _ => false,
-    };
-    (is_low || sender::is_of_desktop(f, text)).then_some(Severity::Suggestion)
-}
-
-/// The weakness of a missing check of the origin.
-const ORIGIN_CHECK: u32 = 346;
-
-/// Returns true if a file allows credentials in requests of other sites:
-/// `Access-Control-Allow-Credentials: true` and the settings of frameworks for it.
-fn grants_credentials(text: &[u8]) -> bool {
-    const WORD: &[u8] = b"credentials";
-    /// Bytes after the word in which its value is.
-    const NEAR: usize = 16;
-    let lower = text.to_ascii_lowercase();
-    memchr::memmem::find_iter(&lower, WORD).any(|at| {
-        let rest = &lower[at + WORD.len()..];
-        let rest = &rest[..rest.len().min(NEAR)];
-        rest.starts_with(b"()") || memchr::memmem::find(rest, b"true").is_some()
-    })
-}
-
-/// Returns the highest severity of a redirect to the address in the header `Referer`; `None` for
-/// other flows. The browser sets the header to the page from which the user came, so an attacker
-/// can only send the user back to the attacker's own page.
-fn severity_of_referrer(f: &Flow, text: &[u8]) -> Option<Severity> {
-    /// Bytes behind the step in which the name of the header can stand: `['HTTP_REFERER']`.
-    const BEHIND: usize = 32;
-    /// Parts of the request that are no headers. A link can set a parameter named `referer`.
-    const NOT_HEADERS: &[&[u8]] = &[
-        b"arg",
-        b"param",
-        b"query",
-        b"form",
-        b"body",
-        b".get.",
-        b".get[",
-        b"_get",
-        b"_post",
-        b".post",
-        b"_request",
-        b"cookie",
-        b"input",
-        b"values",
-        b"->get",
-        b"->all",
-    ];
-    if f.subject != FlowSubject::Flow(SinkKind::Redirect) {
-        return None;
-    }
-    let source = f.steps.first().filter(|s| s.role == StepRole::Source)?;
-    let end = text.len().min(source.end + BEHIND);
-    let behind = text.get(source.end..end)?;
-    let stop = behind.iter().position(|b| b"\n;,)]|?+#/".contains(b));
-    let end = source.end + stop.unwrap_or(behind.len());
-    let read = text.get(source.start..end)?.to_ascii_lowercase();
-    // A parameter of a handler that has this name is no header.
-    let is_read = has_any(&read, &[b".", b"[", b"(", b"->"]);
-    let is_referrer =
-        is_read && has_any(&read, &[b"referer", b"referrer"]) && !has_any(&read, NOT_HEADERS);
-    is_referrer.then_some(Severity::Suggestion)
-}
-
-/// Returns true if a text contains one of some words.
-fn has_any(text: &[u8], words: &[&[u8]]) -> bool {
-    words
-        .iter()
-        .any(|word| memchr::memmem::find(text, word).is_some())
 }
 
 /// Returns the title of a finding whose data is not from a request. `None`: the title of the rule
@@ -454,8 +317,9 @@ impl<'a> FileScan<'a> {
                 ValueOrigin::Doubtful
             }
             _ if is_call => ValueOrigin::Outside,
+            Proof::Request if weight::is_argument_of_php(f, known) => ValueOrigin::Caller,
             Proof::Request => ValueOrigin::Outside,
-            Proof::Local if is_of_caller(f, self.reporter.languages(), known) => {
+            Proof::Local if weight::is_of_caller(f, self.reporter.languages(), known) => {
                 ValueOrigin::Caller
             }
             Proof::Local => ValueOrigin::Local,
@@ -529,12 +393,16 @@ impl<'a> FileScan<'a> {
             suggestion: f.texts.suggestion,
             severity_max: [
                 f.texts.severity_max,
-                (origin == ValueOrigin::Caller)
-                    .then(|| severity_of_own(f))
-                    .flatten(),
+                weight::severity_by_origin(
+                    f,
+                    origin,
+                    (self.reporter.languages(), self.reporter.rules.profile),
+                    known,
+                ),
                 is_known.then_some(Severity::Suggestion),
-                severity_by_gain(f, known),
-                severity_of_referrer(f, known),
+                weight::severity_by_gain(f, known),
+                weight::severity_of_referrer(f, known),
+                response::severity(f, self.reporter.languages(), known),
                 is_chosen.then_some(Severity::Suggestion),
             ]
             .into_iter()

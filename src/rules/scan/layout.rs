@@ -172,12 +172,17 @@ pub(super) mod tests {
     use super::is_same_code;
     use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side};
     use crate::finding::Finding;
-    use crate::policy::RulesPolicy;
+    use crate::policy::{RuleProfile, RulesPolicy};
     use crate::rules::{RuleSet, Scope};
 
-    /// Returns the findings in the change of a file from one text to another.
+    /// Returns the findings in the change of a file from one text to another. In the profile
+    /// `audit`, settings that are written out have the weight of other weaknesses.
     pub(in crate::rules::scan) fn changed(path: &str, old: &str, new: &str) -> Vec<Finding> {
-        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let policy = RulesPolicy {
+            profile: RuleProfile::Audit,
+            ..RulesPolicy::default()
+        };
+        let rules = RuleSet::new(&policy, &[]).unwrap();
         let path = RepoPath::from(path);
         let body = Body::of_file(&path, Some(old.into()), Some(new.into()), Attribute::Unset);
         let side = Side {

@@ -2,7 +2,7 @@
 
 use super::super::report::{self, Sighting, ValueOrigin};
 use super::super::secret::overlap::SecretClaim;
-use super::super::{api_document, secret};
+use super::super::{api_document, role, secret};
 use super::{ENCODED, FileScan};
 use crate::finding::{LineSpan, Severity};
 use std::ops::Range;
@@ -12,6 +12,8 @@ const QUOTE_SIDE: usize = 120;
 /// Bytes around a quote that are searched for secrets which the quote cuts.
 pub(super) const MARGIN: usize = 1024;
 
+/// Lines with an identifier beside a UUID that make it one of a list.
+const IDENTIFIERS: usize = 2;
 /// Rule for tokens of a format that every issuer uses.
 const WEB_TOKEN: &str = "json-web-token";
 
@@ -97,6 +99,8 @@ impl<'a> FileScan<'a> {
         let is_weak = self.is_api_example(rule, span)
             || self.is_default(rule, line, span)
             || self.names_its_use(rule, span)
+            || self.is_documented(rule)
+            || self.is_listed_identifier(rule, span)
             || self.is_chosen(rule, span);
         let most = is_weak.then_some(Severity::Suggestion);
         self.report_up_to(most, rule, (line, line_index), span, detail);
@@ -139,6 +143,32 @@ impl<'a> FileScan<'a> {
             && secret::overlap::knowledge(&rule.id) != secret::overlap::ISSUER
             && std::str::from_utf8(&self.block.text[span.clone()])
                 .is_ok_and(secret::shape::is_label_of_tests)
+    }
+
+    /// Returns true if a match of a rule that does not know the issuer of the secret is in
+    /// documentation: a configuration there is an example.
+    fn is_documented(&self, rule: u16) -> bool {
+        let rule = self.reporter.rules.rule(rule);
+        rule.secret
+            && secret::overlap::knowledge(&rule.id) != secret::overlap::ISSUER
+            && role::is_documentation(self.file.path().as_bytes())
+    }
+
+    /// Returns true if a match of a rule that knows the secret by its name is a UUID in a list of
+    /// them: lines beside it give UUIDs to names without a word for a secret. A list of identifiers
+    /// has such names by chance: `ProtonPass = "50726f74-…"`.
+    fn is_listed_identifier(&mut self, rule: u16, span: &Range<usize>) -> bool {
+        let rule = self.reporter.rules.rule(rule);
+        let is_uuid =
+            std::str::from_utf8(&self.block.text[span.clone()]).is_ok_and(secret::shape::is_uuid);
+        if !rule.secret
+            || !is_uuid
+            || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
+        {
+            return false;
+        }
+        let (run, offset) = self.run();
+        identifiers_beside(run.text, *offset + span.start) >= IDENTIFIERS
     }
 
     /// Returns true if a condition around a match leaves the choice to the settings of the program.
@@ -227,6 +257,32 @@ impl<'a> FileScan<'a> {
         !run.origins
             .is_outside(&(*offset + line.start..*offset + line.end))
     }
+}
+
+/// Returns the number of lines near a byte that give a UUID to a name without a word for a secret.
+fn identifiers_beside(text: &[u8], at: usize) -> usize {
+    /// Lines on each side, at most.
+    const LINES: usize = 4;
+    /// Bytes of a line that are read, at most.
+    const WIDTH: usize = 200;
+    let at = at.min(text.len());
+    let above = text[..at].rsplit(|b| *b == b'\n').skip(1).take(LINES);
+    let below = text[at..].split(|b| *b == b'\n').skip(1).take(LINES);
+    above
+        .chain(below)
+        .filter(|line| line.len() <= WIDTH && is_identifier_line(line))
+        .count()
+}
+
+/// Returns true if a line gives a UUID in quotes to a name without a word for a secret.
+fn is_identifier_line(line: &[u8]) -> bool {
+    let is_quote = |b: &u8| matches!(b, b'"' | b'\'');
+    let Some(open) = line.iter().position(is_quote) else {
+        return false;
+    };
+    let mut parts = line[open..].split(|b| is_quote(b));
+    let has_uuid = parts.any(|part| std::str::from_utf8(part).is_ok_and(secret::shape::is_uuid));
+    has_uuid && secret::name::named(&line[..open]).is_none()
 }
 
 /// Returns true for the bytes of the name of a variable or of a property.

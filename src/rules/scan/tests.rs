@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::diff::{RepoPath, code};
-use crate::policy::RulesPolicy;
+use crate::policy::{RuleProfile, RulesPolicy};
 
 const TEAM: &str = r#"
     [[rule]]
@@ -320,9 +320,14 @@ fn the_profile_audit_adds_rules_and_raises_findings_of_unknown_origin() {
     );
 }
 
-/// Returns the severity of the finding of a rule in a new file.
+/// Returns the severity of the finding of a rule in a new file, in the profile `audit`. Settings
+/// that are written out have the weight of other weaknesses there.
 fn severity_of(rule: &str, path: &str, text: &str) -> Option<Severity> {
-    let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+    let policy = RulesPolicy {
+        profile: RuleProfile::Audit,
+        ..RulesPolicy::default()
+    };
+    let rules = RuleSet::new(&policy, &[]).unwrap();
     let found = scan_with(&rules, path, text.as_bytes());
     found
         .iter()

@@ -237,15 +237,19 @@ pub(super) fn bare(c: &SecretCandidate<'_>) -> bool {
     is_live(named, value, bar, c)
 }
 
-/// Returns true if a value is a call that continues on the next line: `decode(`. A random password
-/// can end with a parenthesis too.
+/// Returns true if a value is a call that continues on the next line: `decode(`,
+/// `base64.b64decode(`. A random password can end with a parenthesis too.
 fn is_open_call(value: &str) -> bool {
     let Some(name) = value.strip_suffix('(') else {
         return false;
     };
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':');
-    let digits = name.bytes().filter(u8::is_ascii_digit).count();
-    name.bytes().all(is_plain) && digits <= 2 && shape::wordiness(name) > 0.6
+    // The usual encodings and hash functions have digits in their names.
+    let words = ["base64", "b64", "sha256", "sha512", "utf8"]
+        .iter()
+        .fold(name.to_owned(), |rest, word| rest.replace(word, ""));
+    let digits = words.bytes().filter(u8::is_ascii_digit).count();
+    name.bytes().all(is_plain) && digits <= 2 && shape::wordiness(&words) > 0.6
 }
 
 /// Returns true if the last word of a text contains the start of the address of a page.

@@ -33,7 +33,7 @@ fn rules_eval_measures_labelled_cases() {
     let last = text.lines().last().unwrap();
     assert_eq!(
         last,
-        "2 cases: 1 of 2 expected lines found (50.0%), 1 with any severity (50.0%); 1 of 2 safe lines flagged (50.0%)"
+        "2 cases: 1 of 2 expected lines found (50.0%), 1 with at least medium confidence (50.0%), 1 with any severity (50.0%); 1 of 2 safe lines flagged (50.0%)"
     );
     assert!(
         text.contains("  set/a.jsonl:2 tls-2 line 3: requests.get(u, verify=True)\n"),
@@ -75,7 +75,8 @@ fn the_labelled_cases_of_the_project_are_found_and_their_safe_lines_are_not_flag
     };
     let total = &report["total"];
     assert!(
-        share(total, "found", "expected") > 0.86
+        share(total, "certain", "expected") > 0.86
+            && share(total, "found", "expected") > 0.67
             && share(total, "seen", "expected") > 0.98
             && share(total, "flagged", "safe") < 0.002,
         "{total}"
@@ -89,7 +90,7 @@ fn the_labelled_cases_of_the_project_are_found_and_their_safe_lines_are_not_flag
     assert!(large().count() >= 10, "{languages:?}");
     for (name, of) in large() {
         assert!(
-            share(of, "found", "expected") > 0.73 && share(of, "flagged", "safe") < 0.01,
+            share(of, "certain", "expected") > 0.73 && share(of, "flagged", "safe") < 0.01,
             "{name}: {of}"
         );
     }

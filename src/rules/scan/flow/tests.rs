@@ -312,14 +312,14 @@ fn severity_and_confidence_follow_where_the_value_comes_from() {
     fn weight(f: &Finding) -> (Severity, Confidence) {
         (f.severity(), f.confidence())
     }
-    let of_caller = (Severity::Major, Confidence::Medium);
+    let of_caller = (Severity::Suggestion, Confidence::Medium);
     assert!(found.iter().any(|f| weight(f) == of_caller), "{found:?}");
     let stored = "import java.nio.file.Files;\nimport java.nio.file.Path;\nimport org.springframework.jdbc.core.JdbcTemplate;\n\npublic class A {\n  private JdbcTemplate jdbcTemplate;\n\n  void f(Path file) throws Exception {\n    jdbcTemplate.execute(Files.readString(file));\n  }\n}\n";
     let found = scan_at("src/A.java", None, stored);
     assert!(
         found
             .iter()
-            .any(|f| weight(f) == (Severity::Major, Confidence::Medium)),
+            .any(|f| weight(f) == (Severity::Suggestion, Confidence::Medium)),
         "{found:?}"
     );
     let unknown = "def load(cursor, name):\n    query = \"SELECT * FROM t WHERE n = '\" + name + \"'\"\n    cursor.execute(query)\n";
@@ -630,7 +630,7 @@ fn data_of_the_person_who_runs_the_program_weighs_less_and_has_no_attacker() {
 #[test]
 fn an_expression_in_the_browser_and_answers_without_credentials_are_suggestions() {
     let table = include_str!("../../knowledge/javascript.toml");
-    for label in OF_BROWSER {
+    for label in weight::OF_BROWSER {
         assert!(table.contains(&format!("label = \"{label}\"")), "{label}");
     }
     let page = "const name = location.hash.slice(1);\nconst re = new RegExp('^' + name);\nlist.filter((n) => re.test(n));\n";
@@ -638,7 +638,8 @@ fn an_expression_in_the_browser_and_answers_without_credentials_are_suggestions(
     assert_eq!(found.severity(), Severity::Suggestion);
     let server = "const app = require('express')();\napp.get('/a', (req, res) => {\n  const re = new RegExp(req.query.name);\n  res.json(names.filter((n) => re.test(n)));\n});\n";
     let found = only("src/b.js", server, "regex-injection-flow");
-    assert_eq!(found.severity(), Severity::Minor);
+    assert_eq!(found.severity(), Severity::Suggestion, "a slow expression");
+    assert_eq!(found.confidence(), Confidence::Medium);
     let open = "<?php\nheader('Access-Control-Allow-Origin: *');\n";
     let found = only("src/a.php", open, "cors-open-call");
     assert_eq!(found.severity(), Severity::Suggestion);
@@ -665,5 +666,53 @@ fn a_condition_that_says_nothing_about_the_text_is_no_check() {
             found.iter().any(|f| f.severity() == Severity::Critical),
             "{test}: {found:?}"
         );
+    }
+}
+
+#[test]
+fn a_pause_is_no_secret_and_the_address_of_the_request_is_no_other_site() {
+    let pause = "<?php\nclass TokenAuthenticator\n{\n    public function deny(): void\n    {\n        usleep(mt_rand(200000, 500000));\n        $token = mt_rand();\n    }\n}\n";
+    let found = scan_at("src/TokenAuthenticator.php", None, pause);
+    let weights: Vec<_> = found
+        .iter()
+        .filter(|f| f.rule_id().contains("random") && f.severity() > Severity::Suggestion)
+        .filter_map(|f| f.lines().map(|lines| lines.first.get()))
+        .collect();
+    assert_eq!(weights, [7]);
+    fn page(source: &str) -> String {
+        format!(
+            "const app = require('express')();\napp.get('/a', (req, res) => {{\n  res.redirect({source});\n}});\n"
+        )
+    }
+    for (source, is_severe) in [
+        ("req.originalUrl + '/'", false),
+        ("req.query.originalUrl", true),
+        ("req.query.next", true),
+    ] {
+        let found = scan_at("src/a.js", None, &page(source));
+        let weight = found.iter().map(Finding::severity).max();
+        assert_eq!(weight >= Some(Severity::Major), is_severe, "{source}");
+    }
+}
+
+#[test]
+fn names_in_archives_keep_their_weight() {
+    let go = "package a\n\nimport (\n\t\"archive/zip\"\n\t\"os\"\n)\n\nfunc f(r *zip.ReadCloser, dir string) {\n\tfor _, f := range r.File {\n\t\tos.Create(dir + \"/\" + f.Name)\n\t}\n}\n";
+    let found = scan_at("a.go", None, go);
+    assert!(
+        found.iter().any(|f| f.severity() >= Severity::Major),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn the_arguments_of_a_script_in_php_are_no_headers() {
+    for (entry, is_request) in [("argv", false), ("HTTP_X_DIR", true)] {
+        let code = format!("<?php\n$dir = $_SERVER['{entry}'];\nmkdir($dir);\n");
+        let found = scan_at("src/make.php", None, &code);
+        let is_severe = found
+            .iter()
+            .any(|f| f.rule_id() == "path-traversal-flow" && f.severity() > Severity::Suggestion);
+        assert_eq!(is_severe, is_request, "{entry}");
     }
 }

@@ -1,0 +1,229 @@
+//! How much a flow of data weighs: by the origin of the value, and by what an attacker gains.
+
+use super::{line_around, sender};
+use crate::finding::Severity;
+use crate::policy::RuleProfile;
+use crate::rules::flow::{Flow, FlowSubject, Proof, SinkKind, StepRole};
+use crate::rules::language::Languages;
+use crate::rules::report::ValueOrigin;
+
+/// Sources that exist in the browser only, by their labels in the table of JavaScript.
+pub(super) const OF_BROWSER: &[&str] = &[
+    "address of the page",
+    "page that links here",
+    "name of the window",
+    "cookie of the page",
+    "storage of the browser",
+    "input field",
+];
+
+/// Start of the names of environment variables that servers set to text of a client or of a pull
+/// request: CGI (RFC 3875), sshd, GitHub Actions, GitLab CI and Jenkins.
+const SET_BY_SERVERS: &[&str] = &[
+    "HTTP_",
+    "QUERY_STRING",
+    "PATH_INFO",
+    "REQUEST_URI",
+    "SSH_ORIGINAL_COMMAND",
+    "GITHUB_HEAD_REF",
+    "CI_COMMIT_",
+    "CI_MERGE_REQUEST_",
+    "CHANGE_BRANCH",
+    "CHANGE_TITLE",
+];
+
+/// Word in the labels of names and paths in archives.
+const ARCHIVE: &str = "archive";
+/// Bytes behind a source in which the name of its variable is searched.
+const NAME_NEAR: usize = 100;
+
+/// Returns true if the value comes from the command line or the environment of the program, and the
+/// person who runs the program gains nothing by it. A program in C can have the rights of another
+/// user, and servers set some variables to text of others.
+pub(super) fn is_of_caller(f: &Flow, languages: Languages, text: &[u8]) -> bool {
+    f.is_of_caller && !is_set_by_server(f, text) && !languages.any_of(&["c", "cpp"])
+}
+
+/// Returns true if the source of a flow names an environment variable that servers set to text of
+/// others.
+fn is_set_by_server(f: &Flow, text: &[u8]) -> bool {
+    f.steps.first().is_some_and(|source| {
+        // The name can be on a line below the source: `os.environ[`, `"HTTP_HOST"`, `]`.
+        let start = line_around(text, source.start).start;
+        let end = text.len().min(source.end + NAME_NEAR).max(start);
+        let lines = &text[start..end];
+        SET_BY_SERVERS
+            .iter()
+            .any(|name| memchr::memmem::find(lines, name.as_bytes()).is_some())
+    })
+}
+
+/// Returns true if the source of a flow is the command line of a script in PHP, which is an entry
+/// of the variable that also has the headers of a request.
+pub(super) fn is_argument_of_php(f: &Flow, text: &[u8]) -> bool {
+    let source = f.steps.first().and_then(|s| text.get(s.start..));
+    source.is_some_and(|read| {
+        read.starts_with(b"$_SERVER['argv']") || read.starts_with(b"$_SERVER[\"argv\"]")
+    })
+}
+
+/// Returns the highest severity of a flow of data that does not come from a request; `None`: that
+/// of its rule. Who runs the program, and who writes its settings, files and records, chose the
+/// value, and can mostly reach the same effect directly.
+///
+/// - Servers set some variables of the environment to text of others.
+/// - A value of the caller in a command or code is `minor`: an error in it runs other commands.
+/// - The profile `audit` keeps these findings above suggestions.
+/// - An archive can come from anyone, whoever opens it.
+/// - A program in C can have the rights of another user, and its errors of memory are crashes.
+pub(super) fn severity_by_origin(
+    f: &Flow,
+    origin: ValueOrigin,
+    (languages, profile): (Languages, RuleProfile),
+    text: &[u8],
+) -> Option<Severity> {
+    if !matches!(origin, ValueOrigin::Local | ValueOrigin::Caller) || is_set_by_server(f, text) {
+        return None;
+    }
+    if languages.any_of(&["c", "cpp"]) {
+        return None;
+    }
+    let is_of_caller = origin == ValueOrigin::Caller;
+    match f.subject {
+        FlowSubject::Flow(SinkKind::Path | SinkKind::ZipSlip) if is_of_caller => {
+            Some(Severity::Suggestion)
+        }
+        FlowSubject::Flow(SinkKind::ZipSlip) => None,
+        _ if f.source_label.contains(ARCHIVE) => None,
+        FlowSubject::Flow(SinkKind::Code | SinkKind::Command) if is_of_caller => {
+            Some(Severity::Minor)
+        }
+        _ if profile == RuleProfile::Default => Some(Severity::Suggestion),
+        _ => None,
+    }
+}
+
+/// Returns the highest severity of a flow by what an attacker gains; `None`: that of its rule.
+///
+/// - An expression that keeps a browser busy harms only the user who opened the page.
+/// - Pages of other sites that read answers without credentials see what everyone can see. Which
+///   origins may connect or get messages is a choice whose reason the file rarely shows.
+/// - The user of a desktop program chooses which files, programs and addresses it opens.
+/// - A cookie of a request has no attributes: a client only sends its name and value.
+/// - The length of a pause is no secret.
+/// - A redirect to the address of the same request stays on a path that this program serves.
+pub(super) fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
+    let is_low = match f.subject {
+        FlowSubject::Flow(SinkKind::Regex) => {
+            f.proof != Proof::Request || OF_BROWSER.contains(&f.source_label)
+        }
+        FlowSubject::Rule("cors") => !grants_credentials(text),
+        FlowSubject::Rule("cookie") => sender::is_of_client(f, text),
+        FlowSubject::Rule("weak-random") => is_delay(f, text),
+        FlowSubject::Flow(SinkKind::Redirect) => is_own_address(f, text),
+        _ => false,
+    };
+    (is_low || sender::is_of_desktop(f, text)).then_some(Severity::Suggestion)
+}
+
+/// Returns true if a call is the argument of a function that waits: `usleep(mt_rand(1, 9))`.
+fn is_delay(f: &Flow, text: &[u8]) -> bool {
+    let Some(sink) = f.sink().filter(|sink| sink.start <= text.len()) else {
+        return false;
+    };
+    let before = text[line_around(text, sink.start).start..sink.start].trim_ascii_end();
+    let name = before.strip_suffix(b"(").map(|before| {
+        let is_part = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+        let start = before
+            .iter()
+            .rposition(|b| !is_part(b))
+            .map_or(0, |at| at + 1);
+        before[start..].to_ascii_lowercase()
+    });
+    name.is_some_and(|name| has_any(&name, &[b"sleep", b"delay"]))
+}
+
+/// Returns true if the source of a flow is the address of the request itself.
+fn is_own_address(f: &Flow, text: &[u8]) -> bool {
+    /// Bytes behind the step in which the name of a variable can stand: `['REQUEST_URI']`.
+    const BEHIND: usize = 16;
+    let Some(source) = f.steps.first().filter(|s| s.role == StepRole::Source) else {
+        return false;
+    };
+    let end = text.len().min(source.end + BEHIND);
+    let read = text.get(source.start..end).unwrap_or_default();
+    let stop = read.iter().position(|b| b"\n;,)?+".contains(b));
+    let read = &read[..stop.unwrap_or(read.len())];
+    has_any(
+        read,
+        &[
+            b"originalUrl",
+            b"REQUEST_URI",
+            b"getRequestURI(",
+            b"get_full_path(",
+        ],
+    )
+}
+
+/// Returns true if a file allows credentials in requests of other sites:
+/// `Access-Control-Allow-Credentials: true` and the settings of frameworks for it.
+fn grants_credentials(text: &[u8]) -> bool {
+    const WORD: &[u8] = b"credentials";
+    /// Bytes after the word in which its value is.
+    const NEAR: usize = 16;
+    let lower = text.to_ascii_lowercase();
+    memchr::memmem::find_iter(&lower, WORD).any(|at| {
+        let rest = &lower[at + WORD.len()..];
+        let rest = &rest[..rest.len().min(NEAR)];
+        rest.starts_with(b"()") || memchr::memmem::find(rest, b"true").is_some()
+    })
+}
+
+/// Parts of the request that are no headers. A link can set a parameter named `referer`.
+const NOT_HEADERS: &[&[u8]] = &[
+    b"arg",
+    b"param",
+    b"query",
+    b"form",
+    b"body",
+    b".get.",
+    b".get[",
+    b"_get",
+    b"_post",
+    b".post",
+    b"_request",
+    b"cookie",
+    b"input",
+    b"values",
+    b"->get",
+    b"->all",
+];
+
+/// Returns the highest severity of a redirect to the address in the header `Referer`; `None` for
+/// other flows. The browser sets the header to the page from which the user came, so an attacker
+/// can only send the user back to the attacker's own page.
+pub(super) fn severity_of_referrer(f: &Flow, text: &[u8]) -> Option<Severity> {
+    /// Bytes behind the step in which the name of the header can stand: `['HTTP_REFERER']`.
+    const BEHIND: usize = 32;
+    if f.subject != FlowSubject::Flow(SinkKind::Redirect) {
+        return None;
+    }
+    let source = f.steps.first().filter(|s| s.role == StepRole::Source)?;
+    let end = text.len().min(source.end + BEHIND);
+    let behind = text.get(source.end..end)?;
+    let stop = behind.iter().position(|b| b"\n;,)]|?+#/".contains(b));
+    let end = source.end + stop.unwrap_or(behind.len());
+    let read = text.get(source.start..end)?.to_ascii_lowercase();
+    // A parameter of a handler that has this name is no header.
+    let is_read = has_any(&read, &[b".", b"[", b"(", b"->"]);
+    let is_referrer =
+        is_read && has_any(&read, &[b"referer", b"referrer"]) && !has_any(&read, NOT_HEADERS);
+    is_referrer.then_some(Severity::Suggestion)
+}
+
+/// Returns true if a text contains one of some words.
+fn has_any(text: &[u8], words: &[&[u8]]) -> bool {
+    words
+        .iter()
+        .any(|word| memchr::memmem::find(text, word).is_some())
+}
