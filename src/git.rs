@@ -12,6 +12,7 @@ mod blobtree;
 mod checkout;
 mod convert;
 mod digest;
+mod entries;
 mod fetch;
 mod files;
 mod forest;

@@ -1,6 +1,7 @@
 //! Finds blobs of a history in one tree.
 
-use super::lineage::{Cursor, EntryKind, MAX_DEPTH, VISITS_MAX, VISITS_STEP};
+use super::entries::{Cursor, EntryKind};
+use super::lineage::{MAX_DEPTH, VISITS_MAX, VISITS_STEP};
 use super::packs::{Number, ObjectSet, Objects};
 use super::unreadable;
 use crate::diff::RepoPath;

@@ -5,13 +5,13 @@
 //! because packs store old trees as deltas of new ones. Which commit is the first is decided by
 //! rank: parents come before children, and of unrelated commits the earlier date counts.
 
+use super::entries::{Cursor, EntryKind, RawEntry};
 use super::packs::{Number, ObjectSet, Objects};
-use super::tree::order;
 use super::{own, unreadable};
 use crate::diff::ObjectId;
 use crate::error::Error;
 use gix::objs::Kind;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering as Memory};
@@ -22,13 +22,19 @@ pub(super) const MAX_DEPTH: usize = 2048;
 const STACK: usize = 16 << 20;
 /// Commits that a thread takes at once.
 const BATCH: usize = 128;
-/// Visits of entries at a path, at most, in addition to [`VISITS_EACH`] for each object. A few small
-/// trees that contain each other many times have more paths than can be visited.
+/// Visits of new entries at a path, at most, in addition to [`VISITS_EACH`] for each object. A few
+/// small trees that contain each other many times have more paths than can be visited.
 pub(super) const VISITS_MAX: u64 = 10_000_000;
-/// Visits of entries for each object of the repository, at most.
+/// Visits of new entries for each object of the repository, at most.
 const VISITS_EACH: u64 = 32;
+/// Compared entries that count as one visit. Each commit compares all entries of the folders that
+/// it changes, so a long history of large folders has many more of them than new ones: git's own
+/// repository has about a hundred for each object. Comparing is fast, and adds nothing to memory.
+const COMPARED_EACH: u64 = 128;
 /// Visits after which a thread adds its count to the shared one, and checks if the search should end.
 pub(super) const VISITS_STEP: u64 = 1024;
+/// Compared entries after which it does so.
+const COMPARED_STEP: u64 = VISITS_STEP * 8;
 /// Visits that a new path counts as, and bytes of it that count as one more. Paths are kept in memory.
 const PATH_VISITS: u64 = 8;
 const PATH_UNIT: usize = 16;
@@ -422,7 +428,9 @@ impl Lineage {
 
 /// The visits that all threads of a search have left.
 struct VisitBudget {
+    /// Compared entries; a visit counts as [`COMPARED_EACH`] of them.
     used: AtomicU64,
+    /// Visits, at most.
     max: u64,
     /// True if it was exceeded, and a thread has reported it.
     is_exceeded: AtomicBool,
@@ -453,8 +461,8 @@ struct LineageWalk<'a> {
     rank: u32,
     hash_bytes: usize,
     budget: &'a VisitBudget,
-    /// Visits that the budget does not count yet.
-    visits: u64,
+    /// Compared entries that the budget does not count yet; a visit counts as [`COMPARED_EACH`].
+    compared: u64,
     is_ended: bool,
 }
 
@@ -488,7 +496,7 @@ impl<'a> LineageWalk<'a> {
             rank: 0,
             hash_bytes,
             budget,
-            visits: 0,
+            compared: 0,
             is_ended: false,
         }
     }
@@ -507,16 +515,16 @@ impl<'a> LineageWalk<'a> {
         }
     }
 
-    /// Counts visits. Returns true if the walk has to end: the search is over, or the budget of all
-    /// threads is exceeded.
-    fn is_ended_after(&mut self, visits: u64) -> bool {
-        self.visits += visits;
-        if self.visits < VISITS_STEP || self.is_ended {
+    /// Counts compared entries. Returns true if the walk has to end: the search is over, or the
+    /// budget of all threads is exceeded.
+    fn is_ended_after(&mut self, compared: u64) -> bool {
+        self.compared += compared;
+        if self.compared < COMPARED_STEP || self.is_ended {
             return self.is_ended;
         }
-        let more = std::mem::take(&mut self.visits);
+        let more = std::mem::take(&mut self.compared);
         let used = self.budget.used.fetch_add(more, Memory::Relaxed) + more;
-        if used > self.budget.max {
+        if used / COMPARED_EACH > self.budget.max {
             self.is_ended = true;
             if !self.budget.is_exceeded.swap(true, Memory::Relaxed) {
                 let max = self.budget.max;
@@ -524,7 +532,7 @@ impl<'a> LineageWalk<'a> {
                     id: own(&self.repo.object_hash().null()),
                     path: Vec::new(),
                     why: format!(
-                        "the trees of the commits have more than {max} paths in all; the others were not searched"
+                        "the trees of the commits add more than {max} paths in all; the others were not searched"
                     ),
                 });
             }
@@ -561,7 +569,7 @@ impl<'a> LineageWalk<'a> {
     }
 
     fn tree(&mut self, new: Number, others: &[OtherTree], depth: usize) {
-        if others.iter().any(|o| o.number == new) || self.is_ended_after(1) {
+        if others.iter().any(|o| o.number == new) || self.is_ended_after(COMPARED_EACH) {
             return;
         }
         let Some(data) = self.read(new, depth) else {
@@ -607,6 +615,7 @@ impl<'a> LineageWalk<'a> {
 
     /// Visits an entry that no parent has. `below`: trees of its path in the parents.
     fn entry(&mut self, entry: RawEntry<'_>, below: &[(&[u8], bool)], depth: usize) {
+        self.compared += COMPARED_EACH;
         match entry.kind {
             EntryKind::Submodule => {}
             EntryKind::Blob => self.blob(entry, self.rank),
@@ -670,7 +679,7 @@ impl<'a> LineageWalk<'a> {
         let index = self.paths.len() as u32;
         let path: Box<[u8]> = self.prefix.as_slice().into();
         self.known.insert(path.clone(), index);
-        self.visits += PATH_VISITS + (path.len() / PATH_UNIT) as u64;
+        self.compared += COMPARED_EACH * (PATH_VISITS + (path.len() / PATH_UNIT) as u64);
         self.priorities.push((self.search.priority)(&path));
         self.paths.push(path);
         index
@@ -699,93 +708,5 @@ impl<'a> LineageWalk<'a> {
     }
 }
 
-/// The kind of an entry of a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EntryKind {
-    Tree,
-    /// A file or a symbolic link.
-    Blob,
-    Submodule,
-}
-
-/// An entry of a tree, by reference to the tree's bytes.
-#[derive(Clone, Copy)]
-pub(super) struct RawEntry<'a> {
-    pub(super) name: &'a [u8],
-    pub(super) kind: EntryKind,
-    pub(super) id: &'a [u8],
-}
-
-/// Reads the entries of a tree in order.
-pub(super) struct Cursor<'a> {
-    rest: &'a [u8],
-    pub(super) entry: Option<RawEntry<'a>>,
-    is_outside: bool,
-    is_malformed: bool,
-    hash_bytes: usize,
-}
-
-impl<'a> Cursor<'a> {
-    pub(super) fn new(data: &'a [u8], is_outside: bool, hash_bytes: usize) -> Self {
-        let mut cursor = Self {
-            rest: data,
-            entry: None,
-            is_outside,
-            is_malformed: false,
-            hash_bytes,
-        };
-        cursor.advance();
-        cursor
-    }
-
-    /// Moves to the next entry.
-    pub(super) fn advance(&mut self) {
-        self.entry = None;
-        if self.rest.is_empty() {
-            return;
-        }
-        match self.parse() {
-            Some((entry, rest)) => {
-                self.entry = Some(entry);
-                self.rest = rest;
-            }
-            None => {
-                self.is_malformed = true;
-                self.rest = &[];
-            }
-        }
-    }
-
-    fn parse(&self) -> Option<(RawEntry<'a>, &'a [u8])> {
-        let blank = self.rest.iter().take(8).position(|b| *b == b' ')?;
-        let kind = match self.rest.get(..blank)? {
-            b"40000" | b"040000" => EntryKind::Tree,
-            b"160000" => EntryKind::Submodule,
-            _ => EntryKind::Blob,
-        };
-        let after = &self.rest[blank + 1..];
-        let end = memchr::memchr(0, after)?;
-        let id = after.get(end + 1..end + 1 + self.hash_bytes)?;
-        let entry = RawEntry {
-            name: &after[..end],
-            kind,
-            id,
-        };
-        Some((entry, &after[end + 1 + self.hash_bytes..]))
-    }
-
-    /// Moves to the entry with the name of another one, and returns it; `None` if it does not exist.
-    fn at(&mut self, wanted: &RawEntry<'_>) -> Option<RawEntry<'a>> {
-        while let Some(entry) = self.entry {
-            if entry.name == wanted.name {
-                return Some(entry);
-            }
-            let is_tree = |e: &RawEntry<'_>| e.kind == EntryKind::Tree;
-            match order(entry.name, is_tree(&entry), wanted.name, is_tree(wanted)) {
-                Ordering::Less => self.advance(),
-                _ => return None,
-            }
-        }
-        None
-    }
-}
+#[cfg(test)]
+mod tests;
