@@ -23,13 +23,19 @@ pub(super) const MAX_DEPTH: usize = 2048;
 const STACK: usize = 16 << 20;
 /// Commits that a thread takes at once.
 const BATCH: usize = 128;
-/// Visits of entries at a path, at most, in addition to [`VISITS_EACH`] for each object. A few small
-/// trees that contain each other many times have more paths than can be visited.
+/// Visits of new entries at a path, at most, in addition to [`VISITS_EACH`] for each object. A few
+/// small trees that contain each other many times have more paths than can be visited.
 pub const VISITS_MAX: u64 = 10_000_000;
-/// Visits of entries for each object of the repository, at most.
+/// Visits of new entries for each object of the repository, at most.
 const VISITS_EACH: u64 = 32;
+/// Compared entries that count as one visit. Each commit compares all entries of the folders that
+/// it changes, so a long history of large folders has many more of them than new ones: git's own
+/// repository has about a hundred for each object. Comparing is fast, and adds nothing to memory.
+const COMPARED_EACH: u64 = 128;
 /// Visits after which a thread adds its count to the shared one, and checks if the search should end.
 pub(super) const VISITS_STEP: u64 = 1024;
+/// Compared entries after which it does so.
+const COMPARED_STEP: u64 = VISITS_STEP * 8;
 /// Visits that a new path counts as, and bytes of it that count as one more. Paths are kept in memory.
 const PATH_VISITS: u64 = 8;
 const PATH_UNIT: usize = 16;
@@ -487,7 +493,9 @@ impl Lineage {
 
 /// The visits that all threads of a search have left.
 struct VisitBudget {
+    /// Compared entries; a visit counts as [`COMPARED_EACH`] of them.
     used: AtomicU64,
+    /// Visits, at most.
     max: u64,
     /// True if it was exceeded, and a thread has reported it.
     is_exceeded: AtomicBool,
@@ -518,8 +526,8 @@ struct LineageWalk<'a> {
     rank: u32,
     hash_bytes: usize,
     budget: &'a VisitBudget,
-    /// Visits that the budget does not count yet.
-    visits: u64,
+    /// Compared entries that the budget does not count yet; a visit counts as [`COMPARED_EACH`].
+    compared: u64,
     is_ended: bool,
 }
 
@@ -553,7 +561,7 @@ impl<'a> LineageWalk<'a> {
             rank: 0,
             hash_bytes,
             budget,
-            visits: 0,
+            compared: 0,
             is_ended: false,
         }
     }
@@ -572,16 +580,16 @@ impl<'a> LineageWalk<'a> {
         }
     }
 
-    /// Counts visits. Returns true if the walk has to end: the search is over, or the budget of all
-    /// threads is exceeded.
-    fn is_ended_after(&mut self, visits: u64) -> bool {
-        self.visits += visits;
-        if self.visits < VISITS_STEP || self.is_ended {
+    /// Counts compared entries. Returns true if the walk has to end: the search is over, or the
+    /// budget of all threads is exceeded.
+    fn is_ended_after(&mut self, compared: u64) -> bool {
+        self.compared += compared;
+        if self.compared < COMPARED_STEP || self.is_ended {
             return self.is_ended;
         }
-        let more = std::mem::take(&mut self.visits);
+        let more = std::mem::take(&mut self.compared);
         let used = self.budget.used.fetch_add(more, Memory::Relaxed) + more;
-        if used > self.budget.max {
+        if used / COMPARED_EACH > self.budget.max {
             self.is_ended = true;
             if !self.budget.is_exceeded.swap(true, Memory::Relaxed) {
                 let max = self.budget.max;
@@ -589,7 +597,7 @@ impl<'a> LineageWalk<'a> {
                     id: own(&self.repo.object_hash().null()),
                     path: Vec::new(),
                     why: format!(
-                        "the trees of the commits have more than {max} paths in all; the others were not searched"
+                        "the trees of the commits add more than {max} paths in all; the others were not searched"
                     ),
                 });
             }
@@ -629,7 +637,7 @@ impl<'a> LineageWalk<'a> {
     }
 
     fn tree(&mut self, new: Number, others: &[OtherTree], depth: usize) {
-        if others.iter().any(|o| o.number == new) || self.is_ended_after(1) {
+        if others.iter().any(|o| o.number == new) || self.is_ended_after(COMPARED_EACH) {
             return;
         }
         let Some(data) = self.read(new, depth) else {
@@ -675,6 +683,7 @@ impl<'a> LineageWalk<'a> {
 
     /// Visits an entry that no parent has. `below`: trees of its path in the parents.
     fn entry(&mut self, entry: RawEntry<'_>, below: &[(&[u8], bool)], depth: usize) {
+        self.compared += COMPARED_EACH;
         match entry.kind {
             EntryKind::Submodule => {}
             EntryKind::Blob => self.blob(entry, self.rank),
@@ -741,7 +750,7 @@ impl<'a> LineageWalk<'a> {
         let index = self.paths.len() as u32;
         let path: Box<[u8]> = self.prefix.as_slice().into();
         self.known.insert(path.clone(), index);
-        self.visits += PATH_VISITS + (path.len() / PATH_UNIT) as u64;
+        self.compared += COMPARED_EACH * (PATH_VISITS + (path.len() / PATH_UNIT) as u64);
         self.priorities.push((self.search.priority)(&path));
         self.paths.push(path);
         index
@@ -769,3 +778,6 @@ impl<'a> LineageWalk<'a> {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;
