@@ -154,7 +154,8 @@ fn is_own_address(f: &Flow, text: &[u8]) -> bool {
     let read = text.get(source.start..end).unwrap_or_default();
     let stop = read.iter().position(|b| b"\n;,)?+".contains(b));
     let read = &read[..stop.unwrap_or(read.len())];
-    has_any(
+    // A parameter of the request can have these names too.
+    let is_named = has_any(
         read,
         &[
             b"originalUrl",
@@ -162,7 +163,8 @@ fn is_own_address(f: &Flow, text: &[u8]) -> bool {
             b"getRequestURI(",
             b"get_full_path(",
         ],
-    )
+    );
+    is_named && !has_any(&read.to_ascii_lowercase(), NOT_HEADERS)
 }
 
 /// Returns true if a file allows credentials in requests of other sites:
