@@ -1,4 +1,4 @@
-//! Reads the entries of tree objects from their bytes, in order.
+//! Reads the entries of tree objects from their bytes, in order, and the fields of commits.
 
 use super::tree::order;
 use std::cmp::Ordering;
@@ -92,5 +92,36 @@ impl<'a> Cursor<'a> {
             }
         }
         None
+    }
+}
+
+/// The fields of a commit object that a walk needs.
+pub(super) struct ParsedCommit {
+    pub(super) tree: gix::ObjectId,
+    pub(super) parents: Vec<gix::ObjectId>,
+    pub(super) seconds: i64,
+}
+
+impl ParsedCommit {
+    /// Parses a commit object; `None` if it is malformed.
+    pub(super) fn parse(data: &[u8], hash: gix::hash::Kind) -> Option<Self> {
+        let iter = || gix::objs::CommitRefIter::from_bytes(data, hash);
+        let parents: Vec<gix::ObjectId> = iter().parent_ids().collect();
+        // An invalid parent ends the iterator as if the commit had no more of them, and hides the
+        // history below it.
+        let lines = data.split(|b| *b == b'\n').skip(1);
+        if parents.len() != lines.take_while(|l| l.starts_with(b"parent ")).count() {
+            return None;
+        }
+        let seconds = iter()
+            .committer()
+            .ok()
+            .and_then(|c| c.time().ok())
+            .map_or(0, |time| time.seconds);
+        Some(Self {
+            tree: iter().tree_id().ok()?,
+            parents,
+            seconds,
+        })
     }
 }

@@ -5,7 +5,7 @@
 //! because packs store old trees as deltas of new ones. Which commit is the first is decided by
 //! rank: parents come before children, and of unrelated commits the earlier date counts.
 
-use super::entries::{Cursor, EntryKind, RawEntry};
+use super::entries::{Cursor, EntryKind, ParsedCommit, RawEntry};
 use super::packs::{Number, ObjectSet, Objects};
 use super::{own, unreadable};
 use crate::diff::ObjectId;
@@ -68,36 +68,6 @@ pub struct LostObject {
     pub path: Vec<u8>,
     /// The cause, on one line.
     pub why: String,
-}
-
-/// The fields of a commit object that a walk needs.
-struct ParsedCommit {
-    tree: gix::ObjectId,
-    parents: Vec<gix::ObjectId>,
-    seconds: i64,
-}
-
-impl ParsedCommit {
-    fn parse(data: &[u8], hash: gix::hash::Kind) -> Option<Self> {
-        let iter = || gix::objs::CommitRefIter::from_bytes(data, hash);
-        let parents: Vec<gix::ObjectId> = iter().parent_ids().collect();
-        // An invalid parent ends the iterator as if the commit had no more of them, and hides the
-        // history below it.
-        let lines = data.split(|b| *b == b'\n').skip(1);
-        if parents.len() != lines.take_while(|l| l.starts_with(b"parent ")).count() {
-            return None;
-        }
-        let seconds = iter()
-            .committer()
-            .ok()
-            .and_then(|c| c.time().ok())
-            .map_or(0, |time| time.seconds);
-        Some(Self {
-            tree: iter().tree_id().ok()?,
-            parents,
-            seconds,
-        })
-    }
 }
 
 /// Reads a commit. The error is `None` if it is missing.
@@ -709,4 +679,94 @@ impl<'a> LineageWalk<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::env::Env;
+    use crate::git::Repo;
+    use std::fmt::Write as _;
+    use std::io::Write as _;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+
+    /// Makes a repository without files in its worktree from a stream of `git fast-import`.
+    fn repository(folder: &Path, stream: &str) -> Repo {
+        let git = |args: &[&str]| {
+            let mut command = Command::new("git");
+            command.arg("-C").arg(folder).args(args);
+            command.stdin(Stdio::piped()).stdout(Stdio::null());
+            command.spawn().unwrap()
+        };
+        assert!(git(&["init", "-q", "-b", "main"]).wait().unwrap().success());
+        let mut importer = git(&["fast-import", "--quiet", "--date-format=now"]);
+        let mut input = importer.stdin.take().unwrap();
+        input.write_all(stream.as_bytes()).unwrap();
+        drop(input);
+        assert!(importer.wait().unwrap().success());
+        Repo::open(folder, &Env::default()).unwrap()
+    }
+
+    /// Returns the head of a commit in a stream.
+    fn commit() -> &'static str {
+        "commit refs/heads/main\ncommitter A <a@b.c> now\ndata 0\n"
+    }
+
+    /// Finds the blobs of a whole history with a budget of this many visits.
+    fn lineage(repo: &Repo, max: u64) -> Lineage {
+        let local = repo.local();
+        let set = ObjectSet::open(&local).unwrap();
+        let head = local.head_id().unwrap().detach();
+        let mut lost = Vec::new();
+        let commits = Commits::reachable(&local, &set, &[head], &HashSet::new(), &mut lost);
+        let search = HistorySearch {
+            priority: &|_| PathPriority::Read(0),
+            is_over: &|| false,
+            threads: 1,
+        };
+        let mut budget = VisitBudget::new(&set);
+        budget.max = max;
+        LineageWalk::new(local, &set, search, &budget).run(&commits, &AtomicUsize::new(0))
+    }
+
+    #[test]
+    fn a_long_history_of_a_large_folder_is_searched_completely() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut stream = commit().to_owned();
+        for file in 0..500 {
+            let _ = write!(stream, "M 100644 inline {file:04}\ndata 4\n{file:04}\n");
+        }
+        for version in 0..100 {
+            stream += commit();
+            let _ = write!(stream, "M 100644 inline 0007\ndata 5\nv{version:04}\n");
+        }
+        let repo = repository(folder.path(), &stream);
+        // 50,600 entries are compared, and 601 of them are new, at 500 paths.
+        let found = lineage(&repo, 8_000);
+        assert_eq!(found.lost, []);
+        let blobs = found.origins.iter().filter(|o| o.is_some()).count();
+        assert_eq!(blobs, 600);
+        // The budget counts the paths.
+        let lost = lineage(&repo, 2_000).lost;
+        assert_eq!(lost.len(), 1, "{lost:?}");
+    }
+
+    #[test]
+    fn git_12_trees_with_more_paths_than_can_be_visited_end_the_search() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut stream = format!("{}M 100644 inline 0/0\ndata 1\nx\n", commit());
+        // Each level has the level below ten times: 10^8 paths of one blob in nine trees.
+        for _ in 0..8 {
+            stream += commit();
+            stream += "C \"0\" \"below\"\nD 0\n";
+            for copy in 0..10 {
+                let _ = writeln!(stream, "C \"below\" \"0/{copy}\"");
+            }
+            stream += "D below\n";
+        }
+        let repo = repository(folder.path(), &stream);
+        let found = lineage(&repo, 100_000);
+        assert_eq!(found.lost.len(), 1, "{:?}", found.lost);
+        let why = &found.lost[0].why;
+        assert!(why.contains("add more than 100000 paths"), "{why}");
+        assert!(found.paths.len() < 20_000, "{}", found.paths.len());
+    }
+}
