@@ -5,17 +5,23 @@
 //! because packs store old trees as deltas of new ones. Which commit is the first is decided by
 //! rank: parents come before children, and of unrelated commits the earlier date counts.
 
+mod budget;
+
 use super::entries::{Cursor, EntryKind, RawEntry};
 use super::packs::{Number, ObjectSet, Objects};
 use super::refs::NamedObject;
 use super::{own, unreadable};
 use crate::diff::ObjectId;
 use crate::error::Error;
+use budget::{COMPARED_EACH, COMPARED_STEP, VisitBudget};
 use gix::objs::Kind;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering as Memory};
+use std::sync::atomic::{AtomicUsize, Ordering as Memory};
+
+pub use budget::VISITS_MAX;
+pub(super) use budget::VISITS_STEP;
 
 /// Depth of nested folders, at most; git's own limit (`core.maxTreeDepth`).
 pub(super) const MAX_DEPTH: usize = 2048;
@@ -23,19 +29,6 @@ pub(super) const MAX_DEPTH: usize = 2048;
 const STACK: usize = 16 << 20;
 /// Commits that a thread takes at once.
 const BATCH: usize = 128;
-/// Visits of new entries at a path, at most, in addition to [`VISITS_EACH`] for each object. A few
-/// small trees that contain each other many times have more paths than can be visited.
-pub const VISITS_MAX: u64 = 10_000_000;
-/// Visits of new entries for each object of the repository, at most.
-const VISITS_EACH: u64 = 32;
-/// Compared entries that count as one visit. Each commit compares all entries of the folders that
-/// it changes, so a long history of large folders has many more of them than new ones: git's own
-/// repository has about a hundred for each object. Comparing is fast, and adds nothing to memory.
-const COMPARED_EACH: u64 = 128;
-/// Visits after which a thread adds its count to the shared one, and checks if the search should end.
-pub(super) const VISITS_STEP: u64 = 1024;
-/// Compared entries after which it does so.
-const COMPARED_STEP: u64 = VISITS_STEP * 8;
 /// Visits that a new path counts as, and bytes of it that count as one more. Paths are kept in memory.
 const PATH_VISITS: u64 = 8;
 const PATH_UNIT: usize = 16;
@@ -491,26 +484,6 @@ impl Lineage {
     }
 }
 
-/// The visits that all threads of a search have left.
-struct VisitBudget {
-    /// Compared entries; a visit counts as [`COMPARED_EACH`] of them.
-    used: AtomicU64,
-    /// Visits, at most.
-    max: u64,
-    /// True if it was exceeded, and a thread has reported it.
-    is_exceeded: AtomicBool,
-}
-
-impl VisitBudget {
-    fn new(set: &ObjectSet, most: u64) -> Self {
-        Self {
-            used: AtomicU64::new(0),
-            max: most + VISITS_EACH * set.len() as u64,
-            is_exceeded: AtomicBool::new(false),
-        }
-    }
-}
-
 /// A walk of one thread.
 struct LineageWalk<'a> {
     repo: gix::Repository,
@@ -778,6 +751,3 @@ impl<'a> LineageWalk<'a> {
         });
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -416,7 +416,7 @@ impl<'a> Objects<'a> {
     pub(super) fn copy(&mut self, number: Number) -> Option<(Rc<Vec<u8>>, Kind)> {
         let id = self.set.id(number);
         for pack in &self.set.packs {
-            let index = pack.index.lookup(&id);
+            let index = pack.index.lookup(id);
             let other = index.filter(|index| pack.first + index != number);
             if let Some(Ok(found)) = other.map(|index| self.packed(pack, index)) {
                 return Some(found);

@@ -114,7 +114,7 @@ fn explains_on_which_files_a_rule_looks() {
     let shell = looks("js-shell-interpolation");
     for part in [
         "added lines of javascript, typescript",
-        "not in these paths: **/node_modules/**,",
+        "not in these paths: **/{node_modules,bower_components}/**,",
         "lower severity in these paths: **/{vendor,third_party,dist}/**, {tools,tool,bin}/**, ",
         r"only in files that match all of: \bchild_process\b",
         "not in tests, fixtures and examples; lower severity in paths that may be one",

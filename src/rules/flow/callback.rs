@@ -115,7 +115,7 @@ impl FlowRun<'_> {
                 .collect()
         });
         if let Some(started) = started {
-            self.end_check(started, &kinds);
+            self.end_check(&started, &kinds);
         }
         self.leave();
         kinds

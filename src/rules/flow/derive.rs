@@ -1,22 +1,11 @@
 //! The expressions from which variables are derived, so that a check of a variable is also a check
 //! of its sources.
 
+use super::derivations::Derivations;
 use super::names;
 use super::run::FlowRun;
 use super::shape::{ExprId, ExprKind, Op, Sym};
-use std::collections::HashMap;
 use std::rc::Rc;
-
-/// The expressions that were assigned to the variables of one function, or of the statements of
-/// the file.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Derivations {
-    /// The names from which a variable's value was derived, with the kinds for which a check of
-    /// the variable is a check of the name.
-    names: HashMap<Sym, Vec<(Sym, u32)>>,
-    /// The check whose outcome a variable holds.
-    outcomes: HashMap<Sym, ExprId>,
-}
 
 impl FlowRun<'_> {
     /// Returns the names from which a variable's value was derived, with the kinds for which a

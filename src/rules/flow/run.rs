@@ -2,7 +2,7 @@
 
 use super::check_memo::CheckMemo;
 use super::declared::Declared;
-use super::derive::Derivations;
+use super::derivations::Derivations;
 use super::paths::{PathId, Paths};
 use super::shape::{
     ByteSpan, Catch, ClassId, CodeBlock, ExprId, ExprKind, FunctionId, Module, Stmt, StmtKind,
