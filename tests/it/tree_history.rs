@@ -573,3 +573,36 @@ fn a_commit_without_files_needs_no_tree_object() {
     assert_eq!(report["coverage"]["failed"], serde_json::json!([]));
     assert!(totals(&report).starts_with("1 blobs of 2 commits"));
 }
+
+#[test]
+fn git_12_broken_references_are_named_and_the_others_are_searched() {
+    let repo = Repo::new();
+    repo.stage("a.py", line_with_key()).commit("first");
+    repo.git(&["rm", "-q", "a.py"]);
+    repo.commit("second");
+    let heads = repo.path().join(".git/refs/heads");
+    std::fs::write(heads.join("garbage"), "not an ID\n").unwrap();
+    std::fs::write(heads.join("missing"), format!("{}\n", "0123".repeat(10))).unwrap();
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(findings(&report).len(), 1, "{report:#}");
+    let failed = report["coverage"]["failed"].as_array().unwrap();
+    for name in ["refs/heads/garbage", "refs/heads/missing"] {
+        let named = failed
+            .iter()
+            .filter(|f| f["reason"].as_str().unwrap().contains(name));
+        assert_eq!(named.count(), 1, "{name}: {failed:#?}");
+    }
+}
+
+#[test]
+fn a_file_that_only_a_tag_names_is_searched() {
+    let repo = Repo::new();
+    repo.stage("a.py", "x = 1\n").commit("first");
+    let key = repo.outside();
+    std::fs::write(&key, line_with_key()).unwrap();
+    let blob = repo.git(&["hash-object", "-w", key.to_str().unwrap()]);
+    repo.git(&["tag", "key", blob.trim()]);
+    let report = repo.review_json(&["tree", "--history"], 1);
+    assert_eq!(findings(&report).len(), 1, "{report:#}");
+    assert_eq!(findings(&report)[0]["file"], "refs/tags/key");
+}
