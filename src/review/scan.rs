@@ -93,6 +93,15 @@ enum Unit {
     Part(usize),
 }
 
+/// Returns true for an entry of a change. [`RuleScan::entry`] counts those that a stop signal
+/// leaves out, without the ignored ones.
+fn is_entry(parts: &[ChangePart], unit: Unit) -> bool {
+    let Unit::File { part, .. } = unit else {
+        return false;
+    };
+    matches!(parts[part].content, PartContent::Change(_)) && !parts[part].is_repeat
+}
+
 impl RuleScan<'_> {
     /// Scans every part.
     pub(super) fn run(&self, parts: &[ChangePart]) -> Scanned {
@@ -206,7 +215,7 @@ impl RuleScan<'_> {
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
             let Some(unit) = units.get(i) else { return out };
-            if self.stop.signal().is_some() {
+            if self.stop.signal().is_some() && !is_entry(parts, *unit) {
                 out.fail(self.path(parts, *unit), FailureCause::Stopped);
                 continue;
             }
@@ -307,11 +316,16 @@ impl RuleScan<'_> {
             return out.skip(part, path, Skip::Ignored);
         }
         let is_record = self.is_record(entry);
-        match self.load(change, index, reader) {
+        let loaded = if self.stop.signal().is_some() {
+            Err(FailureCause::Stopped)
+        } else {
+            self.load(change, index, reader)
+                .map_err(|e| FailureCause::Other(e.on_one_line()))
+        };
+        match loaded {
             Ok(file) => self.scan(part, (number, index), &file, is_record, out),
-            Err(e) => {
+            Err(cause) => {
                 out.coverage.files_total += usize::from(part.scope == Scope::All && !is_record);
-                let cause = FailureCause::Other(e.on_one_line());
                 out.coverage.fail_file(path.clone(), cause);
             }
         }

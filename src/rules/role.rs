@@ -143,9 +143,14 @@ pub(crate) fn is_data_of_tests(path: &[u8]) -> bool {
 /// Returns true if a path is that of documentation: prose by its extension, or a file below `docs`.
 pub(crate) fn is_documentation(path: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path).to_ascii_lowercase();
-    let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
-    matches!(extension(name).as_str(), "md" | "mdx" | "rst" | "adoc")
-        || folders.split('/').any(|f| f == "docs")
+    let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
+    is_prose(path.as_bytes()) || folders.split('/').any(|f| f == "docs")
+}
+
+/// Returns true if the extension of a path is that of a document for people.
+pub(crate) fn is_prose(path: &[u8]) -> bool {
+    let path = String::from_utf8_lossy(path).to_ascii_lowercase();
+    matches!(extension(&path).as_str(), "md" | "mdx" | "rst" | "adoc")
 }
 
 /// Returns true if rules for secrets may skip a path, or judge it by less than the code of a program.

@@ -152,8 +152,8 @@ fn converter_of<'p>(path: &'p str, parameter: &str) -> Option<&'p str> {
     Some(&path[start + 1..end])
 }
 
-/// Returns true if the name of a converter says that it admits numbers or UUIDs only: those of
-/// Werkzeug, and own ones with the word `uuid`.
+/// Returns true if the name of a converter says that it admits numbers or UUIDs only: converters of
+/// Werkzeug, and the usual name of a converter for UUIDs as texts.
 fn admits_identifiers_only(converter: &str) -> bool {
-    matches!(converter, "int" | "float") || converter.split('_').any(|word| word == "uuid")
+    matches!(converter, "int" | "float" | "uuid" | "uuid_str")
 }

@@ -151,7 +151,7 @@ impl<'a> FileScan<'a> {
         let rule = self.reporter.rules.rule(rule);
         rule.secret
             && secret::overlap::knowledge(&rule.id) != secret::overlap::ISSUER
-            && role::is_documentation(self.file.path().as_bytes())
+            && role::is_prose(self.file.path().as_bytes())
     }
 
     /// Returns true if a match of a rule that knows the secret by its name is a UUID in a list of
@@ -168,7 +168,8 @@ impl<'a> FileScan<'a> {
             return false;
         }
         let (run, offset) = self.run();
-        identifiers_beside(run.text, *offset + span.start) >= IDENTIFIERS
+        let start = *offset + span.start;
+        !is_named_secret(run.text, start) && identifiers_beside(run.text, start) >= IDENTIFIERS
     }
 
     /// Returns true if a condition around a match leaves the choice to the settings of the program.
@@ -259,6 +260,20 @@ impl<'a> FileScan<'a> {
     }
 }
 
+/// Returns true if the line of a byte has a word before it that names a secret itself, such as
+/// `CLIENT_SECRET`. The names of the products in a list end with `Pass` and `Key`.
+fn is_named_secret(text: &[u8], at: usize) -> bool {
+    let before = &text[..at.min(text.len())];
+    let start = before
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |at| at + 1);
+    let name = before[start..].to_ascii_lowercase();
+    ["secret", "token", "apikey", "api_key", "api-key"]
+        .iter()
+        .any(|word| memchr::memmem::find(&name, word.as_bytes()).is_some())
+}
+
 /// Returns the number of lines near a byte that give a UUID to a name without a word for a secret.
 fn identifiers_beside(text: &[u8], at: usize) -> usize {
     /// Lines on each side, at most.
@@ -280,6 +295,15 @@ fn is_identifier_line(line: &[u8]) -> bool {
     let Some(open) = line.iter().position(is_quote) else {
         return false;
     };
+    // A comment gives no name a value, and a client has IDs beside its secret.
+    let is_given = line[..open].trim_ascii_end().ends_with(b":")
+        || line[..open].trim_ascii_end().ends_with(b"=");
+    let is_comment = [b"#".as_slice(), b"//", b"*", b"--"]
+        .iter()
+        .any(|mark| line.trim_ascii_start().starts_with(mark));
+    if !is_given || is_comment {
+        return false;
+    }
     let mut parts = line[open..].split(|b| is_quote(b));
     let has_uuid = parts.any(|part| std::str::from_utf8(part).is_ok_and(secret::shape::is_uuid));
     has_uuid && secret::name::named(&line[..open]).is_none()

@@ -1,6 +1,6 @@
 //! A program on a pseudo-terminal, with a screen that supports only drawing sequences.
 
-use crate::support::Reviewer;
+use crate::support::{Reviewer, until};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -159,6 +159,15 @@ impl Pty {
     fn take(&mut self, bytes: &[u8]) {
         self.printed.extend_from_slice(bytes);
         self.screen.take(bytes);
+    }
+
+    /// Waits until the program has read all keys.
+    pub fn until_read(&mut self) -> &mut Self {
+        let terminal = self.terminal.as_ref().unwrap();
+        until("the keys are read", || {
+            rustix::io::ioctl_fionread(terminal).unwrap() == 0
+        });
+        self
     }
 
     pub fn resize(&mut self, size: (u16, u16)) -> &mut Self {

@@ -27,8 +27,12 @@ pub(super) fn severity(f: &Flow, languages: Languages, text: &[u8]) -> Option<Se
         .take(LINES)
         .filter(|next| !is_blank_or_comment(next))
         .take_while(|next| self::indentation(next) >= indentation)
-        .filter(|next| self::indentation(next) == indentation)
-        .any(|next| gives_type(next.trim_ascii(), name))
+        .take_while(|next| !leaves(next.trim_ascii()))
+        .filter(|next| set_type(next.trim_ascii(), name).is_some())
+        .last()
+        .is_some_and(|last| {
+            self::indentation(last) == indentation && gives_type(last.trim_ascii(), name)
+        })
         .then_some(Severity::Suggestion)
 }
 
@@ -44,6 +48,24 @@ fn assigned(before: &[u8]) -> Option<&[u8]> {
 /// `response.mimetype = "text/plain"`, `response.headers["Content-Type"] = "image/png"`. A type
 /// behind a name is that of stored data, which the sender does not choose.
 fn gives_type(statement: &[u8], name: &[u8]) -> bool {
+    set_type(statement, name).is_some_and(|value| {
+        let is_literal = value.starts_with(['"', '\'']);
+        let shows_markup = ["html", "xml", "svg"].iter().any(|ty| value.contains(ty));
+        is_literal && value.contains('/') && !shows_markup
+    })
+}
+
+/// Returns true if a statement can leave the block, so that the statements below it may not run.
+fn leaves(statement: &[u8]) -> bool {
+    const WORDS: [&str; 5] = ["return", "yield", "raise", "break", "continue"];
+    let statement = String::from_utf8_lossy(statement);
+    let mut words = statement.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.any(|word| WORDS.contains(&word))
+}
+
+/// Returns the code to the right of `=` in a statement that sets the type of a response, in lower
+/// case.
+fn set_type(statement: &[u8], name: &[u8]) -> Option<String> {
     const PROPERTIES: [&str; 4] = [
         ".mimetype",
         ".content_type",
@@ -52,19 +74,11 @@ fn gives_type(statement: &[u8], name: &[u8]) -> bool {
     ];
     let statement = String::from_utf8_lossy(statement).to_ascii_lowercase();
     let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-    let Some(rest) = statement.strip_prefix(&name) else {
-        return false;
-    };
-    let value = PROPERTIES
+    let rest = statement.strip_prefix(&name)?;
+    let rest = PROPERTIES
         .iter()
-        .find_map(|property| rest.strip_prefix(property))
-        .and_then(|rest| rest.trim_start().strip_prefix('='));
-    value.is_some_and(|value| {
-        let value = value.trim_start();
-        let is_literal = value.starts_with(['"', '\'']);
-        let shows_markup = ["html", "xml", "svg"].iter().any(|ty| value.contains(ty));
-        is_literal && value.contains('/') && !shows_markup
-    })
+        .find_map(|property| rest.strip_prefix(property))?;
+    Some(rest.trim_start().strip_prefix('=')?.trim_start().to_owned())
 }
 
 fn is_blank_or_comment(line: &[u8]) -> bool {
@@ -116,6 +130,10 @@ mod tests {
             "    # response.mimetype = 'text/plain'\n",
             "    if request.args.get('b'):\n        response.mimetype = 'text/plain'\n",
             "    response.mimetype = kind\n",
+            "    if x:\n        return response\n    response.mimetype = 'text/plain'\n",
+            "    return response\n    response.mimetype = 'text/plain'\n",
+            "    response.mimetype = 'text/plain'\n    response.mimetype = 'text/html'\n",
+            "    response.mimetype = 'text/plain'\n    if x:\n        response.mimetype = 'text/html'\n",
         ] {
             assert_eq!(severities(lines), [Severity::Critical], "{lines}");
         }

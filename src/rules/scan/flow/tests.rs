@@ -708,7 +708,7 @@ fn names_in_archives_keep_their_weight() {
 #[test]
 fn the_arguments_of_a_script_in_php_are_no_headers() {
     for (entry, is_request) in [("argv", false), ("HTTP_X_DIR", true)] {
-        let code = format!("<?php\n$dir = $_SERVER['{entry}'];\nmkdir($dir);\n");
+        let code = format!("#!/usr/bin/php\n<?php\n$dir = $_SERVER['{entry}'];\nmkdir($dir);\n");
         let found = scan_at("src/make.php", None, &code);
         let is_severe = found
             .iter()

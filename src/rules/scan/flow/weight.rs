@@ -60,11 +60,22 @@ fn is_set_by_server(f: &Flow, text: &[u8]) -> bool {
 
 /// Returns true if the source of a flow is the command line of a script in PHP, which is an entry
 /// of the variable that also has the headers of a request.
-pub(super) fn is_argument_of_php(f: &Flow, text: &[u8]) -> bool {
+///
+/// With the setting `register_argc_argv`, a web server fills it from the address of the request, so
+/// the file must say that it is a script.
+pub(super) fn is_argument_of_php(f: &Flow, path: &[u8], text: &[u8]) -> bool {
     let source = f.steps.first().and_then(|s| text.get(s.start..));
-    source.is_some_and(|read| {
+    let is_argument = source.is_some_and(|read| {
         read.starts_with(b"$_SERVER['argv']") || read.starts_with(b"$_SERVER[\"argv\"]")
-    })
+    });
+    let is_script = text.starts_with(b"#!")
+        || has_any(text, &[b"PHP_SAPI", b"php_sapi_name"])
+        || path
+            .split(|b| *b == b'/')
+            .rev()
+            .skip(1)
+            .any(|folder| folder == b"bin");
+    is_argument && is_script
 }
 
 /// Returns the highest severity of a flow of data that does not come from a request; `None`: that
@@ -106,18 +117,18 @@ pub(super) fn severity_by_origin(
 /// Returns the highest severity of a flow by what an attacker gains; `None`: that of its rule.
 ///
 /// - An expression that keeps a browser busy harms only the user who opened the page.
-/// - Pages of other sites that read answers without credentials see what everyone can see. Which
-///   origins may connect or get messages is a choice whose reason the file rarely shows.
+/// - Pages of other sites that read answers without credentials see what everyone can see. A check
+///   of the origin (CWE 346) decides about requests with credentials.
 /// - The user of a desktop program chooses which files, programs and addresses it opens.
 /// - A cookie of a request has no attributes: a client only sends its name and value.
-/// - The length of a pause is no secret.
-/// - A redirect to the address of the same request stays on a path that this program serves.
+/// - The length of a pause is not a secret.
+/// - A redirect to the address of the same request mostly stays on this site.
 pub(super) fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
     let is_low = match f.subject {
         FlowSubject::Flow(SinkKind::Regex) => {
             f.proof != Proof::Request || OF_BROWSER.contains(&f.source_label)
         }
-        FlowSubject::Rule("cors") => !grants_credentials(text),
+        FlowSubject::Rule("cors") => f.cwe != Some(ORIGIN_CHECK) && !grants_credentials(text),
         FlowSubject::Rule("cookie") => sender::is_of_client(f, text),
         FlowSubject::Rule("weak-random") => is_delay(f, text),
         FlowSubject::Flow(SinkKind::Redirect) => is_own_address(f, text),
@@ -125,6 +136,9 @@ pub(super) fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
     };
     (is_low || sender::is_of_desktop(f, text)).then_some(Severity::Suggestion)
 }
+
+/// The weakness of a missing check of the origin.
+const ORIGIN_CHECK: u32 = 346;
 
 /// Returns true if a call is the argument of a function that waits: `usleep(mt_rand(1, 9))`.
 fn is_delay(f: &Flow, text: &[u8]) -> bool {
@@ -143,7 +157,8 @@ fn is_delay(f: &Flow, text: &[u8]) -> bool {
     name.is_some_and(|name| has_any(&name, &[b"sleep", b"delay"]))
 }
 
-/// Returns true if the source of a flow is the address of the request itself.
+/// Returns true if a redirect goes to the address of the request itself, which nothing but joined
+/// texts changes.
 fn is_own_address(f: &Flow, text: &[u8]) -> bool {
     /// Bytes behind the step in which the name of a variable can stand: `['REQUEST_URI']`.
     const BEHIND: usize = 16;
@@ -158,13 +173,27 @@ fn is_own_address(f: &Flow, text: &[u8]) -> bool {
     let is_named = has_any(
         read,
         &[
-            b"originalUrl",
+            b"req.originalUrl",
+            b"request.originalUrl",
+            b"ctx.originalUrl",
             b"REQUEST_URI",
             b"getRequestURI(",
             b"get_full_path(",
         ],
     );
-    is_named && !has_any(&read.to_ascii_lowercase(), NOT_HEADERS)
+    let is_direct = f.sink().is_some_and(|sink| {
+        let line = line_around(text, source.start.min(text.len()));
+        let outside = text
+            .get(source.start..line.end)
+            .map(|rest| rest.iter().filter(|b| matches!(b, b'(' | b'[')).count());
+        line.contains(&sink.start)
+            && outside.is_some_and(|n| n <= 1)
+            && !has_any(
+                &text[line],
+                &[b"explode", b"split", b"substr", b"slice", b"replace"],
+            )
+    });
+    is_direct && is_named && !has_any(&read.to_ascii_lowercase(), NOT_HEADERS)
 }
 
 /// Returns true if a file allows credentials in requests of other sites:
