@@ -48,7 +48,7 @@ pub use digest::sha1_hex;
 pub use fetch::Fetched;
 pub use forest::{BlobVisitor, CopiedPart, DecodedBase};
 pub use hooks::{ConfigScope, HooksDir};
-pub use lineage::{HistorySearch, LostObject, PathPriority, VISITS_MAX};
+pub use lineage::{HistorySearch, LostObject, PathPriority};
 pub use load::{PathNode, Reader};
 pub use packs::Undecodable;
 pub use underway::PushTarget;
@@ -692,24 +692,21 @@ fn unreadable(
     id: &gix::oid,
     cause: Option<&(dyn std::error::Error + 'static)>,
 ) -> Error {
-    let config = repo.config_snapshot();
-    let promised = config.string("extensions.partialClone").is_some()
-        || config
-            .plumbing()
-            .sections_by_name("remote")
-            .is_some_and(|mut s| s.any(|s| s.value("promisor").is_some_and(|v| v != "false")));
-    let shallow = repo.is_shallow().unwrap_or(false);
+    let is_shallow = repo.is_shallow().unwrap_or(false);
     match cause {
         Some(cause) => Error::incomplete(format!("cannot read object {id}"))
             .caused_by(cause)
             .hint("git fsck --full"),
-        None if promised => {
+        None if reach::is_partial(repo) => {
             Error::incomplete(format!("object {id} is missing from this partial clone"))
                 .hint("fetch all objects: git fetch --refetch --no-filter")
         }
-        None if shallow => {
+        None if is_shallow => {
             Error::incomplete(format!("object {id} is missing from this shallow clone"))
                 .hint("git fetch --unshallow")
+        }
+        None if !repo.remote_names().is_empty() => {
+            Error::incomplete(format!("object {id} is missing")).hint("git fetch --refetch")
         }
         None => Error::incomplete(format!("object {id} is missing")).hint("git fsck --full"),
     }

@@ -71,7 +71,8 @@ impl Repo {
                     &repo,
                     &set,
                     &ends.commits,
-                    (&shallow, search.is_over),
+                    &shallow,
+                    search.is_over,
                     &mut lost,
                 );
                 all.add_named(&repo, &set, &ends.others, &mut lost);
@@ -79,7 +80,7 @@ impl Repo {
             }
             HistoryScope::Commits(ids) => {
                 let ids: Vec<gix::ObjectId> = ids.iter().map(gix_id).collect();
-                Commits::listed(&repo, &set, &ids, &mut lost)
+                Commits::listed(&repo, &set, &ids, search.is_over, &mut lost)
             }
         };
         let is_cut_off = commits.ids(&set).any(|id| shallow.contains(&id));

@@ -20,8 +20,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering as Memory};
 
-pub use budget::VISITS_MAX;
-pub(super) use budget::VISITS_STEP;
+pub(super) use budget::{VISITS_MAX, VISITS_STEP};
 
 /// Depth of nested folders, at most; git's own limit (`core.maxTreeDepth`).
 pub(super) const MAX_DEPTH: usize = 2048;
@@ -119,7 +118,8 @@ impl Commits {
         repo: &gix::Repository,
         set: &ObjectSet,
         tips: &[gix::ObjectId],
-        (shallow, is_over): (&HashSet<gix::ObjectId>, &dyn Fn() -> bool),
+        shallow: &HashSet<gix::ObjectId>,
+        is_over: &dyn Fn() -> bool,
         lost: &mut Vec<LostObject>,
     ) -> Self {
         let mut objects = Objects::new(set);
@@ -149,17 +149,22 @@ impl Commits {
         Self::link(repo, set, &mut objects, &index, &found, lost)
     }
 
-    /// Reads these commits. Parents that are not among them are not part of the history.
+    /// Reads these commits, until `is_over` returns true. Parents that are not among them are not
+    /// part of the history.
     pub(super) fn listed(
         repo: &gix::Repository,
         set: &ObjectSet,
         ids: &[gix::ObjectId],
+        is_over: &dyn Fn() -> bool,
         lost: &mut Vec<LostObject>,
     ) -> Self {
         let mut objects = Objects::new(set);
         let mut index: HashMap<Number, u32, foldhash::fast::FixedState> = HashMap::default();
         let mut found = Vec::new();
         for id in ids {
+            if found.len().is_multiple_of(BATCH) && is_over() {
+                break;
+            }
             match read_commit(repo, set, &mut objects, id) {
                 Ok((number, commit)) => {
                     index.insert(number, found.len() as u32);
@@ -343,20 +348,11 @@ impl LostObject {
 
 /// Returns why an object is missing, with the command that gets it.
 fn missing(repo: &gix::Repository, id: &gix::oid) -> String {
-    let error = unreadable(repo, id, None).on_one_line();
-    let is_shallow = repo.is_shallow().unwrap_or(false);
-    let command = match (super::reach::is_partial(repo), is_shallow) {
-        (true, _) => "git fetch --refetch --no-filter",
-        (false, true) => "git fetch --unshallow",
-        (false, false) if !repo.remote_names().is_empty() => "git fetch --refetch",
-        (false, false) => "git fsck --full",
-    };
-    let verb = if command.contains("fetch") {
-        "fetch it"
-    } else {
-        "check"
-    };
-    format!("{error}; {verb}: {command}")
+    let error = unreadable(repo, id, None);
+    std::iter::once(error.on_one_line())
+        .chain(error.hints.iter().cloned())
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// The origin of a blob: the rank of the commit that introduced it, counted from 1, and the index
@@ -407,8 +403,6 @@ pub struct HistorySearch<'a> {
     pub is_over: &'a (dyn Fn() -> bool + Sync),
     /// Threads, at least 1.
     pub threads: usize,
-    /// Visits of entries at a path, at most, in addition to those for each object: [`VISITS_MAX`].
-    pub visits: u64,
 }
 
 impl std::fmt::Debug for HistorySearch<'_> {
@@ -428,7 +422,7 @@ impl Lineage {
         search: HistorySearch<'_>,
     ) -> Self {
         let next = AtomicUsize::new(0);
-        let budget = VisitBudget::new(set, search.visits);
+        let budget = VisitBudget::new(set);
         let work = || {
             let walk = LineageWalk::new(repo.to_thread_local(), set, search, &budget);
             walk.run(commits, &next)
@@ -570,7 +564,7 @@ impl<'a> LineageWalk<'a> {
                     id: own(&self.repo.object_hash().null()),
                     path: Vec::new(),
                     why: format!(
-                        "the trees of the commits add more than {max} paths in all; the others were not searched"
+                        "the search of the trees took more than {max} steps; the rest was not searched"
                     ),
                 });
             }

@@ -412,7 +412,7 @@ impl<'a> Objects<'a> {
     }
 
     /// Reads a copy of an object that cannot be decoded: in another pack, or a loose one. `None`:
-    /// there is no copy that can be decoded.
+    /// no copy can be decoded.
     pub(super) fn copy(&mut self, number: Number) -> Option<(Rc<Vec<u8>>, Kind)> {
         let id = self.set.id(number);
         for pack in &self.set.packs {

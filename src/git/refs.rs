@@ -5,6 +5,7 @@ use super::guard;
 use super::program::Program;
 use crate::env::Env;
 use crate::error::{Error, Result};
+use gix::objs::Kind;
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -17,6 +18,9 @@ pub(super) enum Refs {
 
 /// The first git version that reads reftables.
 const REFTABLE_SINCE: (u32, u32) = (2, 45);
+
+/// Bytes of a tag, at most.
+const TAG_MAX: u64 = 16 << 20;
 
 impl Refs {
     pub(super) fn of(repo: &gix::Repository, env: &Env, worktree: Option<&Path>) -> Result<Self> {
@@ -194,6 +198,8 @@ impl Refs {
         }
         ends.commits.sort_unstable();
         ends.commits.dedup();
+        ends.others.sort_by_key(|other| other.id);
+        ends.others.dedup_by_key(|other| other.id);
         ends
     }
 
@@ -283,34 +289,53 @@ impl RefEnds {
         }
     }
 
-    /// Follows tags from the object of a reference.
+    /// Follows tags from the object of a reference. Reads no object except for tags.
     fn follow(&mut self, repo: &gix::Repository, name: &str, id: gix::ObjectId) {
-        let end = repo
-            .find_object(id)
-            .map_err(|e| super::unreadable(repo, &id, Some(&e)))
-            .and_then(|object| {
-                let end = object.peel_tags_to_end();
-                end.map_err(|e| super::unreadable(repo, &id, Some(&e)))
-            });
-        let end = match end {
+        let (end, kind) = match end_of_tags(repo, id) {
             Ok(end) => end,
             Err(e) => {
                 let named = if name.is_empty() { "a reference" } else { name };
                 return self.broken.push(format!("{named}: {}", e.on_one_line()));
             }
         };
-        match end.kind {
-            gix::objs::Kind::Commit => self.commits.push(end.id),
-            gix::objs::Kind::Tag => {}
-            kind => self.others.push(NamedObject {
+        if kind == Kind::Commit {
+            self.commits.push(end);
+        } else {
+            self.others.push(NamedObject {
                 name: match name {
-                    "" => end.id.to_string(),
+                    "" => end.to_string(),
                     name => name.to_owned(),
                 },
-                id: end.id,
-                is_blob: kind == gix::objs::Kind::Blob,
-            }),
+                id: end,
+                is_blob: kind == Kind::Blob,
+            });
         }
+    }
+}
+
+/// Returns the object to which a chain of tags leads, and its type: that of a commit, a tree or a
+/// blob.
+///
+/// # Errors
+/// Incomplete: an object is missing or unreadable, or a tag is larger than [`TAG_MAX`].
+fn end_of_tags(repo: &gix::Repository, id: gix::ObjectId) -> Result<(gix::ObjectId, Kind)> {
+    let mut id = id;
+    loop {
+        let header = repo
+            .find_header(id)
+            .map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
+        if header.kind() != Kind::Tag {
+            return Ok((id, header.kind()));
+        }
+        if header.size() > TAG_MAX {
+            return Err(Error::incomplete(format!("tag {id} is larger than 16 MiB")));
+        }
+        let tag = repo
+            .find_object(id)
+            .map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
+        id = gix::objs::TagRefIter::from_bytes(&tag.data, repo.object_hash())
+            .target_id()
+            .map_err(|e| super::unreadable(repo, &id, Some(&e)))?;
     }
 }
 

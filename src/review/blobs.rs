@@ -16,7 +16,7 @@ use crate::finding::listing::{Effect, Floor};
 use crate::finding::{Finding, Severity};
 use crate::git::{
     BlobNumber, BlobVisitor, DecodedBase, HistoryBlobs, HistoryScope, HistorySearch, PathPriority,
-    Undecodable, VISITS_MAX,
+    Undecodable,
 };
 use crate::rules::{self, Scope, SecretSigns, Seen};
 use crate::verdict::{FailureCause, Skip};
@@ -51,7 +51,6 @@ pub(super) fn scan_history(
         priority: &|path| priority_of(scan, path),
         is_over: &|| scan.stop.signal().is_some(),
         threads,
-        visits: VISITS_MAX,
     };
     let blobs = match repo.history(scope, search) {
         Ok(blobs) => blobs,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// Visits of new entries at a path, at most, in addition to [`VISITS_EACH`] for each object. A few
 /// small trees that contain each other many times have more paths than can be visited.
-pub const VISITS_MAX: u64 = 10_000_000;
+pub(in crate::git) const VISITS_MAX: u64 = 10_000_000;
 /// Visits of new entries for each object of the repository, at most.
 const VISITS_EACH: u64 = 32;
 /// Compared entries that count as one visit. Each commit compares all entries of the folders that
@@ -28,10 +28,10 @@ pub(super) struct VisitBudget {
 }
 
 impl VisitBudget {
-    pub(super) fn new(set: &ObjectSet, most: u64) -> Self {
+    pub(super) fn new(set: &ObjectSet) -> Self {
         Self {
             used: AtomicU64::new(0),
-            max: most + VISITS_EACH * set.len() as u64,
+            max: VISITS_MAX + VISITS_EACH * set.len() as u64,
             is_exceeded: AtomicBool::new(false),
         }
     }
@@ -39,7 +39,6 @@ impl VisitBudget {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::packs::ObjectSet;
     use super::super::*;
     use super::*;
     use crate::env::Env;
@@ -77,20 +76,14 @@ mod tests {
         let set = ObjectSet::open(&local).unwrap();
         let head = local.head_id().unwrap().detach();
         let mut lost = Vec::new();
-        let commits = Commits::reachable(
-            &local,
-            &set,
-            &[head],
-            (&HashSet::new(), &|| false),
-            &mut lost,
-        );
+        let commits =
+            Commits::reachable(&local, &set, &[head], &HashSet::new(), &|| false, &mut lost);
         let search = HistorySearch {
             priority: &|_| PathPriority::Read(0),
             is_over: &|| false,
             threads: 1,
-            visits: 0,
         };
-        let mut budget = VisitBudget::new(&set, 0);
+        let mut budget = VisitBudget::new(&set);
         budget.max = max;
         LineageWalk::new(local, &set, search, &budget).run(&commits, &AtomicUsize::new(0))
     }
@@ -134,7 +127,7 @@ mod tests {
         let found = lineage(&repo, 100_000);
         assert_eq!(found.lost.len(), 1, "{:?}", found.lost);
         let why = &found.lost[0].why;
-        assert!(why.contains("add more than 100000 paths"), "{why}");
+        assert!(why.contains("more than 100000 steps"), "{why}");
         assert!(found.paths.len() < 20_000, "{}", found.paths.len());
     }
 }
