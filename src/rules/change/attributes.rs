@@ -71,8 +71,7 @@ const CONVERSIONS: &[&str] = &["eol", "ident", "filter", "crlf"];
 /// The attribute that names the encoding of a checkout.
 const ENCODING: &str = "working-tree-encoding";
 
-/// Reports changed attributes: those that make git hide source, and those that change it on
-/// checkout.
+/// Reports changed attributes that make git hide source or change it on checkout.
 pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let macros = Macros::of(text);
     let numbers: BTreeSet<_> = added(text).map(|l| l.number).collect();

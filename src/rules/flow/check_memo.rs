@@ -1,4 +1,4 @@
-//! Remembers what functions of the file say about their arguments, as checks.
+//! Remembers the results of functions of the file that check their arguments.
 //!
 //! Every statement that calls a function of the file asks whether the function checks its
 //! arguments, and a run for that asks it again of the functions that it calls. Without a memory,

@@ -17,7 +17,7 @@ pub(super) const CHECKED: &str = "checked value";
 /// known.
 const MOST_OWNERS: usize = 32;
 
-/// What the classes of a file declare, by names.
+/// The declarations of the classes of a file, by name.
 #[derive(Debug, Default)]
 pub(super) struct Declared {
     enums: HashSet<Sym>,

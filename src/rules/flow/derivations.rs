@@ -1,4 +1,4 @@
-//! What is known about the origin of variables.
+//! The expressions from which variables got their values.
 
 use super::shape::{ExprId, Sym};
 use std::collections::HashMap;

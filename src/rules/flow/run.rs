@@ -86,11 +86,11 @@ pub(super) struct FlowRun<'m> {
     pub(super) segments: Vec<Sym>,
     /// The value that is written to a member.
     pub(super) written: Option<ExprId>,
-    /// What the running function assigned to its variables.
+    /// The expressions that the running function assigned to its variables.
     pub(super) derived: Rc<Derivations>,
-    /// What the statements of the file assigned to its variables, while a function runs.
+    /// The expressions that the statements of the file assigned, while a function runs.
     pub(super) derived_of_file: Rc<Derivations>,
-    /// What checks by functions of the file said.
+    /// The results of checks by functions of the file.
     pub(super) checks: CheckMemo,
     /// Number of bodies that calls ran, and did not find in `memo`.
     pub(super) invoked: u64,

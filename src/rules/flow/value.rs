@@ -473,7 +473,7 @@ impl FlowValue {
     /// Feeds the properties that matter for a call into a hash.
     pub(super) fn feed(&self, to: &mut impl Hasher, level: u32) {
         for t in self.taints.iter().flat_map(|t| t.iter()) {
-            (t.origin, t.clean, t.is_built, t.is_doubted).hash(to);
+            (t.origin, t.clean, t.is_built, t.is_doubted, t.proof).hash(to);
         }
         self.path.hash(to);
         self.what.hash(to);

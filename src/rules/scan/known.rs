@@ -200,10 +200,11 @@ fn have_same_path(old: &Finding, new: &Finding) -> bool {
 mod tests {
     use super::super::layout::tests::changed;
     use crate::finding::Severity;
+    use crate::policy::RuleProfile;
 
     /// Returns the severities of the findings of a rule in the change of a file.
     fn severities(path: &str, rule: &str, old: &str, new: &str) -> Vec<Severity> {
-        changed(path, old, new)
+        changed(RuleProfile::Audit, path, old, new)
             .into_iter()
             .filter(|finding| finding.rule_id() == rule)
             .map(|finding| finding.severity())
@@ -293,7 +294,7 @@ mod tests {
         let eval = "import os\nfrom flask import request\n\ndef a():\n    os.system('ls ' + request.args['a'])\n\ndef b():\n    x = 1\n    y = 2\n    z = 3\n    return x + y + z\n";
         let moved = "import os\nfrom flask import request\n\ndef b():\n    x = 1\n    y = 2\n    z = 3\n    return x + y + z\n\ndef a():\n    os.system('ls ' + request.args['a'])\n";
         let is_critical = |old: &str, new: &str| {
-            let found = changed("a.py", old, new);
+            let found = changed(RuleProfile::Audit, "a.py", old, new);
             found.iter().any(|f| f.severity() == Severity::Critical)
         };
         assert!(is_critical("", eval));

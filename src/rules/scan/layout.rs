@@ -175,11 +175,15 @@ pub(super) mod tests {
     use crate::policy::{RuleProfile, RulesPolicy};
     use crate::rules::{RuleSet, Scope};
 
-    /// Returns the findings in the change of a file from one text to another. In the profile
-    /// `audit`, settings that are written out have the weight of other weaknesses.
-    pub(in crate::rules::scan) fn changed(path: &str, old: &str, new: &str) -> Vec<Finding> {
+    /// Returns the findings in the change of a file from one text to another.
+    pub(in crate::rules::scan) fn changed(
+        profile: RuleProfile,
+        path: &str,
+        old: &str,
+        new: &str,
+    ) -> Vec<Finding> {
         let policy = RulesPolicy {
-            profile: RuleProfile::Audit,
+            profile,
             ..RulesPolicy::default()
         };
         let rules = RuleSet::new(&policy, &[]).unwrap();
@@ -203,7 +207,7 @@ pub(super) mod tests {
     /// Returns the rules with findings in the change of a file from one text to another, with their
     /// lines.
     fn found(path: &str, old: &str, new: &str) -> Vec<(String, u32)> {
-        changed(path, old, new)
+        changed(RuleProfile::Default, path, old, new)
             .iter()
             .map(|f| {
                 (

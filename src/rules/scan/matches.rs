@@ -289,19 +289,27 @@ fn identifiers_beside(text: &[u8], at: usize) -> usize {
         .count()
 }
 
-/// Returns true if a line gives a UUID in quotes to a name without a word for a secret.
+/// Returns true if a line gives a UUID in quotes to a name that is neither that of a secret nor that
+/// of an ID.
 fn is_identifier_line(line: &[u8]) -> bool {
     let is_quote = |b: &u8| matches!(b, b'"' | b'\'');
     let Some(open) = line.iter().position(is_quote) else {
         return false;
     };
-    // A comment gives no name a value, and a client has IDs beside its secret.
-    let is_given = line[..open].trim_ascii_end().ends_with(b":")
-        || line[..open].trim_ascii_end().ends_with(b"=");
+    // A comment gives no name a value.
     let is_comment = [b"#".as_slice(), b"//", b"*", b"--"]
         .iter()
         .any(|mark| line.trim_ascii_start().starts_with(mark));
-    if !is_given || is_comment {
+    let before = line[..open].trim_ascii_end();
+    let Some(name) = before
+        .strip_suffix(b"=")
+        .or_else(|| before.strip_suffix(b":"))
+    else {
+        return false;
+    };
+    // A client has IDs beside its secret: `TENANT_ID`, `clientId`.
+    let is_id = name.trim_ascii_end().to_ascii_lowercase().ends_with(b"id");
+    if is_comment || is_id {
         return false;
     }
     let mut parts = line[open..].split(|b| is_quote(b));

@@ -75,8 +75,8 @@ fn the_labelled_cases_of_the_project_are_found_and_their_safe_lines_are_not_flag
     };
     let total = &report["total"];
     assert!(
-        share(total, "certain", "expected") > 0.86
-            && share(total, "found", "expected") > 0.67
+        share(total, "certain", "expected") > 0.92
+            && share(total, "found", "expected") > 0.69
             && share(total, "seen", "expected") > 0.98
             && share(total, "flagged", "safe") < 0.002,
         "{total}"
@@ -89,8 +89,12 @@ fn the_labelled_cases_of_the_project_are_found_and_their_safe_lines_are_not_flag
     };
     assert!(large().count() >= 10, "{languages:?}");
     for (name, of) in large() {
+        // Most findings in configurations are about settings, which are suggestions.
+        let found = if name == "yaml" { 0.3 } else { 0.66 };
         assert!(
-            share(of, "certain", "expected") > 0.73 && share(of, "flagged", "safe") < 0.01,
+            share(of, "found", "expected") > found
+                && share(of, "certain", "expected") > 0.88
+                && share(of, "flagged", "safe") < 0.01,
             "{name}: {of}"
         );
     }

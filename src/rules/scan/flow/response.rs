@@ -94,6 +94,7 @@ fn indentation(line: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use crate::finding::Severity;
+    use crate::policy::RuleProfile;
     use crate::rules::scan::layout::tests::changed;
 
     /// Returns the severities of the pages that a handler builds, in a function whose last lines
@@ -102,7 +103,7 @@ mod tests {
         let code = format!(
             "from flask import Flask, make_response, request\n\napp = Flask(__name__)\n\n\n@app.route('/a')\ndef a():\n    response = make_response(request.args['a'], 200)\n{lines}    return response\n"
         );
-        changed("web/a.py", "", &code)
+        changed(RuleProfile::Default, "web/a.py", "", &code)
             .into_iter()
             .filter(|finding| finding.rule_id() == "html-injection-flow")
             .map(|finding| finding.severity())

@@ -85,7 +85,7 @@ pub(super) fn is_argument_of_php(f: &Flow, path: &[u8], text: &[u8]) -> bool {
 /// - Servers set some variables of the environment to text of others.
 /// - A value of the caller in a command or code is `minor`: an error in it runs other commands.
 /// - The profile `audit` keeps these findings above suggestions.
-/// - An archive can come from anyone, whoever opens it.
+/// - An archive can come from another person than the one who opens it.
 /// - A program in C can have the rights of another user, and its errors of memory are crashes.
 pub(super) fn severity_by_origin(
     f: &Flow,
@@ -210,7 +210,7 @@ fn grants_credentials(text: &[u8]) -> bool {
     })
 }
 
-/// Parts of the request that are no headers. A link can set a parameter named `referer`.
+/// Parts of the request other than headers. A link can set a parameter named `referer`.
 const NOT_HEADERS: &[&[u8]] = &[
     b"arg",
     b"param",
@@ -245,7 +245,7 @@ pub(super) fn severity_of_referrer(f: &Flow, text: &[u8]) -> Option<Severity> {
     let stop = behind.iter().position(|b| b"\n;,)]|?+#/".contains(b));
     let end = source.end + stop.unwrap_or(behind.len());
     let read = text.get(source.start..end)?.to_ascii_lowercase();
-    // A parameter of a handler that has this name is no header.
+    // A parameter of a handler that has this name is not a header.
     let is_read = has_any(&read, &[b".", b"[", b"(", b"->"]);
     let is_referrer =
         is_read && has_any(&read, &[b"referer", b"referrer"]) && !has_any(&read, NOT_HEADERS);
