@@ -436,7 +436,7 @@ pub struct Finding {
     pub blocking: bool,
     /// The surrounding code, for people.
     pub frame: Option<Frame>,
-    /// What [`column`] returns, for a finding from a report, which has no code.
+    /// The column that a report states. A finding from a report has no code to compute it from.
     pub stated_column: Option<u32>,
 }
 

@@ -156,8 +156,8 @@ impl TestOutcome {
 pub struct Share {
     /// Files of which the reviewer completed every part, with every lens.
     pub files_reviewed: usize,
-    /// Files that the reviewer had to review: for the rules those of the change, for a backend
-    /// those that may be shown to it.
+    /// Files that the reviewer had to review: for the rules the changed files, for a backend
+    /// the files that it may be shown.
     pub files_total: usize,
 }
 

@@ -93,7 +93,7 @@ pub struct Report {
 /// A ticket, issue or page that models were given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextItem {
-    /// What it is cited by: PROJ-12, #12, page 123.
+    /// The short name by which it is cited: PROJ-12, #12, page 123.
     pub reference: String,
     /// Its title.
     pub title: String,
@@ -158,8 +158,8 @@ pub struct ReviewedSource {
     pub head: Option<String>,
     /// Object ID of the reviewed tree; null if it has none.
     pub tree: Option<String>,
-    /// Full object ID of the commit that is checked out, if all files of the worktree or the index
-    /// are reviewed; absent otherwise.
+    /// Full object ID of the commit that is checked out, if files of the worktree or the index are
+    /// reviewed, and not a change to them; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_out: Option<String>,
     /// True if the versions of files in a history are reviewed, so that the coverage counts blobs;
@@ -354,7 +354,7 @@ pub struct Finding {
     pub waived: Option<Waiver>,
     /// The decision of a person; `fixed` only in lists of earlier findings.
     pub disposition: Disposition,
-    /// What was said about the decision; null if the finding is pending.
+    /// The reason that was given for the decision; null if the finding is pending.
     #[serde(default)]
     pub decided: Option<Decided>,
     /// The suppression; null if the finding counts.

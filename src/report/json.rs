@@ -84,6 +84,7 @@ fn summary(review: &Review) -> wire::Summary {
         (verdict::Outcome::NothingToReview, _) => {
             format!("Nothing to review: {}", words::left_out(review))
         }
+        (verdict::Outcome::Cancelled, _) => format!("Cancelled: {reviewed}; {found}"),
         (_, verdict::Verdict::Block) => match blocking {
             0 => format!("Blocked: {found}; {reviewed}"),
             n => format!("Blocked by {}: {found}; {reviewed}", plural(n, "finding")),

@@ -17,7 +17,7 @@ pub(super) struct SourceWords {
     pub(super) parts: &'static str,
     /// What blocking findings block, after a space; empty if there is nothing to block.
     pub(super) blocked: &'static str,
-    /// What claims of models are anchored to.
+    /// The line to which a claim of a model is anchored.
     pub(super) line: &'static str,
     /// A unit of the coverage; its plural ends with s.
     pub(super) unit: &'static str,

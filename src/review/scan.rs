@@ -657,7 +657,7 @@ impl Scanned {
     }
 
     /// Counts a stored review in the change. A review is stored as text, so another kind of file in
-    /// its place is no stored review, and was not reviewed.
+    /// its place is not one, and was not reviewed.
     fn count_record(&mut self, file: &FileChange) {
         self.coverage.records += 1;
         let is_undecoded = file.text().is_some_and(|t| t.undecoded.is_some());

@@ -428,6 +428,55 @@ fn a_finding_of_a_tree_is_printed_before_the_last_file_is_read() {
 }
 
 #[test]
+fn a_stopped_tree_counts_the_files_that_were_left_out_and_names_no_ignored_ones() {
+    let repo = sample();
+    repo.write(".claude-reviewer.toml", "ignore = [\"d/**\"]\n");
+    repo.git(&["add", "."]);
+    repo.commit("policy");
+    // More than the buffers of a pipe and of the reader, so that the program waits for the test.
+    for i in 0..600 {
+        repo.write(&format!("c/f{i}.txt"), BAD);
+        repo.write(&format!("d/f{i}.txt"), BAD);
+    }
+    let args = [
+        "review",
+        "tree",
+        "--untracked",
+        "--jobs",
+        "1",
+        "--format",
+        "jsonl",
+    ];
+    let mut command = repo.reviewer(&args).command();
+    command.stderr(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.by_ref().take(2).map(Result::unwrap).count(), 2);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let last = lines.map(Result::unwrap).last().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let end: Value = serde_json::from_str(&last).unwrap();
+    let report = &end["report"];
+    let coverage = &report["coverage"];
+    let files = |part: &str| -> Vec<&str> {
+        let listed = coverage[part].as_array().unwrap().iter();
+        listed.map(|f| f["file"].as_str().unwrap()).collect()
+    };
+    let (failed, skipped) = (files("failed"), files("skipped"));
+    assert!(failed.iter().any(|file| file.starts_with("c/")));
+    assert!(!failed.iter().any(|file| file.starts_with("d/")));
+    assert_eq!(skipped.len(), 600);
+    assert!(skipped.iter().all(|file| file.starts_with("d/")));
+    let reviewed = coverage["files_reviewed"].as_u64().unwrap() as usize;
+    // Four files are committed.
+    assert_eq!(coverage["files_total"], 1204);
+    assert_eq!(reviewed + failed.len() + skipped.len(), 1204);
+    let text = report["summary"]["text"].as_str().unwrap();
+    assert!(text.starts_with("Cancelled: "), "{text}");
+}
+
+#[test]
 fn the_lines_of_a_change_come_when_it_is_reviewed() {
     let repo = sample();
     repo.stage("a/other.txt", BAD);

@@ -131,34 +131,23 @@ impl StyledLine {
 
     /// Appends text that a terminal may show as a link.
     #[must_use]
-    pub(super) fn linked(
-        mut self,
-        style: Style,
-        text: impl Into<Inert>,
-        link: Option<Link>,
-    ) -> Self {
-        self.0.push(StyledSpan {
-            style,
-            text: text.into(),
-            link,
-            is_whole: false,
-        });
-        self
+    pub(super) fn linked(self, style: Style, text: impl Into<Inert>, link: Option<Link>) -> Self {
+        self.push(style, text.into(), link, false)
     }
 
     /// Appends text that is not divided at its spaces, such as a path with a line.
     #[must_use]
-    pub(super) fn whole(
-        mut self,
-        style: Style,
-        text: impl Into<Inert>,
-        link: Option<Link>,
-    ) -> Self {
+    pub(super) fn whole(self, style: Style, text: impl Into<Inert>, link: Option<Link>) -> Self {
+        self.push(style, text.into(), link, true)
+    }
+
+    /// Appends a span.
+    fn push(mut self, style: Style, text: Inert, link: Option<Link>, is_whole: bool) -> Self {
         self.0.push(StyledSpan {
             style,
-            text: text.into(),
+            text,
             link,
-            is_whole: true,
+            is_whole,
         });
         self
     }

@@ -1,4 +1,4 @@
-//! What makes two reports shards of one review.
+//! The facts that are equal in all shards of one review.
 
 use super::GivenReport;
 use crate::wire::{Policy, ReviewedSource};
