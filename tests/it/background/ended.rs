@@ -2,12 +2,21 @@
 
 use super::*;
 
+/// Kills the review that waits for an answer. Returns the status after its death: for a moment, a
+/// killed process still holds its lock.
+fn kill_review(desk: &Desk) -> Value {
+    kill("-KILL", desk.asking());
+    eventually("the review is dead", || {
+        Some(desk.status()).filter(|status| status["running"].is_null())
+    })
+}
+
 #[test]
 fn without_a_remote_a_killed_review_and_quick_commits_lose_nothing() {
     let desk = Desk::gated();
     desk.repo.git(&["remote", "remove", "origin"]);
     desk.commit("a.py");
-    kill("-KILL", desk.asking());
+    kill_review(&desk);
     for file in ["b.py", "c.py", "d.py"] {
         desk.commit(file);
     }
@@ -34,10 +43,7 @@ fn without_a_remote_a_killed_review_and_quick_commits_lose_nothing() {
 fn the_commit_of_a_killed_review_waits_again() {
     let desk = Desk::gated();
     let commit = desk.commit("a.py");
-    kill("-KILL", desk.asking());
-    let status = eventually("the review is dead", || {
-        Some(desk.status()).filter(|s| s["running"].is_null())
-    });
+    let status = kill_review(&desk);
     assert_eq!(status["pending"]["order"]["commit"], commit.as_str());
     assert_eq!(status["pending"]["order"]["attempts"], 1);
     // Its possible cost stays reserved.
@@ -65,7 +71,7 @@ fn the_commit_of_a_killed_review_waits_again() {
 fn the_next_commit_replaces_that_of_a_killed_review() {
     let desk = Desk::gated();
     desk.commit("a.py");
-    kill("-KILL", desk.asking());
+    kill_review(&desk);
     let commit = desk.commit("b.py");
     desk.gate.open();
     let status = desk.settled();
@@ -86,7 +92,7 @@ fn the_next_commit_replaces_that_of_a_killed_review() {
 fn a_push_after_a_killed_review_reviews_by_itself() {
     let desk = Desk::gated();
     desk.commit("a.py");
-    kill("-KILL", desk.asking());
+    kill_review(&desk);
     desk.gate.open();
     let out = desk.repo.try_git(&["push", "origin", "main"]);
     assert!(out.status.success(), "{}", text(&out));
@@ -117,10 +123,7 @@ fn a_review_that_is_told_to_end_leaves_its_commit_to_the_next_one() {
 fn a_process_that_reuses_the_id_of_a_dead_review_is_neither_waited_for_nor_ended() {
     let desk = Desk::gated();
     desk.commit("a.py");
-    kill("-KILL", desk.asking());
-    eventually("the review is dead", || {
-        Some(()).filter(|()| desk.status()["running"].is_null())
-    });
+    kill_review(&desk);
     let mut other = Command::new("sleep").arg("120").spawn().unwrap();
     let file = station(&desk.repo).join("queue.json");
     let mut queue: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
