@@ -135,7 +135,7 @@ enum CliCommand {
     Defer(decide::Defer),
     /// Record decisions that an agent proposed
     Confirm(decide::Confirm),
-    /// Show reviews in the background
+    /// Show reviews in the background and batches, stop and cancel them
     Status(status::StatusArgs),
     /// Review what waits in the background
     #[command(hide = true, name = crate::background::COMMAND)]

@@ -22,7 +22,8 @@ mod url;
 
 pub use crate::http::Pool;
 pub(crate) use batch::BatchState;
-pub(crate) use http::batch::{BatchService, is_ambiguous};
+pub(crate) use http::batch::lost::LostBatch;
+pub(crate) use http::batch::{BatchService, BatchView, is_ambiguous};
 
 use crate::ai::ask::{Ask, Cause, Failure, ModelAnswer};
 use crate::ai::tree::Tree;

@@ -1,17 +1,20 @@
-//! `status`: reviews in the background, for people and for programs.
+//! `status`: reviews in the background and batches at providers, for people and for programs.
 
 use super::Context;
 use super::format::Format;
 use super::policy::PolicyFiles;
 use super::stdout::print;
+use crate::NAME;
+use crate::ai::batch::cancel::{self, KnownBatch};
 use crate::background::{self, Station, Stopped, Today, View};
 use crate::error::{ExitStatus, Result};
 use crate::git::Repo;
 use crate::hooks::{Hook, install};
 use crate::policy::{Policy, PostCommit};
+use crate::text::plural;
 use crate::untrusted::Inert;
 use crate::wire::background::{
-    BackgroundEnd, BackgroundStatus, Cost, Last, Running, VERSION, Waiting,
+    BackgroundEnd, BackgroundStatus, Cost, Last, RecordedBatch, Running, VERSION, Waiting,
 };
 
 /// Digits of a commit ID.
@@ -20,7 +23,8 @@ const SHORT: usize = 12;
 /// Arguments of `status`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Background reviews start after a commit if [hooks] post_commit = \"background\"."
+    after_help = "Background reviews start after a commit if [hooks] post_commit = \"background\". Batches are \
+    submitted by review --batch."
 )]
 pub(super) struct StatusArgs {
     /// Output format
@@ -32,6 +36,9 @@ pub(super) struct StatusArgs {
     /// Start the review of the commits that wait
     #[arg(long)]
     start: bool,
+    /// Cancel a batch of this repository at its provider; all for every one. Its results so far stay usable
+    #[arg(long, value_name = "ID", conflicts_with_all = ["start", "stop"])]
+    cancel_batch: Option<String>,
 }
 
 pub(super) fn run(context: &Context, args: &StatusArgs) -> Result<ExitStatus> {
@@ -51,17 +58,31 @@ pub(super) fn run(context: &Context, args: &StatusArgs) -> Result<ExitStatus> {
             None => "no commit waits".to_owned(),
         });
     }
+    let mut error = None;
+    if let Some(id) = &args.cancel_batch {
+        let canceled = cancel::cancel(&repo, &context.env, &policy, id)?;
+        done.extend(canceled.lines);
+        error = canceled.error;
+    }
+    let batches = cancel::known(&repo, &context.env)?;
     let view = station.view()?;
     let today = station.today(jiff::Timestamp::now())?;
-    let status = status(&repo, &policy, view, today);
+    let status = status(&repo, &policy, (view, batches), today);
     let text = match args.format {
         Format::Human => human(&status, &policy, &done, started.as_deref()),
         Format::Json => status.to_text(),
     };
-    print(&text)
+    let printed = print(&text)?;
+    error.map_or(Ok(printed), Err)
 }
 
-fn status(repo: &Repo, policy: &Policy, view: View, today: Today) -> BackgroundStatus {
+/// Joins everything that the command reports.
+fn status(
+    repo: &Repo,
+    policy: &Policy,
+    (view, batches): (View, Vec<KnownBatch>),
+    today: Today,
+) -> BackgroundStatus {
     let View { queue, log } = view;
     BackgroundStatus {
         schema_version: VERSION,
@@ -73,6 +94,7 @@ fn status(repo: &Repo, policy: &Policy, view: View, today: Today) -> BackgroundS
         pending: queue.waiting,
         pending_later: queue.later,
         last: queue.last,
+        batches: batches.into_iter().map(recorded).collect(),
         cost: Cost {
             day: today.day,
             spent_usd: today.spent,
@@ -80,6 +102,17 @@ fn status(repo: &Repo, policy: &Policy, view: View, today: Today) -> BackgroundS
             max_usd: policy.hooks.max_cost_per_day,
         },
         log: log.display().to_string(),
+    }
+}
+
+/// Returns a batch as the answer names it.
+fn recorded(batch: KnownBatch) -> RecordedBatch {
+    RecordedBatch {
+        id: batch.id,
+        record: batch.token,
+        backend: Some(batch.backend).filter(|name| !name.is_empty()),
+        requests: batch.requests,
+        submitted: batch.submitted.to_string(),
     }
 }
 
@@ -111,6 +144,7 @@ fn human(
             .as_ref()
             .map_or_else(|| "last: no review yet".to_owned(), last),
     );
+    lines.extend(status.batches.iter().map(batch));
     let Cost {
         day,
         spent_usd,
@@ -208,6 +242,27 @@ fn last(last: &Last) -> String {
         _ => String::new(),
     };
     format!("last: commit {commit}, {result}{cost}{stored}{note}{hint}")
+}
+
+/// Returns the line about a batch.
+fn batch(batch: &RecordedBatch) -> String {
+    let RecordedBatch {
+        id,
+        record,
+        backend,
+        requests,
+        submitted,
+    } = batch;
+    let of = backend
+        .as_ref()
+        .map_or_else(String::new, |name| format!(" of {name}"));
+    let named = match id {
+        Some(id) => format!("batch: {id}{of}"),
+        None => format!("batch: without an ID{of}, record {record}"),
+    };
+    let requests = plural(*requests, "request");
+    let id = id.as_ref().unwrap_or(record);
+    format!("{named}, {requests}, since {submitted} (to cancel: {NAME} status --cancel-batch {id})")
 }
 
 fn stopped(end: &Stopped) -> String {

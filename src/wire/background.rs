@@ -185,6 +185,9 @@ pub struct BackgroundStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pending_later: Vec<Waiting>,
     pub last: Option<Last>,
+    /// Batches of `--batch` whose results are not used yet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub batches: Vec<RecordedBatch>,
     pub cost: Cost,
     pub log: String,
 }
@@ -194,6 +197,20 @@ impl BackgroundStatus {
     pub fn to_text(&self) -> String {
         format!("{:#}\n", serde_json::json!(self))
     }
+}
+
+/// A batch at a provider that this repository has a record of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordedBatch {
+    /// ID of the provider; null if the run that submitted it ended before it got one.
+    pub id: Option<String>,
+    /// Name of the record, which `--cancel-batch` takes in place of the ID.
+    pub record: String,
+    /// Name of the backend in the policy; null in records of earlier versions.
+    pub backend: Option<String>,
+    pub requests: usize,
+    /// RFC 3339, UTC.
+    pub submitted: String,
 }
 
 /// Cost of all background reviews of the user today.

@@ -1,6 +1,8 @@
 //! Tests of `--batch`: the requests of a review go to a provider together, and a run that ends
 //! loses none of them.
 
+mod cancel;
+mod lost;
 mod vendor;
 
 use crate::loopback::{Reply, Server, finding};
@@ -243,36 +245,6 @@ fn a_submission_whose_answer_was_lost_is_found_by_its_metadata() {
     let report = audit.report(&[], 0);
     assert_eq!(audit.vendor.batches().len(), 1);
     assert_eq!(report["coverage"]["failed"], json!([]));
-}
-
-#[test]
-fn a_kill_before_the_id_is_recorded_is_healed_with_metadata_and_named_without() {
-    for kind in [CHAT, Kind::Anthropic] {
-        let script = Script {
-            unfinished: 40,
-            ..Script::default()
-        };
-        let audit = Audit::new(kind, script);
-        let mut run = audit.start();
-        until("the batch is polled", || audit.vendor.looks() >= 1);
-        run.kill().unwrap();
-        run.wait().unwrap();
-        // The state at a kill between the submission and the record of its ID.
-        let file = &audit.records()[0];
-        let mut record: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-        record["batch_id"] = Value::Null;
-        std::fs::write(file, record.to_string()).unwrap();
-        let report = audit.report(&[], 0);
-        let batches = audit.vendor.batches().len();
-        match kind {
-            Kind::Anthropic => {
-                assert_eq!(batches, 2);
-                assert!(notes(&report).contains("may be paid twice"), "{report:#}");
-            }
-            Kind::OpenAi(_) => assert_eq!(batches, 1),
-        }
-        assert_eq!(audit.records(), Vec::<PathBuf>::new());
-    }
 }
 
 /// A function that makes the result of a request.

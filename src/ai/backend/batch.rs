@@ -14,14 +14,18 @@ pub(super) struct BatchApi {
     pub(super) path: &'static [&'static str],
     /// True if the requests are uploaded as a file first.
     pub(super) takes_file: bool,
-    /// Query that lists batches with their metadata, newest first; `None` if batches have none.
-    pub(super) list_query: Option<&'static str>,
+    /// Batches that one page of the list has, at most: the value of `limit`.
+    pub(super) page: usize,
+    /// Name of the parameter with the ID after which the next page of the list begins.
+    pub(super) cursor: &'static str,
+    /// True if batches carry the token of their submission as metadata.
+    pub(super) has_metadata: bool,
     /// Renders one request: its ID, the path of its interface, and its body as JSON text.
     pub(super) request: fn(&str, &str, &str) -> String,
     /// Renders the body of a submission.
     pub(super) submission: fn(&Submission<'_>) -> String,
-    /// Returns true if a batch of a list has this token in its metadata.
-    pub(super) has_token: fn(&Value, &str) -> bool,
+    /// Parses a batch of a list; `None` if it is not one.
+    pub(super) listed: fn(&Value) -> Option<ListedBatch>,
     /// Parses the state of a batch.
     ///
     /// # Errors
@@ -43,6 +47,23 @@ pub(super) struct Submission<'a> {
     pub(super) path: &'a str,
     /// Name of the batch, for providers with metadata.
     pub(super) token: &'a str,
+}
+
+/// A batch in the provider's list of batches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ListedBatch {
+    /// ID as the provider sent it, not checked.
+    pub(super) id: String,
+    /// Time of its submission, in seconds since 1970 by the provider's clock.
+    pub(super) created: i64,
+    /// Number of its requests.
+    pub(super) requests: u64,
+    /// Token in its metadata, if it has one.
+    pub(super) token: Option<String>,
+    /// True if its results can be read.
+    pub(super) has_results: bool,
+    /// True if no further results follow.
+    pub(super) has_ended: bool,
 }
 
 /// The state of a batch at the provider.

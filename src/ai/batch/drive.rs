@@ -5,10 +5,13 @@
 //! waits for a batch or for the budget: then nothing can be added any more. A request that a
 //! recorded batch contains is not submitted again, whichever run submitted it.
 
+mod lost;
+
 use super::queue::{BatchQueue, BatchedAnswer, QueuedRequest};
 use super::record::{BatchRecord, RecordShelf};
+use crate::NAME;
 use crate::ai::ask::outcome::{Cause, Failure, Until};
-use crate::ai::backend::{BatchService, BatchState, is_ambiguous};
+use crate::ai::backend::{BatchService, BatchState, LostBatch, is_ambiguous};
 use crate::env::Env;
 use crate::error::Error;
 use crate::git::Repo;
@@ -16,7 +19,7 @@ use crate::progress::Progress;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -87,6 +90,8 @@ struct Flight {
     waiting: RefCell<HashMap<String, oneshot::Sender<BatchedAnswer>>>,
     /// Results that no question has taken yet.
     left: RefCell<HashMap<String, BatchedAnswer>>,
+    /// Reason why it is not known whether the batch exists.
+    unresolved: RefCell<Option<Failure>>,
     phase: Cell<FlightPhase>,
     polls: Cell<u32>,
     done: Cell<u64>,
@@ -100,6 +105,7 @@ impl Flight {
             record: RefCell::new(record),
             waiting: RefCell::default(),
             left: RefCell::default(),
+            unresolved: RefCell::default(),
             phase: Cell::new(phase),
             polls: Cell::new(0),
             done: Cell::new(0),
@@ -308,46 +314,6 @@ impl<'a> BatchDriver<'a> {
         }
     }
 
-    /// Determines the ID of a recorded batch. Returns false if the batch does not exist, as far as
-    /// the provider lets that be known.
-    ///
-    /// # Errors
-    ///
-    /// The provider could not be asked.
-    async fn resolve(&self, flight: &Flight, service: &BatchService<'_>) -> Result<bool, Failure> {
-        if flight.phase.get() != FlightPhase::Recorded {
-            // Of a batch without an ID, only the first request is asked about.
-            return Ok(flight.record.borrow().batch_id.is_some());
-        }
-        let token = flight.record.borrow().token.clone();
-        if flight.record.borrow().batch_id.is_none() {
-            let found = service.find(&token, &self.run_limits()).await?;
-            let Some(id) = found else {
-                self.forget(flight);
-                return Ok(false);
-            };
-            flight.record.borrow_mut().batch_id = Some(id);
-            self.store(flight);
-        }
-        flight.phase.set(FlightPhase::Working);
-        flight.due.set(Instant::now());
-        let count = flight.record.borrow().requests.len();
-        self.show_event(flight, &format!("continued, {count} requests"));
-        Ok(true)
-    }
-
-    /// Removes a record whose batch does not exist, or is not known to exist.
-    fn forget(&self, flight: &Flight) {
-        flight.phase.set(FlightPhase::Over);
-        let count = flight.record.borrow().requests.len();
-        self.remark(format!(
-            "an earlier run ended while it submitted a batch of {count} requests to {}: whether it arrived is not \
-             known, so that they may be paid twice",
-            flight.backend.borrow()
-        ));
-        self.remove(flight);
-    }
-
     /// Submits all waiting requests.
     async fn submit_all(&self, services: &BatchServices<'_>) {
         let mut by_backend: BTreeMap<String, Vec<QueuedRequest>> = BTreeMap::new();
@@ -377,7 +343,7 @@ impl<'a> BatchDriver<'a> {
     /// Submits one batch, and records it before and after.
     async fn submit(&self, backend: &str, service: &BatchService<'_>, part: Vec<QueuedRequest>) {
         let digests: Vec<&str> = part.iter().map(|q| q.request.digest.as_str()).collect();
-        let record = BatchRecord::new(&service.endpoint(), &self.nonce, &digests);
+        let record = BatchRecord::new((backend, &service.endpoint()), &self.nonce, &digests);
         let flight = Rc::new(Flight::new(record, FlightPhase::Working));
         backend.clone_into(&mut flight.backend.borrow_mut());
         let bodies: Vec<&str> = part.iter().map(|q| q.request.body.as_str()).collect();
@@ -430,16 +396,14 @@ impl<'a> BatchDriver<'a> {
             self.try_store(flight)?;
         }
         let record = flight.record.borrow().clone();
-        let id = match service.submit(&record, bodies, &limits).await {
-            Ok(id) => id,
+        match service.submit(&record, bodies, &limits).await {
+            Ok(id) => self.take_id(flight, id, false),
             Err(failure) => self.found(flight, service, failure).await?,
-        };
-        flight.record.borrow_mut().batch_id = Some(id);
-        self.store(flight);
+        }
         Ok(())
     }
 
-    /// Returns the ID of a batch whose submission failed here and arrived nevertheless.
+    /// Records the ID of a batch whose submission failed here and arrived nevertheless.
     ///
     /// # Errors
     ///
@@ -450,18 +414,18 @@ impl<'a> BatchDriver<'a> {
         flight: &Flight,
         service: &BatchService<'_>,
         failure: Failure,
-    ) -> Result<String, Failure> {
+    ) -> Result<(), Failure> {
         if !is_ambiguous(&failure) {
             self.remove(flight);
             return Err(failure);
         }
-        if !service.can_find() {
-            return Err(failure);
+        match self.search(flight, service).await {
+            Ok(LostBatch::Proven(id)) => self.take_id(flight, id, false),
+            Ok(LostBatch::Likely(id)) => self.take_id(flight, id, true),
+            // The provider may list the batch later: the record stays, and the next run asks again.
+            Ok(LostBatch::Absent) | Err(_) => return Err(failure),
         }
-        let token = flight.record.borrow().token.clone();
-        // The provider may list the batch later: the record stays, and the next run asks again.
-        let found = service.find(&token, &self.run_limits()).await;
-        found.ok().flatten().ok_or(failure)
+        Ok(())
     }
 
     /// Polls the batches that are due.
@@ -488,6 +452,9 @@ impl<'a> BatchDriver<'a> {
                 wait = view.wait;
                 match view.state {
                     BatchState::Working { done } => self.show_progress(flight, done),
+                    BatchState::Rejected { .. } if flight.record.borrow().is_unproven => {
+                        self.disprove(flight);
+                    }
                     BatchState::Rejected { why } => {
                         let message = format!("the provider rejected the batch: {why}");
                         flight.fail(&Failure::new(Cause::Refused, message), FlightPhase::Over);
@@ -511,6 +478,9 @@ impl<'a> BatchDriver<'a> {
         let record = flight.record.borrow().clone();
         let results = service.results(&record, paths, &self.nonce, &limits).await;
         match results {
+            Ok(results) if record.is_unproven && results.answers.is_empty() => {
+                self.disprove(flight);
+            }
             Ok(results) => {
                 let (foreign, unreadable) = (results.foreign, results.unreadable);
                 if foreign + unreadable > 0 {
@@ -543,13 +513,17 @@ impl<'a> BatchDriver<'a> {
             .filter(|f| matches!(f.phase.get(), FlightPhase::Working | FlightPhase::Lost))
             .collect();
         for flight in &unfinished {
+            let id = flight.record.borrow().batch_id.clone();
+            let canceling =
+                id.map(|id| format!(", or {NAME} status --cancel-batch {id} to cancel it"));
             self.remark(format!(
-                "{}{}: run the same command with --batch again to continue it",
+                "{}{}: run the same command with --batch again to continue it{}",
                 flight.name(),
                 match flight.phase.get() {
                     FlightPhase::Lost => ": its results were not read",
                     _ => " is not finished, and goes on at the provider",
-                }
+                },
+                canceling.unwrap_or_default()
             ));
         }
         if unfinished.is_empty() && self.job.stop.signal().is_none() {
@@ -584,6 +558,27 @@ impl<'a> BatchDriver<'a> {
         if let Err(failure) = self.try_store(flight) {
             self.remark(format!("{}: {}", flight.name(), failure.message));
         }
+    }
+
+    /// Returns the IDs of all batches that the user's records have.
+    ///
+    /// # Errors
+    ///
+    /// `Setup`: the state folder cannot be used.
+    fn known_ids(&self) -> Result<HashSet<String>, Failure> {
+        let shelf = self.shelf.borrow();
+        let (Some(shelf), Some(repo)) = (shelf.as_ref(), self.job.repo) else {
+            return Ok(HashSet::new());
+        };
+        let known = shelf.known_ids(repo, self.job.env);
+        known.map_err(|e| unrecorded(&e))
+    }
+
+    /// Returns the path of a record, for a hint.
+    fn record_path(&self, flight: &Flight) -> String {
+        let shelf = self.shelf.borrow();
+        let path = shelf.as_ref().map(|s| s.path_of(&flight.record.borrow()));
+        path.unwrap_or_default().display().to_string()
     }
 
     /// Removes a record. One that cannot be removed is ignored: it is removed when it is old.

@@ -10,7 +10,9 @@ use crate::error::{Error, Result};
 use crate::git::Repo;
 use crate::state_folder::{MissingFolder, StateFolder, StatePurpose, name_of};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::fs::File;
+use std::path::PathBuf;
 
 /// The folder of batches.
 const PURPOSE: StatePurpose = StatePurpose {
@@ -47,6 +49,13 @@ pub(crate) struct BatchRecord {
     pub(crate) file_id: Option<String>,
     /// ID of the batch. `None` until the provider has answered the submission.
     pub(crate) batch_id: Option<String>,
+    /// Name of the backend in the policy. Records of earlier versions have none.
+    #[serde(default)]
+    pub(crate) backend: String,
+    /// True if the ID was taken from a list of batches and only its time and its number of requests
+    /// match: the results will show whether it is right.
+    #[serde(default)]
+    pub(crate) is_unproven: bool,
     pub(crate) requests: Vec<RecordedRequest>,
 }
 
@@ -62,25 +71,29 @@ pub(crate) struct RecordedRequest {
 
 impl BatchRecord {
     /// Creates the record of a batch that is not submitted yet. The ID of a request consists of the
-    /// start of its digest and its position: at most 64 letters, digits and hyphens, which all
-    /// providers accept.
-    pub(crate) fn new(endpoint: &str, nonce: &str, digests: &[&str]) -> Self {
+    /// start of the token, so that results show to which batch they belong, the start of its digest
+    /// and its position: at most 64 letters, digits and hyphens, which all providers accept.
+    pub(crate) fn new((backend, endpoint): (&str, &str), nonce: &str, digests: &[&str]) -> Self {
+        let token = Nonce::random().as_str().to_owned();
+        let mark: String = token.chars().take(16).collect();
         let requests = digests.iter().enumerate().map(|(i, digest)| {
-            let start: String = digest.chars().take(40).collect();
+            let start: String = digest.chars().take(32).collect();
             RecordedRequest {
-                custom_id: format!("{start}-{i}"),
+                custom_id: format!("{mark}-{start}-{i}"),
                 digest: (*digest).to_owned(),
             }
         });
         Self {
             version: VERSION,
-            token: Nonce::random().as_str().to_owned(),
             created: jiff::Timestamp::now().as_second(),
             endpoint: endpoint.to_owned(),
             nonce: nonce.to_owned(),
             file_id: None,
             batch_id: None,
+            backend: backend.to_owned(),
+            is_unproven: false,
             requests: requests.collect(),
+            token,
         }
     }
 
@@ -93,7 +106,8 @@ impl BatchRecord {
             && ids.all(|id| is_provider_id(id))
     }
 
-    fn file_name(&self) -> String {
+    /// Returns the name of its file, relative to the folder of the repository.
+    pub(crate) fn file_name(&self) -> String {
         format!("{}{SUFFIX}", self.token)
     }
 }
@@ -134,31 +148,42 @@ impl RecordShelf {
         })
     }
 
-    /// Returns the records. Removes those that are too old or unreadable.
+    /// Returns the records, the oldest first. Removes those that are too old or unreadable.
     ///
     /// # Errors
     ///
     /// The folder cannot be read.
     pub(crate) fn records(&self) -> Result<Vec<BatchRecord>> {
-        let now = jiff::Timestamp::now().as_second();
-        let mut records = Vec::new();
-        for name in self.folder.names()? {
-            let Some(token) = name.strip_suffix(SUFFIX) else {
-                continue;
-            };
-            let bytes = self.folder.read(&name, MAX_RECORD).ok().flatten();
-            let record = bytes.and_then(|b| serde_json::from_slice::<BatchRecord>(&b).ok());
-            let record = record.filter(|r| r.is_valid() && r.token == token);
-            match record {
-                Some(r) if now.saturating_sub(r.created) < LIFETIME => records.push(r),
-                _ => self.folder.remove(&name)?,
-            }
-            if records.len() >= MAX_RECORDS {
-                break;
-            }
+        let (records, unusable) = records_in(&self.folder)?;
+        for name in unusable {
+            self.folder.remove(&name)?;
         }
-        records.sort_by(|a, b| (a.created, &a.token).cmp(&(b.created, &b.token)));
         Ok(records)
+    }
+
+    /// Returns the IDs of the batches that any record of this user has, of all repositories.
+    ///
+    /// # Errors
+    ///
+    /// The state folder cannot be used.
+    pub(crate) fn known_ids(&self, repo: &Repo, env: &Env) -> Result<HashSet<String>> {
+        let mut ids = HashSet::new();
+        let home = StateFolder::home(env, repo.worktree(), &PURPOSE, MissingFolder::Absent)?;
+        for name in home.iter().flat_map(StateFolder::names).flatten() {
+            // Another repository's folder that cannot be read hides no batch of this one.
+            let folder = home
+                .as_ref()
+                .and_then(|h| h.below(&name, MissingFolder::Absent).ok()?);
+            let records = folder.and_then(|folder| records_in(&folder).ok());
+            let records = records.into_iter().flat_map(|(records, _)| records);
+            ids.extend(records.filter_map(|r| r.batch_id));
+        }
+        Ok(ids)
+    }
+
+    /// Returns the path of a record.
+    pub(crate) fn path_of(&self, record: &BatchRecord) -> PathBuf {
+        self.folder.path().join(record.file_name())
     }
 
     /// Stores a record in place of its earlier version.
@@ -182,6 +207,49 @@ impl RecordShelf {
     }
 }
 
+/// Returns the records of a repository without taking its lock: files are replaced as a whole.
+///
+/// # Errors
+///
+/// The state folder cannot be used.
+pub(crate) fn records_of(repo: &Repo, env: &Env) -> Result<Vec<BatchRecord>> {
+    let home = StateFolder::home(env, repo.worktree(), &PURPOSE, MissingFolder::Absent)?;
+    let folder = match home {
+        Some(home) => home.below(&name_of(repo), MissingFolder::Absent)?,
+        None => None,
+    };
+    let records = folder.map(|folder| records_in(&folder)).transpose()?;
+    Ok(records.map(|(records, _)| records).unwrap_or_default())
+}
+
+/// Returns the records in a folder, the oldest first, and the names of the files that are too old
+/// or unreadable.
+///
+/// # Errors
+///
+/// The folder cannot be read.
+fn records_in(folder: &StateFolder) -> Result<(Vec<BatchRecord>, Vec<String>)> {
+    let now = jiff::Timestamp::now().as_second();
+    let (mut records, mut unusable) = (Vec::new(), Vec::new());
+    for name in folder.names()? {
+        let Some(token) = name.strip_suffix(SUFFIX) else {
+            continue;
+        };
+        let bytes = folder.read(&name, MAX_RECORD).ok().flatten();
+        let record = bytes.and_then(|b| serde_json::from_slice::<BatchRecord>(&b).ok());
+        let record = record.filter(|r| r.is_valid() && r.token == token);
+        match record {
+            Some(r) if now.saturating_sub(r.created) < LIFETIME => records.push(r),
+            _ => unusable.push(name),
+        }
+        if records.len() >= MAX_RECORDS {
+            break;
+        }
+    }
+    records.sort_by(|a, b| (a.created, &a.token).cmp(&(b.created, &b.token)));
+    Ok((records, unusable))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,7 +258,8 @@ mod tests {
     fn the_ids_of_requests_are_unique_and_have_a_form_that_every_provider_accepts() {
         let digest = "ab".repeat(32);
         let same = [digest.as_str(); 3];
-        let record = BatchRecord::new("https://api.example/v1/messages", &"0".repeat(32), &same);
+        let endpoint = ("anthropic", "https://api.example/v1/messages");
+        let record = BatchRecord::new(endpoint, &"0".repeat(32), &same);
         let mut ids: Vec<_> = record.requests.iter().map(|r| &r.custom_id).collect();
         assert!(ids.iter().all(|id| id.len() <= 64 && is_provider_id(id)));
         ids.sort();

@@ -39,6 +39,17 @@ pub struct Batch {
     pub metadata: Value,
     /// Looks at the batch so far.
     pub looks: usize,
+    /// Time of the submission, in seconds since 1970.
+    pub created: i64,
+    /// Looks at the time of its cancellation.
+    pub canceled_at: Option<usize>,
+}
+
+impl Batch {
+    /// Returns true if the batch has ended. A canceled one ends with the second look.
+    fn is_over(&self, script: &Script) -> bool {
+        self.looks > script.unfinished || self.canceled_at.is_some_and(|at| self.looks > at + 1)
+    }
 }
 
 #[derive(Default)]
@@ -50,6 +61,9 @@ pub struct State {
     rejected: usize,
     /// Requests for results that were refused so far.
     refused: usize,
+    /// Submissions that were not answered so far, and lists that were refused.
+    withheld: usize,
+    unlisted: usize,
 }
 
 /// A function that returns the result of a request of a batch, by its position.
@@ -73,6 +87,16 @@ pub struct Script {
     pub ended: &'static str,
     /// An answer in place of the one to a submission, which is accepted nevertheless.
     pub submitted: Option<Reply>,
+    /// Submissions that are accepted, but never answered.
+    pub withheld: usize,
+    /// Submissions that are neither accepted nor answered.
+    pub dropped: usize,
+    /// Requests for the list of batches that are refused.
+    pub unlisted: usize,
+    /// Batches of one page of the list, at most.
+    pub page: usize,
+    /// Requests of a batch that have an answer when it is canceled.
+    pub answered_first: usize,
     /// The address that Anthropic's batches name for their results.
     pub results_url: Option<String>,
 }
@@ -96,6 +120,11 @@ impl Default for Script {
             refused_results: 0,
             ended: "completed",
             submitted: None,
+            withheld: 0,
+            dropped: 0,
+            unlisted: 0,
+            page: usize::MAX,
+            answered_first: 0,
             results_url: None,
         }
     }
@@ -171,9 +200,34 @@ impl Vendor {
         state.batches.clone()
     }
 
+    /// Adds a batch of another program: like the first one, with other IDs. `count` is the number
+    /// of its requests.
+    pub fn add_foreign(&self, name: &str, lines: &[Line], has_ended: bool) {
+        let mut state = self.state.lock().unwrap();
+        let lines = lines.iter().enumerate().map(|(i, line)| Line {
+            id: format!("foreign-{i}"),
+            request: line.request.clone(),
+        });
+        state.batches.push(Batch {
+            id: name.to_owned(),
+            lines: lines.collect(),
+            metadata: Value::Null,
+            looks: if has_ended { usize::MAX } else { 0 },
+            created: now(),
+            canceled_at: None,
+        });
+    }
+
+    /// Ends all batches.
+    pub fn end_all(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.batches.iter_mut().for_each(|b| b.looks = usize::MAX);
+    }
+
     pub fn looks(&self) -> usize {
         let state = self.state.lock().unwrap();
-        state.batches.iter().map(|b| b.looks).sum()
+        let looks = state.batches.iter().map(|b| b.looks);
+        looks.fold(0, usize::saturating_add)
     }
 }
 
@@ -244,8 +298,31 @@ fn anthropic(state: &mut State, script: &Script, request: &Request) -> Checked {
         "anthropic-version",
     )?;
     check(request.header("authorization").is_none(), "authorization")?;
-    let path: Vec<&str> = request.path.trim_start_matches('/').split('/').collect();
+    let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+    let path: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let is_list = request.method == "GET" && path == ["v1", "messages", "batches"];
+    check(is_list || query.is_empty(), "query")?;
     match (request.method.as_str(), path.as_slice()) {
+        ("POST", ["v1", "messages", "batches"]) if !is_accepted(state, script) => Ok(silence()),
+        ("GET", ["v1", "messages", "batches"]) if state.unlisted < script.unlisted => {
+            state.unlisted += 1;
+            Ok(Reply::error(403, "permission_error", "no list"))
+        }
+        ("GET", ["v1", "messages", "batches"]) => {
+            let list = listed(state, script, (query, 1000, "after_id"))?;
+            Ok(Reply::json(200, &list(&|b| message_batch(b, script))))
+        }
+        ("POST", ["v1", "messages", "batches", id, "cancel"]) => {
+            check(request.body.is_empty(), "a body")?;
+            match cancel(state, script, id)? {
+                Some(batch) => Ok(Reply::json(200, &message_batch(&batch, script))),
+                None => Ok(Reply::error(
+                    400,
+                    "invalid_request_error",
+                    "the batch has ended",
+                )),
+            }
+        }
         ("POST", ["v1", "messages", "batches"]) => {
             check(is_json(request), "content-type")?;
             let body = request.json();
@@ -272,8 +349,8 @@ fn anthropic(state: &mut State, script: &Script, request: &Request) -> Checked {
                 });
             }
             let batch = submitted(state, "msgbatch_01", lines, Value::Null);
-            let reply = Reply::json(200, &message_batch(&batch, false, script));
-            Ok(script.submitted.clone().unwrap_or(reply))
+            let reply = Reply::json(200, &message_batch(&batch, script));
+            Ok(answered(state, script, reply))
         }
         ("GET", ["v1", "messages", "batches", _]) if state.rejected < script.busy => {
             state.rejected += 1;
@@ -281,8 +358,8 @@ fn anthropic(state: &mut State, script: &Script, request: &Request) -> Checked {
             Ok(Reply::error_with(503, header, "api_error", "try later"))
         }
         ("GET", ["v1", "messages", "batches", id]) => {
-            let (batch, is_over) = look(state, script, id)?;
-            Ok(Reply::json(200, &message_batch(&batch, is_over, script)))
+            let batch = look(state, id)?;
+            Ok(Reply::json(200, &message_batch(&batch, script)))
         }
         ("GET", ["v1", "messages", "batches", _, "results"])
             if state.refused < script.refused_results =>
@@ -292,7 +369,7 @@ fn anthropic(state: &mut State, script: &Script, request: &Request) -> Checked {
         }
         ("GET", ["v1", "messages", "batches", id, "results"]) => {
             let batch = find(state, id)?;
-            check(batch.looks > script.unfinished, "results before the end")?;
+            check(batch.is_over(script), "results before the end")?;
             let lines: String = outcomes(&batch, script, |outcome| match outcome {
                 Outcome::Answer(message) => json!({ "type": "succeeded", "message": message }),
                 Outcome::Error(kind, message) => json!({
@@ -325,7 +402,14 @@ fn outcomes(
 ) -> Vec<(String, Value)> {
     let lines = batch.lines.iter().enumerate().rev();
     lines
-        .map(|(i, line)| (line.id.clone(), render((script.result)(batch, i))))
+        .map(|(i, line)| {
+            let is_canceled = batch.canceled_at.is_some() && i >= script.answered_first;
+            let outcome = match is_canceled {
+                true => Outcome::Canceled,
+                false => (script.result)(batch, i),
+            };
+            (line.id.clone(), render(outcome))
+        })
         .filter(|(_, result)| !result.is_null())
         .collect()
 }
@@ -336,6 +420,8 @@ fn submitted(state: &mut State, prefix: &str, lines: Vec<Line>, metadata: Value)
         lines,
         metadata,
         looks: 0,
+        created: now(),
+        canceled_at: None,
     };
     state.batches.push(batch.clone());
     batch
@@ -346,29 +432,107 @@ fn find(state: &mut State, id: &str) -> Result<Batch, String> {
     found.cloned().ok_or(format!("no batch {id}"))
 }
 
-/// Counts a look at a batch. Returns the batch, and whether it has ended.
-fn look(state: &mut State, script: &Script, id: &str) -> Result<(Batch, bool), String> {
+/// Returns the time in seconds since 1970.
+fn now() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    i64::try_from(now.unwrap().as_secs()).unwrap()
+}
+
+/// Returns an answer that never comes.
+fn silence() -> Reply {
+    Reply::raw(Vec::new()).after(std::time::Duration::from_secs(3600))
+}
+
+/// Returns false for a submission that is neither accepted nor answered.
+fn is_accepted(state: &mut State, script: &Script) -> bool {
+    if state.withheld >= script.dropped {
+        return true;
+    }
+    state.withheld += 1;
+    false
+}
+
+/// Returns the answer to a submission that was accepted.
+fn answered(state: &mut State, script: &Script, reply: Reply) -> Reply {
+    if state.withheld < script.withheld {
+        state.withheld += 1;
+        return silence();
+    }
+    script.submitted.clone().unwrap_or(reply)
+}
+
+/// A function that renders a list of batches by a function that renders one.
+type RenderList = Box<dyn Fn(&dyn Fn(&Batch) -> Value) -> Value>;
+
+/// Returns a page of the list of batches, the newest first. The query is `limit` with the largest
+/// allowed value, and the ID of the last batch of the page before.
+fn listed(
+    state: &State,
+    script: &Script,
+    (query, limit, cursor): (&str, usize, &str),
+) -> Result<RenderList, String> {
+    let rest = query
+        .strip_prefix(&format!("limit={limit}"))
+        .ok_or(format!("query {query}"))?;
+    let after = rest.strip_prefix(&format!("&{cursor}="));
+    check(rest.is_empty() || after.is_some(), format!("query {query}"))?;
+    let mut all: Vec<Batch> = state.batches.iter().rev().cloned().collect();
+    if let Some(after) = after {
+        let position = all.iter().position(|b| b.id == after).ok_or("cursor")?;
+        all.drain(..=position);
+    }
+    let has_more = all.len() > limit.min(script.page);
+    all.truncate(limit.min(script.page));
+    let id = |batch: Option<&Batch>| batch.map(|b| b.id.clone());
+    let (first, last) = (id(all.first()), id(all.last()));
+    Ok(Box::new(move |render| {
+        let data: Vec<Value> = all.iter().map(render).collect();
+        json!({ "object": "list", "data": data, "has_more": has_more, "first_id": first, "last_id": last })
+    }))
+}
+
+/// Cancels a batch; `None` if it has ended.
+fn cancel(state: &mut State, script: &Script, id: &str) -> Result<Option<Batch>, String> {
+    let found = state.batches.iter_mut().find(|b| b.id == id);
+    let batch = found.ok_or(format!("no batch {id}"))?;
+    if batch.is_over(script) {
+        return Ok(None);
+    }
+    batch.canceled_at = batch.canceled_at.or(Some(batch.looks));
+    Ok(Some(batch.clone()))
+}
+
+/// Counts a look at a batch. Returns the batch.
+fn look(state: &mut State, id: &str) -> Result<Batch, String> {
     let found = state.batches.iter_mut().find(|b| b.id == id);
     let batch = found.ok_or(format!("no batch {id}"))?;
     batch.looks = batch.looks.saturating_add(1);
-    Ok((batch.clone(), batch.looks > script.unfinished))
+    Ok(batch.clone())
 }
 
-fn message_batch(batch: &Batch, is_over: bool, script: &Script) -> Value {
-    let count = batch.lines.len();
+fn message_batch(batch: &Batch, script: &Script) -> Value {
+    let (count, is_over) = (batch.lines.len(), batch.is_over(script));
     let (processing, succeeded) = if is_over { (0, count) } else { (count, 0) };
+    let created = jiff::Timestamp::from_second(batch.created)
+        .unwrap()
+        .to_string();
+    let status = match (is_over, batch.canceled_at) {
+        (true, _) => "ended",
+        (false, Some(_)) => "canceling",
+        (false, None) => "in_progress",
+    };
     let url = format!(
         "https://api.anthropic.com/v1/messages/batches/{}/results",
         batch.id
     );
     json!({
         "id": batch.id, "type": "message_batch",
-        "processing_status": if is_over { "ended" } else { "in_progress" },
+        "processing_status": status,
         "request_counts": {
             "processing": processing, "succeeded": succeeded, "errored": 0, "canceled": 0, "expired": 0,
         },
-        "ended_at": null, "created_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-02T00:00:00Z",
-        "archived_at": null, "cancel_initiated_at": null,
+        "ended_at": null, "created_at": created, "expires_at": created,
+        "archived_at": null, "cancel_initiated_at": batch.canceled_at.map(|_| created),
         "results_url": is_over.then(|| script.results_url.clone().unwrap_or(url)),
     })
 }
@@ -394,6 +558,18 @@ fn openai(state: &mut State, script: &Script, endpoint: &str, request: &Request)
                 }),
             ))
         }
+        ("POST", ["v1", "batches"], "") if !is_accepted(state, script) => Ok(silence()),
+        ("POST", ["v1", "batches", id, "cancel"], "") => {
+            check(request.body.is_empty(), "a body")?;
+            match cancel(state, script, id)? {
+                Some(batch) => Ok(Reply::json(200, &openai_batch(&batch, script))),
+                None => Ok(Reply::error(
+                    409,
+                    "invalid_request_error",
+                    "the batch has ended",
+                )),
+            }
+        }
         ("POST", ["v1", "batches"], "") => {
             check(is_json(request), "content-type")?;
             let body = request.json();
@@ -417,20 +593,20 @@ fn openai(state: &mut State, script: &Script, endpoint: &str, request: &Request)
                 .find(|(id, _)| body["input_file_id"] == id.as_str());
             let lines = file.ok_or("input_file_id")?.1.clone();
             let batch = submitted(state, "batch_", lines, body["metadata"].clone());
-            let reply = Reply::json(200, &openai_batch(&batch, false, script));
-            Ok(script.submitted.clone().unwrap_or(reply))
+            let reply = Reply::json(200, &openai_batch(&batch, script));
+            Ok(answered(state, script, reply))
         }
-        ("GET", ["v1", "batches"], "limit=100") => {
-            let all = state.batches.iter().rev();
-            let data: Vec<Value> = all.map(|b| openai_batch(b, false, script)).collect();
-            Ok(Reply::json(
-                200,
-                &json!({ "object": "list", "data": data, "has_more": false }),
-            ))
+        ("GET", ["v1", "batches"], _) if state.unlisted < script.unlisted => {
+            state.unlisted += 1;
+            Ok(Reply::error(403, "permission_error", "no list"))
+        }
+        ("GET", ["v1", "batches"], query) => {
+            let list = listed(state, script, (query, 100, "after"))?;
+            Ok(Reply::json(200, &list(&|b| openai_batch(b, script))))
         }
         ("GET", ["v1", "batches", id], "") => {
-            let (batch, is_over) = look(state, script, id)?;
-            Ok(Reply::json(200, &openai_batch(&batch, is_over, script)))
+            let batch = look(state, id)?;
+            Ok(Reply::json(200, &openai_batch(&batch, script)))
         }
         ("GET", ["v1", "files", id, "content"], "") => {
             let name = id.trim_start_matches("file-");
@@ -495,12 +671,19 @@ fn openai_line(outcome: Outcome, is_error: bool) -> Value {
     }
 }
 
-fn openai_batch(batch: &Batch, is_over: bool, script: &Script) -> Value {
+fn openai_batch(batch: &Batch, script: &Script) -> Value {
+    let is_over = batch.is_over(script);
+    let status = match (is_over, batch.canceled_at) {
+        (true, None) => script.ended,
+        (true, Some(_)) => "cancelled",
+        (false, Some(_)) => "cancelling",
+        (false, None) => "in_progress",
+    };
     let has_files = is_over && script.ended != "failed";
     let errors = json!({ "object": "list", "data": [{ "code": "x", "message": "line 1 is \u{1b}[31m wrong", "line": 1 }] });
     json!({
         "id": batch.id, "object": "batch", "endpoint": "/v1/x", "input_file_id": "file-in0",
-        "completion_window": "24h", "status": if is_over { script.ended } else { "in_progress" },
+        "completion_window": "24h", "status": status, "created_at": batch.created,
         "errors": if is_over && script.ended == "failed" { errors } else { Value::Null },
         "output_file_id": has_files.then(|| format!("file-out-{}", batch.id)),
         "error_file_id": has_files.then(|| format!("file-err-{}", batch.id)),

@@ -1,11 +1,14 @@
 //! Anthropic's Message Batches
-//! (<https://platform.claude.com/docs/en/api/creating-message-batches>).
+//! (<https://platform.claude.com/docs/en/api/messages/batches/create>, with `list`, `cancel` and
+//! `results` beside it).
 //!
 //! The address of the results is built from the ID of the batch: the `results_url` of an answer is
 //! not followed, because a hostile server could name any host there, and the key would be sent to
 //! it.
 
-use crate::ai::backend::batch::{BatchApi, BatchState, LineResult, Submission, Unprocessed};
+use crate::ai::backend::batch::{
+    BatchApi, BatchState, LineResult, ListedBatch, Submission, Unprocessed,
+};
 use serde_json::{Value, json};
 
 /// Limits: 100,000 requests or 256 MB
@@ -15,11 +18,12 @@ pub(in crate::ai::backend) static API: BatchApi = BatchApi {
     most_bytes: 256_000_000,
     path: &["messages", "batches"],
     takes_file: false,
-    // Batches have no metadata, so a list does not show which one is ours.
-    list_query: None,
+    page: 1000,
+    cursor: "after_id",
+    has_metadata: false,
     request,
     submission,
-    has_token: |_, _| false,
+    listed,
     state,
     result,
 };
@@ -30,6 +34,25 @@ fn request(id: &str, _path: &str, body: &str) -> String {
 
 fn submission(parts: &Submission<'_>) -> String {
     format!("{{\"requests\":[{}]}}", parts.requests.join(","))
+}
+
+/// Names of the counts of requests, of which each request is in one.
+const COUNTS: [&str; 5] = ["processing", "succeeded", "errored", "canceled", "expired"];
+
+fn listed(batch: &Value) -> Option<ListedBatch> {
+    let created: jiff::Timestamp = batch["created_at"].as_str()?.parse().ok()?;
+    let counts = COUNTS
+        .iter()
+        .map(|name| batch["request_counts"][name].as_u64());
+    let has_ended = batch["processing_status"] == "ended";
+    Some(ListedBatch {
+        id: batch["id"].as_str()?.to_owned(),
+        created: created.as_second(),
+        requests: counts.flatten().fold(0, u64::saturating_add),
+        token: None,
+        has_results: has_ended && batch["archived_at"].is_null(),
+        has_ended,
+    })
 }
 
 fn state(batch: &Value) -> Result<BatchState, String> {
@@ -46,7 +69,7 @@ fn state(batch: &Value) -> Result<BatchState, String> {
         }),
         Some("in_progress" | "canceling") => {
             let counts = &batch["request_counts"];
-            let done = ["succeeded", "errored", "canceled", "expired"]
+            let done = COUNTS[1..]
                 .iter()
                 .filter_map(|name| counts[name].as_u64())
                 .fold(0, u64::saturating_add);

@@ -3,6 +3,8 @@
 //! All requests go to the address of the backend. Nothing that a server sends becomes an address,
 //! except for IDs, which are checked.
 
+pub(in crate::ai::backend) mod lost;
+
 use super::{Exchange, Http};
 use crate::ai::ask::{Cause, Failure};
 use crate::ai::backend::batch::{BatchApi, BatchState, LineResult, Submission, Unprocessed};
@@ -174,30 +176,38 @@ impl<'a> BatchService<'a> {
             .collect()
     }
 
-    /// Finds a batch by its token, among the newest ones of the account. Returns its ID, or
-    /// `None` if there is none or the provider has no metadata.
+    /// Asks the provider to cancel a batch. Requests that have a result keep it. Returns the state
+    /// afterwards, also of a batch that had ended before.
     ///
     /// # Errors
     ///
-    /// The provider rejected the request, or cannot be reached.
-    pub(crate) async fn find(
-        &self,
-        token: &str,
-        limits: &Limits<'_>,
-    ) -> Result<Option<String>, Failure> {
-        let Some(query) = self.api.list_query else {
-            return Ok(None);
+    /// The provider rejected the request, cannot be reached, or sent something else.
+    pub(crate) async fn cancel(&self, id: &str, limits: &Limits<'_>) -> Result<BatchView, Failure> {
+        let path: Vec<&str> = self
+            .api
+            .path
+            .iter()
+            .copied()
+            .chain([id, "cancel"])
+            .collect();
+        let request = Request {
+            method: Method::POST,
+            // A batch that is canceled twice is canceled once.
+            repeat: Repeat::Harmless,
+            ..get(self.http.url(&path, ""))
         };
-        let request = get(self.http.url(self.api.path, query));
-        let list = self.send(&request, limits).await?.body;
-        let batches = list["data"].as_array().into_iter().flatten();
-        let mut ours = batches.filter(|batch| (self.api.has_token)(batch, token));
-        ours.next().map(|batch| self.id_of(batch)).transpose()
-    }
-
-    /// Returns true if batches of this provider can be found by their token.
-    pub(crate) fn can_find(&self) -> bool {
-        self.api.list_query.is_some()
+        match self.send(&request, limits).await {
+            Ok(_) => self.view(id, limits).await,
+            // Providers reject the request for a batch that has ended.
+            Err(failure) if failure.status.is_some_and(|s| (400..500).contains(&s)) => {
+                let view = self.view(id, limits).await?;
+                match view.state {
+                    BatchState::Working { .. } => Err(failure.into()),
+                    _ => Ok(view),
+                }
+            }
+            Err(failure) => Err(failure.into()),
+        }
     }
 
     /// Reads the state of a batch.

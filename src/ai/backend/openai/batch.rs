@@ -1,7 +1,9 @@
 //! OpenAI's Batch API (<https://platform.openai.com/docs/api-reference/batch>), for Chat
 //! Completions and Responses.
 
-use crate::ai::backend::batch::{BatchApi, BatchState, LineResult, Submission, Unprocessed};
+use crate::ai::backend::batch::{
+    BatchApi, BatchState, LineResult, ListedBatch, Submission, Unprocessed,
+};
 use serde_json::{Value, json};
 
 /// Key of the metadata with the name of a batch.
@@ -15,10 +17,12 @@ pub(in crate::ai::backend) static API: BatchApi = BatchApi {
     most_bytes: 200_000_000,
     path: &["batches"],
     takes_file: true,
-    list_query: Some("limit=100"),
+    page: 100,
+    cursor: "after",
+    has_metadata: true,
     request,
     submission,
-    has_token: |batch, token| batch["metadata"][TOKEN] == token,
+    listed,
     state,
     result,
 };
@@ -38,6 +42,20 @@ fn submission(parts: &Submission<'_>) -> String {
         "metadata": metadata,
     })
     .to_string()
+}
+
+fn listed(batch: &Value) -> Option<ListedBatch> {
+    let total = &batch["request_counts"]["total"];
+    let status = batch["status"].as_str()?;
+    let has_ended = matches!(status, "completed" | "expired" | "cancelled" | "failed");
+    Some(ListedBatch {
+        id: batch["id"].as_str()?.to_owned(),
+        created: batch["created_at"].as_i64()?,
+        requests: total.as_u64().unwrap_or(0),
+        token: batch["metadata"][TOKEN].as_str().map(str::to_owned),
+        has_results: has_ended && status != "failed",
+        has_ended,
+    })
 }
 
 fn state(batch: &Value) -> Result<BatchState, String> {
