@@ -206,6 +206,9 @@ pub struct BackendUsage {
     pub failed: u64,
     /// True if the requests were sent in batches, at the lower price of these.
     pub batch: bool,
+    /// The part of the cost that earlier runs of a resumed audit had; `None` without such runs, or
+    /// if no price was known.
+    pub earlier_usd: Option<f64>,
     /// Time from the first request to the last answer.
     pub duration: Duration,
 }

@@ -48,7 +48,7 @@ pub use digest::sha1_hex;
 pub use fetch::Fetched;
 pub use forest::{BlobVisitor, CopiedPart, DecodedBase};
 pub use hooks::{ConfigScope, HooksDir};
-pub use lineage::{HistorySearch, LostObject, PathPriority};
+pub use lineage::{HistorySearch, LostObject, NamedEntry, PathPriority};
 pub use load::{PathNode, Reader};
 pub use packs::Undecodable;
 pub use underway::PushTarget;

@@ -658,6 +658,10 @@ pub struct BackendUsage {
     /// True if the requests were sent in batches, at the lower price of these. Absent otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub batch: bool,
+    /// The part of `cost_usd` that earlier runs of a resumed audit had. Absent without such runs; the
+    /// other numbers are of this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier_usd: Option<f64>,
     /// Duration in milliseconds.
     pub duration_ms: u64,
 }

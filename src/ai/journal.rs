@@ -11,7 +11,9 @@ use super::ask::Nonce;
 use super::cache::{Cache, CacheBounds, KeptReply, ReplyKey};
 use crate::env::Env;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// The bounds of the heads of all journals, and of the answers of one. An answer is some kilobytes.
 const HEADS: CacheBounds = CacheBounds {
@@ -94,6 +96,17 @@ pub struct Journal {
     is_resumed: bool,
     /// Answers that were in the journal when it was opened.
     earlier: usize,
+    /// Costs by backend.
+    costs: Mutex<JournalCosts>,
+}
+
+/// The costs of an audit in USD, by backend.
+#[derive(Debug, Default)]
+struct JournalCosts {
+    /// Of the runs before this one.
+    earlier: BTreeMap<String, f64>,
+    /// Of all runs, as stored.
+    all: BTreeMap<String, f64>,
 }
 
 impl Journal {
@@ -150,8 +163,15 @@ impl Journal {
         let names = [FOLDERS[0], FOLDERS[1], &folder];
         let answers = Cache::open_below(&home, &names, top, ANSWERS)?;
         remove_old(&heads, &key, now);
+        let costs_key = costs_key();
+        let earlier = answers.keys().into_iter().filter(|k| *k != costs_key);
+        let costs = stored_costs(&answers);
         Some(Self {
-            earlier: answers.keys().len(),
+            earlier: earlier.count(),
+            costs: Mutex::new(JournalCosts {
+                earlier: costs.clone(),
+                all: costs,
+            }),
             heads,
             answers,
             key,
@@ -176,6 +196,26 @@ impl Journal {
     /// Stores an answer.
     pub fn put(&self, key: &ReplyKey, nonce: &Nonce, kept: &KeptReply) {
         self.answers.put(key, nonce, kept);
+    }
+
+    /// Adds the cost of a request, and stores the sum of all runs. Two runs of one audit at the same
+    /// time overwrite each other's sum.
+    pub fn add_cost(&self, backend: &str, usd: f64) {
+        let mut costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
+        *costs.all.entry(backend.to_owned()).or_default() += usd;
+        let text = json!(costs.all).to_string();
+        self.answers
+            .put(&costs_key(), &Nonce::random(), &plain(text));
+    }
+
+    /// Returns the cost of the runs that this one continues, by backend. Empty if this run does not
+    /// resume them, or an earlier version wrote the journal.
+    pub fn earlier_costs(&self) -> BTreeMap<String, f64> {
+        let costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.is_resumed {
+            true => costs.earlier.clone(),
+            false => BTreeMap::new(),
+        }
     }
 
     /// Returns the number of answers of earlier runs that this run does not use.
@@ -204,14 +244,32 @@ fn write_head(heads: &Cache, (key, state): (&ReplyKey, &AuditState), now: i64) {
         "begun": now,
         "parts": parts,
     });
-    let kept = KeptReply {
-        text: head.to_string(),
+    heads.put(key, &Nonce::random(), &plain(head.to_string()));
+}
+
+/// Returns an entry that is not an answer.
+fn plain(text: String) -> KeptReply {
+    KeptReply {
+        text,
         read: Vec::new(),
         lookups: Vec::new(),
         tree: None,
         model: String::new(),
-    };
-    heads.put(key, &Nonce::random(), &kept);
+    }
+}
+
+/// Returns the key of the costs among the answers.
+fn costs_key() -> ReplyKey {
+    ReplyKey::of_parts(&["costs of an audit"])
+}
+
+/// Returns the stored costs of an audit; empty if there are none.
+fn stored_costs(answers: &Cache) -> BTreeMap<String, f64> {
+    let stored = answers.get(&costs_key(), &Nonce::random());
+    let costs = stored.and_then(|kept| serde_json::from_str(&kept.text).ok());
+    let mut costs: BTreeMap<String, f64> = costs.unwrap_or_default();
+    costs.retain(|_, usd| usd.is_finite() && *usd >= 0.0);
+    costs
 }
 
 /// Removes the journals that are too old, the oldest if there are too many, and answers without a
@@ -327,6 +385,29 @@ mod tests {
             Journal::resume(&env, None, &state("a", "p"), 400).err(),
             Some(NotResumable::Nothing)
         );
+    }
+
+    #[test]
+    fn a_resumed_audit_knows_the_costs_of_all_its_runs_and_others_do_not() {
+        let (_home, env) = home();
+        let cost = |journal: &Journal| journal.earlier_costs().get("m").copied();
+        let first = Journal::begin(&env, None, &state("a", "p"), 100).unwrap();
+        first.add_cost("m", 1.0);
+        first.add_cost("m", 0.5);
+        assert_eq!(cost(&first), None);
+        let second = Journal::resume(&env, None, &state("a", "p"), 200).unwrap();
+        assert_eq!(cost(&second), Some(1.5));
+        // The sum is not an answer.
+        assert_eq!(second.earlier, 0);
+        second.add_cost("m", 0.25);
+        let third = Journal::resume(&env, None, &state("a", "p"), 300).unwrap();
+        assert_eq!(cost(&third), Some(1.75));
+        let other = Journal::begin(&env, None, &state("b", "p"), 300).unwrap();
+        assert_eq!(cost(&other), None);
+        third.finish();
+        Journal::begin(&env, None, &state("a", "p"), 400).unwrap();
+        let anew = Journal::resume(&env, None, &state("a", "p"), 500).unwrap();
+        assert_eq!(cost(&anew), None);
     }
 
     #[test]

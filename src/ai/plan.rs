@@ -7,6 +7,7 @@
 
 mod affinity;
 mod by_risk;
+mod imports;
 mod split;
 
 use super::material::{Group, Shown, ShownHunk};

@@ -479,6 +479,8 @@ impl<'a> ReviewSession<'a> {
                 asked.retain(|name| is_used(usage, name));
             }
         }
+        let earlier = self.job.journal().map(Journal::earlier_costs);
+        add_earlier_costs(&mut out.models.usage, earlier.unwrap_or_default());
         out.models.setbacks.extend(self.setbacks.take());
     }
 
@@ -610,6 +612,23 @@ impl<'a> ReviewSession<'a> {
                 .progress
                 .requests(self.answered.get(), self.planned.get(), self.ledger.usd());
         }
+    }
+}
+
+/// Adds the costs of the runs that an audit continues, by backend.
+fn add_earlier_costs(all: &mut Vec<BackendUsage>, earlier: BTreeMap<String, f64>) {
+    for (backend, usd) in earlier {
+        let place = all.iter().position(|u| u.backend == backend);
+        let place = place.unwrap_or_else(|| {
+            all.push(BackendUsage {
+                backend,
+                ..BackendUsage::default()
+            });
+            all.len() - 1
+        });
+        let usage = &mut all[place];
+        usage.spent.cost_usd = Some(usage.spent.cost_usd.unwrap_or_default() + usd);
+        usage.earlier_usd = Some(usd);
     }
 }
 

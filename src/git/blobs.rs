@@ -2,7 +2,7 @@
 
 use super::blobtree::{TreeBlobs, TreeSearch};
 use super::forest::{self, BlobVisitor};
-use super::lineage::{BlobOrigin, Commits, HistorySearch, Lineage, LostObject};
+use super::lineage::{BlobOrigin, Commits, HistorySearch, Lineage, LostObject, NamedEntry};
 use super::packs::{Number, ObjectSet, Objects};
 use super::{Repo, gix_id, own};
 use crate::diff::ObjectId;
@@ -150,9 +150,15 @@ impl HistoryBlobs {
         self.origin(number).rank
     }
 
-    /// Returns the commit that introduced a blob; `None` if it was there before the history.
+    /// Returns the commit that introduced a blob; `None` if it was there before the history, or only
+    /// a reference names it.
     pub fn commit(&self, number: BlobNumber) -> Option<ObjectId> {
         self.commits.id(&self.set, self.rank(number))
+    }
+
+    /// Returns the blob or tree by which a reference names a blob that no commit has at its path.
+    pub fn named(&self, number: BlobNumber) -> Option<&NamedEntry> {
+        self.commits.named(self.rank(number))
     }
 
     fn origin(&self, number: BlobNumber) -> BlobOrigin {

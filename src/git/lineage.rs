@@ -53,8 +53,19 @@ struct HistoryCommit {
     seconds: i64,
     /// Range in [`Commits::parents`].
     parents: (u32, u32),
-    /// For a blob that a reference names: the name, which stands for a path.
-    blob_name: Option<Box<[u8]>>,
+    /// Set if this is not a commit, but a blob or tree that a reference names.
+    named: Option<Box<NamedEntry>>,
+}
+
+/// A blob or tree of a history that a reference names, directly or by a tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedEntry {
+    /// Full name of the reference, or the ID of the object if the name is not known. It stands for
+    /// the path of a blob.
+    pub name: String,
+    pub id: ObjectId,
+    /// False for a tree.
+    pub is_blob: bool,
 }
 
 /// An object that a history needs and the repository lacks, or cannot read.
@@ -219,7 +230,7 @@ impl Commits {
                 tree: trees[at].unwrap_or(NO_OBJECT),
                 seconds: commit.seconds,
                 parents: (first, out.parents.len() as u32),
-                blob_name: None,
+                named: None,
             });
         }
         out.rank(set);
@@ -242,13 +253,17 @@ impl Commits {
                 continue;
             };
             let end = self.parents.len() as u32;
-            let name = object.name.as_bytes().into();
+            let entry = NamedEntry {
+                name: object.name.clone(),
+                id: own(&object.id),
+                is_blob: object.is_blob,
+            };
             self.all.push(HistoryCommit {
                 number,
                 tree: if object.is_blob { NO_OBJECT } else { number },
                 seconds: i64::MAX,
                 parents: (end, end),
-                blob_name: object.is_blob.then_some(name),
+                named: Some(Box::new(entry)),
             });
             self.by_rank.push(self.all.len() as u32 - 1);
             self.named += 1;
@@ -316,10 +331,21 @@ impl Commits {
         self.all.iter().map(|c| set.id(c.number))
     }
 
-    /// Returns the commit with a rank.
+    /// Returns the commit with a rank; `None` if there is none, or if a reference names the object.
     pub(super) fn id(&self, set: &ObjectSet, rank: u32) -> Option<ObjectId> {
+        let commit = self.at(rank).filter(|commit| commit.named.is_none())?;
+        Some(own(&set.id(commit.number)))
+    }
+
+    /// Returns the object with a rank that a reference names; `None` if it is a commit.
+    pub(super) fn named(&self, rank: u32) -> Option<&NamedEntry> {
+        self.at(rank)?.named.as_deref()
+    }
+
+    /// Returns the entry with a rank, which counts from 1.
+    fn at(&self, rank: u32) -> Option<&HistoryCommit> {
         let index = self.by_rank.get(rank.checked_sub(1)? as usize)?;
-        Some(own(&set.id(self.all[*index as usize].number)))
+        self.all.get(*index as usize)
     }
 }
 
@@ -595,8 +621,8 @@ impl<'a> LineageWalk<'a> {
             })
             .collect();
         self.prefix.clear();
-        if let Some(name) = &commit.blob_name {
-            self.prefix.extend_from_slice(name);
+        if let Some(named) = commit.named.as_ref().filter(|named| named.is_blob) {
+            self.prefix.extend_from_slice(named.name.as_bytes());
             self.found(commit.number, rank);
         } else if commit.tree != NO_OBJECT {
             self.tree(commit.tree, &others, 0);

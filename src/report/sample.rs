@@ -674,6 +674,7 @@ fn models() -> Models {
             from_cache: 0,
             failed: 0,
             batch: false,
+            earlier_usd: None,
             duration: Duration::from_millis(8_200),
         }],
         dropped: vec![Dropped {

@@ -338,17 +338,24 @@ pub(super) fn spent(u: &BackendUsage) -> String {
         text.push_str(&format!(", {} out", grouped(s.output_tokens)));
     }
     if let Some(usd) = s.cost_usd {
-        text.push_str(&if usd < 0.01 && usd > 0.0 {
-            format!(", ${usd:.4}")
-        } else {
-            format!(", ${usd:.2}")
-        });
+        text.push_str(&format!(", {}", dollars(usd)));
     }
     if u.batch {
         text.push_str(" (batch)");
     }
+    if let Some(usd) = u.earlier_usd {
+        text.push_str(&format!(", {} of it in earlier runs", dollars(usd)));
+    }
     text.push_str(&format!(", {}", elapsed(u.duration)));
     text
+}
+
+/// Returns an amount of US dollars, with more digits if it is below a cent.
+pub(super) fn dollars(usd: f64) -> String {
+    match usd < 0.01 && usd > 0.0 {
+        true => format!("${usd:.4}"),
+        false => format!("${usd:.2}"),
+    }
 }
 
 /// Returns `1 request`, `2 requests`.
@@ -451,6 +458,11 @@ mod tests {
             ..Spent::default()
         };
         assert_eq!(self::spent(&u), "local (small): 1 request, $0.0004, 8.2 s");
+        (u.spent.cost_usd, u.earlier_usd) = (Some(1.5), Some(0.25));
+        assert_eq!(
+            self::spent(&u),
+            "local (small): 1 request, $1.50, $0.25 of it in earlier runs, 8.2 s"
+        );
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(super) struct Resolved {
     pub(super) shard: Option<ShardMap>,
     /// The history whose blobs are searched for secrets, in addition to the parts.
     pub(super) history: Option<HistoryScope>,
+    /// Why HEAD cannot be read, if a history is searched all the same.
+    pub(super) broken_head: Option<String>,
 }
 
 /// The tip of a branch.
@@ -110,6 +112,7 @@ impl Resolved {
             fetched: None,
             shard: None,
             history: None,
+            broken_head: None,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::diff::{ObjectId, RepoPath};
 use crate::finding::listing::{Counted, Floor, Unlisted, text_of};
 use crate::finding::{Finding, Location, arrange};
 use crate::rules::{self, Scope};
-use crate::verdict::Coverage;
+use crate::verdict::{Coverage, FailureCause};
 use std::collections::HashSet;
 
 /// Results of the rules.
@@ -41,6 +41,21 @@ pub(super) fn scan(prepared: &Prepared<'_>) -> RuleResults {
         let head = scan.repo.and_then(|repo| repo.head().ok().flatten());
         let tree = head.and_then(|id| scan.repo?.tree_of(id).ok());
         blobs::scan_history(&scan, scope, tree, &mut scanned);
+        let broken = prepared
+            .resolved
+            .broken_head
+            .clone()
+            .map(FailureCause::Other);
+        // The search names HEAD too if it cannot be followed.
+        if let Some(cause) = broken
+            && !scanned
+                .coverage
+                .failed
+                .iter()
+                .any(|known| known.cause == cause)
+        {
+            scanned.coverage.fail(cause);
+        }
     }
     if scan.is_for_the_whole() {
         if prepared.resolved.history.is_none() {

@@ -163,7 +163,12 @@ fn range(repo: Arc<Repo>, from: &str, to: &str, request: &ReviewRequest) -> Resu
 
 /// Resolves a history, of which only the ends are known so far.
 fn history(repo: Arc<Repo>, range: Option<&str>) -> Result<Resolved> {
-    let head = head_state(&repo)?;
+    let (head, broken_head) = match (head_state(&repo), range) {
+        (Ok(head), _) => (head, None),
+        // The other references are searched. A range and the policy of a gate need HEAD or a name.
+        (Err(e), None) => (State::Empty, Some(e.on_one_line())),
+        (Err(e), Some(_)) => return Err(e),
+    };
     let (scope, label) = match range {
         None => (HistoryScope::Everything, "the history".to_owned()),
         Some(range) => {
@@ -184,6 +189,7 @@ fn history(repo: Arc<Repo>, range: Option<&str>) -> Result<Resolved> {
     all.set_ends(head.clone(), &head);
     (all.info.base, all.info.base_tree) = (None, None);
     all.history = Some(scope);
+    all.broken_head = broken_head;
     all.info.is_history = true;
     Ok(all)
 }
@@ -275,6 +281,7 @@ fn given(
         fetched: None,
         shard: None,
         history: None,
+        broken_head: None,
     })
 }
 

@@ -80,6 +80,7 @@ pub(super) fn report(round: u32, mut findings: Vec<Finding>) -> Report {
         from_cache: 0,
         failed: 0,
         batch: false,
+        earlier_usd: None,
         input_tokens: 0,
         cached_tokens: 0,
         output_tokens: 0,

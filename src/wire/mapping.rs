@@ -601,6 +601,7 @@ impl From<&BackendUsage> for wire::BackendUsage {
             output_tokens: u.spent.output_tokens,
             cost_usd: u.spent.cost_usd,
             batch: u.batch,
+            earlier_usd: u.earlier_usd,
             duration_ms: wire::milliseconds(u.duration),
         }
     }
@@ -622,6 +623,7 @@ impl From<&wire::BackendUsage> for BackendUsage {
             from_cache: u.from_cache,
             failed: u.failed,
             batch: u.batch,
+            earlier_usd: u.earlier_usd,
             duration: Duration::from_millis(u.duration_ms),
         }
     }

@@ -5,6 +5,7 @@
 use crate::support::{Repo, Run, line_with_key, report_formats, reviewer};
 use regex::Regex;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
@@ -662,4 +663,37 @@ fn flt_01_shards_are_of_one_set_of_decisions() {
     repo.reviewer(&["baseline", "create"]).run(0);
     let second = report_at(&repo, "second.json", &[&tree[..], &["2/2"]].concat());
     assert_foreign(&repo, [&first, &second], "other options");
+}
+
+#[test]
+fn the_page_of_several_repositories_has_the_worst_findings_of_each_first() {
+    let mut files = Vec::new();
+    let repos: Vec<Repo> = (0..2).map(|_| Repo::new()).collect();
+    for (n, repo) in repos.iter().enumerate() {
+        repo.stage("a.py", "import yaml\ndoc = yaml.load(text)\n");
+        repo.stage("m.py", "try:\n    f()\nexcept:\n    pass\n");
+        repo.stage("z.py", crate::support::line_with_key());
+        repo.commit("files");
+        files.push(report_at(repo, &format!("r{n}.json"), &["tree"]));
+    }
+    let page = merge(&repos[0], &[&files[0], &files[1], "--format", "html"]).stdout;
+    let rank = |name: &str| {
+        ["critical", "major", "minor", "suggestion"]
+            .iter()
+            .position(|s| *s == name)
+    };
+    for (file, repo) in files.iter().zip(["r0", "r1"]) {
+        let report: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        let mut worst: BTreeMap<String, usize> = BTreeMap::new();
+        for f in report["findings"].as_array().unwrap() {
+            let severity = rank(f["severity"].as_str().unwrap()).unwrap();
+            let file = f["file"].as_str().unwrap().to_owned();
+            let known = worst.entry(file).or_insert(severity);
+            *known = severity.min(*known);
+        }
+        assert!(worst["z.py"] < worst["a.py"], "{worst:?}");
+        let section = &page[page.find(&format!(">{repo}</h3>")).unwrap()..];
+        let at = |name: &str| section.find(name).unwrap();
+        assert!(at("z.py") < at("a.py"), "{section:.3000}");
+    }
 }

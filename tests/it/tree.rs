@@ -1,6 +1,7 @@
 //! Tests of `review tree`: all files of a state, as if they were new.
 
 mod audit;
+mod outputs;
 mod shards;
 
 use crate::support::{Repo, line_with_key, reviewer};

@@ -1,7 +1,10 @@
 //! `review tree --history`: each blob of a history once, with the commit that introduced it.
 
-use crate::support::{Repo, line_with_another_key, line_with_key};
+use crate::support::{Repo, files_below, line_with_another_key, line_with_key};
 use serde_json::Value;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
 
 /// The findings of a search of the whole history, as its JSON report has them.
 fn findings(report: &Value) -> &[Value] {
@@ -604,5 +607,141 @@ fn a_file_that_only_a_tag_names_is_searched() {
     repo.git(&["tag", "key", blob.trim()]);
     let report = repo.review_json(&["tree", "--history"], 1);
     assert_eq!(findings(&report).len(), 1, "{report:#}");
-    assert_eq!(findings(&report)[0]["file"], "refs/tags/key");
+    let found = &findings(&report)[0];
+    assert_eq!(found["file"], "refs/tags/key");
+    assert_eq!(found["commit"], Value::Null);
+    let said = format!("It is in the blob {} that the tag key names", &blob[..12]);
+    let message = only_message(&report);
+    assert!(message.contains(&said), "{message}");
+    let text = repo.reviewer(&["review", "tree", "--history"]).run(1);
+    let words: Vec<&str> = text.stdout.split_whitespace().collect();
+    let text = words.join(" ");
+    assert!(
+        text.contains(&said) && !text.contains("in commit "),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_file_of_a_tree_that_only_a_tag_names_is_searched_and_a_commit_with_it_counts_first() {
+    let repo = Repo::new();
+    let introduced = repo.stage("b.py", line_with_another_key()).commit("b");
+    repo.stage("a.py", line_with_key());
+    let tree = repo.git(&["write-tree"]);
+    let tree = tree.trim();
+    repo.git(&["tag", "release", tree]);
+    repo.git(&["rm", "-q", "--cached", "a.py"]);
+    let report = repo.review_json(&["tree", "--history"], 1);
+    let [first, second] = findings(&report) else {
+        panic!("{report:#}");
+    };
+    let of = |file: &str| if first["file"] == file { first } else { second };
+    assert_eq!(of("b.py")["commit"], introduced.as_str());
+    assert_eq!(of("a.py")["commit"], Value::Null);
+    let message = of("a.py")["message"].as_str().unwrap();
+    let said = format!(
+        "It is in the tree {} that the tag release names",
+        &tree[..12]
+    );
+    assert!(message.contains(&said), "{message}");
+}
+
+#[test]
+fn a_large_blob_that_a_tag_names_is_not_read_and_named() {
+    let repo = Repo::new();
+    repo.stage("a.py", line_with_key()).commit("first");
+    let large = repo.outside();
+    let file = std::fs::File::create(&large).unwrap();
+    file.set_len((64 << 20) + 1).unwrap();
+    let blob = repo.git(&["hash-object", "-w", large.to_str().unwrap()]);
+    repo.git(&["tag", "large", blob.trim()]);
+    for is_packed in [false, true] {
+        if is_packed {
+            repo.git(&["repack", "-adq"]);
+        }
+        let report = repo.review_json(&["tree", "--history"], 1);
+        assert_eq!(findings(&report).len(), 1, "{report:#}");
+        let failed = report["coverage"]["failed"].to_string();
+        assert!(
+            failed.contains("larger than 64 MiB") && failed.contains("refs/tags/large"),
+            "{is_packed} {failed}"
+        );
+    }
+}
+
+#[test]
+fn git_12_a_broken_head_is_named_and_the_other_references_are_searched() {
+    for head in [
+        "ref: refs/heads/broken\n".to_owned(),
+        format!("{}\n", "0123".repeat(10)),
+    ] {
+        let repo = Repo::new();
+        let introduced = repo.stage("a.py", line_with_key()).commit("first");
+        std::fs::write(repo.path().join(".git/refs/heads/broken"), "not an ID\n").unwrap();
+        std::fs::write(repo.path().join(".git/HEAD"), &head).unwrap();
+        let report = repo.review_json(&["tree", "--history"], 1);
+        assert_eq!(only_commit(&report), introduced);
+        let message = only_message(&report);
+        assert!(!message.contains("The tree of HEAD"), "{message}");
+        let failed = report["coverage"]["failed"].as_array().unwrap();
+        let named = |f: &Value| {
+            let reason = f["reason"].as_str().unwrap();
+            reason.contains("HEAD") || reason.contains("01230123")
+        };
+        assert!(failed.iter().any(named), "{head}: {failed:#?}");
+    }
+}
+
+/// Overwrites a part of an object in a pack, so that it cannot be inflated.
+fn corrupt_in(repo: &Repo, pack: &Path, id: &str) {
+    let index = pack.with_extension("idx");
+    let listed = repo.git(&["verify-pack", "-v", index.to_str().unwrap()]);
+    let line = listed.lines().find(|l| l.starts_with(id)).unwrap();
+    let offset: usize = line.split_whitespace().nth(4).unwrap().parse().unwrap();
+    let mut bytes = std::fs::read(pack).unwrap();
+    bytes[offset + 6..offset + 12].fill(0xff);
+    std::fs::remove_file(pack).unwrap();
+    std::fs::write(pack, bytes).unwrap();
+}
+
+#[test]
+fn git_12_an_object_that_is_corrupt_in_one_pack_is_read_from_another() {
+    for corrupt in [&[0][..], &[1], &[0, 1]] {
+        let repo = Repo::new();
+        repo.stage("a.py", line_with_key()).commit("first");
+        let id = repo.git(&["rev-parse", "HEAD:a.py"]).trim().to_owned();
+        repo.git(&["repack", "-adq"]);
+        let folder = repo.path().join(".git/objects/pack");
+        let mut command = repo.git_command();
+        command
+            .args(["pack-objects", "-q"])
+            .arg(folder.join("pack"));
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(format!("{id}\n").as_bytes())
+            .unwrap();
+        assert!(child.wait().unwrap().success());
+        let mut packs = files_below(&folder);
+        packs.retain(|f| f.extension().is_some_and(|e| e == "pack"));
+        assert_eq!(packs.len(), 2);
+        for pack in corrupt {
+            corrupt_in(&repo, &packs[*pack], &id);
+        }
+        let is_lost = corrupt.len() == 2;
+        let report = repo.review_json(&["tree", "--history"], if is_lost { 3 } else { 1 });
+        assert_eq!(
+            findings(&report).len(),
+            usize::from(!is_lost),
+            "{corrupt:?}"
+        );
+        let failed = report["coverage"]["failed"].to_string();
+        assert_eq!(failed.contains(&id), is_lost, "{failed}");
+    }
 }

@@ -80,7 +80,7 @@ pub(crate) fn cancel(repo: &Repo, env: &Env, policy: &Policy, id: &str) -> Resul
     records.retain(|r| id == ALL || r.batch_id.as_deref() == Some(id) || r.token == id);
     if records.is_empty() && id != ALL {
         let error = Error::usage(format!("this repository has no batch {id}"));
-        return Err(error.hint(format!("{NAME} status")));
+        return Err(error.hint_person(format!("{NAME} status")));
     }
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build();
@@ -138,7 +138,7 @@ impl Canceling<'_> {
             let error = Error::incomplete(error);
             match failure.hint {
                 Some(hint) => error.hint(hint),
-                None => error.hint(format!("{NAME} status --cancel-batch {id}")),
+                None => error.hint_person(format!("{NAME} status --cancel-batch {id}")),
             }
         })?;
         Ok(line(&id, backend.name(), &view, record.requests.len()))
@@ -165,7 +165,8 @@ impl Canceling<'_> {
                 "cannot find the batch {} at its provider: {message}",
                 record.token
             );
-            Error::incomplete(error).hint(format!("{NAME} status --cancel-batch {}", record.token))
+            Error::incomplete(error)
+                .hint_person(format!("{NAME} status --cancel-batch {}", record.token))
         })?;
         let (id, is_unproven) = match found {
             LostBatch::Absent => {
@@ -213,7 +214,7 @@ impl Canceling<'_> {
         let error = Error::incomplete(error);
         Err(match failure.hint {
             Some(hint) => error.hint(hint),
-            None => error.hint(format!("{NAME} doctor --backend {}", record.backend)),
+            None => error.hint_person(format!("{NAME} doctor --backend {}", record.backend)),
         })
     }
 }
@@ -239,7 +240,7 @@ fn no_backend(record: &BatchRecord) -> Error {
         "no backend of the policy has the address of batch {id}: {}",
         record.endpoint
     );
-    Error::incomplete(error).hint(format!("{NAME} policy show"))
+    Error::incomplete(error).hint_person(format!("{NAME} policy show"))
 }
 
 /// Returns the error for a batch that may be one of another run.

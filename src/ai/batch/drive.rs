@@ -421,9 +421,12 @@ impl<'a> BatchDriver<'a> {
         }
         match self.search(flight, service).await {
             Ok(LostBatch::Proven(id)) => self.take_id(flight, id, false),
-            Ok(LostBatch::Likely(id)) => self.take_id(flight, id, true),
+            // After an answer that is not one, nothing is guessed in this run.
+            Ok(LostBatch::Likely(id)) if failure.cause != Cause::Malformed => {
+                self.take_id(flight, id, true);
+            }
             // The provider may list the batch later: the record stays, and the next run asks again.
-            Ok(LostBatch::Absent) | Err(_) => return Err(failure),
+            Ok(LostBatch::Likely(_) | LostBatch::Absent) | Err(_) => return Err(failure),
         }
         Ok(())
     }

@@ -368,7 +368,7 @@ fn ordered(files: &[(&str, FileRisk)], limits: &Limits) -> Vec<Vec<String>> {
     let shown = files.iter().map(|(path, _)| file(path, &[1])).collect();
     let groups = [group(shown)];
     let risks = [files.iter().map(|(_, risk)| *risk).collect()];
-    let chunks = by_risk(&groups, &risks, limits);
+    let chunks = by_risk(&groups, &risks, (&crate::symbols::Cache::default(), limits));
     let paths = |chunk: &Chunk| {
         let pieces = chunk.pieces.iter();
         let names = pieces.map(|piece| groups[0].files[piece.file].name.clone());

@@ -76,7 +76,7 @@ impl<'a> ReviewSession<'a> {
         members: &[Member<'a>],
         limits: &Limits,
     ) -> ReviewPlan {
-        let all = plan::by_risk(self.groups, audit.risks, limits);
+        let all = plan::by_risk(self.groups, audit.risks, (self.job.symbols, limits));
         if all.len() <= limits.requests {
             return ReviewPlan {
                 chunks: all,

@@ -232,6 +232,9 @@ impl<'a> ReviewSession<'a> {
         spent.cost_usd = cost(&spent, member.price(job.policy));
         let model = answer.as_ref().map_or("", |a| &a.model);
         self.used(member.name(), model, Some(&spent));
+        if let (Some(journal), Some(usd)) = (self.job.journal(), spent.cost_usd) {
+            journal.add_cost(member.name(), usd);
+        }
         self.tell();
         answer.map_err(|failure| match failure.cause {
             Cause::Limit => NoAnswer::Limit(failure.message),

@@ -10,8 +10,8 @@ use crate::report::backends;
 use crate::report::finding_text::{self, is_inside};
 use crate::report::source_words::SourceWords;
 use crate::report::words::{
-    self, conventions, dropped_claims, elapsed, grouped, let_through, missing, other_missing,
-    tests_word, zero_because,
+    self, conventions, dollars, dropped_claims, elapsed, grouped, let_through, missing,
+    other_missing, tests_word, zero_because,
 };
 use crate::review::Review;
 use crate::verdict::{Outcome, TestOutcome, Verdict};
@@ -555,14 +555,15 @@ fn spent(u: &BackendUsage, out: &mut Markup) {
     }
     out.raw("<td>");
     if let Some(usd) = s.cost_usd {
-        out.inert(&if usd < 0.01 && usd > 0.0 {
-            format!("${usd:.4}")
-        } else {
-            format!("${usd:.2}")
-        });
+        out.inert(&dollars(usd));
     }
     if u.batch {
         out.raw(" (batch)");
+    }
+    if let Some(usd) = u.earlier_usd {
+        out.raw(", ")
+            .inert(&dollars(usd))
+            .raw(" of it in earlier runs");
     }
     out.raw("<td>").text(elapsed(u.duration)).raw("\n");
 }

@@ -5,7 +5,7 @@ use crate::diff::{FileChange, ObjectId, RepoPath};
 use crate::error::Result;
 use crate::finding::listing::hash;
 use crate::finding::{Also, Finding, Location, Severity, place};
-use crate::git::{BlobNumber, TreeSearch};
+use crate::git::{BlobNumber, NamedEntry, TreeSearch};
 use crate::verdict::FailureCause;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -260,7 +260,9 @@ impl SecretGroup {
         let oldest = self.unread();
         let oldest = oldest.and_then(|number| findings.get(&(number, secret.clone())));
         let mut finding = oldest.cloned().unwrap_or(self.finding.1);
-        let mut texts = Vec::new();
+        let first = self.versions.first().map(|(_, number)| *number);
+        let named = first.and_then(|number| reread.blobs.named(number));
+        let mut texts: Vec<String> = named.map(|n| named_text(reread, n)).into_iter().collect();
         match place {
             // A version is without its finding if only the line of the secret is copied, and the
             // rules report it no longer because of another line. Then nothing is said about HEAD.
@@ -287,6 +289,21 @@ impl SecretGroup {
         }
         finding
     }
+}
+
+/// Says which object has a secret that no commit has.
+fn named_text(reread: &Reread<'_>, named: &NamedEntry) -> String {
+    let kind = if named.is_blob { "blob" } else { "tree" };
+    let name = reread.scan.rules.masked(&named.name);
+    let what = match name.strip_prefix("refs/tags/") {
+        Some(tag) => format!("the tag {tag}"),
+        None if name.starts_with("refs/") => format!("the reference {name}"),
+        None => "a reference".to_owned(),
+    };
+    format!(
+        "It is in the {kind} {} that {what} names, and in no commit.",
+        named.id.short()
+    )
 }
 
 /// Says where the tree of HEAD has a secret, and adds the line to the finding.

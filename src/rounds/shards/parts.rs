@@ -242,13 +242,19 @@ fn add_usage(to: &mut Vec<BackendUsage>, part: &BackendUsage) {
     sum.input_tokens = sum.input_tokens.saturating_add(other.input_tokens);
     sum.cached_tokens = sum.cached_tokens.saturating_add(other.cached_tokens);
     sum.output_tokens = sum.output_tokens.saturating_add(other.output_tokens);
-    sum.cost_usd = match (sum.cost_usd, other.cost_usd) {
-        (Some(a), Some(b)) => Some(a + b),
-        (a, b) => a.or(b),
-    };
+    sum.cost_usd = sum_of(sum.cost_usd, other.cost_usd);
+    all.earlier_usd = sum_of(all.earlier_usd, part.earlier_usd);
     all.from_cache = all.from_cache.saturating_add(part.from_cache);
     all.failed = all.failed.saturating_add(part.failed);
     all.duration = all.duration.max(part.duration);
+}
+
+/// Returns the sum of two costs; `None` if neither is known.
+fn sum_of(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    }
 }
 
 /// Returns the tickets and pages that models of any shard received.

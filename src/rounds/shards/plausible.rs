@@ -79,6 +79,9 @@ fn usage(u: &BackendUsage) -> Option<&'static str> {
     if !u.cost_usd.is_none_or(is_cost) {
         return Some("cost_usd");
     }
+    if !u.earlier_usd.is_none_or(is_cost) {
+        return Some("earlier_usd");
+    }
     first_large(&[
         (u.requests, "requests"),
         (u.from_cache, "from_cache"),

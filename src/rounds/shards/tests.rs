@@ -620,7 +620,7 @@ fn flt_01_a_review_that_was_stopped_at_its_end_is_read_and_does_not_pass() {
 #[test]
 fn flt_01_numbers_that_no_review_has_are_rejected() {
     type Change = fn(&mut wire::Report);
-    let changes: [Change; 14] = [
+    let changes: [Change; 15] = [
         |r| r.summary.dropped = 3_000_000_000,
         |r| r.summary.critical = usize::MAX,
         |r| r.summary.suppressed = usize::MAX,
@@ -630,6 +630,7 @@ fn flt_01_numbers_that_no_review_has_are_rejected() {
         |r| r.usage[0].input_tokens = u64::MAX,
         |r| r.usage[0].cost_usd = Some(-1.0),
         |r| r.usage[0].cost_usd = Some(1e300),
+        |r| r.usage[0].earlier_usd = Some(-1.0),
         |r| r.duration_ms = u64::MAX,
         |r| r.findings[0].line = Some(u32::MAX),
         |r| r.findings[0].end_line = Some(u32::MAX),

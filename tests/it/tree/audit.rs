@@ -508,3 +508,138 @@ fn resume_is_for_audits_by_models() {
     );
     assert_eq!(audit.count(), 0);
 }
+
+/// Returns an audit whose answers cost 11.5 US dollars each.
+fn priced(files: &[&str]) -> Audit {
+    let audit = Audit::answering(files, |r| {
+        r.answer(&Says {
+            text: r.document(&[]).to_string(),
+            tokens: (11_000, 0, 500),
+            ..Says::default()
+        })
+    });
+    let policy = std::fs::read_to_string(audit.repo.path().join(".claude-reviewer.toml")).unwrap();
+    let price = "price = { input = 1000, cached = 1000, output = 1000 }\n";
+    audit
+        .repo
+        .stage(".claude-reviewer.toml", format!("{policy}{price}"))
+        .commit("a price");
+    audit
+}
+
+/// Returns the cost in a report, and the part of it that earlier runs had.
+fn cost(report: &Value) -> (Option<f64>, Option<f64>) {
+    let usage = &report["usage"][0];
+    (usage["cost_usd"].as_f64(), usage["earlier_usd"].as_f64())
+}
+
+#[test]
+fn the_cost_of_a_resumed_audit_is_that_of_all_its_runs() {
+    let files = ["src/auth.py", "src/main.py", "src/plain.py", "src/x.py"];
+    let audit = priced(&files);
+    let args = |more: &[&'static str]| [&["--max-cost", "1000"], more].concat();
+    let report = audit.report(&args(&["--max-requests", "1"]), 3);
+    assert_eq!(cost(&report), (Some(11.5), None));
+    let report = audit.report(&args(&["--resume", "--max-requests", "2"]), 3);
+    assert_eq!(cost(&report), (Some(34.5), Some(11.5)));
+    // A resumed run that sends no request has the cost of the others.
+    let report = audit.report(&args(&["--resume", "--max-requests", "0"]), 3);
+    assert_eq!(cost(&report), (Some(34.5), Some(34.5)));
+    let report = audit.report(&args(&["--resume"]), 0);
+    assert_eq!(cost(&report), (Some(46.0), Some(34.5)));
+    assert_eq!(audit.count(), 4);
+    // The audit is complete. Answers from the cache cost nothing.
+    let report = audit.report(&args(&[]), 0);
+    assert_eq!(report["usage"][0]["from_cache"], 4);
+    let (usd, earlier) = cost(&report);
+    assert!(usd.is_none_or(|usd| usd == 0.0) && earlier.is_none());
+}
+
+#[test]
+fn a_journal_of_an_earlier_version_is_continued_without_its_costs() {
+    let audit = priced(&["src/auth.py", "src/main.py"]);
+    audit.report(&["--max-cost", "1000", "--max-requests", "1"], 3);
+    let state = audit
+        .repo
+        .home()
+        .join(".local/state/claude-reviewer/audits-1");
+    let mut costs = files_below(&state);
+    costs.retain(|f| std::fs::read_to_string(f).unwrap().contains("11.5"));
+    assert_eq!(costs.len(), 1);
+    std::fs::remove_file(&costs[0]).unwrap();
+    let report = audit.report(&["--max-cost", "1000", "--resume"], 0);
+    assert_eq!(cost(&report), (Some(11.5), None));
+    assert_eq!(audit.count(), 2);
+}
+
+#[test]
+fn a_file_with_findings_in_stored_reviews_is_asked_about_before_one_without() {
+    let audit = Audit::new(&["a/first.txt", "b/second.txt"]);
+    let conflict = "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> other\n";
+    // Both files have the same commits.
+    for (first, second) in [("one\n", conflict), ("two\n", "fine\n")] {
+        let repo = &audit.repo;
+        repo.stage("a/first.txt", first)
+            .stage("b/second.txt", second)
+            .commit("change");
+        let code = i32::from(second == conflict);
+        repo.reviewer(&["review", "commit", "HEAD", "--offline"])
+            .run(code);
+        if second == conflict {
+            assert!(repo.path().join(".reviews").exists());
+        }
+    }
+    audit.report(&["--no-cache"], 0);
+    assert_eq!(audit.asked_since(0), ["b/second.txt", "a/first.txt"]);
+    std::fs::remove_dir_all(audit.repo.path().join(".reviews")).unwrap();
+    audit.report(&["--no-cache"], 0);
+    assert_eq!(audit.asked_since(2), ["a/first.txt", "b/second.txt"]);
+}
+
+#[test]
+fn a_file_and_the_one_that_imports_it_share_a_request() {
+    let files = [
+        "app/colour.py",
+        "app/first.py",
+        "app/second.py",
+        "app/zebra.py",
+    ];
+    let audit = Audit::new(&files);
+    let policy = std::fs::read_to_string(audit.repo.path().join(".claude-reviewer.toml")).unwrap();
+    audit.repo.stage(
+        ".claude-reviewer.toml",
+        policy.replace("max_files = 1", "max_files = 2"),
+    );
+    audit.repo.commit("two files a request");
+    let requests = |first: usize| -> Vec<Vec<String>> {
+        audit.server.questions()[first..]
+            .iter()
+            .map(Request::files)
+            .collect()
+    };
+    audit.report(&["--no-cache"], 0);
+    let by_name = requests(0);
+    assert!(by_name.contains(&vec!["app/colour.py".to_owned(), "app/first.py".to_owned()]));
+    audit
+        .repo
+        .stage(
+            "app/colour.py",
+            "from app.zebra import stripes\n\nstripes(4)\n",
+        )
+        .commit("an import");
+    audit.report(&["--no-cache"], 0);
+    let by_import = requests(by_name.len());
+    assert!(
+        by_import.contains(&vec!["app/colour.py".to_owned(), "app/zebra.py".to_owned()]),
+        "{by_import:?}"
+    );
+    // A file that many import belongs to none of them.
+    for file in ["app/first.py", "app/second.py"] {
+        audit
+            .repo
+            .stage(file, "from app.zebra import stripes\n\nstripes(4)\n");
+    }
+    audit.repo.commit("more imports");
+    audit.report(&["--no-cache"], 0);
+    assert_eq!(requests(by_name.len() + by_import.len()), by_name);
+}
