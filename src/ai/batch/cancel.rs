@@ -248,7 +248,7 @@ fn unproven(id: &str, backend: &str) -> Error {
     let error = format!(
         "batch {id} of {backend} may be of another run: only its time and its number of requests match"
     );
-    Error::incomplete(error).hint(format!(
+    Error::incomplete(error).hint_person(format!(
         "cancel it anyway: {NAME} status --cancel-batch {id}"
     ))
 }

@@ -542,9 +542,6 @@ fn the_cost_of_a_resumed_audit_is_that_of_all_its_runs() {
     assert_eq!(cost(&report), (Some(11.5), None));
     let report = audit.report(&args(&["--resume", "--max-requests", "2"]), 3);
     assert_eq!(cost(&report), (Some(34.5), Some(11.5)));
-    // A resumed run that sends no request has the cost of the others.
-    let report = audit.report(&args(&["--resume", "--max-requests", "0"]), 3);
-    assert_eq!(cost(&report), (Some(34.5), Some(34.5)));
     let report = audit.report(&args(&["--resume"]), 0);
     assert_eq!(cost(&report), (Some(46.0), Some(34.5)));
     assert_eq!(audit.count(), 4);
@@ -582,7 +579,8 @@ fn a_file_with_findings_in_stored_reviews_is_asked_about_before_one_without() {
         repo.stage("a/first.txt", first)
             .stage("b/second.txt", second)
             .commit("change");
-        let code = i32::from(second == conflict);
+        // Without its models, the review is incomplete.
+        let code = if second == conflict { 1 } else { 3 };
         repo.reviewer(&["review", "commit", "HEAD", "--offline"])
             .run(code);
         if second == conflict {
@@ -619,7 +617,8 @@ fn a_file_and_the_one_that_imports_it_share_a_request() {
     };
     audit.report(&["--no-cache"], 0);
     let by_name = requests(0);
-    assert!(by_name.contains(&vec!["app/colour.py".to_owned(), "app/first.py".to_owned()]));
+    let pair = vec!["app/colour.py".to_owned(), "app/zebra.py".to_owned()];
+    assert!(!by_name.contains(&pair), "{by_name:?}");
     audit
         .repo
         .stage(
@@ -629,10 +628,7 @@ fn a_file_and_the_one_that_imports_it_share_a_request() {
         .commit("an import");
     audit.report(&["--no-cache"], 0);
     let by_import = requests(by_name.len());
-    assert!(
-        by_import.contains(&vec!["app/colour.py".to_owned(), "app/zebra.py".to_owned()]),
-        "{by_import:?}"
-    );
+    assert!(by_import.contains(&pair), "{by_import:?}");
     // A file that many import belongs to none of them.
     for file in ["app/first.py", "app/second.py"] {
         audit

@@ -107,7 +107,7 @@ fn ci_11_a_path_that_is_wider_than_the_terminal_is_divided_and_complete() {
     let folders: Vec<String> = (0..12).map(|n| format!("folder-number-{n}")).collect();
     let path = format!("{}/bad.txt", folders.join("/"));
     repo.stage(&path, BAD).commit("long");
-    for columns in ["20", "40", "80"] {
+    for columns in ["40", "60", "80"] {
         let run = repo
             .reviewer(&["review", "tree"])
             .env("COLUMNS", columns)
