@@ -637,5 +637,11 @@ fn a_file_and_the_one_that_imports_it_share_a_request() {
     }
     audit.repo.commit("more imports");
     audit.report(&["--no-cache"], 0);
-    assert_eq!(requests(by_name.len() + by_import.len()), by_name);
+    // The commits change the order of the requests, and not the requests.
+    let sorted = |mut requests: Vec<Vec<String>>| {
+        requests.sort_unstable();
+        requests
+    };
+    let last = requests(by_name.len() + by_import.len());
+    assert_eq!(sorted(last), sorted(by_name));
 }
