@@ -157,8 +157,11 @@ fn dsp_06_a_terminal_that_is_too_small_says_so_and_goes_on_when_it_grows() {
     let repo = reviewed();
     let mut pty = open(&repo);
     pty.resize((30, 6)).until("40x10");
+    // The key was handled when the program shows the next size that is too small.
     pty.send("a")
         .until_read()
+        .resize((31, 6))
+        .until("31x6")
         .resize((60, 18))
         .until("1 Findings 2");
     pty.send("a").until("accepted F1").send("q");
