@@ -203,6 +203,13 @@ fn tables(rules: &[format::Rule], hash: u64) -> Result<String, std::fmt::Error> 
         rule(&mut out, r)?;
     }
     writeln!(out, "];")?;
+    let mut by_id: Vec<usize> = (0..rules.len()).collect();
+    by_id.sort_by_key(|&i| &rules[i].id);
+    writeln!(
+        out,
+        "/// The indices of the rules, in the order of their IDs."
+    )?;
+    writeln!(out, "static BY_ID: [u16; {}] = {by_id:?};", rules.len())?;
     writeln!(out, "/// The rules that each literal belongs to.")?;
     writeln!(out, "static USERS: [&[u16]; {}] = [", literals.len())?;
     for users in literals.values() {

@@ -302,7 +302,7 @@ pub fn test(files: &[(String, String)]) -> Result<Report> {
 
 /// Returns true if a team rule can have this ID: its form is valid, and no built-in rule has it.
 pub fn is_free_id(id: &str) -> bool {
-    format::is_id(id) && !catalog::RULES.iter().any(|r| r.id == id)
+    format::is_id(id) && catalog::index_of(id).is_none()
 }
 
 /// Returns true if the text has the form of a rule ID.
@@ -670,12 +670,12 @@ impl RuleSet {
             .map(|r| &*r.id)
     }
 
+    /// Returns the index of the rule with an ID, built-in or of the team.
     fn index_of(&self, id: &str) -> Option<u16> {
-        catalog::RULES
-            .iter()
-            .chain(&self.team.rules)
-            .position(|r| r.id == id)
-            .map(|i| i as u16)
+        catalog::index_of(id).or_else(|| {
+            let of_team = self.team.rules.iter().position(|r| r.id == id)?;
+            Some((catalog::RULES.len() + of_team) as u16)
+        })
     }
 
     /// Returns true for a rule of the catalogue, false for a rule of a team.

@@ -14,7 +14,7 @@ pub(crate) struct RuleDocs {
 
 /// Returns the documentation of a rule. `None`: the rule is a team rule or does not exist.
 pub(crate) fn about(id: &str) -> Option<RuleDocs> {
-    let rule = catalog::RULES.iter().find(|r| r.id == id)?;
+    let rule = &catalog::RULES[usize::from(catalog::index_of(id)?)];
     let (bad, good) = if rule.secret {
         (None, None)
     } else {
@@ -41,7 +41,7 @@ const BOOK: Book = Book {
 /// Returns the address of a built-in rule on the documentation page about rules; `None` for a rule
 /// that is not built in, and in a build without an address.
 pub fn doc_url(id: &str) -> Option<String> {
-    let is_built_in = catalog::RULES.iter().any(|r| r.id == id);
+    let is_built_in = catalog::index_of(id).is_some();
     BOOK.page("rules")
         .filter(|_| is_built_in)
         .map(|page| format!("{page}#{id}"))

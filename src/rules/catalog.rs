@@ -127,4 +127,11 @@ pub(super) static FILTER: Filter<'static> = Filter {
     users: &USERS,
 };
 
+/// Returns the index of the built-in rule with an ID. Every finding and every check of a file asks
+/// for some rules, so this is a binary search and not a walk over the catalogue.
+pub(super) fn index_of(id: &str) -> Option<u16> {
+    let at = BY_ID.binary_search_by(|i| RULES[usize::from(*i)].id.as_ref().cmp(id));
+    at.ok().map(|at| BY_ID[at])
+}
+
 include!(concat!(env!("OUT_DIR"), "/catalog.rs"));

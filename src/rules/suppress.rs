@@ -4,7 +4,7 @@
 //! A comment that exists at the base was written for the lines that it covered there. It covers
 //! those lines while only their white space changes. A new or changed line below it is reported.
 
-use super::catalog::{Matcher, RULES};
+use super::catalog::{Matcher, RULES, index_of};
 use super::language::Languages;
 use super::lexer::Readings;
 use super::{Remark, RuleSet};
@@ -393,7 +393,7 @@ pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>)
 /// finding. `None`: no comment can suppress them, because the rule finds secrets or judges the
 /// change instead of a line, or the file has no known comment syntax.
 pub(crate) fn comment(id: &str, path: &RepoPath) -> Option<String> {
-    let rule = RULES.iter().find(|r| r.id == id);
+    let rule = index_of(id).map(|i| &RULES[usize::from(i)]);
     let is_name = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     if !is_name || rule.is_some_and(|r| r.secret || r.matcher == Matcher::Change) {
         return None;

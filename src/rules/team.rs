@@ -83,7 +83,7 @@ impl Team {
             let set = keys.into_iter().filter(|(_, is_set)| *is_set);
             faults.extend(set.map(|(key, _)| RuleFault::new(key, "is for built-in rules only")));
         }
-        if catalog::RULES.iter().any(|r| r.id == rule.id) {
+        if catalog::index_of(&rule.id).is_some() {
             faults.push(RuleFault::new("id", "is the id of a built-in rule"));
         }
         if let Some(other) = self.written.iter().find(|w| w.rule.id == rule.id) {

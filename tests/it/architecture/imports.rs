@@ -144,29 +144,34 @@ fn is_below(file: &str, folder: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Returns the files that a file reaches by its imports and those of others.
-fn reached(imports: &Imports, from: &str) -> BTreeSet<String> {
-    let (mut seen, mut left) = (BTreeSet::new(), vec![from.to_owned()]);
+/// Returns for each file whether a file reaches it by its imports and those of others. `named` has
+/// the imports of each file, by index.
+fn reached(named: &[Vec<usize>], from: usize) -> Vec<bool> {
+    let (mut seen, mut left) = (vec![false; named.len()], vec![from]);
     while let Some(file) = left.pop() {
-        let next = imports.get(&file).into_iter().flatten();
-        left.extend(next.filter(|to| seen.insert((*to).clone())).cloned());
+        for &to in &named[file] {
+            if !std::mem::replace(&mut seen[to], true) {
+                left.push(to);
+            }
+        }
     }
     seen
 }
 
 /// Returns the groups of files that reach each other.
 fn circles(imports: &Imports) -> BTreeSet<BTreeSet<String>> {
-    let reach: BTreeMap<&String, BTreeSet<String>> =
-        imports.keys().map(|f| (f, reached(imports, f))).collect();
-    let in_circle = reach
-        .iter()
-        .filter(|(file, reached)| reached.contains(**file));
-    in_circle
-        .map(|(file, reached)| {
-            reached
-                .iter()
-                .filter(|other| reach.get(other).is_some_and(|r| r.contains(*file)))
-                .cloned()
+    let files: Vec<&String> = imports.keys().collect();
+    let named: Vec<Vec<usize>> = imports
+        .values()
+        .map(|to| to.iter().flat_map(|t| files.binary_search(&t)).collect())
+        .collect();
+    let reach: Vec<Vec<bool>> = (0..files.len()).map(|f| reached(&named, f)).collect();
+    (0..files.len())
+        .filter(|&file| reach[file][file])
+        .map(|file| {
+            (0..files.len())
+                .filter(|&other| reach[file][other] && reach[other][file])
+                .map(|other| files[other].clone())
                 .collect()
         })
         .collect()
@@ -198,7 +203,7 @@ fn files_import_each_other_in_no_new_circle() {
         .iter()
         .map(|c| c.split_whitespace().collect())
         .collect();
-    let found = circles(&imports(&sources()));
+    let found = circles(&imports(sources()));
     let is_known = |circle: &BTreeSet<String>| {
         known
             .iter()
