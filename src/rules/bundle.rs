@@ -24,6 +24,9 @@ const FOLDERS: &[&str] = &[
 /// Bytes of such a file, at least. Its lines have a minimum average length, too.
 const BUNDLED: usize = 20 << 10;
 const BUNDLED_LINE: usize = 500;
+/// Bytes of a bundle in any folder, and average bytes of its lines, at least.
+const MERGED: usize = 64 << 10;
+const MERGED_LINE: usize = 1000;
 /// Bytes of a minified file, and average bytes of its lines, at least.
 const MINIFIED: usize = 400;
 const MINIFIED_LINE: usize = 160;
@@ -37,6 +40,7 @@ const BANNER: usize = 2 << 10;
 pub(super) fn is_one(path: &[u8], text: &[u8]) -> bool {
     matches_any(NAMES, path) && (is_long(text, MINIFIED, MINIFIED_LINE) || is_published(text))
         || matches_any(FOLDERS, path) && is_long(text, BUNDLED, BUNDLED_LINE)
+        || path.ends_with(b".js") && is_long(text, MERGED, MERGED_LINE)
 }
 
 fn matches_any(globs: &[&str], path: &[u8]) -> bool {
@@ -114,5 +118,16 @@ mod tests {
         for path in ["src/app.js", "distribution/app.js", "dist/app.py"] {
             assert!(!is_one(path.as_bytes(), bundled.as_bytes()), "{path}");
         }
+    }
+
+    #[test]
+    fn hid_06_a_file_of_long_lines_that_no_person_writes_is_a_bundle_in_each_folder() {
+        let line = format!("{}\n", "f(x);".repeat(300));
+        let merged = line.repeat(50);
+        assert!(is_one(b"libraries/editor/editor.js", merged.as_bytes()));
+        assert!(!is_one(b"libraries/editor/editor.py", merged.as_bytes()));
+        assert!(!is_one(b"src/app.js", line.repeat(20).as_bytes()));
+        let written = format!("{merged}{}", "f(x);\n".repeat(400));
+        assert!(!is_one(b"src/app.js", written.as_bytes()));
     }
 }

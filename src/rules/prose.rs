@@ -112,6 +112,8 @@ const FOLDERS: &[&str] = &[
     "lc_messages",
     "nls",
     "intl",
+    "localization",
+    "localizations",
 ];
 /// Extensions of data with translations in such folders.
 const MESSAGE_DATA: &[&str] = &[

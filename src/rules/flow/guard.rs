@@ -264,8 +264,38 @@ fn equality(run: &mut FlowRun<'_>, left: ExprId, right: ExprId, is_equal: bool) 
         {
             // `own.netloc == parsed.netloc`.
             cleanse(run, right, ALL);
+        } else if is_name(run, left) && is_name(run, right) && b.deep().is_none() {
+            // `path === root || path.startsWith(root + sep)`.
+            cleanse(run, left, SinkKind::Path.bit() | SinkKind::ZipSlip.bit());
+        } else if is_derived(run, left) && is_own_host(run, right) {
+            cleanse(run, left, SinkKind::Redirect.bit());
+        } else if is_derived(run, right) && is_own_host(run, left) {
+            cleanse(run, right, SinkKind::Redirect.bit());
         }
     }
+}
+
+/// Returns true for a variable.
+fn is_name(run: &FlowRun<'_>, id: ExprId) -> bool {
+    matches!(run.module.expr(id).kind, ExprKind::Name(_))
+}
+
+/// Returns true for the name of the host to which the request was sent. An attacker chooses it for
+/// own requests only, not for those of a user who follows a link.
+fn is_own_host(run: &FlowRun<'_>, id: ExprId) -> bool {
+    const NAMES: [&str; 9] = [
+        "getUri()->getHost()",
+        "$request->getHost()",
+        "$_SERVER['HTTP_HOST']",
+        "$_SERVER[\"HTTP_HOST\"]",
+        "$_SERVER['SERVER_NAME']",
+        "request.host",
+        "req.hostname",
+        "req.headers.host",
+        "getServerName()",
+    ];
+    let text = run.source_text(run.module.expr(id).span);
+    NAMES.iter().any(|name| text.ends_with(name))
 }
 
 /// Returns true for the variable of a loop over a collection that the program chose.
@@ -344,10 +374,12 @@ fn is_count(run: &FlowRun<'_>, id: ExprId) -> bool {
 
 /// Returns true for a member or call on data, such as `urlparse(x).netloc`.
 fn is_derived(run: &FlowRun<'_>, id: ExprId) -> bool {
-    matches!(
-        run.module.expr(id).kind,
-        ExprKind::Member { .. } | ExprKind::Call { .. }
-    )
+    match run.module.expr(id).kind {
+        ExprKind::Member { .. } | ExprKind::Call { .. } => true,
+        // An entry with a name, such as `$parts['host']`.
+        ExprKind::Index { key, .. } => matches!(run.module.expr(key).kind, ExprKind::Text(_)),
+        _ => false,
+    }
 }
 
 fn callee_name<'a>(run: &'a FlowRun<'_>, id: ExprId) -> Option<&'a str> {

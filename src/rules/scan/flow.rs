@@ -317,7 +317,9 @@ impl<'a> FileScan<'a> {
                 ValueOrigin::Doubtful
             }
             _ if is_call => ValueOrigin::Outside,
-            Proof::Request if weight::is_argument_of_php(f, self.file.path().as_bytes(), known) => {
+            Proof::Request
+                if weight::is_of_caller_in_php(f, self.file.path().as_bytes(), known) =>
+            {
                 ValueOrigin::Caller
             }
             Proof::Request => ValueOrigin::Outside,

@@ -4,6 +4,7 @@ use super::jwt::URL_SAFE;
 use super::{SecretCandidate, credential, key, shape, words};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use std::ops::Range;
 
 /// Lines from a header on that are searched for the first line of its body, at most.
 const BODY_LINES: usize = 9;
@@ -46,6 +47,23 @@ fn cut(line: &[u8]) -> bool {
 fn longest_base64(line: &[u8]) -> Option<&[u8]> {
     line.split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')))
         .max_by_key(|run| run.len())
+}
+
+/// Digits of a run beside a secret, from which on the secret is a part of encoded data.
+const RUN: usize = 400;
+
+/// Returns true if a secret is a part of a run of Base64 digits that has `+` or `/` beside it and
+/// [`RUN`] more digits: data such as an image or an index contains every prefix by chance.
+pub(crate) fn is_inside(line: &[u8], secret: &Range<usize>) -> bool {
+    let is_sign = |at: Option<&u8>| at.is_some_and(|b| matches!(b, b'+' | b'/'));
+    let (before, after) = (&line[..secret.start], &line[secret.end..]);
+    if !is_sign(before.last()) && !is_sign(after.first()) {
+        return false;
+    }
+    let is_digit = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
+    let digits = before.iter().rev().take(RUN).take_while(is_digit).count()
+        + after.iter().take(RUN).take_while(is_digit).count();
+    digits >= RUN
 }
 
 /// Returns true if Base64 text decodes to `user:password` with a plausible password.
@@ -237,6 +255,28 @@ mod tests {
             (state >> 8) % n
         })
         .expect("a body")
+    }
+
+    #[test]
+    fn a_secret_within_a_long_run_of_base64_is_a_part_of_encoded_data() {
+        let secret = "EAAB".repeat(30);
+        let inside = |before: &str, after: &str| {
+            let line = format!("{before}{secret}{after}");
+            let span = before.len()..before.len() + secret.len();
+            is_inside(line.as_bytes(), &span)
+        };
+        let run = "AAA+B/CC".repeat(60);
+        assert!(inside(&format!("x = \"{run}/"), "\""));
+        assert!(inside("/", &run));
+        assert!(
+            !inside(&format!("\"{run}\", \""), "\""),
+            "a value of its own"
+        );
+        assert!(
+            !inside("https://example.com/", "/more"),
+            "a part of an address"
+        );
+        assert!(!inside("token=", ""));
     }
 
     #[test]

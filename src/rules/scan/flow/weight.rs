@@ -58,16 +58,18 @@ fn is_set_by_server(f: &Flow, text: &[u8]) -> bool {
     })
 }
 
-/// Returns true if the source of a flow is the command line of a script in PHP, which is an entry
-/// of the variable that also has the headers of a request.
+/// Returns true if the source of a flow is the environment of a program in PHP, or the command line
+/// of a script. Both are entries of the variable that also has the headers of a request.
 ///
 /// With the setting `register_argc_argv`, a web server fills it from the address of the request, so
 /// the file must say that it is a script.
-pub(super) fn is_argument_of_php(f: &Flow, path: &[u8], text: &[u8]) -> bool {
+pub(super) fn is_of_caller_in_php(f: &Flow, path: &[u8], text: &[u8]) -> bool {
     let source = f.steps.first().and_then(|s| text.get(s.start..));
-    let is_argument = source.is_some_and(|read| {
-        read.starts_with(b"$_SERVER['argv']") || read.starts_with(b"$_SERVER[\"argv\"]")
-    });
+    let name = source.and_then(entry_of_server);
+    if name.is_some_and(is_of_environment) {
+        return true;
+    }
+    let is_argument = name == Some(b"argv");
     let is_script = text.starts_with(b"#!")
         || has_any(text, &[b"PHP_SAPI", b"php_sapi_name"])
         || path
@@ -76,6 +78,46 @@ pub(super) fn is_argument_of_php(f: &Flow, path: &[u8], text: &[u8]) -> bool {
             .skip(1)
             .any(|folder| folder == b"bin");
     is_argument && is_script
+}
+
+/// Returns the name of the entry that an expression reads from the variable of the server:
+/// `HTTP_HOST` of `$_SERVER['HTTP_HOST']`.
+fn entry_of_server(read: &[u8]) -> Option<&[u8]> {
+    let rest = read.strip_prefix(b"$_SERVER[")?;
+    let (quote, rest) = rest.split_first()?;
+    let end = rest.iter().position(|b| b == quote)?;
+    matches!(quote, b'\'' | b'"').then(|| &rest[..end])
+}
+
+/// Returns true for the name of an entry of `$_SERVER` that is a variable of the environment of the
+/// server. Those of a request have the names of CGI (RFC 3875, section 4.1), and servers add some.
+fn is_of_environment(name: &[u8]) -> bool {
+    const OF_REQUEST: [&[u8]; 21] = [
+        b"HTTP_",
+        b"REQUEST_",
+        b"QUERY_STRING",
+        b"PATH_",
+        b"ORIG_",
+        b"REDIRECT_",
+        b"PHP_",
+        b"AUTH_",
+        b"REMOTE_",
+        b"CONTENT_",
+        b"SCRIPT_",
+        b"SERVER_",
+        b"DOCUMENT_",
+        b"UNENCODED_",
+        b"LOGON_",
+        b"SSL_",
+        b"GEOIP_",
+        b"X_",
+        b"CF_",
+        b"TLS_",
+        b"URL",
+    ];
+    let is_part = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_';
+    let is_variable = name.contains(&b'_') && name.iter().all(is_part);
+    is_variable && !OF_REQUEST.iter().any(|start| name.starts_with(start))
 }
 
 /// Returns the highest severity of a flow of data that does not come from a request; `None`: that
