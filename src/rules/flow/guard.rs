@@ -563,9 +563,15 @@ fn cleanse_inside(run: &mut FlowRun<'_>, id: ExprId, kinds: u32) {
             // `urlparse(x).hostname in HOSTS` is about `x`.
             cleanse(run, *of, kinds_before(kinds, module.word(*name)));
         }
-        ExprKind::Index { .. } => {
+        ExprKind::Index { of, key } => {
             let hash = hash(run, id);
             run.env.check(hash, kinds);
+            // `parse_url($x)['host'] === NAME` is about `$x`.
+            if let ExprKind::Text(part) = &module.expr(*key).kind
+                && is_host_part(part)
+            {
+                cleanse(run, *of, kinds_before(kinds, part));
+            }
         }
         ExprKind::Call { callee, args } => {
             let hash = hash(run, id);
@@ -600,6 +606,11 @@ fn cleanse_inside(run: &mut FlowRun<'_>, id: ExprId, kinds: u32) {
         ExprKind::Collection(items) => items.iter().for_each(|i| cleanse(run, i.value, kinds)),
         _ => {}
     }
+}
+
+/// Returns true for the part of an address that decides which server it is.
+fn is_host_part(name: &str) -> bool {
+    matches!(name, "host" | "hostname" | "netloc")
 }
 
 /// Returns the kinds that a check of the result of a member or call excludes for its operand, too.
