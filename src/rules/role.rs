@@ -118,6 +118,10 @@ pub(crate) fn is_vendored(path: &[u8]) -> bool {
         || folders
             .windows(2)
             .any(|pair| SERVED.contains(&pair[0]) && COPIED.contains(&pair[1]))
+        // Composer puts a package at `vendor/VENDOR/NAME`, and its code mostly in `src`.
+        || folders
+            .windows(4)
+            .any(|parts| parts[0] == "vendor" && matches!(parts[3], "src" | "lib"))
 }
 
 /// Returns true if a path is that of data of tests, which no program executes even if it is program
@@ -202,7 +206,7 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
     let top = is_top(folders, i);
     let inside = folders[..i].iter().any(|f| SOURCES.contains(f));
     if TESTS.contains(&lower)
-        || ["-tests", "_tests", ".tests", ".test"]
+        || ["-tests", "_tests", ".tests", ".test", "-e2e", "_e2e"]
             .iter()
             .any(|end| lower.ends_with(end))
     {

@@ -33,6 +33,7 @@ pub(super) mod join;
 mod known;
 mod layout;
 mod place;
+mod stand_in;
 mod structural;
 
 /// Scans a changed file in every reading of its bytes. Returns the rest: the findings that are

@@ -3,7 +3,7 @@
 use super::super::report::{self, Sighting, ValueOrigin};
 use super::super::secret::overlap::SecretClaim;
 use super::super::{api_document, role, secret};
-use super::{ENCODED, FileScan};
+use super::{ENCODED, FileScan, stand_in};
 use crate::finding::{LineSpan, Severity};
 use std::ops::Range;
 
@@ -99,6 +99,7 @@ impl<'a> FileScan<'a> {
         let is_weak = self.is_api_example(rule, span)
             || self.is_default(rule, line, span)
             || self.names_its_use(rule, span)
+            || self.is_stand_in(rule, span)
             || self.is_documented(rule)
             || self.is_listed_identifier(rule, span)
             || self.is_chosen(rule, span);
@@ -143,6 +144,19 @@ impl<'a> FileScan<'a> {
             && secret::overlap::knowledge(&rule.id) != secret::overlap::ISSUER
             && std::str::from_utf8(&self.block.text[span.clone()])
                 .is_ok_and(secret::shape::is_label_of_tests)
+    }
+
+    /// Returns true if a match of a rule that knows the secret by its name is the value of an
+    /// installation for trials: the name of a user or database beside it is the same, or the comment
+    /// above says to replace it.
+    fn is_stand_in(&mut self, rule: u16, span: &Range<usize>) -> bool {
+        let rule = self.reporter.rules.rule(rule);
+        if !rule.secret || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER {
+            return false;
+        }
+        let (run, offset) = self.run();
+        let span = *offset + span.start..*offset + span.end;
+        stand_in::is_name_beside(run.text, &span) || stand_in::is_to_be_replaced(run.text, &span)
     }
 
     /// Returns true if a match of a rule that does not know the issuer of the secret is in

@@ -165,6 +165,7 @@ pub(super) fn severity_by_origin(
 /// - A cookie of a request has no attributes: a client only sends its name and value.
 /// - The length of a pause is not a secret.
 /// - A redirect to the address of the same request mostly stays on this site.
+/// - The header of a token names the key with which the function verifies it then.
 pub(super) fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
     let is_low = match f.subject {
         FlowSubject::Flow(SinkKind::Regex) => {
@@ -174,9 +175,27 @@ pub(super) fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
         FlowSubject::Rule("cookie") => sender::is_of_client(f, text),
         FlowSubject::Rule("weak-random") => is_delay(f, text),
         FlowSubject::Flow(SinkKind::Redirect) => is_own_address(f, text),
+        FlowSubject::Rule("jwt") => is_verified_below(f, text),
         _ => false,
     };
     (is_low || sender::is_of_desktop(f, text)).then_some(Severity::Suggestion)
+}
+
+/// Returns true if a function of Go that reads a token without a check verifies a token below.
+fn is_verified_below(f: &Flow, text: &[u8]) -> bool {
+    const READ: &[u8] = b"Unverified(";
+    const VERIFY: &[&[u8]] = &[
+        b"jwt.Parse(",
+        b".ParseWithClaims(",
+        b"TokenSignature(",
+        b"VerifySignature(",
+        b".Verify(",
+    ];
+    let Some(call) = f.sink().and_then(|sink| text.get(sink.start..)) else {
+        return false;
+    };
+    let end = memchr::memmem::find(call, b"\n}").unwrap_or(call.len());
+    has_any(&call[..call.len().min(200)], &[READ]) && has_any(&call[..end], VERIFY)
 }
 
 /// The weakness of a missing check of the origin.
