@@ -742,6 +742,7 @@ mod masked;
 mod names;
 pub mod patch;
 mod reading;
+mod slide;
 pub mod unified;
 mod utf7;
 

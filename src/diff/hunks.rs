@@ -3,6 +3,7 @@
 //!
 //! Git's defaults are Myers' algorithm, the indent heuristic and three lines of context.
 
+use super::slide::EditedLines;
 use super::{Hunk, LineEdit, LineRange};
 use imara_diff::{
     Algorithm, Diff, IndentHeuristic, IndentLevel, Interner, SliderHeuristic as _, Token,
@@ -86,22 +87,15 @@ fn edits_between(old: &[u8], new: &[u8], (prefix, suffix): (usize, usize)) -> Ve
         &after,
         tokens.interner.num_tokens(),
     );
-    diff.postprocess_with(
-        &before,
-        &after,
-        |side: &[Token], edit: Range<u32>, earliest_end: u32| {
-            let starts = if std::ptr::eq(side, &before[..]) {
-                &old
-            } else {
-                &new
-            };
-            best_end(starts, side.len() as u32, edit, earliest_end)
-        },
-    );
-    diff.hunks()
-        .map(|h| LineEdit {
-            old: old.lines(h.before),
-            new: new.lines(h.after),
+    let mut edited = EditedLines::of(&diff, before.len(), after.len());
+    let counts = (before.len() as u32, after.len() as u32);
+    edited.slide_removed(&before, |edit, end| best_end(&old, counts.0, edit, end));
+    edited.slide_added(&after, |edit, end| best_end(&new, counts.1, edit, end));
+    let edits = edited.edits().into_iter();
+    edits
+        .map(|(removed, added)| LineEdit {
+            old: old.lines(removed),
+            new: new.lines(added),
         })
         .collect()
 }

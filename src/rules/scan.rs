@@ -25,6 +25,7 @@ use crate::finding::listing::{Counted, Floor};
 use crate::finding::{Category, Finding, Severity};
 use flow::Followed;
 use matches::{SecretHit, offsets};
+use statement::KnownStatement;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -34,6 +35,7 @@ mod known;
 mod layout;
 mod place;
 mod stand_in;
+mod statement;
 mod structural;
 
 /// Scans a changed file in every reading of its bytes. Returns the rest: the findings that are
@@ -130,10 +132,12 @@ fn reading(
         is_bundle: None,
         purpose: None,
         fits: Vec::new(),
+        doubts: Vec::new(),
         block: LineBlock {
             first: LineNo::FIRST,
             text: b"",
         },
+        statement: None,
         run: None,
         secrets: Vec::new(),
         spared: Vec::new(),
@@ -235,7 +239,11 @@ struct FileScan<'a> {
     purpose: Option<Purpose>,
     /// Fit by rule. Empty until the first literal is found.
     fits: Vec<RuleFit>,
+    /// Whether the path casts doubt on the results of a rule, by rule; `None` until that is needed.
+    doubts: Vec<Option<bool>>,
     block: LineBlock<'a>,
+    /// The statement of the match that was judged last.
+    statement: Option<KnownStatement>,
     /// Run that contains the block, and the offset of the block in it, computed on first use.
     run: Option<(TextRun<'a>, usize)>,
     /// Secrets of the block, reported when all of them are known. Of several rules that match one
@@ -335,25 +343,17 @@ impl Visitor for FileScan<'_> {
         if run.readings.place_at(*offset + span.start) == Place::Comment {
             return line;
         }
-        let mut statement = line.clone();
-        for at in line {
-            let byte = run.text[*offset + at];
-            if byte == b';' && run.readings.place_at(*offset + at) == Place::Code {
-                if at >= span.end {
-                    statement.end = at;
-                    break;
-                }
-                if at < span.start {
-                    statement.start = at + 1;
-                }
-            }
-            let opens_comment =
-                at >= span.end && matches!(byte, b'/' | b'#' | b'-' | b'<' | b'*' | b';' | b'!');
-            if opens_comment && run.readings.place_at(*offset + at) == Place::Comment {
-                statement.end = at;
-                break;
-            }
-        }
+        let text = &self.block.text[..line.end];
+        let known = self.statement.take().and_then(|s| s.of(&line, span));
+        let (run, offset) = self.run();
+        let offset = *offset;
+        let statement = known.unwrap_or_else(|| {
+            statement::around(text, &line, span, |at| run.readings.place_at(offset + at))
+        });
+        let known = KnownStatement::new(text, line, span, statement.clone(), |at| {
+            run.readings.place_at(offset + at)
+        });
+        self.statement = known;
         statement
     }
 
@@ -494,6 +494,7 @@ impl<'a> FileScan<'a> {
     /// Makes a block the current one.
     fn enter(&mut self, block: LineBlock<'a>) {
         self.block = block;
+        self.statement = None;
         self.secrets.clear();
         let around = self.file.text().and_then(|t| t.new.around(block.text));
         self.run = match (self.run.take(), around) {
@@ -605,11 +606,19 @@ impl<'a> FileScan<'a> {
     }
 
     /// Returns true if the path casts doubt on the result of a rule in this file.
-    fn in_doubt(&self, index: u16) -> bool {
+    fn in_doubt(&mut self, index: u16) -> bool {
+        if self.doubts.is_empty() {
+            self.doubts = vec![None; self.reporter.rules.len()];
+        }
+        if let Some(known) = self.doubts[usize::from(index)] {
+            return known;
+        }
         let rule = self.reporter.rules.rule(index);
         let path = self.file.path().as_bytes();
-        (!rule.in_tests && self.role.unwrap_or_else(|| role::of(path)) == FileRole::Doubt)
-            || rule.weak_paths.iter().any(|g| glob::matches(g, path))
+        let in_doubt = (!rule.in_tests && self.role() == FileRole::Doubt)
+            || rule.weak_paths.iter().any(|g| glob::matches(g, path));
+        self.doubts[usize::from(index)] = Some(in_doubt);
+        in_doubt
     }
 
     /// Returns the rule of a matcher that is implemented in code, if the rule applies to this file.

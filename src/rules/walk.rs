@@ -464,6 +464,8 @@ impl LineWalk<'_> {
             blanked = compiled.blanked(hay);
         }
         hay = blanked.as_deref().unwrap_or(hay);
+        // The statement that was judged last. A long one with many matches is judged once.
+        let mut judged: Option<(Range<usize>, bool)> = None;
         loop {
             let found = compiled.pattern.find_at(hay, from);
             let Some(found) = found else { return };
@@ -478,7 +480,13 @@ impl LineWalk<'_> {
             };
             if !rule.secret && !compiled.not.patterns.is_empty() {
                 let statement = visitor.statement(base..window.end, &span);
-                if compiled.refuses(&self.text[statement]) {
+                let known = judged.take().filter(|(of, _)| *of == statement);
+                let refused = known.map_or_else(
+                    || compiled.refuses(&self.text[statement.clone()]),
+                    |(_, refused)| refused,
+                );
+                judged = Some((statement, refused));
+                if refused {
                     if from > hay.len() {
                         return;
                     }

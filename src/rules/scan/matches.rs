@@ -14,6 +14,11 @@ pub(super) const MARGIN: usize = 1024;
 
 /// Lines with an identifier beside a UUID that make it one of a list.
 const IDENTIFIERS: usize = 2;
+/// Bytes of a reference to a variable before its default, at most. They are read for each secret of
+/// a line, so a long line needs a bound.
+const VARIABLE_MAX: usize = 512;
+/// Bytes of a line before a value whose words can name it, at most.
+const NAME_REACH: usize = 4096;
 /// Rule for tokens of a format that every issuer uses.
 const WEB_TOKEN: &str = "json-web-token";
 
@@ -69,15 +74,11 @@ impl<'a> FileScan<'a> {
     }
 
     /// Returns the properties of a match that decide which of several rules reports a secret.
-    fn claim(&self, hit: &SecretHit) -> SecretClaim {
+    fn claim(&mut self, hit: &SecretHit) -> SecretClaim {
         let rules = self.reporter.rules;
+        let in_doubt = self.in_doubt(hit.rule);
         let (rule, columns) = (rules.rule(hit.rule), offsets(&hit.span));
-        let severity = report::weigh(
-            rules,
-            hit.rule,
-            self.in_doubt(hit.rule),
-            ValueOrigin::Outside,
-        );
+        let severity = report::weigh(rules, hit.rule, in_doubt, ValueOrigin::Outside);
         let knowledge = secret::overlap::knowledge(&rule.id);
         SecretClaim {
             line: hit.line_index,
@@ -127,7 +128,8 @@ impl<'a> FileScan<'a> {
         if !rule.secret || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER {
             return false;
         }
-        let before = &self.block.text[line.start..span.start];
+        let start = line.start.max(span.start.saturating_sub(VARIABLE_MAX));
+        let before = &self.block.text[start..span.start];
         // The name of the variable, `:` of Spring or `:-` and `:=` of shells, and the secret.
         let inner = memchr::memmem::rfind(before, b"${").map(|at| &before[at + 2..]);
         inner.is_some_and(|inner| {
@@ -277,11 +279,9 @@ impl<'a> FileScan<'a> {
 /// Returns true if the line of a byte has a word before it that names a secret itself, such as
 /// `CLIENT_SECRET`. The names of the products in a list end with `Pass` and `Key`.
 fn is_named_secret(text: &[u8], at: usize) -> bool {
-    let before = &text[..at.min(text.len())];
-    let start = before
-        .iter()
-        .rposition(|b| *b == b'\n')
-        .map_or(0, |at| at + 1);
+    let at = at.min(text.len());
+    let before = &text[at.saturating_sub(NAME_REACH)..at];
+    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
     let name = before[start..].to_ascii_lowercase();
     ["secret", "token", "apikey", "api_key", "api-key"]
         .iter()
