@@ -489,15 +489,18 @@ impl Text {
             .partition_point(|r| r.first <= n.get())
             .checked_sub(1)?;
         let ahead = (n.get() - self.runs[run].first) as usize;
-        let index = self
-            .index
-            .get_or_init(|| self.runs.iter().map(|r| self.every_stride(r)).collect());
-        let start = *index.get(run)?.get(ahead / STRIDE)?;
+        let start = *self.strides().get(run)?.get(ahead / STRIDE)?;
         let mut rest = &self.bytes[start..self.runs[run].bytes.end];
         for _ in 0..ahead % STRIDE {
             rest = &rest[line_len(rest)..];
         }
         (!rest.is_empty()).then(|| trim_line_end(&rest[..line_len(rest)]))
+    }
+
+    /// Returns the start of every [`STRIDE`]th line of each run.
+    fn strides(&self) -> &[Vec<usize>] {
+        self.index
+            .get_or_init(|| self.runs.iter().map(|r| self.every_stride(r)).collect())
     }
 
     fn every_stride(&self, run: &TextRun) -> Vec<usize> {
@@ -510,12 +513,19 @@ impl Text {
 
     /// Returns the number of the line that contains a byte of [`Self::known`].
     pub fn line_number(&self, at: usize) -> Option<LineNo> {
-        let run = &self.runs[self
+        let of = self
             .runs
             .partition_point(|r| r.bytes.start <= at)
-            .checked_sub(1)?];
-        let before = self.bytes.get(run.bytes.start..at.min(run.bytes.end))?;
-        let ends = u32::try_from(memchr::memchr_iter(b'\n', before).count()).ok()?;
+            .checked_sub(1)?;
+        let run = &self.runs[of];
+        // Only the lines since the last entry of the index are counted: a file can have a finding on
+        // each line.
+        let at = at.min(run.bytes.end);
+        let known = self.strides().get(of)?;
+        let entry = known.partition_point(|start| *start <= at).checked_sub(1)?;
+        let before = self.bytes.get(known[entry]..at)?;
+        let ends = entry * STRIDE + memchr::memchr_iter(b'\n', before).count();
+        let ends = u32::try_from(ends).ok()?;
         LineNo::new(run.first).map(|first| first.plus(ends))
     }
 

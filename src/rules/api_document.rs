@@ -5,17 +5,19 @@ const REACH: usize = 256 << 10;
 /// Lines at the start of a document among which its version is.
 const HEAD_LINES: usize = 40;
 
+/// Returns true if a file is an OpenAPI document: a file of YAML or JSON with a published version of
+/// the format at its top level.
+pub(super) fn is_one(path: &[u8], text: &[u8]) -> bool {
+    const FILES: &[&[u8]] = &[b".yaml", b".yml", b".json"];
+    FILES.iter().any(|end| path.ends_with(end)) && is_document(text)
+}
+
 /// Returns true if a byte of an OpenAPI document is in the value of `example` or `examples`
 /// (<https://spec.openapis.org/oas/v3.1.0#example-object>).
 ///
-/// The document must be a file of YAML or JSON with a published version of the format at its top
-/// level, with one key a line. A key is above a value if it is the nearest preceding line with less
+/// The text must be such a document (see [`is_one`]), with one key a line. A key is above a value if it is the nearest preceding line with less
 /// indentation.
-pub(super) fn is_example(path: &[u8], text: &[u8], at: usize) -> bool {
-    const FILES: &[&[u8]] = &[b".yaml", b".yml", b".json"];
-    if !FILES.iter().any(|end| path.ends_with(end)) || !is_document(text) {
-        return false;
-    }
+pub(super) fn is_example(text: &[u8], at: usize) -> bool {
     let from = at.saturating_sub(REACH).min(text.len());
     let start = memchr::memrchr(b'\n', &text[..at.min(text.len())]).map_or(0, |n| n + 1);
     let own = &text[start..];
@@ -104,7 +106,9 @@ fn is_item(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_example;
+    fn is_example(path: &[u8], text: &[u8], at: usize) -> bool {
+        super::is_one(path, text) && super::is_example(text, at)
+    }
 
     fn at_value(text: &str) -> bool {
         is_example(b"api.yaml", text.as_bytes(), text.find("VALUE").unwrap())

@@ -212,6 +212,12 @@ struct TextRun<'a> {
     origins: Origins<'a>,
     /// Blocks of the run, by the languages of the rules that requested them.
     outlines: Vec<(Languages, Outline)>,
+    /// Whether the run is an OpenAPI document, once that is known.
+    is_api_document: Option<bool>,
+    /// Secrets for which the keys above them in the document were read.
+    examples_asked: u32,
+    /// Bytes of the blocks around secrets that were read so far.
+    blocks_read: usize,
 }
 
 impl TextRun<'_> {
@@ -438,7 +444,15 @@ impl<'a> FileScan<'a> {
         let rule = rules.rule(found.rule);
         // Most secrets stand in every kind of file, so their block is found without a grammar.
         if rule.secret && !rule.languages.any_of(&["yaml", "terraform"]) {
-            return compiled.block_fits(&block::without(run.text, &value));
+            let reach = block::reach(run.blocks_read, run.text.len());
+            let block = block::without(run.text, &value, reach);
+            run.blocks_read += block.len();
+            // A shorter block can lack what makes a match a finding, so it counts as if it had it.
+            return if reach < block::REACH {
+                !compiled.block_spares(&block)
+            } else {
+                compiled.block_fits(&block)
+            };
         }
         run.outline(rule.languages, of_file)
             .fits(found.rule, value.end.saturating_sub(1), |b| {
@@ -525,6 +539,9 @@ impl<'a> FileScan<'a> {
                     readings,
                     origins: Origins::new(text, languages),
                     outlines: Vec::new(),
+                    is_api_document: None,
+                    examples_asked: 0,
+                    blocks_read: 0,
                 },
                 offset,
             )

@@ -201,8 +201,12 @@ impl RulePatterns {
 
     /// Returns true if the block around a match makes it a finding.
     pub(super) fn block_fits(&self, block: &[u8]) -> bool {
-        self.near_has.all().iter().all(|r| r.is_match(block))
-            && !self.near_lacks.all().iter().any(|r| r.is_match(block))
+        self.near_has.all().iter().all(|r| r.is_match(block)) && !self.block_spares(block)
+    }
+
+    /// Returns true if the block around a match has what makes the match harmless.
+    pub(super) fn block_spares(&self, block: &[u8]) -> bool {
+        self.near_lacks.all().iter().any(|r| r.is_match(block))
     }
 
     fn has_all(&self, text: &[u8]) -> bool {

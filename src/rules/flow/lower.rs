@@ -32,6 +32,7 @@ pub(super) fn module(language: FlowLanguage, root: Node<'_>, text: &[u8]) -> Mod
         depth: 0,
         language,
         searches: Cell::new(MOST_SEARCHED),
+        surroundings: Cell::new(MOST_AROUND + AROUND_SHARE * text.len()),
     };
     let body = match language {
         FlowLanguage::Python => python::file(&mut l, root),
@@ -47,6 +48,7 @@ pub(super) fn module(language: FlowLanguage, root: Node<'_>, text: &[u8]) -> Mod
         FlowLanguage::C | FlowLanguage::Cpp => c::file(&mut l, root),
     };
     l.module.body = body;
+    l.module.is_partial |= l.surroundings.get() == 0;
     l.module
 }
 
@@ -58,10 +60,17 @@ pub(super) struct Lower<'t> {
     pub(super) language: FlowLanguage,
     /// Nodes that searches for declarations may still read.
     searches: Cell<usize>,
+    /// Bytes that searches of the text around calls may still read.
+    surroundings: Cell<usize>,
 }
 
 /// Nodes that searches for declarations read in a file, at most.
 const MOST_SEARCHED: usize = 200_000;
+/// Bytes that are read in the text around calls, at most: in a file of any length, and for each byte
+/// of a file. Facts about the function of a call are read for each call, so a function of a megabyte
+/// with tens of thousands of calls needs a bound.
+const MOST_AROUND: usize = 64 << 20;
+const AROUND_SHARE: usize = 64;
 
 impl<'t> Lower<'t> {
     /// Returns true if a search may read so many nodes more.
@@ -69,6 +78,16 @@ impl<'t> Lower<'t> {
         let left = self.searches.get();
         self.searches.set(left.saturating_sub(nodes));
         left > nodes
+    }
+
+    /// Returns the text around a call, which a number of words is searched in. After too many of
+    /// them, it is empty and the analysis is not complete.
+    pub(super) fn text_around(&self, text: &'t str) -> &'t str {
+        /// Words that are searched in such a text.
+        const WORDS: usize = 8;
+        let left = self.surroundings.get().saturating_sub(WORDS * text.len());
+        self.surroundings.set(left);
+        if left > 0 { text } else { "" }
     }
 
     /// Returns the text of a node. Returns an empty text if it is not UTF-8.

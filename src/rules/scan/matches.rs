@@ -14,6 +14,9 @@ pub(super) const MARGIN: usize = 1024;
 
 /// Lines with an identifier beside a UUID that make it one of a list.
 const IDENTIFIERS: usize = 2;
+/// Secrets of an OpenAPI document whose surroundings are read, at most. The others keep their
+/// severity.
+const EXAMPLES_MAX: u32 = 1000;
 /// Bytes of a reference to a variable before its default, at most. They are read for each secret of
 /// a line, so a long line needs a bound.
 const VARIABLE_MAX: usize = 512;
@@ -118,7 +121,14 @@ impl<'a> FileScan<'a> {
         }
         let path = self.file.path().as_bytes();
         let (run, offset) = self.run();
-        api_document::is_example(path, run.text, *offset + span.start)
+        let is_document = *run
+            .is_api_document
+            .get_or_insert_with(|| api_document::is_one(path, run.text));
+        if !is_document || run.examples_asked >= EXAMPLES_MAX {
+            return false;
+        }
+        run.examples_asked += 1;
+        api_document::is_example(run.text, *offset + span.start)
     }
 
     /// Returns true if a match of a rule that does not know the issuer of the secret is the default

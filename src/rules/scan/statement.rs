@@ -70,3 +70,38 @@ fn last_end(
         .map(|at| part.start + at)
         .find(|at| place_at(*at) == Place::Code)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_between_the_semicolons_in_code() {
+        let text = b"a; f(x); b // c";
+        let place = |at: usize| if at < 11 { Place::Code } else { Place::Comment };
+        assert_eq!(around(text, &(0..15), &(3..7), place), 2..7);
+        assert_eq!(around(text, &(0..15), &(9..10), place), 8..11);
+        let string = |_: usize| Place::String;
+        assert_eq!(around(text, &(0..15), &(3..7), string), 0..15);
+    }
+
+    #[test]
+    fn slo_01_a_statement_with_many_matches_is_read_once() {
+        let text = "f(-1), ".repeat(10_000);
+        let (line, mut asked) = (0..text.len(), 0);
+        let mut known: Option<KnownStatement> = None;
+        for n in 0..10_000 {
+            let span = n * 7..n * 7 + 2;
+            let statement = known.take().and_then(|k| k.of(&line, &span));
+            let mut place = |_: usize| {
+                asked += 1;
+                Place::Code
+            };
+            let statement =
+                statement.unwrap_or_else(|| around(text.as_bytes(), &line, &span, &mut place));
+            assert_eq!(statement, line);
+            known = KnownStatement::new(text.as_bytes(), line.clone(), &span, statement, place);
+        }
+        assert!(asked <= 10_000, "{asked}");
+    }
+}

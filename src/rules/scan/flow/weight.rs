@@ -69,15 +69,17 @@ pub(super) fn is_of_caller_in_php(f: &Flow, path: &[u8], text: &[u8]) -> bool {
     if name.is_some_and(is_of_environment) {
         return true;
     }
-    let is_argument = name == Some(b"argv");
-    let is_script = text.starts_with(b"#!")
+    // The whole text is searched only for such a read, because this is asked for every flow.
+    if name != Some(b"argv") {
+        return false;
+    }
+    text.starts_with(b"#!")
         || has_any(text, &[b"PHP_SAPI", b"php_sapi_name"])
         || path
             .split(|b| *b == b'/')
             .rev()
             .skip(1)
-            .any(|folder| folder == b"bin");
-    is_argument && is_script
+            .any(|folder| folder == b"bin")
 }
 
 /// Returns the name of the entry that an expression reads from the variable of the server:
@@ -85,7 +87,7 @@ pub(super) fn is_of_caller_in_php(f: &Flow, path: &[u8], text: &[u8]) -> bool {
 fn entry_of_server(read: &[u8]) -> Option<&[u8]> {
     let rest = read.strip_prefix(b"$_SERVER[")?;
     let (quote, rest) = rest.split_first()?;
-    let end = rest.iter().position(|b| b == quote)?;
+    let end = rest.iter().take(NAME_NEAR).position(|b| b == quote)?;
     matches!(quote, b'\'' | b'"').then(|| &rest[..end])
 }
 
@@ -181,6 +183,9 @@ pub(super) fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
     (is_low || sender::is_of_desktop(f, text)).then_some(Severity::Suggestion)
 }
 
+/// Bytes of a function below a call that are searched, at most.
+const FUNCTION_MAX: usize = 8 << 10;
+
 /// Returns true if a function of Go that reads a token without a check verifies a token below.
 fn is_verified_below(f: &Flow, text: &[u8]) -> bool {
     const READ: &[u8] = b"Unverified(";
@@ -194,6 +199,7 @@ fn is_verified_below(f: &Flow, text: &[u8]) -> bool {
     let Some(call) = f.sink().and_then(|sink| text.get(sink.start..)) else {
         return false;
     };
+    let call = &call[..call.len().min(FUNCTION_MAX)];
     let end = memchr::memmem::find(call, b"\n}").unwrap_or(call.len());
     has_any(&call[..call.len().min(200)], &[READ]) && has_any(&call[..end], VERIFY)
 }

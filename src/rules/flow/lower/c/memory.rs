@@ -114,7 +114,7 @@ impl<'n, 't> C<'_, 't> {
 
     /// Returns true if the function compares a variable with a value.
     pub(super) fn is_compared(&self, name: &str) -> bool {
-        let text = self.locals.text;
+        let text = self.l.text_around(self.locals.text);
         ["<", ">", "<=", ">="].iter().any(|o| {
             [
                 format!("{name} {o}"),
@@ -130,7 +130,7 @@ impl<'n, 't> C<'_, 't> {
     /// Returns true if an index or size is a number from input that the function does not check.
     pub(super) fn is_number_of_input(&self, key: Node<'n>) -> bool {
         let name = self.l.text(key);
-        let text = self.locals.text;
+        let text = self.l.text_around(self.locals.text);
         let reads = [
             "atoi(", "atol(", "strtol(", "strtoul(", "scanf(", "ntohl(", "ntohs(", "recv(",
             "fread(", "read(",
@@ -161,7 +161,8 @@ impl<'n, 't> C<'_, 't> {
 
     /// Returns how often a text occurs in the function.
     fn count_of(&self, text: &str) -> usize {
-        self.locals.text.matches(text).count()
+        let all = self.l.text_around(self.locals.text).as_bytes();
+        memchr::memmem::find_iter(all, text.as_bytes()).count()
     }
 
     /// Checks the sizes and targets of a call of libc.

@@ -124,7 +124,7 @@ impl<'n> CSharp<'_, '_> {
                 at.kind(),
                 "method_declaration" | "local_function_statement" | "constructor_declaration"
             ) {
-                return Some(self.l.text(at));
+                return Some(self.l.text_around(self.l.text(at)));
             }
         }
         None

@@ -120,7 +120,7 @@ impl<'t> Go<'_, 't> {
                 at.kind(),
                 "function_declaration" | "method_declaration" | "func_literal"
             ) {
-                return self.l.text(at);
+                return self.l.text_around(self.l.text(at));
             }
         }
         ""

@@ -383,7 +383,7 @@ pub(in super::super) fn is_secret(l: &Lower<'_>, node: Node<'_>) -> bool {
     while let Some(parent) = at.parent() {
         match parent.kind() {
             "method_declaration" | "constructor_declaration" | "function_declaration"
-                if has_secret(l.text(parent)) =>
+                if has_secret(l.text_around(l.text(parent))) =>
             {
                 return true;
             }

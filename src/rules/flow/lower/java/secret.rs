@@ -141,7 +141,7 @@ fn whole<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
     while let Some(parent) = at.parent() {
         at = parent;
     }
-    l.text(at)
+    l.text_around(l.text(at))
 }
 
 /// Returns the name of a call that reads a token, if the method uses the token's claims without
@@ -283,9 +283,9 @@ pub(super) fn around<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
             _ => false,
         };
         if is_whole {
-            return l.text(parent);
+            return l.text_around(l.text(parent));
         }
         at = parent;
     }
-    l.text(at)
+    l.text_around(l.text(at))
 }
