@@ -103,7 +103,7 @@ impl<'a> FileScan<'a> {
         let is_weak = self.is_api_example(rule, span)
             || self.is_default(rule, line, span)
             || self.names_its_use(rule, span)
-            || self.is_stand_in(rule, span)
+            || self.is_stand_in(rule, line, span)
             || self.is_documented(rule)
             || self.is_listed_identifier(rule, span)
             || self.is_chosen(rule, span);
@@ -161,9 +161,12 @@ impl<'a> FileScan<'a> {
     /// Returns true if a match of a rule that knows the secret by its name is the value of an
     /// installation for trials: the name of a user or database beside it is the same, or the comment
     /// above says to replace it.
-    fn is_stand_in(&mut self, rule: u16, span: &Range<usize>) -> bool {
+    fn is_stand_in(&mut self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
         let rule = self.reporter.rules.rule(rule);
-        if !rule.secret || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER {
+        if !rule.secret
+            || line.len() > stand_in::LINE_MAX
+            || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
+        {
             return false;
         }
         let (run, offset) = self.run();

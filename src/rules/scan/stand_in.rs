@@ -4,8 +4,8 @@ use std::ops::Range;
 
 /// Lines above and below a credential in which names are searched.
 const LINES: usize = 8;
-/// Bytes of a line that is read, at most.
-const LINE_MAX: usize = 400;
+/// Bytes of a line that is read, at most. A longer one has many credentials or none.
+pub(super) const LINE_MAX: usize = 400;
 /// Ends of keys whose values are not secret.
 const NAMES: &[&str] = &["user", "username", "db", "database", "dbname", "login"];
 
