@@ -15,8 +15,8 @@ pub(super) fn is_one(path: &[u8], text: &[u8]) -> bool {
 /// Returns true if a byte of an OpenAPI document is in the value of `example` or `examples`
 /// (<https://spec.openapis.org/oas/v3.1.0#example-object>).
 ///
-/// The text must be such a document (see [`is_one`]), with one key a line. A key is above a value if it is the nearest preceding line with less
-/// indentation.
+/// The text must be such a document (see [`is_one`]), with one key a line. A key is above a value if
+/// it is the nearest preceding line with less indentation.
 pub(super) fn is_example(text: &[u8], at: usize) -> bool {
     let from = at.saturating_sub(REACH).min(text.len());
     let start = memchr::memrchr(b'\n', &text[..at.min(text.len())]).map_or(0, |n| n + 1);
