@@ -33,8 +33,8 @@ impl EditedLines {
     /// that can be moved freely: it takes the edit at its last position, and its end at the first
     /// one.
     ///
-    /// Returns the number of steps, with the lines that were visited to find the positions. Edits
-    /// that need more steps than the limit stay where they are.
+    /// Returns the number of steps, with the lines that were visited to find the positions. Beyond
+    /// the limit, the current edit stops where it is, and the others stay where they are.
     pub(super) fn slide_removed(
         &mut self,
         before: &[Token],
@@ -85,7 +85,7 @@ struct Slider<'a> {
     own: Range<usize>,
     /// The edit of the other file at the same position, or an empty range there.
     other: Range<usize>,
-    /// Steps so far: moves by one line, and lines of the other file's edits that they pass.
+    /// Steps so far: moves by one line, and lines of the edits of both files that they reach.
     steps: usize,
     /// Steps at most.
     limit: usize,
@@ -185,7 +185,7 @@ impl<'a> Slider<'a> {
         self.own = start + 1..end_of(self.changed, end);
         let below = self.other.end + 1;
         self.other = below..end_of(self.others, below);
-        self.steps += 1 + self.other.len();
+        self.steps += self.own.end - end + self.other.len();
         true
     }
 
@@ -200,7 +200,7 @@ impl<'a> Slider<'a> {
         self.own = start_of(self.changed, start - 1)..end - 1;
         let above = self.other.start - 1;
         self.other = start_of(self.others, above)..above;
-        self.steps += 1 + self.other.len();
+        self.steps += start - self.own.start + self.other.len();
         true
     }
 }

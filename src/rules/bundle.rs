@@ -24,9 +24,9 @@ const FOLDERS: &[&str] = &[
 /// Bytes of such a file, at least. Its lines have a minimum average length, too.
 const BUNDLED: usize = 20 << 10;
 const BUNDLED_LINE: usize = 500;
-/// Bytes of a bundle in any folder, and average bytes of its lines, at least.
+/// Bytes of a bundle in any folder, at least. Each of its lines has a minimum length, or is one of a
+/// comment.
 const MERGED: usize = 64 << 10;
-const MERGED_LINE: usize = 1000;
 /// Bytes of a minified file, and average bytes of its lines, at least.
 const MINIFIED: usize = 400;
 const MINIFIED_LINE: usize = 160;
@@ -40,7 +40,7 @@ const BANNER: usize = 2 << 10;
 pub(super) fn is_one(path: &[u8], text: &[u8]) -> bool {
     matches_any(NAMES, path) && (is_long(text, MINIFIED, MINIFIED_LINE) || is_published(text))
         || matches_any(FOLDERS, path) && is_long(text, BUNDLED, BUNDLED_LINE)
-        || path.ends_with(b".js") && is_long(text, MERGED, MERGED_LINE)
+        || path.ends_with(b".js") && text.len() >= MERGED && is_of_long_lines(text)
 }
 
 fn matches_any(globs: &[&str], path: &[u8]) -> bool {
@@ -50,6 +50,18 @@ fn matches_any(globs: &[&str], path: &[u8]) -> bool {
 /// Returns true if a text has at least this many bytes, and its lines at least this average length.
 fn is_long(text: &[u8], bytes: usize, line: usize) -> bool {
     text.len() >= bytes && text.len() / (memchr::memchr_iter(b'\n', text).count() + 1) >= line
+}
+
+/// Returns true if each line of a text is long, blank or a part of a comment.
+fn is_of_long_lines(text: &[u8]) -> bool {
+    text.split(|b| *b == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .all(|line| {
+            let is_comment = [&b"//"[..], b"/*", b"*"]
+                .iter()
+                .any(|s| line.starts_with(s));
+            line.is_empty() || is_comment || line.len() >= BUNDLED_LINE
+        })
 }
 
 fn is_published(text: &[u8]) -> bool {
@@ -127,7 +139,9 @@ mod tests {
         assert!(is_one(b"libraries/editor/editor.js", merged.as_bytes()));
         assert!(!is_one(b"libraries/editor/editor.py", merged.as_bytes()));
         assert!(!is_one(b"src/app.js", line.repeat(20).as_bytes()));
-        let written = format!("{merged}{}", "f(x);\n".repeat(400));
+        let banner = format!("/*!\n * Editor\n */\n{merged}\n//# sourceMappingURL=e.js.map\n");
+        assert!(is_one(b"libraries/editor/editor.js", banner.as_bytes()));
+        let written = format!("{merged}f(x);\n");
         assert!(!is_one(b"src/app.js", written.as_bytes()));
     }
 }

@@ -206,7 +206,7 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
     let top = is_top(folders, i);
     let inside = folders[..i].iter().any(|f| SOURCES.contains(f));
     if TESTS.contains(&lower)
-        || ["-tests", "_tests", ".tests", ".test", "-e2e", "_e2e"]
+        || ["-tests", "_tests", ".tests", ".test"]
             .iter()
             .any(|end| lower.ends_with(end))
     {
@@ -240,7 +240,7 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
             FileRole::Program
         };
     }
-    if TESTS_ASIDE.contains(&lower) {
+    if TESTS_ASIDE.contains(&lower) || lower.ends_with("-e2e") || lower.ends_with("_e2e") {
         return test_or_doubt((top || !inside) && !(rooted && lower == "test"));
     }
     if TESTS_AT_TOP.contains(&lower) {

@@ -446,7 +446,7 @@ impl<'a> FileScan<'a> {
         if rule.secret && !rule.languages.any_of(&["yaml", "terraform"]) {
             let reach = block::reach(run.blocks_read, run.text.len());
             let block = block::without(run.text, &value, reach);
-            run.blocks_read += block.len();
+            run.blocks_read += block.len() + reach;
             // A shorter block can lack what makes a match a finding, so it counts as if it had it.
             return if reach < block::REACH {
                 !compiled.block_spares(&block)

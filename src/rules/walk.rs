@@ -8,7 +8,7 @@ use super::catalog::{Filter, Matcher, Rule, RuleFix, TextList};
 use super::check;
 use super::expression::{Expression, compile};
 use super::needs::Lowered;
-use super::secret::{SecretCandidate, encoded, published};
+use super::secret::{SecretCandidate, published};
 use super::{MARK, RuleSet};
 use regex::bytes::Regex;
 use std::borrow::Cow;
@@ -507,10 +507,8 @@ impl LineWalk<'_> {
                 .and_then(|g| compiled.pattern.group_at(hay, span.start - base, g));
             let secret = group.map_or(span.clone(), |g| base + g.start..base + g.end);
             let value = &self.text[secret.clone()];
-            let refused = rule.secret
-                && (compiled.refuses(value)
-                    || published::is_published(value)
-                    || self.rules.is_of_catalogue(index) && encoded::is_inside(self.text, &secret));
+            let refused =
+                rule.secret && (compiled.refuses(value) || published::is_published(value));
             let found = Match {
                 rule: index,
                 line: self.line.clone(),

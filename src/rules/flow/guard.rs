@@ -283,19 +283,17 @@ fn is_name(run: &FlowRun<'_>, id: ExprId) -> bool {
 /// Returns true for the name of the host to which the request was sent. An attacker chooses it for
 /// own requests only, not for those of a user who follows a link.
 fn is_own_host(run: &FlowRun<'_>, id: ExprId) -> bool {
-    const NAMES: [&str; 9] = [
-        "getUri()->getHost()",
-        "$request->getHost()",
+    const NAMES: [&str; 7] = [
         "$_SERVER['HTTP_HOST']",
         "$_SERVER[\"HTTP_HOST\"]",
         "$_SERVER['SERVER_NAME']",
+        "$request->getHost()",
         "request.host",
         "req.hostname",
         "req.headers.host",
-        "getServerName()",
     ];
     let text = run.source_text(run.module.expr(id).span);
-    NAMES.iter().any(|name| text.ends_with(name))
+    NAMES.contains(&text) || text.ends_with("->getUri()->getHost()")
 }
 
 /// Returns true for the variable of a loop over a collection that the program chose.
@@ -570,7 +568,7 @@ fn cleanse_inside(run: &mut FlowRun<'_>, id: ExprId, kinds: u32) {
             if let ExprKind::Text(part) = &module.expr(*key).kind
                 && is_host_part(part)
             {
-                cleanse(run, *of, kinds_before(kinds, part));
+                clean_address(run, *of, kinds_before(kinds, part));
             }
         }
         ExprKind::Call { callee, args } => {
@@ -604,6 +602,22 @@ fn cleanse_inside(run: &mut FlowRun<'_>, id: ExprId, kinds: u32) {
             args.iter().for_each(|a| cleanse(run, a.value, kinds));
         }
         ExprKind::Collection(items) => items.iter().for_each(|i| cleanse(run, i.value, kinds)),
+        _ => {}
+    }
+}
+
+/// Excludes kinds for the address that an expression was parsed from: `$x` of `parse_url($x)`. A
+/// variable that was not parsed is a record, whose other entries are not checked.
+fn clean_address(run: &mut FlowRun<'_>, parsed: ExprId, kinds: u32) {
+    match &run.module.expr(parsed).kind {
+        ExprKind::Name(name) => {
+            for (from, through) in run.sources_of(*name) {
+                if from != *name && kinds & through != 0 {
+                    clean_variable(run, from, kinds & through);
+                }
+            }
+        }
+        ExprKind::Call { .. } => cleanse(run, parsed, kinds),
         _ => {}
     }
 }

@@ -69,7 +69,7 @@ const MOST_SEARCHED: usize = 200_000;
 /// Bytes that are read in the text around calls, at most: in a file of any length, and for each byte
 /// of a file. Facts about the function of a call are read for each call, so a function of a megabyte
 /// with tens of thousands of calls needs a bound.
-const MOST_AROUND: usize = 64 << 20;
+const MOST_AROUND: usize = 1 << 30;
 const AROUND_SHARE: usize = 64;
 
 impl<'t> Lower<'t> {

@@ -104,6 +104,7 @@ impl<'a> FileScan<'a> {
             || self.is_default(rule, line, span)
             || self.names_its_use(rule, span)
             || self.is_stand_in(rule, line, span)
+            || self.is_of_encoded_data(rule, line, span)
             || self.is_documented(rule)
             || self.is_listed_identifier(rule, span)
             || self.is_chosen(rule, span);
@@ -163,7 +164,9 @@ impl<'a> FileScan<'a> {
     /// above says to replace it.
     fn is_stand_in(&mut self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
         let rule = self.reporter.rules.rule(rule);
+        let path = self.file.path().as_bytes();
         if !rule.secret
+            || role::is_program_text(path)
             || line.len() > stand_in::LINE_MAX
             || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
         {
@@ -172,6 +175,15 @@ impl<'a> FileScan<'a> {
         let (run, offset) = self.run();
         let span = *offset + span.start..*offset + span.end;
         stand_in::is_name_beside(run.text, &span) || stand_in::is_to_be_replaced(run.text, &span)
+    }
+
+    /// Returns true if a match of a built-in rule is within a long run of Base64 digits.
+    fn is_of_encoded_data(&self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
+        let is_secret = self.reporter.rules.rule(rule).secret;
+        let within = span.start - line.start..span.end.min(line.end) - line.start;
+        is_secret
+            && self.reporter.rules.is_of_catalogue(rule)
+            && secret::encoded::is_inside(&self.block.text[line.clone()], &within)
     }
 
     /// Returns true if a match of a rule that does not know the issuer of the secret is in

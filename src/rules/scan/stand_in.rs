@@ -16,27 +16,30 @@ pub(super) fn is_name_beside(text: &[u8], secret: &Range<usize>) -> bool {
     let value = &text[secret.clone()];
     lines_above(text, secret.start)
         .chain(lines_below(text, secret.end))
+        .filter(|line| !is_comment(line))
         .any(|line| name_given(line).is_some_and(|name| name.eq_ignore_ascii_case(value)))
 }
 
 /// Returns true if a comment in the line above a credential says to replace it: `# CHANGE ME`.
 pub(super) fn is_to_be_replaced(text: &[u8], secret: &Range<usize>) -> bool {
-    const CALLS: [&[u8]; 6] = [
+    const CALLS: [&[u8]; 4] = [
         b"replace me",
-        b"replace this",
         b"change me",
-        b"change this",
         b"changeme",
         b"replace with your",
     ];
     let above = lines_above(text, secret.start).next().unwrap_or_default();
-    let above = above.trim_ascii_start();
-    let is_comment = above.starts_with(b"#") || above.starts_with(b"//");
-    let above = above.to_ascii_lowercase();
-    is_comment
-        && CALLS
-            .iter()
-            .any(|call| memchr::memmem::find(&above, call).is_some())
+    let Some(words) = above.trim_ascii_start().strip_prefix(b"#") else {
+        return false;
+    };
+    let words = words.trim_ascii_start().to_ascii_lowercase();
+    CALLS.iter().any(|call| words.starts_with(call))
+}
+
+/// Returns true for a line that is a comment in configuration.
+fn is_comment(line: &[u8]) -> bool {
+    let first = line.trim_ascii_start().first();
+    first.is_some_and(|b| matches!(b, b'#' | b'/' | b';' | b'*'))
 }
 
 /// Returns the lines above the one of a byte, the nearest one first.
@@ -69,7 +72,7 @@ fn name_given(line: &[u8]) -> Option<&[u8]> {
     let key = std::str::from_utf8(&key).ok()?;
     let is_name = NAMES.iter().any(|name| {
         key.strip_suffix(name)
-            .is_some_and(|rest| rest.is_empty() || rest.ends_with(['_', '-', '.', ' ']))
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with(['_', '-', '.']))
     });
     let value = trimmed(&line[at + 1..], is_mark);
     (is_name && !value.is_empty()).then_some(value)
@@ -117,6 +120,7 @@ mod tests {
         for lines in [
             "      - MYSQL_USER=shop\n      - MYSQL_PASSWORD=xkshopw9e\n",
             "      - MYSQL_SECRET=xkshopw9e\n      - MYSQL_PASSWORD=xkshopw9e\n",
+            "      # user: xkshopw9e\n      - MYSQL_PASSWORD=xkshopw9e\n",
             "      - MYSQL_SUPERUSER=xkshopw9\n      - MYSQL_PASSWORD=xkshopw9e\n",
         ] {
             assert_eq!(severity(lines), Some(Severity::Critical), "{lines}");
@@ -131,11 +135,9 @@ mod tests {
                 "      # REPLACE ME with a value of your own\n",
                 Severity::Suggestion,
             ),
-            (
-                "      # Change this before the start\n",
-                Severity::Suggestion,
-            ),
+            ("      # change me\n", Severity::Suggestion),
             ("      # The password of the database\n", Severity::Critical),
+            ("      # Do not change me\n", Severity::Critical),
             ("      - CHANGE_ME=a\n", Severity::Critical),
         ] {
             assert_eq!(

@@ -49,21 +49,16 @@ fn longest_base64(line: &[u8]) -> Option<&[u8]> {
         .max_by_key(|run| run.len())
 }
 
-/// Digits of a run beside a secret, from which on the secret is a part of encoded data.
+/// Digits of a run before a secret, from which on the secret is a part of encoded data.
 const RUN: usize = 400;
 
-/// Returns true if a secret is a part of a run of Base64 digits that has `+` or `/` beside it and
-/// [`RUN`] more digits: data such as an image or an index contains every prefix by chance.
+/// Returns true if a secret is behind `+` or `/` and at least [`RUN`] Base64 digits in all: data
+/// such as an image or an index contains every prefix by chance.
 pub(crate) fn is_inside(line: &[u8], secret: &Range<usize>) -> bool {
-    let is_sign = |at: Option<&u8>| at.is_some_and(|b| matches!(b, b'+' | b'/'));
-    let (before, after) = (&line[..secret.start], &line[secret.end..]);
-    if !is_sign(before.last()) && !is_sign(after.first()) {
-        return false;
-    }
+    let before = &line[..secret.start];
     let is_digit = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
-    let digits = before.iter().rev().take(RUN).take_while(is_digit).count()
-        + after.iter().take(RUN).take_while(is_digit).count();
-    digits >= RUN
+    before.last().is_some_and(|b| matches!(b, b'+' | b'/'))
+        && before.iter().rev().take(RUN).take_while(is_digit).count() == RUN
 }
 
 /// Returns true if Base64 text decodes to `user:password` with a plausible password.
@@ -267,7 +262,8 @@ mod tests {
         };
         let run = "AAA+B/CC".repeat(60);
         assert!(inside(&format!("x = \"{run}/"), "\""));
-        assert!(inside("/", &run));
+        assert!(!inside("/", &run), "the start of a text");
+        assert!(!inside("", &format!("/{run}")), "the start of a text");
         assert!(
             !inside(&format!("\"{run}\", \""), "\""),
             "a value of its own"

@@ -101,8 +101,7 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
         "echo_statement" => echo(l, node, out),
         "exit_statement" => {
             let args = children(node).into_iter().map(|n| expr(l, n)).collect();
-            let name = output_name(l, node, "exit");
-            let call = l.call(node, name, args);
+            let call = l.call(node, "exit", args);
             out.push(stmt(node, StmtKind::Expr(call)));
             out.push(stmt(node, StmtKind::Throw(None)));
         }
@@ -195,20 +194,14 @@ fn is_plain_output(l: &Lower<'_>, node: Node<'_>) -> bool {
         && kind.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-/// Returns the name under which the tables know an output: that of its statement, or another one if
-/// browsers do not show the output as a page.
-fn output_name<'w>(l: &Lower<'_>, node: Node<'_>, statement: &'w str) -> &'w str {
-    if is_plain_output(l, node) {
-        "plain_output"
-    } else {
-        statement
-    }
-}
-
 /// Lowers `echo a, b;`: one call for each.
 fn echo(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let parts: Vec<Node<'_>> = children(node).into_iter().flat_map(sequence).collect();
-    let name = output_name(l, node, "echo");
+    let name = if is_plain_output(l, node) {
+        "plain_output"
+    } else {
+        "echo"
+    };
     for part in parts {
         let value = expr(l, part);
         let call = l.call(part, name, vec![value]);

@@ -186,22 +186,33 @@ pub(super) fn severity_by_gain(f: &Flow, text: &[u8]) -> Option<Severity> {
 /// Bytes of a function below a call that are searched, at most.
 const FUNCTION_MAX: usize = 8 << 10;
 
-/// Returns true if a function of Go that reads a token without a check verifies a token below.
+/// Returns true if a function of Go that reads a token without a check verifies the same token below.
 fn is_verified_below(f: &Flow, text: &[u8]) -> bool {
     const READ: &[u8] = b"Unverified(";
-    const VERIFY: &[&[u8]] = &[
-        b"jwt.Parse(",
-        b".ParseWithClaims(",
-        b"TokenSignature(",
-        b"VerifySignature(",
-        b".Verify(",
-    ];
+    const VERIFY: &[&[u8]] = &[b"jwt.Parse(", b".ParseWithClaims(", b"TokenSignature("];
     let Some(call) = f.sink().and_then(|sink| text.get(sink.start..)) else {
         return false;
     };
     let call = &call[..call.len().min(FUNCTION_MAX)];
     let end = memchr::memmem::find(call, b"\n}").unwrap_or(call.len());
-    has_any(&call[..call.len().min(200)], &[READ]) && has_any(&call[..end], VERIFY)
+    let mut lines = call[..end].split(|b| *b == b'\n');
+    let Some(read) = lines.next() else {
+        return false;
+    };
+    let Some(at) = memchr::memmem::find(read, READ) else {
+        return false;
+    };
+    let token = &read[at + READ.len()..];
+    let length = token
+        .iter()
+        .take_while(|b| b.is_ascii_alphanumeric())
+        .count();
+    let token = &token[..length];
+    !token.is_empty()
+        && lines
+            .map(<[u8]>::trim_ascii_start)
+            .filter(|line| !line.starts_with(b"//") && !line.contains(&b'"'))
+            .any(|line| has_any(line, VERIFY) && has_any(line, &[token]))
 }
 
 /// The weakness of a missing check of the origin.
