@@ -9,6 +9,7 @@ mod crowd;
 mod file;
 mod links;
 mod lockfile;
+mod syntax;
 mod vanished;
 mod workflow;
 
@@ -66,6 +67,7 @@ const STEPS: &[&str] = &[
     "test-deleted",
     "test-disabled",
     "submodule-url-changed",
+    "syntax-broken",
 ];
 
 /// Returns true if a rule is about a step from one state to another: a rule of [`STEPS`], or about
@@ -88,6 +90,7 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     workflow::scan(path, text, out);
     config::scan(path, text, out);
     lockfile::scan(path, text, out);
+    syntax::scan(path, text, out);
 }
 
 /// Reports findings that only the whole change shows.

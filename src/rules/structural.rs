@@ -9,7 +9,7 @@ mod ascii;
 mod file;
 mod language;
 
-pub(super) use file::{is_structural, parse};
+pub(super) use file::{is_structural, parse, yaml_error_line};
 pub(super) use language::TreeLanguage;
 
 use super::catalog::{self, Rule};

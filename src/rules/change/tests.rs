@@ -553,3 +553,67 @@ fn statements_of_one_call_are_told_apart_and_no_text_is_repeated() {
         .count();
     assert_eq!(count, 1, "{found:?}");
 }
+
+/// Returns the lines at which a step between two versions is reported as a syntax error.
+fn broken(path: &str, old: &str, new: &str) -> Vec<u32> {
+    let found = changing(&[(path, Some(old), Some(new))], &[]);
+    let broken = found.iter().filter(|f| f.rule_id() == "syntax-broken");
+    broken
+        .filter_map(|f| f.lines().map(|l| l.first.get()))
+        .collect()
+}
+
+#[test]
+fn a_change_that_breaks_the_syntax_is_reported_at_an_added_line() {
+    let cases = [
+        (
+            "a.py",
+            "f(\n    a=1,\n    b=2,\n)\n",
+            "f(\n    a=3\n    b=2,\n)\n",
+            2,
+        ),
+        ("a.js", "f({ a: 1 });\n", "f({ a: 1 };\n", 1),
+        ("a.ts", "const a = [1];\n", "const a = [1;\n", 1),
+        ("a.php", "<?php\n$a = f(1);\n", "<?php\n$a = f(1));\n", 2),
+        (
+            "a.go",
+            "package a\n\nvar x = f(1)\n",
+            "package a\n\nvar x = f(1\n",
+            3,
+        ),
+        (
+            "package.json",
+            "{\n\"a\": 1,\n\"b\": 2\n}\n",
+            "{\n\"a\": 3\n\"b\": 2\n}\n",
+            2,
+        ),
+        ("a.yml", "a: b\n", "a: 'it's'\n", 1),
+    ];
+    for (path, old, new, line) in cases {
+        assert_eq!(broken(path, old, new), [line], "{path}");
+    }
+}
+
+#[test]
+fn a_file_is_not_reported_as_broken_if_it_was_before_or_is_no_code() {
+    let cases = [
+        ("a.py", "f(a=1\n", "f(a=2, (\n"),
+        ("a.js", "f({ a: 1 });\n", "g({ a: ')' });\n"),
+        (
+            "tsconfig.json",
+            "{\n\"a\": 1\n}\n",
+            "{\n// b\n\"a\": 1,\n}\n",
+        ),
+        ("a.yml", "a: b\n", "a: {{ b }}c\n"),
+        ("a.txt", "(a)\n", "(a\n"),
+        ("a.blade.php", "<p>{{ $a }}</p>\n", "<p>{{ $a }</p>\n"),
+    ];
+    for (path, old, new) in cases {
+        assert_eq!(broken(path, old, new), [0; 0], "{path}");
+    }
+    assert_eq!(
+        adding(&[("a.json", "{")]).len(),
+        0,
+        "a new file has no old version"
+    );
+}

@@ -386,3 +386,11 @@ fn first_line(text: &str) -> String {
         .trim()
         .to_owned()
 }
+
+/// Returns the line of the first error of a text that has documents of YAML, counted from 1.
+/// `None`: it has none.
+pub(in crate::rules) fn yaml_error_line(text: &str) -> Option<u32> {
+    let error = ast_grep_config::from_multiple::<serde::de::IgnoredAny>(text).err()?;
+    let line = error.location().map_or(u64::MAX, |at| at.line());
+    Some(u32::try_from(line).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,273 @@
+//! Files that a change breaks: the old version can be parsed, and the new one cannot.
+//!
+//! A grammar can lack a new piece of the syntax, so a file is reported only if the old version is
+//! free of errors. Most changes keep the balance of brackets and quotes: a file of code is parsed
+//! only if its added and removed lines differ in it, or if an added line looks incomplete.
+
+use super::{Added, added, at_line, removed};
+use crate::diff::{LineNo, RepoPath, TextChange};
+use crate::rules::parse;
+use crate::rules::report::Reporter;
+use crate::rules::structural::{TreeLanguage, yaml_error_line};
+use crate::symbols;
+use serde::de::IgnoredAny;
+
+/// Bytes of each side of a file that is parsed, at most.
+const MOST_BYTES: usize = 256 << 10;
+
+/// The languages whose grammars read the code of public repositories without errors, by their names
+/// in rules. TypeScript with JSX is missing, because texts such as `Q&A` are errors to the grammar.
+const LANGUAGES: &[&str] = &[
+    "python",
+    "javascript",
+    "typescript",
+    "go",
+    "java",
+    "ruby",
+    "php",
+    "rust",
+    "csharp",
+];
+
+/// Ends of names of JSON files whose readers accept comments or trailing commas.
+const LENIENT_JSON: &[&[u8]] = &[
+    b"config.json",
+    b"rc.json",
+    b"devcontainer.json",
+    b"deno.json",
+    b"settings.json",
+    b"launch.json",
+    b"tasks.json",
+    b"extensions.json",
+];
+
+/// Words that start a block of Python, whose line ends with a colon.
+const PYTHON_BLOCKS: &[&[u8]] = &[
+    b"def", b"class", b"if", b"elif", b"else", b"for", b"while", b"try", b"except", b"finally",
+    b"with", b"async", b"match", b"case", b"lambda",
+];
+
+/// Reports a file that could be parsed before the change and cannot be parsed after it.
+pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
+    if out.rules.is_of_a_tree() || text.hidden.is_some() {
+        return;
+    }
+    let Some((old, new)) = sides(text) else {
+        return;
+    };
+    let Some(first) = added(text).next() else {
+        return;
+    };
+    let error = match extension(path) {
+        b"json" if !is_lenient_json(path) => json_error(old, new),
+        b"yml" | b"yaml" => yaml_error(path, text, old, new),
+        _ => code_error(path, text, old, new),
+    };
+    let Some(line) = error else { return };
+    let near = added(text)
+        .take_while(|added| added.number.get() <= line)
+        .last()
+        .unwrap_or(first);
+    at_line(out, "syntax-broken", path, near.number, near.text, None);
+}
+
+/// Returns both sides of a file if they are known completely, are UTF-8 and are small enough.
+fn sides(text: &TextChange) -> Option<(&str, &str)> {
+    let (old, new) = (text.old.whole()?, text.new.whole()?);
+    let is_bounded = old.len().max(new.len()) <= MOST_BYTES && !old.trim_ascii().is_empty();
+    if !is_bounded {
+        return None;
+    }
+    std::str::from_utf8(old)
+        .ok()
+        .zip(std::str::from_utf8(new).ok())
+}
+
+/// Returns the extension of a file, or an empty text.
+fn extension(path: &RepoPath) -> &[u8] {
+    let name = path.file_name();
+    memchr::memrchr(b'.', name).map_or(&[], |at| &name[at + 1..])
+}
+
+fn is_lenient_json(path: &RepoPath) -> bool {
+    let name = path.file_name();
+    let is_in_editor_folder = memchr::memmem::find(path.as_bytes(), b".vscode/").is_some();
+    is_in_editor_folder
+        || name.starts_with(b".")
+        || name.starts_with(b"tsconfig")
+        || LENIENT_JSON.iter().any(|end| name.ends_with(end))
+}
+
+/// Returns the line of the first error of a JSON file, if the old version has none.
+fn json_error(old: &str, new: &str) -> Option<u32> {
+    let read = |text: &str| {
+        serde_json::from_str::<IgnoredAny>(text.strip_prefix('\u{feff}').unwrap_or(text)).err()
+    };
+    let error = read(new)?;
+    read(old)
+        .is_none()
+        .then(|| u32::try_from(error.line()).unwrap_or(u32::MAX))
+}
+
+/// Returns the line of the first error of a YAML file, if the old version has none. Added lines of
+/// templates are not YAML before they are filled in.
+fn yaml_error(path: &RepoPath, text: &TextChange, old: &str, new: &str) -> Option<u32> {
+    let is_workflow = path.as_bytes().starts_with(b".github/");
+    let is_template = |line: Added<'_>| {
+        let has = |part: &[u8]| memchr::memmem::find(line.text, part).is_some();
+        has(b"{%") || has(b"{{") && !is_workflow || has(b": !") || has(b"- !")
+    };
+    if added(text).any(is_template) {
+        return None;
+    }
+    let line = yaml_error_line(new)?;
+    yaml_error_line(old).is_none().then_some(line)
+}
+
+/// Returns the line of the first syntax error of a file of code, if the old version has none.
+fn code_error(path: &RepoPath, text: &TextChange, old: &str, new: &str) -> Option<u32> {
+    let language = TreeLanguage::of(path)
+        .filter(|l| LANGUAGES.contains(&l.own_name()) && l.name() != "tsx")?;
+    let is_markup = path.file_name().ends_with(b".blade.php") || extension(path) == b"jsx";
+    if is_markup || !is_suspicious(text, language.own_name()) {
+        return None;
+    }
+    let grammar = symbols::language(path)?;
+    let row = first_error(new, &grammar)?;
+    let line = new.lines().nth(row).unwrap_or_default();
+    // The text of JSX can have characters that the grammar does not read.
+    let is_text = language.own_name() == "javascript" && line.contains('&');
+    if is_text || has_error(old, &grammar)? {
+        return None;
+    }
+    u32::try_from(row + 1).ok()
+}
+
+/// Returns true if a text has a syntax error. `None`: a limit ended the parser.
+fn has_error(text: &str, grammar: &tree_sitter::Language) -> Option<bool> {
+    let tree =
+        parse::is_bounded(text.as_bytes()).then(|| parse::tree(grammar, text.as_bytes()))??;
+    Some(tree.root_node().has_error())
+}
+
+/// Returns the row of the first syntax error of a text, counted from 0.
+fn first_error(text: &str, grammar: &tree_sitter::Language) -> Option<usize> {
+    if !parse::is_bounded(text.as_bytes()) {
+        return None;
+    }
+    let tree = parse::tree(grammar, text.as_bytes())?;
+    let mut node = tree.root_node();
+    if !node.has_error() {
+        return None;
+    }
+    let mut cursor = node.walk();
+    while !node.is_error() && !node.is_missing() {
+        let Some(child) = node
+            .children(&mut cursor)
+            .find(tree_sitter::Node::has_error)
+        else {
+            break;
+        };
+        node = child;
+    }
+    Some(node.start_position().row)
+}
+
+/// The balance of brackets and quotes of some lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Balance {
+    round: i64,
+    square: i64,
+    curly: i64,
+    /// True if the number of quotes is odd: double, single, backtick.
+    quotes: [bool; 3],
+}
+
+impl Balance {
+    /// Returns the balance of some lines.
+    fn of<'a>(lines: impl Iterator<Item = Added<'a>>) -> Self {
+        let mut out = Self::default();
+        for byte in lines.flat_map(|line| line.text) {
+            match byte {
+                b'(' => out.round += 1,
+                b')' => out.round -= 1,
+                b'[' => out.square += 1,
+                b']' => out.square -= 1,
+                b'{' => out.curly += 1,
+                b'}' => out.curly -= 1,
+                b'"' => out.quotes[0] ^= true,
+                b'\'' => out.quotes[1] ^= true,
+                b'`' => out.quotes[2] ^= true,
+                _ => {}
+            }
+        }
+        out
+    }
+}
+
+/// Returns true if the change can break the syntax: it changes the balance of brackets or quotes,
+/// or one of its added lines looks incomplete.
+fn is_suspicious(text: &TextChange, language: &str) -> bool {
+    Balance::of(added(text)) != Balance::of(removed(text))
+        || added(text).any(|line| looks_incomplete(text, line, language))
+}
+
+/// Returns the line after a line, without the white space around it.
+fn next_line(text: &TextChange, number: LineNo) -> &[u8] {
+    text.new
+        .line(number.plus(1))
+        .unwrap_or_default()
+        .trim_ascii()
+}
+
+/// Returns true if an added line seems to lack something at its end, or to have too much.
+fn looks_incomplete(text: &TextChange, line: Added<'_>, language: &str) -> bool {
+    let own = line.text.trim_ascii();
+    let Some(last) = own.last() else { return false };
+    let first_word = own
+        .split(|b| !b.is_ascii_alphanumeric() && *b != b'_')
+        .next()
+        .unwrap_or_default();
+    let has = |part: &[u8]| memchr::memmem::find(own, part).is_some();
+    if has(b",,") || has(b"<<<<<<") || has(b") (") || has(b"\\`") {
+        return true;
+    }
+    if language == "python" {
+        let is_block = PYTHON_BLOCKS.contains(&first_word);
+        let is_call_of_nothing = has(b".(") || has(b"()_") || has(b" print ");
+        return is_block != (*last == b':') && !own.starts_with(b"#") && !own.starts_with(b"\"")
+            || is_call_of_nothing
+            || lacks_comma(text, line, *last);
+    }
+    let ends_statement = matches!(language, "java" | "csharp" | "php")
+        && matches!(last, b')' | b'"' | b'\'' | b']')
+        && matches!(
+            next_line(text, line.number).first(),
+            Some(b'$' | b'}' | b'a'..=b'z' | b'A'..=b'Z')
+        );
+    ends_statement || lacks_comma(text, line, *last)
+}
+
+/// Returns true if a line ends without a comma between lines that end with one, or before a line
+/// that starts with a value.
+fn lacks_comma(text: &TextChange, line: Added<'_>, last: u8) -> bool {
+    let ends_value = last.is_ascii_alphanumeric()
+        || matches!(last, b'"' | b'\'' | b')' | b']' | b'}' | b'`' | b'_');
+    let next = next_line(text, line.number);
+    let starts_value = next.first().is_some_and(|b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'"' | b'\'' | b'$' | b':' | b'`' | b'_' | b'[')
+    });
+    let before = line
+        .number
+        .get()
+        .checked_sub(1)
+        .and_then(LineNo::new)
+        .and_then(|number| text.new.line(number))
+        .unwrap_or_default()
+        .trim_ascii_end();
+    ends_value
+        && starts_value
+        && (before.ends_with(b",")
+            || next.ends_with(b",")
+            || matches!(next.first(), Some(b'"' | b'\'' | b':')))
+}
