@@ -129,7 +129,10 @@ fn code_error(path: &RepoPath, text: &TextChange, old: &str, new: &str) -> Optio
     let language = TreeLanguage::of(path)
         .filter(|l| LANGUAGES.contains(&l.own_name()) && l.name() != "tsx")?;
     let is_markup = path.file_name().ends_with(b".blade.php") || extension(path) == b"jsx";
-    if is_markup || !is_suspicious(text, language.own_name()) {
+    if is_markup
+        || is_beyond_grammar(text, new, language.own_name())
+        || !is_suspicious(text, language.own_name())
+    {
         return None;
     }
     let grammar = symbols::language(path)?;
@@ -141,6 +144,17 @@ fn code_error(path: &RepoPath, text: &TextChange, old: &str, new: &str) -> Optio
         return None;
     }
     u32::try_from(row + 1).ok()
+}
+
+/// Returns true if a change has what the grammars read wrongly: a heredoc, which can contain another
+/// one with the same end, and conditions of the preprocessor of C#, whose branches are no statements
+/// by themselves.
+fn is_beyond_grammar(text: &TextChange, new: &str, language: &str) -> bool {
+    match language {
+        "ruby" | "php" => added(text).any(|line| memchr::memmem::find(line.text, b"<<").is_some()),
+        "csharp" => new.lines().any(|line| line.trim_start().starts_with("#if")),
+        _ => false,
+    }
 }
 
 /// Returns true if a text has a syntax error. `None`: a limit ended the parser.

@@ -606,6 +606,16 @@ fn a_file_is_not_reported_as_broken_if_it_was_before_or_is_no_code() {
         ),
         ("a.yml", "a: b\n", "a: {{ b }}c\n"),
         ("a.txt", "(a)\n", "(a\n"),
+        (
+            "a.rb",
+            "a = 1\n",
+            "d <<~MD\n  #{\n    f('t', <<~MD)\n      x\n    MD\n  }\nMD\n",
+        ),
+        (
+            "a.cs",
+            "class A { void F() { g(1); } }\n",
+            "class A { void F() { g(\n#if X\n1\n#else\n2,\n#endif\n3); } }\n",
+        ),
         ("a.blade.php", "<p>{{ $a }}</p>\n", "<p>{{ $a }</p>\n"),
     ];
     for (path, old, new) in cases {
