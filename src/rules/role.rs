@@ -39,7 +39,7 @@ const TESTS: &[&str] = &[
 /// Folders of tests, unless they are below [`SOURCES`].
 const TESTS_ASIDE: &[&str] = &["test", "e2e", "itest", "mocks", "goldens"];
 /// Folders of tests at the top, which may also contain tests elsewhere.
-const TESTS_AT_TOP: &[&str] = &["spec", "specs", "testing", "mock", "fixture"];
+const TESTS_AT_TOP: &[&str] = &["spec", "specs", "testing", "mock", "fixture", "regress"];
 /// Folders of examples and measurements at the top, and possibly elsewhere.
 const EXAMPLES: &[&str] = &["examples", "samples", "demos", "benchmarks"];
 /// Names of such folders that packages also have. They count only at the top.
@@ -118,6 +118,10 @@ pub(crate) fn is_vendored(path: &[u8]) -> bool {
         || folders
             .windows(2)
             .any(|pair| SERVED.contains(&pair[0]) && COPIED.contains(&pair[1]))
+        // `go mod vendor` puts a module at its import path, which starts with a domain.
+        || folders
+            .windows(2)
+            .any(|pair| pair[0] == "vendor" && pair[1].contains('.'))
         // Composer puts a package at `vendor/VENDOR/NAME`, and its code mostly in `src`.
         || folders
             .windows(4)

@@ -1,14 +1,16 @@
 //! Files that a change breaks: the old version can be parsed, and the new one cannot.
 //!
 //! A grammar can lack a new piece of the syntax, so a file is reported only if the old version is
-//! free of errors. Most changes keep the balance of brackets and quotes: a file of code is parsed
+//! free of errors, and a file of code whose brackets are balanced is a suggestion. Most changes keep the balance of brackets and quotes: a file of code is parsed
 //! only if its added and removed lines differ in it, or if an added line looks incomplete.
 
-use super::{Added, added, at_line, removed};
+use super::{Added, added, removed};
 use crate::diff::{LineNo, RepoPath, TextChange};
-use crate::rules::parse;
-use crate::rules::report::Reporter;
+use crate::finding::{LineSpan, Severity};
+use crate::rules::language::Languages;
+use crate::rules::report::{Reporter, Sighting};
 use crate::rules::structural::{TreeLanguage, yaml_error_line};
+use crate::rules::{lexer, parse};
 use crate::symbols;
 use serde::de::IgnoredAny;
 
@@ -58,17 +60,45 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let Some(first) = added(text).next() else {
         return;
     };
-    let error = match extension(path) {
-        b"json" if !is_lenient_json(path) => json_error(old, new),
-        b"yml" | b"yaml" => yaml_error(path, text, old, new),
-        _ => code_error(path, text, old, new),
+    let (error, is_certain) = match extension(path) {
+        b"json" if !is_lenient_json(path) => (json_error(old, new), true),
+        b"yml" | b"yaml" => (yaml_error(path, text, old, new), true),
+        _ => {
+            let error = code_error(path, text, old, new);
+            (error, error.is_some() && !is_balanced(path, new))
+        }
     };
     let Some(line) = error else { return };
     let near = added(text)
         .take_while(|added| added.number.get() <= line)
         .last()
         .unwrap_or(first);
-    at_line(out, "syntax-broken", path, near.number, near.text, None);
+    let lines = LineSpan {
+        first: near.number,
+        last: near.number,
+        columns: None,
+    };
+    let sighting = Sighting {
+        file: Some(path),
+        lines: Some(lines),
+        quote: near.text,
+        severity_max: (!is_certain).then_some(Severity::Suggestion),
+        ..Sighting::default()
+    };
+    out.report("syntax-broken", sighting);
+}
+
+/// Returns true if the code of a text has as many opening as closing brackets of each kind.
+fn is_balanced(path: &RepoPath, text: &str) -> bool {
+    let languages = Languages::of(path.as_bytes(), b"");
+    let mut code = text.as_bytes().to_vec();
+    for range in lexer::not_code(languages, text.as_bytes()) {
+        code[range].fill(b' ');
+    }
+    let count = |bracket: u8| memchr::memchr_iter(bracket, &code).count();
+    [(b'(', b')'), (b'[', b']'), (b'{', b'}')]
+        .iter()
+        .all(|(open, close)| count(*open) == count(*close))
 }
 
 /// Returns both sides of a file if they are known completely, are UTF-8 and are small enough.

@@ -595,6 +595,35 @@ fn a_change_that_breaks_the_syntax_is_reported_at_an_added_line() {
 }
 
 #[test]
+fn a_syntax_error_of_code_with_balanced_brackets_is_a_suggestion() {
+    let cases = [
+        ("a.py", "f(1)\n", "f(1))\n", Severity::Major),
+        (
+            "a.py",
+            "if a:\n    f()\n",
+            "if a\n    f()\n",
+            Severity::Suggestion,
+        ),
+        (
+            "a.go",
+            "package a\n\nvar x = f(1)\n",
+            "package a\n\nvar x = new(f(1) == 2)\nvar y = []int{1 2}\n",
+            Severity::Suggestion,
+        ),
+        ("a.json", "{\"a\": 1}\n", "{\"a\": 1,}\n", Severity::Major),
+    ];
+    for (path, old, new, severity) in cases {
+        let found = changing(&[(path, Some(old), Some(new))], &[]);
+        let broken: Vec<_> = found
+            .iter()
+            .filter(|f| f.rule_id() == "syntax-broken")
+            .map(Finding::severity)
+            .collect();
+        assert_eq!(broken, [severity], "{path} {new}");
+    }
+}
+
+#[test]
 fn a_file_is_not_reported_as_broken_if_it_was_before_or_is_no_code() {
     let cases = [
         ("a.py", "f(a=1\n", "f(a=2, (\n"),
