@@ -169,8 +169,11 @@ impl Models {
     /// Sorts all lists, so that the order of the answers does not matter, and removes duplicates.
     fn tidy(&mut self) {
         let asked = &self.asked;
-        self.usage
-            .sort_by_key(|u| asked.iter().position(|name| *name == u.backend));
+        // A backend that only an earlier run asked comes last.
+        self.usage.sort_by_key(|u| {
+            let place = asked.iter().position(|name| *name == u.backend);
+            place.unwrap_or(usize::MAX)
+        });
         self.dropped.sort();
         self.opinions.sort();
         self.opinions.dedup();

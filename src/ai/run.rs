@@ -364,6 +364,9 @@ impl<'a> ReviewSession<'a> {
             .sort_by(|a, b| (&a.file, a.line, &a.text).cmp(&(&b.file, b.line, &b.text)));
         out.remarks.dedup();
         out.remarks.extend(self.unpriced(&out.models.usage));
+        // The check above needs the costs of this run alone.
+        let earlier = self.job.journal().map(Journal::earlier_costs);
+        add_earlier_costs(&mut out.models.usage, earlier.unwrap_or_default());
         if let Some(shared) = &self.shared {
             shared.finish().await;
             out.remarks.extend(shared.remark().map(Remark::of_the_run));
@@ -479,8 +482,6 @@ impl<'a> ReviewSession<'a> {
                 asked.retain(|name| is_used(usage, name));
             }
         }
-        let earlier = self.job.journal().map(Journal::earlier_costs);
-        add_earlier_costs(&mut out.models.usage, earlier.unwrap_or_default());
         out.models.setbacks.extend(self.setbacks.take());
     }
 

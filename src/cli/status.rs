@@ -111,6 +111,7 @@ fn recorded(batch: KnownBatch) -> RecordedBatch {
         id: batch.id,
         record: batch.token,
         backend: Some(batch.backend).filter(|name| !name.is_empty()),
+        is_unproven: batch.is_unproven,
         requests: batch.requests,
         submitted: batch.submitted.to_string(),
     }
@@ -250,6 +251,7 @@ fn batch(batch: &RecordedBatch) -> String {
         id,
         record,
         backend,
+        is_unproven,
         requests,
         submitted,
     } = batch;
@@ -257,11 +259,13 @@ fn batch(batch: &RecordedBatch) -> String {
         .as_ref()
         .map_or_else(String::new, |name| format!(" of {name}"));
     let named = match id {
+        Some(id) if *is_unproven => format!("batch: {id}{of}, not confirmed"),
         Some(id) => format!("batch: {id}{of}"),
         None => format!("batch: without an ID{of}, record {record}"),
     };
     let requests = plural(*requests, "request");
-    let id = id.as_ref().unwrap_or(record);
+    // The record does not cancel a batch that may be of another run.
+    let id = id.as_ref().filter(|_| !is_unproven).unwrap_or(record);
     format!("{named}, {requests}, since {submitted} (to cancel: {NAME} status --cancel-batch {id})")
 }
 

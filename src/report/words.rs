@@ -310,6 +310,7 @@ pub(super) fn spent(u: &BackendUsage) -> String {
         text.push_str(&format!(" ({})", u.model));
     }
     text.push_str(&match (s.requests, u.from_cache, u.failed) {
+        (0, 0, 0) if u.earlier_usd.is_some() => ": not asked in this run".to_owned(),
         (0, 0, _) => ": no reply".to_owned(),
         (0, _, 0) => ": all replies from the cache".to_owned(),
         (0, cached, failed) => {
@@ -462,6 +463,12 @@ mod tests {
         assert_eq!(
             self::spent(&u),
             "local (small): 1 request, $1.50, $0.25 of it in earlier runs, 8.2 s"
+        );
+        u.model.clear();
+        (u.spent.requests, u.duration) = (0, Duration::ZERO);
+        assert_eq!(
+            self::spent(&u),
+            "local: not asked in this run, $1.50, $0.25 of it in earlier runs, <1 ms"
         );
     }
 

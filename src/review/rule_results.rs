@@ -41,20 +41,9 @@ pub(super) fn scan(prepared: &Prepared<'_>) -> RuleResults {
         let head = scan.repo.and_then(|repo| repo.head().ok().flatten());
         let tree = head.and_then(|id| scan.repo?.tree_of(id).ok());
         blobs::scan_history(&scan, scope, tree, &mut scanned);
-        let broken = prepared
-            .resolved
-            .broken_head
-            .clone()
-            .map(FailureCause::Other);
-        // The search names HEAD too if it cannot be followed.
-        if let Some(cause) = broken
-            && !scanned
-                .coverage
-                .failed
-                .iter()
-                .any(|known| known.cause == cause)
-        {
-            scanned.coverage.fail(cause);
+        // The search names HEAD too if it cannot be followed. The report shows a reason once.
+        if let Some(why) = prepared.resolved.broken_head.clone() {
+            scanned.coverage.fail(FailureCause::Other(why));
         }
     }
     if scan.is_for_the_whole() {

@@ -208,6 +208,9 @@ pub struct RecordedBatch {
     pub record: String,
     /// Name of the backend in the policy; null in records of earlier versions.
     pub backend: Option<String>,
+    /// True if the ID was found in a list of batches and only its time and its number of requests
+    /// match: it may be a batch of another run.
+    pub is_unproven: bool,
     pub requests: usize,
     /// RFC 3339, UTC.
     pub submitted: String,

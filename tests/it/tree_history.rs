@@ -610,7 +610,10 @@ fn a_file_that_only_a_tag_names_is_searched() {
     let found = &findings(&report)[0];
     assert_eq!(found["file"], "refs/tags/key");
     assert_eq!(found["commit"], Value::Null);
-    let said = format!("It is in the blob {} that the tag key names", &blob[..12]);
+    let said = format!(
+        "It is in the blob {} that the tag key names. No commit that was searched has it at this path.",
+        &blob[..12]
+    );
     let message = only_message(&report);
     assert!(message.contains(&said), "{message}");
     let text = repo.reviewer(&["review", "tree", "--history"]).run(1);

@@ -13,6 +13,7 @@ use crate::git::Repo;
 use crate::policy::Policy;
 use crate::stop::Stop;
 use crate::text::plural;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// Selects every batch.
@@ -29,6 +30,8 @@ pub(crate) struct KnownBatch {
     pub(crate) token: String,
     /// Name of the backend in the policy; empty in records of earlier versions.
     pub(crate) backend: String,
+    /// True if only the time and the number of requests show that the ID is the one of this batch.
+    pub(crate) is_unproven: bool,
     pub(crate) requests: usize,
     pub(crate) submitted: jiff::Timestamp,
 }
@@ -36,9 +39,9 @@ pub(crate) struct KnownBatch {
 /// The result of canceling.
 #[derive(Debug, Default)]
 pub(crate) struct Cancellation {
-    /// One line for each batch.
+    /// One line for each batch except the one of `error`.
     pub(crate) lines: Vec<String>,
-    /// The first error.
+    /// The first error. Each further one is a line.
     pub(crate) error: Option<Error>,
 }
 
@@ -63,6 +66,7 @@ pub(crate) fn known(repo: &Repo, env: &Env) -> Result<Vec<KnownBatch>> {
         id: record.batch_id,
         token: record.token,
         backend: record.backend,
+        is_unproven: record.is_unproven,
         requests: record.requests.len(),
     });
     Ok(batches.collect())
@@ -96,7 +100,8 @@ pub(crate) fn cancel(repo: &Repo, env: &Env, policy: &Policy, id: &str) -> Resul
     for record in records {
         match runtime.block_on(canceling.one(record, id)) {
             Ok(line) => result.lines.push(line),
-            Err(error) => result.error = result.error.or(Some(error)),
+            Err(error) if result.error.is_some() => result.lines.push(error.on_one_line()),
+            Err(error) => result.error = Some(error),
         }
     }
     if result.lines.is_empty() && result.error.is_none() {
@@ -120,12 +125,12 @@ impl Canceling<'_> {
             return Err(no_backend(&record));
         };
         let limits = Until::new(Instant::now() + TIME, &self.stop);
-        if record.batch_id.is_none() && !self.find(&mut record, &service, &limits).await? {
-            let requests = plural(record.requests.len(), "request");
-            let name = backend.name();
-            return Ok(format!(
-                "{name} does not list the batch of {requests}: removed its record"
-            ));
+        if record.batch_id.is_none() {
+            let found = self.find(record, &service, &limits).await?;
+            record = match found {
+                ControlFlow::Continue(found) => found,
+                ControlFlow::Break(line) => return Ok(line),
+            };
         }
         let id = record.batch_id.clone().unwrap_or_default();
         if record.is_unproven && wanted != id {
@@ -141,24 +146,34 @@ impl Canceling<'_> {
                 None => error.hint_person(format!("{NAME} status --cancel-batch {id}")),
             }
         })?;
-        Ok(line(&id, backend.name(), &view, record.requests.len()))
+        line(&id, backend.name(), &view, record.requests.len())
     }
 
     /// Finds the ID of a batch that was submitted by a run which ended too early, and records it.
-    /// Returns false if the provider has no such batch; the record is removed then.
+    /// Returns the record, or the line about a batch that was not found. Its record stays, because
+    /// the provider may list it later.
     ///
     /// # Errors
     ///
     /// Incomplete: another run uses the records, or the provider does not show which batch it is.
     async fn find(
         &self,
-        record: &mut BatchRecord,
+        record: BatchRecord,
         service: &BatchService<'_>,
         limits: &Until<'_>,
-    ) -> Result<bool> {
+    ) -> Result<ControlFlow<String, BatchRecord>> {
         let shelf = RecordShelf::open(self.repo, self.env)?;
+        // A run that had the lock until now may have found the ID, or used the batch.
+        let mut records = records_of(self.repo, self.env)?.into_iter();
+        let Some(mut record) = records.find(|r| r.token == record.token) else {
+            let line = format!("another run has used the batch of record {}", record.token);
+            return Ok(ControlFlow::Break(line));
+        };
+        if record.batch_id.is_some() {
+            return Ok(ControlFlow::Continue(record));
+        }
         let taken = shelf.known_ids(self.repo, self.env)?;
-        let found = service.find(record, &taken, limits).await;
+        let found = service.find(&record, &taken, limits).await;
         let found = found.map_err(|failure| {
             let message = &failure.message;
             let error = format!(
@@ -169,17 +184,14 @@ impl Canceling<'_> {
                 .hint_person(format!("{NAME} status --cancel-batch {}", record.token))
         })?;
         let (id, is_unproven) = match found {
-            LostBatch::Absent => {
-                shelf.remove(record)?;
-                return Ok(false);
-            }
+            LostBatch::Absent => return Ok(ControlFlow::Break(unlisted(&record))),
             LostBatch::Proven(id) => (id, false),
             LostBatch::Likely(id) => (id, true),
         };
         record.batch_id = Some(id);
         record.is_unproven = is_unproven;
-        shelf.store(record)?;
-        Ok(true)
+        shelf.store(&record)?;
+        Ok(ControlFlow::Continue(record))
     }
 
     /// Opens the backend of a batch: the one that submitted it, or another with the same address.
@@ -189,7 +201,7 @@ impl Canceling<'_> {
     /// Incomplete: there is none, or it cannot be opened.
     fn backend(&self, record: &BatchRecord) -> Result<Backend> {
         let named = self.policy.backend(&record.backend);
-        let others = self.policy.backends.iter();
+        let others = { self.policy.backends.iter() }.filter(|b| b.name != record.backend);
         let mut reason = None;
         for configured in named.into_iter().chain(others).filter(|b| takes_batches(b)) {
             let top = self.repo.worktree();
@@ -220,16 +232,34 @@ impl Canceling<'_> {
 }
 
 /// Returns the line about a batch after its cancellation.
-fn line(id: &str, backend: &str, view: &BatchView, requests: usize) -> String {
+///
+/// # Errors
+///
+/// Incomplete: the provider rejected the batch or does not know it, so nothing was canceled.
+fn line(id: &str, backend: &str, view: &BatchView, requests: usize) -> Result<String> {
     let state = match &view.state {
         BatchState::Working { done } => {
             format!("is being canceled, {done} of {requests} requests have a result")
         }
         BatchState::Ended { .. } => "has ended".to_owned(),
-        BatchState::Rejected { why } => format!("was rejected: {why}"),
+        BatchState::Rejected { why } => {
+            let error = format!("cannot cancel batch {id} of {backend}: {why}");
+            let error = Error::incomplete(error);
+            return Err(error.hint_person(format!("{NAME} doctor --backend {backend}")));
+        }
     };
-    format!(
+    Ok(format!(
         "batch {id} of {backend} {state} (run the same review with --batch again to use its results)"
+    ))
+}
+
+/// Returns the line about a batch that its provider does not list.
+fn unlisted(record: &BatchRecord) -> String {
+    let requests = plural(record.requests.len(), "request");
+    format!(
+        "the provider does not list the batch of {requests}, record {}: nothing was canceled, and \
+         the next run with --batch searches for it again",
+        record.token
     )
 }
 

@@ -508,7 +508,8 @@ impl<'a> BatchDriver<'a> {
     }
 
     /// Ends the run. Removes the records of batches whose results the run has used, unless a batch
-    /// is unfinished: then a later run needs them all. Returns remarks.
+    /// is unfinished or it is not known whether one exists: then a later run needs them all. Returns
+    /// remarks.
     pub(crate) fn end(&self) -> Vec<String> {
         let flights = self.flights();
         let unfinished: Vec<_> = flights
@@ -516,9 +517,9 @@ impl<'a> BatchDriver<'a> {
             .filter(|f| matches!(f.phase.get(), FlightPhase::Working | FlightPhase::Lost))
             .collect();
         for flight in &unfinished {
-            let id = flight.record.borrow().batch_id.clone();
+            let selection = selection(&flight.record.borrow());
             let canceling =
-                id.map(|id| format!(", or {NAME} status --cancel-batch {id} to cancel it"));
+                selection.map(|id| format!(", or {NAME} status --cancel-batch {id} to cancel it"));
             self.remark(format!(
                 "{}{}: run the same command with --batch again to continue it{}",
                 flight.name(),
@@ -529,7 +530,8 @@ impl<'a> BatchDriver<'a> {
                 canceling.unwrap_or_default()
             ));
         }
-        if unfinished.is_empty() && self.job.stop.signal().is_none() {
+        let is_known = flights.iter().all(|f| f.unresolved.borrow().is_none());
+        if unfinished.is_empty() && is_known && self.job.stop.signal().is_none() {
             let over = flights
                 .iter()
                 .filter(|f| f.phase.get() == FlightPhase::Over);
@@ -622,6 +624,19 @@ fn take_up(flight: &Flight, id: String, queued: QueuedRequest) {
             let _ = queued.answer.send(answer);
         }
     }
+}
+
+/// Returns what selects a batch to cancel it; `None` without an ID. An ID that is not proven may be
+/// the one of another run: the name of the record does not cancel such a batch, and the answer to it
+/// says why.
+fn selection(record: &BatchRecord) -> Option<String> {
+    let id = record.batch_id.as_ref()?;
+    let selection = if record.is_unproven {
+        &record.token
+    } else {
+        id
+    };
+    Some(selection.clone())
 }
 
 /// Returns true if a later poll of the batch can succeed.

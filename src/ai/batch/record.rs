@@ -75,7 +75,7 @@ impl BatchRecord {
     /// and its position: at most 64 letters, digits and hyphens, which all providers accept.
     pub(crate) fn new((backend, endpoint): (&str, &str), nonce: &str, digests: &[&str]) -> Self {
         let token = Nonce::random().as_str().to_owned();
-        let mark: String = token.chars().take(16).collect();
+        let mark = mark_of(&token);
         let requests = digests.iter().enumerate().map(|(i, digest)| {
             let start: String = digest.chars().take(32).collect();
             RecordedRequest {
@@ -97,6 +97,11 @@ impl BatchRecord {
         }
     }
 
+    /// Returns the text with which the IDs of its requests begin.
+    pub(crate) fn mark(&self) -> String {
+        mark_of(&self.token)
+    }
+
     /// Returns true if the fields have the form that this program writes.
     fn is_valid(&self) -> bool {
         let mut ids = self.batch_id.iter().chain(&self.file_id);
@@ -110,6 +115,11 @@ impl BatchRecord {
     pub(crate) fn file_name(&self) -> String {
         format!("{}{SUFFIX}", self.token)
     }
+}
+
+/// Returns the start of a token that marks the IDs of requests.
+fn mark_of(token: &str) -> String {
+    token.chars().take(16).collect()
 }
 
 /// Returns true if a text of a provider can be an ID: it becomes a part of addresses and is shown.
@@ -161,7 +171,8 @@ impl RecordShelf {
         Ok(records)
     }
 
-    /// Returns the IDs of the batches that any record of this user has, of all repositories.
+    /// Returns the IDs of the batches that any record of this user has, of all repositories, except
+    /// those that are not proven: such a batch may be the one of another record.
     ///
     /// # Errors
     ///
@@ -176,6 +187,7 @@ impl RecordShelf {
                 .and_then(|h| h.below(&name, MissingFolder::Absent).ok()?);
             let records = folder.and_then(|folder| records_in(&folder).ok());
             let records = records.into_iter().flat_map(|(records, _)| records);
+            let records = records.filter(|r| !r.is_unproven);
             ids.extend(records.filter_map(|r| r.batch_id));
         }
         Ok(ids)

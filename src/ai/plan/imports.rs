@@ -70,6 +70,9 @@ fn importers<B: PartialEq>(
     let mut importers: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     let mut bytes = 0;
     for (importer, file) in files.iter().enumerate() {
+        if !symbols::is_supported(file.path()) {
+            continue;
+        }
         let text = file.change.text().map_or(&[][..], |text| text.new.known());
         bytes += text.len();
         if bytes > MOST_BYTES {
@@ -126,23 +129,29 @@ impl ModuleIndex {
         let (folder, extension) = folder_and_extension(importer);
         if module.starts_with('.') {
             let path = relative(&folder, module)?;
-            return self.only(&extension, |stem| stem == path, &path);
+            // `./a.test` names `a.test.ts`, and `./a.js` names `a.ts` in TypeScript.
+            let name = path.rfind('/').map_or(0, |slash| slash + 1);
+            let shorter = path[name..].rfind('.').map(|dot| &path[..name + dot]);
+            let mut paths = [Some(path.as_str()), shorter].into_iter().flatten();
+            return paths.find_map(|path| self.only(&extension, |stem| stem == path, path));
         }
-        let path = module.replace("::", "/").replace('.', "/");
-        let path = path.strip_prefix("crate/").unwrap_or(&path);
+        let path = module.replace('.', "/");
         // The last part of a module can be a name in the file.
         let outer = path.rsplit_once('/').map(|(outer, _)| outer);
-        [Some(path), outer].into_iter().flatten().find_map(|path| {
-            let tail = format!("/{path}");
-            let is_long = path.contains('/');
-            let matches = |stem: &str| {
-                // A single word can be a package of another project.
-                stem == path
-                    || is_long && stem.ends_with(&tail)
-                    || !is_long && stem.strip_suffix(&tail) == Some(folder.as_str())
-            };
-            self.only(&extension, matches, path)
-        })
+        [Some(path.as_str()), outer]
+            .into_iter()
+            .flatten()
+            .find_map(|path| {
+                let tail = format!("/{path}");
+                let is_long = path.contains('/');
+                let matches = |stem: &str| {
+                    // A single word can be a package of another project.
+                    stem == path
+                        || is_long && stem.ends_with(&tail)
+                        || !is_long && stem.strip_suffix(&tail) == Some(folder.as_str())
+                };
+                self.only(&extension, matches, path)
+            })
     }
 
     /// Returns the only file that matches, by the last part of `path`.
@@ -157,19 +166,15 @@ impl ModuleIndex {
     }
 }
 
-/// Returns the path of a file without its extension, and without a name that stands for its folder;
-/// and its extension.
+/// Returns the path of a file without its last extension, and without a name that stands for its
+/// folder; and that extension. `a.ts`, `a.test.ts` and `a.d.ts` are different modules.
 fn parts_of(path: &RepoPath) -> (String, String) {
     let path = String::from_utf8_lossy(path.as_bytes()).into_owned();
     let start = path.rfind('/').map_or(0, |slash| slash + 1);
     let dot = path[start..]
-        .find('.')
+        .rfind('.')
         .map_or(path.len(), |dot| start + dot);
-    let extension = path[dot..]
-        .rsplit('.')
-        .next()
-        .unwrap_or_default()
-        .to_owned();
+    let extension = path[dot..].trim_start_matches('.').to_owned();
     let stem = &path[..dot];
     let stem = match stem.rsplit_once('/') {
         Some((folder, name)) if FOLDER_FILES.contains(&name) => folder,
@@ -187,19 +192,12 @@ fn folder_and_extension(path: &RepoPath) -> (String, String) {
 }
 
 /// Returns the path that a relative module names: `./config` and `../lib/a.js` of JavaScript,
-/// `.config` and `..lib.a` of Python. `None` if it is outside of the tree.
+/// `.config` and `..lib.a` of Python. An extension stays. `None` if it is outside of the tree.
 fn relative(folder: &str, module: &str) -> Option<String> {
     let dots = module.bytes().take_while(|b| *b == b'.').count();
     let is_path = module[dots..].starts_with('/');
     let rest = match is_path {
-        true => {
-            let name = module.rfind('/').map_or(0, |slash| slash + 1);
-            let end = module[name..]
-                .find('.')
-                .map_or(module.len(), |dot| name + dot);
-            // `../..` has no name.
-            module.get(..end.max(dots))?.to_owned()
-        }
+        true => module.to_owned(),
         false => format!(
             "{}{}",
             "../".repeat(dots - 1),
@@ -233,13 +231,16 @@ fn is_same_language(a: &str, b: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::file;
     use super::*;
 
     #[test]
     fn a_relative_module_is_a_path_below_the_tree() {
         for (folder, module, path) in [
             ("src/app", "./config", Some("src/app/config")),
-            ("src/app", "../lib/a.js", Some("src/lib/a")),
+            ("src/app", "../lib/a.js", Some("src/lib/a.js")),
+            ("src/app", "../..", None),
+            ("src/app/x", "../..", Some("src")),
             ("src/app", ".config", Some("src/app/config")),
             ("src/app", "..lib.a", Some("src/lib/a")),
             ("", "./a", Some("a")),
@@ -256,6 +257,26 @@ mod tests {
         let expected = |stem: &str, extension: &str| (stem.to_owned(), extension.to_owned());
         assert_eq!(parts("src/app/index.ts"), expected("src/app", "ts"));
         assert_eq!(parts("lib/app/__init__.py"), expected("lib/app", "py"));
-        assert_eq!(parts("src/app.test.ts"), expected("src/app", "ts"));
+        assert_eq!(parts("src/app.test.ts"), expected("src/app.test", "ts"));
+        assert_eq!(parts("src/index.test.ts"), expected("src/index.test", "ts"));
+        assert_eq!(parts("src/Makefile"), expected("src/Makefile", ""));
+    }
+
+    #[test]
+    fn a_module_names_one_of_the_files_whose_names_differ_after_the_first_dot() {
+        let paths = ["a.d.ts", "a.test.ts", "a.ts", "b.ts"];
+        let files = paths.map(|path| file(path, &[1]));
+        let index = ModuleIndex::of(&files);
+        for (module, path) in [
+            ("./a", Some("a.ts")),
+            ("./a.js", Some("a.ts")),
+            ("./a.test", Some("a.test.ts")),
+            ("./a.test.js", Some("a.test.ts")),
+            ("./b.test", Some("b.ts")),
+            ("./c", None),
+        ] {
+            let found = index.find(&RepoPath::from("b.ts"), module);
+            assert_eq!(found.map(|file| paths[file]), path, "{module}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::diff::{
 };
 
 /// Builds a file with one hunk of added lines for each number.
-fn file(path: &str, hunks: &[usize]) -> Shown {
+pub(super) fn file(path: &str, hunks: &[usize]) -> Shown {
     let side = Side {
         path: RepoPath::from(path),
         mode: FileMode::Regular,

@@ -291,7 +291,8 @@ impl SecretGroup {
     }
 }
 
-/// Says which object has a secret that no commit has.
+/// Says which object has a secret that no commit that was searched has at this path. A commit can
+/// have it elsewhere: below a path that is not searched, or in a commit that cannot be read.
 fn named_text(reread: &Reread<'_>, named: &NamedEntry) -> String {
     let kind = if named.is_blob { "blob" } else { "tree" };
     let name = reread.scan.rules.masked(&named.name);
@@ -301,7 +302,7 @@ fn named_text(reread: &Reread<'_>, named: &NamedEntry) -> String {
         None => "a reference".to_owned(),
     };
     format!(
-        "It is in the {kind} {} that {what} names, and in no commit.",
+        "It is in the {kind} {} that {what} names. No commit that was searched has it at this path.",
         named.id.short()
     )
 }

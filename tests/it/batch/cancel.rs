@@ -1,7 +1,8 @@
 //! `status` lists the batches of a repository and cancels them at their providers.
 
+use super::lost::{kill_after_the_receipt, kill_before_the_receipt};
 use super::vendor::{CHAT, Kind, RESPONSES, Script};
-use super::{Audit, failed, key};
+use super::{Audit, failed, key, notes};
 use crate::support::{Run, until};
 use serde_json::{Value, json};
 
@@ -132,12 +133,7 @@ fn a_batch_whose_id_was_lost_is_found_before_it_is_canceled() {
         ..endless()
     };
     let audit = Audit::new(CHAT, script);
-    let mut run = audit.start();
-    until("the batch is submitted", || {
-        audit.vendor.batches().len() == 1
-    });
-    run.kill().unwrap();
-    run.wait().unwrap();
+    kill_after_the_receipt(&audit);
     let listed = status(&audit, &[], 0).stdout;
     assert!(
         listed.contains("batch: without an ID of openai"),
@@ -154,12 +150,7 @@ fn a_batch_that_may_be_of_another_run_is_canceled_by_its_id_only() {
         ..endless()
     };
     let audit = Audit::new(Kind::Anthropic, script);
-    let mut run = audit.start();
-    until("the batch is submitted", || {
-        audit.vendor.batches().len() == 1
-    });
-    run.kill().unwrap();
-    run.wait().unwrap();
+    kill_after_the_receipt(&audit);
     let refused = status(&audit, &["--cancel-batch", "all"], 3);
     assert!(
         refused.stderr.contains("may be of another run")
@@ -169,9 +160,90 @@ fn a_batch_that_may_be_of_another_run_is_canceled_by_its_id_only() {
         "{}",
         refused.stderr
     );
+    let token = token(&audit);
+    let listed = status(&audit, &[], 0).stdout;
+    assert!(
+        listed.contains("batch: msgbatch_010 of anthropic, not confirmed, 3 requests")
+            && listed.contains(&format!("claude-reviewer status --cancel-batch {token})")),
+        "{listed}"
+    );
+    let answer = status(&audit, &["--format", "json"], 0).json();
+    assert_eq!(answer["batches"][0]["is_unproven"], true);
+    status(&audit, &["--cancel-batch", &token], 3);
     assert_eq!(audit.vendor.batches()[0].canceled_at, None);
     status(&audit, &["--cancel-batch", "msgbatch_010"], 0);
     assert!(audit.vendor.batches()[0].canceled_at.is_some());
+}
+
+/// Returns the name of the only record.
+fn token(audit: &Audit) -> String {
+    let records = audit.records();
+    assert_eq!(records.len(), 1);
+    records[0].file_stem().unwrap().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_run_names_the_record_of_a_batch_that_may_be_of_another_run() {
+    let script = Script {
+        withheld: 1,
+        refused_results: 1,
+        ..Script::default()
+    };
+    let audit = Audit::new(Kind::Anthropic, script);
+    kill_after_the_receipt(&audit);
+    let token = token(&audit);
+    let notes = notes(&audit.report(&[], 3));
+    assert!(
+        notes.contains(&format!("claude-reviewer status --cancel-batch {token} to"))
+            && !notes.contains("--cancel-batch msgbatch"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn a_batch_that_is_not_listed_keeps_its_record_when_it_is_canceled() {
+    for kind in [Kind::Anthropic, CHAT] {
+        let script = Script {
+            dropped: 1,
+            ..Script::default()
+        };
+        let audit = Audit::new(kind, script);
+        kill_before_the_receipt(&audit);
+        let token = token(&audit);
+        let canceled = status(&audit, &["--cancel-batch", "all"], 0);
+        assert!(
+            canceled.stdout.contains(&format!(
+                "the provider does not list the batch of 3 requests, record {token}: nothing was canceled"
+            )),
+            "{}",
+            canceled.stdout
+        );
+        assert_eq!(audit.records().len(), 1);
+    }
+}
+
+#[test]
+fn each_batch_that_its_provider_does_not_know_is_named_and_the_command_fails() {
+    for kind in [Kind::Anthropic, CHAT] {
+        let audit = Audit::new(kind, endless());
+        killed(&audit);
+        let id = audit.vendor.batches()[0].id.clone();
+        let file = &audit.records()[0];
+        let mut other: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        other["token"] = "f".repeat(32).into();
+        other["batch_id"] = "second".into();
+        other["created"] = (other["created"].as_i64().unwrap() + 1).into();
+        let copy = file.with_file_name(format!("{}.json", "f".repeat(32)));
+        std::fs::copy(file, &copy).unwrap();
+        std::fs::write(&copy, other.to_string()).unwrap();
+        audit.vendor.delete_all();
+        let name = audit.vendor.name();
+        let canceled = status(&audit, &["--cancel-batch", "all"], 3);
+        let first = format!("cannot cancel batch {id} of {name}: the provider does not know it");
+        let second = format!("cannot cancel batch second of {name}: the provider does not know it");
+        assert!(canceled.stderr.contains(&first), "{}", canceled.stderr);
+        assert!(canceled.stdout.contains(&second), "{}", canceled.stdout);
+    }
 }
 
 #[test]

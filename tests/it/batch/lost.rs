@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// Kills a run with SIGKILL after the provider has accepted its submission and before it has
 /// answered.
-fn kill_after_the_receipt(audit: &Audit) {
+pub(super) fn kill_after_the_receipt(audit: &Audit) {
     let mut run = audit.start();
     until("the batch is submitted", || {
         audit.vendor.batches().len() == 1
@@ -22,7 +22,7 @@ fn kill_after_the_receipt(audit: &Audit) {
 }
 
 /// Kills a run while its submission is on the way to a provider that does not accept it.
-fn kill_before_the_receipt(audit: &Audit) {
+pub(super) fn kill_before_the_receipt(audit: &Audit) {
     let mut run = audit.start();
     until("the submission is sent", || {
         let requests = audit.vendor.server.requests();
@@ -34,6 +34,11 @@ fn kill_before_the_receipt(audit: &Audit) {
     run.kill().unwrap();
     run.wait().unwrap();
     assert_eq!(audit.records().len(), 1);
+}
+
+/// Returns the content of the first record.
+fn record(audit: &Audit) -> Value {
+    serde_json::from_slice(&std::fs::read(&audit.records()[0]).unwrap()).unwrap()
 }
 
 /// Returns the lines of the first batch.
@@ -217,8 +222,9 @@ fn a_list_that_cannot_be_read_is_one_error_with_a_hint_and_the_next_run_asks_aga
     }
 }
 
-#[test]
-fn a_batch_that_another_record_has_is_not_taken_for_the_lost_one() {
+/// Creates a lost batch, an unfinished one of the same size, and a record of another repository of
+/// the same user that waits for the latter. Returns the file of that record.
+fn with_a_batch_of_another_record(is_unproven: bool) -> (Audit, PathBuf) {
     let script = Script {
         withheld: 1,
         ..Script::default()
@@ -226,10 +232,10 @@ fn a_batch_that_another_record_has_is_not_taken_for_the_lost_one() {
     let audit = Audit::new(Kind::Anthropic, script);
     kill_after_the_receipt(&audit);
     audit.vendor.add_foreign("foreign_a", &lines(&audit), false);
-    // Another repository of the same user waits for that batch.
     let file = &audit.records()[0];
-    let mut record: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let mut record = record(&audit);
     record["batch_id"] = "foreign_a".into();
+    record["is_unproven"] = is_unproven.into();
     record["token"] = "f".repeat(32).into();
     let other = file.parent().unwrap().with_file_name("0".repeat(24));
     std::fs::create_dir(&other).unwrap();
@@ -238,7 +244,86 @@ fn a_batch_that_another_record_has_is_not_taken_for_the_lost_one() {
     let copy = other.join(format!("{}.json", "f".repeat(32)));
     std::fs::copy(file, &copy).unwrap();
     std::fs::write(&copy, record.to_string()).unwrap();
+    (audit, copy)
+}
+
+#[test]
+fn a_batch_that_another_record_has_is_not_taken_for_the_lost_one() {
+    let (audit, copy) = with_a_batch_of_another_record(false);
     audit.report(&[], 0);
     assert_eq!(audit.vendor.batches().len(), 2);
     assert!(copy.exists());
+}
+
+#[test]
+fn a_batch_that_another_record_only_may_have_can_be_the_lost_one() {
+    let (audit, _) = with_a_batch_of_another_record(true);
+    let report = audit.report(&[], 3);
+    let reasons = failed(&report);
+    assert!(
+        reasons.len() == 3 && { reasons.iter() }
+            .all(|(_, why)| why.contains("2 batches of 3 requests can each")),
+        "{reasons:?}"
+    );
+    assert_eq!(audit.vendor.batches().len(), 2);
+}
+
+#[test]
+fn of_many_ended_batches_those_nearest_to_the_record_are_read() {
+    let script = Script {
+        withheld: 1,
+        ..Script::default()
+    };
+    let audit = Audit::new(Kind::Anthropic, script);
+    kill_after_the_receipt(&audit);
+    let lines = lines(&audit);
+    for n in 0..40 {
+        audit
+            .vendor
+            .add_foreign(&format!("foreign_{n}"), &lines, true);
+    }
+    audit.vendor.end_all();
+    audit.vendor.postpone_foreign(600);
+    audit.report(&[], 0);
+    assert_eq!(audit.vendor.batches().len(), 41);
+}
+
+#[test]
+fn a_run_that_ended_before_the_upload_of_the_file_was_recorded_submitted_no_batch() {
+    let script = Script {
+        dropped: 1,
+        ..Script::default()
+    };
+    let audit = Audit::new(CHAT, script);
+    kill_before_the_receipt(&audit);
+    let mut record = record(&audit);
+    record["file_id"] = Value::Null;
+    std::fs::write(&audit.records()[0], record.to_string()).unwrap();
+    audit.report(&[], 0);
+    let requests = audit.vendor.server.requests();
+    let is_list = |path: &str| path.starts_with("/v1/batches?");
+    assert!(!requests.iter().any(|r| is_list(&r.path)));
+    assert_eq!(audit.vendor.batches().len(), 1);
+    assert_eq!(audit.records(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_lost_batch_that_is_not_found_keeps_the_records_of_the_used_ones() {
+    let script = Script {
+        withheld: 1,
+        ..Script::default()
+    };
+    let audit = Audit::new(Kind::Anthropic, script);
+    kill_after_the_receipt(&audit);
+    let lines = lines(&audit);
+    // The lost batch has one request, and two unfinished ones can each be it.
+    let mut record = record(&audit);
+    record["requests"].as_array_mut().unwrap().truncate(1);
+    std::fs::write(&audit.records()[0], record.to_string()).unwrap();
+    audit.vendor.add_foreign("foreign_a", &lines[..1], false);
+    audit.vendor.add_foreign("foreign_b", &lines[..1], false);
+    let report = audit.report(&[], 3);
+    assert_eq!(failed(&report).len(), 1, "{report:#}");
+    assert_eq!(audit.vendor.batches()[3].lines.len(), 2);
+    assert_eq!(audit.records().len(), 2);
 }

@@ -64,6 +64,8 @@ pub struct State {
     /// Submissions that were not answered so far, and lists that were refused.
     withheld: usize,
     unlisted: usize,
+    /// True if the batches were deleted.
+    is_deleted: bool,
 }
 
 /// A function that returns the result of a request of a batch, by its position.
@@ -172,6 +174,9 @@ impl Vendor {
                 Kind::OpenAi(path) => openai(&mut state, &script, path, request),
             };
             reply.unwrap_or_else(|violation| {
+                if state.is_deleted && violation.starts_with("no batch") {
+                    return Reply::error(404, "not_found_error", "not found");
+                }
                 let what = format!("{} {}: {violation}", request.method, request.path);
                 state.violations.push(what);
                 Reply::error(400, "invalid_request_error", &violation)
@@ -216,6 +221,21 @@ impl Vendor {
             created: now(),
             canceled_at: None,
         });
+    }
+
+    /// Moves the creation of the batches of other programs by a number of seconds.
+    pub fn postpone_foreign(&self, seconds: i64) {
+        let mut state = self.state.lock().unwrap();
+        let foreign = |b: &&mut Batch| b.id.starts_with("foreign");
+        let batches = state.batches.iter_mut().filter(foreign);
+        batches.for_each(|b| b.created += seconds);
+    }
+
+    /// Deletes all batches. The server answers 404 when it is asked about one.
+    pub fn delete_all(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.batches.clear();
+        state.is_deleted = true;
     }
 
     /// Ends all batches.

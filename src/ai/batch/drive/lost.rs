@@ -63,6 +63,9 @@ impl BatchDriver<'_> {
         service: &BatchService<'_>,
     ) -> Result<LostBatch, Failure> {
         let record = flight.record.borrow().clone();
+        if !service.can_have(&record) {
+            return Ok(LostBatch::Absent);
+        }
         let taken = self.known_ids()?;
         let limits = self.run_limits();
         let found = service.find(&record, &taken, &limits).await?;

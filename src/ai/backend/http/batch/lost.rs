@@ -20,7 +20,7 @@ const CLOCKS: i64 = 3600;
 const SUBMISSION: i64 = 1200;
 /// Pages of the list that are read, at most: 20,000 batches of Anthropic, 2,000 of OpenAI.
 const MAX_PAGES: usize = 20;
-/// Batches whose first result is read, at most.
+/// Batches whose first result is read, at most: those whose creation is nearest to the record.
 const MAX_PEEKS: usize = 32;
 /// Bytes up to the end of the first result, at most.
 const MAX_FIRST: usize = 4 << 20;
@@ -39,6 +39,12 @@ pub(crate) enum LostBatch {
 }
 
 impl BatchService<'_> {
+    /// Returns false if the provider cannot have the batch of a record without an ID: it takes a
+    /// file first, whose ID is recorded before the submission.
+    pub(crate) fn can_have(&self, record: &BatchRecord) -> bool {
+        !self.api.takes_file || record.file_id.is_some()
+    }
+
     /// Finds the batch of a record that has no ID. `taken` are the IDs of batches that belong to
     /// other records.
     ///
@@ -51,6 +57,9 @@ impl BatchService<'_> {
         taken: &HashSet<String>,
         limits: &Limits<'_>,
     ) -> Result<LostBatch, Failure> {
+        if !self.can_have(record) {
+            return Ok(LostBatch::Absent);
+        }
         let since = record.created.saturating_sub(CLOCKS);
         let batches = self.list(since, limits).await?;
         if self.api.has_metadata {
@@ -66,14 +75,16 @@ impl BatchService<'_> {
             .into_iter()
             .filter(fits)
             .partition(|batch| batch.has_ended);
-        let ended: Vec<_> = ended.into_iter().filter(|b| b.has_results).collect();
-        if ended.len() > MAX_PEEKS {
-            return Err(self.ambiguous(record, &ended));
-        }
+        let mut ended: Vec<_> = ended.into_iter().filter(|b| b.has_results).collect();
+        ended.sort_by_key(|b| b.created.abs_diff(record.created));
+        let unread = ended.split_off(MAX_PEEKS.min(ended.len()));
         for batch in ended {
             if self.is_of(record, &batch.id, limits).await? {
                 return Ok(LostBatch::Proven(batch.id));
             }
+        }
+        if !unread.is_empty() {
+            return Err(self.ambiguous(record, &unread));
         }
         match open.as_slice() {
             [] => Ok(LostBatch::Absent),
@@ -135,6 +146,7 @@ impl BatchService<'_> {
         let mut admit = http::admit_all;
         let reader = FirstResult(self);
         let first = server.send(&request, &reader, limits, &mut admit).await?;
+        let first = first.filter(|id| id.starts_with(&record.mark()));
         Ok(first.is_some_and(|id| record.requests.iter().any(|r| r.custom_id == id)))
     }
 
