@@ -597,7 +597,7 @@ fn a_change_that_breaks_the_syntax_is_reported_at_an_added_line() {
 #[test]
 fn a_syntax_error_of_code_with_balanced_brackets_is_a_suggestion() {
     let cases = [
-        ("a.py", "f(1)\n", "f(1))\n", Severity::Major),
+        ("a.py", "f(1)\n", "f(1))\n", Severity::Minor),
         (
             "a.py",
             "if a:\n    f()\n",
@@ -610,7 +610,7 @@ fn a_syntax_error_of_code_with_balanced_brackets_is_a_suggestion() {
             "package a\n\nvar x = new(f(1) == 2)\nvar y = []int{1 2}\n",
             Severity::Suggestion,
         ),
-        ("a.json", "{\"a\": 1}\n", "{\"a\": 1,}\n", Severity::Major),
+        ("a.json", "{\"a\": 1}\n", "{\"a\": 1,}\n", Severity::Minor),
     ];
     for (path, old, new, severity) in cases {
         let found = changing(&[(path, Some(old), Some(new))], &[]);
