@@ -46,9 +46,10 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Returns true if the batch has ended. A canceled one ends with the second look.
+    /// Returns true if the batch has ended. A canceled one ends some looks later, since
+    /// a run that waits for it looks at it too, before the command that cancels it does.
     fn is_over(&self, script: &Script) -> bool {
-        self.looks > script.unfinished || self.canceled_at.is_some_and(|at| self.looks > at + 1)
+        self.looks > script.unfinished || self.canceled_at.is_some_and(|at| self.looks > at + 8)
     }
 }
 
