@@ -604,12 +604,6 @@ fn a_syntax_error_of_code_with_balanced_brackets_is_a_suggestion() {
             "if a\n    f()\n",
             Severity::Suggestion,
         ),
-        (
-            "a.go",
-            "package a\n\nvar x = f(1)\n",
-            "package a\n\nvar x = new(f(1) == 2)\nvar y = []int{1 2}\n",
-            Severity::Suggestion,
-        ),
         ("a.json", "{\"a\": 1}\n", "{\"a\": 1,}\n", Severity::Minor),
     ];
     for (path, old, new, severity) in cases {
