@@ -1,14 +1,13 @@
 //! Files that a change breaks: the old version can be parsed, and the new one cannot.
 //!
 //! A grammar can lack a new piece of the syntax, so a file is reported only if the old version is
-//! free of errors, and a file of code whose brackets are balanced is a suggestion. Most changes keep the balance of brackets and quotes: a file of code is parsed
-//! only if its added and removed lines differ in it, or if an added line looks incomplete.
+//! free of errors, and a file of code only if its brackets are not balanced either. Nearly all
+//! changes keep the balance, so that few files are parsed.
 
-use super::{Added, added, removed};
-use crate::diff::{LineNo, RepoPath, TextChange};
-use crate::finding::{LineSpan, Severity};
+use super::{Added, added, at_line, removed};
+use crate::diff::{RepoPath, TextChange};
 use crate::rules::language::Languages;
-use crate::rules::report::{Reporter, Sighting};
+use crate::rules::report::Reporter;
 use crate::rules::structural::{TreeLanguage, yaml_error_line};
 use crate::rules::{lexer, parse};
 use crate::symbols;
@@ -43,12 +42,6 @@ const LENIENT_JSON: &[&[u8]] = &[
     b"extensions.json",
 ];
 
-/// Words that start a block of Python, whose line ends with a colon.
-const PYTHON_BLOCKS: &[&[u8]] = &[
-    b"def", b"class", b"if", b"elif", b"else", b"for", b"while", b"try", b"except", b"finally",
-    b"with", b"async", b"match", b"case", b"lambda",
-];
-
 /// Reports a file that could be parsed before the change and cannot be parsed after it.
 pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     if out.rules.is_of_a_tree() || text.hidden.is_some() {
@@ -60,32 +53,17 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let Some(first) = added(text).next() else {
         return;
     };
-    let (error, is_certain) = match extension(path) {
-        b"json" if !is_lenient_json(path) => (json_error(old, new), true),
-        b"yml" | b"yaml" => (yaml_error(path, text, old, new), true),
-        _ => {
-            let error = code_error(path, text, old, new);
-            (error, error.is_some() && !is_balanced(path, new))
-        }
+    let error = match extension(path) {
+        b"json" if !is_lenient_json(path) => json_error(old, new),
+        b"yml" | b"yaml" => yaml_error(path, text, old, new),
+        _ => code_error(path, text, old, new),
     };
     let Some(line) = error else { return };
     let near = added(text)
         .take_while(|added| added.number.get() <= line)
         .last()
         .unwrap_or(first);
-    let lines = LineSpan {
-        first: near.number,
-        last: near.number,
-        columns: None,
-    };
-    let sighting = Sighting {
-        file: Some(path),
-        lines: Some(lines),
-        quote: near.text,
-        severity_max: (!is_certain).then_some(Severity::Suggestion),
-        ..Sighting::default()
-    };
-    out.report("syntax-broken", sighting);
+    at_line(out, "syntax-broken", path, near.number, near.text, None);
 }
 
 /// Returns true if the code of a text has as many opening as closing brackets of each kind.
@@ -161,7 +139,8 @@ fn code_error(path: &RepoPath, text: &TextChange, old: &str, new: &str) -> Optio
     let is_markup = path.file_name().ends_with(b".blade.php") || extension(path) == b"jsx";
     if is_markup
         || is_beyond_grammar(text, new, language.own_name())
-        || !is_suspicious(text, language.own_name())
+        || BracketBalance::of(added(text)) == BracketBalance::of(removed(text))
+        || is_balanced(path, new)
     {
         return None;
     }
@@ -217,101 +196,25 @@ fn first_error(text: &str, grammar: &tree_sitter::Language) -> Option<usize> {
     Some(node.start_position().row)
 }
 
-/// The balance of brackets and quotes of some lines.
+/// The number of opening brackets minus that of closing ones in some lines: round, square, curly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Balance {
-    round: i64,
-    square: i64,
-    curly: i64,
-    /// True if the number of quotes is odd: double, single, backtick.
-    quotes: [bool; 3],
-}
+struct BracketBalance([i64; 3]);
 
-impl Balance {
+impl BracketBalance {
     /// Returns the balance of some lines.
     fn of<'a>(lines: impl Iterator<Item = Added<'a>>) -> Self {
         let mut out = Self::default();
         for byte in lines.flat_map(|line| line.text) {
             match byte {
-                b'(' => out.round += 1,
-                b')' => out.round -= 1,
-                b'[' => out.square += 1,
-                b']' => out.square -= 1,
-                b'{' => out.curly += 1,
-                b'}' => out.curly -= 1,
-                b'"' => out.quotes[0] ^= true,
-                b'\'' => out.quotes[1] ^= true,
-                b'`' => out.quotes[2] ^= true,
+                b'(' => out.0[0] += 1,
+                b')' => out.0[0] -= 1,
+                b'[' => out.0[1] += 1,
+                b']' => out.0[1] -= 1,
+                b'{' => out.0[2] += 1,
+                b'}' => out.0[2] -= 1,
                 _ => {}
             }
         }
         out
     }
-}
-
-/// Returns true if the change can break the syntax: it changes the balance of brackets or quotes,
-/// or one of its added lines looks incomplete.
-fn is_suspicious(text: &TextChange, language: &str) -> bool {
-    Balance::of(added(text)) != Balance::of(removed(text))
-        || added(text).any(|line| looks_incomplete(text, line, language))
-}
-
-/// Returns the line after a line, without the white space around it.
-fn next_line(text: &TextChange, number: LineNo) -> &[u8] {
-    text.new
-        .line(number.plus(1))
-        .unwrap_or_default()
-        .trim_ascii()
-}
-
-/// Returns true if an added line seems to lack something at its end, or to have too much.
-fn looks_incomplete(text: &TextChange, line: Added<'_>, language: &str) -> bool {
-    let own = line.text.trim_ascii();
-    let Some(last) = own.last() else { return false };
-    let first_word = own
-        .split(|b| !b.is_ascii_alphanumeric() && *b != b'_')
-        .next()
-        .unwrap_or_default();
-    let has = |part: &[u8]| memchr::memmem::find(own, part).is_some();
-    if has(b",,") || has(b"<<<<<<") || has(b") (") || has(b"\\`") {
-        return true;
-    }
-    if language == "python" {
-        let is_block = PYTHON_BLOCKS.contains(&first_word);
-        let is_call_of_nothing = has(b".(") || has(b"()_") || has(b" print ");
-        return is_block != (*last == b':') && !own.starts_with(b"#") && !own.starts_with(b"\"")
-            || is_call_of_nothing
-            || lacks_comma(text, line, *last);
-    }
-    let ends_statement = matches!(language, "java" | "csharp" | "php")
-        && matches!(last, b')' | b'"' | b'\'' | b']')
-        && matches!(
-            next_line(text, line.number).first(),
-            Some(b'$' | b'}' | b'a'..=b'z' | b'A'..=b'Z')
-        );
-    ends_statement || lacks_comma(text, line, *last)
-}
-
-/// Returns true if a line ends without a comma between lines that end with one, or before a line
-/// that starts with a value.
-fn lacks_comma(text: &TextChange, line: Added<'_>, last: u8) -> bool {
-    let ends_value = last.is_ascii_alphanumeric()
-        || matches!(last, b'"' | b'\'' | b')' | b']' | b'}' | b'`' | b'_');
-    let next = next_line(text, line.number);
-    let starts_value = next.first().is_some_and(|b| {
-        b.is_ascii_alphanumeric() || matches!(b, b'"' | b'\'' | b'$' | b':' | b'`' | b'_' | b'[')
-    });
-    let before = line
-        .number
-        .get()
-        .checked_sub(1)
-        .and_then(LineNo::new)
-        .and_then(|number| text.new.line(number))
-        .unwrap_or_default()
-        .trim_ascii_end();
-    ends_value
-        && starts_value
-        && (before.ends_with(b",")
-            || next.ends_with(b",")
-            || matches!(next.first(), Some(b'"' | b'\'' | b':')))
 }
