@@ -24,9 +24,6 @@ const FOLDERS: &[&str] = &[
 /// Bytes of such a file, at least. Its lines have a minimum average length, too.
 const BUNDLED: usize = 20 << 10;
 const BUNDLED_LINE: usize = 500;
-/// Bytes of a bundle in any folder, at least. Each of its lines has a minimum length, or is one of a
-/// comment.
-const MERGED: usize = 64 << 10;
 /// Bytes of a minified file, and average bytes of its lines, at least.
 const MINIFIED: usize = 400;
 const MINIFIED_LINE: usize = 160;
@@ -40,7 +37,6 @@ const BANNER: usize = 2 << 10;
 pub(super) fn is_one(path: &[u8], text: &[u8]) -> bool {
     matches_any(NAMES, path) && (is_long(text, MINIFIED, MINIFIED_LINE) || is_published(text))
         || matches_any(FOLDERS, path) && is_long(text, BUNDLED, BUNDLED_LINE)
-        || path.ends_with(b".js") && text.len() >= MERGED && is_of_long_lines(text)
 }
 
 fn matches_any(globs: &[&str], path: &[u8]) -> bool {
@@ -50,18 +46,6 @@ fn matches_any(globs: &[&str], path: &[u8]) -> bool {
 /// Returns true if a text has at least this many bytes, and its lines at least this average length.
 fn is_long(text: &[u8], bytes: usize, line: usize) -> bool {
     text.len() >= bytes && text.len() / (memchr::memchr_iter(b'\n', text).count() + 1) >= line
-}
-
-/// Returns true if each line of a text is long, blank or a part of a comment.
-fn is_of_long_lines(text: &[u8]) -> bool {
-    text.split(|b| *b == b'\n')
-        .map(<[u8]>::trim_ascii)
-        .all(|line| {
-            let is_comment = [&b"//"[..], b"/*", b"*"]
-                .iter()
-                .any(|s| line.starts_with(s));
-            line.is_empty() || is_comment || line.len() >= BUNDLED_LINE
-        })
 }
 
 fn is_published(text: &[u8]) -> bool {
@@ -130,18 +114,5 @@ mod tests {
         for path in ["src/app.js", "distribution/app.js", "dist/app.py"] {
             assert!(!is_one(path.as_bytes(), bundled.as_bytes()), "{path}");
         }
-    }
-
-    #[test]
-    fn hid_06_a_file_of_long_lines_that_no_person_writes_is_a_bundle_in_each_folder() {
-        let line = format!("{}\n", "f(x);".repeat(300));
-        let merged = line.repeat(50);
-        assert!(is_one(b"libraries/editor/editor.js", merged.as_bytes()));
-        assert!(!is_one(b"libraries/editor/editor.py", merged.as_bytes()));
-        assert!(!is_one(b"src/app.js", line.repeat(20).as_bytes()));
-        let banner = format!("/*!\n * Editor\n */\n{merged}\n//# sourceMappingURL=e.js.map\n");
-        assert!(is_one(b"libraries/editor/editor.js", banner.as_bytes()));
-        let written = format!("{merged}f(x);\n");
-        assert!(!is_one(b"src/app.js", written.as_bytes()));
     }
 }
