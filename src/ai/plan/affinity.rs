@@ -221,9 +221,9 @@ fn sources_and_tests(names: &[FileNameParts], union: &mut Union) {
 }
 
 /// Returns a common name for the extensions of one language.
-fn family(extension: &str) -> &str {
+pub(super) fn family(extension: &str) -> &str {
     match extension {
-        "ts" | "tsx" | "jsx" | "mjs" | "cjs" | "mts" | "vue" | "svelte" => "js",
+        "ts" | "tsx" | "jsx" | "mjs" | "cjs" | "mts" | "cts" | "vue" | "svelte" => "js",
         "cc" | "cpp" | "cxx" | "h" | "hpp" | "hh" => "c",
         "kt" | "kts" | "scala" | "groovy" => "java",
         other => other,

@@ -3,6 +3,7 @@
 //! Only a file that few others import is joined: one that half of the tree imports belongs to none
 //! of them. Which files are joined depends on their names and contents alone.
 
+use super::affinity::family;
 use crate::ai::material::Shown;
 use crate::diff::RepoPath;
 use crate::symbols::{self, Symbols};
@@ -160,7 +161,7 @@ impl ModuleIndex {
         let alike = self.by_name.get(name).filter(|a| a.len() <= MOST_ALIKE)?;
         let mut found = alike
             .iter()
-            .filter(|f| is_same_language(&f.extension, extension) && matches(&f.stem));
+            .filter(|f| family(&f.extension) == family(extension) && matches(&f.stem));
         let first = found.next()?;
         found.next().is_none().then_some(first.file)
     }
@@ -213,20 +214,6 @@ fn relative(folder: &str, module: &str) -> Option<String> {
         }
     }
     Some(parts.join("/")).filter(|path| !path.is_empty())
-}
-
-/// Returns true if files with these extensions can import each other.
-fn is_same_language(a: &str, b: &str) -> bool {
-    const FAMILIES: [&[&str]; 2] = [
-        &[
-            "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte",
-        ],
-        &["java", "kt", "kts"],
-    ];
-    a == b
-        || FAMILIES
-            .iter()
-            .any(|all| all.contains(&a) && all.contains(&b))
 }
 
 #[cfg(test)]
