@@ -54,7 +54,9 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
         return;
     };
     let error = match extension(path) {
-        b"json" if !is_lenient_json(path) => json_error(old, new),
+        b"json" if !is_lenient_json(path) && !added(text).any(is_beyond_json) => {
+            json_error(old, new)
+        }
         b"yml" | b"yaml" => yaml_error(path, text, old, new),
         _ => code_error(path, text, old, new),
     };
@@ -104,6 +106,14 @@ fn is_lenient_json(path: &RepoPath) -> bool {
         || name.starts_with(b".")
         || name.starts_with(b"tsconfig")
         || LENIENT_JSON.iter().any(|end| name.ends_with(end))
+}
+
+/// Returns true for a line of what readers of other formats accept: a comment, or the placeholder of
+/// a template.
+fn is_beyond_json(line: Added<'_>) -> bool {
+    let code = line.text.trim_ascii_start();
+    let has = |part: &[u8]| memchr::memmem::find(code, part).is_some();
+    code.starts_with(b"//") || code.starts_with(b"/*") || has(b"{{") || has(b"{%") || has(b"<%")
 }
 
 /// Returns the line of the first error of a JSON file, if the old version has none.
