@@ -21,6 +21,17 @@ pub(super) fn kill_after_the_receipt(audit: &Audit) {
     assert_eq!(record["batch_id"], Value::Null);
 }
 
+/// Returns an audit whose first run was killed after the provider had accepted its batch.
+pub(super) fn with_a_lost_batch(kind: Kind) -> Audit {
+    let script = Script {
+        withheld: 1,
+        ..Script::default()
+    };
+    let audit = Audit::new(kind, script);
+    kill_after_the_receipt(&audit);
+    audit
+}
+
 /// Kills a run while its submission is on the way to a provider that does not accept it.
 pub(super) fn kill_before_the_receipt(audit: &Audit) {
     let mut run = audit.start();
@@ -50,12 +61,7 @@ fn lines(audit: &Audit) -> Vec<super::vendor::Line> {
 fn a_kill_between_the_receipt_of_a_submission_and_its_record_loses_no_batch_and_pays_once() {
     for kind in [Kind::Anthropic, CHAT] {
         for has_ended in [false, true] {
-            let script = Script {
-                withheld: 1,
-                ..Script::default()
-            };
-            let audit = Audit::new(kind, script);
-            kill_after_the_receipt(&audit);
+            let audit = with_a_lost_batch(kind);
             if has_ended {
                 audit.vendor.end_all();
             }
@@ -90,12 +96,7 @@ fn a_submission_that_did_not_arrive_is_submitted_by_the_next_run_with_a_note() {
 
 #[test]
 fn the_record_of_an_earlier_version_is_continued() {
-    let script = Script {
-        withheld: 1,
-        ..Script::default()
-    };
-    let audit = Audit::new(CHAT, script);
-    kill_after_the_receipt(&audit);
+    let audit = with_a_lost_batch(CHAT);
     let file = &audit.records()[0];
     let mut record: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     let fields = record.as_object_mut().unwrap();
@@ -126,12 +127,7 @@ fn a_lost_batch_is_found_on_a_later_page_of_the_list() {
 
 #[test]
 fn results_show_which_of_several_ended_batches_is_the_lost_one() {
-    let script = Script {
-        withheld: 1,
-        ..Script::default()
-    };
-    let audit = Audit::new(Kind::Anthropic, script);
-    kill_after_the_receipt(&audit);
+    let audit = with_a_lost_batch(Kind::Anthropic);
     let lines = lines(&audit);
     audit.vendor.add_foreign("foreign_a", &lines, false);
     audit.vendor.add_foreign("foreign_b", &lines, false);
@@ -225,12 +221,7 @@ fn a_list_that_cannot_be_read_is_one_error_with_a_hint_and_the_next_run_asks_aga
 /// Creates a lost batch, an unfinished one of the same size, and a record of another repository of
 /// the same user that waits for the latter. Returns the file of that record.
 fn with_a_batch_of_another_record(is_unproven: bool) -> (Audit, PathBuf) {
-    let script = Script {
-        withheld: 1,
-        ..Script::default()
-    };
-    let audit = Audit::new(Kind::Anthropic, script);
-    kill_after_the_receipt(&audit);
+    let audit = with_a_lost_batch(Kind::Anthropic);
     audit.vendor.add_foreign("foreign_a", &lines(&audit), false);
     let file = &audit.records()[0];
     let mut record = record(&audit);
@@ -270,12 +261,7 @@ fn a_batch_that_another_record_only_may_have_can_be_the_lost_one() {
 
 #[test]
 fn of_many_ended_batches_those_nearest_to_the_record_are_read() {
-    let script = Script {
-        withheld: 1,
-        ..Script::default()
-    };
-    let audit = Audit::new(Kind::Anthropic, script);
-    kill_after_the_receipt(&audit);
+    let audit = with_a_lost_batch(Kind::Anthropic);
     let lines = lines(&audit);
     for n in 0..40 {
         audit
@@ -309,12 +295,7 @@ fn a_run_that_ended_before_the_upload_of_the_file_was_recorded_submitted_no_batc
 
 #[test]
 fn a_lost_batch_that_is_not_found_keeps_the_records_of_the_used_ones() {
-    let script = Script {
-        withheld: 1,
-        ..Script::default()
-    };
-    let audit = Audit::new(Kind::Anthropic, script);
-    kill_after_the_receipt(&audit);
+    let audit = with_a_lost_batch(Kind::Anthropic);
     let lines = lines(&audit);
     // The lost batch has one request, and two unfinished ones can each be it.
     let mut record = record(&audit);
