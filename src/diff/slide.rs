@@ -1,4 +1,4 @@
-//! Moves edits to where git shows them: next to the edit that they can be merged with, beside a
+//! Moves edits to where git shows them: next to the edit that they can be merged with, next to a
 //! removal, or where the indentation fits best (`xdl_change_compact` of git's `xdiff/xdiffi.c`).
 //!
 //! The library that compares lines does the same, but it searches the rest of the other file for

@@ -11,7 +11,7 @@ const SHARE_MIN: usize = 512 << 10;
 const SHARE: usize = 4;
 
 /// Returns how far the block around the next value of a text reaches, given the bytes of the blocks
-/// that were read before. Blocks of values beside each other overlap, so that a text full of values
+/// that were read before. Blocks of neighbouring values overlap, so that a text full of values
 /// would be read hundreds of times.
 pub(super) fn reach(read: usize, length: usize) -> usize {
     if read <= SHARE_MIN + SHARE * length {

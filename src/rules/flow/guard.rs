@@ -281,7 +281,7 @@ fn is_name(run: &FlowRun<'_>, id: ExprId) -> bool {
 }
 
 /// Returns true for the name of the host to which the request was sent. An attacker chooses it for
-/// own requests only, not for those of a user who follows a link.
+/// own requests only, and not when a user follows a link.
 fn is_own_host(run: &FlowRun<'_>, id: ExprId) -> bool {
     const NAMES: [&str; 7] = [
         "$_SERVER['HTTP_HOST']",

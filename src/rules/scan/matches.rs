@@ -160,8 +160,8 @@ impl<'a> FileScan<'a> {
     }
 
     /// Returns true if a match of a rule that knows the secret by its name is the value of an
-    /// installation for trials: the name of a user or database beside it is the same, or the comment
-    /// above says to replace it.
+    /// installation for trials: a line near it has the same value as the name of a user or a
+    /// database, or the comment above says to replace it.
     fn is_stand_in(&mut self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
         let rule = self.reporter.rules.rule(rule);
         let path = self.file.path().as_bytes();
@@ -174,7 +174,7 @@ impl<'a> FileScan<'a> {
         }
         let (run, offset) = self.run();
         let span = *offset + span.start..*offset + span.end;
-        stand_in::is_name_beside(run.text, &span) || stand_in::is_to_be_replaced(run.text, &span)
+        stand_in::is_name_near(run.text, &span) || stand_in::is_to_be_replaced(run.text, &span)
     }
 
     /// Returns true if a match of a built-in rule is within a long run of Base64 digits.

@@ -12,7 +12,7 @@ const NAMES: &[&str] = &["user", "username", "db", "database", "dbname", "login"
 /// Returns true if a line near a credential gives the same value to a user or a database:
 /// `POSTGRES_USER=shop` above `POSTGRES_PASSWORD=shop`. Who knows the name knows the password, so
 /// it protects nothing that others can reach.
-pub(super) fn is_name_beside(text: &[u8], secret: &Range<usize>) -> bool {
+pub(super) fn is_name_near(text: &[u8], secret: &Range<usize>) -> bool {
     let value = &text[secret.clone()];
     lines_above(text, secret.start)
         .chain(lines_below(text, secret.end))

@@ -1,6 +1,6 @@
 //! Anthropic's Message Batches
-//! (<https://platform.claude.com/docs/en/api/messages/batches/create>, with `list`, `cancel` and
-//! `results` beside it).
+//! (<https://platform.claude.com/docs/en/api/messages/batches/create>, and its siblings `list`,
+//! `cancel` and `results`).
 //!
 //! The address of the results is built from the ID of the batch: the `results_url` of an answer is
 //! not followed, because a hostile server could name any host there, and the key would be sent to

@@ -92,7 +92,7 @@ fn entry_of_server(read: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns true for the name of an entry of `$_SERVER` that is a variable of the environment of the
-/// server. Those of a request have the names of CGI (RFC 3875, section 4.1), and servers add some.
+/// server. Entries of a request have the names of CGI (RFC 3875, section 4.1), and servers add some.
 fn is_of_environment(name: &[u8]) -> bool {
     const OF_REQUEST: [&[u8]; 21] = [
         b"HTTP_",

@@ -129,7 +129,7 @@ impl BatchService<'_> {
         Err(Failure::new(Cause::Malformed, message))
     }
 
-    /// Returns true if the results of a batch are those of a record's requests.
+    /// Returns true if the results of a batch belong to the requests of a record.
     ///
     /// # Errors
     ///
