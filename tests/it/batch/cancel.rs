@@ -1,6 +1,6 @@
 //! `status` lists the batches of a repository and cancels them at their providers.
 
-use super::lost::{kill_after_the_receipt, kill_before_the_receipt, with_a_lost_batch};
+use super::lost::{kill_after_the_receipt, kill_before_the_receipt};
 use super::vendor::{CHAT, Kind, RESPONSES, Script};
 use super::{Audit, failed, key, notes};
 use crate::support::{Run, until};

@@ -22,7 +22,7 @@ pub(super) fn kill_after_the_receipt(audit: &Audit) {
 }
 
 /// Returns an audit whose first run was killed after the provider had accepted its batch.
-pub(super) fn with_a_lost_batch(kind: Kind) -> Audit {
+fn with_a_lost_batch(kind: Kind) -> Audit {
     let script = Script {
         withheld: 1,
         ..Script::default()
