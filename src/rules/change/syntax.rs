@@ -1,8 +1,8 @@
 //! Files that a change breaks: the old version can be parsed, and the new one cannot.
 //!
 //! A grammar can lack a new piece of the syntax, so a file is reported only if the old version is
-//! free of errors, and a file of code only if its brackets are not balanced either. Nearly all
-//! changes keep the balance, so that few files are parsed.
+//! free of errors, and a file of code only if the change also ends the balance of its brackets.
+//! Nearly all changes keep the balance, so that few files are parsed.
 
 use super::{Added, added, at_line, removed};
 use crate::diff::{RepoPath, TextChange};
@@ -151,6 +151,7 @@ fn code_error(path: &RepoPath, text: &TextChange, old: &str, new: &str) -> Optio
         || is_beyond_grammar(text, new, language.own_name())
         || BracketBalance::of(added(text)) == BracketBalance::of(removed(text))
         || is_balanced(path, new)
+        || !is_balanced(path, old)
     {
         return None;
     }
