@@ -25,6 +25,7 @@ mod lower;
 mod mark;
 mod method;
 mod names;
+mod near;
 mod operator;
 mod paths;
 mod prefilter;
@@ -43,6 +44,7 @@ mod word;
 
 use super::parse::{self, Parse};
 use crate::finding::Severity;
+use std::ops::Range;
 use table::Table;
 use tree_sitter::Language;
 
@@ -323,14 +325,17 @@ fn is_word(b: u8) -> bool {
 
 /// Finds flows in a file.
 pub fn analyse(language: FlowLanguage, text: &[u8]) -> Analysis {
-    analyse_parsed(language, text, None)
+    analyse_parsed(language, text, None, None)
 }
 
-/// Finds flows in a file that another rule may have parsed.
+/// Finds flows in a file that another rule may have parsed. `added`: the ranges of its added bytes,
+/// in order, if only flows with a step in one of them matter. If there is none, the result can be
+/// without the other flows, and without the sinks of functions that reach no added line.
 pub(super) fn analyse_parsed(
     language: FlowLanguage,
     text: &[u8],
     known: Option<&Parse<'_>>,
+    added: Option<&[Range<usize>]>,
 ) -> Analysis {
     if !parse::is_bounded(text) {
         return Analysis::default();
@@ -346,7 +351,9 @@ pub(super) fn analyse_parsed(
         flows,
         is_complete,
         judged,
-    } = start::run(language, &module, text);
+    } = added
+        .and_then(|added| start::run_near(language, &module, text, added))
+        .unwrap_or_else(|| start::run(language, &module, text));
     Analysis {
         flows,
         judged: judged.into_iter().map(|at| at as usize).collect(),

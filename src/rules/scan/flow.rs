@@ -197,16 +197,22 @@ impl<'a> FileScan<'a> {
             return Followed::Not;
         }
         let (text, base) = readable(self.reporter.languages(), change.new.known());
-        let mut analysis = flow::analyse_parsed(language, &text, self.parse.as_ref());
+        let added = added(change);
+        let old = OldFlows::new(language, self.reporter.languages(), change);
+        let shifted = added
+            .iter()
+            .map(|block| block.start.saturating_sub(base)..block.end.saturating_sub(base));
+        // Without a protection, flows of unchanged lines can be new.
+        let near = (!old.lose_protection()).then(|| shifted.collect::<Vec<_>>());
+        let mut analysis =
+            flow::analyse_parsed(language, &text, self.parse.as_ref(), near.as_deref());
         shift(&mut analysis.flows, base);
         let mut found: BTreeMap<(u16, Option<usize>), (&Flow, Anchor)> = BTreeMap::new();
-        let added = added(change);
         let (mut completed, rest): (Vec<_>, Vec<_>) = analysis
             .flows
             .iter()
             .map(|f| (f, anchor(&added, change, f)))
             .partition(|(_, anchor)| anchor.is_some());
-        let old = OldFlows::new(language, self.reporter.languages(), change);
         let is_earlier = |f: &Flow| old.has_as_many(&analysis.flows, f);
         completed.retain(|(f, _)| !is_inside(&added, f) || !is_earlier(f));
         let rest = rest.into_iter().map(|(f, _)| f).collect();

@@ -1,0 +1,1 @@
+//! Tests of the selection of functions and classes.
