@@ -1,8 +1,8 @@
 //! Files that a change breaks: the old version can be parsed, and the new one cannot.
 //!
 //! A grammar can lack a new piece of the syntax, so a file is reported only if the old version is
-//! free of errors, and a file of code only if the change also ends the balance of its brackets.
-//! Nearly all changes keep the balance, so that few files are parsed.
+//! free of errors, and a file of code only if its brackets are not balanced either. Nearly all
+//! changes keep the balance, so that few files are parsed.
 
 use super::{Added, added, at_line, removed};
 use crate::diff::{RepoPath, TextChange};
@@ -151,19 +151,18 @@ fn code_error(path: &RepoPath, text: &TextChange, old: &str, new: &str) -> Optio
         || is_beyond_grammar(text, new, language.own_name())
         || BracketBalance::of(added(text)) == BracketBalance::of(removed(text))
         || is_balanced(path, new)
-        || !is_balanced(path, old)
     {
         return None;
     }
     let grammar = symbols::language(path)?;
+    if has_error(old, &grammar)? {
+        return None;
+    }
     let row = first_error(new, &grammar)?;
     let line = new.lines().nth(row).unwrap_or_default();
     // The text of JSX can have characters that the grammar does not read.
     let is_text = language.own_name() == "javascript" && line.contains('&');
-    if is_text || has_error(old, &grammar)? {
-        return None;
-    }
-    u32::try_from(row + 1).ok()
+    u32::try_from(row + 1).ok().filter(|_| !is_text)
 }
 
 /// Returns true if a change has what the grammars read wrongly: a heredoc, which can contain another
