@@ -7,6 +7,7 @@
 
 use super::shape::{ByteSpan, ClassId, FunctionId, Module};
 use super::{FlowLanguage, PathStep};
+use crate::rules::elide::{closure, is_name};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -263,20 +264,6 @@ fn reversed(uses: &[Vec<usize>]) -> Vec<Vec<usize>> {
     out
 }
 
-/// Returns the units that are reachable from some units.
-fn closure(mut is_in: Vec<bool>, edges: &[Vec<usize>]) -> Vec<bool> {
-    let mut open: Vec<usize> = (0..is_in.len()).filter(|unit| is_in[*unit]).collect();
-    while let Some(unit) = open.pop() {
-        for next in &edges[unit] {
-            if !is_in[*next] {
-                is_in[*next] = true;
-                open.push(*next);
-            }
-        }
-    }
-    is_in
-}
-
 /// Returns true if a part of a file outside of functions and classes can have a statement that
 /// gives a variable of the file a value. C has none: a variable of a file starts with a constant.
 fn has_statement(language: FlowLanguage, part: &[u8]) -> bool {
@@ -296,10 +283,6 @@ fn has_statement(language: FlowLanguage, part: &[u8]) -> bool {
 fn last_name(path: &str) -> &[u8] {
     let mut names = path.as_bytes().rsplit(|b| !is_name(*b));
     names.find(|name| !name.is_empty()).unwrap_or_default()
-}
-
-fn is_name(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') || b >= 0x80
 }
 
 #[cfg(test)]

@@ -10,13 +10,13 @@ use crate::diff::{LineNo, TextChange};
 use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan, Severity};
 use crate::rules::catalog::Matcher;
 use crate::rules::flow::{
-    self, Flow, FlowLanguage, FlowSubject, PathStep, Proof, StepRole, Trigger,
+    self, AddedPart, Flow, FlowLanguage, FlowSubject, PathStep, Proof, StepRole, Trigger,
 };
 use crate::rules::language::Languages;
 use crate::rules::line_ends::with_line_feeds;
 use crate::rules::report::{self, Sighting, ValueOrigin};
 use crate::rules::role::FileRole;
-use crate::rules::{MARK, glob, parse};
+use crate::rules::{MARK, elide, glob, parse};
 use crate::text::one_line;
 use earlier::{OldFlows, is_inside};
 use std::borrow::Cow;
@@ -199,13 +199,14 @@ impl<'a> FileScan<'a> {
         let (text, base) = readable(self.reporter.languages(), change.new.known());
         let added = added(change);
         let old = OldFlows::new(language, self.reporter.languages(), change);
-        let shifted = added
-            .iter()
-            .map(|block| block.start.saturating_sub(base)..block.end.saturating_sub(base));
+        let of_text = before(&added, base);
+        let parts = self.reaching(change);
         // Without a protection, flows of unchanged lines can be new.
-        let near = (!old.lose_protection()).then(|| shifted.collect::<Vec<_>>());
-        let mut analysis =
-            flow::analyse_parsed(language, &text, self.parse.as_ref(), near.as_deref());
+        let near = (!old.lose_protection()).then_some(AddedPart {
+            added: &of_text,
+            parts: parts.as_deref(),
+        });
+        let mut analysis = flow::analyse_parsed(language, &text, self.parse.as_ref(), near);
         shift(&mut analysis.flows, base);
         let mut found: BTreeMap<(u16, Option<usize>), (&Flow, Anchor)> = BTreeMap::new();
         let (mut completed, rest): (Vec<_>, Vec<_>) = analysis
@@ -257,6 +258,17 @@ impl<'a> FileScan<'a> {
             (true, false) => Followed::Not,
             (false, _) => Followed::Partly,
         }
+    }
+
+    /// Returns the parts of the file through which data can reach its added lines, in bytes of the
+    /// text that the grammar reads. `None`: the whole file.
+    pub(super) fn reaching(&mut self, change: &TextChange) -> Option<Vec<Range<usize>>> {
+        let languages = self.reporter.languages();
+        let of_file = self.reaching.get_or_init(|| {
+            let (text, base) = readable(languages, change.new.whole()?);
+            elide::reaching(languages, &text, &before(&added(change), base))
+        });
+        of_file.clone()
     }
 
     /// Returns true if the data of the file is followed.
@@ -559,6 +571,14 @@ fn scripts(page: &[u8]) -> Vec<u8> {
         from = end;
     }
     out
+}
+
+/// Returns ranges that start some bytes earlier.
+fn before(ranges: &[Range<usize>], by: usize) -> Vec<Range<usize>> {
+    ranges
+        .iter()
+        .map(|range| range.start.saturating_sub(by)..range.end.saturating_sub(by))
+        .collect()
 }
 
 fn shift(flows: &mut [Flow], by: usize) {

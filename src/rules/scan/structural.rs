@@ -394,7 +394,8 @@ impl<'a> FileScan<'a> {
             || wanted
                 .iter()
                 .any(|index| structural::needs_file(*index, language));
-        if !need_file && !self.is_followed(text) {
+        let is_shared = self.is_followed(text) && self.reaching(text).is_none();
+        if !need_file && !is_shared {
             let kept = new.parts.first().and_then(|part| self.kept(part, &bytes));
             new = new.with_parts(kept);
         }
