@@ -48,6 +48,8 @@ const TEXT_CHECKS: &[(&str, AroundCheck)] = &[
     ("receiver-is-array", names::receiver_is_array),
     // The second argument of the call is a constant.
     ("second-argument-constant", calls::second_is_constant),
+    // Both sides of a comparison are the same path of names.
+    ("compared-with-itself", names::is_compared_with_itself),
     // A format operation follows the call.
     ("format-count-differs", calls::count_differs),
     ("coroutine-used", names::coroutine_is_used),
@@ -70,6 +72,10 @@ const BLOCK_CHECKS: &[(&str, AroundCheck)] = &[
     ("statement-starts", blocks::starts_statement),
     ("block-formats", blocks::block_formats),
     ("in-loop", blocks::is_in_loop),
+    // The constructor uses its object above the line.
+    ("this-above-super", names::object_is_used_above_super),
+    // The innermost block is that of an `if` that does not name `err`.
+    ("in-if-without-error", blocks::is_if_without_error),
     ("in-goroutine", blocks::is_in_goroutine),
     ("in-coroutine", blocks::is_in_coroutine),
     ("in-static-method", blocks::is_in_static_method),
@@ -214,6 +220,18 @@ mod tests {
             "definition-repeated",
             ">def f(a):\n    pass\n\ndef fg(b):\n    pass"
         ));
+    }
+
+    #[test]
+    fn a_wrapped_error_is_in_a_condition_without_it() {
+        let name = "in-if-without-error";
+        let line = "\n>\t\treturn fmt.Errorf(\"%w\", err)";
+        assert!(check(name, &format!("func f() {{\n\tif x == nil {{{line}")));
+        assert!(!check(
+            name,
+            &format!("func f() {{\n\tif err != nil {{{line}")
+        ));
+        assert!(!check(name, &format!("func f() {{\n\tfor x {{{line}")));
     }
 
     #[test]

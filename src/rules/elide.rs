@@ -6,6 +6,10 @@
 //! of Python, so that the rest remains correct code. Of consecutive definitions at the top of a
 //! file, only the first remains: from its opening brace to the closing brace of the last.
 
+mod reach;
+
+pub(super) use reach::{closure, is_name, reaching};
+
 use super::language::Languages;
 use super::{lexer, parse};
 use std::ops::Range;

@@ -25,6 +25,7 @@ mod lower;
 mod mark;
 mod method;
 mod names;
+mod near;
 mod operator;
 mod paths;
 mod prefilter;
@@ -43,8 +44,9 @@ mod word;
 
 use super::parse::{self, Parse};
 use crate::finding::Severity;
+use std::ops::Range;
 use table::Table;
-use tree_sitter::Language;
+use tree_sitter::{Language, Tree};
 
 pub use mark::is_request_mark;
 pub use trigger::{Trigger, has_sink};
@@ -296,8 +298,6 @@ pub struct Analysis {
     /// True if the grammar reads the whole file. If it does not, the absence of a flow proves
     /// nothing.
     pub is_readable: bool,
-    /// Bytes that the parser read.
-    pub bytes_parsed: usize,
 }
 
 /// Returns the words of the rules that the tables name for calls.
@@ -323,35 +323,59 @@ fn is_word(b: u8) -> bool {
 
 /// Finds flows in a file.
 pub fn analyse(language: FlowLanguage, text: &[u8]) -> Analysis {
-    analyse_parsed(language, text, None)
+    analyse_parsed(language, text, None, None)
 }
 
-/// Finds flows in a file that another rule may have parsed.
+/// The part of a file that a change adds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AddedPart<'a> {
+    /// Ranges of bytes, in order.
+    pub(super) added: &'a [Range<usize>],
+    /// The parts of the file through which data can reach them. `None`: the whole file.
+    pub(super) parts: Option<&'a [Range<usize>]>,
+}
+
+/// Finds flows in a file that another rule may have parsed. `near`: what the change adds, if only
+/// flows with a step in it matter. If there is no such flow, the result can be without the other
+/// flows, and without the sinks of functions that reach no added line.
 pub(super) fn analyse_parsed(
     language: FlowLanguage,
     text: &[u8],
     known: Option<&Parse<'_>>,
+    near: Option<AddedPart<'_>>,
 ) -> Analysis {
     if !parse::is_bounded(text) {
         return Analysis::default();
     }
-    let Some(tree) = parse::tree_or(known, &language.grammar(text), text) else {
-        return Analysis {
-            bytes_parsed: text.len(),
-            ..Analysis::default()
-        };
+    let grammar = language.grammar(text);
+    let known = known.and_then(|known| known.tree_of(&grammar, text));
+    let parts = near.and_then(|near| near.parts).filter(|_| known.is_none());
+    if let (Some(near), Some(parts)) = (near, parts)
+        && let Some(tree) = parse::tree_of_parts(&grammar, text, parts)
+    {
+        let module = lower::module(language, tree.root_node(), text);
+        if let Some(run) = start::run_near(language, &module, text, near.added) {
+            return Analysis::of(run, &module, &tree);
+        }
+    }
+    let Some(tree) = known.or_else(|| parse::tree(&grammar, text)) else {
+        return Analysis::default();
     };
     let module = lower::module(language, tree.root_node(), text);
-    let start::RunOutcome {
-        flows,
-        is_complete,
-        judged,
-    } = start::run(language, &module, text);
-    Analysis {
-        flows,
-        judged: judged.into_iter().map(|at| at as usize).collect(),
-        is_complete: is_complete && !module.is_partial,
-        is_readable: !tree.root_node().has_error(),
-        bytes_parsed: text.len(),
+    let run = near
+        .filter(|_| parts.is_none())
+        .and_then(|near| start::run_near(language, &module, text, near.added))
+        .unwrap_or_else(|| start::run(language, &module, text));
+    Analysis::of(run, &module, &tree)
+}
+
+impl Analysis {
+    fn of(run: start::RunOutcome, module: &shape::Module, tree: &Tree) -> Self {
+        Self {
+            flows: run.flows,
+            judged: run.judged.into_iter().map(|at| at as usize).collect(),
+            is_complete: run.is_complete && !module.is_partial,
+            is_readable: !tree.root_node().has_error(),
+        }
     }
 }

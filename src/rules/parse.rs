@@ -46,17 +46,9 @@ impl<'t> Parse<'t> {
     }
 
     /// Returns the tree of a text if it is the same part of memory, parsed with the same grammar.
-    fn tree_of(&self, grammar: &Language, text: &[u8]) -> Option<Tree> {
+    pub(super) fn tree_of(&self, grammar: &Language, text: &[u8]) -> Option<Tree> {
         (self.grammar == *grammar && std::ptr::eq(self.text, text)).then(|| self.tree.clone())
     }
-}
-
-/// Returns the tree of a text from an earlier parse, or parses it. `None`: a limit of work or time
-/// ended the parser.
-pub(super) fn tree_or(known: Option<&Parse<'_>>, grammar: &Language, text: &[u8]) -> Option<Tree> {
-    known
-        .and_then(|known| known.tree_of(grammar, text))
-        .or_else(|| tree(grammar, text))
 }
 
 /// Parses a text. `None`: a limit of work or time ended the parser.

@@ -26,6 +26,7 @@ use crate::finding::{Category, Finding, Severity};
 use flow::Followed;
 use matches::{SecretHit, offsets};
 use statement::KnownStatement;
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -147,6 +148,7 @@ fn reading(
         parse: None,
         is_tree_partial: false,
         is_followed: None,
+        reaching: OnceCell::new(),
         is_foreign: None,
         conditions: condition::ConditionReader::default(),
         texts_read: 0,
@@ -269,6 +271,8 @@ struct FileScan<'a> {
     is_tree_partial: bool,
     /// Whether the data of the file is followed, once that is known.
     is_followed: Option<bool>,
+    /// The parts of the file through which data can reach its added lines.
+    reaching: OnceCell<Option<Vec<Range<usize>>>>,
     /// Whether other people wrote the file, or it is data of tests; `None` until a rule asks.
     is_foreign: Option<bool>,
     /// The conditions around the matches of rules with `weak_if`.

@@ -19,6 +19,7 @@ use ast_grep_core::matcher::MatcherExt as _;
 use ast_grep_core::replacer::Replacer as _;
 use ast_grep_core::tree_sitter::StrDoc;
 use ast_grep_core::{AstGrep, Matcher as _, NodeMatch};
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -74,8 +75,6 @@ pub(super) struct StructuralRule {
     is_built_in: bool,
     /// True if the rule searches all descendants, ancestors or siblings of a node.
     is_deep: bool,
-    /// True if the rule searches the whole file for the context of a match.
-    needs_file: bool,
 }
 
 impl fmt::Debug for StructuralRule {
@@ -227,6 +226,29 @@ impl ParsedText {
         }
     }
 
+    /// Returns the IDs of the kinds of the nodes that touch one of some ranges of bytes, which are in order.
+    pub(super) fn kinds_near(&self, near: &[Range<usize>]) -> HashSet<u16> {
+        let mut out = HashSet::new();
+        let mut cursor = self.tree.root().get_inner_node().walk();
+        let mut depth = 0;
+        loop {
+            let node = cursor.node();
+            if touches(near, &node.byte_range()) {
+                out.insert(node.kind_id());
+                if depth < MAX_DEPTH && cursor.goto_first_child() {
+                    depth += 1;
+                    continue;
+                }
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    return out;
+                }
+                depth -= 1;
+            }
+        }
+    }
+
     /// Matches each rule with a node.
     fn visit(
         &self,
@@ -290,7 +312,6 @@ impl StructuralRule {
             kinds,
             is_built_in: false,
             is_deep: text.contains(STOP_BY),
-            needs_file: true,
         })
     }
 
@@ -308,18 +329,10 @@ impl StructuralRule {
         );
         let config = ast_grep_config::from_str::<SerializableRuleConfig<TreeLanguage>>(&text);
         let rule = Self::new(config.map_err(|e| e.to_string())?, &rule.tree)?;
-        let needs_file = SURROUNDINGS.iter().any(|kind| rule_names(&text, kind));
         Ok(Self {
             is_built_in: true,
-            needs_file,
             ..rule
         })
-    }
-
-    /// Returns true if the rule may need unchanged parts of the file that are distant from the
-    /// changed lines.
-    pub(super) fn needs_file(&self) -> bool {
-        self.needs_file
     }
 
     pub(super) fn language(&self) -> TreeLanguage {
@@ -376,6 +389,47 @@ type ByLanguage = Vec<(TreeLanguage, OnceLock<Option<StructuralRule>>)>;
 /// The structural rules of the catalogue, compiled on first use.
 static CATALOGUE: [OnceLock<ByLanguage>; catalog::RULES.len()] =
     [const { OnceLock::new() }; catalog::RULES.len()];
+
+/// Returns the structural rule of the catalogue with an index, if it is for a language.
+fn tree_rule(index: u16, language: TreeLanguage) -> Option<&'static Rule> {
+    let rule = catalog::RULES.get(usize::from(index))?;
+    let is_for = !rule.tree.is_empty()
+        && TreeLanguage::of_rule(&rule.tree_languages).any(|of| of == language);
+    is_for.then_some(rule)
+}
+
+/// Returns true if the catalogue has a structural rule with that index for a language.
+pub(super) fn is_for(index: u16, language: TreeLanguage) -> bool {
+    tree_rule(index, language).is_some()
+}
+
+/// Returns true if a rule of the catalogue may need unchanged parts of the file that are distant
+/// from the changed lines.
+pub(super) fn needs_file(index: u16, language: TreeLanguage) -> bool {
+    tree_rule(index, language)
+        .is_some_and(|rule| SURROUNDINGS.iter().any(|kind| rule_names(&rule.tree, kind)))
+}
+
+/// Returns true if a rule of the catalogue can match a node of one of some kinds, by their IDs. Its
+/// YAML shows that, and compiling it costs more than parsing a small file.
+pub(super) fn may_match(index: u16, language: TreeLanguage, kinds: &HashSet<u16>) -> bool {
+    tree_rule(index, language).is_some_and(|rule| {
+        required_kind(&rule.tree)
+            .is_none_or(|kind| kinds.contains(&language.grammar().id_for_node_kind(kind, true)))
+    })
+}
+
+/// Returns the kind that a node must have for the YAML of a rule to match it. `None`: the YAML does
+/// not begin with a single kind.
+fn required_kind(yaml: &str) -> Option<&str> {
+    let block = yaml.trim_start().strip_prefix("rule:\n")?;
+    block
+        .lines()
+        .take_while(|line| line.is_empty() || line.starts_with(' '))
+        .find_map(|line| line.strip_prefix("  kind: "))
+        .map(str::trim)
+        .filter(|kind| kind.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+}
 
 /// Returns a rule of the catalogue for a language. `None`: it is not a structural rule, or does not
 /// name the language.

@@ -81,6 +81,13 @@ pub(super) fn is_in_loop(around: &LineSurroundings<'_>) -> bool {
     outer(around).any(starts_loop)
 }
 
+/// Returns true if the innermost block is that of an `if` whose line does not name `err`.
+pub(super) fn is_if_without_error(around: &LineSurroundings<'_>) -> bool {
+    outer(around)
+        .next()
+        .is_some_and(|text| text.starts_with(b"if ") && !has_word(text, b"err"))
+}
+
 pub(super) fn is_in_goroutine(around: &LineSurroundings<'_>) -> bool {
     has(around.line, b"go func") || outer(around).any(|text| has(text, b"go func"))
 }

@@ -394,3 +394,26 @@ fn is_awaited(before: &[u8]) -> bool {
     let before = before[..start].trim_ascii_end();
     before.ends_with(b"def") || before.ends_with(b"await")
 }
+
+/// Returns true if the constructor uses its object above the line that calls the parent's one.
+pub(super) fn object_is_used_above_super(around: &LineSurroundings<'_>) -> bool {
+    let lines = above(around).map(|(_, text)| text);
+    let constructor = lines.take_while(|text| !has_word(text, b"constructor"));
+    has_word(around.line, b"this") || constructor.into_iter().any(|text| has_word(text, b"this"))
+}
+
+/// Returns true if the path of names on the left of a comparison is also on its right.
+pub(super) fn is_compared_with_itself(around: &LineSurroundings<'_>) -> bool {
+    let is_path = |b: u8| is_word(b) || matches!(b, b'.' | b'$' | b'?' | b'[' | b']');
+    memchr::memmem::find_iter(around.line, b"==").any(|at| {
+        let left = around.line[..at].trim_ascii_end();
+        let length = left.iter().rev().take_while(|b| is_path(**b)).count();
+        let left = &left[left.len() - length..];
+        let left = &left[left.iter().take_while(|b| **b == b'[').count()..];
+        let right = &around.line[at..];
+        let right = &right[right.iter().take_while(|b| **b == b'=').count()..];
+        let rest = right.trim_ascii_start().strip_prefix(left);
+        !left.is_empty()
+            && rest.is_some_and(|rest| !rest.first().is_some_and(|b| is_word(*b) || *b == b'.'))
+    })
+}

@@ -155,14 +155,14 @@ fn code_error(path: &RepoPath, text: &TextChange, old: &str, new: &str) -> Optio
         return None;
     }
     let grammar = symbols::language(path)?;
+    if has_error(old, &grammar)? {
+        return None;
+    }
     let row = first_error(new, &grammar)?;
     let line = new.lines().nth(row).unwrap_or_default();
     // The text of JSX can have characters that the grammar does not read.
     let is_text = language.own_name() == "javascript" && line.contains('&');
-    if is_text || has_error(old, &grammar)? {
-        return None;
-    }
-    u32::try_from(row + 1).ok()
+    u32::try_from(row + 1).ok().filter(|_| !is_text)
 }
 
 /// Returns true if a change has what the grammars read wrongly: a heredoc, which can contain another

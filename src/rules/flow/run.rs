@@ -3,6 +3,7 @@
 use super::check_memo::CheckMemo;
 use super::declared::Declared;
 use super::derivations::Derivations;
+use super::near::Entries;
 use super::paths::{PathId, Paths};
 use super::shape::{
     ByteSpan, Catch, ClassId, CodeBlock, ExprId, ExprKind, FunctionId, Module, Stmt, StmtKind,
@@ -121,6 +122,8 @@ pub(super) struct FlowRun<'m> {
     pub(super) depth: u32,
     pub(super) work: u64,
     pub(super) is_complete: bool,
+    /// The functions and classes that run. `None`: all of them.
+    pub(super) entries: Option<Entries>,
 }
 
 impl<'m> FlowRun<'m> {

@@ -3,6 +3,7 @@
 use super::check_memo::CheckMemo;
 use super::declared::Declared;
 use super::names::is_number;
+use super::near;
 use super::paths::{PathId, Paths, Root};
 use super::run::{CallFrame, FlowRun, THIS};
 use super::shape::{
@@ -13,6 +14,7 @@ use super::table::{Handler, Place, Table};
 use super::value::{Env, FlowValue, ItemKey, OF_CALLER, Taint, UNKNOWN_SOURCE, What, join};
 use super::{Flow, FlowLanguage, FlowSubject, PathStep, StepRole};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Steps of work for every file, and for each of its expressions.
@@ -32,6 +34,30 @@ pub(super) struct RunOutcome {
 
 /// Finds the flows in a file.
 pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> RunOutcome {
+    let mut run = prepared(language, module, text);
+    run.file();
+    run.finished()
+}
+
+/// Runs only what can pass data through an added line. `None`: a flow has a step on one, or the
+/// change touches too much, so that the whole file has to run.
+pub(super) fn run_near(
+    language: FlowLanguage,
+    module: &Module,
+    text: &[u8],
+    added: &[Range<usize>],
+) -> Option<RunOutcome> {
+    let mut run = prepared(language, module, text);
+    run.entries = Some(near::entries(language, module, text, added, &run.nested)?);
+    run.file();
+    let outcome = run.finished();
+    let mut steps = outcome.flows.iter().flat_map(|flow| &flow.steps);
+    let passes = steps.any(|step| near::touches(added, step));
+    (!passes).then_some(outcome)
+}
+
+/// Returns the state of an analysis before the file runs.
+fn prepared<'m>(language: FlowLanguage, module: &'m Module, text: &'m [u8]) -> FlowRun<'m> {
     let is_strict =
         !module.imports.is_empty() && module.imports.iter().all(|i| module.word(i.alias) != "*");
     let mut run = FlowRun {
@@ -79,18 +105,35 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> RunOu
         depth: 0,
         work: (WORK + WORK_PER_EXPRESSION * module.exprs.len() as u64).min(MOST_WORK),
         is_complete: true,
+        entries: None,
     };
     run.prepare();
-    run.file();
-    let flows = run.flows();
-    RunOutcome {
-        flows,
-        is_complete: run.is_complete,
-        judged: run.judged,
-    }
+    run
 }
 
 impl<'m> FlowRun<'m> {
+    /// Returns the result after the file has run.
+    fn finished(mut self) -> RunOutcome {
+        RunOutcome {
+            flows: self.flows(),
+            is_complete: self.is_complete,
+            judged: self.judged,
+        }
+    }
+
+    /// Returns false for a function that is left out because it passes no data through an added
+    /// line.
+    fn may_run(&self, id: FunctionId) -> bool {
+        let Some(entries) = &self.entries else {
+            return true;
+        };
+        let index = id.0 as usize;
+        match self.module.functions.get(index).and_then(|f| f.class) {
+            Some(class) => entries.has_class(class),
+            None => self.nested.get(index) == Some(&true) || entries.has_function(id),
+        }
+    }
+
     fn prepare(&mut self) {
         for i in &self.module.imports {
             let path = self.module.word(i.path);
@@ -170,6 +213,9 @@ impl<'m> FlowRun<'m> {
 
     /// Runs the methods of a class. The constructor runs first, so that its fields are known.
     pub(super) fn run_class(&mut self, id: ClassId) {
+        if self.entries.as_ref().is_some_and(|e| !e.has_class(id)) {
+            return;
+        }
         let index = id.0 as usize;
         match self.has_run.get_mut(index) {
             Some(has) if !*has => *has = true,
@@ -286,7 +332,7 @@ impl<'m> FlowRun<'m> {
         this: Option<FlowValue>,
     ) -> Option<FlowValue> {
         let function = self.module.functions.get(id.0 as usize)?;
-        if self.silence > 0 {
+        if self.silence > 0 || !self.may_run(id) {
             return None;
         }
         if self.frames.iter().any(|f| f.function == Some(id))
@@ -312,7 +358,8 @@ impl<'m> FlowRun<'m> {
         let Some(function) = self.module.functions.get(id.0 as usize) else {
             return;
         };
-        if self.frames.iter().any(|f| f.function == Some(id)) || !self.enter() {
+        if !self.may_run(id) || self.frames.iter().any(|f| f.function == Some(id)) || !self.enter()
+        {
             return;
         }
         let mut params = Vec::new();

@@ -10,13 +10,13 @@ use crate::diff::{LineNo, TextChange};
 use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan, Severity};
 use crate::rules::catalog::Matcher;
 use crate::rules::flow::{
-    self, Flow, FlowLanguage, FlowSubject, PathStep, Proof, StepRole, Trigger,
+    self, AddedPart, Flow, FlowLanguage, FlowSubject, PathStep, Proof, StepRole, Trigger,
 };
 use crate::rules::language::Languages;
 use crate::rules::line_ends::with_line_feeds;
 use crate::rules::report::{self, Sighting, ValueOrigin};
 use crate::rules::role::FileRole;
-use crate::rules::{MARK, glob, parse};
+use crate::rules::{MARK, elide, glob, parse};
 use crate::text::one_line;
 use earlier::{OldFlows, is_inside};
 use std::borrow::Cow;
@@ -197,16 +197,23 @@ impl<'a> FileScan<'a> {
             return Followed::Not;
         }
         let (text, base) = readable(self.reporter.languages(), change.new.known());
-        let mut analysis = flow::analyse_parsed(language, &text, self.parse.as_ref());
+        let added = added(change);
+        let old = OldFlows::new(language, self.reporter.languages(), change);
+        let of_text = before(&added, base);
+        let parts = self.reaching(change);
+        // Without a protection, flows of unchanged lines can be new.
+        let near = (!old.lose_protection()).then_some(AddedPart {
+            added: &of_text,
+            parts: parts.as_deref(),
+        });
+        let mut analysis = flow::analyse_parsed(language, &text, self.parse.as_ref(), near);
         shift(&mut analysis.flows, base);
         let mut found: BTreeMap<(u16, Option<usize>), (&Flow, Anchor)> = BTreeMap::new();
-        let added = added(change);
         let (mut completed, rest): (Vec<_>, Vec<_>) = analysis
             .flows
             .iter()
             .map(|f| (f, anchor(&added, change, f)))
             .partition(|(_, anchor)| anchor.is_some());
-        let old = OldFlows::new(language, self.reporter.languages(), change);
         let is_earlier = |f: &Flow| old.has_as_many(&analysis.flows, f);
         completed.retain(|(f, _)| !is_inside(&added, f) || !is_earlier(f));
         let rest = rest.into_iter().map(|(f, _)| f).collect();
@@ -251,6 +258,17 @@ impl<'a> FileScan<'a> {
             (true, false) => Followed::Not,
             (false, _) => Followed::Partly,
         }
+    }
+
+    /// Returns the parts of the file through which data can reach its added lines, in bytes of the
+    /// text that the grammar reads. `None`: the whole file.
+    pub(super) fn reaching(&mut self, change: &TextChange) -> Option<Vec<Range<usize>>> {
+        let languages = self.reporter.languages();
+        let of_file = self.reaching.get_or_init(|| {
+            let (text, base) = readable(languages, change.new.whole()?);
+            elide::reaching(languages, &text, &before(&added(change), base))
+        });
+        of_file.clone()
     }
 
     /// Returns true if the data of the file is followed.
@@ -553,6 +571,14 @@ fn scripts(page: &[u8]) -> Vec<u8> {
         from = end;
     }
     out
+}
+
+/// Returns ranges that start some bytes earlier.
+fn before(ranges: &[Range<usize>], by: usize) -> Vec<Range<usize>> {
+    ranges
+        .iter()
+        .map(|range| range.start.saturating_sub(by)..range.end.saturating_sub(by))
+        .collect()
 }
 
 fn shift(flows: &mut [Flow], by: usize) {

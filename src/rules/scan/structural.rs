@@ -23,6 +23,7 @@ use crate::rules::structural::{
 use crate::rules::walk::Visitor as _;
 use crate::rules::{check, elide};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};
 
 /// Texts around a literal that are checked for a file, at most. A check can search 32 kB for each
@@ -59,6 +60,13 @@ struct ParsedSide<'a> {
 struct CandidateRule<'a> {
     index: u16,
     rule: &'a StructuralRule,
+}
+
+impl CandidateRule<'_> {
+    /// Returns a rule of the catalogue, which is compiled on first use.
+    fn of_catalogue(index: u16, language: TreeLanguage) -> Option<Self> {
+        structural::of_catalogue(index, language).map(|rule| Self { index, rule })
+    }
 }
 
 /// A match to report.
@@ -142,6 +150,13 @@ impl<'a> ParsedSide<'a> {
             }
         }
         out
+    }
+
+    /// Returns the IDs of the kinds of the nodes that touch added bytes.
+    fn kinds_near(&mut self, added: &[Range<usize>]) -> HashSet<u16> {
+        self.parsed()
+            .flat_map(|(part, tree)| tree.kinds_near(&part.own(added)))
+            .collect()
     }
 
     /// Returns the number of matches of a rule.
@@ -364,8 +379,9 @@ impl<'a> FileScan<'a> {
         let Some(language) = TreeLanguage::of(self.file.path()) else {
             return true;
         };
-        let candidates = self.candidates(language, text);
-        if candidates.is_empty() {
+        let wanted = self.wanted(language, text);
+        let of_team = self.rules_of_team(language);
+        if wanted.is_empty() && of_team.is_empty() {
             return true;
         }
         let lines = added(text);
@@ -374,14 +390,22 @@ impl<'a> FileScan<'a> {
             .map(|block| address(block.text.as_ptr_range()))
             .collect();
         let mut new = ParsedSide::new(&text.new, language, &lines);
-        if !candidates
-            .iter()
-            .any(|candidate| candidate.rule.needs_file())
-            && !self.is_followed(text)
-        {
+        let need_file = !of_team.is_empty()
+            || wanted
+                .iter()
+                .any(|index| structural::needs_file(*index, language));
+        let is_shared = self.is_followed(text) && self.reaching(text).is_none();
+        if !need_file && !is_shared {
             let kept = new.parts.first().and_then(|part| self.kept(part, &bytes));
             new = new.with_parts(kept);
         }
+        let kinds = new.kinds_near(&bytes);
+        let candidates: Vec<_> = wanted
+            .into_iter()
+            .filter(|index| structural::may_match(*index, language, &kinds))
+            .filter_map(|index| CandidateRule::of_catalogue(index, language))
+            .chain(of_team)
+            .collect();
         let mut work = Work::new();
         let rules: Vec<_> = candidates.iter().map(|candidate| candidate.rule).collect();
         let found = new.find(&rules, &bytes, &mut work);
@@ -430,42 +454,32 @@ impl<'a> FileScan<'a> {
         )
     }
 
-    /// Returns the rules that check the file: rules of the catalogue, then rules of the team.
-    fn candidates(
-        &mut self,
-        language: TreeLanguage,
-        text: &'a TextChange,
-    ) -> Vec<CandidateRule<'a>> {
+    /// Returns the rules of the catalogue that have a literal in or near the added lines, and whose
+    /// conditions on the file hold.
+    fn wanted(&mut self, language: TreeLanguage, text: &'a TextChange) -> Vec<u16> {
         let rules = self.reporter.rules;
         near(text)
             .into_iter()
             .for_each(|part| self.search_literals(part));
         let fits = self.fits.iter().enumerate();
-        let wanted: Vec<_> = fits
-            .filter_map(|(index, fit)| (*fit == RuleFit::Wanted).then_some(index))
-            .collect();
+        let wanted = fits.filter_map(|(index, fit)| {
+            (*fit == RuleFit::Wanted).then(|| u16::try_from(index).ok())?
+        });
+        wanted
+            .filter(|index| structural::is_for(*index, language))
+            .filter(|index| {
+                rules
+                    .compiled(*index)
+                    .is_some_and(|compiled| compiled.file_fits(text.new.whole()))
+            })
+            .collect()
+    }
+
+    /// Returns the rules of the team that check the file.
+    fn rules_of_team(&mut self, language: TreeLanguage) -> Vec<CandidateRule<'a>> {
+        let rules = self.reporter.rules.team.structural.iter();
         let mut out = Vec::new();
-        for index in wanted
-            .into_iter()
-            .filter_map(|index| u16::try_from(index).ok())
-        {
-            // A tree costs more to compile than the conditions on the file.
-            if rules
-                .compiled(index)
-                .is_some_and(|compiled| compiled.file_fits(text.new.whole()))
-            {
-                out.extend(
-                    structural::of_catalogue(index, language)
-                        .map(|rule| CandidateRule { index, rule }),
-                );
-            }
-        }
-        for (position, rule) in rules
-            .team
-            .structural
-            .iter()
-            .filter(|(_, rule)| rule.language() == language)
-        {
+        for (position, rule) in rules.filter(|(_, rule)| rule.language() == language) {
             let index = u16::try_from(catalog::RULES.len() + position).unwrap_or(u16::MAX);
             if self.accepts(index) {
                 out.push(CandidateRule { index, rule });

@@ -16,6 +16,7 @@ pub(super) struct OldFlows<'a> {
     languages: Languages,
     change: &'a TextChange,
     flows: OnceCell<Option<Vec<Flow>>>,
+    lose_protection: OnceCell<bool>,
 }
 
 /// The steps that two flows are compared by.
@@ -51,6 +52,7 @@ impl<'a> OldFlows<'a> {
             languages,
             change,
             flows: OnceCell::new(),
+            lose_protection: OnceCell::new(),
         }
     }
 
@@ -102,17 +104,26 @@ impl<'a> OldFlows<'a> {
         before > 0 && before >= count(all, text, &key, compared)
     }
 
+    /// Returns true if the change removes a line with a check or a sanitizer, so that flows of
+    /// unchanged lines can be new.
+    pub(super) fn lose_protection(&self) -> bool {
+        *self.lose_protection.get_or_init(|| {
+            let Some(old) = self.text() else {
+                return false;
+            };
+            let before = Trigger::new(self.language, old);
+            let mut removed = self.change.removed();
+            removed.any(|block| before.has_protection_in(block.text))
+        })
+    }
+
     /// Returns the flows of unchanged lines that the old text did not have: the change removes a
     /// check or a sanitizer.
     pub(super) fn exposed<'f>(&self, mut flows: Vec<&'f Flow>) -> Vec<&'f Flow> {
-        let Some(old) = self.text().filter(|_| !flows.is_empty()) else {
-            return Vec::new();
-        };
-        let change = self.change;
-        let before = Trigger::new(self.language, old);
-        if !change.removed().any(|b| before.has_protection_in(b.text)) {
+        if flows.is_empty() || !self.lose_protection() {
             return Vec::new();
         }
+        let change = self.change;
         let Some(before) = self.flows() else {
             return Vec::new();
         };

@@ -1,0 +1,239 @@
+//! The parts of a file through which data can reach its added lines, without a syntax tree.
+//!
+//! In languages whose functions are at the top of a file, most functions have nothing to do with an
+//! added line: they neither call its function, directly or by others, nor are called from there. The
+//! insides of their braces are omitted, so that the rest remains correct code. Any word of a
+//! function that is the name of another one counts as a call.
+
+use super::complement;
+use crate::rules::language::Languages;
+use crate::rules::{lexer, parse};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Languages whose functions are at the top of a file.
+const FLAT: &[&str] = &["c", "cpp", "go"];
+/// A smaller file is parsed as a whole.
+const SMALL: usize = 4000;
+/// Bytes of an omitted part, at least.
+const SHORTEST: usize = 100;
+/// Words before a parenthesis in the head of a function that are not its name.
+const NOT_NAMES: &[&[u8]] = &[b"func", b"if", b"for", b"while", b"switch"];
+
+/// A block in braces at the top of a file.
+#[derive(Clone, Debug)]
+struct TopBlock {
+    /// From the end of the block above to the opening brace.
+    head: Range<usize>,
+    /// Between the braces.
+    inside: Range<usize>,
+}
+
+/// The names that blocks declare, with the indices of the blocks.
+type Declared<'t> = HashMap<&'t [u8], Vec<usize>, RandomState>;
+
+/// Returns the parts of a file to parse, in order. `added`: ranges of bytes in order. `None`: parse
+/// the whole file.
+pub(in crate::rules) fn reaching(
+    languages: Languages,
+    text: &[u8],
+    added: &[Range<usize>],
+) -> Option<Vec<Range<usize>>> {
+    if !languages.any_of(FLAT) || text.len() < SMALL || !parse::is_bounded(text) {
+        return None;
+    }
+    let blocks = blocks(text, &lexer::not_code(languages, text))?;
+    let mut declared = Declared::default();
+    for (index, block) in blocks.iter().enumerate() {
+        for name in names(&text[block.head.clone()]) {
+            declared.entry(name).or_default().push(index);
+        }
+    }
+    let uses: Vec<_> = blocks
+        .iter()
+        .enumerate()
+        .map(|(index, block)| used(&text[block.head.start..block.inside.end], index, &declared))
+        .collect();
+    let mut users = vec![Vec::new(); blocks.len()];
+    for (index, used) in uses.iter().enumerate() {
+        used.iter().for_each(|other| users[*other].push(index));
+    }
+    let touched = blocks.iter().map(|block| is_touched(block, added));
+    let is_kept = closure(closure(touched.collect(), &users), &uses);
+    let omitted: Vec<_> = blocks
+        .into_iter()
+        .zip(is_kept)
+        .filter(|(block, is_kept)| !is_kept && is_function(&text[block.head.clone()]))
+        .map(|(block, _)| block.inside)
+        .filter(|inside| inside.len() >= SHORTEST)
+        .collect();
+    let size: usize = omitted.iter().map(Range::len).sum();
+    (size * 4 > text.len()).then(|| complement(&omitted, text.len()))
+}
+
+/// Returns the blocks at the top of a file, in order. `None`: its braces do not match. `other`:
+/// comments and strings.
+fn blocks(text: &[u8], other: &[Range<usize>]) -> Option<Vec<TopBlock>> {
+    let (mut out, mut depth, mut start, mut from): (Vec<TopBlock>, usize, usize, usize) =
+        (Vec::new(), 0, 0, 0);
+    for part in complement(other, text.len()) {
+        let braces = memchr::memchr2_iter(b'{', b'}', &text[part.clone()]).map(|i| part.start + i);
+        for at in braces {
+            if text[at] == b'{' {
+                if depth == 0 {
+                    start = at;
+                }
+                depth += 1;
+                continue;
+            }
+            depth = depth.checked_sub(1)?;
+            if depth == 0 {
+                out.push(TopBlock {
+                    head: from..start,
+                    inside: start + 1..at,
+                });
+                from = at + 1;
+            }
+        }
+    }
+    (depth == 0).then_some(out)
+}
+
+/// Returns the part of a head that belongs to the block: the rest is other statements.
+fn own(head: &[u8]) -> &[u8] {
+    let end = memchr::memrchr2(b';', b'}', head).map_or(0, |at| at + 1);
+    &head[end..]
+}
+
+/// Returns true if a head is that of a function.
+fn is_function(head: &[u8]) -> bool {
+    let own = own(head);
+    own.contains(&b'(') && !own.contains(&b'=')
+}
+
+/// Returns the names that a head can declare: the words before a parenthesis, and the types of
+/// receivers, whose methods share their fields.
+fn names(head: &[u8]) -> Vec<&[u8]> {
+    let own = own(head);
+    let mut out = Vec::new();
+    for at in memchr::memchr_iter(b'(', own) {
+        let before = own[..at].trim_ascii_end();
+        let length = before.iter().rev().take_while(|b| is_name(**b)).count();
+        let name = &before[before.len() - length..];
+        if name == b"func" {
+            let close = memchr::memchr(b')', &own[at..]).map_or(own.len(), |end| at + end);
+            out.extend(
+                own[at..close]
+                    .rsplit(|b| !is_name(*b))
+                    .find(|w| !w.is_empty()),
+            );
+        } else if !name.is_empty() && !NOT_NAMES.contains(&name) {
+            out.push(name);
+        }
+    }
+    out
+}
+
+/// Returns the other blocks whose names a text has.
+fn used(text: &[u8], own: usize, declared: &Declared<'_>) -> Vec<usize> {
+    let words = text.split(|b| !is_name(*b)).filter(|word| !word.is_empty());
+    let mut out: Vec<_> = words
+        .filter_map(|word| declared.get(word))
+        .flatten()
+        .copied()
+        .filter(|other| *other != own)
+        .collect();
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+/// Returns true if added bytes are in a block or its head.
+fn is_touched(block: &TopBlock, added: &[Range<usize>]) -> bool {
+    let first = added.partition_point(|part| part.end <= block.head.start);
+    added
+        .get(first)
+        .is_some_and(|part| part.start <= block.inside.end)
+}
+
+/// Returns the blocks that are reachable from some blocks.
+pub(in crate::rules) fn closure(mut is_in: Vec<bool>, edges: &[Vec<usize>]) -> Vec<bool> {
+    let mut open: Vec<usize> = (0..is_in.len()).filter(|index| is_in[*index]).collect();
+    while let Some(index) = open.pop() {
+        for next in &edges[index] {
+            if !is_in[*next] {
+                is_in[*next] = true;
+                open.push(*next);
+            }
+        }
+    }
+    is_in
+}
+
+/// Returns true for a byte of a name.
+pub(in crate::rules) fn is_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') || b >= 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the parsed text of a file whose line with `HERE` is added.
+    fn parsed(path: &str, text: &str) -> Option<String> {
+        let at = text.find("HERE").unwrap();
+        let ranges = reaching(
+            Languages::of(path.as_bytes(), b""),
+            text.as_bytes(),
+            std::slice::from_ref(&(at..at + 4)),
+        )?;
+        Some(ranges.into_iter().map(|r| &text[r]).collect())
+    }
+
+    /// Returns functions that no other one names.
+    fn others(head: &str) -> String {
+        let body = "  a = b;\n".repeat(30);
+        (0..20)
+            .map(|n| format!("{} {{\n{body}}}\n", head.replace('N', &n.to_string())))
+            .collect()
+    }
+
+    #[test]
+    fn functions_that_reach_an_added_line_and_those_that_it_reaches_remain() {
+        let kept = "static struct t table = {\n  { \"a\", run },\n};\n\
+                    static int run(char *c)\n{\n  HERE(c);\n  return done(c);\n}\n\
+                    int done(char *c)\n{\n  return puts(c);\n}\n\
+                    int main(int argc, char **argv)\n{\n  run(argv[1]);\n}\n";
+        let head = "static int other_N(int a)";
+        let text = kept.to_owned() + &others(head);
+        let rest: String = (0..20)
+            .map(|n| format!("{} {{}}\n", head.replace('N', &n.to_string())))
+            .collect();
+        assert_eq!(parsed("a.c", &text).unwrap(), kept.to_owned() + &rest);
+    }
+
+    #[test]
+    fn methods_of_one_type_remain_together() {
+        let kept = "package a\n\nfunc (s *Store) Get() string {\n\treturn s.name // HERE\n}\n\
+                    func (s *Store) Set(name string) {\n\ts.name = name + \"a long text that is not left out\"\n}\n";
+        let text = kept.to_owned() + &others("func otherN(a int)");
+        let parsed = parsed("a.go", &text).unwrap();
+        assert!(parsed.starts_with(kept), "{parsed}");
+        assert!(parsed.ends_with("func other19(a int) {}\n"), "{parsed}");
+    }
+
+    #[test]
+    fn a_file_without_a_clear_structure_is_parsed_as_a_whole() {
+        let other = others("int other_N(int a)");
+        assert_eq!(
+            parsed("a.c", &format!("int a(void) {{ HERE\n{other}")),
+            None
+        );
+        assert_eq!(parsed("a.py", &format!("def a(): HERE\n{other}")), None);
+        assert_eq!(
+            parsed("a.cpp", &format!("namespace a {{\nint HERE;\n{other}}}\n")),
+            None
+        );
+    }
+}

@@ -1,0 +1,289 @@
+//! Which functions and classes of a file can pass data through an added line.
+//!
+//! A flow that a change completes has a step on an added line. Only the functions that contain such
+//! a line, and those that reach them by calls, can have one, so the others need not run. The search
+//! errs on the side of more: any word of a function that is the name of another one counts as a
+//! call, also in comments and texts, because functions are called by name too.
+
+use super::shape::{ByteSpan, ClassId, FunctionId, Module};
+use super::{FlowLanguage, PathStep};
+use crate::rules::elide::{closure, is_name};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Words that start a line which adds no statement to the file: imports and the like.
+const DECLARATIONS: [&[u8]; 10] = [
+    b"import ",
+    b"import(",
+    b"from ",
+    b"package ",
+    b"using ",
+    b"namespace ",
+    b"use ",
+    b"require ",
+    b"require_relative ",
+    b"export {",
+];
+
+/// Returns true if a step is on an added line. `added`: ranges of bytes in order.
+pub(super) fn touches(added: &[Range<usize>], step: &PathStep) -> bool {
+    let first = added.partition_point(|block| block.end <= step.start);
+    let block = added.get(first).filter(|_| step.start < step.end);
+    block.is_some_and(|block| block.start < step.end)
+}
+
+/// The functions and classes of a file that run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entries {
+    functions: Vec<bool>,
+    classes: Vec<bool>,
+}
+
+/// A function of the file without a class, or a class with its methods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UnitKind {
+    Function(FunctionId),
+    Class(ClassId),
+}
+
+/// A part of the text that belongs to a unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct UnitPart {
+    bytes: Range<usize>,
+    unit: usize,
+}
+
+impl Entries {
+    /// Returns true if outside code calls a function.
+    pub(super) fn has_function(&self, id: FunctionId) -> bool {
+        self.functions.get(id.0 as usize) == Some(&true)
+    }
+
+    /// Returns true if the methods of a class run.
+    pub(super) fn has_class(&self, id: ClassId) -> bool {
+        self.classes.get(id.0 as usize) == Some(&true)
+    }
+}
+
+/// Returns the functions and classes that can pass data through an added line. `None`: all of them
+/// can, or too many. `added`: ranges of bytes in order. `is_nested`: for each function, true if it
+/// is in another one.
+pub(super) fn entries(
+    language: FlowLanguage,
+    module: &Module,
+    text: &[u8],
+    added: &[Range<usize>],
+    is_nested: &[bool],
+) -> Option<Entries> {
+    let units = Units::of(module, is_nested);
+    let (touched, between) = units.touched(added);
+    if between
+        .into_iter()
+        .any(|part| has_statement(language, text.get(part).unwrap_or_default()))
+    {
+        return None;
+    }
+    let mut uses = units.uses(module, text);
+    for (inner, outer) in &units.inside {
+        uses[*inner].push(*outer);
+        uses[*outer].push(*inner);
+    }
+    let mut is_wanted = closure(touched, &reversed(&uses));
+    // The objects of a class have the values that its methods give them.
+    let objects = closure(is_wanted.clone(), &uses);
+    for (unit, is_object) in objects.into_iter().enumerate() {
+        is_wanted[unit] |= is_object && matches!(units.kinds[unit], UnitKind::Class(_));
+    }
+    if units.are_most(&is_wanted) {
+        return None;
+    }
+    let mut out = Entries {
+        functions: vec![false; module.functions.len()],
+        classes: vec![false; module.classes.len()],
+    };
+    for (kind, _) in units.kinds.iter().zip(is_wanted).filter(|(_, is)| *is) {
+        let (list, index) = match kind {
+            UnitKind::Function(id) => (&mut out.functions, id.0),
+            UnitKind::Class(id) => (&mut out.classes, id.0),
+        };
+        if let Some(is_entry) = list.get_mut(index as usize) {
+            *is_entry = true;
+        }
+    }
+    Some(out)
+}
+
+/// The units of a file, and the parts of its text that belong to them.
+struct Units {
+    kinds: Vec<UnitKind>,
+    /// In order, without overlaps.
+    parts: Vec<UnitPart>,
+    /// Classes that are in another unit, with that unit.
+    inside: Vec<(usize, usize)>,
+}
+
+impl Units {
+    fn of(module: &Module, is_nested: &[bool]) -> Self {
+        let mut kinds: Vec<_> = (0..module.classes.len())
+            .filter_map(|index| u32::try_from(index).ok())
+            .map(|index| UnitKind::Class(ClassId(index)))
+            .collect();
+        let classes = module.classes.iter().enumerate();
+        let mut parts: Vec<_> = classes.map(|(unit, c)| part(c.span, unit)).collect();
+        for (index, function) in module.functions.iter().enumerate() {
+            if let Some(class) = function.class {
+                parts.push(part(function.span, class.0 as usize));
+            } else if is_nested.get(index) == Some(&false)
+                && let Ok(id) = u32::try_from(index)
+            {
+                parts.push(part(function.span, kinds.len()));
+                kinds.push(UnitKind::Function(FunctionId(id)));
+            }
+        }
+        parts.sort_by_key(|part| (part.bytes.start, std::cmp::Reverse(part.bytes.end)));
+        let mut outer: Vec<UnitPart> = Vec::new();
+        let mut inside = Vec::new();
+        for part in parts {
+            match outer.last() {
+                Some(last) if part.bytes.start < last.bytes.end => {
+                    if part.unit != last.unit {
+                        inside.push((part.unit, last.unit));
+                    }
+                }
+                _ => outer.push(part),
+            }
+        }
+        Self {
+            kinds,
+            parts: outer,
+            inside,
+        }
+    }
+
+    /// Returns true if some units are so much of the text that running the others costs little.
+    fn are_most(&self, is_wanted: &[bool]) -> bool {
+        let size = |part: &UnitPart| part.bytes.len();
+        let wanted: usize = self
+            .parts
+            .iter()
+            .filter(|part| is_wanted[part.unit])
+            .map(size)
+            .sum();
+        wanted * 4 > self.parts.iter().map(size).sum::<usize>() * 3
+    }
+
+    /// Returns which units contain added bytes, and the added bytes between the units.
+    fn touched(&self, added: &[Range<usize>]) -> (Vec<bool>, Vec<Range<usize>>) {
+        let mut touched = vec![false; self.kinds.len()];
+        let mut between = Vec::new();
+        for block in added {
+            let mut from = block.start;
+            let first = self
+                .parts
+                .partition_point(|part| part.bytes.end <= block.start);
+            for part in self.parts.iter().skip(first) {
+                if part.bytes.start >= block.end {
+                    break;
+                }
+                touched[part.unit] = true;
+                between.push(from..part.bytes.start.max(from));
+                from = part.bytes.end.min(block.end);
+            }
+            between.push(from..block.end);
+        }
+        between.retain(|range| !range.is_empty());
+        (touched, between)
+    }
+
+    /// Returns for each unit the units whose names, or whose members' names, are in its text.
+    fn uses(&self, module: &Module, text: &[u8]) -> Vec<Vec<usize>> {
+        let names = self.names(module);
+        let mut uses = vec![Vec::new(); self.kinds.len()];
+        for part in &self.parts {
+            let text = text.get(part.bytes.clone()).unwrap_or_default();
+            for word in text.split(|b| !is_name(*b)).filter(|w| !w.is_empty()) {
+                let used = names.get(word).into_iter().flatten();
+                uses[part.unit].extend(used.filter(|unit| **unit != part.unit));
+            }
+        }
+        for used in &mut uses {
+            used.sort_unstable();
+            used.dedup();
+        }
+        uses
+    }
+
+    /// Returns the units that declare each name.
+    fn names<'m>(&self, module: &'m Module) -> HashMap<&'m [u8], Vec<usize>> {
+        let mut out: HashMap<&[u8], Vec<usize>> = HashMap::new();
+        let mut declare = |name, unit| {
+            let units = out.entry(last_name(module.word(name))).or_default();
+            if units.last() != Some(&unit) {
+                units.push(unit);
+            }
+        };
+        for (unit, kind) in self.kinds.iter().enumerate() {
+            match kind {
+                UnitKind::Function(id) => {
+                    let function = module.functions.get(id.0 as usize);
+                    function
+                        .and_then(|f| f.name)
+                        .into_iter()
+                        .for_each(|name| declare(name, unit));
+                }
+                UnitKind::Class(id) => {
+                    let Some(class) = module.classes.get(id.0 as usize) else {
+                        continue;
+                    };
+                    class.name.into_iter().for_each(|name| declare(name, unit));
+                    class.fields.iter().for_each(|f| declare(f.name, unit));
+                    let methods = class.methods.iter();
+                    methods
+                        .filter_map(|id| module.functions.get(id.0 as usize)?.name)
+                        .for_each(|name| declare(name, unit));
+                }
+            }
+        }
+        out
+    }
+}
+
+fn part(span: ByteSpan, unit: usize) -> UnitPart {
+    UnitPart {
+        bytes: span.start as usize..span.end as usize,
+        unit,
+    }
+}
+
+/// Returns for each unit the units that use it.
+fn reversed(uses: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut out = vec![Vec::new(); uses.len()];
+    for (unit, used) in uses.iter().enumerate() {
+        used.iter().for_each(|other| out[*other].push(unit));
+    }
+    out
+}
+
+/// Returns true if a part of a file outside of functions and classes can have a statement that
+/// gives a variable of the file a value. C has none: a variable of a file starts with a constant.
+fn has_statement(language: FlowLanguage, part: &[u8]) -> bool {
+    language != FlowLanguage::C
+        && part
+            .split(|b| matches!(b, b'\n' | b'\r'))
+            .map(<[u8]>::trim_ascii)
+            .any(|line| {
+                line.iter().any(|b| is_name(*b))
+                    && !line.starts_with(b"//")
+                    && !(line.starts_with(b"#") && !line.starts_with(b"#["))
+                    && !DECLARATIONS.iter().any(|start| line.starts_with(start))
+            })
+}
+
+/// Returns the last name of a path: `run` of `Task::run`, `save` of `save!`.
+fn last_name(path: &str) -> &[u8] {
+    let mut names = path.as_bytes().rsplit(|b| !is_name(*b));
+    names.find(|name| !name.is_empty()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
