@@ -286,6 +286,8 @@ mod tests {
         ));
         assert!(check("operand-repeated", ">if (a.b != 1 || a.b != 2) {"));
         assert!(!check("operand-repeated", ">if (a.b != 1 || a.c != 2) {"));
+        assert!(check("operand-repeated", ">if n < 0 && n >= 9 {"));
+        assert!(!check("operand-repeated", ">if n < 0 && m >= 9 {"));
         assert!(check("block-empty", ">if err != nil {\n\n\t}"));
         assert!(check("block-empty", ">if err != nil {}"));
         assert!(!check("block-empty", ">if err != nil {\n\treturn\n}"));

@@ -376,7 +376,10 @@ fn is_expected(text: &str) -> bool {
     const NAMES: [&str; 4] = ["expected", "computed", "calculated", "actual"];
     let lower = text.to_ascii_lowercase();
     let rest = NAMES.iter().find_map(|n| lower.strip_prefix(n));
-    matches!(rest, Some("" | "hash" | "mac" | "digest" | "hex" | "base64"))
+    matches!(
+        rest,
+        Some("" | "hash" | "mac" | "digest" | "hex" | "base64")
+    )
 }
 
 /// Returns true if an expression names a signature.

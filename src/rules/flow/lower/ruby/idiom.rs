@@ -426,7 +426,14 @@ fn is_signature_header(text: &str) -> bool {
 
 /// Returns true for a variable that holds a digest.
 fn is_digest_name(text: &str) -> bool {
-    const NAMES: [&str; 6] = ["digest", "hexdigest", "expected", "computed", "calculated", "mac"];
+    const NAMES: [&str; 6] = [
+        "digest",
+        "hexdigest",
+        "expected",
+        "computed",
+        "calculated",
+        "mac",
+    ];
     NAMES.contains(&text.trim_start_matches('@'))
 }
 
