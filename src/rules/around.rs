@@ -31,6 +31,8 @@ const TEXT_CHECKS: &[(&str, AroundCheck)] = &[
     ("freed-twice", repeated::free),
     // The line ends the block, and there is code of the block below.
     ("code-after", blocks::has_code_after),
+    // The block that the line opens has no statement.
+    ("block-empty", blocks::is_block_empty),
     // Nothing on the line makes its statement conditional.
     ("unconditional", blocks::is_unconditional),
     // A string of the line has a placeholder with the name of a variable.
@@ -302,6 +304,11 @@ mod tests {
         ));
         assert!(check("operand-repeated", ">if (a.b != 1 || a.b != 2) {"));
         assert!(!check("operand-repeated", ">if (a.b != 1 || a.c != 2) {"));
+        assert!(check("operand-repeated", ">if n < 0 && n >= 9 {"));
+        assert!(!check("operand-repeated", ">if n < 0 && m >= 9 {"));
+        assert!(check("block-empty", ">if err != nil {\n\n\t}"));
+        assert!(check("block-empty", ">if err != nil {}"));
+        assert!(!check("block-empty", ">if err != nil {\n\treturn\n}"));
         assert!(check("freed-twice", "free(p);\nq();\n>free(p);"));
         assert!(!check("freed-twice", "free(q);\n>free(p);"));
     }

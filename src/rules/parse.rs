@@ -83,11 +83,12 @@ pub(super) fn tree_of_parts(
     };
     let options = ParseOptions::new().progress_callback(&mut stop);
     let started = Instant::now();
-    let tree = parser.parse_with_options(
-        &mut |at, _| text.get(at..).unwrap_or_default(),
-        None,
-        Some(options),
-    );
+    let ends = if *language == Language::from(tree_sitter_kotlin_ng::LANGUAGE) {
+        unwritten_ends(text)
+    } else {
+        Vec::new()
+    };
+    let tree = parser.parse_with_options(&mut |at, _| read(text, &ends, at), None, Some(options));
     // `benches/compare` sums these values.
     tracing::debug!(
         bytes = size,
@@ -96,6 +97,41 @@ pub(super) fn tree_of_parts(
         "parsed"
     );
     tree
+}
+
+/// Returns the text from a position on, up to the next of the sorted positions whose byte is read
+/// as a semicolon.
+fn read<'t>(text: &'t [u8], ends: &[usize], at: usize) -> &'t [u8] {
+    let next = ends.get(ends.partition_point(|end| *end < at));
+    match next {
+        Some(end) if *end == at => b";",
+        Some(end) => text.get(at..*end).unwrap_or_default(),
+        None => text.get(at..).unwrap_or_default(),
+    }
+}
+
+/// Returns the positions of the spaces in front of calls of `get` that the grammar of Kotlin would
+/// read as the getter of the declaration on the line above: `val root = File("a")` and
+/// `get("/files") {` of Ktor.
+fn unwritten_ends(text: &[u8]) -> Vec<usize> {
+    memchr::memmem::find_iter(text, b"get(\"")
+        .filter_map(|call| {
+            let line = memchr::memrchr(b'\n', &text[..call])?;
+            let is_indented = call > line + 1 && text[line + 1..call].trim_ascii().is_empty();
+            let above = text[..line].trim_ascii_end();
+            let above = &above[memchr::memrchr(b'\n', above).map_or(0, |i| i + 1)..];
+            (is_indented && is_declaration(above.trim_ascii_start())).then_some(call - 1)
+        })
+        .collect()
+}
+
+/// Returns true for a line of Kotlin that declares a variable and needs no further line.
+fn is_declaration(line: &[u8]) -> bool {
+    (line.starts_with(b"val ") || line.starts_with(b"var "))
+        && memchr::memmem::find(line, b"//").is_none_or(|i| line[..i].contains(&b'"'))
+        && line.last().is_some_and(|b| {
+            b.is_ascii_alphanumeric() || matches!(b, b')' | b']' | b'}' | b'"' | b'!' | b'_')
+        })
 }
 
 /// Returns ranges of bytes with their rows and columns.
@@ -122,4 +158,43 @@ fn points(text: &[u8], parts: &[Range<usize>]) -> Vec<tree_sitter::Range> {
         });
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the text as the parser reads it.
+    fn as_read(text: &str) -> String {
+        let ends = unwritten_ends(text.as_bytes());
+        let mut out = Vec::new();
+        while out.len() < text.len() {
+            let part = read(text.as_bytes(), &ends, out.len());
+            assert!(!part.is_empty());
+            out.extend_from_slice(part);
+        }
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_call_of_get_below_a_declaration_of_kotlin_is_a_statement_of_its_own() {
+        assert_eq!(
+            as_read("{\n  val a = b.c\n  get(\"/x\") {\n  }\n}"),
+            "{\n  val a = b.c\n ;get(\"/x\") {\n  }\n}"
+        );
+        assert_eq!(
+            as_read("val u = \"http://a\"\n\n  get(\"/x\")"),
+            "val u = \"http://a\"\n\n ;get(\"/x\")"
+        );
+        for text in [
+            "{\n  run()\n  get(\"/x\")\n}",
+            "  val a: Int\n    get() = 1",
+            "val a =\n  get(\"/x\")",
+            "val a = listOf(\n  get(\"/x\"),\n  get(\"/y\"))",
+            "val a = b(c, // d\n  get(\"/x\"))",
+            "val a = b\n  .get(\"/x\")",
+        ] {
+            assert_eq!(as_read(text), text);
+        }
+    }
 }

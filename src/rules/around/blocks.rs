@@ -40,6 +40,16 @@ pub(super) fn has_code_after(around: &LineSurroundings<'_>) -> bool {
     false
 }
 
+/// Returns true if the line opens a block with `{`, and the next text that is not white space is
+/// its end.
+pub(super) fn is_block_empty(around: &LineSurroundings<'_>) -> bool {
+    let Some(open) = around.line.iter().rposition(|b| *b == b'{') else {
+        return false;
+    };
+    let rest = around.line[open + 1..].iter().chain(around.after);
+    rest.take(WINDOW).find(|b| !b.is_ascii_whitespace()) == Some(&b'}')
+}
+
 /// Returns true if the line does not make its own statement conditional.
 pub(super) fn is_unconditional(around: &LineSurroundings<'_>) -> bool {
     !has(around.line, b" if ") && !has(around.line, b" unless ")

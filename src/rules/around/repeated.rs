@@ -196,7 +196,7 @@ pub(super) fn operand(around: &LineSurroundings<'_>) -> bool {
 
 /// Returns the operand before the last (or first) comparison of a text.
 fn compared(text: &[u8], is_last: bool) -> Option<&[u8]> {
-    let signs: [&[u8]; 2] = [b" == ", b" != "];
+    let signs: [&[u8]; 6] = [b" == ", b" != ", b" < ", b" > ", b" <= ", b" >= "];
     let at = match is_last {
         true => signs
             .iter()

@@ -249,6 +249,11 @@ fn equality(run: &mut FlowRun<'_>, left: ExprId, right: ExprId, is_equal: bool) 
             cleanse(run, left, ALL);
         } else if is_listed(run, left) && a.deep().is_none() {
             cleanse(run, right, ALL);
+        } else if is_common_path(run, left) && is_own(&b) {
+            // `os.path.commonpath([base, path]) == base`.
+            cleanse(run, left, SinkKind::Path.bit() | SinkKind::ZipSlip.bit());
+        } else if is_common_path(run, right) && is_own(&a) {
+            cleanse(run, right, SinkKind::Path.bit() | SinkKind::ZipSlip.bit());
         } else if let Some(whole) = leading_part(run, right).filter(|_| is_own(&a)) {
             // `realpath($base) === substr(realpath($path), 0, strlen($base))`.
             cleanse(run, whole, SinkKind::Path.bit() | SinkKind::ZipSlip.bit());
@@ -278,6 +283,11 @@ fn equality(run: &mut FlowRun<'_>, left: ExprId, right: ExprId, is_equal: bool) 
 /// Returns true for a variable.
 fn is_name(run: &FlowRun<'_>, id: ExprId) -> bool {
     matches!(run.module.expr(id).kind, ExprKind::Name(_))
+}
+
+/// Returns true for a call that returns the folder that several paths are in.
+fn is_common_path(run: &FlowRun<'_>, id: ExprId) -> bool {
+    callee_name(run, id) == Some("commonpath")
 }
 
 /// Returns true for the name of the host to which the request was sent. An attacker chooses it for
@@ -445,12 +455,22 @@ fn index_of(run: &mut FlowRun<'_>, id: ExprId) {
     let ExprKind::Member { of, name } = &module.expr(*callee).kind else {
         return;
     };
+    // `Array.IndexOf(list, x)`, or `list.indexOf(x)`.
+    let (list, sought) = match args.as_slice() {
+        [list, sought] if is_array_class(run, *of) => (list.value, Some(sought)),
+        _ => (*of, args.first()),
+    };
     if let ("indexOf" | "IndexOf" | "index" | "findIndex" | "search", Some(a)) =
-        (module.word(*name), args.first())
-        && is_fixed(run, *of)
+        (module.word(*name), sought)
+        && is_fixed(run, list)
     {
         cleanse(run, a.value, ALL);
     }
+}
+
+/// Returns true for the class `Array` of C#, whose methods take the list as an argument.
+fn is_array_class(run: &FlowRun<'_>, id: ExprId) -> bool {
+    matches!(run.module.expr(id).kind, ExprKind::Name(n) if run.module.word(n) == "Array")
 }
 
 /// Returns true for a collection that the program chose: a literal of constants, or a name without

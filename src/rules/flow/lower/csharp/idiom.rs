@@ -176,12 +176,28 @@ impl<'n> CSharp<'_, '_> {
         right: Node<'n>,
     ) -> bool {
         let (a, b) = (self.l.text(left), self.l.text(right));
-        node.kind() == "binary_expression"
-            && !is_constant(left)
-            && !is_constant(right)
-            && ends_with_secret(a)
-            && ends_with_secret(b)
-            && (is_input(a) || is_input(b) || (is_signature(a) && is_signature(b)))
+        if node.kind() != "binary_expression" || is_constant(left) || is_constant(right) {
+            return false;
+        }
+        // `expected == signature` in a method that computes a MAC.
+        let is_expected = is_expected(a) && is_signature(b) && ends_with_secret(b)
+            || is_expected(b) && is_signature(a) && ends_with_secret(a);
+        is_expected && self.is_in_mac(node)
+            || ends_with_secret(a)
+                && ends_with_secret(b)
+                && (is_input(a) || is_input(b) || (is_signature(a) && is_signature(b)))
+    }
+
+    /// Returns true if the method around a node computes a message authentication code.
+    fn is_in_mac(&self, node: Node<'n>) -> bool {
+        let mut at = node;
+        while let Some(parent) = at.parent() {
+            if parent.kind() == "method_declaration" {
+                return self.l.text(parent).contains("HMACSHA");
+            }
+            at = parent;
+        }
+        false
     }
 
     /// Adds a call for each `[HttpPost]` action of an MVC controller without an antiforgery token.
@@ -353,6 +369,17 @@ fn is_constant(node: Node<'_>) -> bool {
 /// Returns true if an expression reads data of a request.
 fn is_input(text: &str) -> bool {
     text.contains("Request.") || text.contains("Request[") || text.contains("Headers[")
+}
+
+/// Returns true for a variable with the value that a signature should have.
+fn is_expected(text: &str) -> bool {
+    const NAMES: [&str; 4] = ["expected", "computed", "calculated", "actual"];
+    let lower = text.to_ascii_lowercase();
+    let rest = NAMES.iter().find_map(|n| lower.strip_prefix(n));
+    matches!(
+        rest,
+        Some("" | "hash" | "mac" | "digest" | "hex" | "base64")
+    )
 }
 
 /// Returns true if an expression names a signature.

@@ -115,13 +115,13 @@ fn is_class(name: &str) -> bool {
         && last.contains(|c: char| c.is_ascii_lowercase())
 }
 
-/// Returns true for a variable of the file that holds a `Random` which the enclosing method does
-/// not create. Otherwise the creation is reported.
+/// Returns true for a variable of the file that holds a `Random`, unless the enclosing method
+/// assigns it: that may be another generator, and the creation of a `Random` is reported itself.
 fn is_field_of_random(l: &Lower<'_>, node: Node<'_>, name: &str) -> bool {
     let name = name.strip_prefix("this.").unwrap_or(name);
     name.chars().all(is_word)
         && makes_random(whole(l, node), name)
-        && !makes_random(around(l, node), name)
+        && !around(l, node).contains(&format!(" {name} = "))
 }
 
 /// Returns true if a text assigns a new weak generator to a variable.

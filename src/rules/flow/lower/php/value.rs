@@ -428,6 +428,11 @@ fn is_digest(l: &Lower<'_>, node: Node<'_>, side: &str) -> bool {
     function.is_some_and(|f| matches!(l.text(f), "md5" | "sha1" | "hash" | "hash_hmac" | "crypt"))
 }
 
+/// Returns true if a side of an operator is a variable.
+fn is_variable(node: Node<'_>, side: &str) -> bool {
+    field(node, side).is_some_and(|n| n.kind() == "variable_name")
+}
+
 /// Lowers `strpos($path, '..') !== false` to `str_contains($path, '..')`.
 fn contains_dots(l: &mut Lower<'_>, node: Node<'_>, operator: &str) -> Option<ExprId> {
     let call = field(node, "left").filter(|c| c.kind() == "function_call_expression")?;
@@ -451,7 +456,7 @@ fn contains_dots(l: &mut Lower<'_>, node: Node<'_>, operator: &str) -> Option<Ex
     })
 }
 
-/// Lowers the comparison of a digest: a call of `loose_equal` or `strict_equal` precedes it, which
+/// Lowers the comparison of a digest, or of two variables: a call of `loose_equal` or `strict_equal` precedes it, which
 /// structural entries match.
 fn compared(
     l: &mut Lower<'_>,
@@ -466,12 +471,15 @@ fn compared(
         "!==" => (Op::NotEqual, "strict_equal"),
         _ => return None,
     };
-    let digest = match (is_digest(l, node, "left"), is_digest(l, node, "right")) {
-        (true, _) => sides.0,
-        (false, true) => sides.1,
+    let compared = match (is_digest(l, node, "left"), is_digest(l, node, "right")) {
+        (true, _) => vec![sides.0],
+        (false, true) => vec![sides.1],
+        (false, false) if is_variable(node, "left") && is_variable(node, "right") => {
+            vec![sides.0, sides.1]
+        }
         _ => return None,
     };
-    let call = l.call(node, name, vec![digest]);
+    let call = l.call(node, name, compared);
     let body = vec![stmt(node, StmtKind::Expr(call))];
     let value = l.expr(
         node,

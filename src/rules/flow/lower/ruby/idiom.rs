@@ -170,9 +170,12 @@ impl<'n> Ruby<'_, '_, 'n> {
             return None;
         }
         let is_made = made.iter().any(|w| a.contains(w)) && made.iter().any(|w| b.contains(w));
+        // `digest == request.headers["X-Signature"]`.
+        let is_signed = is_signature_header(a) && is_digest_name(b)
+            || is_signature_header(b) && is_digest_name(a);
         if is_constant(left)
             || is_constant(right)
-            || !((has_input && is_secret(a) && is_secret(b)) || is_made)
+            || !((has_input && is_secret(a) && is_secret(b)) || is_made || is_signed)
         {
             return None;
         }
@@ -413,6 +416,25 @@ impl<'n> Ruby<'_, '_, 'n> {
 /// Returns true if an expression reads data of a request.
 fn is_input(text: &str) -> bool {
     text.contains("params[") || text.contains("request.") || text.contains("headers[")
+}
+
+/// Returns true if an expression reads a header with a signature.
+fn is_signature_header(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    is_input(text) && ["signature", "hmac"].iter().any(|w| lower.contains(w))
+}
+
+/// Returns true for a variable that holds a digest.
+fn is_digest_name(text: &str) -> bool {
+    const NAMES: [&str; 6] = [
+        "digest",
+        "hexdigest",
+        "expected",
+        "computed",
+        "calculated",
+        "mac",
+    ];
+    NAMES.contains(&text.trim_start_matches('@'))
 }
 
 /// Returns true if an expression ends with the name of a secret.
