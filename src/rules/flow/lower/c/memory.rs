@@ -208,7 +208,15 @@ impl<'n, 't> C<'_, 't> {
             }
             "rand" | "random" if self.makes_secret() => self.note(node, "__secret_from_rand", out),
             "memcmp" | "strcmp" | "strncmp" => {
-                let words = ["hmac", "mac", "token", "signature", "expected_tag"];
+                let words = [
+                    "hmac",
+                    "mac",
+                    "token",
+                    "signature",
+                    "sig",
+                    "auth_tag",
+                    "expected_tag",
+                ];
                 let secrets = list.iter().take(2).filter(|n| {
                     let t = self.l.text(**n).to_ascii_lowercase();
                     words.iter().any(|w| t.ends_with(w))
