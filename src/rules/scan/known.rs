@@ -54,7 +54,7 @@ pub(super) fn lower(
     let Some(text) = file.text().filter(|_| !is_copy) else {
         return;
     };
-    let mut candidates: Vec<usize> = (from..out.len())
+    let candidates: Vec<usize> = (from..out.len())
         .filter(|index| can_be_lowered(rules, &out[*index]))
         .collect();
     if candidates.is_empty() || text.removed().next().is_none() {
@@ -68,13 +68,26 @@ pub(super) fn lower(
         return;
     };
     let mut old = before(rules, file, text, Counting::All, floor);
-    old.retain(|finding| finding.suppressed.is_none() && rule_of(rules, finding).is_some());
-    let mut removed = removed_findings(rules, &old_side, &old);
+    old.retain(|finding| finding.suppressed.is_none());
+    let mut removed = RemovedFindings::new();
+    for finding in &old {
+        if let Some(code) = code_of(rules, &old_side, finding) {
+            let key = (rules.index_of(finding.rule_id()), code.code.clone());
+            let known = removed.entry(key).or_default();
+            known.push(RemovedFinding { finding, code });
+        }
+    }
+    let codes = candidates
+        .into_iter()
+        .filter_map(|index| Some((index, code_of(rules, &new_side, &out[index])?)));
+    let mut codes: Vec<_> = codes.collect();
     // Added code in the same blocks comes first: other code may not use up what covers it.
     for is_exact in [true, false] {
-        candidates.retain(|index| {
+        codes.retain(|(index, code)| {
             let finding = &mut out[*index];
-            let is_known = is_covered(rules, &new_side, &mut removed, (finding, is_exact));
+            let rule = rules.index_of(finding.rule_id());
+            let same = removed.get_mut(&(rule, code.code.clone()));
+            let is_known = same.is_some_and(|same| is_covered(same, finding, code, is_exact));
             if is_known {
                 finding.doubt(Severity::Suggestion, KNOWN);
             }
@@ -89,48 +102,28 @@ fn old_path(file: &FileChange) -> &RepoPath {
     old.map_or_else(|| file.path(), |side| &side.path)
 }
 
-fn removed_findings<'f>(
-    rules: &RuleSet,
-    side: &CodeSide<'_>,
-    old: &'f [Finding],
-) -> RemovedFindings<'f> {
-    let mut removed = RemovedFindings::new();
-    for finding in old {
-        let code = rule_of(rules, finding).and_then(|rule| side.code_of(rule, finding));
-        if let Some(code) = code {
-            let key = (rules.index_of(finding.rule_id()), code.code.clone());
-            let known = removed.entry(key).or_default();
-            known.push(RemovedFinding { finding, code });
-        }
-    }
-    removed
-}
-
-/// Returns true if a finding in the removed lines covers an added one, and takes it out of
-/// `removed`. `is_exact`: the blocks around the two must be the same.
+/// Returns true if a removed finding with the code of an added one covers it, and takes it out of
+/// `same`. `is_exact`: the blocks around the two must be the same.
 fn is_covered(
-    rules: &RuleSet,
-    side: &CodeSide<'_>,
-    removed: &mut RemovedFindings<'_>,
-    (finding, is_exact): (&Finding, bool),
+    same: &mut Vec<RemovedFinding<'_>>,
+    finding: &Finding,
+    code: &CodeInPlace,
+    is_exact: bool,
 ) -> bool {
-    let code = rule_of(rules, finding).and_then(|rule| side.code_of(rule, finding));
-    let Some(code) = code else {
-        return false;
-    };
-    let key = (rules.index_of(finding.rule_id()), code.code.clone());
-    let Some(known) = removed.get_mut(&key) else {
-        return false;
-    };
-    let covering = known.iter().take(COMPARED_MAX).position(|old| {
+    let covering = same.iter().take(COMPARED_MAX).position(|old| {
         old.finding.severity() >= finding.severity()
-            && old.code.covers(&code, is_exact)
+            && old.code.covers(code, is_exact)
             && have_same_path(old.finding, finding)
     });
     if let Some(at) = covering {
-        known.remove(at);
+        same.remove(at);
     }
     covering.is_some()
+}
+
+/// Returns the code that a rule of the catalogue judges in a finding.
+fn code_of(rules: &RuleSet, side: &CodeSide<'_>, finding: &Finding) -> Option<CodeInPlace> {
+    rule_of(rules, finding).and_then(|rule| side.code_of(rule, finding))
 }
 
 /// Returns the rule of the catalogue that made a finding, unless policy sets its severity.

@@ -13,6 +13,8 @@ use std::ops::Range;
 const REACH: usize = 1000;
 /// Lines of a statement, at most. A statement that is longer has functions as arguments.
 const STATEMENT_MAX: usize = 40;
+/// Bytes of a line that is compared, at most. A longer one is written by a tool.
+const LINE_MAX: usize = 4096;
 /// Rules that judge what is called and where the result goes, and no argument of the call.
 const CALLEES: &[&str] = &["weak-random-call"];
 /// Words that start a block which runs its code under a condition, several times or as it is. Code
@@ -63,6 +65,8 @@ pub(super) struct CodeSide<'t> {
     whole: &'t [u8],
     /// All lines without their ends, in bytes of the text.
     lines: Vec<Range<usize>>,
+    /// Bytes of white space at the start of each line. `None`: the line is blank.
+    indentations: Vec<Option<usize>>,
     languages: Languages,
     edits: Vec<&'t LineEdit>,
     is_old: bool,
@@ -77,8 +81,8 @@ struct HeadSearch {
     /// Bytes of indentation that the next head has less of.
     level: usize,
     sought: SoughtHead,
-    /// A line at or above the end of the block that was found last.
-    below: usize,
+    /// The lines from the end of the block that was found last on.
+    below: Range<usize>,
 }
 
 /// The head that a search looks for.
@@ -137,9 +141,14 @@ impl<'t> CodeSide<'t> {
             lines.push(start..start + trim_line_end(line).len());
             start += line.len();
         }
+        let of_line = |line: &Range<usize>| {
+            let mut bytes = whole.get(line.clone())?.iter();
+            bytes.position(|b| !b.is_ascii_whitespace())
+        };
         Some(Self {
             spelling: Spelling::new(path, whole),
             whole,
+            indentations: lines.iter().map(of_line).collect(),
             lines,
             languages: Languages::of(path, b""),
             edits: change.hunks.iter().flat_map(|hunk| &hunk.edits).collect(),
@@ -178,16 +187,32 @@ impl<'t> CodeSide<'t> {
             heads.extend(divided.guards.into_iter().map(BlockHead));
             (divided.code, (Vec::new(), Vec::new()))
         };
-        let above = (0..lines.start).rev().find(|at| !self.is_blank(*at));
-        let below = (lines.end..self.lines.len()).find(|at| !self.is_blank(*at));
-        let line = |at: Option<usize>| at.map(|at| self.spelled(at..at + 1)).unwrap_or_default();
         Some(CodeInPlace {
             code,
             frame,
             heads,
             edit: self.edit_of(first),
-            neighbours: (line(above), line(below)),
+            neighbours: self.neighbours(&lines),
         })
+    }
+
+    /// Returns the nearest lines above and below some lines that are not blank. Empty: there is
+    /// none.
+    fn neighbours(&self, lines: &Range<usize>) -> (Vec<u8>, Vec<u8>) {
+        let is_full = |at: &usize| self.indentation(*at).is_some();
+        let mut above = (lines.start.saturating_sub(REACH)..lines.start).rev();
+        let mut below = lines.end..self.lines.len().min(lines.end + REACH);
+        let lines = (above.find(is_full), below.find(is_full));
+        (self.start_of(lines.0), self.start_of(lines.1))
+    }
+
+    /// Returns the start of a line. Empty: there is no line.
+    fn start_of(&self, line: Option<usize>) -> Vec<u8> {
+        let line = line.and_then(|at| self.lines.get(at));
+        let start = line.map(|line| line.start..line.end.min(line.start + LINE_MAX));
+        start
+            .map(|start| self.spelling.of(start))
+            .unwrap_or_default()
     }
 
     /// Returns a statement without the arguments of the call at some columns.
@@ -259,10 +284,16 @@ impl<'t> CodeSide<'t> {
 
     /// Returns some lines with those above and below that have the other halves of their brackets.
     fn balanced(&self, lines: Range<usize>) -> Option<Range<usize>> {
+        if !self.are_short(&lines) {
+            return None;
+        }
         let mut of = lines.clone();
         let (mut closed, mut open) = self.spelling.brackets(self.bytes(&lines));
         while closed > 0 {
             of.start = of.start.checked_sub(1)?;
+            if !self.are_short(&(of.start..of.start + 1)) {
+                return None;
+            }
             let (more, above) = self.spelling.brackets(self.lines.get(of.start)?.clone());
             let met = above.min(closed);
             closed = more + closed - met;
@@ -272,6 +303,9 @@ impl<'t> CodeSide<'t> {
             }
         }
         while open > 0 {
+            if !self.are_short(&(of.end..of.end + 1)) {
+                return None;
+            }
             let (below, more) = self.spelling.brackets(self.lines.get(of.end)?.clone());
             let met = open.min(below);
             if below > met || of.len() >= STATEMENT_MAX {
@@ -290,7 +324,7 @@ impl<'t> CodeSide<'t> {
         let mut search = HeadSearch {
             level: self.indentation(lines.start)?,
             sought: SoughtHead::Outside,
-            below: lines.end,
+            below: lines.end..self.lines.len().min(lines.end + REACH),
         };
         let mut ended = 0;
         let mut heads = Vec::new();
@@ -303,14 +337,15 @@ impl<'t> CodeSide<'t> {
                 }
                 break;
             }
-            let (Some(of), Some(line)) = (self.indentation(at), self.line(at)) else {
+            let Some(of) = self.indentation(at) else {
                 continue;
             };
-            if has_directives && line.starts_with(b"#") {
+            if has_directives && self.starts_with(at, b'#') {
+                let line = self.line(at)?;
                 heads.extend(condition_of_directive(line, &mut ended).map(BlockHead));
                 continue;
             }
-            if of >= search.level || self.is_comment(at) || self.is_label(line) {
+            if of >= search.level || self.is_comment(at) || self.is_label(self.line(at)?) {
                 continue;
             }
             if self.starts_in_string(at) {
@@ -374,13 +409,13 @@ impl<'t> CodeSide<'t> {
     }
 
     /// Returns the head of a block with what stands behind the end of the block: `} if dev`.
-    fn with_end(&self, mut head: Vec<u8>, level: usize, below: &mut usize) -> Vec<u8> {
-        let most = (*below + REACH).min(self.lines.len());
-        let end = (*below..most).find(|at| self.indentation(*at).is_some_and(|of| of <= level));
-        let Some(end) = end else {
+    fn with_end(&self, mut head: Vec<u8>, level: usize, below: &mut Range<usize>) -> Vec<u8> {
+        let is_end = |at: &usize| self.indentation(*at).is_some_and(|of| of <= level);
+        let end = below.clone().find(is_end);
+        below.start = end.unwrap_or(below.end);
+        let Some(end) = end.filter(|end| self.are_short(&(*end..*end + 1))) else {
             return head;
         };
-        *below = end;
         let code = self.spelled(end..end + 1);
         let word = code
             .strip_prefix(b"end")
@@ -426,19 +461,27 @@ impl<'t> CodeSide<'t> {
         start..last.map_or(start, |line| line.end).max(start)
     }
 
-    /// Returns a line without white space around it.
+    /// Returns a line without white space around it. `None`: it is too long.
     fn line(&self, at: usize) -> Option<&'t [u8]> {
-        Some(self.whole.get(self.lines.get(at)?.clone())?.trim_ascii())
-    }
-
-    fn is_blank(&self, at: usize) -> bool {
-        self.indentation(at).is_none()
+        let line = self.lines.get(at).filter(|line| line.len() <= LINE_MAX)?;
+        Some(self.whole.get(line.clone())?.trim_ascii())
     }
 
     /// Returns the bytes of white space at the start of a line that is not blank.
     fn indentation(&self, at: usize) -> Option<usize> {
-        let line = self.whole.get(self.lines.get(at)?.clone())?;
-        line.iter().position(|b| !b.is_ascii_whitespace())
+        self.indentations.get(at).copied().flatten()
+    }
+
+    /// Returns true if no line of a range is too long to be compared.
+    fn are_short(&self, lines: &Range<usize>) -> bool {
+        let lines = self.lines.get(lines.clone()).unwrap_or_default();
+        lines.iter().all(|line| line.len() <= LINE_MAX)
+    }
+
+    /// Returns true if a byte is the first of a line that is not white space.
+    fn starts_with(&self, at: usize, byte: u8) -> bool {
+        let start = self.lines.get(at).zip(self.indentation(at));
+        start.is_some_and(|(line, of)| self.whole.get(line.start + of) == Some(&byte))
     }
 
     fn place(&self, at: usize) -> Option<&(Range<usize>, Place)> {
