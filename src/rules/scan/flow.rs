@@ -15,7 +15,7 @@ use crate::rules::flow::{
 use crate::rules::language::Languages;
 use crate::rules::line_ends::with_line_feeds;
 use crate::rules::report::{self, Sighting, ValueOrigin};
-use crate::rules::role::FileRole;
+use crate::rules::role::{self, FileRole};
 use crate::rules::{MARK, glob, parse};
 use crate::text::one_line;
 use earlier::{OldFlows, is_inside};
@@ -206,7 +206,9 @@ impl<'a> FileScan<'a> {
             .iter()
             .map(|f| (f, anchor(&added, change, f)))
             .partition(|(_, anchor)| anchor.is_some());
-        let old = OldFlows::new(language, self.reporter.languages(), change);
+        let old_path = self.file.entry.old.as_ref().map(|old| old.path.as_bytes());
+        let has_same_role = old_path.is_none_or(|old| role::of(old) <= self.role());
+        let old = OldFlows::new(language, self.reporter.languages(), change, has_same_role);
         let is_earlier = |f: &Flow| old.has_as_many(&analysis.flows, f);
         completed.retain(|(f, _)| !is_inside(&added, f) || !is_earlier(f));
         let rest = rest.into_iter().map(|(f, _)| f).collect();
