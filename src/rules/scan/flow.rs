@@ -24,6 +24,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+pub(super) mod content_type;
 mod earlier;
 mod response;
 mod sender;
@@ -374,6 +375,8 @@ impl<'a> FileScan<'a> {
         let is_tool = f.proof != Proof::Request && TOOLS.iter().any(|g| glob::matches(g, path));
         let in_doubt = is_tool || self.in_doubt(rule);
         let is_chosen = self.is_chosen_flow(rule, f, known);
+        let languages = self.reporter.languages();
+        let of_type = content_type::severity(f, languages, &mut self.conditions, (path, known));
         let is_known = is_earlier
             && report::weigh(self.reporter.rules, rule, in_doubt, origin) < Severity::Critical;
         if is_known {
@@ -410,6 +413,7 @@ impl<'a> FileScan<'a> {
                 weight::severity_of_referrer(f, known),
                 response::severity(f, self.reporter.languages(), known),
                 is_chosen.then_some(Severity::Suggestion),
+                of_type,
             ]
             .into_iter()
             .flatten()
