@@ -11,6 +11,8 @@ use std::ops::Range;
 /// Lines above and below a finding that are searched for the blocks around it, at most. A large
 /// file can have thousands of findings in one block.
 const REACH: usize = 1000;
+/// Blocks around a finding, at most. Each branch of a chain of conditions is one.
+const HEADS_MAX: usize = 40;
 /// Lines of a statement, at most. A statement that is longer has functions as arguments.
 const STATEMENT_MAX: usize = 40;
 /// Bytes of a line that is compared, at most. A longer one is written by a tool.
@@ -158,7 +160,7 @@ impl<'t> CodeSide<'t> {
 
     /// Returns the code of a finding and its place. `None`: the finding has no lines, or the blocks
     /// around it are not known: one of them seems to start in a string, where an author can write
-    /// anything, or starts more than [`REACH`] lines above.
+    /// anything, or starts more than [`REACH`] lines above, or there are more than [`HEADS_MAX`].
     pub(super) fn code_of(&self, rule: &Rule, finding: &Finding) -> Option<CodeInPlace> {
         let span = finding.lines()?;
         let first = span.first.get().checked_sub(1)? as usize;
@@ -336,6 +338,9 @@ impl<'t> CodeSide<'t> {
                     return None;
                 }
                 break;
+            }
+            if heads.len() > HEADS_MAX {
+                return None;
             }
             let Some(of) = self.indentation(at) else {
                 continue;

@@ -393,3 +393,19 @@ fn the_section_of_a_configuration_and_the_stage_of_a_build_count() {
     let before = severities("Dockerfile", rule, "", &new);
     assert_eq!(severities("Dockerfile", rule, &old, &new), before);
 }
+
+#[test]
+fn a_statement_within_a_long_chain_of_conditions_is_new() {
+    let of = |branches: usize, indentation: &str| {
+        let lines: String = (0..branches)
+            .map(|i| format!("{indentation}elif a == {i}:\n{indentation}    s{i}.x = 1\n"))
+            .collect();
+        format!(
+            "import requests\n\ndef f(s, a):\n{indentation}if a:\n{indentation}    b()\n{lines}{indentation}else:\n{indentation}    s.verify = False\n"
+        )
+    };
+    for (branches, expected) in [(10, Severity::Suggestion), (100, Severity::Major)] {
+        let (old, new) = (of(branches, "    "), of(branches, "  "));
+        assert_one("a.py", SESSION, (&old, &new), expected);
+    }
+}
