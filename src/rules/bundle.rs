@@ -32,11 +32,71 @@ const PUBLISHED: usize = 8 << 10;
 /// Bytes at the start of a file that contain the comment with a library's licence.
 const BANNER: usize = 2 << 10;
 
+/// Folders of files that a web server sends.
+const SERVED: &[&str] = &["static", "public", "assets", "wwwroot", "www", "resources"];
+/// Folders below them into which bundlers write.
+const BUILT: &[&str] = &["dist", "build"];
+/// Folders below them that have copied libraries.
+const LIBRARIES: &[&str] = &["vendor", "vendors", "third_party", "third-party"];
+/// Letters and digits of a digest in a name, at least.
+const DIGEST: usize = 8;
+
+/// Returns true if a script is one that a bundler wrote for a web server: its path and its long
+/// lines say so. Nobody reads such a file.
+pub(super) fn is_served(path: &[u8], text: &[u8]) -> bool {
+    let path = String::from_utf8_lossy(path);
+    let (folders, name) = path.rsplit_once('/').unwrap_or_default();
+    is_script(name)
+        && (is_below_served(folders, Some(BUILT))
+            || is_below_served(folders, None) && has_digest(name))
+        && is_long(text, BUNDLED, BUNDLED_LINE)
+}
+
+/// Returns true if a path is that of a copied library below a folder that a web server sends, and
+/// the file is not new or has the long lines of a minified library.
+pub(super) fn is_served_library(path: &[u8], text: &[u8], is_new: bool) -> bool {
+    let path = String::from_utf8_lossy(path);
+    let (folders, name) = path.rsplit_once('/').unwrap_or_default();
+    is_script(name)
+        && is_below_served(folders, Some(LIBRARIES))
+        && (!is_new || is_long(text, MINIFIED, BUNDLED_LINE))
+}
+
 /// Returns true if the name and the text of a file are those of a bundle. `text`: the known part of
 /// the new side.
 pub(super) fn is_one(path: &[u8], text: &[u8]) -> bool {
     matches_any(NAMES, path) && (is_long(text, MINIFIED, MINIFIED_LINE) || is_published(text))
         || matches_any(FOLDERS, path) && is_long(text, BUNDLED, BUNDLED_LINE)
+}
+
+fn is_script(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    matches!(extension, Some("js" | "mjs" | "cjs"))
+}
+
+/// Returns true if one of some folders is below a folder that a web server sends. `None`: any file
+/// below it.
+fn is_below_served(folders: &str, below: Option<&[&str]>) -> bool {
+    let folders = folders.to_ascii_lowercase();
+    let mut folders = folders.split('/');
+    folders.any(|folder| SERVED.contains(&folder))
+        && below.is_none_or(|below| folders.any(|folder| below.contains(&folder)))
+}
+
+/// Returns true if a name ends with the digest of the content, as bundlers write it:
+/// `vendor-BS4xPthR.js`, `calendar.5a3f9b07.js`.
+fn has_digest(name: &str) -> bool {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let Some((_, digest)) = stem.rsplit_once(['.', '-']) else {
+        return false;
+    };
+    let has = |is: fn(&u8) -> bool| digest.bytes().any(|b| is(&b));
+    let is_mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    let is_hexadecimal = digest.bytes().all(|b| b.is_ascii_hexdigit());
+    digest.len() >= DIGEST
+        && digest.bytes().all(|b| b.is_ascii_alphanumeric())
+        && has(u8::is_ascii_digit)
+        && (is_mixed || is_hexadecimal)
 }
 
 fn matches_any(globs: &[&str], path: &[u8]) -> bool {
@@ -113,6 +173,48 @@ mod tests {
         }
         for path in ["src/app.js", "distribution/app.js", "dist/app.py"] {
             assert!(!is_one(path.as_bytes(), bundled.as_bytes()), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_script_of_a_bundler_is_known_by_its_path_and_its_long_lines() {
+        let bundled = format!("{}\n", "f(x);".repeat(300)).repeat(20);
+        for path in [
+            "plugins/X/Assets/library/js/dist/builder.js",
+            "a/web/static/vendor-BS4xPthR.js",
+            "public/build/calendar.5a3f9b07.js",
+        ] {
+            assert!(is_served(path.as_bytes(), bundled.as_bytes()), "{path}");
+            let padded = "eval(location.hash);\n".repeat(2000);
+            assert!(!is_served(path.as_bytes(), padded.as_bytes()), "{path}");
+        }
+        for path in [
+            "public/js/app.js",
+            "dist/static/app.js",
+            "static/user-controller2.js",
+            "src/vendor-BS4xPthR.js",
+            "static/dist/a.php",
+        ] {
+            assert!(!is_served(path.as_bytes(), bundled.as_bytes()), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_library_that_a_server_sends_is_not_new_or_minified() {
+        let (short, long) = ("f(x);\n".repeat(200), "f(x);".repeat(200));
+        let path = b"src/webapp/assets/vendors/ace/worker.js";
+        assert!(is_served_library(path, short.as_bytes(), false));
+        assert!(!is_served_library(path, short.as_bytes(), true));
+        assert!(is_served_library(path, long.as_bytes(), true));
+        for path in [
+            "src/vendors/ace/worker.js",
+            "vendors/assets/a.js",
+            "assets/vendors/a.py",
+        ] {
+            assert!(
+                !is_served_library(path.as_bytes(), long.as_bytes(), false),
+                "{path}"
+            );
         }
     }
 }

@@ -20,7 +20,7 @@ use super::walk::{self, Hay, Match, Scratch, Visitor};
 use super::{
     RuleSet, Scope, blob, block, bundle, change, glob, markers, markup, migration, secret,
 };
-use crate::diff::{Body, FileChange, LineBlock, LineNo, TextChange};
+use crate::diff::{Body, ChangeKind, FileChange, LineBlock, LineNo, TextChange};
 use crate::finding::listing::{Counted, Floor};
 use crate::finding::{Category, Finding, Severity};
 use flow::Followed;
@@ -131,6 +131,8 @@ fn reading(
         is_first,
         role: None,
         is_bundle: None,
+        is_served: None,
+        is_library: None,
         purpose: None,
         fits: Vec::new(),
         doubts: Vec::new(),
@@ -244,6 +246,10 @@ struct FileScan<'a> {
     is_first: bool,
     role: Option<FileRole>,
     is_bundle: Option<bool>,
+    /// Whether a bundler wrote the script for a web server; `None` until a matcher asks.
+    is_served: Option<bool>,
+    /// Whether the script is a copied library that a web server sends; `None` until a rule asks.
+    is_library: Option<bool>,
     purpose: Option<Purpose>,
     /// Fit by rule. Empty until the first literal is found.
     fits: Vec<RuleFit>,
@@ -616,6 +622,27 @@ impl<'a> FileScan<'a> {
         *self
             .is_bundle
             .get_or_insert_with(|| text.is_some_and(|t| bundle::is_one(path, t.new.known())))
+    }
+
+    /// Returns true for a script that a bundler wrote for a web server.
+    fn is_served(&mut self) -> bool {
+        let (path, text) = (self.file.path().as_bytes(), self.file.text());
+        *self
+            .is_served
+            .get_or_insert_with(|| text.is_some_and(|t| bundle::is_served(path, t.new.known())))
+    }
+
+    /// Returns true if a rule about dangerous calls looks at a copied library that a web server
+    /// sends. Its users cannot change it.
+    fn is_of_library(&mut self, rule: &catalog::Rule) -> bool {
+        let (path, text) = (self.file.path().as_bytes(), self.file.text());
+        let kind = self.file.entry.kind;
+        let is_new = matches!(kind, ChangeKind::Added | ChangeKind::Copied { .. });
+        !rule.in_bundles
+            && !rule.secret
+            && *self.is_library.get_or_insert_with(|| {
+                text.is_some_and(|t| bundle::is_served_library(path, t.new.known(), is_new))
+            })
     }
 
     fn purpose(&mut self) -> Purpose {

@@ -1,6 +1,7 @@
 //! Tests of `rules`, and of the built-in rules and a team's own rules in a review.
 
 mod eval;
+mod known;
 mod linear;
 
 use crate::support::{Repo, line_with_another_key, line_with_key, reviewer};

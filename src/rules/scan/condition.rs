@@ -31,7 +31,7 @@ pub(super) struct ConditionReader {
 
 /// A text with its comments blanked, and once more with its strings blanked too.
 #[derive(Debug)]
-struct ReadText {
+pub(super) struct ReadText {
     /// Without comments.
     shown: Vec<u8>,
     /// Without comments and strings.
@@ -47,8 +47,23 @@ impl ConditionReader {
         text: &[u8],
         at: usize,
     ) -> bool {
-        if !rule.judges_conditions() || text.len() > SIZE || self.used >= MATCHES {
+        if !rule.judges_conditions() {
             return false;
+        }
+        let conditions = self
+            .read(path, text)
+            .map(|read| read.around(path, at.min(text.len())))
+            .unwrap_or_default();
+        conditions
+            .iter()
+            .any(|condition| rule.is_weak_if(condition))
+    }
+
+    /// Returns the code of a text. `None`: the text is large, has many matches, or the lexer does
+    /// not know its comments and strings well enough.
+    pub(super) fn read(&mut self, path: &[u8], text: &[u8]) -> Option<&ReadText> {
+        if text.len() > SIZE || self.used >= MATCHES {
+            return None;
         }
         self.used += 1;
         let of = (text.as_ptr() as usize, text.len());
@@ -56,13 +71,9 @@ impl ConditionReader {
             (self.of, self.read) = (of, None);
         }
         if self.read.is_none() && !has_conditions(path, text) {
-            return false;
+            return None;
         }
-        let read = self.read.get_or_insert_with(|| ReadText::new(path, text));
-        let conditions = read.around(path, at.min(text.len()));
-        conditions
-            .iter()
-            .any(|condition| rule.is_weak_if(condition))
+        Some(self.read.get_or_insert_with(|| ReadText::new(path, text)))
     }
 }
 
@@ -76,6 +87,16 @@ impl ReadText {
             }
         }
         Self { shown, code }
+    }
+
+    /// Returns the text without comments.
+    pub(super) fn shown(&self) -> &[u8] {
+        &self.shown
+    }
+
+    /// Returns the text without comments and strings.
+    pub(super) fn code(&self) -> &[u8] {
+        &self.code
     }
 
     /// Returns the conditions of the blocks and statements around a byte, the innermost first.

@@ -15,7 +15,7 @@ use crate::rules::flow::{
 use crate::rules::language::Languages;
 use crate::rules::line_ends::with_line_feeds;
 use crate::rules::report::{self, Sighting, ValueOrigin};
-use crate::rules::role::FileRole;
+use crate::rules::role::{self, FileRole};
 use crate::rules::{MARK, elide, glob, parse};
 use crate::text::one_line;
 use earlier::{OldFlows, is_inside};
@@ -24,6 +24,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+pub(super) mod content_type;
 mod earlier;
 mod response;
 mod sender;
@@ -198,7 +199,9 @@ impl<'a> FileScan<'a> {
         }
         let (text, base) = readable(self.reporter.languages(), change.new.known());
         let added = added(change);
-        let old = OldFlows::new(language, self.reporter.languages(), change);
+        let old_path = self.file.entry.old.as_ref().map(|old| old.path.as_bytes());
+        let has_same_role = old_path.is_none_or(|old| role::of(old) <= self.role());
+        let old = OldFlows::new(language, self.reporter.languages(), change, has_same_role);
         let of_text = before(&added, base);
         let parts = self.reaching(change);
         // Without a protection, flows of unchanged lines can be new.
@@ -390,6 +393,8 @@ impl<'a> FileScan<'a> {
         let is_tool = f.proof != Proof::Request && TOOLS.iter().any(|g| glob::matches(g, path));
         let in_doubt = is_tool || self.in_doubt(rule);
         let is_chosen = self.is_chosen_flow(rule, f, known);
+        let languages = self.reporter.languages();
+        let of_type = content_type::severity(f, languages, &mut self.conditions, (path, known));
         let is_known = is_earlier
             && report::weigh(self.reporter.rules, rule, in_doubt, origin) < Severity::Critical;
         if is_known {
@@ -426,6 +431,7 @@ impl<'a> FileScan<'a> {
                 weight::severity_of_referrer(f, known),
                 response::severity(f, self.reporter.languages(), known),
                 is_chosen.then_some(Severity::Suggestion),
+                of_type,
             ]
             .into_iter()
             .flatten()

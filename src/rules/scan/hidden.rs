@@ -13,6 +13,9 @@ use crate::diff::{Hidden, TextChange};
 use crate::finding::Severity;
 use std::ops::Range;
 
+/// Bytes of a line of a bundle that nobody reads, at least.
+const UNREAD: usize = 1000;
+
 impl<'a> FileScan<'a> {
     /// Searches the decoded runs of the block for secrets and planted text.
     pub(super) fn decoded(&mut self, scratch: &mut Scratch) {
@@ -83,8 +86,16 @@ impl<'a> FileScan<'a> {
                         && sight.matcher != Matcher::UnicodeTags
                         && self.place(span.start) == Place::String
                         && self.place(span.end.saturating_sub(1)) == Place::String;
+                    // These characters deceive a reader, and nobody reads a long line of a bundle.
+                    // The others can be a message to a program.
+                    let is_unread = line.len() >= UNREAD
+                        && matches!(
+                            sight.matcher,
+                            Matcher::UnicodeBidi | Matcher::UnicodeMixedScript
+                        )
+                        && self.is_served();
                     self.report_up_to(
-                        is_value.then_some(Severity::Suggestion),
+                        (is_value || is_unread).then_some(Severity::Suggestion),
                         rule,
                         (&line, index),
                         &span,

@@ -1,7 +1,7 @@
 //! Findings on lines whose layout changed and nothing else: formatting a file adds no flaw to it.
 
 use super::{Pass, reading};
-use crate::diff::{Body, FileChange, LineEdit, LineNo, LineRange, Text, TextChange};
+use crate::diff::{Body, Entry, FileChange, LineEdit, LineNo, LineRange, Text, TextChange};
 use crate::finding::listing::Floor;
 use crate::finding::{Finding, LineSpan, Severity};
 use crate::rules::catalog::Matcher;
@@ -140,7 +140,8 @@ fn code(text: &[u8]) -> impl Iterator<Item = u8> {
     code.map(|b| if *b == b'\'' { b'"' } else { *b })
 }
 
-/// Returns the findings in the removed lines, from a scan of the reversed change.
+/// Returns the findings in the removed lines, from a scan of the reversed change. The old path says
+/// what the old file was: a test that becomes a part of the program had weaker findings.
 pub(super) fn before(
     rules: &RuleSet,
     file: &FileChange,
@@ -149,7 +150,11 @@ pub(super) fn before(
     floor: &Floor,
 ) -> Vec<Finding> {
     let file = FileChange {
-        entry: file.entry.clone(),
+        entry: Entry {
+            kind: file.entry.kind,
+            old: file.entry.new.clone(),
+            new: file.entry.old.clone(),
+        },
         body: Body::Text(text.reversed()),
     };
     let mut out = Vec::new();
@@ -182,22 +187,46 @@ pub(super) mod tests {
         old: &str,
         new: &str,
     ) -> Vec<Finding> {
+        let kind = ChangeKind::Modified;
+        scanned(profile, kind, (path, old), (path, new))
+    }
+
+    /// Returns the findings of the default profile in a file that a change renames and edits.
+    pub(in crate::rules::scan) fn renamed(
+        from: &str,
+        to: &str,
+        old: &str,
+        new: &str,
+    ) -> Vec<Finding> {
+        let kind = ChangeKind::Renamed { similarity: 60 };
+        scanned(RuleProfile::Default, kind, (from, old), (to, new))
+    }
+
+    /// Returns the findings in the change of a file, given the path and text of each side.
+    fn scanned(
+        profile: RuleProfile,
+        kind: ChangeKind,
+        old: (&str, &str),
+        new: (&str, &str),
+    ) -> Vec<Finding> {
         let policy = RulesPolicy {
             profile,
             ..RulesPolicy::default()
         };
         let rules = RuleSet::new(&policy, &[]).unwrap();
-        let path = RepoPath::from(path);
-        let body = Body::of_file(&path, Some(old.into()), Some(new.into()), Attribute::Unset);
-        let side = Side {
-            path,
+        let path = RepoPath::from(new.0);
+        let texts = [old.1, new.1].map(|text| Some(text.into()));
+        let [before, after] = texts;
+        let body = Body::of_file(&path, before, after, Attribute::Unset);
+        let side = |path: &str| Side {
+            path: RepoPath::from(path),
             mode: FileMode::Regular,
             id: None,
         };
         let entry = Entry {
-            kind: ChangeKind::Modified,
-            old: Some(side.clone()),
-            new: Some(side),
+            kind,
+            old: Some(side(old.0)),
+            new: Some(side(new.0)),
         };
         let mut out = Vec::new();
         rules.scan(&FileChange { entry, body }, Scope::All, &mut out);

@@ -35,6 +35,9 @@ pub(super) struct SecretHit {
     /// Detail that a report adds about the encoding of the secret.
     pub(super) detail: Option<&'static str>,
 }
+/// The weakness of text of a request in a page.
+const MARKUP: u32 = 79;
+
 impl<'a> FileScan<'a> {
     /// Reports a match. A secret is reported after the whole block is read. Ranges are bytes of the
     /// current block.
@@ -107,7 +110,9 @@ impl<'a> FileScan<'a> {
             || self.is_of_encoded_data(rule, line, span)
             || self.is_documented(rule)
             || self.is_listed_identifier(rule, span)
-            || self.is_chosen(rule, span);
+            || self.is_chosen(rule, span)
+            || self.is_of_library(self.reporter.rules.rule(rule))
+            || self.is_inert_output(rule, span);
         let most = is_weak.then_some(Severity::Suggestion);
         self.report_up_to(most, rule, (line, line_index), span, detail);
     }
@@ -225,6 +230,20 @@ impl<'a> FileScan<'a> {
         let (run, offset) = self.run();
         let (text, at) = (run.text, *offset + span.start);
         self.conditions.is_chosen(compiled, path, text, at)
+    }
+
+    /// Returns true if a match of a rule about markup in PHP is below a statement that gives the
+    /// response a type other than that of a page.
+    fn is_inert_output(&mut self, rule: u16, span: &Range<usize>) -> bool {
+        let rule = self.reporter.rules.rule(rule);
+        if rule.cwe != Some(MARKUP) || !rule.languages.any_of(&["php"]) {
+            return false;
+        }
+        let path = self.file.path().as_bytes();
+        let (run, offset) = self.run();
+        let (text, at) = (run.text, *offset + span.start);
+        let read = self.conditions.read(path, text);
+        read.is_some_and(|read| super::flow::content_type::has_inert_type(read, at))
     }
 
     /// Reports a match with a severity of at most `severity_max`. `line`: its bytes and its index

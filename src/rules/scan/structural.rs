@@ -10,7 +10,7 @@
 use super::flow::line_around;
 use super::{FileScan, RuleFit, address, catalog};
 use crate::diff::{LineNo, Text, TextChange};
-use crate::finding::LineSpan;
+use crate::finding::{LineSpan, Severity};
 use crate::rules::MARK;
 use crate::rules::around::{self, LineSurroundings};
 use crate::rules::catalog::{FILTER, Matcher};
@@ -573,6 +573,9 @@ impl<'a> FileScan<'a> {
             quote: reported.quote.as_bytes(),
             title: Some(message.trim()).filter(|message| !message.is_empty()),
             in_doubt: self.in_doubt(candidate.index),
+            severity_max: self
+                .is_of_library(self.reporter.rules.rule(candidate.index))
+                .then_some(Severity::Suggestion),
             replacement: fix.as_deref(),
             ..Sighting::default()
         };

@@ -15,6 +15,9 @@ pub(super) struct OldFlows<'a> {
     language: FlowLanguage,
     languages: Languages,
     change: &'a TextChange,
+    /// The old path made the file as much a part of the program as the new one does. A flow of a
+    /// test that becomes a part of the program is new.
+    has_same_role: bool,
     flows: OnceCell<Option<Vec<Flow>>>,
     lose_protection: OnceCell<bool>,
 }
@@ -46,11 +49,13 @@ impl<'a> OldFlows<'a> {
         language: FlowLanguage,
         languages: Languages,
         change: &'a TextChange,
+        has_same_role: bool,
     ) -> Self {
         Self {
             language,
             languages,
             change,
+            has_same_role,
             flows: OnceCell::new(),
             lose_protection: OnceCell::new(),
         }
@@ -95,6 +100,9 @@ impl<'a> OldFlows<'a> {
     }
 
     fn covers(&self, all: &[Flow], f: &Flow, compared: Compared) -> bool {
+        if !self.has_same_role {
+            return false;
+        }
         let text = self.change.new.known();
         let key = identity(f, text, compared);
         let (Some(old), Some(flows)) = (self.text(), self.flows()) else {

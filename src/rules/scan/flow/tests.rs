@@ -6,6 +6,7 @@ use super::*;
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side};
 use crate::finding::{Finding, Severity};
 use crate::policy::RulesPolicy;
+use crate::rules::scan::layout::tests::renamed;
 use crate::rules::{RuleSet, Scope};
 
 const SOURCE: &str = "    name = request.args[\"name\"]\n";
@@ -305,6 +306,21 @@ fn a_path_whose_ends_the_file_had_before_is_a_suggestion_unless_it_is_critical()
     let edited = handler(&[SOURCE, &QUERY.replace("users", "people"), SINK]);
     let found = scan(Some(&handler(&[SOURCE, QUERY, SINK])), &edited);
     assert!(found.iter().any(|f| f.severity() == Severity::Critical));
+}
+
+#[test]
+fn a_path_of_a_test_that_becomes_a_part_of_the_program_is_new() {
+    let old = "package a\n\nfunc show(w http.ResponseWriter, r *http.Request) {\n\tname := r.URL.Query().Get(\"f\")\n\tdata, _ := os.ReadFile(name)\n\tuse(data)\n}\n";
+    let new = old.replace("os.ReadFile(name)", "os.ReadFile( name )");
+    let of = |path: &str| {
+        let found = renamed(path, "server/b.go", old, &new);
+        let mut found = found.iter();
+        found
+            .find(|f| f.rule_id() == "path-traversal-flow")
+            .map(Finding::severity)
+    };
+    assert_eq!(of("server/a.go"), Some(Severity::Suggestion));
+    assert_eq!(of("server/a_test.go"), Some(Severity::Major));
 }
 
 #[test]

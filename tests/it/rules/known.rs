@@ -1,0 +1,111 @@
+//! Findings on code that the file had before the change: they do not block.
+
+use crate::support::Repo;
+use serde_json::Value;
+
+/// Returns a module of Python whose function has some statements.
+fn module(statements: &[&str]) -> String {
+    let lines: String = statements
+        .iter()
+        .map(|statement| format!("    {statement}\n"))
+        .collect();
+    format!("import requests\n\n\ndef fetch(session, host):\n{lines}    return session.get(host)\n")
+}
+
+/// Returns the severities and messages of the findings about certificates in the newest commit.
+#[track_caller]
+fn of_certificates(repo: &Repo, code: i32) -> Vec<(String, String)> {
+    let report = repo.review_json(&["commit", "HEAD"], code);
+    let findings = report["findings"].as_array().unwrap().iter();
+    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+    findings
+        .filter(|finding| finding["rule_id"] == "python-tls-verify-off")
+        .map(|finding| (text(finding, "severity"), text(finding, "message")))
+        .collect()
+}
+
+/// Returns the severities and messages after a commit that replaces one module by another.
+#[track_caller]
+fn after(old: &str, new: &str, code: i32) -> Vec<(String, String)> {
+    let repo = Repo::new();
+    repo.stage("client.py", old).commit("old");
+    repo.stage("client.py", new).commit("new");
+    of_certificates(&repo, code)
+}
+
+fn severities(found: &[(String, String)]) -> Vec<&str> {
+    found
+        .iter()
+        .map(|(severity, _)| severity.as_str())
+        .collect()
+}
+
+#[test]
+fn an_edited_line_with_a_weakness_that_was_there_before_does_not_block() {
+    let old = module(&["session.verify = False"]);
+    let new = module(&["if host:", "    session.verify=False  # self-signed"]);
+    let found = after(&old, &new, 0);
+    assert_eq!(severities(&found), ["suggestion"]);
+    let why = "the file had this before the change";
+    assert!(found[0].1.contains(why), "{found:?}");
+}
+
+#[test]
+fn the_same_line_blocks_in_a_file_that_did_not_have_it() {
+    let old = module(&["session.timeout = 5"]);
+    let new = module(&["if host:", "    session.verify=False  # self-signed"]);
+    assert_eq!(severities(&after(&old, &new, 1)), ["major"]);
+    // Another file that had it does not count, and neither does an older commit.
+    let repo = Repo::new();
+    repo.stage("old.py", module(&["session.verify = False"]))
+        .stage("client.py", &old)
+        .commit("old");
+    repo.stage("old.py", module(&["session.verify = True"]))
+        .stage("client.py", &new)
+        .commit("new");
+    assert_eq!(severities(&of_certificates(&repo, 1)), ["major"]);
+}
+
+#[test]
+fn of_two_copies_the_one_that_was_not_there_blocks() {
+    let old = module(&["session.verify = False"]);
+    let new = module(&[
+        "if host:",
+        "    session.verify = False",
+        "else:",
+        "    session.verify = False",
+    ]);
+    let found = after(&old, &new, 1);
+    let mut severities = severities(&found);
+    severities.sort_unstable();
+    assert_eq!(severities, ["major", "suggestion"]);
+}
+
+#[test]
+fn a_weakness_that_leaves_its_condition_blocks() {
+    let old = module(&["if DEBUG:", "    session.verify = False"]);
+    let new = module(&["session.verify = False"]);
+    assert_eq!(severities(&after(&old, &new, 1)), ["major"]);
+}
+
+#[test]
+fn a_renamed_file_is_compared_with_the_old_one() {
+    let lines = ["a = host", "b = a", "c = b", "d = c", "e = d", "f = e"];
+    let with = |line: &'static str| {
+        let statements: Vec<&str> = lines.into_iter().chain([line]).collect();
+        module(&statements)
+    };
+    for (path, code, expected) in [
+        ("client.py", 0, "suggestion"),
+        ("tests/test_client.py", 1, "major"),
+    ] {
+        let repo = Repo::new();
+        repo.stage(path, with("session.verify = False"))
+            .commit("old");
+        repo.git(&["rm", "-q", path]);
+        repo.stage("service.py", with("session.verify=False"))
+            .commit("new");
+        let found = of_certificates(&repo, code);
+        assert_eq!(severities(&found), [expected], "{path}");
+    }
+}
