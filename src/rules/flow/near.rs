@@ -274,7 +274,7 @@ fn has_statement(language: FlowLanguage, part: &[u8]) -> bool {
             .any(|line| {
                 line.iter().any(|b| is_name(*b))
                     && !line.starts_with(b"//")
-                    && !(line.starts_with(b"#") && !line.starts_with(b"#["))
+                    && (line.starts_with(b"#[") || !line.starts_with(b"#"))
                     && !DECLARATIONS.iter().any(|start| line.starts_with(start))
             })
 }

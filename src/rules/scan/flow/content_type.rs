@@ -233,9 +233,7 @@ mod tests {
     fn the_output_below_an_inert_type_is_a_suggestion() {
         for script in [
             format!("<?php\n{TEXT}{OUTPUT}"),
-            format!(
-                "<?php\n@header(\"Content-type: application/json\", true, 200);\nif ($b) {{\n  header('Connection: close');\n  exit($_GET['a'] ?? '');\n}}\n"
-            ),
+            "<?php\n@header(\"Content-type: application/json\", true, 200);\nif ($b) {\n  header('Connection: close');\n  exit($_GET['a'] ?? '');\n}\n".to_owned(),
             format!(
                 "<?php\nif (!$b) {{\n  header('HTTP/1.1 410 Gone');\n  die('no');\n}}\n{TEXT}if ($b) {{\n  x();\n}} else {{\n  print($_GET['a']);\n}}\n"
             ),
