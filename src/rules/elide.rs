@@ -8,7 +8,7 @@
 
 mod reach;
 
-pub(super) use reach::{closure, is_name, reaching};
+pub(super) use reach::{closure, is_name, reaching, reversed};
 
 use super::language::Languages;
 use super::{lexer, parse};

@@ -637,7 +637,8 @@ impl<'a> FileScan<'a> {
     fn is_of_library(&mut self, rule: &catalog::Rule) -> bool {
         let (path, text) = (self.file.path().as_bytes(), self.file.text());
         let kind = self.file.entry.kind;
-        let is_new = matches!(kind, ChangeKind::Added | ChangeKind::Copied { .. });
+        // A renamed file can be one of the program.
+        let is_new = !matches!(kind, ChangeKind::Modified);
         !rule.in_bundles
             && !rule.secret
             && *self.is_library.get_or_insert_with(|| {

@@ -226,7 +226,7 @@ impl ParsedText {
         }
     }
 
-    /// Returns the IDs of the kinds of the nodes that touch one of some ranges of bytes, which are in order.
+    /// Returns the IDs of the kinds of the nodes that touch some ranges of bytes, in order.
     pub(super) fn kinds_near(&self, near: &[Range<usize>]) -> HashSet<u16> {
         let mut out = HashSet::new();
         let mut cursor = self.tree.root().get_inner_node().walk();

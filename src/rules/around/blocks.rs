@@ -93,9 +93,10 @@ pub(super) fn is_in_loop(around: &LineSurroundings<'_>) -> bool {
 
 /// Returns true if the innermost block is that of an `if` whose line does not name `err`.
 pub(super) fn is_if_without_error(around: &LineSurroundings<'_>) -> bool {
-    outer(around)
-        .next()
-        .is_some_and(|text| text.starts_with(b"if ") && !has_word(text, b"err"))
+    outer(around).next().is_some_and(|text| {
+        let code = memchr::memmem::find(text, b"//").map_or(text, |at| &text[..at]);
+        code.starts_with(b"if ") && !has_word(code, b"err")
+    })
 }
 
 pub(super) fn is_in_goroutine(around: &LineSurroundings<'_>) -> bool {

@@ -397,9 +397,11 @@ fn is_awaited(before: &[u8]) -> bool {
 
 /// Returns true if the constructor uses its object above the line that calls the parent's one.
 pub(super) fn object_is_used_above_super(around: &LineSurroundings<'_>) -> bool {
-    let lines = above(around).map(|(_, text)| text);
-    let constructor = lines.take_while(|text| !has_word(text, b"constructor"));
-    has_word(around.line, b"this") || constructor.into_iter().any(|text| has_word(text, b"this"))
+    let mut lines = above(around).map(|(_, text)| text);
+    has_word(around.line, b"this")
+        || lines
+            .find(|text| has_word(text, b"this") || has_word(text, b"constructor"))
+            .is_some_and(|text| has_word(text, b"this"))
 }
 
 /// Returns true if the path of names on the left of a comparison is also on its right.
@@ -409,6 +411,11 @@ pub(super) fn is_compared_with_itself(around: &LineSurroundings<'_>) -> bool {
         let left = around.line[..at].trim_ascii_end();
         let length = left.iter().rev().take_while(|b| is_path(**b)).count();
         let left = &left[left.len() - length..];
+        // The index is not a name: the syntax tree compares both sides.
+        let count = |bracket: u8| left.iter().filter(|b| **b == bracket).count();
+        if count(b']') > count(b'[') {
+            return true;
+        }
         let left = &left[left.iter().take_while(|b| **b == b'[').count()..];
         let right = &around.line[at..];
         let right = &right[right.iter().take_while(|b| **b == b'=').count()..];

@@ -18,8 +18,50 @@ const FLAT: &[&str] = &["c", "cpp", "go"];
 const SMALL: usize = 4000;
 /// Bytes of an omitted part, at least.
 const SHORTEST: usize = 100;
-/// Words before a parenthesis in the head of a function that are not its name.
-const NOT_NAMES: &[&[u8]] = &[b"func", b"if", b"for", b"while", b"switch"];
+/// Words that are no names: those of statements, and those of types that nearly every function has.
+const NOT_NAMES: &[&[u8]] = &[
+    b"func",
+    b"if",
+    b"for",
+    b"while",
+    b"switch",
+    b"return",
+    b"sizeof",
+    b"static",
+    b"struct",
+    b"const",
+    b"enum",
+    b"union",
+    b"extern",
+    b"typedef",
+    b"inline",
+    b"volatile",
+    b"unsigned",
+    b"signed",
+    b"char",
+    b"int",
+    b"long",
+    b"short",
+    b"void",
+    b"float",
+    b"double",
+    b"bool",
+    b"size_t",
+    b"var",
+    b"type",
+    b"string",
+    b"error",
+    b"byte",
+    b"interface",
+    b"map",
+    b"chan",
+    b"class",
+    b"namespace",
+    b"public",
+    b"private",
+    b"protected",
+    b"C",
+];
 
 /// A block in braces at the top of a file.
 #[derive(Clone, Debug)]
@@ -46,8 +88,11 @@ pub(in crate::rules) fn reaching(
     let blocks = blocks(text, &lexer::not_code(languages, text))?;
     let mut declared = Declared::default();
     for (index, block) in blocks.iter().enumerate() {
-        for name in names(&text[block.head.clone()]) {
-            declared.entry(name).or_default().push(index);
+        for name in names(&text[block.head.clone()], &text[block.inside.clone()]) {
+            let declaring = declared.entry(name).or_default();
+            if declaring.last() != Some(&index) {
+                declaring.push(index);
+            }
         }
     }
     let uses: Vec<_> = blocks
@@ -55,12 +100,8 @@ pub(in crate::rules) fn reaching(
         .enumerate()
         .map(|(index, block)| used(&text[block.head.start..block.inside.end], index, &declared))
         .collect();
-    let mut users = vec![Vec::new(); blocks.len()];
-    for (index, used) in uses.iter().enumerate() {
-        used.iter().for_each(|other| users[*other].push(index));
-    }
     let touched = blocks.iter().map(|block| is_touched(block, added));
-    let is_kept = closure(closure(touched.collect(), &users), &uses);
+    let is_kept = closure(closure(touched.collect(), &reversed(&uses)), &uses);
     let omitted: Vec<_> = blocks
         .into_iter()
         .zip(is_kept)
@@ -72,8 +113,8 @@ pub(in crate::rules) fn reaching(
     (size * 4 > text.len()).then(|| complement(&omitted, text.len()))
 }
 
-/// Returns the blocks at the top of a file, in order. `None`: its braces do not match. `other`:
-/// comments and strings.
+/// Returns the blocks at the top of a file, in order; the last one is the text below them. `None`:
+/// the braces do not match. `other`: comments and strings.
 fn blocks(text: &[u8], other: &[Range<usize>]) -> Option<Vec<TopBlock>> {
     let (mut out, mut depth, mut start, mut from): (Vec<TopBlock>, usize, usize, usize) =
         (Vec::new(), 0, 0, 0);
@@ -88,7 +129,8 @@ fn blocks(text: &[u8], other: &[Range<usize>]) -> Option<Vec<TopBlock>> {
                 continue;
             }
             depth = depth.checked_sub(1)?;
-            if depth == 0 {
+            // The braces of a type, such as `interface{}`, are in the head of a function.
+            if depth == 0 && !goes_on(&text[start + 1..]) {
                 out.push(TopBlock {
                     head: from..start,
                     inside: start + 1..at,
@@ -97,13 +139,31 @@ fn blocks(text: &[u8], other: &[Range<usize>]) -> Option<Vec<TopBlock>> {
             }
         }
     }
+    out.push(TopBlock {
+        head: from..text.len(),
+        inside: text.len()..text.len(),
+    });
     (depth == 0).then_some(out)
 }
 
-/// Returns the part of a head that belongs to the block: the rest is other statements.
+/// Returns true if another brace opens on the line after one that opens.
+fn goes_on(rest: &[u8]) -> bool {
+    let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+    memchr::memchr(b'{', &rest[..end]).is_some()
+}
+
+/// Returns the part of a head that belongs to the block: the rest is other statements. A semicolon
+/// within a line can be in a comment.
 fn own(head: &[u8]) -> &[u8] {
-    let end = memchr::memrchr2(b';', b'}', head).map_or(0, |at| at + 1);
-    &head[end..]
+    let is_end = |at: &usize| {
+        let rest = &head[at + 1..];
+        let line = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        rest[..line].trim_ascii().is_empty()
+    };
+    let end = memchr::memrchr2_iter(b';', b'}', head).find(is_end);
+    // The statements of Go end without a mark.
+    let start = memchr::memmem::rfind(head, b"\nfunc ");
+    &head[end.max(start).map_or(0, |at| at + 1)..]
 }
 
 /// Returns true if a head is that of a function.
@@ -112,33 +172,55 @@ fn is_function(head: &[u8]) -> bool {
     own.contains(&b'(') && !own.contains(&b'=')
 }
 
-/// Returns the names that a head can declare: the words before a parenthesis, and the types of
-/// receivers, whose methods share their fields.
-fn names(head: &[u8]) -> Vec<&[u8]> {
+/// Returns the names that a block can declare: the words before a parenthesis of its head, the
+/// types of receivers, whose methods share their fields, and variables that the statements above it
+/// set. A block that is no function can contain functions, and all words of its head count.
+fn names<'t>(head: &'t [u8], inside: &'t [u8]) -> Vec<&'t [u8]> {
     let own = own(head);
+    let mut out = called(own);
+    for line in head.split(|b| *b == b'\n') {
+        let set = memchr::memchr(b'=', line).map(|at| &line[..at]);
+        out.extend(set.into_iter().flat_map(words));
+    }
+    if !is_function(head) {
+        out.extend(words(own));
+        out.extend(called(inside));
+    }
+    out.retain(|name| !NOT_NAMES.contains(name));
+    out
+}
+
+/// Returns the words before the parentheses of a text, and the types of receivers of Go.
+fn called(text: &[u8]) -> Vec<&[u8]> {
     let mut out = Vec::new();
-    for at in memchr::memchr_iter(b'(', own) {
-        let before = own[..at].trim_ascii_end();
+    for at in memchr::memchr_iter(b'(', text) {
+        let mut before = text[..at].trim_ascii_end();
+        // Parameters of types are between the name and the parenthesis.
+        let open = match before.last() {
+            Some(b']') => memchr::memrchr(b'[', before),
+            Some(b'>') => memchr::memrchr(b'<', before),
+            _ => None,
+        };
+        before = before[..open.unwrap_or(before.len())].trim_ascii_end();
         let length = before.iter().rev().take_while(|b| is_name(**b)).count();
         let name = &before[before.len() - length..];
         if name == b"func" {
-            let close = memchr::memchr(b')', &own[at..]).map_or(own.len(), |end| at + end);
-            out.extend(
-                own[at..close]
-                    .rsplit(|b| !is_name(*b))
-                    .find(|w| !w.is_empty()),
-            );
-        } else if !name.is_empty() && !NOT_NAMES.contains(&name) {
+            let close = memchr::memchr(b')', &text[at..]).map_or(text.len(), |end| at + end);
+            out.extend(words(&text[at..close]).last());
+        } else if !name.is_empty() {
             out.push(name);
         }
     }
     out
 }
 
+fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|b| !is_name(*b)).filter(|word| !word.is_empty())
+}
+
 /// Returns the other blocks whose names a text has.
 fn used(text: &[u8], own: usize, declared: &Declared<'_>) -> Vec<usize> {
-    let words = text.split(|b| !is_name(*b)).filter(|word| !word.is_empty());
-    let mut out: Vec<_> = words
+    let mut out: Vec<_> = words(text)
         .filter_map(|word| declared.get(word))
         .flatten()
         .copied()
@@ -157,7 +239,16 @@ fn is_touched(block: &TopBlock, added: &[Range<usize>]) -> bool {
         .is_some_and(|part| part.start <= block.inside.end)
 }
 
-/// Returns the blocks that are reachable from some blocks.
+/// Returns for each node of a graph the nodes that have an edge to it.
+pub(in crate::rules) fn reversed(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut out = vec![Vec::new(); edges.len()];
+    for (index, targets) in edges.iter().enumerate() {
+        targets.iter().for_each(|target| out[*target].push(index));
+    }
+    out
+}
+
+/// Returns the nodes of a graph that are reachable from some nodes.
 pub(in crate::rules) fn closure(mut is_in: Vec<bool>, edges: &[Vec<usize>]) -> Vec<bool> {
     let mut open: Vec<usize> = (0..is_in.len()).filter(|index| is_in[*index]).collect();
     while let Some(index) = open.pop() {
@@ -221,6 +312,72 @@ mod tests {
         let parsed = parsed("a.go", &text).unwrap();
         assert!(parsed.starts_with(kept), "{parsed}");
         assert!(parsed.ends_with("func other19(a int) {}\n"), "{parsed}");
+    }
+
+    /// The text between the braces of a function that the added one is connected with is left out if
+    /// its head or what is between them is read wrongly.
+    #[test]
+    fn heads_of_many_forms_declare_their_functions() {
+        let main = "int main(int argc, char **argv)\n{\n  NAME(argv[1]); /* a text that is longer than what is left out at most, so that it would be left out */\n}\n";
+        let go = "func main() {\n\tNAME(os.Args[1]) // a text that is longer than what is left out at most, so that it would be left out\n}\n";
+        for (path, run, name) in [
+            (
+                "a.c",
+                "static char *run(char *c) /* runs; no check */\n{\n  HERE(c);\n}\n",
+                "run",
+            ),
+            (
+                "a.c",
+                "static char *run(char *c) { HERE(c); }\nstatic char *(*hook)(char *) = run;\n",
+                "hook",
+            ),
+            (
+                "a.c",
+                "extern \"C\" {\nchar *run(char *c) { HERE(c); }\n}\n",
+                "run",
+            ),
+            (
+                "a.cpp",
+                "namespace {\nchar *run(char *c) {\n  HERE(c);\n}\n}\n",
+                "run",
+            ),
+            (
+                "a.cpp",
+                "class A {\n  char *run(char *c) {\n    HERE(c);\n  }\n};\n",
+                "run",
+            ),
+            (
+                "a.cpp",
+                "template <>\nchar *run<char *>(char *c) {\n  HERE(c);\n}\n",
+                "run",
+            ),
+            (
+                "a.go",
+                "func run(c map[string]interface{}) string {\n\tHERE(c)\n}\n",
+                "run",
+            ),
+            (
+                "a.go",
+                "func run[T any](c T) string {\n\tHERE(c)\n}\n",
+                "run",
+            ),
+            (
+                "a.go",
+                "func run(c string) string {\n\tHERE(c)\n}\n\nvar mid = run\n\n",
+                "mid",
+            ),
+        ] {
+            let caller = if path == "a.go" { go } else { main }.replace("NAME", name);
+            let other = if path == "a.go" {
+                "func otherN(a int)"
+            } else {
+                "int other_N(int a)"
+            };
+            let text = format!("{run}{}{caller}", others(other));
+            let parsed = parsed(path, &text).unwrap_or_else(|| panic!("{run}"));
+            assert!(parsed.ends_with(&caller), "{run}{parsed}");
+            assert!(parsed.len() * 2 < text.len(), "{run}{parsed}");
+        }
     }
 
     #[test]

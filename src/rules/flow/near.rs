@@ -5,9 +5,9 @@
 //! errs on the side of more: any word of a function that is the name of another one counts as a
 //! call, also in comments and texts, because functions are called by name too.
 
-use super::shape::{ByteSpan, ClassId, FunctionId, Module};
+use super::shape::{ByteSpan, ClassId, FunctionId, Module, StmtKind};
 use super::{FlowLanguage, PathStep};
-use crate::rules::elide::{closure, is_name};
+use crate::rules::elide::{closure, is_name, reversed};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -39,11 +39,15 @@ pub(super) struct Entries {
     classes: Vec<bool>,
 }
 
-/// A function of the file without a class, or a class with its methods.
+/// A part of the file that is connected with others by names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UnitKind {
+    /// A function without a class.
     Function(FunctionId),
+    /// A class with its methods.
     Class(ClassId),
+    /// A statement of the file, which always runs.
+    Statement,
 }
 
 /// A part of the text that belongs to a unit.
@@ -105,6 +109,7 @@ pub(super) fn entries(
         let (list, index) = match kind {
             UnitKind::Function(id) => (&mut out.functions, id.0),
             UnitKind::Class(id) => (&mut out.classes, id.0),
+            UnitKind::Statement => continue,
         };
         if let Some(is_entry) = list.get_mut(index as usize) {
             *is_entry = true;
@@ -118,6 +123,8 @@ struct Units {
     kinds: Vec<UnitKind>,
     /// In order, without overlaps.
     parts: Vec<UnitPart>,
+    /// The parts of statements of the file that are in none of these.
+    between: Vec<UnitPart>,
     /// Classes that are in another unit, with that unit.
     inside: Vec<(usize, usize)>,
 }
@@ -153,9 +160,21 @@ impl Units {
                 _ => outer.push(part),
             }
         }
+        let mut between = Vec::new();
+        for statement in &module.body {
+            if matches!(statement.kind, StmtKind::Function(_) | StmtKind::Class(_)) {
+                continue;
+            }
+            let bytes = statement.span.start as usize..statement.span.end as usize;
+            let unit = kinds.len();
+            kinds.push(UnitKind::Statement);
+            let gaps = gaps(&outer, bytes);
+            between.extend(gaps.into_iter().map(|bytes| UnitPart { bytes, unit }));
+        }
         Self {
             kinds,
             parts: outer,
+            between,
             inside,
         }
     }
@@ -197,11 +216,11 @@ impl Units {
 
     /// Returns for each unit the units whose names, or whose members' names, are in its text.
     fn uses(&self, module: &Module, text: &[u8]) -> Vec<Vec<usize>> {
-        let names = self.names(module);
+        let names = self.names(module, text);
         let mut uses = vec![Vec::new(); self.kinds.len()];
-        for part in &self.parts {
+        for part in self.parts.iter().chain(&self.between) {
             let text = text.get(part.bytes.clone()).unwrap_or_default();
-            for word in text.split(|b| !is_name(*b)).filter(|w| !w.is_empty()) {
+            for word in words(text) {
                 let used = names.get(word).into_iter().flatten();
                 uses[part.unit].extend(used.filter(|unit| **unit != part.unit));
             }
@@ -214,8 +233,14 @@ impl Units {
     }
 
     /// Returns the units that declare each name.
-    fn names<'m>(&self, module: &'m Module) -> HashMap<&'m [u8], Vec<usize>> {
+    fn names<'m>(&self, module: &'m Module, text: &'m [u8]) -> HashMap<&'m [u8], Vec<usize>> {
         let mut out: HashMap<&[u8], Vec<usize>> = HashMap::new();
+        for part in &self.between {
+            let text = text.get(part.bytes.clone()).unwrap_or_default();
+            for word in words(set_by(text)) {
+                out.entry(word).or_default().push(part.unit);
+            }
+        }
         let mut declare = |name, unit| {
             let units = out.entry(last_name(module.word(name))).or_default();
             if units.last() != Some(&unit) {
@@ -242,10 +267,51 @@ impl Units {
                         .filter_map(|id| module.functions.get(id.0 as usize)?.name)
                         .for_each(|name| declare(name, unit));
                 }
+                UnitKind::Statement => {}
             }
         }
         out
     }
+}
+
+/// Returns the bytes of a range that are in none of some parts, which are in order.
+fn gaps(parts: &[UnitPart], of: Range<usize>) -> Vec<Range<usize>> {
+    let mut out = Vec::new();
+    let mut from = of.start;
+    let first = parts.partition_point(|part| part.bytes.end <= of.start);
+    for part in parts.iter().skip(first) {
+        if part.bytes.start >= of.end {
+            break;
+        }
+        out.push(from..part.bytes.start.max(from));
+        from = part.bytes.end.max(from);
+    }
+    out.push(from..of.end.max(from));
+    out.retain(|range| !range.is_empty());
+    out
+}
+
+/// Returns the part of a statement that can have the names that it sets: its left side if it has
+/// one.
+fn set_by(statement: &[u8]) -> &[u8] {
+    let mut equals = memchr::memchr_iter(b'=', statement);
+    let is_assignment = |at: &usize| {
+        let after = statement.get(at + 1);
+        !matches!(after, Some(b'=' | b'>' | b'~'))
+            && !at
+                .checked_sub(1)
+                .and_then(|at| statement.get(at))
+                .is_some_and(|b| b"=!<>(,".contains(b))
+    };
+    let first_line = memchr::memchr(b'\n', statement).unwrap_or(statement.len());
+    match equals.find(is_assignment).filter(|at| *at < first_line) {
+        Some(at) => &statement[..at],
+        None => statement,
+    }
+}
+
+fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|b| !is_name(*b)).filter(|word| !word.is_empty())
 }
 
 fn part(span: ByteSpan, unit: usize) -> UnitPart {
@@ -255,28 +321,23 @@ fn part(span: ByteSpan, unit: usize) -> UnitPart {
     }
 }
 
-/// Returns for each unit the units that use it.
-fn reversed(uses: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    let mut out = vec![Vec::new(); uses.len()];
-    for (unit, used) in uses.iter().enumerate() {
-        used.iter().for_each(|other| out[*other].push(unit));
-    }
-    out
-}
-
 /// Returns true if a part of a file outside of functions and classes can have a statement that
-/// gives a variable of the file a value. C has none: a variable of a file starts with a constant.
+/// gives a variable of the file a value. In C, only what follows `=` is one, and a number is a
+/// constant.
 fn has_statement(language: FlowLanguage, part: &[u8]) -> bool {
-    language != FlowLanguage::C
-        && part
-            .split(|b| matches!(b, b'\n' | b'\r'))
-            .map(<[u8]>::trim_ascii)
-            .any(|line| {
-                line.iter().any(|b| is_name(*b))
-                    && !line.starts_with(b"//")
-                    && (line.starts_with(b"#[") || !line.starts_with(b"#"))
-                    && !DECLARATIONS.iter().any(|start| line.starts_with(start))
-            })
+    let sets_name = |line: &[u8]| {
+        let value = memchr::memchr(b'=', line).map_or(&[][..], |at| &line[at..]);
+        value.iter().any(u8::is_ascii_alphabetic)
+    };
+    part.split(|b| matches!(b, b'\n' | b'\r'))
+        .map(<[u8]>::trim_ascii)
+        .any(|line| {
+            line.iter().any(|b| is_name(*b))
+                && (language != FlowLanguage::C || sets_name(line))
+                && !line.starts_with(b"//")
+                && (line.starts_with(b"#[") || !line.starts_with(b"#"))
+                && !DECLARATIONS.iter().any(|start| line.starts_with(start))
+        })
 }
 
 /// Returns the last name of a path: `run` of `Task::run`, `save` of `save!`.

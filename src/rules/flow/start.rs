@@ -57,7 +57,11 @@ pub(super) fn run_near(
 }
 
 /// Returns the state of an analysis before the file runs.
-fn prepared<'m>(language: FlowLanguage, module: &'m Module, text: &'m [u8]) -> FlowRun<'m> {
+pub(super) fn prepared<'m>(
+    language: FlowLanguage,
+    module: &'m Module,
+    text: &'m [u8],
+) -> FlowRun<'m> {
     let is_strict =
         !module.imports.is_empty() && module.imports.iter().all(|i| module.word(i.alias) != "*");
     let mut run = FlowRun {

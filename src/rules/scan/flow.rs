@@ -203,9 +203,10 @@ impl<'a> FileScan<'a> {
         let has_same_role = old_path.is_none_or(|old| role::of(old) <= self.role());
         let old = OldFlows::new(language, self.reporter.languages(), change, has_same_role);
         let of_text = before(&added, base);
-        let parts = self.reaching(change);
         // Without a protection, flows of unchanged lines can be new.
-        let near = (!old.lose_protection()).then_some(AddedPart {
+        let is_near = !old.lose_protection();
+        let parts = is_near.then(|| self.reaching(change)).flatten();
+        let near = is_near.then_some(AddedPart {
             added: &of_text,
             parts: parts.as_deref(),
         });

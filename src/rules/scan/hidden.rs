@@ -13,7 +13,7 @@ use crate::diff::{Hidden, TextChange};
 use crate::finding::Severity;
 use std::ops::Range;
 
-/// Bytes of a line of a bundle that nobody reads, at least.
+/// Bytes before a character in a line of a bundle from which on readers do not get to it.
 const UNREAD: usize = 1000;
 
 impl<'a> FileScan<'a> {
@@ -86,9 +86,9 @@ impl<'a> FileScan<'a> {
                         && sight.matcher != Matcher::UnicodeTags
                         && self.place(span.start) == Place::String
                         && self.place(span.end.saturating_sub(1)) == Place::String;
-                    // These characters deceive a reader, and nobody reads a long line of a bundle.
+                    // These characters deceive a reader, who does not read long lines of a bundle.
                     // The others can be a message to a program.
-                    let is_unread = line.len() >= UNREAD
+                    let is_unread = span.start - line.start >= UNREAD
                         && matches!(
                             sight.matcher,
                             Matcher::UnicodeBidi | Matcher::UnicodeMixedScript

@@ -2,7 +2,7 @@
 //! a move within the file adds no weakness.
 
 use super::layout::before;
-use crate::diff::{ChangeKind, FileChange, RepoPath};
+use crate::diff::{ChangeKind, FileChange, RepoPath, TextChange};
 use crate::finding::listing::Floor;
 use crate::finding::{Finding, Severity};
 use crate::rules::RuleSet;
@@ -21,6 +21,33 @@ const KNOWN: &str = "the file had this before the change";
 
 /// Removed findings on the same code that are compared with an added one, at most.
 const COMPARED_MAX: usize = 64;
+
+/// Bytes of a line without layout that can be divided into several, at least, and of one that can
+/// be joined with the next. A shorter one, such as `return null`, is in too many others.
+const DIVIDED: usize = 16;
+const JOINED: usize = 10;
+/// Words that start a line which ends a function or a loop, or which is a condition of a job.
+const GUARDS: &[&[u8]] = &[
+    b"return",
+    b"raise",
+    b"throw",
+    b"exit",
+    b"die",
+    b"abort",
+    b"panic",
+    b"continue",
+    b"break",
+    b"guard",
+    b"assert",
+    b"require",
+    b"case",
+    b"default",
+    b"unless",
+    b"rules",
+    b"only",
+    b"except",
+    b"when",
+];
 
 /// A finding in the removed lines that covers no added finding yet.
 struct RemovedFinding<'f> {
@@ -57,7 +84,7 @@ pub(super) fn lower(
     let candidates: Vec<usize> = (from..out.len())
         .filter(|index| can_be_lowered(rules, &out[*index]))
         .collect();
-    if candidates.is_empty() || text.removed().next().is_none() {
+    if candidates.is_empty() || text.removed().next().is_none() || removes_guard(text) {
         return;
     }
     let sides = (
@@ -94,6 +121,66 @@ pub(super) fn lower(
             !is_known
         });
     }
+}
+
+/// Returns true if a change removes a line that can end a function early, or that adds a condition
+/// to code below it: no block shows that such code was guarded.
+fn removes_guard(text: &TextChange) -> bool {
+    let mut added: HashMap<Vec<u8>, usize> = HashMap::new();
+    let mut whole = Vec::new();
+    for line in text.added().flat_map(|block| lines(block.text)) {
+        let line = without_layout(line);
+        whole.extend_from_slice(&line);
+        *added.entry(line).or_default() += 1;
+    }
+    let removed = text.removed().flat_map(|block| lines(block.text));
+    removed.filter(|line| is_guard(line)).any(|line| {
+        let line = without_layout(line);
+        match added.get_mut(&line) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            // A longer one can be divided.
+            _ => {
+                line.len() < DIVIDED && !may_join(&added, &line)
+                    || memchr::memmem::find(&whole, &line).is_none() && !may_join(&added, &line)
+            }
+        }
+    })
+}
+
+/// Returns true if a line is the start of an added one: two lines became one.
+fn may_join(added: &HashMap<Vec<u8>, usize>, line: &[u8]) -> bool {
+    line.len() >= JOINED && added.keys().any(|other| other.starts_with(line))
+}
+
+/// Returns true for a line that can be a guard of the code below it.
+fn is_guard(line: &[u8]) -> bool {
+    let line = line.trim_ascii().trim_ascii_start();
+    let line = line.strip_prefix(b"- ").unwrap_or(line);
+    let starts_with = |word: &&[u8]| {
+        line.get(..word.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(word))
+            && !line
+                .get(word.len())
+                .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
+    };
+    let is_exit = memchr::memmem::find(line, b"return").is_some() && line.starts_with(b"if");
+    is_exit || matches!(line.first(), Some(b'@')) || line.starts_with(b"#[") || {
+        GUARDS.iter().any(starts_with)
+    }
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|b| *b == b'\n')
+}
+
+fn without_layout(line: &[u8]) -> Vec<u8> {
+    let bytes = line.iter().copied();
+    bytes
+        .filter(|b| !b.is_ascii_whitespace() && !matches!(b, b',' | b';'))
+        .collect()
 }
 
 /// Returns the path of a file before the change.
@@ -143,7 +230,8 @@ fn can_be_lowered(rules: &RuleSet, finding: &Finding) -> bool {
                 rule.matcher,
                 Matcher::Pattern | Matcher::Structural | Matcher::Flow
             );
-            judges_code && !rule.secret && rule.id != INSTRUCTIONS
+            // What is beside the match decides, and only the statement is compared.
+            judges_code && rule.near_has.is_empty() && !rule.secret && rule.id != INSTRUCTIONS
         })
 }
 

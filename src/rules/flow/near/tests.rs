@@ -1,6 +1,5 @@
 //! Tests of the selection of functions and classes.
 
-use super::super::shape::{CodeBlock, Stmt, StmtKind};
 use super::super::{FlowLanguage, lower, start};
 use super::{Entries, has_statement};
 use crate::rules::parse;
@@ -11,32 +10,14 @@ use std::ops::Range;
 fn running(language: FlowLanguage, text: &str, word: &str) -> Option<Vec<String>> {
     let tree = parse::tree(&language.grammar(text.as_bytes()), text.as_bytes()).unwrap();
     let module = lower::module(language, tree.root_node(), text.as_bytes());
-    let mut is_nested = vec![true; module.functions.len()];
-    free(&module.body, &mut is_nested);
-    for class in &module.classes {
-        for id in &class.methods {
-            is_nested[id.0 as usize] = false;
-        }
-    }
     let entries = super::entries(
         language,
         &module,
         text.as_bytes(),
         &lines_with(text, word),
-        &is_nested,
+        &start::prepared(language, &module, text.as_bytes()).nested,
     )?;
     Some(names(&module, &entries))
-}
-
-/// Marks the functions of a block of the file as free.
-fn free(block: &CodeBlock, is_nested: &mut [bool]) {
-    for Stmt { kind, .. } in block {
-        match kind {
-            StmtKind::Function(id) => is_nested[id.0 as usize] = false,
-            StmtKind::Block(block) => free(block, is_nested),
-            _ => {}
-        }
-    }
 }
 
 /// Returns the bytes of the lines that contain a word.
@@ -62,17 +43,10 @@ fn names(module: &super::Module, entries: &Entries) -> Vec<String> {
     names.map(|name| module.word(name).to_owned()).collect()
 }
 
-/// Returns a text with unrelated functions, so that the others are not most of it.
-fn with_others(text: &str) -> String {
-    let other = "int other_N(int a) { int b = a * 2; b += 3; b += 4; b += 5; b += 6; return b; }\n";
-    (0..20).fold(text.to_owned(), |text, n| {
-        text + &other.replace('N', &n.to_string())
-    })
-}
-
 #[test]
 fn functions_that_reach_an_added_line_run() {
-    let text = with_others(
+    let text = with_others_of(
+        FlowLanguage::C,
         "void sink(char *c) {\n  system(c); /* new */\n}\n\
          void middle(char *c) {\n  sink(c);\n}\n\
          int main(int argc, char **argv) {\n  middle(argv[1]);\n}\n\
@@ -87,7 +61,8 @@ fn functions_that_reach_an_added_line_run() {
 
 #[test]
 fn a_name_in_a_text_or_a_table_counts_as_a_call() {
-    let text = with_others(
+    let text = with_others_of(
+        FlowLanguage::C,
         "static void run(char *c) {\n  system(c); /* new */\n}\n\
          void set(struct t *t) {\n  t->hook = run;\n}\n\
          void by_name(struct t *t) {\n  add(t, \"run\");\n}\n",
@@ -126,22 +101,87 @@ fn a_statement_of_the_file_runs_everything() {
     assert!(!has_statement(FlowLanguage::C, b"static int limit = 4;\n"));
 }
 
+/// Returns true if a flow of the whole file passes a line with `new`. If one does, the run of what
+/// reaches the line must say so.
+fn passes(language: FlowLanguage, text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let tree = parse::tree(&language.grammar(bytes), bytes).unwrap();
+    let module = lower::module(language, tree.root_node(), bytes);
+    let added = lines_with(text, "new");
+    let whole = start::run(language, &module, bytes).flows;
+    let passes = whole
+        .iter()
+        .flat_map(|flow| &flow.steps)
+        .any(|step| super::touches(&added, step));
+    let near = start::run_near(language, &module, bytes, &added);
+    assert!(!passes || near.is_none(), "{text}");
+    passes
+}
+
+/// Between the added line and the sink are a variable, a table, an object or a statement of the
+/// file.
 #[test]
-fn the_result_is_that_of_the_whole_file() {
-    let text = with_others(
+fn data_that_passes_statements_of_the_file_is_not_lost() {
+    use FlowLanguage::{C, Go, JavaScript, Php, Python, Ruby};
+    let sink = "const { exec } = require('child_process');\n";
+    let store = "class Store:\n    def load(self):\n        self.c = request.args['c']  # new\n\nstore = Store()\n\n@app.route('/')\ndef show():\n    store.load()\n    os.system(store.c)\n";
+    let cases: &[(FlowLanguage, String)] = &[
+        (JavaScript, format!("{sink}function run(req) {{ return req.query.c; /* new */ }}\nconst mid = (req) => run(req);\nfunction show(req, res) {{ exec(mid(req)); }}\n")),
+        (JavaScript, format!("{sink}function run(req) {{ return req.query.c; /* new */ }}\nconst mid = run;\nfunction show(req, res) {{ exec(mid(req)); }}\n")),
+        (JavaScript, format!("{sink}function run(req) {{ return req.query.c; /* new */ }}\nconst table = {{ mid(req) {{ return run(req); }} }};\nfunction show(req, res) {{ exec(table.mid(req)); }}\n")),
+        (Python, format!("import os\nfrom flask import Flask, request\napp = Flask(__name__)\n\n{store}")),
+        (Python, "import os\n\ndef setting(name):\n    return os.environ[name]  # new\n\nCMD = setting('CMD')\n\ndef main():\n    os.system(CMD)\n".to_owned()),
+        (Python, "import os\n\ndef setting(name):\n    return os.environ[name]  # new\n\nmid = lambda: setting('CMD')\n\ndef main():\n    os.system(mid())\n".to_owned()),
+        (Php, "<?php\nfunction run() { return $_GET['c']; /* new */ }\n$mid = function () { return run(); };\nfunction show() { global $mid; system($mid()); }\nsystem($mid());\n".to_owned()),
+        (Ruby, "def run(name)\n  ENV[name] # new\nend\n\nNAME = run('C')\n\ndef main\n  system(NAME)\nend\n".to_owned()),
+        (Go, "package main\n\nimport (\n\t\"os\"\n\t\"os/exec\"\n)\n\nfunc run() string {\n\treturn os.Getenv(\"C\") // new\n}\n\nvar mid = run\n\nfunc main() {\n\texec.Command(\"sh\", \"-c\", mid())\n}\n".to_owned()),
+        (C, "#include <stdlib.h>\nstatic char *run(char *c) {\n  return getenv(c); /* new */\n}\nstatic char *(*hook)(char *) = run;\nint main(void) {\n  system(hook(\"C\"));\n}\n".to_owned()),
+    ];
+    let mut passing = 0;
+    for (language, text) in cases {
+        passing += usize::from(passes(*language, &with_others_of(*language, text)));
+    }
+    assert!(passing >= 6, "{passing} of {}", cases.len());
+}
+
+/// Returns a text with functions that no other code names.
+fn with_others_of(language: FlowLanguage, text: &str) -> String {
+    let other = match language {
+        FlowLanguage::C => {
+            "int other_N(int a) { int b = a * 2; b += 3; b += 4; b += 5; return b; }\n"
+        }
+        FlowLanguage::Go => "func otherN(a int) int {\n\tb := a * 2\n\tb += 3\n\treturn b\n}\n",
+        FlowLanguage::Python => "def other_N(a):\n    b = a * 2\n    c = b * 3\n    return c\n\n",
+        FlowLanguage::Ruby => "def other_N(a)\n  b = a * 2\n  c = b * 3\n  c\nend\n",
+        _ => "function other_N(a) { let b = a * 2; b += 3; b += 4; return b; }\n",
+    };
+    let other = if language == FlowLanguage::Php {
+        "function other_N($a) { $b = $a * 2; $b += 3; $b += 4; return $b; }\n"
+    } else {
+        other
+    };
+    (0..20).fold(text.to_owned(), |text, n| {
+        text + &other.replace('N', &n.to_string())
+    })
+}
+
+#[test]
+fn a_function_that_passes_no_data_on_has_no_flows() {
+    let text = with_others_of(
+        FlowLanguage::C,
         "#include <stdlib.h>\n\
          static void go(char *c) {\n  system(c); /* new */\n}\n\
          int main(int argc, char **argv) {\n  go(argv[1]);\n}\n",
     );
-    let text = text.as_bytes();
-    let tree = parse::tree(&FlowLanguage::C.grammar(text), text).unwrap();
-    let module = lower::module(FlowLanguage::C, tree.root_node(), text);
-    let whole = start::run(FlowLanguage::C, &module, text).flows;
-    assert!(!whole.is_empty());
-    let word = |word| lines_with(std::str::from_utf8(text).unwrap(), word);
-    let near = |word_of| start::run_near(FlowLanguage::C, &module, text, &word(word_of));
-    // A flow passes the added line: all of the file has to run.
-    assert!(near("new").is_none());
-    // The function passes no data on.
-    assert_eq!(near("other_3").unwrap().flows, []);
+    assert!(passes(FlowLanguage::C, &text));
+    let bytes = text.as_bytes();
+    let tree = parse::tree(&FlowLanguage::C.grammar(bytes), bytes).unwrap();
+    let module = lower::module(FlowLanguage::C, tree.root_node(), bytes);
+    let near = start::run_near(
+        FlowLanguage::C,
+        &module,
+        bytes,
+        &lines_with(&text, "other_3"),
+    );
+    assert_eq!(near.unwrap().flows, []);
 }

@@ -1,4 +1,5 @@
-//! Pages of PHP that are none, because the program has set another type for the response.
+//! Output of PHP that browsers do not show as a page, because the program has set another content
+//! type.
 
 use crate::finding::Severity;
 use crate::rules::flow::{Flow, FlowSubject, SinkKind};
@@ -36,6 +37,18 @@ const PRINTS: &[&str] = &[
 /// Words that end a block without braces. Which lines above are in it is not known.
 const ENDS: &[&str] = &["endif", "endfor", "endforeach", "endwhile", "endswitch"];
 
+/// Words that can replace a header, by themselves or by the code that they run.
+const REPLACES: &[&str] = &[
+    "header_remove",
+    "goto",
+    "include",
+    "include_once",
+    "require",
+    "require_once",
+    "call_user_func",
+    "call_user_func_array",
+];
+
 /// What a call of `header()` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeaderEffect {
@@ -51,7 +64,9 @@ enum HeaderEffect {
 /// response a type that browsers do not show as a page; `None`: that of its rule.
 ///
 /// The statement is in the block of the output or in a block around it, in the same function, and
-/// no call between the two may set another type. The finding stays as a suggestion, because output
+/// no `header()`, include or call by name is between the two. No `header()` of the file can set a
+/// type of pages, and the file buffers no output, which a header below could still concern. The
+/// finding stays as a suggestion, because output
 /// of a caller can come first, which makes the header void.
 pub(super) fn severity(
     f: &Flow,
@@ -89,11 +104,11 @@ pub(in crate::rules::scan) fn has_inert_type(read: &ReadText, sink: usize) -> bo
             "header" => match effect(read, at + word.len()) {
                 HeaderEffect::Unknown => return false,
                 HeaderEffect::InertType if is_outside && !is_cut && is_statement(code, at) => {
-                    return !prints(code, at);
+                    return !prints(code, at) && !can_have_other_type(read);
                 }
                 _ => {}
             },
-            "header_remove" | "goto" => return false,
+            word if REPLACES.contains(&word) => return false,
             "case" | "default" => is_cut |= is_outside,
             "else" | "elseif" if last(&code[..at]) != Some(b'}') => is_cut |= is_outside,
             word if ENDS.contains(&word) => is_cut |= is_outside,
@@ -101,6 +116,18 @@ pub(in crate::rules::scan) fn has_inert_type(read: &ReadText, sink: usize) -> bo
         }
     }
     false
+}
+
+/// Returns true if a file has a header that can be another type, or holds back its output, so that
+/// headers below count too.
+fn can_have_other_type(read: &ReadText) -> bool {
+    let code = read.code().to_ascii_lowercase();
+    let mut headers = memchr::memmem::find_iter(&code, b"header");
+    memchr::memmem::find(&code, b"ob_start").is_some()
+        || headers.any(|at| {
+            word_at(&code, at).as_deref() == Some("header")
+                && effect(read, at + "header".len()) == HeaderEffect::Unknown
+        })
 }
 
 /// Returns true if the code above a byte prints something, up to the start of its function.
@@ -228,6 +255,25 @@ mod tests {
     const TEXT: &str = "header('Content-Type: text/plain; charset=UTF-8');\n";
     /// An output that a rule of single lines and one of data flow report.
     const OUTPUT: &str = "echo $_GET['a'];\n";
+
+    #[test]
+    fn a_type_that_other_code_can_replace_does_not_count() {
+        for script in [
+            format!("<?php\nob_start();\n{TEXT}{OUTPUT}"),
+            format!("<?php\n{TEXT}{OUTPUT}Header('Content-Type: text/html');\n"),
+            format!(
+                "<?php\n{TEXT}page();\n{OUTPUT}function page() {{\n  header('Content-Type: text/html');\n}}\n"
+            ),
+            format!("<?php\n{TEXT}require 'views/head.php';\n{OUTPUT}"),
+            format!("<?php\n{TEXT}call_user_func('header', 'Content-Type: text/html');\n{OUTPUT}"),
+        ] {
+            let found = severities(&script);
+            assert!(
+                found.iter().any(|s| *s > Severity::Minor),
+                "{script}{found:?}"
+            );
+        }
+    }
 
     #[test]
     fn the_output_below_an_inert_type_is_a_suggestion() {

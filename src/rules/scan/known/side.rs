@@ -56,6 +56,21 @@ const CONTROL: &[&[u8]] = &[
 const CONTINUED: &[&[u8]] = &[
     b"else", b"elif", b"elsif", b"elseif", b"catch", b"except", b"rescue", b"finally", b"ensure",
 ];
+/// Languages whose blocks have braces.
+const BRACES: &[&str] = &[
+    "javascript",
+    "typescript",
+    "go",
+    "java",
+    "kotlin",
+    "php",
+    "rust",
+    "c",
+    "cpp",
+    "csharp",
+    "swift",
+    "scala",
+];
 /// Marks of a condition within a line.
 const CONDITIONS: &[&[u8]] = &[
     b"if", b"unless", b"and", b"or", b"not", b"while", b"until", b"for", b"case", b"when", b"else",
@@ -124,10 +139,9 @@ impl CodeInPlace {
         } else {
             is_within_same(&self.heads, &new.heads)
         };
-        // Nothing but their place identifies lines outside of all blocks.
-        let is_in_place = !self.heads.is_empty()
-            || self.edit.is_some() && self.edit == new.edit
-            || self.neighbours == new.neighbours;
+        // Blocks of one name can be several, and a variable can have another value below.
+        let is_in_place =
+            self.edit.is_some() && self.edit == new.edit || self.neighbours == new.neighbours;
         are_blocks_known && is_in_place && has_same_conditions(&self.frame, &new.frame)
     }
 }
@@ -331,6 +345,7 @@ impl<'t> CodeSide<'t> {
         let mut ended = 0;
         let mut heads = Vec::new();
         let mut at = lines.start;
+        let (mut inner, mut is_continued) = (lines.start, false);
         while at > 0 && (search.level > 0 || has_directives) {
             at -= 1;
             if lines.start - at > REACH {
@@ -358,11 +373,42 @@ impl<'t> CodeSide<'t> {
             }
             let head = self.head(at);
             at = head.start;
-            heads.extend(self.head_of(head, of.min(self.indentation(at)?), &mut search));
+            let block = self.head_of(head.clone(), of.min(self.indentation(at)?), &mut search);
+            if let Some(block) = block {
+                // The block of an `if` ends before its `else`.
+                if !is_continued && !self.surrounds(&block, head, inner) {
+                    return None;
+                }
+                is_continued = CONTINUED
+                    .iter()
+                    .any(|word| starts_with_word(&block.0, word));
+                inner = at;
+                heads.push(block);
+            }
         }
         heads.extend(self.section(at));
         heads.reverse();
         Some(heads)
+    }
+
+    /// Returns false if the block that some lines open does not contain a line below, although the
+    /// line has more indentation: its braces are closed, or it has none and the line is its second
+    /// statement. The labels of a `switch` can be reached from the ones above them.
+    fn surrounds(&self, block: &BlockHead, head: Range<usize>, line: usize) -> bool {
+        if !self.languages.any_of(BRACES) {
+            return true;
+        }
+        let labels: [&[u8]; 2] = [b"case", b"default"];
+        if labels.iter().any(|word| starts_with_word(&block.0, word)) {
+            return false;
+        }
+        let (lines, end) = (self.bytes(&(head.start..line)), head.end);
+        match self.spelling.open_braces(lines) {
+            Some(open) => open > 0,
+            None => {
+                !is_control(block) || (end..line).all(|between| self.indentation(between).is_none())
+            }
+        }
     }
 
     /// Returns the block that some lines open, and prepares the search for the next one. `None`:

@@ -88,6 +88,25 @@ impl<'t> Spelling<'t> {
         (closed, open)
     }
 
+    /// Returns the number of braces of a part of the text that stay open. `None`: it has no brace.
+    pub(super) fn open_braces(&self, part: Range<usize>) -> Option<usize> {
+        let (mut open, mut has_brace) = (0usize, false);
+        let mut at = part.start;
+        while at < part.end {
+            if let Some((range, _)) = self.outside_at(at) {
+                at = range.end;
+                continue;
+            }
+            match self.text.get(at) {
+                Some(b'{') => (open, has_brace) = (open + 1, true),
+                Some(b'}') => open = open.saturating_sub(1),
+                _ => {}
+            }
+            at += 1;
+        }
+        has_brace.then_some(open)
+    }
+
     /// Returns a part of the text without comments, layout, separators that end a line, and the
     /// kind of quotes of strings in which both kinds mean the same.
     pub(super) fn of(&self, part: Range<usize>) -> Vec<u8> {

@@ -409,3 +409,72 @@ fn a_statement_within_a_long_chain_of_conditions_is_new() {
         assert_one("a.py", SESSION, (&old, &new), expected);
     }
 }
+
+#[test]
+fn a_guard_that_no_block_shows_counts() {
+    let line = "session.verify = False";
+    let laid_out = "session.verify  =  False";
+    for (old, new) in [
+        (&["if not DEBUG:", "    return", line][..], &[laid_out][..]),
+        (&["if not DEBUG: return", line], &[laid_out]),
+        (&["assert DEBUG", line], &[laid_out]),
+    ] {
+        let (old, new) = (python(old), python(new));
+        assert_one("a.py", SESSION, (&old, &new), Severity::Major);
+    }
+    let old = python(&[line]).replace("def run", "@only_in_debug\ndef run");
+    let new = python(&[laid_out]);
+    assert_one("a.py", SESSION, (&old, &new), Severity::Major);
+}
+
+#[test]
+fn a_statement_of_another_object_is_new() {
+    let old = python(&[
+        "s = session",
+        "s.verify = False",
+        "s.get(host)",
+        "s = other(host)",
+        "s.post(host)",
+    ]);
+    let new = python(&[
+        "s = session",
+        "s.get(host)",
+        "s = other(host)",
+        "s.verify = False",
+        "s.post(host)",
+    ]);
+    assert_one("a.py", SESSION, (&old, &new), Severity::Major);
+}
+
+#[test]
+fn indentation_alone_is_no_block_where_braces_are() {
+    let rule = "csharp-tls-verify-off";
+    let line = "handler.ServerCertificateCustomValidationCallback = HttpClientHandler.DangerousAcceptAnyServerCertificateValidator;";
+    let spaced = line.replace(" = ", "  =  ");
+    let file = |lines: &[&str]| {
+        let lines: String = lines
+            .iter()
+            .map(|line| format!("        {line}\n"))
+            .collect();
+        format!("class A {{\n    void Run() {{\n{lines}    }}\n}}\n")
+    };
+    let inner = format!("    {line}");
+    let spaced = format!("    {spaced}");
+    let old = file(&["if (dev)", &inner]);
+    for lines in [
+        &["if (dev)", "    log();", &spaced][..],
+        &["if (dev) {", "    log(); }", &spaced],
+    ] {
+        assert_one("A.cs", rule, (&old, &file(lines)), Severity::Major);
+    }
+    let old = file(&["switch (a) {", "case 1:", &inner, "    break;", "}"]);
+    let new = file(&[
+        "switch (a) {",
+        "case 2:",
+        "case 1:",
+        &spaced,
+        "    break;",
+        "}",
+    ]);
+    assert_one("A.cs", rule, (&old, &new), Severity::Major);
+}
