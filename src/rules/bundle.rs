@@ -42,7 +42,7 @@ const LIBRARIES: &[&str] = &["vendor", "vendors", "third_party", "third-party"];
 const DIGEST: usize = 8;
 
 /// Returns true if a script is one that a bundler wrote for a web server: its path and its long
-/// lines say so. Nobody reads such a file.
+/// lines say so. People do not read such a file.
 pub(super) fn is_served(path: &[u8], text: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path);
     let (folders, name) = path.rsplit_once('/').unwrap_or_default();

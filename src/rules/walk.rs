@@ -435,7 +435,10 @@ impl LineWalk<'_> {
         self.line = start..end;
         self.indented = start;
         if self.line.len() > LONG {
-            self.indented += self.text[start..end]
+            if start == 0 && self.text.starts_with(MARK) {
+                self.indented = MARK.len();
+            }
+            self.indented += self.text[self.indented..end]
                 .iter()
                 .take_while(|b| b.is_ascii_whitespace())
                 .count();

@@ -1,7 +1,7 @@
 //! The parts of a file through which data can reach its added lines, without a syntax tree.
 //!
-//! In languages whose functions are at the top of a file, most functions have nothing to do with an
-//! added line: they neither call its function, directly or by others, nor are called from there. The
+//! In languages whose functions are at the top of a file, most functions have nothing to do with
+//! an added line: they neither call its function, directly or by others, nor does it call them. The
 //! insides of their braces are omitted, so that the rest remains correct code. Any word of a
 //! function that is the name of another one counts as a call.
 
@@ -18,7 +18,7 @@ const FLAT: &[&str] = &["c", "cpp", "go"];
 const SMALL: usize = 4000;
 /// Bytes of an omitted part, at least.
 const SHORTEST: usize = 100;
-/// Words that are no names: those of statements, and those of types that nearly every function has.
+/// Words of statements and of types, which nearly every function has and which name no function.
 const NOT_NAMES: &[&[u8]] = &[
     b"func",
     b"if",
@@ -174,7 +174,7 @@ fn is_function(head: &[u8]) -> bool {
 
 /// Returns the names that a block can declare: the words before a parenthesis of its head, the
 /// types of receivers, whose methods share their fields, and variables that the statements above it
-/// set. A block that is no function can contain functions, and all words of its head count.
+/// set. Other blocks can contain functions, so all words of their heads count.
 fn names<'t>(head: &'t [u8], inside: &'t [u8]) -> Vec<&'t [u8]> {
     let own = own(head);
     let mut out = called(own);
@@ -314,8 +314,8 @@ mod tests {
         assert!(parsed.ends_with("func other19(a int) {}\n"), "{parsed}");
     }
 
-    /// The text between the braces of a function that the added one is connected with is left out if
-    /// its head or what is between them is read wrongly.
+    /// If a head were read wrongly, the body of the function that calls the added one would be left
+    /// out.
     #[test]
     fn heads_of_many_forms_declare_their_functions() {
         let main = "int main(int argc, char **argv)\n{\n  NAME(argv[1]); /* a text that is longer than what is left out at most, so that it would be left out */\n}\n";

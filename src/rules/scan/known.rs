@@ -76,7 +76,7 @@ pub(super) fn lower(
     out: &mut [Finding],
     from: usize,
 ) {
-    // What a copy was made of is still there.
+    // The original of a copy is still there.
     let is_copy = matches!(file.entry.kind, ChangeKind::Copied { .. });
     let Some(text) = file.text().filter(|_| !is_copy) else {
         return;
@@ -230,7 +230,7 @@ fn can_be_lowered(rules: &RuleSet, finding: &Finding) -> bool {
                 rule.matcher,
                 Matcher::Pattern | Matcher::Structural | Matcher::Flow
             );
-            // What is beside the match decides, and only the statement is compared.
+            // The block around the match decides, and only the statement is compared.
             judges_code && rule.near_has.is_empty() && !rule.secret && rule.id != INSTRUCTIONS
         })
 }

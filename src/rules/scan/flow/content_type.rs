@@ -49,7 +49,7 @@ const REPLACES: &[&str] = &[
     "call_user_func_array",
 ];
 
-/// What a call of `header()` does.
+/// The effect of a call of `header()` on the content type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeaderEffect {
     /// Sets a type of [`INERT`].
@@ -148,7 +148,7 @@ fn prints(code: &[u8], end: usize) -> bool {
 }
 
 /// Returns the word that starts at a byte, in lower case. Names of variables, methods and other
-/// namespaces are no words.
+/// namespaces do not count.
 fn word_at(code: &[u8], at: usize) -> Option<String> {
     let is_of_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
     let before = at.checked_sub(1).and_then(|at| code.get(at));

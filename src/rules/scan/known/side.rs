@@ -56,21 +56,6 @@ const CONTROL: &[&[u8]] = &[
 const CONTINUED: &[&[u8]] = &[
     b"else", b"elif", b"elsif", b"elseif", b"catch", b"except", b"rescue", b"finally", b"ensure",
 ];
-/// Languages whose blocks have braces.
-const BRACES: &[&str] = &[
-    "javascript",
-    "typescript",
-    "go",
-    "java",
-    "kotlin",
-    "php",
-    "rust",
-    "c",
-    "cpp",
-    "csharp",
-    "swift",
-    "scala",
-];
 /// Marks of a condition within a line.
 const CONDITIONS: &[&[u8]] = &[
     b"if", b"unless", b"and", b"or", b"not", b"while", b"until", b"for", b"case", b"when", b"else",
@@ -222,7 +207,7 @@ impl<'t> CodeSide<'t> {
         (self.start_of(lines.0), self.start_of(lines.1))
     }
 
-    /// Returns the start of a line. Empty: there is no line.
+    /// Returns the start of a line, or an empty text without a line.
     fn start_of(&self, line: Option<usize>) -> Vec<u8> {
         let line = line.and_then(|at| self.lines.get(at));
         let start = line.map(|line| line.start..line.end.min(line.start + LINE_MAX));
@@ -395,7 +380,8 @@ impl<'t> CodeSide<'t> {
     /// line has more indentation: its braces are closed, or it has none and the line is its second
     /// statement. The labels of a `switch` can be reached from the ones above them.
     fn surrounds(&self, block: &BlockHead, head: Range<usize>, line: usize) -> bool {
-        if !self.languages.any_of(BRACES) {
+        // Python has no braces around blocks.
+        if !self.spelling.is_free() || self.languages.any_of(&["python"]) {
             return true;
         }
         let labels: [&[u8]; 2] = [b"case", b"default"];

@@ -456,8 +456,8 @@ fn contains_dots(l: &mut Lower<'_>, node: Node<'_>, operator: &str) -> Option<Ex
     })
 }
 
-/// Lowers the comparison of a digest, or of two variables: a call of `loose_equal` or `strict_equal` precedes it, which
-/// structural entries match.
+/// Lowers the comparison of a digest, or of two variables: a call of `loose_equal` or
+/// `strict_equal` precedes it, which structural entries match.
 fn compared(
     l: &mut Lower<'_>,
     node: Node<'_>,
