@@ -6,9 +6,11 @@
 //! of Python, so that the rest remains correct code. Of consecutive definitions at the top of a
 //! file, only the first remains: from its opening brace to the closing brace of the last.
 
+mod name_graph;
 mod reach;
 
-pub(super) use reach::{closure, is_name, reaching, reversed};
+pub(super) use name_graph::{NameGraph, is_name, words};
+pub(super) use reach::reaching;
 
 use super::language::Languages;
 use super::{lexer, parse};

@@ -241,6 +241,16 @@ pub struct PathStep {
     pub role: StepRole,
 }
 
+impl PathStep {
+    /// Returns the part of the step that is on added lines, from its first such line on. `added`:
+    /// ranges of bytes in order.
+    pub(super) fn added_part(&self, added: &[Range<usize>]) -> Option<Range<usize>> {
+        let first = added.partition_point(|block| block.end <= self.start);
+        let block = added.get(first).filter(|_| self.start < self.end)?;
+        (block.start < self.end).then(|| self.start.max(block.start)..self.end.min(block.end))
+    }
+}
+
 /// A finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {

@@ -632,7 +632,7 @@ impl<'a> FileScan<'a> {
             .get_or_insert_with(|| text.is_some_and(|t| bundle::is_served(path, t.new.known())))
     }
 
-    /// Returns true if a rule about dangerous calls looks at a copied library that a web server
+    /// Returns true if a rule about dangerous calls reads a copied library that a web server
     /// sends. Its users cannot change it.
     fn is_of_library(&mut self, rule: &catalog::Rule) -> bool {
         let (path, text) = (self.file.path().as_bytes(), self.file.text());

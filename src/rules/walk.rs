@@ -456,7 +456,7 @@ impl LineWalk<'_> {
     ) {
         // One byte before the window gives `^` and `\b` their context.
         let base = match window.start.saturating_sub(1).max(self.line.start) {
-            // What an indentation precedes is the start of a line.
+            // The text below an indentation starts a line.
             _ if window.start > self.line.start && window.start <= self.indented => window.start,
             0 if self.text.starts_with(MARK) => MARK.len().min(window.end),
             base => base,

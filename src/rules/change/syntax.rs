@@ -16,6 +16,10 @@ use serde::de::IgnoredAny;
 /// Bytes of each side of a file that is parsed, at most.
 const MOST_BYTES: usize = 256 << 10;
 
+/// Brackets without their other half in the old version of a file, at most. A few can be in texts
+/// that the lexer takes for code. With more, the grammar cannot read the file either.
+const UNBALANCED: u64 = 4;
+
 /// The languages whose grammars read the code of public repositories without errors, by their names
 /// in rules. TypeScript with JSX is missing, because texts such as `Q&A` are errors to the grammar.
 const LANGUAGES: &[&str] = &[
@@ -68,17 +72,14 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     at_line(out, "syntax-broken", path, near.number, near.text, None);
 }
 
-/// Returns true if the code of a text has as many opening as closing brackets of each kind.
-fn is_balanced(path: &RepoPath, text: &str) -> bool {
+/// Returns the balance of the brackets in the code of a text.
+fn balance_of_code(path: &RepoPath, text: &str) -> BracketBalance {
     let languages = Languages::of(path.as_bytes(), b"");
     let mut code = text.as_bytes().to_vec();
     for range in lexer::not_code(languages, text.as_bytes()) {
         code[range].fill(b' ');
     }
-    let count = |bracket: u8| memchr::memchr_iter(bracket, &code).count();
-    [(b'(', b')'), (b'[', b']'), (b'{', b'}')]
-        .iter()
-        .all(|(open, close)| count(*open) == count(*close))
+    BracketBalance::of(code)
 }
 
 /// Returns both sides of a file if they are known completely, are UTF-8 and are small enough.
@@ -149,8 +150,9 @@ fn code_error(path: &RepoPath, text: &TextChange, old: &str, new: &str) -> Optio
     let is_markup = path.file_name().ends_with(b".blade.php") || extension(path) == b"jsx";
     if is_markup
         || is_beyond_grammar(text, new, language.own_name())
-        || BracketBalance::of(added(text)) == BracketBalance::of(removed(text))
-        || is_balanced(path, new)
+        || BracketBalance::of_lines(added(text)) == BracketBalance::of_lines(removed(text))
+        || balance_of_code(path, new) == BracketBalance::default()
+        || balance_of_code(path, old).size() > UNBALANCED
     {
         return None;
     }
@@ -212,9 +214,14 @@ struct BracketBalance([i64; 3]);
 
 impl BracketBalance {
     /// Returns the balance of some lines.
-    fn of<'a>(lines: impl Iterator<Item = Added<'a>>) -> Self {
+    fn of_lines<'a>(lines: impl Iterator<Item = Added<'a>>) -> Self {
+        Self::of(lines.flat_map(|line| line.text.iter().copied()))
+    }
+
+    /// Returns the balance of some bytes.
+    fn of(bytes: impl IntoIterator<Item = u8>) -> Self {
         let mut out = Self::default();
-        for byte in lines.flat_map(|line| line.text) {
+        for byte in bytes {
             match byte {
                 b'(' => out.0[0] += 1,
                 b')' => out.0[0] -= 1,
@@ -226,5 +233,10 @@ impl BracketBalance {
             }
         }
         out
+    }
+
+    /// Returns the number of brackets without their other half, at least.
+    fn size(self) -> u64 {
+        self.0.iter().map(|count| count.unsigned_abs()).sum()
     }
 }

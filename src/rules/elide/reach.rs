@@ -6,10 +6,9 @@
 //! function that is the name of another one counts as a call.
 
 use super::complement;
+use super::name_graph::{NameGraph, is_name, words};
 use crate::rules::language::Languages;
 use crate::rules::{lexer, parse};
-use foldhash::fast::RandomState;
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// Languages whose functions are at the top of a file.
@@ -18,6 +17,8 @@ const FLAT: &[&str] = &["c", "cpp", "go"];
 const SMALL: usize = 4000;
 /// Bytes of an omitted part, at least.
 const SHORTEST: usize = 100;
+/// Bytes before a parenthesis in which its name is searched, and after it for a receiver, at most.
+const NAME_MAX: usize = 300;
 /// Words of statements and of types, which nearly every function has and which name no function.
 const NOT_NAMES: &[&[u8]] = &[
     b"func",
@@ -72,9 +73,6 @@ struct TopBlock {
     inside: Range<usize>,
 }
 
-/// The names that blocks declare, with the indices of the blocks.
-type Declared<'t> = HashMap<&'t [u8], Vec<usize>, RandomState>;
-
 /// Returns the parts of a file to parse, in order. `added`: ranges of bytes in order. `None`: parse
 /// the whole file.
 pub(in crate::rules) fn reaching(
@@ -86,22 +84,18 @@ pub(in crate::rules) fn reaching(
         return None;
     }
     let blocks = blocks(text, &lexer::not_code(languages, text))?;
-    let mut declared = Declared::default();
+    let mut graph = NameGraph::new(blocks.len());
     for (index, block) in blocks.iter().enumerate() {
-        for name in names(&text[block.head.clone()], &text[block.inside.clone()]) {
-            let declaring = declared.entry(name).or_default();
-            if declaring.last() != Some(&index) {
-                declaring.push(index);
-            }
+        let (head, inside) = (&text[block.head.clone()], &text[block.inside.clone()]);
+        for name in names(head, inside) {
+            graph.declare(index, name);
         }
     }
-    let uses: Vec<_> = blocks
-        .iter()
-        .enumerate()
-        .map(|(index, block)| used(&text[block.head.start..block.inside.end], index, &declared))
-        .collect();
+    for (index, block) in blocks.iter().enumerate() {
+        graph.use_words(index, &text[block.head.start..block.inside.end]);
+    }
     let touched = blocks.iter().map(|block| is_touched(block, added));
-    let is_kept = closure(closure(touched.collect(), &reversed(&uses)), &uses);
+    let is_kept = graph.with_used(graph.with_users(touched.collect()));
     let omitted: Vec<_> = blocks
         .into_iter()
         .zip(is_kept)
@@ -155,15 +149,17 @@ fn goes_on(rest: &[u8]) -> bool {
 /// Returns the part of a head that belongs to the block: the rest is other statements. A semicolon
 /// within a line can be in a comment.
 fn own(head: &[u8]) -> &[u8] {
-    let is_end = |at: &usize| {
-        let rest = &head[at + 1..];
-        let line = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        rest[..line].trim_ascii().is_empty()
-    };
-    let end = memchr::memrchr2_iter(b';', b'}', head).find(is_end);
+    let end = memchr::memrchr2_iter(b';', b'}', head).find(|at| ends_line(head, *at));
     // The statements of Go end without a mark.
     let start = memchr::memmem::rfind(head, b"\nfunc ");
     &head[end.max(start).map_or(0, |at| at + 1)..]
+}
+
+/// Returns true if only blanks follow a byte on its line.
+fn ends_line(text: &[u8], at: usize) -> bool {
+    let rest = &text[at + 1..];
+    let line = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+    rest[..line].trim_ascii().is_empty()
 }
 
 /// Returns true if a head is that of a function.
@@ -194,7 +190,7 @@ fn names<'t>(head: &'t [u8], inside: &'t [u8]) -> Vec<&'t [u8]> {
 fn called(text: &[u8]) -> Vec<&[u8]> {
     let mut out = Vec::new();
     for at in memchr::memchr_iter(b'(', text) {
-        let mut before = text[..at].trim_ascii_end();
+        let mut before = text[at.saturating_sub(NAME_MAX)..at].trim_ascii_end();
         // Parameters of types are between the name and the parenthesis.
         let open = match before.last() {
             Some(b']') => memchr::memrchr(b'[', before),
@@ -205,29 +201,13 @@ fn called(text: &[u8]) -> Vec<&[u8]> {
         let length = before.iter().rev().take_while(|b| is_name(**b)).count();
         let name = &before[before.len() - length..];
         if name == b"func" {
-            let close = memchr::memchr(b')', &text[at..]).map_or(text.len(), |end| at + end);
-            out.extend(words(&text[at..close]).last());
+            let receiver = &text[at..text.len().min(at + NAME_MAX)];
+            let close = memchr::memchr(b')', receiver).unwrap_or(receiver.len());
+            out.extend(words(&receiver[..close]).next_back());
         } else if !name.is_empty() {
             out.push(name);
         }
     }
-    out
-}
-
-fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|b| !is_name(*b)).filter(|word| !word.is_empty())
-}
-
-/// Returns the other blocks whose names a text has.
-fn used(text: &[u8], own: usize, declared: &Declared<'_>) -> Vec<usize> {
-    let mut out: Vec<_> = words(text)
-        .filter_map(|word| declared.get(word))
-        .flatten()
-        .copied()
-        .filter(|other| *other != own)
-        .collect();
-    out.sort_unstable();
-    out.dedup();
     out
 }
 
@@ -237,34 +217,6 @@ fn is_touched(block: &TopBlock, added: &[Range<usize>]) -> bool {
     added
         .get(first)
         .is_some_and(|part| part.start <= block.inside.end)
-}
-
-/// Returns for each node of a graph the nodes that have an edge to it.
-pub(in crate::rules) fn reversed(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    let mut out = vec![Vec::new(); edges.len()];
-    for (index, targets) in edges.iter().enumerate() {
-        targets.iter().for_each(|target| out[*target].push(index));
-    }
-    out
-}
-
-/// Returns the nodes of a graph that are reachable from some nodes.
-pub(in crate::rules) fn closure(mut is_in: Vec<bool>, edges: &[Vec<usize>]) -> Vec<bool> {
-    let mut open: Vec<usize> = (0..is_in.len()).filter(|index| is_in[*index]).collect();
-    while let Some(index) = open.pop() {
-        for next in &edges[index] {
-            if !is_in[*next] {
-                is_in[*next] = true;
-                open.push(*next);
-            }
-        }
-    }
-    is_in
-}
-
-/// Returns true for a byte of a name.
-pub(in crate::rules) fn is_name(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') || b >= 0x80
 }
 
 #[cfg(test)]

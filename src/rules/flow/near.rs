@@ -5,10 +5,9 @@
 //! errs on the side of more: any word of a function that is the name of another one counts as a
 //! call, also in comments and texts, because functions are called by name too.
 
-use super::shape::{ByteSpan, ClassId, FunctionId, Module, StmtKind};
-use super::{FlowLanguage, PathStep};
-use crate::rules::elide::{closure, is_name, reversed};
-use std::collections::HashMap;
+use super::FlowLanguage;
+use super::shape::{ByteSpan, ClassId, FunctionId, Module, StmtKind, Sym};
+use crate::rules::elide::{NameGraph, is_name, words};
 use std::ops::Range;
 
 /// Words that start a line which adds no statement to the file: imports and the like.
@@ -24,13 +23,6 @@ const DECLARATIONS: [&[u8]; 10] = [
     b"require_relative ",
     b"export {",
 ];
-
-/// Returns true if a step is on an added line. `added`: ranges of bytes in order.
-pub(super) fn touches(added: &[Range<usize>], step: &PathStep) -> bool {
-    let first = added.partition_point(|block| block.end <= step.start);
-    let block = added.get(first).filter(|_| step.start < step.end);
-    block.is_some_and(|block| block.start < step.end)
-}
 
 /// The functions and classes of a file that run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,14 +79,10 @@ pub(super) fn entries(
     {
         return None;
     }
-    let mut uses = units.uses(module, text);
-    for (inner, outer) in &units.inside {
-        uses[*inner].push(*outer);
-        uses[*outer].push(*inner);
-    }
-    let mut is_wanted = closure(touched, &reversed(&uses));
+    let graph = units.graph(module, text);
+    let mut is_wanted = graph.with_users(touched);
     // The objects of a class have the values that its methods give them.
-    let objects = closure(is_wanted.clone(), &uses);
+    let objects = graph.with_used(is_wanted.clone());
     for (unit, is_object) in objects.into_iter().enumerate() {
         is_wanted[unit] |= is_object && matches!(units.kinds[unit], UnitKind::Class(_));
     }
@@ -214,63 +202,47 @@ impl Units {
         (touched, between)
     }
 
-    /// Returns for each unit the units whose names, or whose members' names, are in its text.
-    fn uses(&self, module: &Module, text: &[u8]) -> Vec<Vec<usize>> {
-        let names = self.names(module, text);
-        let mut uses = vec![Vec::new(); self.kinds.len()];
-        for part in self.parts.iter().chain(&self.between) {
-            let text = text.get(part.bytes.clone()).unwrap_or_default();
-            for word in words(text) {
-                let used = names.get(word).into_iter().flatten();
-                uses[part.unit].extend(used.filter(|unit| **unit != part.unit));
-            }
-        }
-        for used in &mut uses {
-            used.sort_unstable();
-            used.dedup();
-        }
-        uses
-    }
-
-    /// Returns the units that declare each name.
-    fn names<'m>(&self, module: &'m Module, text: &'m [u8]) -> HashMap<&'m [u8], Vec<usize>> {
-        let mut out: HashMap<&[u8], Vec<usize>> = HashMap::new();
+    /// Returns the units, connected by their names and the names of their members.
+    fn graph<'t>(&self, module: &'t Module, text: &'t [u8]) -> NameGraph<'t> {
+        let mut graph = NameGraph::new(self.kinds.len());
+        let bytes = |part: &UnitPart| text.get(part.bytes.clone()).unwrap_or_default();
         for part in &self.between {
-            let text = text.get(part.bytes.clone()).unwrap_or_default();
-            for word in words(set_by(text)) {
-                out.entry(word).or_default().push(part.unit);
+            for word in words(set_by(bytes(part))) {
+                graph.declare(part.unit, word);
             }
         }
-        let mut declare = |name, unit| {
-            let units = out.entry(last_name(module.word(name))).or_default();
-            if units.last() != Some(&unit) {
-                units.push(unit);
-            }
-        };
         for (unit, kind) in self.kinds.iter().enumerate() {
-            match kind {
-                UnitKind::Function(id) => {
-                    let function = module.functions.get(id.0 as usize);
-                    function
-                        .and_then(|f| f.name)
-                        .into_iter()
-                        .for_each(|name| declare(name, unit));
-                }
-                UnitKind::Class(id) => {
-                    let Some(class) = module.classes.get(id.0 as usize) else {
-                        continue;
-                    };
-                    class.name.into_iter().for_each(|name| declare(name, unit));
-                    class.fields.iter().for_each(|f| declare(f.name, unit));
-                    let methods = class.methods.iter();
-                    methods
-                        .filter_map(|id| module.functions.get(id.0 as usize)?.name)
-                        .for_each(|name| declare(name, unit));
-                }
-                UnitKind::Statement => {}
+            for name in kind.names(module) {
+                graph.declare(unit, last_name(module.word(name)));
             }
         }
-        out
+        for part in self.parts.iter().chain(&self.between) {
+            graph.use_words(part.unit, bytes(part));
+        }
+        for (inner, outer) in &self.inside {
+            graph.tie(*inner, *outer);
+        }
+        graph
+    }
+}
+
+impl UnitKind {
+    /// Returns the names of a function, or of a class and its members.
+    fn names(self, module: &Module) -> Vec<Sym> {
+        let function = |id: &FunctionId| module.functions.get(id.0 as usize)?.name;
+        match self {
+            Self::Function(id) => function(&id).into_iter().collect(),
+            Self::Class(id) => {
+                let class = module.classes.get(id.0 as usize);
+                let names = class.into_iter().flat_map(|class| {
+                    let fields = class.fields.iter().map(|field| field.name);
+                    let methods = class.methods.iter().filter_map(function);
+                    class.name.into_iter().chain(fields).chain(methods)
+                });
+                names.collect()
+            }
+            Self::Statement => Vec::new(),
+        }
     }
 }
 
@@ -294,24 +266,18 @@ fn gaps(parts: &[UnitPart], of: Range<usize>) -> Vec<Range<usize>> {
 /// Returns the part of a statement that can have the names that it sets: its left side if it has
 /// one.
 fn set_by(statement: &[u8]) -> &[u8] {
-    let mut equals = memchr::memchr_iter(b'=', statement);
-    let is_assignment = |at: &usize| {
-        let after = statement.get(at + 1);
-        !matches!(after, Some(b'=' | b'>' | b'~'))
-            && !at
-                .checked_sub(1)
-                .and_then(|at| statement.get(at))
-                .is_some_and(|b| b"=!<>(,".contains(b))
-    };
-    let first_line = memchr::memchr(b'\n', statement).unwrap_or(statement.len());
-    match equals.find(is_assignment).filter(|at| *at < first_line) {
-        Some(at) => &statement[..at],
-        None => statement,
-    }
+    let line = memchr::memchr(b'\n', statement).unwrap_or(statement.len());
+    let mut equals = memchr::memchr_iter(b'=', &statement[..line]);
+    let end = equals.find(|at| is_assignment(statement, *at));
+    &statement[..end.unwrap_or(statement.len())]
 }
 
-fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|b| !is_name(*b)).filter(|word| !word.is_empty())
+/// Returns true if the equals sign at a byte is neither part of another operator nor sets an
+/// argument.
+fn is_assignment(text: &[u8], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|at| text.get(at));
+    !matches!(text.get(at + 1), Some(b'=' | b'>' | b'~'))
+        && !before.is_some_and(|b| b"=!<>(,".contains(b))
 }
 
 fn part(span: ByteSpan, unit: usize) -> UnitPart {
@@ -325,10 +291,6 @@ fn part(span: ByteSpan, unit: usize) -> UnitPart {
 /// gives a variable of the file a value. In C, only what follows `=` is one, and a number is a
 /// constant.
 fn has_statement(language: FlowLanguage, part: &[u8]) -> bool {
-    let sets_name = |line: &[u8]| {
-        let value = memchr::memchr(b'=', line).map_or(&[][..], |at| &line[at..]);
-        value.iter().any(u8::is_ascii_alphabetic)
-    };
     part.split(|b| matches!(b, b'\n' | b'\r'))
         .map(<[u8]>::trim_ascii)
         .any(|line| {
@@ -338,6 +300,12 @@ fn has_statement(language: FlowLanguage, part: &[u8]) -> bool {
                 && (line.starts_with(b"#[") || !line.starts_with(b"#"))
                 && !DECLARATIONS.iter().any(|start| line.starts_with(start))
         })
+}
+
+/// Returns true if a line has more than a number to the right of an equals sign.
+fn sets_name(line: &[u8]) -> bool {
+    let value = memchr::memchr(b'=', line).map_or(&[][..], |at| &line[at..]);
+    value.iter().any(u8::is_ascii_alphabetic)
 }
 
 /// Returns the last name of a path: `run` of `Task::run`, `save` of `save!`.

@@ -52,7 +52,7 @@ pub(super) fn run_near(
     run.file();
     let outcome = run.finished();
     let mut steps = outcome.flows.iter().flat_map(|flow| &flow.steps);
-    let passes = steps.any(|step| near::touches(added, step));
+    let passes = steps.any(|step| step.added_part(added).is_some());
     (!passes).then_some(outcome)
 }
 

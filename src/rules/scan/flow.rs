@@ -202,7 +202,7 @@ impl<'a> FileScan<'a> {
         let old_path = self.file.entry.old.as_ref().map(|old| old.path.as_bytes());
         let has_same_role = old_path.is_none_or(|old| role::of(old) <= self.role());
         let old = OldFlows::new(language, self.reporter.languages(), change, has_same_role);
-        let of_text = before(&added, base);
+        let of_text = moved_back(&added, base);
         // Without a protection, flows of unchanged lines can be new.
         let is_near = !old.lose_protection();
         let parts = is_near.then(|| self.reaching(change)).flatten();
@@ -270,7 +270,7 @@ impl<'a> FileScan<'a> {
         let languages = self.reporter.languages();
         let of_file = self.reaching.get_or_init(|| {
             let (text, base) = readable(languages, change.new.whole()?);
-            elide::reaching(languages, &text, &before(&added(change), base))
+            elide::reaching(languages, &text, &moved_back(&added(change), base))
         });
         of_file.clone()
     }
@@ -581,7 +581,7 @@ fn scripts(page: &[u8]) -> Vec<u8> {
 }
 
 /// Returns ranges that start some bytes earlier.
-fn before(ranges: &[Range<usize>], by: usize) -> Vec<Range<usize>> {
+fn moved_back(ranges: &[Range<usize>], by: usize) -> Vec<Range<usize>> {
     ranges
         .iter()
         .map(|range| range.start.saturating_sub(by)..range.end.saturating_sub(by))
@@ -608,19 +608,8 @@ fn added(change: &TextChange) -> Vec<Range<usize>> {
 /// its last added step.
 fn anchor(added: &[Range<usize>], change: &TextChange, f: &Flow) -> Option<Anchor> {
     let size = change.new.size();
-    let mut steps = f
-        .steps
-        .iter()
-        .rev()
-        .filter(|s| s.start < s.end && s.end <= size);
-    steps.find_map(|s| added_part(added, s)).map(Anchor::Line)
-}
-
-/// Returns the part of a step that is on added lines, starting at its first such line.
-fn added_part(added: &[Range<usize>], step: &PathStep) -> Option<Range<usize>> {
-    let first = added.partition_point(|b| b.end <= step.start);
-    let block = added.get(first).filter(|b| b.start < step.end)?;
-    Some(step.start.max(block.start)..step.end.min(block.end))
+    let mut steps = f.steps.iter().rev().filter(|s| s.end <= size);
+    steps.find_map(|s| s.added_part(added)).map(Anchor::Line)
 }
 
 /// Returns the added lines between the first step and the sink that are nearest to the sink.

@@ -7,6 +7,7 @@ use crate::finding::listing::Floor;
 use crate::finding::{Finding, Severity};
 use crate::rules::RuleSet;
 use crate::rules::catalog::{Matcher, Rule};
+use crate::rules::elide::words;
 use crate::rules::suppress::Counting;
 use side::{CodeInPlace, CodeSide};
 use std::collections::HashMap;
@@ -26,8 +27,8 @@ const COMPARED_MAX: usize = 64;
 /// be joined with the next. A shorter one, such as `return null`, is in too many others.
 const DIVIDED: usize = 16;
 const JOINED: usize = 10;
-/// Words that start a line which ends a function or a loop, or which is a condition of a job.
-const GUARDS: &[&[u8]] = &[
+/// Words of statements that leave a function, a loop or the program.
+const EXITS: &[&[u8]] = &[
     b"return",
     b"raise",
     b"throw",
@@ -37,16 +38,15 @@ const GUARDS: &[&[u8]] = &[
     b"panic",
     b"continue",
     b"break",
-    b"guard",
+    b"next",
+    b"goto",
     b"assert",
     b"require",
-    b"case",
-    b"default",
-    b"unless",
-    b"rules",
-    b"only",
-    b"except",
-    b"when",
+    b"guard",
+];
+/// Words that start a label, a condition of one line, or one of a job of a pipeline.
+const CONDITIONS: &[&[u8]] = &[
+    b"case", b"default", b"unless", b"rules", b"only", b"except", b"when",
 ];
 
 /// A finding in the removed lines that covers no added finding yet.
@@ -126,50 +126,67 @@ pub(super) fn lower(
 /// Returns true if a change removes a line that can end a function early, or that adds a condition
 /// to code below it: no block shows that such code was guarded.
 fn removes_guard(text: &TextChange) -> bool {
-    let mut added: HashMap<Vec<u8>, usize> = HashMap::new();
-    let mut whole = Vec::new();
-    for line in text.added().flat_map(|block| lines(block.text)) {
-        let line = without_layout(line);
-        whole.extend_from_slice(&line);
-        *added.entry(line).or_default() += 1;
-    }
+    let mut added = AddedLines::of(text);
     let removed = text.removed().flat_map(|block| lines(block.text));
-    removed.filter(|line| is_guard(line)).any(|line| {
-        let line = without_layout(line);
-        match added.get_mut(&line) {
-            Some(count) if *count > 0 => {
-                *count -= 1;
-                false
-            }
-            // A longer one can be divided.
-            _ => {
-                line.len() < DIVIDED && !may_join(&added, &line)
-                    || memchr::memmem::find(&whole, &line).is_none() && !may_join(&added, &line)
-            }
+    removed
+        .filter(|line| is_guard(line))
+        .any(|line| !added.take(&without_layout(line)))
+}
+
+/// The added lines of a change without their layout.
+struct AddedLines {
+    /// With the number of lines that are not taken yet.
+    lines: HashMap<Vec<u8>, usize>,
+    /// All lines in a row.
+    whole: Vec<u8>,
+    /// Searches for divided and joined lines that remain. Each reads all lines.
+    searches: usize,
+}
+
+impl AddedLines {
+    fn of(text: &TextChange) -> Self {
+        let mut out = Self {
+            lines: HashMap::new(),
+            whole: Vec::new(),
+            searches: COMPARED_MAX,
+        };
+        for line in text.added().flat_map(|block| lines(block.text)) {
+            let line = without_layout(line);
+            out.whole.extend_from_slice(&line);
+            *out.lines.entry(line).or_default() += 1;
         }
-    })
-}
-
-/// Returns true if a line is the start of an added one: two lines became one.
-fn may_join(added: &HashMap<Vec<u8>, usize>, line: &[u8]) -> bool {
-    line.len() >= JOINED && added.keys().any(|other| other.starts_with(line))
-}
-
-/// Returns true for a line that can be a guard of the code below it.
-fn is_guard(line: &[u8]) -> bool {
-    let line = line.trim_ascii().trim_ascii_start();
-    let line = line.strip_prefix(b"- ").unwrap_or(line);
-    let starts_with = |word: &&[u8]| {
-        line.get(..word.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(word))
-            && !line
-                .get(word.len())
-                .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
-    };
-    let is_exit = memchr::memmem::find(line, b"return").is_some() && line.starts_with(b"if");
-    is_exit || matches!(line.first(), Some(b'@')) || line.starts_with(b"#[") || {
-        GUARDS.iter().any(starts_with)
+        out
     }
+
+    /// Returns true if a removed line was added again: as it is, divided into several lines, or
+    /// joined with the next one. After [`COMPARED_MAX`] searches, only as it is.
+    fn take(&mut self, line: &[u8]) -> bool {
+        if let Some(count) = self.lines.get_mut(line).filter(|count| **count > 0) {
+            *count -= 1;
+            return true;
+        }
+        if line.len() < JOINED || self.searches == 0 {
+            return false;
+        }
+        self.searches -= 1;
+        let is_divided = || memchr::memmem::find(&self.whole, line).is_some();
+        self.lines.keys().any(|other| other.starts_with(line))
+            || line.len() >= DIVIDED && is_divided()
+    }
+}
+
+/// Returns true for a line that can be a guard of the code below it: it can leave a function or a
+/// loop, or it is a decorator, a label or a condition of a job.
+fn is_guard(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let line = line.strip_prefix(b"- ").unwrap_or(line);
+    let mut words = words(line).map(<[u8]>::to_ascii_lowercase);
+    let first = words.next().unwrap_or_default();
+    CONDITIONS.contains(&first.as_slice())
+        || matches!(line.first(), Some(b'@'))
+        || line.starts_with(b"#[")
+        || EXITS.contains(&first.as_slice())
+        || words.any(|word| EXITS.contains(&word.as_slice()))
 }
 
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {

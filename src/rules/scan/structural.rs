@@ -394,8 +394,7 @@ impl<'a> FileScan<'a> {
             || wanted
                 .iter()
                 .any(|index| structural::needs_file(*index, language));
-        let is_shared = self.is_followed(text) && self.reaching(text).is_none();
-        if !need_file && !is_shared {
+        if !(need_file || self.is_followed(text) && self.reaching(text).is_none()) {
             let kept = new.parts.first().and_then(|part| self.kept(part, &bytes));
             new = new.with_parts(kept);
         }

@@ -87,7 +87,7 @@ struct HeadSearch {
     below: Range<usize>,
 }
 
-/// The head that a search looks for.
+/// The head that a search needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SoughtHead {
     /// A line with less indentation.

@@ -67,44 +67,45 @@ impl<'t> Spelling<'t> {
             .filter(|(range, _)| range.start <= at)
     }
 
-    /// Returns the brackets `(` and `[` of a part of the text that stay open, after the number of
-    /// those that it closes for a text before it.
+    /// Returns the bytes of a part of the text that are neither in comments nor in strings.
+    fn code_bytes(&self, part: Range<usize>) -> impl Iterator<Item = u8> {
+        let mut at = part.start;
+        std::iter::from_fn(move || {
+            while let Some((range, _)) = self.outside_at(at) {
+                at = range.end;
+            }
+            let byte = self.text.get(at).filter(|_| at < part.end);
+            at += 1;
+            byte.copied()
+        })
+    }
+
+    /// Returns the brackets `(` and `[` of a part of the text that stay open, after the number that
+    /// it closes for a text before it.
     pub(super) fn brackets(&self, part: Range<usize>) -> (usize, usize) {
         let (mut closed, mut open) = (0, 0);
-        let mut at = part.start;
-        while at < part.end {
-            if let Some((range, _)) = self.outside_at(at) {
-                at = range.end;
-                continue;
-            }
-            match self.text.get(at) {
-                Some(b'(' | b'[') => open += 1,
-                Some(b')' | b']') if open > 0 => open -= 1,
-                Some(b')' | b']') => closed += 1,
+        for byte in self.code_bytes(part) {
+            match byte {
+                b'(' | b'[' => open += 1,
+                b')' | b']' if open > 0 => open -= 1,
+                b')' | b']' => closed += 1,
                 _ => {}
             }
-            at += 1;
         }
         (closed, open)
     }
 
     /// Returns the number of braces of a part of the text that stay open. `None`: it has no brace.
     pub(super) fn open_braces(&self, part: Range<usize>) -> Option<usize> {
-        let (mut open, mut has_brace) = (0usize, false);
-        let mut at = part.start;
-        while at < part.end {
-            if let Some((range, _)) = self.outside_at(at) {
-                at = range.end;
-                continue;
-            }
-            match self.text.get(at) {
-                Some(b'{') => (open, has_brace) = (open + 1, true),
-                Some(b'}') => open = open.saturating_sub(1),
-                _ => {}
-            }
-            at += 1;
-        }
-        has_brace.then_some(open)
+        let mut braces = self
+            .code_bytes(part)
+            .filter(|b| matches!(b, b'{' | b'}'))
+            .peekable();
+        braces.peek()?;
+        Some(braces.fold(0usize, |open, brace| match brace {
+            b'{' => open + 1,
+            _ => open.saturating_sub(1),
+        }))
     }
 
     /// Returns a part of the text without comments, layout, separators that end a line, and the
