@@ -64,7 +64,7 @@ pub(super) fn kept(
 }
 
 /// Returns the gaps between some ranges, which are in order.
-fn complement(ranges: &[Range<usize>], length: usize) -> Vec<Range<usize>> {
+pub(super) fn complement(ranges: &[Range<usize>], length: usize) -> Vec<Range<usize>> {
     let starts = std::iter::once(0).chain(ranges.iter().map(|r| r.end));
     let ends = ranges
         .iter()

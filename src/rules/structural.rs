@@ -19,7 +19,6 @@ use ast_grep_core::matcher::MatcherExt as _;
 use ast_grep_core::replacer::Replacer as _;
 use ast_grep_core::tree_sitter::StrDoc;
 use ast_grep_core::{AstGrep, Matcher as _, NodeMatch};
-use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -226,15 +225,14 @@ impl ParsedText {
         }
     }
 
-    /// Returns the IDs of the kinds of the nodes that touch some ranges of bytes, in order.
-    pub(super) fn kinds_near(&self, near: &[Range<usize>]) -> HashSet<u16> {
-        let mut out = HashSet::new();
+    /// Adds the kinds of the nodes that touch some ranges of bytes, which are in order.
+    pub(super) fn add_kinds_near(&self, near: &[Range<usize>], kinds: &mut NodeKinds) {
         let mut cursor = self.tree.root().get_inner_node().walk();
         let mut depth = 0;
         loop {
             let node = cursor.node();
             if touches(near, &node.byte_range()) {
-                out.insert(node.kind_id());
+                kinds.add(node.kind_id());
                 if depth < MAX_DEPTH && cursor.goto_first_child() {
                     depth += 1;
                     continue;
@@ -242,7 +240,7 @@ impl ParsedText {
             }
             while !cursor.goto_next_sibling() {
                 if !cursor.goto_parent() {
-                    return out;
+                    return;
                 }
                 depth -= 1;
             }
@@ -272,6 +270,27 @@ impl ParsedText {
                     .map(|node| rule.matched(self, &node)),
             );
         }
+    }
+}
+
+/// Kinds of nodes of a grammar. A file has many nodes of few kinds, so a table is faster than a set.
+#[derive(Debug, Default)]
+pub(super) struct NodeKinds {
+    /// By the ID of the kind.
+    is_present: Vec<bool>,
+}
+
+impl NodeKinds {
+    fn add(&mut self, kind: u16) {
+        let kind = usize::from(kind);
+        if kind >= self.is_present.len() {
+            self.is_present.resize(kind + 1, false);
+        }
+        self.is_present[kind] = true;
+    }
+
+    fn has(&self, kind: u16) -> bool {
+        self.is_present.get(usize::from(kind)) == Some(&true)
     }
 }
 
@@ -383,40 +402,86 @@ impl StructuralRule {
     }
 }
 
-/// A rule of the catalogue for each language that it names.
-type ByLanguage = Vec<(TreeLanguage, OnceLock<Option<StructuralRule>>)>;
+/// A structural rule of the catalogue in one of its languages. Its parts are found on first use.
+struct CatalogueRule {
+    language: TreeLanguage,
+    outline: OnceLock<RuleOutline>,
+    compiled: OnceLock<Option<StructuralRule>>,
+}
 
-/// The structural rules of the catalogue, compiled on first use.
-static CATALOGUE: [OnceLock<ByLanguage>; catalog::RULES.len()] =
+/// What the YAML of a rule shows before it is compiled, which costs more than parsing a small file.
+#[derive(Clone, Copy, Debug)]
+struct RuleOutline {
+    /// The kind that a node must have for the rule to match it, if there is only one.
+    kind: Option<u16>,
+    needs_file: bool,
+}
+
+/// The structural rules of the catalogue.
+static CATALOGUE: [OnceLock<Vec<CatalogueRule>>; catalog::RULES.len()] =
     [const { OnceLock::new() }; catalog::RULES.len()];
 
-/// Returns the structural rule of the catalogue with an index, if it is for a language.
-fn tree_rule(index: u16, language: TreeLanguage) -> Option<&'static Rule> {
-    let rule = catalog::RULES.get(usize::from(index))?;
-    let is_for = !rule.tree.is_empty()
-        && TreeLanguage::of_rule(&rule.tree_languages).any(|of| of == language);
-    is_for.then_some(rule)
+/// Returns the structural rule of the catalogue with an index, and its form for a language. `None`:
+/// it is not a structural rule, or does not name the language.
+fn in_language(
+    index: u16,
+    language: TreeLanguage,
+) -> Option<(&'static Rule, &'static CatalogueRule)> {
+    let rule = catalog::RULES
+        .get(usize::from(index))
+        .filter(|rule| !rule.tree.is_empty())?;
+    let known = CATALOGUE.get(usize::from(index))?.get_or_init(|| {
+        TreeLanguage::of_rule(&rule.tree_languages)
+            .map(CatalogueRule::new)
+            .collect()
+    });
+    let own = known.iter().find(|own| own.language == language)?;
+    Some((rule, own))
 }
 
 /// Returns true if the catalogue has a structural rule with that index for a language.
 pub(super) fn is_for(index: u16, language: TreeLanguage) -> bool {
-    tree_rule(index, language).is_some()
+    in_language(index, language).is_some()
 }
 
 /// Returns true if a rule of the catalogue may need unchanged parts of the file that are distant
 /// from the changed lines.
 pub(super) fn needs_file(index: u16, language: TreeLanguage) -> bool {
-    tree_rule(index, language)
-        .is_some_and(|rule| SURROUNDINGS.iter().any(|kind| rule_names(&rule.tree, kind)))
+    in_language(index, language).is_some_and(|(rule, own)| own.outline(rule).needs_file)
 }
 
-/// Returns true if a rule of the catalogue can match a node of one of some kinds, by their IDs. Its
-/// YAML shows that, and compiling it costs more than parsing a small file.
-pub(super) fn may_match(index: u16, language: TreeLanguage, kinds: &HashSet<u16>) -> bool {
-    tree_rule(index, language).is_some_and(|rule| {
-        required_kind(&rule.tree)
-            .is_none_or(|kind| kinds.contains(&language.grammar().id_for_node_kind(kind, true)))
-    })
+/// Returns true if a rule of the catalogue can match a node of one of some kinds.
+pub(super) fn may_match(index: u16, language: TreeLanguage, kinds: &NodeKinds) -> bool {
+    in_language(index, language)
+        .is_some_and(|(rule, own)| own.outline(rule).kind.is_none_or(|kind| kinds.has(kind)))
+}
+
+/// Returns a rule of the catalogue for a language. `None`: it is not a structural rule, or does not
+/// name the language.
+pub(super) fn of_catalogue(index: u16, language: TreeLanguage) -> Option<&'static StructuralRule> {
+    let (rule, own) = in_language(index, language)?;
+    // A test compiles every rule for each of its languages.
+    own.compiled
+        .get_or_init(|| StructuralRule::of_catalogue(rule, language).ok())
+        .as_ref()
+}
+
+impl CatalogueRule {
+    fn new(language: TreeLanguage) -> Self {
+        Self {
+            language,
+            outline: OnceLock::new(),
+            compiled: OnceLock::new(),
+        }
+    }
+
+    fn outline(&self, rule: &Rule) -> RuleOutline {
+        *self.outline.get_or_init(|| RuleOutline {
+            kind: required_kind(&rule.tree)
+                .map(|kind| self.language.grammar().id_for_node_kind(kind, true)),
+            needs_file: SURROUNDINGS.iter().any(|kind| rule_names(&rule.tree, kind)),
+        })
+    }
 }
 
 /// Returns the kind that a node must have for the YAML of a rule to match it. `None`: the YAML does
@@ -429,24 +494,6 @@ fn required_kind(yaml: &str) -> Option<&str> {
         .find_map(|line| line.strip_prefix("  kind: "))
         .map(str::trim)
         .filter(|kind| kind.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
-}
-
-/// Returns a rule of the catalogue for a language. `None`: it is not a structural rule, or does not
-/// name the language.
-pub(super) fn of_catalogue(index: u16, language: TreeLanguage) -> Option<&'static StructuralRule> {
-    let rule = catalog::RULES
-        .get(usize::from(index))
-        .filter(|rule| !rule.tree.is_empty())?;
-    let known = CATALOGUE.get(usize::from(index))?.get_or_init(|| {
-        TreeLanguage::of_rule(&rule.tree_languages)
-            .map(|of| (of, OnceLock::new()))
-            .collect()
-    });
-    let (_, compiled) = known.iter().find(|(of, _)| *of == language)?;
-    // A test compiles every rule for each of its languages.
-    compiled
-        .get_or_init(|| StructuralRule::of_catalogue(rule, language).ok())
-        .as_ref()
 }
 
 /// Returns an error and its causes on one line, in lower case as fragments of error messages are.

@@ -1,24 +1,20 @@
 //! Files that a change breaks: the old version can be parsed, and the new one cannot.
 //!
 //! A grammar can lack a new piece of the syntax, so a file is reported only if the old version is
-//! free of errors, and a file of code only if its brackets are not balanced either. Nearly all
-//! changes keep the balance, so that few files are parsed.
+//! free of errors, and a file of code only if the change ends the balance of its brackets too.
+//! Nearly all changes keep the balance, so that few files are parsed.
 
 use super::{Added, added, at_line, removed};
 use crate::diff::{RepoPath, TextChange};
 use crate::rules::language::Languages;
 use crate::rules::report::Reporter;
 use crate::rules::structural::{TreeLanguage, yaml_error_line};
-use crate::rules::{lexer, parse};
+use crate::rules::{elide, lexer, parse};
 use crate::symbols;
 use serde::de::IgnoredAny;
 
 /// Bytes of each side of a file that is parsed, at most.
 const MOST_BYTES: usize = 256 << 10;
-
-/// Brackets without their other half in the old version of a file, at most. A few can be in texts
-/// that the lexer takes for code. With more, the grammar cannot read the file either.
-const UNBALANCED: u64 = 4;
 
 /// The languages whose grammars read the code of public repositories without errors, by their names
 /// in rules. TypeScript with JSX is missing, because texts such as `Q&A` are errors to the grammar.
@@ -72,14 +68,17 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     at_line(out, "syntax-broken", path, near.number, near.text, None);
 }
 
-/// Returns the balance of the brackets in the code of a text.
-fn balance_of_code(path: &RepoPath, text: &str) -> BracketBalance {
-    let languages = Languages::of(path.as_bytes(), b"");
-    let mut code = text.as_bytes().to_vec();
-    for range in lexer::not_code(languages, text.as_bytes()) {
-        code[range].fill(b' ');
-    }
-    BracketBalance::of(code)
+/// Returns true if the code of a text has as many opening as closing brackets of each kind. The brace
+/// that closes code within a string is read as the start of the rest of the string.
+fn is_balanced(path: &RepoPath, text: &str) -> bool {
+    let text = text.as_bytes();
+    let other = lexer::not_code(Languages::of(path.as_bytes(), b""), text);
+    let code = elide::complement(&other, text.len());
+    let bytes = code.into_iter().flat_map(|part| {
+        let close = text.get(part.end).filter(|byte| **byte == b'}');
+        text[part].iter().chain(close).copied()
+    });
+    BracketBalance::of(bytes) == BracketBalance::default()
 }
 
 /// Returns both sides of a file if they are known completely, are UTF-8 and are small enough.
@@ -151,8 +150,8 @@ fn code_error(path: &RepoPath, text: &TextChange, old: &str, new: &str) -> Optio
     if is_markup
         || is_beyond_grammar(text, new, language.own_name())
         || BracketBalance::of_lines(added(text)) == BracketBalance::of_lines(removed(text))
-        || balance_of_code(path, new) == BracketBalance::default()
-        || balance_of_code(path, old).size() > UNBALANCED
+        || is_balanced(path, new)
+        || !is_balanced(path, old)
     {
         return None;
     }
@@ -233,10 +232,5 @@ impl BracketBalance {
             }
         }
         out
-    }
-
-    /// Returns the number of brackets without their other half, at least.
-    fn size(self) -> u64 {
-        self.0.iter().map(|count| count.unsigned_abs()).sum()
     }
 }

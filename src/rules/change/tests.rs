@@ -588,6 +588,22 @@ fn a_change_that_breaks_the_syntax_is_reported_at_an_added_line() {
             2,
         ),
         ("a.yml", "a: b\n", "a: 'it's'\n", 1),
+        ("a.js", "f(`${a} ${g({})}`);\n", "f(`${a} ${g({})}`;\n", 1),
+        ("a.ts", "h(`${a}`);\nf(1);\n", "h(`${a}`);\nf((1);\n", 2),
+        ("a.rb", "f(\"#{a}\")\n", "f([\"#{a}\")\n", 1),
+        ("a.py", "f(f'{a}')\n", "f([f'{a}')\n", 1),
+        (
+            "a.cs",
+            "class A { void F() { G($\"{a}\"); } }\n",
+            "class A { void F() { G(($\"{a}\"); } }\n",
+            1,
+        ),
+        (
+            "a.php",
+            "<?php\nf(\"{$a}\");\n",
+            "<?php\nf([\"{$a}\");\n",
+            2,
+        ),
     ];
     for (path, old, new, line) in cases {
         assert_eq!(broken(path, old, new), [line], "{path}");
@@ -598,7 +614,9 @@ fn a_change_that_breaks_the_syntax_is_reported_at_an_added_line() {
 fn a_file_is_not_reported_as_broken_if_it_was_before_or_is_no_code() {
     let cases = [
         ("a.py", "f(a=1\n", "f(a=2, (\n"),
+        ("a.js", "}{{(q [z\n", "}{{(q [z\nx) y( z(\n"),
         ("a.js", "f({ a: 1 });\n", "g({ a: ')' });\n"),
+        ("a.js", "f(a);\n", "f(`${a} ${g({})} (`);\n"),
         (
             "tsconfig.json",
             "{\n\"a\": 1\n}\n",

@@ -80,7 +80,9 @@ pub(in crate::rules) fn reaching(
     text: &[u8],
     added: &[Range<usize>],
 ) -> Option<Vec<Range<usize>>> {
-    if !languages.any_of(FLAT) || text.len() < SMALL || !parse::is_bounded(text) {
+    let unchanged = text.len() - added.iter().map(Range::len).sum::<usize>().min(text.len());
+    let may_save = text.len() >= SMALL && saves(unchanged, text);
+    if !(may_save && languages.any_of(FLAT) && parse::is_bounded(text)) {
         return None;
     }
     let blocks = blocks(text, &lexer::not_code(languages, text))?;
@@ -103,8 +105,13 @@ pub(in crate::rules) fn reaching(
         .map(|(block, _)| block.inside)
         .filter(|inside| inside.len() >= SHORTEST)
         .collect();
-    let size: usize = omitted.iter().map(Range::len).sum();
-    (size * 4 > text.len()).then(|| complement(&omitted, text.len()))
+    let size = omitted.iter().map(Range::len).sum();
+    saves(size, text).then(|| complement(&omitted, text.len()))
+}
+
+/// Returns true if a number of bytes is so much of a text that omitting them pays.
+fn saves(bytes: usize, text: &[u8]) -> bool {
+    bytes * 4 > text.len()
 }
 
 /// Returns the blocks at the top of a file, in order; the last one is the text below them. `None`:

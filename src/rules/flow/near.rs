@@ -73,10 +73,10 @@ pub(super) fn entries(
 ) -> Option<Entries> {
     let units = Units::of(module, is_nested);
     let (touched, between) = units.touched(added);
-    if between
+    let mut between = between
         .into_iter()
-        .any(|part| has_statement(language, text.get(part).unwrap_or_default()))
-    {
+        .map(|part| text.get(part).unwrap_or_default());
+    if units.are_most(&touched) || between.any(|part| has_statement(language, part)) {
         return None;
     }
     let graph = units.graph(module, text);

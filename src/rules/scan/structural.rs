@@ -18,12 +18,11 @@ use crate::rules::report::Sighting;
 use crate::rules::rewrite;
 use crate::rules::secret::SecretCandidate;
 use crate::rules::structural::{
-    self, ParsedText, StructuralMatch, StructuralRule, TreeLanguage, Work,
+    self, NodeKinds, ParsedText, StructuralMatch, StructuralRule, TreeLanguage, Work,
 };
 use crate::rules::walk::Visitor as _;
 use crate::rules::{check, elide};
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};
 
 /// Texts around a literal that are checked for a file, at most. A check can search 32 kB for each
@@ -152,11 +151,13 @@ impl<'a> ParsedSide<'a> {
         out
     }
 
-    /// Returns the IDs of the kinds of the nodes that touch added bytes.
-    fn kinds_near(&mut self, added: &[Range<usize>]) -> HashSet<u16> {
-        self.parsed()
-            .flat_map(|(part, tree)| tree.kinds_near(&part.own(added)))
-            .collect()
+    /// Returns the kinds of the nodes that touch added bytes.
+    fn kinds_near(&mut self, added: &[Range<usize>]) -> NodeKinds {
+        let mut kinds = NodeKinds::default();
+        for (part, tree) in self.parsed() {
+            tree.add_kinds_near(&part.own(added), &mut kinds);
+        }
+        kinds
     }
 
     /// Returns the number of matches of a rule.
