@@ -19,6 +19,9 @@ pub(crate) fn matches(glob: &str, path: &[u8]) -> bool {
 
 /// Expands the first `{a,b}` and matches each alternative with the rest.
 fn component_wise(glob: &[u8], path: &[u8]) -> bool {
+    if !may_end(glob, path) {
+        return false;
+    }
     if let Some(open) = memchr::memchr(b'{', glob)
         && let Some(close) = memchr::memchr(b'}', &glob[open..]).map(|c| open + c)
     {
@@ -30,6 +33,26 @@ fn component_wise(glob: &[u8], path: &[u8]) -> bool {
             });
     }
     wild(glob, path)
+}
+
+/// Returns false if the literal end of a glob, or each of the alternatives that end it, differs from
+/// the end of a path. Most globs of rules end with an extension, so this saves the expansion.
+fn may_end(glob: &[u8], path: &[u8]) -> bool {
+    match glob.split_last() {
+        Some((b'}', rest)) => {
+            let open = memchr::memrchr(b'{', rest).map_or(rest.len(), |at| at + 1);
+            let mut ends = rest[open..].split(|b| *b == b',');
+            open == rest.len() || ends.any(|end| path.ends_with(literal_end(end)))
+        }
+        _ => path.ends_with(literal_end(glob)),
+    }
+}
+
+/// Returns the bytes of a glob behind its last special one. `**/` can match nothing, also not the
+/// slash.
+fn literal_end(glob: &[u8]) -> &[u8] {
+    let special = glob.iter().rposition(|b| b"*?[]{},!/".contains(b));
+    &glob[special.map_or(0, |at| at + 1)..]
 }
 
 /// Matches without braces, by backtracking over the last `*` and the last `**` only. The time is
@@ -123,6 +146,11 @@ mod tests {
     fn matches_as_people_expect() {
         for (glob, path, expected) in [
             ("*.py", "a/b/c.py", true),
+            ("**/.npmrc", ".npmrc", true),
+            ("**/{a,b}.{yml,yaml}", "b.yaml", true),
+            ("**/{a,b}.{yml,yaml}", "b.yamls", false),
+            ("**/x.{y,}", "a/x.", true),
+            ("a.[!b]", "a.b", false),
             ("*.py", "c.pyc", false),
             ("Dockerfile*", "x/Dockerfile.dev", true),
             ("src/*.rs", "src/a.rs", true),

@@ -667,9 +667,8 @@ impl<'m> FlowRun<'m> {
         let Some(path) = target.path else {
             return false;
         };
-        let text = self.paths.text(path);
-        let first = text.split('.').next().unwrap_or_default();
-        if self.language == L::Go && !text.contains('/') {
+        let (first, has_slash) = self.paths.module_of(path);
+        if self.language == L::Go && !has_slash {
             return true;
         }
         if let Some(is_known) = self.known_modules.get(first) {

@@ -131,15 +131,10 @@ impl<'m> FlowRun<'m> {
             return *p;
         }
         let word = self.module.word(name);
-        let path = match self
-            .table
-            .usual
-            .iter()
-            .rev()
-            .find(|p| p.rsplit(['.', '/']).next() == Some(word))
-        {
-            Some(p) => self.paths.root(p, Root::Known),
-            None => self
+        let usual = self.table.usual_names;
+        let path = match usual.binary_search_by_key(&word, |(last, _)| last) {
+            Ok(at) => self.paths.root(usual[at].1, Root::Known),
+            Err(_) => self
                 .imported_with_all(name)
                 .unwrap_or_else(|| self.paths.root(word, Root::Free)),
         };

@@ -4,7 +4,7 @@
 
 use super::FlowLanguage;
 use super::table::{Pattern, Role, Table};
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt as _};
 use std::rc::Rc;
 
 /// Index into [`Paths`].
@@ -50,7 +50,8 @@ struct PathNode {
 /// All paths of a run.
 pub(super) struct Paths {
     nodes: Vec<PathNode>,
-    numbers: HashMap<(Rc<str>, Calling, Root), PathId>,
+    /// The paths with each text.
+    numbers: HashMap<Rc<str>, Vec<(Calling, Root, PathId)>>,
     children: HashMap<(PathId, u32), PathId>,
     calls: HashMap<(PathId, Calling), PathId>,
     table: &'static Table,
@@ -78,7 +79,9 @@ impl Paths {
     }
 
     fn make(&mut self, text: &str, calling: Calling, root: Root) -> PathId {
-        if let Some(id) = self.numbers.get(&(Rc::from(text), calling, root)) {
+        let same = self.numbers.get(text);
+        let mut same = same.into_iter().flatten();
+        if let Some((.., id)) = same.find(|(c, r, _)| (*c, *r) == (calling, root)) {
             return *id;
         }
         let (prefix, last) = text
@@ -93,7 +96,10 @@ impl Paths {
             root,
             hits: None,
         });
-        self.numbers.insert((text.into(), calling, root), id);
+        self.numbers
+            .entry(text.into())
+            .or_default()
+            .push((calling, root, id));
         id
     }
 
@@ -166,6 +172,20 @@ impl Paths {
         let call = if n.calling == Calling::Not { "" } else { "()" };
         let dot = if n.prefix.is_empty() { "" } else { "." };
         format!("{}{dot}{}{call}", n.prefix, n.last)
+    }
+
+    /// Returns the first word of a path, and whether a slash is in it.
+    pub(super) fn module_of(&self, id: PathId) -> (&str, bool) {
+        let Some(n) = self.node(id) else {
+            return ("?", false);
+        };
+        let whole = if n.prefix.is_empty() {
+            &n.last
+        } else {
+            &n.prefix
+        };
+        let first = whole.split('.').next().unwrap_or_default();
+        (first, n.prefix.contains('/') || n.last.contains('/'))
     }
 
     /// Returns the start of a path.

@@ -13,7 +13,8 @@ use super::sink::FoundFlow;
 use super::table::{Condition, Table};
 use super::value::{Const, Env, FlowValue, Taint, TaintOrigin, Taints, What, join, proof_of};
 use super::{FlowLanguage, FlowSubject, guard};
-use std::collections::{BTreeSet, HashMap};
+use foldhash::HashMap;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// The object of a method, as a variable.

@@ -13,7 +13,8 @@ use super::sink::{CallInfo, FoundFlow, way};
 use super::table::{Handler, Place, Table};
 use super::value::{Env, FlowValue, ItemKey, OF_CALLER, Taint, UNKNOWN_SOURCE, What, join};
 use super::{Flow, FlowLanguage, FlowSubject, PathStep, StepRole};
-use std::collections::{BTreeSet, HashMap};
+use foldhash::{HashMap, HashMapExt as _};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 

@@ -182,6 +182,8 @@ pub(super) struct Call {
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) usual: &'static [&'static str],
+    /// The last name of each usual module with its path, sorted.
+    pub(super) usual_names: &'static [(&'static str, &'static str)],
     pub(super) sources: &'static [Source],
     pub(super) handlers: &'static [Handler],
     /// The type of a call or read.

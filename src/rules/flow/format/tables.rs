@@ -35,6 +35,17 @@ pub(crate) fn table(name: &str, file: &KnowledgeFile) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "pub(super) static {name}: Table = Table {{");
     let _ = writeln!(out, "usual: &{:?},", file.usual);
+    // Of modules with one last name, the last one in the file counts.
+    let last_names: BTreeMap<&str, &str> = file
+        .usual
+        .iter()
+        .map(|path| (path.rsplit(['.', '/']).next().unwrap_or(path), &**path))
+        .collect();
+    list(
+        &mut out,
+        "usual_names",
+        last_names.iter().map(|entry| format!("{entry:?}")),
+    );
     list(
         &mut out,
         "sources",

@@ -64,7 +64,7 @@ impl<'n, 't> C<'_, 't> {
         out
     }
 
-    fn body_of(&mut self, node: Node<'n>, name: &str) -> CodeBlock {
+    fn body_of(&mut self, node: Node<'n>, name: &'static str) -> CodeBlock {
         let mut out = Vec::new();
         if let Some(n) = field(node, name) {
             self.statement(n, &mut out);

@@ -74,7 +74,7 @@ impl<'n> CSharp<'_, '_> {
         out
     }
 
-    fn body_of(&mut self, node: Node<'n>, name: &str) -> CodeBlock {
+    fn body_of(&mut self, node: Node<'n>, name: &'static str) -> CodeBlock {
         let mut out = Vec::new();
         if let Some(n) = field(node, name) {
             self.statement(n, &mut out);

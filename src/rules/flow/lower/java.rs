@@ -23,7 +23,7 @@ fn body(l: &mut Lower<'_>, node: Node<'_>) -> CodeBlock {
 }
 
 /// Lowers a statement that may be a block.
-fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> CodeBlock {
+fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &'static str) -> CodeBlock {
     field(node, name)
         .map(|n| block(l, &[n], statement))
         .unwrap_or_default()

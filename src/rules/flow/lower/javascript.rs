@@ -27,7 +27,7 @@ fn body(l: &mut Lower<'_>, node: Node<'_>) -> CodeBlock {
 }
 
 /// Lowers a block, or the single statement in its place.
-fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> CodeBlock {
+fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &'static str) -> CodeBlock {
     let mut out = Vec::new();
     if let Some(n) = field(node, name) {
         statement(l, n, &mut out);
@@ -124,7 +124,7 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
 }
 
 /// Lowers a field as an expression. A missing field becomes an unknown value.
-fn field_expr(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> ExprId {
+fn field_expr(l: &mut Lower<'_>, node: Node<'_>, name: &'static str) -> ExprId {
     match field(node, name) {
         Some(n) => expr(l, n),
         None => l.unknown(node, Vec::new()),

@@ -20,7 +20,7 @@ fn body(l: &mut Lower<'_>, node: Node<'_>) -> CodeBlock {
     block(l, &children(node), statement)
 }
 
-fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> CodeBlock {
+fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &'static str) -> CodeBlock {
     field(node, name).map(|n| body(l, n)).unwrap_or_default()
 }
 

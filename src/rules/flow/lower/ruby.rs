@@ -82,7 +82,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         out
     }
 
-    fn body_of(&mut self, node: Node<'n>, name: &str) -> CodeBlock {
+    fn body_of(&mut self, node: Node<'n>, name: &'static str) -> CodeBlock {
         field(node, name).map(|n| self.body(n)).unwrap_or_default()
     }
 

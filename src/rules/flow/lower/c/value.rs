@@ -6,7 +6,7 @@ use super::C;
 use tree_sitter::Node;
 
 impl<'n> C<'_, '_> {
-    pub(super) fn expr_of(&mut self, node: Node<'n>, name: &str) -> ExprId {
+    pub(super) fn expr_of(&mut self, node: Node<'n>, name: &'static str) -> ExprId {
         match field(node, name) {
             Some(n) => self.expr(n),
             None => self.l.unknown(node, Vec::new()),

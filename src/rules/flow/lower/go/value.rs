@@ -88,7 +88,7 @@ impl Go<'_, '_> {
     }
 
     /// Lowers the child with a field name.
-    pub(super) fn part(&mut self, node: Node<'_>, name: &str) -> ExprId {
+    pub(super) fn part(&mut self, node: Node<'_>, name: &'static str) -> ExprId {
         match field(node, name) {
             Some(n) => self.expr(n),
             None => self.l.unknown(node, Vec::new()),

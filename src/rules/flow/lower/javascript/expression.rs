@@ -150,7 +150,7 @@ fn table_of(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 }
 
 /// Lowers a field. A missing field becomes an unknown value.
-fn field_expr(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> ExprId {
+fn field_expr(l: &mut Lower<'_>, node: Node<'_>, name: &'static str) -> ExprId {
     match field(node, name) {
         Some(n) => expr(l, n),
         None => l.unknown(node, Vec::new()),

@@ -6,7 +6,7 @@ use super::{call, class_name, declare};
 use tree_sitter::Node;
 
 /// Lowers the child with a field name.
-pub(super) fn part(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> ExprId {
+pub(super) fn part(l: &mut Lower<'_>, node: Node<'_>, name: &'static str) -> ExprId {
     match field(node, name) {
         Some(n) => expr(l, n),
         None => l.unknown(node, Vec::new()),
@@ -292,7 +292,7 @@ fn is_server_side(of: &str, key: &str) -> bool {
         || (key == "tmp_name" || of.starts_with("$_FILES") && matches!(key, "size" | "error"))
 }
 
-pub(super) fn member(l: &mut Lower<'_>, node: Node<'_>, object: &str) -> ExprId {
+pub(super) fn member(l: &mut Lower<'_>, node: Node<'_>, object: &'static str) -> ExprId {
     let of = part(l, node, object);
     let Some(name) = field(node, "name") else {
         return of;
@@ -423,13 +423,13 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 }
 
 /// Returns true if a side of a comparison is a call that computes a digest.
-fn is_digest(l: &Lower<'_>, node: Node<'_>, side: &str) -> bool {
+fn is_digest(l: &Lower<'_>, node: Node<'_>, side: &'static str) -> bool {
     let function = field(node, side).and_then(|n| field(n, "function"));
     function.is_some_and(|f| matches!(l.text(f), "md5" | "sha1" | "hash" | "hash_hmac" | "crypt"))
 }
 
 /// Returns true if a side of an operator is a variable.
-fn is_variable(node: Node<'_>, side: &str) -> bool {
+fn is_variable(node: Node<'_>, side: &'static str) -> bool {
     field(node, side).is_some_and(|n| n.kind() == "variable_name")
 }
 

@@ -74,7 +74,7 @@ const GLOBAL: [&str; 9] = [
 ];
 
 impl<'n> Ruby<'_, '_, 'n> {
-    pub(super) fn expr_of(&mut self, node: Node<'n>, name: &str) -> ExprId {
+    pub(super) fn expr_of(&mut self, node: Node<'n>, name: &'static str) -> ExprId {
         match field(node, name) {
             Some(n) => self.expr(n),
             None => self.l.unknown(node, Vec::new()),
