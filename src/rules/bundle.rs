@@ -62,6 +62,30 @@ pub(super) fn is_served_library(path: &[u8], text: &[u8], is_new: bool) -> bool 
         && (!is_new || is_long(text, MINIFIED, BUNDLED_LINE))
 }
 
+/// Returns true if a script has the long lines of minified code, and had them before the change,
+/// whatever its path is. `old`: the text before the change; `None`: the file is new.
+pub(super) fn is_minified(path: &[u8], text: &[u8], old: Option<&[u8]>) -> bool {
+    let path = String::from_utf8_lossy(path);
+    let is_long = |text| is_long(text, BUNDLED, BUNDLED_LINE);
+    is_script(&path) && is_long(text) && old.is_none_or(is_long)
+}
+
+/// Returns true if a script is one that a bundler wrote for a web server without minifying it: its
+/// path and the names of the bundler's functions say so.
+pub(super) fn is_built(path: &[u8], text: &[u8]) -> bool {
+    let path = String::from_utf8_lossy(path);
+    let (folders, name) = path.rsplit_once('/').unwrap_or_default();
+    is_script(name)
+        && is_below_served(folders, Some(BUILT))
+        && text.len() >= BUNDLED
+        && has_loader(text)
+}
+
+/// Returns true if a text calls the function with which a bundle of webpack loads its parts.
+fn has_loader(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"__webpack_require__").is_some()
+}
+
 /// Returns true if the name and the text of a file are those of a bundle. `text`: the known part of
 /// the new side.
 pub(super) fn is_one(path: &[u8], text: &[u8]) -> bool {
@@ -116,8 +140,7 @@ fn is_published(text: &[u8]) -> bool {
         && [&b"license"[..], b"copyright", b"(c)"]
             .iter()
             .any(|word| memchr::memmem::find(&head, word).is_some());
-    text.len() >= PUBLISHED
-        && (has_banner || memchr::memmem::find(text, b"__webpack_require__").is_some())
+    text.len() >= PUBLISHED && (has_banner || has_loader(text))
 }
 
 #[cfg(test)]
@@ -216,5 +239,26 @@ mod tests {
                 "{path}"
             );
         }
+    }
+
+    #[test]
+    fn minified_code_is_known_by_its_lines_before_and_after_the_change() {
+        let (long, short) = ("f(x);".repeat(5000), "f(x);\n".repeat(5000));
+        let (long, short) = (long.as_bytes(), short.as_bytes());
+        assert!(is_minified(b"src/a.js", long, None));
+        assert!(is_minified(b"src/a.js", long, Some(long)));
+        assert!(!is_minified(b"src/a.js", long, Some(short)));
+        assert!(!is_minified(b"src/a.js", short, Some(long)));
+        assert!(!is_minified(b"src/a.php", long, None));
+    }
+
+    #[test]
+    fn the_output_of_a_bundler_is_known_by_its_path_and_its_loader() {
+        let built = "__webpack_require__(1);\n".repeat(1000);
+        assert!(is_built(b"public/js/build/app.js", built.as_bytes()));
+        for path in ["src/build/app.js", "public/app.js", "public/build/app.ts"] {
+            assert!(!is_built(path.as_bytes(), built.as_bytes()), "{path}");
+        }
+        assert!(!is_built(b"public/build/app.js", &[b'a'; BUNDLED]));
     }
 }

@@ -76,6 +76,10 @@ impl Languages {
             None => path,
         };
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+        // Qt keeps its translations in files of the same extension as TypeScript.
+        if name.ends_with(".ts") && is_xml(start) {
+            return Self::of_names(&["xml"]);
+        }
         let set =
             Self::of_name(&name).with(by_interpreter(start).map_or(Self::NONE, Self::of_names));
         let action = matches!(name.as_str(), "action.yml" | "action.yaml");
@@ -287,6 +291,13 @@ fn is_in_folder(path: &[u8], folder: &[u8]) -> bool {
 }
 
 /// Reads a `#!` line, with or without `env`.
+/// Returns true if a text begins as a document of XML.
+fn is_xml(start: &[u8]) -> bool {
+    let start = start.strip_prefix(MARK).unwrap_or(start);
+    let start = start.trim_ascii_start();
+    start.starts_with(b"<?xml ") || start.starts_with(b"<!DOCTYPE TS")
+}
+
 fn by_interpreter(start: &[u8]) -> Option<&'static [&'static str]> {
     let line = start
         .strip_prefix(MARK)
@@ -331,6 +342,9 @@ mod tests {
             ("sub/action.yaml", "", "github-workflow yaml"),
             ("docs/ci.yml", "", "yaml"),
             ("x.h", "", "c cpp"),
+            ("i18n/app_ru.ts", "<?xml version=\"1.0\"?>\n<TS>", "xml"),
+            ("i18n/app_ru.ts", "<!DOCTYPE TS>\n<TS>", "xml"),
+            ("app.ts", "const a = '<?xml ?>';", "typescript"),
             ("bin/tool", "#!/usr/bin/env python3\nimport os\n", "python"),
             ("bin/tool", "#!/bin/bash -e\n", "shell"),
             (

@@ -2,7 +2,9 @@
 //! match.
 
 mod condition;
+mod copied;
 mod hidden;
+mod inline_tests;
 mod matches;
 
 use super::catalog::{self, FILTER, Matcher};
@@ -20,7 +22,7 @@ use super::walk::{self, Hay, Match, Scratch, Visitor};
 use super::{
     RuleSet, Scope, blob, block, bundle, change, glob, markers, markup, migration, secret,
 };
-use crate::diff::{Body, ChangeKind, FileChange, LineBlock, LineNo, TextChange};
+use crate::diff::{Body, FileChange, LineBlock, LineNo, TextChange};
 use crate::finding::listing::{Counted, Floor};
 use crate::finding::{Category, Finding, Severity};
 use flow::Followed;
@@ -133,6 +135,7 @@ fn reading(
         is_bundle: None,
         is_served: None,
         is_library: None,
+        inline_tests: None,
         purpose: None,
         fits: Vec::new(),
         doubts: Vec::new(),
@@ -250,6 +253,8 @@ struct FileScan<'a> {
     is_served: Option<bool>,
     /// Whether the script is a copied library that a web server sends; `None` until a rule asks.
     is_library: Option<bool>,
+    /// Lines of the modules of tests in a file of Rust.
+    inline_tests: Option<Vec<std::ops::RangeInclusive<u32>>>,
     purpose: Option<Purpose>,
     /// Fit by rule. Empty until the first literal is found.
     fits: Vec<RuleFit>,
@@ -622,28 +627,6 @@ impl<'a> FileScan<'a> {
         *self
             .is_bundle
             .get_or_insert_with(|| text.is_some_and(|t| bundle::is_one(path, t.new.known())))
-    }
-
-    /// Returns true for a script that a bundler wrote for a web server.
-    fn is_served(&mut self) -> bool {
-        let (path, text) = (self.file.path().as_bytes(), self.file.text());
-        *self
-            .is_served
-            .get_or_insert_with(|| text.is_some_and(|t| bundle::is_served(path, t.new.known())))
-    }
-
-    /// Returns true if a rule about dangerous calls reads a copied library that a web server
-    /// sends. Its users cannot change it.
-    fn is_of_library(&mut self, rule: &catalog::Rule) -> bool {
-        let (path, text) = (self.file.path().as_bytes(), self.file.text());
-        let kind = self.file.entry.kind;
-        // A renamed file can be one of the program.
-        let is_new = !matches!(kind, ChangeKind::Modified);
-        !rule.in_bundles
-            && !rule.secret
-            && *self.is_library.get_or_insert_with(|| {
-                text.is_some_and(|t| bundle::is_served_library(path, t.new.known(), is_new))
-            })
     }
 
     fn purpose(&mut self) -> Purpose {

@@ -93,7 +93,7 @@ impl<'a> FileScan<'a> {
                             sight.matcher,
                             Matcher::UnicodeBidi | Matcher::UnicodeMixedScript
                         )
-                        && self.is_served();
+                        && (self.is_served() || self.was_minified());
                     self.report_up_to(
                         (is_value || is_unread).then_some(Severity::Suggestion),
                         rule,

@@ -193,10 +193,13 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|b| *b == b'\n')
 }
 
+/// Returns a line without white space and separators, and with one kind of quotes. A formatter
+/// changes these.
 fn without_layout(line: &[u8]) -> Vec<u8> {
     let bytes = line.iter().copied();
     bytes
         .filter(|b| !b.is_ascii_whitespace() && !matches!(b, b',' | b';'))
+        .map(|b| if b == b'\'' { b'"' } else { b })
         .collect()
 }
 

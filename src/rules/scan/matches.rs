@@ -25,6 +25,10 @@ const NAME_REACH: usize = 4096;
 /// Rule for tokens of a format that every issuer uses.
 const WEB_TOKEN: &str = "json-web-token";
 
+/// Rules for passwords of connection strings and for credentials of requests.
+const CONNECTION: &str = "password-in-connection-string";
+const HEADER: &str = "authorization-header";
+
 /// A match of a rule for secrets. Ranges are bytes of the current block.
 #[derive(Clone, Debug)]
 pub(super) struct SecretHit {
@@ -107,11 +111,17 @@ impl<'a> FileScan<'a> {
             || self.is_default(rule, line, span)
             || self.names_its_use(rule, span)
             || self.is_stand_in(rule, line, span)
+            || self.is_demo_account(rule, span)
             || self.is_of_encoded_data(rule, line, span)
             || self.is_documented(rule)
             || self.is_listed_identifier(rule, span)
             || self.is_chosen(rule, span)
             || self.is_of_library(self.reporter.rules.rule(rule))
+            || self.is_in_inline_tests(
+                self.reporter.rules.rule(rule),
+                self.block.first.plus(line_index),
+            )
+            || self.is_for_this_machine(rule, line, span)
             || self.is_inert_output(rule, span);
         let most = is_weak.then_some(Severity::Suggestion);
         self.report_up_to(most, rule, (line, line_index), span, detail);
@@ -141,7 +151,8 @@ impl<'a> FileScan<'a> {
     /// of a variable of the environment: `${DB_PASSWORD:-local}`. Who deploys the program sets it.
     fn is_default(&self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
         let rule = self.reporter.rules.rule(rule);
-        if !rule.secret || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER {
+        let knows_issuer = secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER;
+        if !rule.secret || knows_issuer && rule.id != CONNECTION {
             return false;
         }
         let start = line.start.max(span.start.saturating_sub(VARIABLE_MAX));
@@ -150,7 +161,11 @@ impl<'a> FileScan<'a> {
         let inner = memchr::memmem::rfind(before, b"${").map(|at| &before[at + 2..]);
         inner.is_some_and(|inner| {
             let name = inner.iter().take_while(|b| is_of_variable(**b)).count();
-            name > 0 && matches!(&inner[name..], b":" | b":-" | b":=" | b":\"" | b":-\"")
+            // The default can be more than the secret: a connection string.
+            let is_part = (inner[name..].starts_with(b":-") || inner[name..].starts_with(b":="))
+                && !inner.contains(&b'}');
+            name > 0
+                && (is_part || matches!(&inner[name..], b":" | b":-" | b":=" | b":\"" | b":-\""))
         })
     }
 
@@ -180,6 +195,30 @@ impl<'a> FileScan<'a> {
         let (run, offset) = self.run();
         let span = *offset + span.start..*offset + span.end;
         stand_in::is_name_near(run.text, &span) || stand_in::is_to_be_replaced(run.text, &span)
+    }
+
+    /// Returns true if a match of a rule that knows the secret by its name is a word with a number,
+    /// near an e-mail address of a domain that is reserved for examples.
+    fn is_demo_account(&mut self, rule: u16, span: &Range<usize>) -> bool {
+        let rule = self.reporter.rules.rule(rule);
+        if !rule.secret || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER {
+            return false;
+        }
+        let (run, offset) = self.run();
+        stand_in::is_of_demo_account(run.text, &(*offset + span.start..*offset + span.end))
+    }
+
+    /// Returns true if a password of a connection string, or a credential of a request, is sent to
+    /// this machine only: another host cannot be reached with it.
+    fn is_for_this_machine(&self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
+        let rule = self.reporter.rules.rule(rule);
+        let text = &self.block.text[line.clone()];
+        let span = span.start - line.start..span.end.min(line.end) - line.start;
+        match &*rule.id {
+            CONNECTION => stand_in::connects_to_this_machine(text, &span),
+            HEADER => stand_in::requests_this_machine(text, &span),
+            _ => false,
+        }
     }
 
     /// Returns true if a match of a built-in rule is within a long run of Base64 digits.

@@ -567,15 +567,16 @@ impl<'a> FileScan<'a> {
         let fix = reported
             .replacement
             .or_else(|| self.structural_fix(candidate, part, reported.lines));
+        let rule = self.reporter.rules.rule(candidate.index);
+        let is_weak =
+            self.is_of_library(rule) || self.is_in_inline_tests(rule, reported.lines.first);
         let sighting = Sighting {
             file: Some(self.file.path()),
             lines: Some(reported.lines),
             quote: reported.quote.as_bytes(),
             title: Some(message.trim()).filter(|message| !message.is_empty()),
             in_doubt: self.in_doubt(candidate.index),
-            severity_max: self
-                .is_of_library(self.reporter.rules.rule(candidate.index))
-                .then_some(Severity::Suggestion),
+            severity_max: is_weak.then_some(Severity::Suggestion),
             replacement: fix.as_deref(),
             ..Sighting::default()
         };

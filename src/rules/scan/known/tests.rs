@@ -478,3 +478,31 @@ fn indentation_alone_is_no_block_where_braces_are() {
     ]);
     assert_one("A.cs", rule, (&old, &new), Severity::Major);
 }
+
+#[test]
+fn another_kind_of_quotes_removes_no_guard() {
+    let old = python(&[
+        "if not ok: raise ValueError('no')",
+        "requests.get(host, verify=False)",
+    ]);
+    let new = python(&[
+        "if not ok: raise ValueError(\"no\")",
+        "requests.get(",
+        "    host,",
+        "    verify=False,",
+        ")",
+    ]);
+    assert_one(
+        "a.py",
+        "python-tls-verify-off",
+        (&old, &new),
+        Severity::Suggestion,
+    );
+    let new = new.replace("raise ValueError(\"no\")", "log(\"no\")");
+    assert_one(
+        "a.py",
+        "python-tls-verify-off",
+        (&old, &new),
+        Severity::Major,
+    );
+}
