@@ -86,8 +86,8 @@ fn has_loader(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"__webpack_require__").is_some()
 }
 
-/// Returns true if the name and the text of a file are those of a bundle. `text`: the known part of
-/// the new side.
+/// Returns true if a file is a bundle by its name and its text. `text`: the known part of the new
+/// side.
 pub(super) fn is_one(path: &[u8], text: &[u8]) -> bool {
     matches_any(NAMES, path) && (is_long(text, MINIFIED, MINIFIED_LINE) || is_published(text))
         || matches_any(FOLDERS, path) && is_long(text, BUNDLED, BUNDLED_LINE)

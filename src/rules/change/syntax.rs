@@ -167,8 +167,8 @@ fn code_error(path: &RepoPath, text: &TextChange, old: &str, new: &str) -> Optio
 }
 
 /// Returns true if a change has what the grammars read wrongly: a heredoc, which can contain another
-/// one with the same end, and conditions of the preprocessor of C#, whose branches are no statements
-/// by themselves.
+/// one with the same end, and conditions of the preprocessor of C#, whose branches can be parts
+/// of statements.
 fn is_beyond_grammar(text: &TextChange, new: &str, language: &str) -> bool {
     match language {
         "ruby" | "php" => added(text).any(|line| memchr::memmem::find(line.text, b"<<").is_some()),

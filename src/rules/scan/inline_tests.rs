@@ -12,7 +12,7 @@ use std::ops::{Range, RangeInclusive};
 const ATTRIBUTE: &[u8] = b"#[cfg(test)]";
 
 /// Returns the modules of tests in a text of Rust, in order: from the attribute to the brace that
-/// closes the module. A module that is not closed is none.
+/// closes the module. An unclosed module does not count.
 pub(super) fn of(path: &[u8], text: &[u8]) -> Vec<Range<usize>> {
     let other: Vec<_> = lexer::outline(path, text)
         .into_iter()
