@@ -156,6 +156,10 @@ pub(crate) struct Condition {
     /// around.
     #[serde(default)]
     pub(crate) into: Option<String>,
+    /// A regular expression on the paths that the file imports. If one matches, the condition holds
+    /// without its other parts.
+    #[serde(default)]
+    pub(crate) or_imported: Option<String>,
 }
 
 /// `present = true` or `present = "secure"`.

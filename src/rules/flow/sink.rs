@@ -208,6 +208,9 @@ impl FlowRun<'_> {
 
     /// Returns true if a condition of the tables holds.
     pub(super) fn holds(&mut self, c: &'static Condition, call: &CallInfo<'_>) -> bool {
+        if c.or_imported.is_some_and(|p| self.imports(p)) {
+            return true;
+        }
         let count = call.args.iter().filter(|a| a.keyword.is_none()).count();
         if c.count_min.is_some_and(|n| count < usize::from(n))
             || c.count_max.is_some_and(|n| count > usize::from(n))

@@ -272,7 +272,7 @@ fn condition(c: &Condition) -> String {
         Some(Presence::Option(o)) => (None, Some(o)),
     };
     format!(
-        "Condition {{ arg: {arg}, element: {:?}, values: {values}, pattern: {:?}, text: {:?}, types: &{types:?}, present: {present:?}, has: {has:?}, absent: {:?}, constant: {:?}, requested: {:?}, count_min: {:?}, count_max: {:?}, into: {:?} }}",
+        "Condition {{ arg: {arg}, element: {:?}, values: {values}, pattern: {:?}, text: {:?}, types: &{types:?}, present: {present:?}, has: {has:?}, absent: {:?}, constant: {:?}, requested: {:?}, count_min: {:?}, count_max: {:?}, into: {:?}, or_imported: {:?} }}",
         c.element,
         c.pattern,
         c.text,
@@ -281,7 +281,8 @@ fn condition(c: &Condition) -> String {
         c.requested,
         c.count.or(c.count_min),
         c.count.or(c.count_max),
-        c.into
+        c.into,
+        c.or_imported
     )
 }
 
