@@ -343,7 +343,7 @@ fn handler(h: &Handler) -> String {
         h.label.as_deref().unwrap_or("request data"),
         h.not_type,
         bare_names(&h.except_default),
-        complement(&h.kinds),
+        complement(&h.kinds) | kinds(&h.clean),
         h.returns,
         conditions_of(&h.when),
     )

@@ -135,3 +135,40 @@ fn queries_of_mongoose_and_mongodb_with_bodies_are_found() {
         assert!(is_severe("src/a.js", &code), "{statement}");
     }
 }
+
+#[test]
+fn arguments_of_graphql_have_the_fields_of_the_schema_only() {
+    let resolvers = |statement: &str| {
+        format!(
+            "const cp = require('child_process');\nmodule.exports = {{\n  Mutation: {{\n    createFolder(obj, args) {{\n      {statement}\n    }}\n  }}\n}};\n"
+        )
+    };
+    for statement in [
+        "return wiki.db.Folder.create(args)",
+        "return Folder.create(args)",
+        "return Folder.update(args, { where: { id: 1 } })",
+    ] {
+        assert!(
+            !is_severe("server/a.js", &resolvers(statement)),
+            "{statement}"
+        );
+    }
+    for statement in [
+        "return db.query(`SELECT * FROM folders WHERE name = '${args.name}'`)",
+        "cp.exec('mkdir ' + args.name)",
+    ] {
+        assert!(
+            is_severe("server/a.js", &resolvers(statement)),
+            "{statement}"
+        );
+    }
+    let nest = |mark: &str| {
+        format!(
+            "import {{ Args, Mutation, Resolver }} from '@nestjs/graphql';\nimport {{ Body }} from '@nestjs/common';\n@Resolver()\nexport class Folders {{\n  @Mutation()\n  add({mark} input) {{\n    return Folder.create(input);\n  }}\n}}\n"
+        )
+    };
+    assert!(!is_severe("server/a.ts", &nest("@Args('input')")));
+    assert!(is_severe("server/a.ts", &nest("@Body()")));
+    let express = "const app = require('express')();\napp.post('/a', (req, res) => {\n  Folder.create(req.body);\n});\n";
+    assert!(is_severe("server/a.js", express));
+}
