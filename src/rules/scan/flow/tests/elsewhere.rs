@@ -172,3 +172,42 @@ fn arguments_of_graphql_have_the_fields_of_the_schema_only() {
     let express = "const app = require('express')();\napp.post('/a', (req, res) => {\n  Folder.create(req.body);\n});\n";
     assert!(is_severe("server/a.js", express));
 }
+
+#[test]
+fn a_check_of_a_value_with_a_default_is_a_check_of_the_value() {
+    let page = |test: &str| {
+        format!(
+            "const fs = require('fs');\nconst app = require('express')();\nfunction file(lang) {{\n  if (!{test}) return null;\n  return `data/${{lang}}.json`;\n}}\napp.get('/a', (req, res) => {{\n  const path = file(req.headers['accept-language'].split(',')[0]);\n  if (path) fs.promises.readFile(path);\n}});\n"
+        )
+    };
+    for test in [
+        "/^[A-Za-z_-]{2,12}$/.test(lang || '')",
+        "/^[A-Za-z_-]{2,12}$/.test(lang ?? '')",
+        "/^[A-Za-z_-]{2,12}$/.test(lang)",
+        "/^[A-Za-z_-]{2,12}$/.test(String(lang || ''))",
+    ] {
+        assert!(!is_severe("src/a.js", &page(test)), "{test}");
+    }
+    for test in [
+        "/[A-Za-z_-]{2,12}/.test(lang || '')",
+        "/^[A-Za-z_./-]{2,12}$/.test(lang || '')",
+        "/^[A-Za-z_-]{2,12}$/.test('' || lang.length)",
+        "/^[A-Za-z_-]{2,12}$/.test(other || lang)",
+        "(lang || '')",
+    ] {
+        assert!(is_severe("src/a.js", &page(test)), "{test}");
+    }
+    let python = |test: &str| {
+        format!(
+            "import re\nfrom flask import request\n\ndef a():\n    name = request.args.get('name')\n    if not {test}:\n        return None\n    return open('data/' + name)\n"
+        )
+    };
+    assert!(!is_severe(
+        "a.py",
+        &python("re.fullmatch(r'[a-z]+', name or '')")
+    ));
+    assert!(is_severe(
+        "a.py",
+        &python("re.fullmatch(r'[a-z]+', other or name)")
+    ));
+}
