@@ -1,5 +1,6 @@
 //! Reports data that reaches a sink, and calls that are dangerous by themselves.
 
+use super::doubt::Doubt;
 use super::expressions::expression;
 use super::mark::is_request_mark;
 use super::paths::{PathId, Root};
@@ -521,7 +522,8 @@ impl FlowRun<'_> {
                 kind,
                 SinkKind::Sql | SinkKind::Command | SinkKind::Code | SinkKind::Deserialization
             );
-            let proof = if t.is_doubted && !is_strong {
+            let doubt = if is_strong { Doubt::None } else { t.doubt };
+            let proof = if doubt == Doubt::Unknown {
                 Proof::Unknown
             } else {
                 t.proof
@@ -536,6 +538,7 @@ impl FlowRun<'_> {
                 }
             }
             let cap = match (proof, is_wild) {
+                _ if doubt == Doubt::Stated => FlowCertainty::Low,
                 (Proof::Unknown, _) => FlowCertainty::Low,
                 (Proof::Local, _) | (_, true) => FlowCertainty::Medium,
                 (Proof::Request, false) => FlowCertainty::High,

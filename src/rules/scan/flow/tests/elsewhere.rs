@@ -14,6 +14,16 @@ fn is_severe(path: &str, code: &str) -> bool {
     weight(path, code) > Some(Severity::Suggestion)
 }
 
+/// Returns a file of a language with a value at a sink.
+type Code<'a> = &'a dyn Fn(&str) -> String;
+
+/// Returns true if a new file has a flow of a rule, and all of them are suggestions.
+fn is_suggested(path: &str, rule: &str, code: &str) -> bool {
+    let found = scan_at(path, None, code);
+    let mut flows = found.iter().filter(|f| f.rule_id() == rule).peekable();
+    flows.peek().is_some() && flows.all(|f| f.severity() == Severity::Suggestion)
+}
+
 /// Returns a handler of FastAPI with a parameter and one statement.
 fn fastapi(imports: &str, parameter: &str, statement: &str) -> String {
     format!(
@@ -171,6 +181,322 @@ fn arguments_of_graphql_have_the_fields_of_the_schema_only() {
     assert!(is_severe("server/a.ts", &nest("@Body()")));
     let express = "const app = require('express')();\napp.post('/a', (req, res) => {\n  Folder.create(req.body);\n});\n";
     assert!(is_severe("server/a.js", express));
+}
+
+#[test]
+fn a_record_that_request_data_looks_up_is_not_that_data() {
+    let python = |value: &str| {
+        format!(
+            "import subprocess\nfrom flask import request\nfrom store import data, cache, repo, Model\n\ndef run():\n    subprocess.run({value}, shell=True)\n"
+        )
+    };
+    for value in [
+        "data['all'].get(request.args['id']).line",
+        "data['all'][request.args['id']].line",
+        "cache.get(request.args['id'])",
+        "Model.objects.get(pk=request.args['id']).line",
+        "repo.find_by_id(request.args['id']).line",
+        "repo.get_by_id(request.args['id']).line",
+        "get_command_by_uuid(request.args['id']).line",
+    ] {
+        assert!(!is_severe("app/a.py", &python(value)), "{value}");
+    }
+    for value in [
+        "cache.get('a', request.args['line'])",
+        "cache.get(request.args['id'], request.args['line'])",
+        "request.args.get('line')",
+        "request.args.get(request.args['id'])",
+        "repo.line_for(request.args['line'])",
+        "get_command_by_line(request.args['line'])",
+    ] {
+        assert!(is_severe("app/a.py", &python(value)), "{value}");
+    }
+}
+
+#[test]
+fn lookups_by_request_data_return_records_in_all_languages() {
+    let java = |value: &str| {
+        format!(
+            "package a;\nimport java.util.*;\nimport javax.servlet.http.*;\npublic class A extends HttpServlet {{\n  private Map<String, String> lines;\n  private Lines store;\n  public void doGet(HttpServletRequest request, HttpServletResponse response) throws Exception {{\n    String id = request.getParameter(\"id\");\n    String line = request.getParameter(\"line\");\n    Runtime.getRuntime().exec({value});\n  }}\n}}\n"
+        )
+    };
+    let csharp = |value: &str| {
+        format!(
+            "using Microsoft.AspNetCore.Mvc;\nusing System.Diagnostics;\npublic class AController : Controller {{\n  private readonly ILines store;\n  public IActionResult A(string id, string line) {{\n    Process.Start({value});\n    return Ok();\n  }}\n}}\n"
+        )
+    };
+    let php = |value: &str| {
+        format!(
+            "<?php\nclass A {{\n  function a() {{\n    $id = $_GET['id'];\n    $line = $_GET['line'];\n    system({value});\n  }}\n}}\n"
+        )
+    };
+    let ruby = |value: &str| {
+        format!(
+            "class AController < ApplicationController\n  def a\n    id = params[:id]\n    line = params[:line]\n    system({value})\n  end\nend\n"
+        )
+    };
+    let kotlin = |value: &str| {
+        format!(
+            "package a\nimport org.springframework.web.bind.annotation.*\n@RestController\nclass A(private val lines: Map<String, String>, private val store: Lines) {{\n  @GetMapping(\"/a\") fun a(@RequestParam id: String, @RequestParam line: String) {{\n    Runtime.getRuntime().exec({value})\n  }}\n}}\n"
+        )
+    };
+    let javascript = |value: &str| {
+        format!(
+            "const cp = require('child_process');\nconst {{ lines, store, Line }} = require('./store');\nconst app = require('express')();\napp.get('/a', async (req, res) => {{\n  const {{ id, line }} = req.query;\n  cp.exec({value});\n}});\n"
+        )
+    };
+    let cases: [(&str, Code<'_>, &[&str], &[&str]); 6] = [
+        (
+            "src/A.java",
+            &java,
+            &[
+                "lines.get(id)",
+                "lines.getOrDefault(id, \"ls\")",
+                "store.get(id).getLine()",
+                "store.findById(id).getLine()",
+                "store.findLineByUuid(id)",
+            ],
+            &[
+                "lines.getOrDefault(\"a\", line)",
+                "store.lineFor(line)",
+                "line",
+            ],
+        ),
+        (
+            "src/A.cs",
+            &csharp,
+            &[
+                "store.Get(id).Line",
+                "store.GetById(id).Line",
+                "store.GetValueOrDefault(id)",
+            ],
+            &[
+                "store.GetValueOrDefault(\"a\", line)",
+                "store.LineFor(line)",
+            ],
+        ),
+        (
+            "src/a.php",
+            &php,
+            &[
+                "$this->lines->get($id)",
+                "$this->lines[$id]",
+                "Line::find($id)->line",
+                "$this->store->findOneById($id)->line",
+            ],
+            &["$this->lines->get('a', $line)", "Arr::get($_GET, 'line')"],
+        ),
+        (
+            "app/a.rb",
+            &ruby,
+            &[
+                "LINES.fetch(id)",
+                "LINES[id]",
+                "Line.find(id).line",
+                "Line.find_by_id(id).line",
+                "store.get(id)",
+            ],
+            &["LINES.fetch(:a, line)", "line"],
+        ),
+        (
+            "src/A.kt",
+            &kotlin,
+            &["lines.get(id)", "lines.getOrDefault(id, \"ls\")"],
+            &["lines.getOrDefault(\"a\", line)", "line"],
+        ),
+        (
+            "src/a.js",
+            &javascript,
+            &[
+                "lines.get(id)",
+                "lines[id]",
+                "(await Line.findById(id)).line",
+                "(await store.getById(id)).line",
+            ],
+            &["lines.get(id) || line", "_.get(req.body, 'line')", "line"],
+        ),
+    ];
+    for (path, code, records, data) in cases {
+        for value in records {
+            assert!(!is_severe(path, &code(value)), "{path} {value}");
+        }
+        for value in data {
+            assert!(is_severe(path, &code(value)), "{path} {value}");
+        }
+    }
+}
+
+#[test]
+fn a_handler_does_not_find_what_another_request_left_in_variables() {
+    let views = |first: &str, second: &str| {
+        format!(
+            "import os\nimport subprocess\nfrom flask import request\n\ndef blueprint(bp, store, make):\n    @bp.route('/a/<uuid>')\n    def a(uuid):\n        {first}\n\n    @bp.route('/b/<uuid>')\n    def b(uuid):\n        {second}\n    return bp\n"
+        )
+    };
+    let write = "store.data[uuid]['mode'] = request.args['mode']\n        store.data[uuid] = make(store.data[uuid])";
+    let read = "watch = store.data.get(uuid)\n        open(os.path.join(watch.folder, 'a'))";
+    assert!(!is_severe("app/a.py", &views(write, read)));
+    assert!(is_severe(
+        "app/a.py",
+        &views(write, "open(os.path.join('a', request.args['f']))")
+    ));
+    // The same request writes and reads.
+    let both = "store.data['a'] = request.args['folder']\n        open(os.path.join(store.data['a'], 'a'))";
+    assert!(is_severe("app/a.py", &views(both, "pass")));
+    // What is stored still must not become a command.
+    let stored = "store.line = request.args['line']";
+    let run = "subprocess.run('ls ' + store.line, shell=True)";
+    assert!(is_severe("app/a.py", &views(stored, run)));
+}
+
+#[test]
+fn methods_of_a_form_elsewhere_are_suggestions() {
+    let view = |form: &str, value: &str| {
+        format!(
+            "from flask import request\nfrom jinja2 import Environment\nfrom app.forms import EditForm, load\nimport forms\n\ndef edit(kind):\n    form_class = getattr(forms, kind)\n    form = {form}\n    return Environment().from_string({value}).render()\n"
+        )
+    };
+    for form in [
+        "EditForm(request.form)",
+        "form_class(formdata=request.form if request.method == 'POST' else None)",
+    ] {
+        let code = view(form, "form.extra_form_content()");
+        assert!(
+            is_suggested("app/a.py", "template-injection-flow", &code),
+            "{form}"
+        );
+        for value in ["form.name.data", "form.data['name']", "form.get_name()"] {
+            let code = view(form, value);
+            assert!(is_severe("app/a.py", &code), "{form} {value}");
+        }
+    }
+    for (form, value) in [
+        ("request.form", "form.get('name')"),
+        ("request.form['name']", "form.title()"),
+        ("request.form['name']", "form.extra()"),
+    ] {
+        assert!(is_severe("app/a.py", &view(form, value)), "{form} {value}");
+    }
+}
+
+#[test]
+fn a_redirect_helper_elsewhere_makes_no_severe_finding() {
+    let php = |value: &str| {
+        format!(
+            "<?php\nnamespace App;\nuse App\\Helper\\Redirect;\nuse Symfony\\Component\\HttpFoundation\\Request;\nclass A extends AbstractController {{\n  private Redirect $redirectHelper;\n  public function a(Request $request) {{\n    $next = $request->query->get('next');\n    return $this->redirect({value});\n  }}\n}}\n"
+        )
+    };
+    assert!(!is_severe(
+        "src/A.php",
+        &php("$this->redirectHelper->to($next)")
+    ));
+    assert!(!is_severe(
+        "src/A.php",
+        &php("$this->urlGuard->check($next)")
+    ));
+    assert!(is_severe("src/A.php", &php("$next")));
+    assert!(is_severe("src/A.php", &php("trim($next)")));
+    let facade = |import: &str, value: &str| {
+        format!(
+            "<?php\n{import}\nuse Illuminate\\Http\\Request;\nclass B extends Controller {{\n  public function a(Request $request) {{\n    return {value}->to($request->input('next'));\n  }}\n}}\n"
+        )
+    };
+    let import = "use Illuminate\\Support\\Facades\\Redirect;";
+    assert!(is_severe("src/B.php", &facade(import, "redirect()")));
+    for (import, call) in [
+        (import, "Redirect::to"),
+        ("", "\\Redirect::to"),
+        (
+            "use October\\Rain\\Support\\Facades\\Redirect;",
+            "Redirect::to",
+        ),
+    ] {
+        let code = facade(import, "x").replace("x->to", call);
+        assert!(is_severe("src/B.php", &code), "{import} {call}");
+    }
+}
+
+#[test]
+fn services_that_check_addresses_make_redirects_suggestions() {
+    let java = |value: &str| {
+        format!(
+            "package a;\nimport javax.servlet.http.*;\npublic class A extends HttpServlet {{\n  private Redirects redirects;\n  private Other other;\n  public void doGet(HttpServletRequest request, HttpServletResponse response) throws Exception {{\n    String next = request.getParameter(\"next\");\n    response.sendRedirect({value});\n  }}\n}}\n"
+        )
+    };
+    let kotlin = |value: &str| {
+        format!(
+            "package a\nimport javax.servlet.http.*\nclass A(private val redirects: Redirects, private val other: Other) : HttpServlet() {{\n  override fun doGet(request: HttpServletRequest, response: HttpServletResponse) {{\n    val next = request.getParameter(\"next\")\n    response.sendRedirect({value})\n  }}\n}}\n"
+        )
+    };
+    let csharp = |value: &str| {
+        format!(
+            "using Microsoft.AspNetCore.Mvc;\npublic class AController : Controller {{\n  private readonly IRedirects redirects;\n  private readonly IOther other;\n  public IActionResult A(string next) {{\n    return Redirect({value});\n  }}\n}}\n"
+        )
+    };
+    let go = |value: &str| {
+        format!(
+            "package a\n\nimport \"net/http\"\n\ntype S struct {{\n\tredirects *Redirects\n\tother *Other\n}}\n\nfunc (s *S) a(w http.ResponseWriter, r *http.Request) {{\n\tnext := r.FormValue(\"next\")\n\thttp.Redirect(w, r, {value}, 302)\n}}\n"
+        )
+    };
+    let python = |value: &str| {
+        format!(
+            "from flask import request, redirect\nfrom lib.x import redirects, other\n\nclass A:\n    def a(self, url_guard):\n        next = request.args['next']\n        return redirect({value})\n"
+        )
+    };
+    let cases: [(&str, Code<'_>, &[&str], &[&str]); 5] = [
+        (
+            "src/A.java",
+            &java,
+            &[
+                "redirects.target(next)",
+                "this.redirects.target(next)",
+                "other.normalizeUrl(next)",
+                "other.allowedTarget(next)",
+            ],
+            &["next", "next.trim()", "other.target(next)"],
+        ),
+        (
+            "src/A.kt",
+            &kotlin,
+            &["redirects.target(next)", "other.normalized(next)"],
+            &["next", "other.target(next)"],
+        ),
+        (
+            "src/A.cs",
+            &csharp,
+            &["redirects.Target(next)", "other.ValidTarget(next)"],
+            &["next", "other.Target(next)"],
+        ),
+        (
+            "a.go",
+            &go,
+            &["s.redirects.Target(next)", "s.other.NormalizeTarget(next)"],
+            &["next", "s.other.Target(next)"],
+        ),
+        (
+            "app/a.py",
+            &python,
+            &["url_guard.target(next)"],
+            &["next", "next.strip()"],
+        ),
+    ];
+    for (path, code, services, data) in cases {
+        for value in services {
+            assert!(
+                is_suggested(path, "open-redirect-flow", &code(value)),
+                "{path} {value}"
+            );
+        }
+        for value in data {
+            assert!(is_severe(path, &code(value)), "{path} {value}");
+        }
+    }
+}
+
+#[test]
+fn a_service_of_addresses_does_not_weaken_a_command() {
+    let code = "package a;\nimport javax.servlet.http.*;\npublic class A extends HttpServlet {\n  private Urls urls;\n  public void doGet(HttpServletRequest request, HttpServletResponse response) throws Exception {\n    Runtime.getRuntime().exec(\"curl \" + urls.normalize(request.getParameter(\"url\")));\n  }\n}\n";
+    assert!(is_severe("src/A.java", code));
 }
 
 #[test]
