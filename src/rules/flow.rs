@@ -15,6 +15,7 @@ mod constant;
 mod declared;
 mod derivations;
 mod derive;
+mod doubt;
 mod eval;
 mod expressions;
 mod guard;

@@ -1,5 +1,6 @@
 //! Calls of functions in this file, and of functions that the tables describe.
 
+use super::doubt::{Doubt, doubted};
 use super::eval::map_taints;
 use super::method::matched;
 use super::paths::{Calling, PathId, Root};
@@ -7,8 +8,8 @@ use super::run::FlowRun;
 use super::shape::{Arg, ByteSpan, ClassId, ExprId, ExprKind, FunctionId, Sym};
 use super::sink::{CallInfo, GivenArg};
 use super::table::{Place, Role};
-use super::value::{Const, FlowValue, Taint, Taints, What, join_taints};
-use super::{FlowLanguage as L, names};
+use super::value::{Const, FlowValue, Taints, What, join_taints};
+use super::{FlowLanguage as L, Proof, names};
 
 /// The kind of a callee.
 pub(super) struct Callee {
@@ -294,7 +295,9 @@ impl<'m> FlowRun<'m> {
         if v.path.is_some() || v.constant.is_some() || v.what != What::Other {
             return v;
         }
-        let Some(path) = path else { return v };
+        let Some(path) = self.form_path(target).or(path) else {
+            return v;
+        };
         let is_class = |w: &str| {
             w.starts_with(|c: char| c.is_ascii_uppercase())
                 && w.contains(|c: char| c.is_ascii_lowercase())
@@ -592,12 +595,13 @@ impl<'m> FlowRun<'m> {
         } else if target.name.is_none() {
             own = target.value.deep();
         }
-        for a in given {
-            taints = join_taints(&taints, &a.value.deep());
-        }
         // If a method of a clean object looks up a record by data, the record is not that data.
-        if names::is_lookup(word) && own.is_none() {
-            taints = None;
+        let is_clean = is_of_unknown_origin(&own);
+        let reads_key = is_clean && self.reads_key(word, target);
+        if reads_key || !is_clean || !names::is_lookup(word) {
+            for a in given.iter().skip(usize::from(reads_key)) {
+                taints = join_taints(&taints, &a.value.deep());
+            }
         }
         if names::is_question(word) {
             return FlowValue::default();
@@ -605,83 +609,18 @@ impl<'m> FlowRun<'m> {
         if names::says_number(word) {
             return self.number(&join_taints(&own, &taints));
         }
-        if own.is_none() && self.is_doubtful(word, target) {
-            taints = taints.map(|l| {
-                l.iter()
-                    .map(|t| Taint {
-                        is_doubted: true,
-                        ..t.clone()
-                    })
-                    .collect::<Vec<_>>()
-                    .into()
-            });
+        if is_clean && taints.is_some() {
+            let doubt = self.doubt_of_call(word, target, own.is_none());
+            taints = doubted(&taints, doubt);
+        }
+        if own.is_some() && self.shows_form(word, target) {
+            own = doubted(&own, Doubt::Stated);
         }
         taints = join_taints(&own, &taints);
         if taints.is_none() {
             return FlowValue::default();
         }
         self.through(FlowValue::tainted(taints), span)
-    }
-
-    /// Returns true for a function of another file of the project, whose effect on data is unknown.
-    fn is_doubtful(&mut self, word: &str, target: &Callee) -> bool {
-        let is_service = target
-            .receiver
-            .as_ref()
-            .is_some_and(|(of, _)| self.is_service(*of));
-        if is_service && matches!(self.language, L::Java | L::Kotlin | L::CSharp | L::Go) {
-            return true;
-        }
-        let is_getter = names::is_getter(word);
-        let root = target
-            .path
-            .map(|p| (self.paths.root_of(p), self.paths.text(p)));
-        match (self.language, &target.receiver, root) {
-            (L::C | L::Cpp, ..) => false,
-            (L::Java | L::Kotlin | L::CSharp, Some(_), Some((Root::Unknown, _))) => is_getter,
-            (L::Java | L::Kotlin | L::CSharp, Some(_), _) => {
-                is_getter && !self.is_known_module(target)
-            }
-            (L::Java | L::Kotlin | L::CSharp, None, _) => is_getter,
-            (_, Some(_), Some((Root::Unknown, _))) => true,
-            (L::Php, None, _) => word.contains(|c: char| c.is_ascii_uppercase()),
-            (L::Ruby, None, _) => word.starts_with(|c: char| c.is_ascii_lowercase()),
-            (_, None, Some((Root::Free, _))) => false,
-            (_, _, Some(_)) => !self.is_known_module(target),
-            _ => false,
-        }
-    }
-
-    /// Returns true for a field or variable whose name is that of a service.
-    fn is_service(&self, object: ExprId) -> bool {
-        match &self.module.expr(object).kind {
-            ExprKind::Name(name) | ExprKind::Member { name, .. } => {
-                names::is_service(self.module.word(*name))
-            }
-            _ => false,
-        }
-    }
-
-    /// Returns true for modules that the tables name, and for modules of the language.
-    fn is_known_module(&mut self, target: &Callee) -> bool {
-        let Some(path) = target.path else {
-            return false;
-        };
-        let (first, has_slash) = self.paths.module_of(path);
-        if self.language == L::Go && !has_slash {
-            return true;
-        }
-        if let Some(is_known) = self.known_modules.get(first) {
-            return *is_known;
-        }
-        let is_known = self.table.usual.iter().any(|p| is_path_in(p, first))
-            || self
-                .table
-                .patterns
-                .iter()
-                .any(|p| is_path_in(p.prefix, first));
-        self.known_modules.insert(first.to_owned(), is_known);
-        is_known
     }
 
     /// Returns the module of `require("x")`.
@@ -706,10 +645,10 @@ impl<'m> FlowRun<'m> {
     }
 }
 
-/// Returns true if a path is `first` or a name within it.
-fn is_path_in(path: &str, first: &str) -> bool {
-    path.strip_prefix(first)
-        .is_some_and(|r| r.is_empty() || r.starts_with(['.', '/']))
+/// Returns true for a value without data, or with the origin of an object that the caller passed.
+fn is_of_unknown_origin(data: &Taints) -> bool {
+    let mut data = data.iter().flat_map(|t| t.iter());
+    data.all(|t| t.proof == Proof::Unknown)
 }
 
 /// Adds the data in a value and in its items.

@@ -6,6 +6,7 @@ use super::run::FlowRun;
 use super::shape::{Annotation, Arg, ExprId, ExprKind, Field, Module, Param, Sym};
 use super::strictness::strictness;
 use super::value::FlowValue;
+use super::{FlowLanguage, SinkKind};
 use std::collections::{HashMap, HashSet};
 
 /// All kinds of sinks.
@@ -46,7 +47,17 @@ impl<'m> FlowRun<'m> {
     pub(super) fn kinds_of_param(&self, p: &Param, marks: &[Annotation]) -> u32 {
         match self.is_harmless_type(p.ty) || self.is_converted(p, marks) {
             true => ALL,
-            false => self.kinds_of_checks(&p.marks, p.default),
+            false => self.kinds_of_checks(&p.marks, p.default) | self.kinds_of_text(p.ty),
+        }
+    }
+
+    /// Returns the kinds of sinks that need an object, if a parameter of Python is declared as a
+    /// text: frameworks reject an object there. A text that is parsed later is harmful again.
+    fn kinds_of_text(&self, ty: Option<Sym>) -> u32 {
+        let is_text = ty.is_some_and(|ty| self.module.word(ty) == "str");
+        match is_text && self.language == FlowLanguage::Python {
+            true => SinkKind::NoSql.bit() | SinkKind::MassAssignment.bit(),
+            false => 0,
         }
     }
 

@@ -156,6 +156,10 @@ pub(crate) struct Condition {
     /// around.
     #[serde(default)]
     pub(crate) into: Option<String>,
+    /// A regular expression on the paths that the file imports. If one matches, the condition holds
+    /// without its other parts.
+    #[serde(default)]
+    pub(crate) or_imported: Option<String>,
 }
 
 /// `present = true` or `present = "secure"`.
@@ -238,6 +242,9 @@ pub(crate) struct Handler {
     /// The only kinds of sinks that the data matters for.
     #[serde(default)]
     pub(crate) kinds: Vec<String>,
+    /// Kinds of sinks that the data is harmless for.
+    #[serde(default)]
+    pub(crate) clean: Vec<String>,
     /// Declared types of the result.
     #[serde(default)]
     pub(crate) returns: Vec<String>,
@@ -467,6 +474,7 @@ pub(crate) fn faults(file: &KnowledgeFile) -> Vec<String> {
         file.source
             .iter()
             .flat_map(|s| &s.clean)
+            .chain(file.handler.iter().flat_map(|h| &h.clean))
             .filter_map(|k| fault_of_kind(k)),
     );
     out.extend(

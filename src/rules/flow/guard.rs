@@ -570,9 +570,12 @@ fn cleanse_inside(run: &mut FlowRun<'_>, id: ExprId, kinds: u32) {
             }
         }
         ExprKind::Pass(of) | ExprKind::Cast { of, .. } => cleanse(run, *of, kinds),
-        // `in_array($x ?? "", NAMES)` is about `$x`.
+        // `in_array($x ?? "", NAMES)` and `/^a+$/.test(x || "")` are about `x`: an `x` that is not
+        // the result is empty.
         ExprKind::Binary {
-            op: Op::Else, left, ..
+            op: Op::Else | Op::Or,
+            left,
+            ..
         } => cleanse(run, *left, kinds),
         ExprKind::Assign { target, .. } => cleanse(run, *target, kinds),
         ExprKind::Member { of, name } => {

@@ -142,6 +142,13 @@ impl<'m> FlowRun<'m> {
         path
     }
 
+    /// Returns true if the file imports a path that matches a regular expression of the tables.
+    pub(super) fn imports(&mut self, pattern: &'static str) -> bool {
+        let module = self.module;
+        let mut paths = module.imports.iter().map(|i| module.word(i.path));
+        paths.any(|path| self.fits(pattern, path))
+    }
+
     /// Returns the path of a name that the tables list in a package whose names are all imported:
     /// `import . "os/exec"`, `from os import *`.
     fn imported_with_all(&mut self, name: Sym) -> Option<PathId> {

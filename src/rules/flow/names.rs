@@ -59,9 +59,104 @@ const GETTERS: [&str; 22] = [
     "render", "query",
 ];
 
+/// Keys of records, as names of functions call them: `findUserById`, `get_by_slug`.
+const KEYS: [&str; 9] = [
+    "id", "ids", "key", "pk", "uuid", "guid", "slug", "email", "username",
+];
+
 /// Returns true for calls that look up an object by data, and do not return the data.
 pub(super) fn is_lookup(word: &str) -> bool {
-    LOOKUPS.contains(&word.to_ascii_lowercase().as_str())
+    LOOKUPS.contains(&word.to_ascii_lowercase().as_str()) || is_lookup_by_key(word)
+}
+
+/// Returns true for names such as `findUserById`, `get_by_slug`.
+fn is_lookup_by_key(word: &str) -> bool {
+    let words = words_of(word);
+    let verbs = [
+        "get", "find", "load", "fetch", "lookup", "select", "retrieve",
+    ];
+    let is_verb = words.first().is_some_and(|w| verbs.contains(&w.as_str()));
+    match words.as_slice() {
+        [.., by, key] => is_verb && by == "by" && KEYS.contains(&key.as_str()),
+        _ => false,
+    }
+}
+
+/// Returns the words of a name, in lower case: `get`, `by` and `id` of `getByID`.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut was_upper = false;
+    for c in name.chars() {
+        if !c.is_ascii_alphanumeric() {
+            words.push(String::new());
+        } else if c.is_ascii_uppercase() && !was_upper {
+            words.push(c.to_ascii_lowercase().to_string());
+        } else if let Some(word) = words.last_mut() {
+            word.push(c.to_ascii_lowercase());
+        } else {
+            words.push(c.to_string());
+        }
+        was_upper = c.is_ascii_uppercase();
+    }
+    words.retain(|w| !w.is_empty());
+    words
+}
+
+/// Returns true if a name has one of these words.
+pub(super) fn has_word(name: &str, words: &[&str]) -> bool {
+    words_of(name).iter().any(|w| words.contains(&w.as_str()))
+}
+
+/// Returns true for names of objects and methods that check or make addresses, or check values:
+/// `redirects`, `urlGuard`, `normalizeTarget`.
+pub(super) fn says_check(name: &str) -> bool {
+    words_of(name).iter().any(|word| is_word_of_checks(word))
+}
+
+/// Returns true for a word of addresses or of checks.
+fn is_word_of_checks(word: &str) -> bool {
+    let starts = ["redirect", "safe", "saniti", "valid", "allow", "normali"];
+    matches!(word, "url" | "urls" | "uri" | "uris") || starts.iter().any(|s| word.starts_with(s))
+}
+
+/// Returns true for methods that return the data of a form or of a mapping: `get_data`, `values`.
+pub(super) fn reads_data(word: &str) -> bool {
+    let starts = [
+        "get",
+        "pop",
+        "to",
+        "as",
+        "read",
+        "data",
+        "value",
+        "values",
+        "item",
+        "items",
+        "key",
+        "keys",
+        "list",
+        "lists",
+        "copy",
+        "dict",
+        "json",
+        "model",
+        "field",
+        "fields",
+        "clean",
+        "cleaned",
+        "param",
+        "params",
+        "input",
+        "raw",
+        "text",
+        "query",
+        "body",
+        "serialize",
+        "dump",
+        "dumps",
+    ];
+    let first = words_of(word).into_iter().next();
+    first.is_none_or(|w| w.starts_with("get") || starts.contains(&w.as_str()))
 }
 
 /// Returns true for names of objects of other layers of the program: `userService`, `orderRepo`.
@@ -225,6 +320,28 @@ pub(super) fn is_number(ty: &str) -> bool {
             | "decimal"
             | "number"
             | "UUID"
+            | "UUID1"
+            | "UUID3"
+            | "UUID4"
+            | "UUID5"
+            | "UUID6"
+            | "UUID7"
+            | "UUID8"
+            | "PositiveInt"
+            | "NegativeInt"
+            | "NonNegativeInt"
+            | "NonPositiveInt"
+            | "StrictInt"
+            | "StrictFloat"
+            | "StrictBool"
+            | "AwareDatetime"
+            | "NaiveDatetime"
+            | "PastDate"
+            | "FutureDate"
+            | "PastDatetime"
+            | "FutureDatetime"
+            | "timedelta"
+            | "PydanticObjectId"
             | "Guid"
             | "date"
             | "datetime"

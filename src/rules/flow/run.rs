@@ -3,6 +3,7 @@
 use super::check_memo::CheckMemo;
 use super::declared::Declared;
 use super::derivations::Derivations;
+use super::doubt::{Doubt, doubted_taint};
 use super::near::Entries;
 use super::paths::{PathId, Paths};
 use super::shape::{
@@ -614,7 +615,14 @@ impl<'m> FlowRun<'m> {
         }
         self.run_marks(&f.marks);
         if self.nested.get(id.0 as usize).copied().unwrap_or_default() {
+            let before = self.env.clone();
             self.run_entry(id, None);
+            // The next request may be that of another client, and find nothing of this one.
+            if !self.env.is_same(&before) && self.is_handler(id) {
+                let mut after = std::mem::replace(&mut self.env, before);
+                after.map_taints(&|t| doubted_taint(t, Doubt::Unknown));
+                self.env.absorb(&after, &[]);
+            }
         }
     }
 
@@ -683,7 +691,7 @@ impl<'m> FlowRun<'m> {
             origin: number,
             proof: proof_of(kind),
             clean,
-            is_doubted: false,
+            doubt: Doubt::None,
             is_built: false,
             trail: None,
         };

@@ -1,5 +1,6 @@
 //! Reports data that reaches a sink, and calls that are dangerous by themselves.
 
+use super::doubt::Doubt;
 use super::expressions::expression;
 use super::mark::is_request_mark;
 use super::paths::{PathId, Root};
@@ -208,6 +209,9 @@ impl FlowRun<'_> {
 
     /// Returns true if a condition of the tables holds.
     pub(super) fn holds(&mut self, c: &'static Condition, call: &CallInfo<'_>) -> bool {
+        if c.or_imported.is_some_and(|p| self.imports(p)) {
+            return true;
+        }
         let count = call.args.iter().filter(|a| a.keyword.is_none()).count();
         if c.count_min.is_some_and(|n| count < usize::from(n))
             || c.count_max.is_some_and(|n| count > usize::from(n))
@@ -518,7 +522,8 @@ impl FlowRun<'_> {
                 kind,
                 SinkKind::Sql | SinkKind::Command | SinkKind::Code | SinkKind::Deserialization
             );
-            let proof = if t.is_doubted && !is_strong {
+            let doubt = if is_strong { Doubt::None } else { t.doubt };
+            let proof = if doubt == Doubt::Unknown {
                 Proof::Unknown
             } else {
                 t.proof
@@ -533,6 +538,7 @@ impl FlowRun<'_> {
                 }
             }
             let cap = match (proof, is_wild) {
+                _ if doubt == Doubt::Stated => FlowCertainty::Low,
                 (Proof::Unknown, _) => FlowCertainty::Low,
                 (Proof::Local, _) | (_, true) => FlowCertainty::Medium,
                 (Proof::Request, false) => FlowCertainty::High,

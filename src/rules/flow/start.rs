@@ -2,6 +2,7 @@
 
 use super::check_memo::CheckMemo;
 use super::declared::Declared;
+use super::doubt::{Doubt, doubted_taint};
 use super::names::is_number;
 use super::near;
 use super::paths::{PathId, Paths, Root};
@@ -11,7 +12,7 @@ use super::shape::{
 };
 use super::sink::{CallInfo, FoundFlow, way};
 use super::table::{Handler, Place, Table};
-use super::value::{Env, FlowValue, ItemKey, OF_CALLER, Taint, UNKNOWN_SOURCE, What, join};
+use super::value::{Env, FlowValue, ItemKey, OF_CALLER, UNKNOWN_SOURCE, What, join};
 use super::{Flow, FlowLanguage, FlowSubject, PathStep, StepRole};
 use foldhash::{HashMap, HashMapExt as _};
 use std::collections::BTreeSet;
@@ -243,7 +244,7 @@ impl<'m> FlowRun<'m> {
                     let after = if self.is_constructor(*m) {
                         after
                     } else {
-                        after.map_taints(&doubted)
+                        after.map_taints(&|t| doubted_taint(t, Doubt::Unknown))
                     };
                     object = join(&object, &after);
                     object.what = What::Instance(id);
@@ -522,6 +523,11 @@ impl<'m> FlowRun<'m> {
         }
     }
 
+    /// Returns true for a function that a framework calls for each request.
+    pub(super) fn is_handler(&mut self, id: FunctionId) -> bool {
+        !self.handlers_of(id).is_empty()
+    }
+
     /// Returns the handlers that match a function's decorators, name or class.
     fn handlers_of(&mut self, id: FunctionId) -> Vec<&'static Handler> {
         let Some(f) = self.module.functions.get(id.0 as usize) else {
@@ -635,13 +641,6 @@ impl<'m> FlowRun<'m> {
         self.checked
             .iter()
             .any(|(origin, kinds)| *origin == t.origin && kinds & kind.bit() != 0)
-    }
-}
-
-fn doubted(t: &Taint) -> Taint {
-    Taint {
-        is_doubted: true,
-        ..t.clone()
     }
 }
 

@@ -62,6 +62,7 @@ pub(super) struct Condition {
     pub(super) count_min: Option<u8>,
     pub(super) count_max: Option<u8>,
     pub(super) into: Option<&'static str>,
+    pub(super) or_imported: Option<&'static str>,
 }
 
 #[derive(Debug)]

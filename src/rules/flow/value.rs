@@ -1,6 +1,7 @@
 //! Abstract values: the possible contents of a variable.
 
 use super::Proof;
+use super::doubt::Doubt;
 use super::paths::PathId;
 use super::shape::{ByteSpan, ClassId, FunctionId, Sym};
 use std::cell::{Cell, OnceCell};
@@ -101,9 +102,8 @@ pub(super) struct Taint {
     pub(super) proof: Proof,
     /// Kinds of sinks that the value is harmless for.
     pub(super) clean: u32,
-    /// True if an unknown function processed the data. Then only sinks of text that helpers build
-    /// are certain.
-    pub(super) is_doubted: bool,
+    /// Whether unknown code processed the data.
+    pub(super) doubt: Doubt,
     /// The data is a part of a longer text.
     pub(super) is_built: bool,
     pub(super) trail: Option<Rc<Trail>>,
@@ -473,7 +473,7 @@ impl FlowValue {
     /// Feeds the properties that matter for a call into a hash.
     pub(super) fn feed(&self, to: &mut impl Hasher, level: u32) {
         for t in self.taints.iter().flat_map(|t| t.iter()) {
-            (t.origin, t.clean, t.is_built, t.is_doubted, t.proof).hash(to);
+            (t.origin, t.clean, t.is_built, t.doubt, t.proof).hash(to);
         }
         self.path.hash(to);
         self.what.hash(to);
@@ -538,7 +538,7 @@ pub(super) fn join_taints(a: &Taints, b: &Taints) -> Taints {
                 }
                 o.clean &= t.clean;
                 o.is_built |= t.is_built;
-                o.is_doubted &= t.is_doubted;
+                o.doubt = o.doubt.min(t.doubt);
             }
             None => out.push(t.clone()),
         }
@@ -771,6 +771,13 @@ impl Env {
             if let Some(v) = inner.get(*name) {
                 *value = join(value, v);
             }
+        }
+    }
+
+    /// Changes the data of all variables.
+    pub(super) fn map_taints(&mut self, change: &dyn Fn(&Taint) -> Taint) {
+        for (_, value) in Rc::make_mut(&mut self.vars) {
+            *value = value.map_taints(change);
         }
     }
 

@@ -283,7 +283,7 @@ fn condition(c: &Condition) -> String {
         Some(Presence::Option(o)) => (None, Some(o)),
     };
     format!(
-        "Condition {{ arg: {arg}, element: {:?}, values: {values}, pattern: {:?}, text: {:?}, types: &{types:?}, present: {present:?}, has: {has:?}, absent: {:?}, constant: {:?}, requested: {:?}, count_min: {:?}, count_max: {:?}, into: {:?} }}",
+        "Condition {{ arg: {arg}, element: {:?}, values: {values}, pattern: {:?}, text: {:?}, types: &{types:?}, present: {present:?}, has: {has:?}, absent: {:?}, constant: {:?}, requested: {:?}, count_min: {:?}, count_max: {:?}, into: {:?}, or_imported: {:?} }}",
         c.element,
         c.pattern,
         c.text,
@@ -292,7 +292,8 @@ fn condition(c: &Condition) -> String {
         c.requested,
         c.count.or(c.count_min),
         c.count.or(c.count_max),
-        c.into
+        c.into,
+        c.or_imported
     )
 }
 
@@ -353,7 +354,7 @@ fn handler(h: &Handler) -> String {
         h.label.as_deref().unwrap_or("request data"),
         h.not_type,
         bare_names(&h.except_default),
-        complement(&h.kinds),
+        complement(&h.kinds) | kinds(&h.clean),
         h.returns,
         conditions_of(&h.when),
     )

@@ -384,6 +384,7 @@ fn class(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>) -> StmtKind 
             class.bases.push(type_name(l, base));
         }
     }
+    class.is_enum = class.bases.iter().any(|base| is_enum(l, *base));
     for s in body_of(l, node, "body") {
         match s.kind {
             StmtKind::Function(id) => method(l, id, &mut class),
@@ -407,6 +408,17 @@ fn class(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>) -> StmtKind 
         }
     }
     StmtKind::Class(l.module.add_class(class))
+}
+
+/// Returns true for a base class of the module `enum`, which the file has to import: its name alone
+/// could be that of any class.
+fn is_enum(l: &Lower<'_>, base: Sym) -> bool {
+    let base = l.module.word(base);
+    let (first, last) = (base.split('.').next(), base.rsplit('.').next());
+    let mut imports = l.module.imports.iter();
+    let import = imports.find(|i| first == Some(l.module.word(i.alias)));
+    let module = import.and_then(|i| l.module.word(i.path).split('.').next());
+    module == Some("enum") && matches!(last, Some("Enum" | "IntEnum" | "StrEnum" | "IntFlag"))
 }
 
 /// Removes `self` from the parameters.

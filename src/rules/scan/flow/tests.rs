@@ -1,6 +1,7 @@
 //! Tests of which flows of a change are reported, where, and how much they weigh.
 
 mod checked;
+mod elsewhere;
 
 use super::*;
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side};
