@@ -41,8 +41,10 @@ fn may_end(glob: &[u8], path: &[u8]) -> bool {
     match glob.split_last() {
         Some((b'}', rest)) => {
             let open = memchr::memrchr(b'{', rest).map_or(rest.len(), |at| at + 1);
+            // Another brace ends the alternatives before the last one, which is a literal.
+            let is_unclear = open == rest.len() || rest[open..].contains(&b'}');
             let mut ends = rest[open..].split(|b| *b == b',');
-            open == rest.len() || ends.any(|end| path.ends_with(literal_end(end)))
+            is_unclear || ends.any(|end| path.ends_with(literal_end(end)))
         }
         _ => path.ends_with(literal_end(glob)),
     }
@@ -151,6 +153,7 @@ mod tests {
             ("**/{a,b}.{yml,yaml}", "b.yamls", false),
             ("**/x.{y,}", "a/x.", true),
             ("a.[!b]", "a.b", false),
+            ("a{b}c}", "abc}", true),
             ("*.py", "c.pyc", false),
             ("Dockerfile*", "x/Dockerfile.dev", true),
             ("src/*.rs", "src/a.rs", true),

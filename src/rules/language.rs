@@ -77,7 +77,7 @@ impl Languages {
         };
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
         // Qt keeps its translations in files of the same extension as TypeScript.
-        if name.ends_with(".ts") && is_xml(start) {
+        if name.ends_with(".ts") && is_qt_translation(start) {
             return Self::of_names(&["xml"]);
         }
         let set =
@@ -290,14 +290,21 @@ fn is_in_folder(path: &[u8], folder: &[u8]) -> bool {
     path.starts_with(folder) || memchr::memmem::find(path, &[b"/", folder].concat()).is_some()
 }
 
-/// Reads a `#!` line, with or without `env`.
-/// Returns true if a text begins as a document of XML.
-fn is_xml(start: &[u8]) -> bool {
+/// Returns true if a text begins as a file of translations of Qt does. No TypeScript begins so: `tsc`
+/// reads `<?xml >0;` as code, but not the rest of the declaration.
+fn is_qt_translation(start: &[u8]) -> bool {
     let start = start.strip_prefix(MARK).unwrap_or(start);
-    let start = start.trim_ascii_start();
-    start.starts_with(b"<?xml ") || start.starts_with(b"<!DOCTYPE TS")
+    let Some(rest) = start.strip_prefix(b"<?xml version=\"1.0\"") else {
+        return false;
+    };
+    let rest = rest
+        .strip_prefix(b" encoding=\"utf-8\"")
+        .unwrap_or(rest)
+        .strip_prefix(b"?>");
+    rest.is_some_and(|rest| rest.trim_ascii_start().starts_with(b"<!DOCTYPE TS>"))
 }
 
+/// Reads a `#!` line, with or without `env`.
 fn by_interpreter(start: &[u8]) -> Option<&'static [&'static str]> {
     let line = start
         .strip_prefix(MARK)
@@ -342,9 +349,18 @@ mod tests {
             ("sub/action.yaml", "", "github-workflow yaml"),
             ("docs/ci.yml", "", "yaml"),
             ("x.h", "", "c cpp"),
-            ("i18n/app_ru.ts", "<?xml version=\"1.0\"?>\n<TS>", "xml"),
-            ("i18n/app_ru.ts", "<!DOCTYPE TS>\n<TS>", "xml"),
-            ("app.ts", "const a = '<?xml ?>';", "typescript"),
+            (
+                "i18n/app_ru.ts",
+                "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<!DOCTYPE TS>\n<TS>",
+                "xml",
+            ),
+            (
+                "i18n/app_ru.ts",
+                "<?xml version=\"1.0\"?>\n<!DOCTYPE TS><TS>",
+                "xml",
+            ),
+            ("app.ts", "<?xml >0;\neval(a);", "typescript"),
+            ("app.ts", "<!DOCTYPE TS>0;\neval(a);", "typescript"),
             ("bin/tool", "#!/usr/bin/env python3\nimport os\n", "python"),
             ("bin/tool", "#!/bin/bash -e\n", "shell"),
             (

@@ -165,6 +165,9 @@ impl<'m> FlowRun<'m> {
         if self.language == L::Go && !has_slash {
             return true;
         }
+        if first.is_empty() {
+            return false;
+        }
         if let Some(is_known) = self.known_modules.get(first) {
             return *is_known;
         }

@@ -174,11 +174,15 @@ impl Paths {
         format!("{}{dot}{}{call}", n.prefix, n.last)
     }
 
-    /// Returns the first word of a path, and whether a slash is in it.
+    /// Returns the first word of a path, and whether a slash is in it. The result of a call of a
+    /// module is in none: the word is empty.
     pub(super) fn module_of(&self, id: PathId) -> (&str, bool) {
         let Some(n) = self.node(id) else {
             return ("?", false);
         };
+        if n.prefix.is_empty() && n.calling != Calling::Not {
+            return ("", n.last.contains('/'));
+        }
         let whole = if n.prefix.is_empty() {
             &n.last
         } else {

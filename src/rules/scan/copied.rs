@@ -1,5 +1,6 @@
 //! Files that no person wrote for the project: output of bundlers and copied libraries.
 
+use super::hidden::UNREAD;
 use super::{FileScan, bundle, catalog};
 use crate::diff::ChangeKind;
 
@@ -13,22 +14,33 @@ impl FileScan<'_> {
     }
 
     /// Returns true for a script whose code is minified, and was before the change.
-    pub(super) fn is_minified(&self) -> bool {
+    fn is_minified(&mut self) -> bool {
+        if let Some(known) = self.is_minified {
+            return known;
+        }
         let path = self.file.path().as_bytes();
         let is_new = matches!(self.file.entry.kind, ChangeKind::Added);
-        self.file.text().is_some_and(|text| {
+        let is_minified = self.file.text().is_some_and(|text| {
             let old = (!is_new).then(|| text.old.known());
             bundle::is_minified(path, text.new.known(), old)
-        })
+        });
+        self.is_minified = Some(is_minified);
+        is_minified
     }
 
     /// Returns true for a script that existed, and whose code is minified and was before.
-    pub(super) fn was_minified(&self) -> bool {
+    pub(super) fn was_minified(&mut self) -> bool {
         !matches!(self.file.entry.kind, ChangeKind::Added) && self.is_minified()
     }
 
-    /// Returns true if a rule about dangerous calls reads minified code, the output of a bundler,
-    /// or a copied library that a web server sends. Its users do not edit it.
+    /// Returns true if a rule about dangerous calls reads a line of minified code. A short line
+    /// beside a long one can be written by hand. `line`: its length in bytes.
+    pub(super) fn is_of_minified_line(&mut self, rule: &catalog::Rule, line: usize) -> bool {
+        line >= UNREAD && !rule.in_bundles && !rule.secret && self.is_minified()
+    }
+
+    /// Returns true if a rule about dangerous calls reads the output of a bundler or a copied
+    /// library that a web server sends. Its users do not edit it.
     pub(super) fn is_of_library(&mut self, rule: &catalog::Rule) -> bool {
         if rule.in_bundles || rule.secret {
             return false;
@@ -43,8 +55,7 @@ impl FileScan<'_> {
             let new = text.new.known();
             bundle::is_served_library(path, new, is_new) || bundle::is_built(path, new)
         });
-        let is_library = is_copied || self.is_minified();
-        self.is_library = Some(is_library);
-        is_library
+        self.is_library = Some(is_copied);
+        is_copied
     }
 }

@@ -14,7 +14,7 @@ use crate::finding::Severity;
 use std::ops::Range;
 
 /// Bytes before a character in a line of a bundle from which on readers do not get to it.
-const UNREAD: usize = 1000;
+pub(super) const UNREAD: usize = 1000;
 
 impl<'a> FileScan<'a> {
     /// Searches the decoded runs of the block for secrets and planted text.

@@ -6,36 +6,89 @@ use super::FileScan;
 use crate::diff::LineNo;
 use crate::rules::elide::complement;
 use crate::rules::{catalog, lexer};
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 /// The attribute of such a module.
 const ATTRIBUTE: &[u8] = b"#[cfg(test)]";
+/// Bytes and attributes between it and the module, at most.
+const HEAD_MAX: usize = 1000;
+const ATTRIBUTES_MAX: usize = 16;
 
-/// Returns the modules of tests in a text of Rust, in order: from the attribute to the brace that
-/// closes the module. An unclosed module does not count.
-pub(super) fn of(path: &[u8], text: &[u8]) -> Vec<Range<usize>> {
+/// Returns the insides of the modules of tests at the top of a text of Rust, in order. A module in
+/// another block can be the argument of a macro, which does what it wants with it. An unclosed
+/// module does not count.
+fn of(path: &[u8], text: &[u8]) -> Vec<Range<usize>> {
     let other: Vec<_> = lexer::outline(path, text)
         .into_iter()
         .map(|(range, _)| range)
         .collect();
-    let is_code = |at: usize| {
-        let next = other.partition_point(|range| range.end <= at);
-        other.get(next).is_none_or(|range| at < range.start)
-    };
-    let mut out: Vec<Range<usize>> = Vec::new();
-    for at in memchr::memmem::find_iter(text, ATTRIBUTE) {
-        let is_inside = out.last().is_some_and(|last| at < last.end);
-        if is_inside || !is_code(at) {
-            continue;
-        }
-        let head = at + ATTRIBUTE.len();
-        if let Some(open) = module_brace(&text[head..]).map(|open| head + open)
-            && let Some(end) = closing(text, &other, open)
-        {
-            out.push(at..end);
+    let mut out = Vec::new();
+    let (mut depth, mut expected, mut start) = (0usize, None, None);
+    for part in complement(&other, text.len()) {
+        for at in part {
+            match text[at] {
+                b'#' if depth == 0 && text[at..].starts_with(ATTRIBUTE) => {
+                    expected = module_brace(text, at + ATTRIBUTE.len());
+                }
+                b'{' if depth == 0 && expected == Some(at) => {
+                    start = Some(at + 1);
+                    depth = 1;
+                }
+                b'{' | b'(' | b'[' => depth += 1,
+                b'}' | b')' | b']' => {
+                    let Some(outer) = depth.checked_sub(1) else {
+                        return out;
+                    };
+                    depth = outer;
+                    if let Some(start) = start.take_if(|_| depth == 0) {
+                        out.push(start..at);
+                    }
+                }
+                _ => {}
+            }
         }
     }
     out
+}
+
+/// Returns the place of the brace that opens a module, if only attributes and the visibility are
+/// before its name: `#[allow(a)] pub mod tests {`.
+fn module_brace(text: &[u8], from: usize) -> Option<usize> {
+    let head = &text[from..text.len().min(from + HEAD_MAX)];
+    let mut rest = head.trim_ascii_start();
+    for _ in 0..ATTRIBUTES_MAX {
+        if !rest.starts_with(b"#[") {
+            break;
+        }
+        rest = rest[attribute_end(rest)?..].trim_ascii_start();
+    }
+    for word in [b"pub(crate) ".as_slice(), b"pub "] {
+        rest = rest.strip_prefix(word).unwrap_or(rest);
+    }
+    let name = rest.strip_prefix(b"mod ")?.trim_ascii_start();
+    let length = name
+        .iter()
+        .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_')
+        .count();
+    let brace = name[length..].trim_ascii_start();
+    let is_module = length > 0 && brace.starts_with(b"{");
+    is_module.then_some(from + head.len() - brace.len())
+}
+
+/// Returns the end of the attribute with which a text begins. `None`: it has a text, whose brackets
+/// would count.
+fn attribute_end(text: &[u8]) -> Option<usize> {
+    let mut depth = 0;
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' if depth == 1 => return Some(at + 1),
+            b']' => depth -= 1,
+            b'"' | b'\'' | b'/' => return None,
+            _ => {}
+        }
+    }
+    None
 }
 
 impl FileScan<'_> {
@@ -49,18 +102,22 @@ impl FileScan<'_> {
             let text = text.and_then(|text| text.new.whole());
             text.map_or_else(Vec::new, |text| lines_of(&of(path, text), text))
         });
-        modules.iter().any(|lines| lines.contains(&line.get()))
+        let next = modules.partition_point(|lines| lines.end <= line.get());
+        modules
+            .get(next)
+            .is_some_and(|lines| lines.contains(&line.get()))
     }
 }
 
-/// Returns the lines of some parts of a text, which are in order.
-fn lines_of(parts: &[Range<usize>], text: &[u8]) -> Vec<RangeInclusive<u32>> {
+/// Returns the lines that are in some parts of a text as a whole. The parts are in order.
+fn lines_of(parts: &[Range<usize>], text: &[u8]) -> Vec<Range<u32>> {
     let (mut line, mut from) = (1, 0);
     let mut out = Vec::new();
     for part in parts {
         let first = line + line_ends(&text[from..part.start]);
         line = first + line_ends(&text[part.clone()]);
-        out.push(first..=line);
+        // Code outside of the module can be on the lines of its braces.
+        out.push(first + 1..line);
         from = part.end;
     }
     out
@@ -68,47 +125,6 @@ fn lines_of(parts: &[Range<usize>], text: &[u8]) -> Vec<RangeInclusive<u32>> {
 
 fn line_ends(text: &[u8]) -> u32 {
     u32::try_from(memchr::memchr_iter(b'\n', text).count()).unwrap_or(u32::MAX)
-}
-
-/// Returns the place of the brace that opens the module which a text begins with: `mod tests {`,
-/// with attributes of one line and `pub` before it.
-fn module_brace(text: &[u8]) -> Option<usize> {
-    let mut rest = text.trim_ascii_start();
-    while rest.starts_with(b"#[") {
-        let end = memchr::memchr(b'\n', rest)?;
-        rest = rest[end..].trim_ascii_start();
-    }
-    for word in [b"pub(crate) ".as_slice(), b"pub "] {
-        rest = rest.strip_prefix(word).unwrap_or(rest);
-    }
-    let name = rest.strip_prefix(b"mod ")?.trim_ascii_start();
-    let length = name
-        .iter()
-        .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_')
-        .count();
-    let brace = name[length..].trim_ascii_start();
-    brace.starts_with(b"{").then_some(text.len() - brace.len())
-}
-
-/// Returns the end of the block whose brace opens at a byte. `other`: comments and strings.
-fn closing(text: &[u8], other: &[Range<usize>], open: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    let code = complement(other, text.len());
-    let first = code.partition_point(|part| part.end <= open);
-    for part in &code[first..] {
-        let part = part.start.max(open)..part.end;
-        for at in memchr::memchr2_iter(b'{', b'}', &text[part.clone()]) {
-            if text[part.start + at] == b'{' {
-                depth += 1;
-                continue;
-            }
-            depth = depth.checked_sub(1)?;
-            if depth == 0 {
-                return Some(part.start + at + 1);
-            }
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -128,9 +144,14 @@ mod tests {
 
     #[test]
     fn a_module_of_tests_ends_with_its_brace() {
-        let tests = "#[cfg(test)]\n#[allow(clippy::unwrap_used)]\npub mod tests {\n    fn a() { b(\"}\"); } // }\n}";
-        let text = format!("fn f() {{}}\n{tests}\nfn g() {{}}\n");
-        assert_eq!(modules(&text), [tests]);
+        let inside = "\n    fn a() { b(\"}\", '}'); } // }\n";
+        for head in [
+            "#[cfg(test)]\nmod tests {",
+            "#[cfg(test)] #[allow(clippy::unwrap_used)]\npub mod tests {",
+        ] {
+            let text = format!("fn f() {{}}\n{head}{inside}}}\nfn g() {{}}\n");
+            assert_eq!(modules(&text), [inside], "{head}");
+        }
     }
 
     #[test]
@@ -140,11 +161,24 @@ mod tests {
             "const A: &str = \"#[cfg(test)] mod a {\";\nfn f() {}\nconst B: &str = \"}\";\n",
             "#[cfg(test)]\nuse a::b;\nfn f() {}\n",
             "#[cfg(test)]\nmod tests;\nmod b { fn f() {} }\n",
+            "#[cfg(test)]\n#[allow(a)] use b;\nmod c { fn f() {} }\n",
+            "#[cfg(test)]\n#[doc = \"]\"] use b;\nmod c { fn f() {} }\n",
             "#[cfg(not(test))]\nmod a { fn f() {} }\n",
+            "run! { #[cfg(test)] mod a { fn f() {} } }\n",
+            "run!( #[cfg(test)] mod a { fn f() {} } );\n",
             "#[cfg(test)]\nmod a { fn f() {}\n",
         ] {
             assert_eq!(modules(text), [""; 0], "{text}");
         }
+    }
+
+    #[test]
+    fn code_on_the_lines_of_the_braces_is_outside() {
+        let text = b"a;\nfn f() {} #[cfg(test)] mod t {\nb;\nc;\n} fn g() {}\n";
+        assert_eq!(lines_of(&of(b"a.rs", text), text), [3..5]);
+        let text = b"fn f() {} #[cfg(test)] mod t {} fn g() {}\n";
+        let lines = lines_of(&of(b"a.rs", text), text);
+        assert!(lines.iter().all(Range::is_empty), "{lines:?}");
     }
 
     #[test]

@@ -193,13 +193,16 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|b| *b == b'\n')
 }
 
-/// Returns a line without white space and separators, and with one kind of quotes. A formatter
-/// changes these.
+/// Returns a line without white space and separators, and with one kind of quotes, which a formatter
+/// changes. A variable or an escape can mean something in one kind of quotes only.
 fn without_layout(line: &[u8]) -> Vec<u8> {
+    let is_plain = !line
+        .iter()
+        .any(|b| matches!(b, b'$' | b'#' | b'`' | b'{' | b'@' | b'\\'));
     let bytes = line.iter().copied();
     bytes
         .filter(|b| !b.is_ascii_whitespace() && !matches!(b, b',' | b';'))
-        .map(|b| if b == b'\'' { b'"' } else { b })
+        .map(|b| if is_plain && b == b'\'' { b'"' } else { b })
         .collect()
 }
 

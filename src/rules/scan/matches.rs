@@ -25,9 +25,8 @@ const NAME_REACH: usize = 4096;
 /// Rule for tokens of a format that every issuer uses.
 const WEB_TOKEN: &str = "json-web-token";
 
-/// Rules for passwords of connection strings and for credentials of requests.
+/// Rule for passwords of connection strings.
 const CONNECTION: &str = "password-in-connection-string";
-const HEADER: &str = "authorization-header";
 
 /// A match of a rule for secrets. Ranges are bytes of the current block.
 #[derive(Clone, Debug)]
@@ -117,6 +116,7 @@ impl<'a> FileScan<'a> {
             || self.is_listed_identifier(rule, span)
             || self.is_chosen(rule, span)
             || self.is_of_library(self.reporter.rules.rule(rule))
+            || self.is_of_minified_line(self.reporter.rules.rule(rule), line.len())
             || self.is_in_inline_tests(
                 self.reporter.rules.rule(rule),
                 self.block.first.plus(line_index),
@@ -161,12 +161,22 @@ impl<'a> FileScan<'a> {
         let inner = memchr::memmem::rfind(before, b"${").map(|at| &before[at + 2..]);
         inner.is_some_and(|inner| {
             let name = inner.iter().take_while(|b| is_of_variable(**b)).count();
-            // The default can be more than the secret: a connection string.
-            let is_part = (inner[name..].starts_with(b":-") || inner[name..].starts_with(b":="))
-                && !inner.contains(&b'}');
             name > 0
-                && (is_part || matches!(&inner[name..], b":" | b":-" | b":=" | b":\"" | b":-\""))
+                && (matches!(&inner[name..], b":" | b":-" | b":=" | b":\"" | b":-\"")
+                    || rule.id == CONNECTION && self.is_in_default(&inner[name..], line, span))
         })
+    }
+
+    /// Returns true if a password is in the default of a variable of a configuration, which is more
+    /// than the password. `before`: the text between the name and the password.
+    fn is_in_default(&self, before: &[u8], line: &Range<usize>, span: &Range<usize>) -> bool {
+        let after = &self.block.text[span.end.min(line.end)..line.end];
+        let close = after.iter().position(|b| !is_of_connection(*b));
+        let is_open = before.starts_with(b":-") || before.starts_with(b":=");
+        is_open
+            && !role::is_program_text(self.file.path().as_bytes())
+            && before[2..].iter().all(|b| is_of_connection(*b))
+            && close.is_some_and(|at| after[at] == b'}')
     }
 
     /// Returns true if a match of a rule that knows the secret by its name consists of words that
@@ -197,28 +207,26 @@ impl<'a> FileScan<'a> {
         stand_in::is_name_near(run.text, &span) || stand_in::is_to_be_replaced(run.text, &span)
     }
 
-    /// Returns true if a match of a rule that knows the secret by its name is a word with a number,
-    /// near an e-mail address of a domain that is reserved for examples.
+    /// Returns true if a match of a rule that knows the secret by its name is a word with a number
+    /// in a configuration, near an e-mail address of a domain that is reserved for examples.
     fn is_demo_account(&mut self, rule: u16, span: &Range<usize>) -> bool {
         let rule = self.reporter.rules.rule(rule);
-        if !rule.secret || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER {
+        if !rule.secret
+            || role::is_program_text(self.file.path().as_bytes())
+            || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
+        {
             return false;
         }
         let (run, offset) = self.run();
         stand_in::is_of_demo_account(run.text, &(*offset + span.start..*offset + span.end))
     }
 
-    /// Returns true if a password of a connection string, or a credential of a request, is sent to
-    /// this machine only: another host cannot be reached with it.
+    /// Returns true if the password of a connection string signs in to this machine only.
     fn is_for_this_machine(&self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
         let rule = self.reporter.rules.rule(rule);
-        let text = &self.block.text[line.clone()];
         let span = span.start - line.start..span.end.min(line.end) - line.start;
-        match &*rule.id {
-            CONNECTION => stand_in::connects_to_this_machine(text, &span),
-            HEADER => stand_in::requests_this_machine(text, &span),
-            _ => false,
-        }
+        rule.id == CONNECTION
+            && stand_in::connects_to_this_machine(&self.block.text[line.clone()], &span)
     }
 
     /// Returns true if a match of a built-in rule is within a long run of Base64 digits.
@@ -412,6 +420,12 @@ fn is_identifier_line(line: &[u8]) -> bool {
     let mut parts = line[open..].split(|b| is_quote(b));
     let has_uuid = parts.any(|part| std::str::from_utf8(part).is_ok_and(secret::shape::is_uuid));
     has_uuid && secret::name::named(&line[..open]).is_none()
+}
+
+/// Returns true for the bytes of a connection string without quotes.
+fn is_of_connection(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'`' | b'#' | b'{' | b'}')
+        || byte == b' '
 }
 
 /// Returns true for the bytes of the name of a variable or of a property.

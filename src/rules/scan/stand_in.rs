@@ -41,80 +41,112 @@ pub(super) fn is_to_be_replaced(text: &[u8], secret: &Range<usize>) -> bool {
 /// Returns true if a credential is a word with a number, and a line near it has an e-mail address
 /// of a domain that RFC 2606 reserves for examples: no such account exists.
 pub(super) fn is_of_demo_account(text: &[u8], secret: &Range<usize>) -> bool {
-    const DOMAINS: [&[u8]; 4] = [
-        b"@example.com",
-        b"@example.org",
-        b"@example.net",
-        b"@example.local",
-    ];
-    if !is_word_with_number(&text[secret.clone()]) {
-        return false;
-    }
-    let start = text[..secret.start].iter().rposition(|b| *b == b'\n');
-    let start = start.map_or(0, |at| at + 1);
-    let end = memchr::memchr(b'\n', &text[secret.end..]);
-    let end = end.map_or(text.len(), |at| secret.end + at);
-    let line = &text[start..end.min(start + LINE_MAX)];
-    let near = lines_above(text, secret.start).take(DEMO_LINES);
-    let near = near.chain(lines_below(text, secret.end).take(DEMO_LINES));
-    near.chain(std::iter::once(line)).any(|line| {
-        let domain = |domain: &&[u8]| memchr::memmem::find(line, domain).is_some();
-        DOMAINS.iter().any(domain)
+    is_word_with_number(&text[secret.clone()])
+        && lines_above(text, secret.start)
+            .take(DEMO_LINES)
+            .chain(lines_below(text, secret.end).take(DEMO_LINES))
+            .filter(|line| !is_comment(line))
+            .any(has_example_address)
+}
+
+/// Returns true if a line has an e-mail address of a domain for examples.
+fn has_example_address(line: &[u8]) -> bool {
+    const DOMAINS: [&[u8]; 3] = [b"@example.com", b"@example.org", b"@example.net"];
+    DOMAINS.iter().any(|domain| {
+        let at = memchr::memmem::find(line, domain);
+        let rest = at.map(|at| &line[at + domain.len()..]);
+        rest.is_some_and(|rest| rest.first().is_none_or(|b| !is_of_host(*b)))
     })
 }
 
-/// Returns true for letters with up to four digits behind them: `spring2024`.
+fn is_of_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
+}
+
+/// Returns true for a word and up to four digits behind it: `spring2024`. Random letters have both
+/// cases in any order.
 fn is_word_with_number(value: &[u8]) -> bool {
     let letters = value.iter().take_while(|b| b.is_ascii_alphabetic()).count();
-    let digits = &value[letters..];
-    (3..=12).contains(&letters) && digits.len() <= 4 && digits.iter().all(u8::is_ascii_digit)
+    let (word, digits) = value.split_at(letters);
+    (3..=12).contains(&letters)
+        && word[1..].iter().all(u8::is_ascii_lowercase)
+        && digits.len() <= 4
+        && digits.iter().all(u8::is_ascii_digit)
 }
 
-/// Returns true if the connection string around a password names this machine as its server.
-/// `secret`: bytes of the line.
+/// Returns true if the connection string around a password is a text in quotes that names this
+/// machine as its server. Each of its keys must be known, because many of them can name another
+/// host. `secret`: bytes of the line.
 pub(super) fn connects_to_this_machine(line: &[u8], secret: &Range<usize>) -> bool {
-    // `source`: the end of `Data Source`.
-    const KEYS: [&[u8]; 4] = [b"server", b"source", b"host", b"hostname"];
-    let is_quote = |b: &u8| matches!(b, b'"' | b'\'' | b'`');
-    let start = line[..secret.start].iter().rposition(is_quote);
-    let end = line[secret.end..].iter().position(is_quote);
-    let text = &line[start.map_or(0, |at| at + 1)..end.map_or(line.len(), |at| secret.end + at)];
+    const SERVERS: [&[u8]; 3] = [b"server", b"data source", b"host"];
+    const OTHERS: [&[u8]; 22] = [
+        b"database",
+        b"initial catalog",
+        b"user id",
+        b"userid",
+        b"uid",
+        b"user",
+        b"username",
+        b"password",
+        b"pwd",
+        b"port",
+        b"encrypt",
+        b"trustservercertificate",
+        b"trusted_connection",
+        b"integrated security",
+        b"persist security info",
+        b"multipleactiveresultsets",
+        b"connection timeout",
+        b"connect timeout",
+        b"application name",
+        b"charset",
+        b"sslmode",
+        b"pooling",
+    ];
+    let Some(text) = quoted_around(line, secret) else {
+        return false;
+    };
     let text = text.to_ascii_lowercase();
-    let mut hosts = memchr::memchr_iter(b'=', &text)
-        .filter(|at| KEYS.contains(&last_word(&text[..*at])))
-        .map(|at| text[at + 1..].trim_ascii_start())
-        .peekable();
-    hosts.peek().is_some() && hosts.all(is_this_machine)
+    let mut servers = 0;
+    for pair in text.split(|b| *b == b';').map(<[u8]>::trim_ascii) {
+        let at = memchr::memchr(b'=', pair).unwrap_or(pair.len());
+        let (key, value) = pair.split_at(at);
+        let (key, value) = (key.trim_ascii(), value.strip_prefix(b"=").unwrap_or(value));
+        if SERVERS.contains(&key) && is_this_machine(value.trim_ascii()) {
+            servers += 1;
+        } else if !pair.is_empty() && !OTHERS.contains(&key) {
+            return false;
+        }
+    }
+    servers == 1
 }
 
-/// Returns the last word of a text.
-fn last_word(text: &[u8]) -> &[u8] {
-    let text = text.trim_ascii_end();
-    let length = text.iter().rev().take_while(|b| b.is_ascii_alphabetic());
-    &text[text.len() - length.count()..]
+/// Returns the text in double quotes around a part of a line, if it is short and nothing is joined
+/// with it.
+fn quoted_around<'t>(line: &'t [u8], part: &Range<usize>) -> Option<&'t [u8]> {
+    let from = part.start.saturating_sub(LINE_MAX);
+    let to = line.len().min(part.end + LINE_MAX);
+    let start = from + memchr::memrchr(b'"', &line[from..part.start])? + 1;
+    let end = part.end + memchr::memchr(b'"', &line[part.end..to])?;
+    let text = &line[start..end];
+    let is_plain = !text
+        .iter()
+        .any(|b| matches!(b, b'\'' | b'`' | b'\\' | b'{' | b'%'));
+    let before = line[..start - 1].trim_ascii_end().last();
+    let after = line[end + 1..].trim_ascii_start();
+    let is_alone = before.is_none_or(|b| *b != b'+')
+        && matches!(after, [] | [b',' | b';' | b')' | b'}' | b']', ..]);
+    (is_plain && is_alone).then_some(text)
 }
 
-/// Returns true if all URLs near a credential of a request are those of this machine.
-pub(super) fn requests_this_machine(line: &[u8], secret: &Range<usize>) -> bool {
-    let from = secret.start.saturating_sub(LINE_MAX);
-    let near = &line[from..line.len().min(secret.end + LINE_MAX)];
-    let mut hosts = memchr::memmem::find_iter(near, b"://")
-        .map(|at| &near[at + 3..])
-        .peekable();
-    hosts.peek().is_some() && hosts.all(is_this_machine)
-}
-
-/// Returns true for a host of this machine, with or without a protocol, a port and a path.
+/// Returns true for the name of this machine, with or without a protocol and a port.
 fn is_this_machine(host: &[u8]) -> bool {
-    const NAMES: [&[u8]; 5] = [b"localhost", b"127.0.0.1", b"[::1]", b"::1", b"(local)"];
+    const NAMES: [&[u8]; 4] = [b"localhost", b"127.0.0.1", b"::1", b"(local)"];
     let host = host.strip_prefix(b"tcp:").unwrap_or(host);
-    NAMES.iter().any(|name| {
-        let rest = host.strip_prefix(*name);
-        rest.is_some_and(|rest| {
-            rest.first()
-                .is_none_or(|b| matches!(b, b':' | b',' | b'/' | b'\\' | b'?' | b';' | b' '))
-        })
-    })
+    let mut parts = host.split(|b| *b == b',');
+    let name = parts.next().unwrap_or_default();
+    NAMES.contains(&name)
+        && parts.all(|port| !port.is_empty() && port.iter().all(u8::is_ascii_digit))
 }
 
 /// Returns true for a line that is a comment in configuration.
@@ -229,7 +261,28 @@ mod tests {
         }
     }
 
-    /// Returns the severity of the findings about credentials in a new file.
+    #[test]
+    fn a_word_beside_an_address_for_examples_is_a_suggestion() {
+        let settings = |mail: &str, password: &str| {
+            format!("      - ADMIN_EMAIL={mail}\n      - ADMIN_PASSWORD={password}\n")
+        };
+        for (mail, password, expected) in [
+            ("root@example.com", "velvet482", Severity::Suggestion),
+            ("'root@example.org'", "Velvet9", Severity::Suggestion),
+            ("root@example.com", "v3lvEt_4x82", Severity::Critical),
+            ("root@example.com", "qXkzVbNwmPtR9417", Severity::Critical),
+            ("root@velvet-shop.io", "velvet482", Severity::Critical),
+            ("root@example.community", "velvet482", Severity::Critical),
+            ("root@example.com.corp.net", "velvet482", Severity::Critical),
+        ] {
+            let found = severity(&settings(mail, password));
+            assert_eq!(found, Some(expected), "{mail} {password}");
+        }
+        let comment = "      # ask a@example.com\n      - ADMIN_PASSWORD=velvet482\n";
+        assert_eq!(severity(comment), Some(Severity::Critical));
+    }
+
+    /// Returns the severity of the findings in a new file.
     fn severity_in(path: &str, text: &str) -> Option<Severity> {
         changed(RuleProfile::Default, path, "", text)
             .into_iter()
@@ -238,62 +291,53 @@ mod tests {
     }
 
     #[test]
-    fn a_word_beside_an_address_for_examples_is_a_suggestion() {
-        let script = |mail: &str, password: &str| {
-            format!("ADMIN_EMAIL=\"{mail}\"\nADMIN_PASSWORD=\"{password}\"\n")
-        };
-        for (mail, password, expected) in [
-            ("root@example.com", "velvet482", Severity::Suggestion),
-            ("root@example.org", "velvet9", Severity::Suggestion),
-            ("root@example.com", "v3lvEt_4x82", Severity::Critical),
-            ("root@velvet-shop.io", "velvet482", Severity::Critical),
-            ("root@examples.com", "velvet482", Severity::Critical),
-        ] {
-            let found = severity_in("setup.sh", &script(mail, password));
-            assert_eq!(found, Some(expected), "{mail} {password}");
-        }
-    }
-
-    #[test]
     fn a_connection_to_this_machine_is_a_suggestion() {
         for (server, expected) in [
-            ("127.0.0.1", Severity::Suggestion),
-            ("tcp:127.0.0.1,5433", Severity::Suggestion),
-            ("localhost", Severity::Suggestion),
-            ("(local)\\\\SQL", Severity::Suggestion),
-            ("localhost.corp.net", Severity::Critical),
-            ("db.corp.net", Severity::Critical),
-            ("127.0.0.1;Data Source=db.corp.net", Severity::Critical),
+            ("Server=127.0.0.1", Severity::Suggestion),
+            ("Server=tcp:127.0.0.1,5433", Severity::Suggestion),
+            ("Data Source = localhost; Port=5432", Severity::Suggestion),
+            ("Server=localhost.corp.net", Severity::Critical),
+            ("Server=db.corp.net", Severity::Critical),
+            ("Host=localhost,db.corp.net", Severity::Critical),
+            (
+                "Server=127.0.0.1;Data Source=db.corp.net",
+                Severity::Critical,
+            ),
+            ("Host=localhost;hostaddr=203.0.113.9", Severity::Critical),
+            (
+                "Server=localhost;Failover Partner=db.corp.net",
+                Severity::Critical,
+            ),
         ] {
-            let line = format!(
-                "{{\"Db\": \"Server={server};Database=app;User Id=app;Password=Xk-8shopW9e\"}}\n"
-            );
+            let line =
+                format!("{{\"Db\": \"{server};Database=app;User Id=app;Password=Xk-8shopW9e\"}}\n");
             assert_eq!(severity_in("a.json", &line), Some(expected), "{server}");
+        }
+        let text = "\"Server=localhost;User Id=app;Password=Xk-8shopW9e;\"";
+        for (end, expected) in [
+            (";", Severity::Suggestion),
+            (" + \"Server=db.corp.net\";", Severity::Critical),
+            (".Replace(\"localhost\", host);", Severity::Critical),
+        ] {
+            let found = severity_in("A.cs", &format!("var text = {text}{end}\n"));
+            assert_eq!(found, Some(expected), "{end}");
         }
     }
 
     #[test]
     fn a_connection_that_is_the_default_of_a_variable_is_a_suggestion() {
-        let line = |start: &str, end: &str| {
-            format!("a:\n  - DB={start}Server=db.corp.net;User Id=app;Password=Xk-8shopW9e{end}\n")
-        };
-        let severity = |start, end| severity_in("a.yml", &line(start, end));
-        assert_eq!(severity("${DB:-", "}"), Some(Severity::Suggestion));
-        assert_eq!(severity("${DB}", ""), Some(Severity::Critical));
-        assert_eq!(severity("", ""), Some(Severity::Critical));
-    }
-
-    #[test]
-    fn a_request_to_this_machine_is_a_suggestion() {
-        let key = "9f1c84e07ab35d2688c0be41d7a2f935";
-        for (url, expected) in [
-            ("http://localhost:5000/v1", Severity::Suggestion),
-            ("http://127.0.0.1/v1", Severity::Suggestion),
-            ("https://api.corp.net/v1", Severity::Critical),
-            ("http://localhost.corp.net/v1", Severity::Critical),
+        for (start, end, expected) in [
+            ("${DB:-", "}", Severity::Suggestion),
+            ("${DB:-", "", Severity::Critical),
+            ("${DB}", "", Severity::Critical),
+            ("", "", Severity::Critical),
         ] {
-            let line = format!("curl {url} -H 'X-Api-Key: {key}'\n");
-            assert_eq!(severity_in("run.sh", &line), Some(expected), "{url}");
+            let line = format!(
+                "a:\n  - DB={start}Server=db.corp.net;User Id=app;Password=Xk-8shopW9e{end}\n"
+            );
+            assert_eq!(severity_in("a.yml", &line), Some(expected), "{start}");
         }
+        let code = "tag = \"${A:-\"; db_password = \"Xk8shopW9e\"; b = \"}\"\n";
+        assert_eq!(severity_in("a.py", code), Some(Severity::Critical));
     }
 }

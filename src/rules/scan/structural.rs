@@ -568,8 +568,13 @@ impl<'a> FileScan<'a> {
             .replacement
             .or_else(|| self.structural_fix(candidate, part, reported.lines));
         let rule = self.reporter.rules.rule(candidate.index);
-        let is_weak =
-            self.is_of_library(rule) || self.is_in_inline_tests(rule, reported.lines.first);
+        let line = self
+            .file
+            .text()
+            .and_then(|text| text.new.line(reported.lines.first));
+        let is_weak = self.is_of_library(rule)
+            || self.is_of_minified_line(rule, line.map_or(0, <[u8]>::len))
+            || self.is_in_inline_tests(rule, reported.lines.first);
         let sighting = Sighting {
             file: Some(self.file.path()),
             lines: Some(reported.lines),
