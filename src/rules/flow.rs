@@ -40,6 +40,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod trigger;
+mod unknown;
 mod value;
 mod word;
 

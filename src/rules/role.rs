@@ -107,6 +107,9 @@ pub(crate) fn is_vendored(path: &[u8]) -> bool {
         "third_party",
         "third-party",
         "thirdparty",
+        "3rdparty",
+        "3rd-party",
+        "3rd_party",
     ];
     /// Folders of files that a web server sends. Below them, vendors are those of libraries.
     const SERVED: &[&str] = &["assets", "static", "public", "wwwroot"];

@@ -1,7 +1,7 @@
 //! Calls of functions in this file, and of functions that the tables describe.
 
-use super::doubt::{Doubt, doubted};
-use super::eval::map_taints;
+use super::doubt::Doubt;
+use super::eval::{doubted, map_taints};
 use super::method::matched;
 use super::paths::{Calling, PathId, Root};
 use super::run::FlowRun;

@@ -1,5 +1,6 @@
 //! Evaluates expressions to abstract values.
 
+use super::doubt::Doubt;
 use super::names::is_number;
 use super::paths::{PathId, Root};
 use super::run::{FlowRun, join_envs};
@@ -511,6 +512,24 @@ fn step(t: &Taint, span: ByteSpan) -> Taint {
     };
     Taint {
         trail: Some(Rc::new(trail)),
+        ..t.clone()
+    }
+}
+
+/// Returns data with at least this doubt.
+pub(super) fn doubted(data: &Taints, doubt: Doubt) -> Taints {
+    let data = data.as_ref()?.iter();
+    Some(
+        data.map(|t| doubted_taint(t, doubt))
+            .collect::<Vec<_>>()
+            .into(),
+    )
+}
+
+/// Returns data of a source with at least this doubt.
+pub(super) fn doubted_taint(t: &Taint, doubt: Doubt) -> Taint {
+    Taint {
+        doubt: t.doubt.max(doubt),
         ..t.clone()
     }
 }

@@ -3,7 +3,8 @@
 use super::check_memo::CheckMemo;
 use super::declared::Declared;
 use super::derivations::Derivations;
-use super::doubt::{Doubt, doubted_taint};
+use super::doubt::Doubt;
+use super::eval::doubted_taint;
 use super::near::Entries;
 use super::paths::{PathId, Paths};
 use super::shape::{

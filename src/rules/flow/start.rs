@@ -2,7 +2,8 @@
 
 use super::check_memo::CheckMemo;
 use super::declared::Declared;
-use super::doubt::{Doubt, doubted_taint};
+use super::doubt::Doubt;
+use super::eval::doubted_taint;
 use super::names::is_number;
 use super::near;
 use super::paths::{PathId, Paths, Root};
