@@ -63,11 +63,13 @@ pub(super) fn is_served_library(path: &[u8], text: &[u8], is_new: bool) -> bool 
 }
 
 /// Returns true if a script has the long lines of minified code, and had them before the change,
-/// whatever its path is. `old`: the text before the change; `None`: the file is new.
-pub(super) fn is_minified(path: &[u8], text: &[u8], old: Option<&[u8]>) -> bool {
+/// whatever its path is.
+pub(super) fn was_minified(path: &[u8], old: &[u8], new: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path);
-    let is_long = |text| is_long(text, BUNDLED, BUNDLED_LINE);
-    is_script(&path) && is_long(text) && old.is_none_or(is_long)
+    is_script(&path)
+        && [old, new]
+            .iter()
+            .all(|text| is_long(text, BUNDLED, BUNDLED_LINE))
 }
 
 /// Returns true if a script is one that a bundler wrote for a web server without minifying it: its
@@ -78,7 +80,7 @@ pub(super) fn is_built(path: &[u8], text: &[u8]) -> bool {
     is_script(name)
         && is_below_served(folders, Some(BUILT))
         && text.len() >= BUNDLED
-        && has_loader(text)
+        && memchr::memmem::find(text, b"function __webpack_require__(").is_some()
 }
 
 /// Returns true if a text calls the function with which a bundle of webpack loads its parts.
@@ -245,20 +247,21 @@ mod tests {
     fn minified_code_is_known_by_its_lines_before_and_after_the_change() {
         let (long, short) = ("f(x);".repeat(5000), "f(x);\n".repeat(5000));
         let (long, short) = (long.as_bytes(), short.as_bytes());
-        assert!(is_minified(b"src/a.js", long, None));
-        assert!(is_minified(b"src/a.js", long, Some(long)));
-        assert!(!is_minified(b"src/a.js", long, Some(short)));
-        assert!(!is_minified(b"src/a.js", short, Some(long)));
-        assert!(!is_minified(b"src/a.php", long, None));
+        assert!(was_minified(b"src/a.js", long, long));
+        assert!(!was_minified(b"src/a.js", short, long));
+        assert!(!was_minified(b"src/a.js", long, short));
+        assert!(!was_minified(b"src/a.js", b"", long));
+        assert!(!was_minified(b"src/a.php", long, long));
     }
 
     #[test]
     fn the_output_of_a_bundler_is_known_by_its_path_and_its_loader() {
-        let built = "__webpack_require__(1);\n".repeat(1000);
+        let built = "function __webpack_require__(id) {\n".repeat(1000);
         assert!(is_built(b"public/js/build/app.js", built.as_bytes()));
         for path in ["src/build/app.js", "public/app.js", "public/build/app.ts"] {
             assert!(!is_built(path.as_bytes(), built.as_bytes()), "{path}");
         }
-        assert!(!is_built(b"public/build/app.js", &[b'a'; BUNDLED]));
+        let named = "// __webpack_require__\n".repeat(1000);
+        assert!(!is_built(b"public/build/app.js", named.as_bytes()));
     }
 }

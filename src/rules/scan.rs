@@ -135,7 +135,7 @@ fn reading(
         is_bundle: None,
         is_served: None,
         is_library: None,
-        is_minified: None,
+        was_minified: None,
         inline_tests: None,
         purpose: None,
         fits: Vec::new(),
@@ -254,8 +254,8 @@ struct FileScan<'a> {
     is_served: Option<bool>,
     /// Whether the script is a copied library that a web server sends; `None` until a rule asks.
     is_library: Option<bool>,
-    /// Whether the script is minified; `None` until a rule asks.
-    is_minified: Option<bool>,
+    /// Whether the script is minified and was before; `None` until a rule asks.
+    was_minified: Option<bool>,
     /// Lines of the modules of tests in a file of Rust.
     inline_tests: Option<Vec<Range<u32>>>,
     purpose: Option<Purpose>,

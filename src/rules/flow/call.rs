@@ -597,7 +597,10 @@ impl<'m> FlowRun<'m> {
         }
         // If a method of a clean object looks up a record by data, the record is not that data.
         let is_clean = is_of_unknown_origin(&own);
-        let reads_key = is_clean && self.reads_key(word, target);
+        // A helper can have the mapping as its first argument: `json.Get(body, "name")`.
+        let is_constant = |at: usize| given.get(at).is_some_and(|a| a.value.constant.is_some());
+        let is_of_argument = is_constant(1) && !is_constant(0) && !word.ends_with("Default");
+        let reads_key = is_clean && !is_of_argument && self.reads_key(word, target);
         if reads_key || !is_clean || !names::is_lookup(word) {
             for a in given.iter().skip(usize::from(reads_key)) {
                 taints = join_taints(&taints, &a.value.deep());

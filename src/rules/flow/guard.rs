@@ -557,6 +557,19 @@ pub(super) fn cleanse(run: &mut FlowRun<'_>, id: ExprId, kinds: u32) {
     run.leave();
 }
 
+/// Returns true for the languages in which `x || ""` is `x` or the text. In the others it is a truth
+/// value.
+fn or_returns_operand(language: FlowLanguage) -> bool {
+    matches!(
+        language,
+        FlowLanguage::JavaScript
+            | FlowLanguage::TypeScript
+            | FlowLanguage::Tsx
+            | FlowLanguage::Python
+            | FlowLanguage::Ruby
+    )
+}
+
 fn cleanse_inside(run: &mut FlowRun<'_>, id: ExprId, kinds: u32) {
     let module = run.module;
     match &module.expr(id).kind {
@@ -573,10 +586,10 @@ fn cleanse_inside(run: &mut FlowRun<'_>, id: ExprId, kinds: u32) {
         // `in_array($x ?? "", NAMES)` and `/^a+$/.test(x || "")` are about `x`: an `x` that is not
         // the result is empty.
         ExprKind::Binary {
-            op: Op::Else | Op::Or,
+            op: op @ (Op::Else | Op::Or),
             left,
             ..
-        } => cleanse(run, *left, kinds),
+        } if *op == Op::Else || or_returns_operand(run.language) => cleanse(run, *left, kinds),
         ExprKind::Assign { target, .. } => cleanse(run, *target, kinds),
         ExprKind::Member { of, name } => {
             let hash = hash(run, id);

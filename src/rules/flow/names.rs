@@ -64,6 +64,23 @@ const KEYS: [&str; 9] = [
     "id", "ids", "key", "pk", "uuid", "guid", "slug", "email", "username",
 ];
 
+/// Words of functions that read a value from a request, or that write the key into a text.
+const TEXTS: [&str; 13] = [
+    "param",
+    "params",
+    "parameter",
+    "query",
+    "sql",
+    "command",
+    "cmd",
+    "script",
+    "path",
+    "arg",
+    "header",
+    "cookie",
+    "field",
+];
+
 /// Returns true for calls that look up an object by data, and do not return the data.
 pub(super) fn is_lookup(word: &str) -> bool {
     LOOKUPS.contains(&word.to_ascii_lowercase().as_str()) || is_lookup_by_key(word)
@@ -76,8 +93,9 @@ fn is_lookup_by_key(word: &str) -> bool {
         "get", "find", "load", "fetch", "lookup", "select", "retrieve",
     ];
     let is_verb = words.first().is_some_and(|w| verbs.contains(&w.as_str()));
+    let returns_text = words.iter().any(|w| TEXTS.contains(&w.as_str()));
     match words.as_slice() {
-        [.., by, key] => is_verb && by == "by" && KEYS.contains(&key.as_str()),
+        [.., by, key] => is_verb && !returns_text && by == "by" && KEYS.contains(&key.as_str()),
         _ => false,
     }
 }

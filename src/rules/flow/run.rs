@@ -616,12 +616,12 @@ impl<'m> FlowRun<'m> {
         }
         self.run_marks(&f.marks);
         if self.nested.get(id.0 as usize).copied().unwrap_or_default() {
-            let before = self.env.clone();
+            let before = self.is_handler(id).then(|| self.env.clone());
             self.run_entry(id, None);
-            // The next request may be that of another client, and find nothing of this one.
-            if !self.env.is_same(&before) && self.is_handler(id) {
+            // The next request may run in another process, and find nothing of this one.
+            if let Some(before) = before.filter(|before| !self.env.is_same(before)) {
                 let mut after = std::mem::replace(&mut self.env, before);
-                after.map_taints(&|t| doubted_taint(t, Doubt::Unknown));
+                after.map_taints(&|t| doubted_taint(t, Doubt::Stated));
                 self.env.absorb(&after, &[]);
             }
         }

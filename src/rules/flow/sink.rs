@@ -522,6 +522,8 @@ impl FlowRun<'_> {
                 kind,
                 SinkKind::Sql | SinkKind::Command | SinkKind::Code | SinkKind::Deserialization
             );
+            // A name that states a check of addresses states nothing about markup.
+            let is_strong = is_strong || kind == SinkKind::Html && t.doubt == Doubt::Stated;
             let doubt = if is_strong { Doubt::None } else { t.doubt };
             let proof = if doubt == Doubt::Unknown {
                 Proof::Unknown

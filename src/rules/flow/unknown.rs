@@ -12,8 +12,9 @@ use super::value::What;
 /// Last words of the names of variables that hold the class of a form.
 const FORM_CLASSES: [&str; 3] = ["form_class", "form_cls", "FormClass"];
 
-/// Words in the names of objects that send requests: `get` does not look anything up there.
-const SENDERS: [&str; 14] = [
+/// Words in the names of objects that send requests or read documents: `get` does not look anything
+/// up there.
+const SENDERS: [&str; 17] = [
     "http",
     "https",
     "client",
@@ -28,6 +29,13 @@ const SENDERS: [&str; 14] = [
     "faraday",
     "conn",
     "connection",
+    "json",
+    "parser",
+    "reader",
+];
+/// Methods that change a text or an address, and check nothing.
+const TEXT_METHODS: [&str; 10] = [
+    "resolve", "decode", "unescape", "trim", "strip", "lower", "upper", "concat", "join", "wrap",
 ];
 
 impl<'m> FlowRun<'m> {
@@ -80,7 +88,11 @@ impl<'m> FlowRun<'m> {
     /// Classes are not such objects, because they are often those of libraries. A name alone does
     /// not hide the flow: it becomes a suggestion.
     fn says_check(&mut self, word: &str, target: &Callee) -> bool {
-        let Some((of, base)) = &target.receiver else {
+        let Some((of, base)) = target
+            .receiver
+            .as_ref()
+            .filter(|_| !names::has_word(word, &TEXT_METHODS))
+        else {
             return false;
         };
         let Some(name) = self.name_of_object(*of) else {

@@ -13,30 +13,25 @@ impl FileScan<'_> {
             .get_or_insert_with(|| text.is_some_and(|t| bundle::is_served(path, t.new.known())))
     }
 
-    /// Returns true for a script whose code is minified, and was before the change.
-    fn is_minified(&mut self) -> bool {
-        if let Some(known) = self.is_minified {
+    /// Returns true for a script whose code is minified, and was before the change. A new one can be
+    /// written by hand and padded.
+    pub(super) fn was_minified(&mut self) -> bool {
+        if let Some(known) = self.was_minified {
             return known;
         }
         let path = self.file.path().as_bytes();
-        let is_new = matches!(self.file.entry.kind, ChangeKind::Added);
-        let is_minified = self.file.text().is_some_and(|text| {
-            let old = (!is_new).then(|| text.old.known());
-            bundle::is_minified(path, text.new.known(), old)
-        });
-        self.is_minified = Some(is_minified);
-        is_minified
-    }
-
-    /// Returns true for a script that existed, and whose code is minified and was before.
-    pub(super) fn was_minified(&mut self) -> bool {
-        !matches!(self.file.entry.kind, ChangeKind::Added) && self.is_minified()
+        let was_minified = self
+            .file
+            .text()
+            .is_some_and(|text| bundle::was_minified(path, text.old.known(), text.new.known()));
+        self.was_minified = Some(was_minified);
+        was_minified
     }
 
     /// Returns true if a rule about dangerous calls reads a line of minified code. A short line
     /// beside a long one can be written by hand. `line`: its length in bytes.
     pub(super) fn is_of_minified_line(&mut self, rule: &catalog::Rule, line: usize) -> bool {
-        line >= UNREAD && !rule.in_bundles && !rule.secret && self.is_minified()
+        line >= UNREAD && !rule.in_bundles && !rule.secret && self.was_minified()
     }
 
     /// Returns true if a rule about dangerous calls reads the output of a bundler or a copied

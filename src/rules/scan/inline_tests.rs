@@ -24,10 +24,15 @@ fn of(path: &[u8], text: &[u8]) -> Vec<Range<usize>> {
         .collect();
     let mut out = Vec::new();
     let (mut depth, mut expected, mut start) = (0usize, None, None);
+    // The last byte of code: another attribute in front could remove this one.
+    let mut last = b';';
     for part in complement(&other, text.len()) {
         for at in part {
             match text[at] {
-                b'#' if depth == 0 && text[at..].starts_with(ATTRIBUTE) => {
+                b'#' if depth == 0
+                    && matches!(last, b';' | b'}')
+                    && text[at..].starts_with(ATTRIBUTE) =>
+                {
                     expected = module_brace(text, at + ATTRIBUTE.len());
                 }
                 b'{' if depth == 0 && expected == Some(at) => {
@@ -45,6 +50,9 @@ fn of(path: &[u8], text: &[u8]) -> Vec<Range<usize>> {
                     }
                 }
                 _ => {}
+            }
+            if !text[at].is_ascii_whitespace() {
+                last = text[at];
             }
         }
     }
@@ -164,6 +172,7 @@ mod tests {
             "#[cfg(test)]\n#[allow(a)] use b;\nmod c { fn f() {} }\n",
             "#[cfg(test)]\n#[doc = \"]\"] use b;\nmod c { fn f() {} }\n",
             "#[cfg(not(test))]\nmod a { fn f() {} }\n",
+            "#[strip]\n#[cfg(test)]\nmod a { fn f() {} }\n",
             "run! { #[cfg(test)] mod a { fn f() {} } }\n",
             "run!( #[cfg(test)] mod a { fn f() {} } );\n",
             "#[cfg(test)]\nmod a { fn f() {}\n",

@@ -110,7 +110,6 @@ impl<'a> FileScan<'a> {
             || self.is_default(rule, line, span)
             || self.names_its_use(rule, span)
             || self.is_stand_in(rule, line, span)
-            || self.is_demo_account(rule, span)
             || self.is_of_encoded_data(rule, line, span)
             || self.is_documented(rule)
             || self.is_listed_identifier(rule, span)
@@ -158,12 +157,16 @@ impl<'a> FileScan<'a> {
         let start = line.start.max(span.start.saturating_sub(VARIABLE_MAX));
         let before = &self.block.text[start..span.start];
         // The name of the variable, `:` of Spring or `:-` and `:=` of shells, and the secret.
-        let inner = memchr::memmem::rfind(before, b"${").map(|at| &before[at + 2..]);
+        let open = memchr::memmem::rfind(before, b"${");
+        let is_first = open.is_some_and(|at| !before[..at].contains(&b';'));
+        let inner = open.map(|at| &before[at + 2..]);
         inner.is_some_and(|inner| {
             let name = inner.iter().take_while(|b| is_of_variable(**b)).count();
             name > 0
                 && (matches!(&inner[name..], b":" | b":-" | b":=" | b":\"" | b":-\"")
-                    || rule.id == CONNECTION && self.is_in_default(&inner[name..], line, span))
+                    || rule.id == CONNECTION
+                        && is_first
+                        && self.is_in_default(&inner[name..], line, span))
         })
     }
 
@@ -207,25 +210,13 @@ impl<'a> FileScan<'a> {
         stand_in::is_name_near(run.text, &span) || stand_in::is_to_be_replaced(run.text, &span)
     }
 
-    /// Returns true if a match of a rule that knows the secret by its name is a word with a number
-    /// in a configuration, near an e-mail address of a domain that is reserved for examples.
-    fn is_demo_account(&mut self, rule: u16, span: &Range<usize>) -> bool {
-        let rule = self.reporter.rules.rule(rule);
-        if !rule.secret
-            || role::is_program_text(self.file.path().as_bytes())
-            || secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
-        {
-            return false;
-        }
-        let (run, offset) = self.run();
-        stand_in::is_of_demo_account(run.text, &(*offset + span.start..*offset + span.end))
-    }
-
-    /// Returns true if the password of a connection string signs in to this machine only.
+    /// Returns true if the password of a connection string in a configuration signs in to this
+    /// machine only.
     fn is_for_this_machine(&self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
         let rule = self.reporter.rules.rule(rule);
         let span = span.start - line.start..span.end.min(line.end) - line.start;
         rule.id == CONNECTION
+            && !role::is_program_text(self.file.path().as_bytes())
             && stand_in::connects_to_this_machine(&self.block.text[line.clone()], &span)
     }
 

@@ -4,8 +4,6 @@ use std::ops::Range;
 
 /// Lines above and below a credential in which names are searched.
 const LINES: usize = 8;
-/// Lines above and below a credential in which the address of an account is searched.
-const DEMO_LINES: usize = 3;
 /// Bytes of a line that is read, at most. A longer one has many credentials or none.
 pub(super) const LINE_MAX: usize = 400;
 /// Ends of keys whose values are not secret.
@@ -36,42 +34,6 @@ pub(super) fn is_to_be_replaced(text: &[u8], secret: &Range<usize>) -> bool {
     };
     let words = words.trim_ascii_start().to_ascii_lowercase();
     CALLS.iter().any(|call| words.starts_with(call))
-}
-
-/// Returns true if a credential is a word with a number, and a line near it has an e-mail address
-/// of a domain that RFC 2606 reserves for examples: no such account exists.
-pub(super) fn is_of_demo_account(text: &[u8], secret: &Range<usize>) -> bool {
-    is_word_with_number(&text[secret.clone()])
-        && lines_above(text, secret.start)
-            .take(DEMO_LINES)
-            .chain(lines_below(text, secret.end).take(DEMO_LINES))
-            .filter(|line| !is_comment(line))
-            .any(has_example_address)
-}
-
-/// Returns true if a line has an e-mail address of a domain for examples.
-fn has_example_address(line: &[u8]) -> bool {
-    const DOMAINS: [&[u8]; 3] = [b"@example.com", b"@example.org", b"@example.net"];
-    DOMAINS.iter().any(|domain| {
-        let at = memchr::memmem::find(line, domain);
-        let rest = at.map(|at| &line[at + domain.len()..]);
-        rest.is_some_and(|rest| rest.first().is_none_or(|b| !is_of_host(*b)))
-    })
-}
-
-fn is_of_host(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
-}
-
-/// Returns true for a word and up to four digits behind it: `spring2024`. Random letters have both
-/// cases in any order.
-fn is_word_with_number(value: &[u8]) -> bool {
-    let letters = value.iter().take_while(|b| b.is_ascii_alphabetic()).count();
-    let (word, digits) = value.split_at(letters);
-    (3..=12).contains(&letters)
-        && word[1..].iter().all(u8::is_ascii_lowercase)
-        && digits.len() <= 4
-        && digits.iter().all(u8::is_ascii_digit)
 }
 
 /// Returns true if the connection string around a password is a text in quotes that names this
@@ -131,10 +93,11 @@ fn quoted_around<'t>(line: &'t [u8], part: &Range<usize>) -> Option<&'t [u8]> {
     let text = &line[start..end];
     let is_plain = !text
         .iter()
-        .any(|b| matches!(b, b'\'' | b'`' | b'\\' | b'{' | b'%'));
-    let before = line[..start - 1].trim_ascii_end().last();
+        .any(|b| matches!(b, b'\'' | b'`' | b'\\' | b'{' | b'%' | b'$'));
+    let before = line[from..start - 1].trim_ascii_end();
     let after = line[end + 1..].trim_ascii_start();
-    let is_alone = before.is_none_or(|b| *b != b'+')
+    let is_alone = matches!(before, [] | [.., b'=' | b':' | b',' | b'['])
+        && !before.contains(&b';')
         && matches!(after, [] | [b',' | b';' | b')' | b'}' | b']', ..]);
     (is_plain && is_alone).then_some(text)
 }
@@ -261,27 +224,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_word_beside_an_address_for_examples_is_a_suggestion() {
-        let settings = |mail: &str, password: &str| {
-            format!("      - ADMIN_EMAIL={mail}\n      - ADMIN_PASSWORD={password}\n")
-        };
-        for (mail, password, expected) in [
-            ("root@example.com", "velvet482", Severity::Suggestion),
-            ("'root@example.org'", "Velvet9", Severity::Suggestion),
-            ("root@example.com", "v3lvEt_4x82", Severity::Critical),
-            ("root@example.com", "qXkzVbNwmPtR9417", Severity::Critical),
-            ("root@velvet-shop.io", "velvet482", Severity::Critical),
-            ("root@example.community", "velvet482", Severity::Critical),
-            ("root@example.com.corp.net", "velvet482", Severity::Critical),
-        ] {
-            let found = severity(&settings(mail, password));
-            assert_eq!(found, Some(expected), "{mail} {password}");
-        }
-        let comment = "      # ask a@example.com\n      - ADMIN_PASSWORD=velvet482\n";
-        assert_eq!(severity(comment), Some(Severity::Critical));
-    }
-
     /// Returns the severity of the findings in a new file.
     fn severity_in(path: &str, text: &str) -> Option<Severity> {
         changed(RuleProfile::Default, path, "", text)
@@ -313,14 +255,19 @@ mod tests {
                 format!("{{\"Db\": \"{server};Database=app;User Id=app;Password=Xk-8shopW9e\"}}\n");
             assert_eq!(severity_in("a.json", &line), Some(expected), "{server}");
         }
-        let text = "\"Server=localhost;User Id=app;Password=Xk-8shopW9e;\"";
-        for (end, expected) in [
-            (";", Severity::Suggestion),
-            (" + \"Server=db.corp.net\";", Severity::Critical),
-            (".Replace(\"localhost\", host);", Severity::Critical),
+        let text = "\"Server=localhost;User Id=app;Password=Xk-8shopW9e\"";
+        for (path, line) in [
+            // Code can join it with another text.
+            ("A.cs", format!("var text = {text};\n")),
+            (".env", format!("DB=Server=db.corp.net;Note={text}\n")),
+            (
+                "a.json",
+                text.replace("Id=app", "Id=$APP")
+                    .replace("\"S", "{\"a\": \"S")
+                    + "}\n",
+            ),
         ] {
-            let found = severity_in("A.cs", &format!("var text = {text}{end}\n"));
-            assert_eq!(found, Some(expected), "{end}");
+            assert_eq!(severity_in(path, &line), Some(Severity::Critical), "{line}");
         }
     }
 

@@ -537,3 +537,36 @@ fn a_check_of_a_value_with_a_default_is_a_check_of_the_value() {
         &python("re.fullmatch(r'[a-z]+', other or name)")
     ));
 }
+
+#[test]
+fn a_disjunction_of_php_is_not_its_operand() {
+    let page = |value: &str| {
+        format!(
+            "<?php\n$c = $_GET['c'];\nif (!in_array({value}, ['ls', 'id'])) {{ exit; }}\nsystem($c);\n"
+        )
+    };
+    assert!(is_severe("run.php", &page("$c || ''")));
+    assert!(is_severe("run.php", &page("($c or '')")));
+    assert!(!is_severe("run.php", &page("$c ?? ''")));
+}
+
+#[test]
+fn a_helper_with_the_name_of_its_key_reads_its_first_argument() {
+    let go = "package a\n\nimport (\n\t\"net/http\"\n\t\"os/exec\"\n\n\tjsoniter \"github.com/json-iterator/go\"\n)\n\nvar json = jsoniter.ConfigDefault\n\nfunc f(w http.ResponseWriter, r *http.Request) {\n\tc := json.Get([]byte(r.FormValue(\"b\")), \"cmd\").ToString()\n\texec.Command(\"sh\", \"-c\", c).Run()\n}\n";
+    assert!(is_severe("a.go", go));
+    let php = "<?php\nclass A {\n  function f() {\n    system($this->helper->get($_GET, 'cmd'));\n  }\n}\n";
+    assert!(is_severe("A.php", php));
+    let js = "const app = require('express')();\nconst cp = require('child_process');\nconst h = require('./h');\napp.get('/a', (req, res) => {\n  cp.exec(h.getParamByKey(req.query, 'cmd'));\n});\n";
+    assert!(is_severe("a.js", js));
+}
+
+#[test]
+fn a_filter_that_is_written_out_is_one_of_an_imported_collection() {
+    for (statement, expected) in [
+        ("users.find_one({'name': data['name']})", true),
+        ("users.delete_many(data)", false),
+    ] {
+        let code = fastapi("from store import users", "data: dict", statement);
+        assert_eq!(is_severe("app/items.py", &code), expected, "{statement}");
+    }
+}
