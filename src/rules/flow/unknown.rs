@@ -163,7 +163,7 @@ impl<'m> FlowRun<'m> {
     }
 
     /// Returns true for a method that looks a value up by its first argument and returns its second
-    /// one if there is none: `map.getOrDefault(key, value)`. The tables describe those of Python
+    /// one if there is none: `map.getOrDefault(key, value)`. The tables describe the ones of Python
     /// and JavaScript.
     pub(super) fn reads_key(&mut self, word: &str, target: &Callee) -> bool {
         let is_lookup = match self.language {

@@ -343,7 +343,7 @@ fn a_handler_does_not_find_what_another_request_left_in_variables() {
     // The same request writes and reads.
     let both = "store.data['a'] = request.args['folder']\n        open(os.path.join(store.data['a'], 'a'))";
     assert!(is_severe("app/a.py", &views(both, "pass")));
-    // What is stored still must not become a command.
+    // A command built from stored data is still reported.
     let stored = "store.line = request.args['line']";
     let run = "subprocess.run('ls ' + store.line, shell=True)";
     assert!(is_severe("app/a.py", &views(stored, run)));
