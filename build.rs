@@ -1,7 +1,7 @@
 //! Checks the rule catalogue and the knowledge about data flow, and turns them into static tables,
 //! so that a run neither parses nor builds rules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,6 +10,10 @@ use std::process::ExitCode;
 mod ascii;
 #[path = "src/rules/calibration.rs"]
 mod calibration;
+#[path = "src/rules/expression/decode.rs"]
+mod decode;
+#[path = "src/rules/expression/encode.rs"]
+mod encode;
 #[path = "src/rules/format.rs"]
 #[expect(dead_code, reason = "the build script uses a part of it")]
 mod format;
@@ -60,6 +64,7 @@ fn main() -> ExitCode {
     println!("cargo::rerun-if-changed={CATALOG}");
     println!("cargo::rerun-if-changed={KNOWLEDGE}");
     println!("cargo::rerun-if-changed=src/rules/calibration.rs");
+    println!("cargo::rerun-if-changed=src/rules/expression");
     println!("cargo::rerun-if-changed=src/rules/flow/format.rs");
     println!("cargo::rerun-if-changed=src/rules/flow/format");
     println!("cargo::rerun-if-changed=src/rules/flow/slot.rs");
@@ -89,12 +94,18 @@ fn main() -> ExitCode {
 fn build() -> Result<(), Vec<String>> {
     let (rules, hash) = read()?;
     let knowledge = knowledge::tables(KNOWLEDGE)?;
-    let catalog =
+    let mut catalog =
         tables(&rules, add(hash, knowledge.as_bytes())).map_err(|e| vec![e.to_string()])?;
+    let parsed = parsed_patterns(&mut catalog, &rules).map_err(|e| vec![e.to_string()])?;
     let out = std::env::var_os("OUT_DIR").ok_or_else(|| vec!["OUT_DIR is not set".to_owned()])?;
-    for (name, text) in [("catalog.rs", catalog), ("knowledge.rs", knowledge)] {
+    let files = [
+        ("catalog.rs", catalog.as_bytes()),
+        ("patterns.bin", &parsed),
+        ("knowledge.rs", knowledge.as_bytes()),
+    ];
+    for (name, bytes) in files {
         let out = Path::new(&out).join(name);
-        std::fs::write(&out, text).map_err(|e| vec![format!("{}: {e}", out.display())])?;
+        std::fs::write(&out, bytes).map_err(|e| vec![format!("{}: {e}", out.display())])?;
     }
     Ok(())
 }
@@ -247,6 +258,39 @@ fn tables(rules: &[format::Rule], hash: u64) -> Result<String, std::fmt::Error> 
     }
     writeln!(out, "];")?;
     Ok(out)
+}
+
+/// Returns the patterns of all rules as parsed bytes, and adds the table that finds them by their
+/// text and by whether `^` and `$` are about lines.
+fn parsed_patterns(out: &mut String, rules: &[format::Rule]) -> Result<Vec<u8>, std::fmt::Error> {
+    let mut patterns: BTreeSet<(bool, &str)> = BTreeSet::new();
+    for r in rules {
+        let single = [&r.not_pattern, &r.harmless, &r.guarded_by, &r.weak_if];
+        let lines = [&r.file_has, &r.file_lacks, &r.near_has, &r.near_lacks];
+        patterns.insert((false, &r.pattern));
+        patterns.extend(single.into_iter().flatten().map(|p| (false, p.as_str())));
+        patterns.extend(lines.into_iter().flatten().map(|p| (true, p.as_str())));
+    }
+    let mut bytes = Vec::new();
+    let mut table = Vec::new();
+    for (lines, pattern) in patterns {
+        if let Some(parsed) = encode::encode(pattern, lines) {
+            let start = bytes.len();
+            bytes.extend(parsed);
+            table.push(format!("({lines}, {pattern:?}, {start}, {}),", bytes.len()));
+        }
+    }
+    writeln!(
+        out,
+        "/// For each pattern: true if `^` and `$` are about lines, its text, and its bytes."
+    )?;
+    writeln!(
+        out,
+        "static PATTERNS: [(bool, &str, usize, usize); {}] = [\n{}\n];",
+        table.len(),
+        table.join("\n")
+    )?;
+    Ok(bytes)
 }
 
 /// Returns the literals that trigger a matcher that is code. A matcher without literals searches

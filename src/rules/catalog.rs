@@ -134,4 +134,14 @@ pub(super) fn index_of(id: &str) -> Option<u16> {
     at.ok().map(|at| BY_ID[at])
 }
 
+/// Returns a pattern of the catalogue as the build script parsed it: see `expression::decode`.
+/// `None`: the catalogue has no such pattern.
+pub(super) fn parsed_pattern(pattern: &str, lines: bool) -> Option<&'static [u8]> {
+    let at = PATTERNS.binary_search_by(|(other, text, ..)| (*other, *text).cmp(&(lines, pattern)));
+    let (.., start, end) = at.ok().map(|at| PATTERNS[at])?;
+    PARSED_PATTERNS.get(start..end)
+}
+
+static PARSED_PATTERNS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/patterns.bin"));
+
 include!(concat!(env!("OUT_DIR"), "/catalog.rs"));

@@ -4,8 +4,14 @@
 //! its review time. So an expression starts as a plain simulation, and the fast matcher is created
 //! for long texts and after a number of uses.
 
+mod decode;
+#[cfg(test)]
+mod encode;
+
+use super::catalog;
 use regex::bytes::{Regex, RegexBuilder};
 use regex_automata::{Input, meta, util::syntax};
+use regex_syntax::hir::{Hir, HirKind};
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,13 +27,13 @@ const SIZE_MAX: usize = 1 << 20;
 /// again and again.
 const DFA_MAX: usize = 1 << 22;
 
-/// A compiled expression.
+/// A parsed expression with its matchers, which are created when they are needed.
 #[derive(Debug)]
 pub(super) struct Expression {
-    pattern: Box<str>,
-    lines: bool,
-    quick: meta::Regex,
-    fast: OnceLock<Option<Regex>>,
+    hir: Hir,
+    /// `None`: the expression is too large.
+    simple: OnceLock<Option<meta::Regex>>,
+    fast: OnceLock<Option<meta::Regex>>,
     uses: AtomicU32,
 }
 
@@ -43,30 +49,64 @@ pub(super) fn compile(pattern: &str, lines: bool) -> Result<Regex, regex::Error>
         .build()
 }
 
+/// Parses a pattern: see [`compile`]. Those of the catalogue are parsed by the build script.
+fn parse(pattern: &str, lines: bool) -> Option<Hir> {
+    if let Some(hir) = catalog::parsed_pattern(pattern, lines).and_then(decode::decode) {
+        return Some(hir);
+    }
+    let syntax = syntax::Config::new()
+        .unicode(false)
+        .utf8(false)
+        .multi_line(lines)
+        .crlf(lines);
+    syntax::parse_with(pattern, &syntax).ok()
+}
+
+/// The matcher that is created with little work.
+fn simple(hir: &Hir) -> Option<meta::Regex> {
+    let plain = meta::Config::new()
+        .auto_prefilter(false)
+        .hybrid(false)
+        .dfa(false)
+        .onepass(false)
+        .utf8_empty(false)
+        .nfa_size_limit(Some(SIZE_MAX));
+    meta::Builder::new()
+        .configure(plain)
+        .build_from_hir(hir)
+        .ok()
+}
+
+/// The matcher that takes little time for each byte, with the engines that [`compile`] uses.
+fn fast(hir: &Hir) -> Option<meta::Regex> {
+    let all = meta::Config::new()
+        .utf8_empty(false)
+        .nfa_size_limit(Some(SIZE_MAX))
+        .hybrid_cache_capacity(DFA_MAX);
+    meta::Builder::new().configure(all).build_from_hir(hir).ok()
+}
+
+/// Returns the number of a named group.
+fn group_in(hir: &Hir, name: &str) -> Option<usize> {
+    match hir.kind() {
+        HirKind::Capture(capture) if capture.name.as_deref() == Some(name) => {
+            Some(capture.index as usize)
+        }
+        HirKind::Capture(capture) => group_in(&capture.sub, name),
+        HirKind::Repetition(repetition) => group_in(&repetition.sub, name),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().find_map(|part| group_in(part, name))
+        }
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => None,
+    }
+}
+
 impl Expression {
     /// Creates an expression. `None`: it is invalid (see [`compile`]).
     pub(super) fn new(pattern: &str, lines: bool) -> Option<Self> {
-        let plain = meta::Config::new()
-            .auto_prefilter(false)
-            .hybrid(false)
-            .dfa(false)
-            .onepass(false)
-            .utf8_empty(false)
-            .nfa_size_limit(Some(SIZE_MAX));
-        let syntax = syntax::Config::new()
-            .unicode(false)
-            .utf8(false)
-            .multi_line(lines)
-            .crlf(lines);
-        let quick = meta::Builder::new()
-            .configure(plain)
-            .syntax(syntax)
-            .build(pattern)
-            .ok()?;
         Some(Self {
-            pattern: pattern.into(),
-            lines,
-            quick,
+            hir: parse(pattern, lines)?,
+            simple: OnceLock::new(),
             fast: OnceLock::new(),
             uses: AtomicU32::new(0),
         })
@@ -74,52 +114,39 @@ impl Expression {
 
     /// Returns the number of a named group.
     pub(super) fn group(&self, name: &str) -> Option<usize> {
-        self.quick
-            .group_info()
-            .to_index(regex_automata::PatternID::ZERO, name)
+        group_in(&self.hir, name)
     }
 
     /// Returns the first match that starts at or after a byte. The text before that byte counts as
     /// context.
     pub(super) fn find_at(&self, text: &[u8], from: usize) -> Option<Range<usize>> {
-        match self.fast(text) {
-            Some(fast) => fast.find_at(text, from).map(|m| m.range()),
-            None => self
-                .quick
-                .search(&Input::new(text).range(from..))
-                .map(|m| m.range()),
-        }
+        self.matcher(text)?
+            .search(&Input::new(text).range(from..))
+            .map(|m| m.range())
     }
 
     /// Returns the range of a group of the match that starts at a byte.
     pub(super) fn group_at(&self, text: &[u8], start: usize, group: usize) -> Option<Range<usize>> {
-        match self.fast(text) {
-            Some(fast) => {
-                let mut groups = fast.capture_locations();
-                fast.captures_read_at(&mut groups, text, start)?;
-                groups.get(group).map(|(start, end)| start..end)
-            }
-            None => {
-                let mut groups = self.quick.create_captures();
-                self.quick
-                    .search_captures(&Input::new(text).range(start..), &mut groups);
-                groups.get_group(group).map(|g| g.range())
-            }
-        }
+        let matcher = self.matcher(text)?;
+        let mut groups = matcher.create_captures();
+        matcher.search_captures(&Input::new(text).range(start..), &mut groups);
+        groups.get_group(group).map(|g| g.range())
     }
 
     /// Returns true if it matches anywhere.
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
-        self.find_at(text, 0).is_some()
+        self.matcher(text).is_some_and(|m| m.is_match(text))
     }
 
-    fn fast(&self, text: &[u8]) -> Option<&Regex> {
-        if text.len() <= SHORT && self.uses.fetch_add(1, Ordering::Relaxed) < OFTEN {
-            return None;
+    /// Returns the matcher for a text. `None`: the expression is too large, which
+    /// `RulePatterns::check` reports for the rules of teams.
+    fn matcher(&self, text: &[u8]) -> Option<&meta::Regex> {
+        let is_simple = text.len() <= SHORT && self.uses.fetch_add(1, Ordering::Relaxed) < OFTEN;
+        if is_simple {
+            self.simple.get_or_init(|| simple(&self.hir)).as_ref()
+        } else {
+            self.fast.get_or_init(|| fast(&self.hir)).as_ref()
         }
-        self.fast
-            .get_or_init(|| compile(&self.pattern, self.lines).ok())
-            .as_ref()
     }
 }
 
@@ -165,5 +192,75 @@ mod tests {
         let e = Expression::new("b", false).unwrap();
         assert_eq!(e.find_at(&[b'a'; SHORT + 1], 0), None);
         assert!(e.fast.get().is_some());
+    }
+
+    /// Returns all patterns of a rule, and whether `^` and `$` are about lines in them.
+    fn patterns(rule: &catalog::Rule) -> impl Iterator<Item = (&str, bool)> {
+        let single = [
+            &rule.not_pattern,
+            &rule.harmless,
+            &rule.guarded_by,
+            &rule.weak_if,
+        ];
+        let lines = [
+            &rule.file_has,
+            &rule.file_lacks,
+            &rule.near_has,
+            &rule.near_lacks,
+        ];
+        let single = single.into_iter().flat_map(|list| list.iter());
+        let lines = lines.into_iter().flat_map(|list| list.iter());
+        std::iter::once((rule.pattern.as_ref(), false))
+            .chain(single.map(|p| (p.as_ref(), false)))
+            .chain(lines.map(|p| (p.as_ref(), true)))
+    }
+
+    #[test]
+    fn every_pattern_of_the_catalogue_is_parsed_by_the_build_script() {
+        for rule in &catalog::RULES {
+            for (pattern, lines) in patterns(rule) {
+                let bytes = catalog::parsed_pattern(pattern, lines);
+                let parsed = bytes.and_then(decode::decode);
+                assert_eq!(
+                    parsed,
+                    encode::parse(pattern, lines),
+                    "{}: {pattern}",
+                    rule.id
+                );
+                assert!(parsed.is_some(), "{}: {pattern}", rule.id);
+            }
+        }
+    }
+
+    #[test]
+    fn an_expression_survives_its_encoding() {
+        for pattern in [
+            "",
+            "a|b",
+            "a|",
+            "(?:a{2,}?|b{0,3}|c{4}|d*+)",
+            r"(?P<x>(\w)+)(?-u:\xff)\b\B\A\z",
+            r"(?i)straße|[^a-z\n]",
+            "a{0}|(?:)",
+        ] {
+            for lines in [false, true] {
+                let bytes = encode::encode(pattern, lines).expect(pattern);
+                assert_eq!(
+                    decode::decode(&bytes),
+                    encode::parse(pattern, lines),
+                    "{pattern}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_are_no_expression() {
+        let bytes = encode::encode(r"(?P<x>[ab]{2,3})|cd$", true).unwrap();
+        for end in 0..bytes.len() {
+            assert_eq!(decode::decode(&bytes[..end]), None, "{end}");
+        }
+        assert_eq!(decode::decode(&[0xff]), None);
+        assert_eq!(decode::decode(&[&bytes[..], &[0]].concat()), None);
     }
 }
