@@ -11,6 +11,8 @@ const NAMES: &[&str] = &[
     "*.bundle.js",
     "*.iife.js",
     "*.umd.js",
+    "*.standalone.js",
+    "*.pack.js",
     "jquery-{1,2,3,4}.*.js",
     "{jquery,jquery-ui}.js",
     "jquery-ui-*.js",
@@ -24,6 +26,8 @@ const FOLDERS: &[&str] = &[
 /// Bytes of such a file, at least. Its lines have a minimum average length, too.
 const BUNDLED: usize = 20 << 10;
 const BUNDLED_LINE: usize = 500;
+/// Bytes of a line of a bundle that people do not read.
+const LONG_LINE: usize = 1000;
 /// Bytes of a minified file, and average bytes of its lines, at least.
 const MINIFIED: usize = 400;
 const MINIFIED_LINE: usize = 160;
@@ -69,7 +73,7 @@ pub(super) fn was_minified(path: &[u8], old: &[u8], new: &[u8]) -> bool {
     is_script(&path)
         && [old, new]
             .iter()
-            .all(|text| is_long(text, BUNDLED, BUNDLED_LINE))
+            .all(|text| is_long(text, BUNDLED, BUNDLED_LINE) || is_mostly_long(text))
 }
 
 /// Returns true if a script is one that a bundler wrote for a web server without minifying it: its
@@ -132,6 +136,14 @@ fn matches_any(globs: &[&str], path: &[u8]) -> bool {
 /// Returns true if a text has at least this many bytes, and its lines at least this average length.
 fn is_long(text: &[u8], bytes: usize, line: usize) -> bool {
     text.len() >= bytes && text.len() / (memchr::memchr_iter(b'\n', text).count() + 1) >= line
+}
+
+/// Returns true if most of a text is in lines that people do not read. Templates with line ends
+/// make the average of such a bundle short.
+fn is_mostly_long(text: &[u8]) -> bool {
+    let lines = text.split(|b| *b == b'\n').map(<[u8]>::len);
+    let long: usize = lines.filter(|len| *len >= LONG_LINE).sum();
+    text.len() >= BUNDLED && long >= text.len() / 5 * 4
 }
 
 fn is_published(text: &[u8]) -> bool {

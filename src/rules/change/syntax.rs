@@ -53,6 +53,10 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let Some(first) = added(text).next() else {
         return;
     };
+    // The rule for conflict markers names the cause.
+    if added(text).any(|line| line.text.starts_with(b"<<<<<<< ")) {
+        return;
+    }
     let error = match extension(path) {
         b"json" if !is_lenient_json(path) && !added(text).any(is_beyond_json) => {
             json_error(old, new)
@@ -133,13 +137,25 @@ fn yaml_error(path: &RepoPath, text: &TextChange, old: &str, new: &str) -> Optio
     let is_workflow = path.as_bytes().starts_with(b".github/");
     let is_template = |line: Added<'_>| {
         let has = |part: &[u8]| memchr::memmem::find(line.text, part).is_some();
-        has(b"{%") || has(b"{{") && !is_workflow || has(b": !") || has(b"- !")
+        has(b"{%") || has(b"{{") && !is_workflow || has_tag(line.text)
     };
     if added(text).any(is_template) {
         return None;
     }
     let line = yaml_error_line(new)?;
     yaml_error_line(old).is_none().then_some(line)
+}
+
+/// Returns true if a line of YAML may have a tag of an application, such as `!Ref name`, which the
+/// library does not read.
+fn has_tag(line: &[u8]) -> bool {
+    memchr::memchr_iter(b'!', line).any(|at| {
+        let starts = at == 0 || matches!(line[at - 1], b' ' | b'\t' | b'[' | b'{' | b',');
+        starts
+            && line
+                .get(at + 1)
+                .is_some_and(|b| b.is_ascii_alphanumeric() || b"!<".contains(b))
+    })
 }
 
 /// Returns the line of the first syntax error of a file of code, if the old version has none.

@@ -626,6 +626,8 @@ fn a_file_is_not_reported_as_broken_if_it_was_before_or_is_no_code() {
         ("a.json", "{\"a\": 1}\n", "{\n// one\n\"a\": 1}\n"),
         ("a.json", "{\"a\": 1}\n", "{\"a\": {{ port }}}\n"),
         ("a.yml", "a: b\n", "a: {{ b }}c\n"),
+        ("a.yml", "a: b\n", "a: [!tagged b, !Ref c]\n"),
+        ("a.yml", "a: b\n", "{!a b: c}\n"),
         ("a.txt", "(a)\n", "(a\n"),
         ("a.py", "if a:\n    f()\n", "if a\n    f()\n"),
         ("a.py", "f(a)\n", "f(a)  # (\n"),

@@ -3,7 +3,7 @@
 
 use super::names::is_number;
 use super::run::FlowRun;
-use super::shape::{Annotation, Arg, ExprId, ExprKind, Field, Module, Param, Sym};
+use super::shape::{Annotation, Arg, ExprId, ExprKind, Field, Function, Module, Param, Sym};
 use super::strictness::strictness;
 use super::value::FlowValue;
 use super::{FlowLanguage, SinkKind};
@@ -153,6 +153,58 @@ impl<'m> FlowRun<'m> {
                 _ => false,
             })
     }
+
+    /// Returns true if a parameter of an action of Symfony is not in the path of its routes: then
+    /// the container of services passes the value
+    /// (<https://symfony.com/doc/current/controller.html#fetching-services>). A path that is not
+    /// written out may have every name.
+    pub(super) fn is_beside_route(&self, p: &Param, function: &Function) -> bool {
+        let is_plain = self.language == FlowLanguage::Php && p.marks.is_empty();
+        let Some(name) = p.name.filter(|_| is_plain) else {
+            return false;
+        };
+        let name = self.module.word(name).trim_start_matches('$');
+        let class = function
+            .class
+            .and_then(|c| self.module.classes.get(c.0 as usize));
+        let class_marks = class.map(|c| &c.marks[..]).unwrap_or_default();
+        let mut paths = Vec::new();
+        for mark in function.marks.iter().chain(class_marks) {
+            match &self.module.expr(mark.name).kind {
+                ExprKind::Name(word) | ExprKind::Member { name: word, .. }
+                    if self.module.word(*word) == "Route" =>
+                {
+                    paths.push(self.path_of_route(mark));
+                }
+                _ => {}
+            }
+        }
+        let is_named = |path: &Option<&str>| path.is_none_or(|path| has_placeholder(path, name));
+        !paths.is_empty() && !paths.iter().any(is_named)
+    }
+
+    /// Returns the path of an attribute `Route`; an attribute that only gives a name adds none.
+    /// `None`: the path is not written out.
+    fn path_of_route(&self, mark: &Annotation) -> Option<&'m str> {
+        let module = self.module;
+        let is_path = |a: &&Arg| a.keyword.is_none_or(|k| module.word(k) == "path");
+        let Some(path) = mark.args.iter().find(is_path) else {
+            return Some("");
+        };
+        match &module.expr(path.value).kind {
+            ExprKind::Text(text) if !path.is_spread => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Returns true if a path of Symfony has a placeholder: `{id}`, `{id?1}`, `{id<\d+>}`, `{!id}`,
+/// `{id:post}`.
+fn has_placeholder(path: &str, name: &str) -> bool {
+    path.split('{').skip(1).any(|part| {
+        let rest = part.trim_start_matches('!').strip_prefix(name);
+        rest.is_some_and(|rest| rest.starts_with(['}', '?', '<', ':', '.']))
+    })
 }
 
 /// Returns the name of the converter of a parameter in the pattern of a route. `None`: the

@@ -617,6 +617,11 @@ impl<'m> FlowRun<'m> {
         self.run_marks(&f.marks);
         if self.nested.get(id.0 as usize).copied().unwrap_or_default() {
             let before = self.is_handler(id).then(|| self.env.clone());
+            if before.is_some() {
+                // All variables are copied for each handler. See below for the second copy.
+                self.spend();
+                self.spend();
+            }
             self.run_entry(id, None);
             // The next request may run in another process, and find nothing of this one.
             if let Some(before) = before.filter(|before| !self.env.is_same(before)) {

@@ -9,7 +9,8 @@ use super::near;
 use super::paths::{PathId, Paths, Root};
 use super::run::{CallFrame, FlowRun, THIS};
 use super::shape::{
-    Annotation, ClassId, CodeBlock, ExprId, ExprKind, FunctionId, Module, Param, Stmt, StmtKind,
+    Annotation, ClassId, CodeBlock, ExprId, ExprKind, Function, FunctionId, Module, Param, Stmt,
+    StmtKind,
 };
 use super::sink::{CallInfo, FoundFlow, way};
 use super::table::{Handler, Place, Table};
@@ -351,7 +352,7 @@ impl<'m> FlowRun<'m> {
         let handlers = self.handlers_of(id);
         let mut params = Vec::new();
         for (i, p) in function.params.iter().enumerate() {
-            params.push(self.entry_param(p, i, &handlers, &function.marks));
+            params.push(self.entry_param(p, i, &handlers, function));
         }
         let frameworks: Vec<&'static str> = handlers.iter().map(|h| h.framework).collect();
         let this = if function.is_static { None } else { this };
@@ -371,7 +372,7 @@ impl<'m> FlowRun<'m> {
         }
         let mut params = Vec::new();
         for (i, p) in function.params.iter().enumerate() {
-            params.push(self.entry_param(p, i, handlers, &function.marks));
+            params.push(self.entry_param(p, i, handlers, function));
         }
         let this = self.env.get(THIS).cloned();
         let frameworks = handlers.iter().map(|h| h.framework).collect();
@@ -385,10 +386,10 @@ impl<'m> FlowRun<'m> {
         p: &'m Param,
         i: usize,
         handlers: &[&'static Handler],
-        marks: &'m [Annotation],
+        function: &'m Function,
     ) -> FlowValue {
         let declared = p.ty.and_then(|t| self.type_path(t));
-        let harmless = self.kinds_of_param(p, marks);
+        let harmless = self.kinds_of_param(p, &function.marks);
         if harmless == u32::MAX {
             let unknown = self.origin(p.span, "parameter", UNKNOWN_SOURCE, 0);
             return self.number(&unknown);
@@ -398,7 +399,11 @@ impl<'m> FlowRun<'m> {
             ..FlowValue::default()
         };
         let mut takers: Vec<&'static Handler> = Vec::new();
-        for h in handlers.iter().copied() {
+        let of_function = match self.is_beside_route(p, function) {
+            true => &[][..],
+            false => handlers,
+        };
+        for h in of_function.iter().copied() {
             if self.takes(h, p, i, declared) {
                 takers.push(h);
             }

@@ -12,6 +12,7 @@ use crate::rules::suppress::Counting;
 use side::{CodeInPlace, CodeSide};
 use std::collections::HashMap;
 
+mod secret;
 mod side;
 mod spelling;
 
@@ -67,8 +68,8 @@ type RemovedFindings<'f> = HashMap<(Option<u16>, Vec<u8>), Vec<RemovedFinding<'f
 /// is beside a match can make it harmless: another host, another argument. The blocks around it
 /// are the same, or the new ones add conditions. The steps of a path of data are equal.
 /// A critical finding keeps its severity: a reader has to see that the code stays exploitable.
-/// Findings of teams, of secrets, of hidden characters and of rules whose severity policy sets are
-/// kept too.
+/// Findings of teams, of hidden characters and of rules whose severity policy sets are kept too.
+/// For secrets, only their bytes count ([`secret::lower`]).
 pub(super) fn lower(
     rules: &RuleSet,
     file: &FileChange,
@@ -76,6 +77,7 @@ pub(super) fn lower(
     out: &mut [Finding],
     from: usize,
 ) {
+    secret::lower(rules, file, out, from);
     // The original of a copy is still there.
     let is_copy = matches!(file.entry.kind, ChangeKind::Copied { .. });
     let Some(text) = file.text().filter(|_| !is_copy) else {
@@ -182,7 +184,9 @@ fn is_guard(line: &[u8]) -> bool {
     let line = line.strip_prefix(b"- ").unwrap_or(line);
     let mut words = words(line).map(<[u8]>::to_ascii_lowercase);
     let first = words.next().unwrap_or_default();
-    CONDITIONS.contains(&first.as_slice())
+    // The exception of a Python handler is no condition of what is below; `except:` of a job is.
+    let is_handler = first == b"except" && !line.starts_with(b"except:");
+    (CONDITIONS.contains(&first.as_slice()) && !is_handler)
         || matches!(line.first(), Some(b'@'))
         || line.starts_with(b"#[")
         || EXITS.contains(&first.as_slice())

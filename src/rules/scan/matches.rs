@@ -121,6 +121,7 @@ impl<'a> FileScan<'a> {
                 self.block.first.plus(line_index),
             )
             || self.is_for_this_machine(rule, line, span)
+            || self.is_of_new_database(rule, line)
             || self.is_inert_output(rule, span);
         let most = is_weak.then_some(Severity::Suggestion);
         self.report_up_to(most, rule, (line, line_index), span, detail);
@@ -218,6 +219,20 @@ impl<'a> FileScan<'a> {
         rule.id == CONNECTION
             && !role::is_program_text(self.file.path().as_bytes())
             && stand_in::connects_to_this_machine(&self.block.text[line.clone()], &span)
+    }
+
+    /// Returns true if a match is the password with which a container creates its database.
+    fn is_of_new_database(&self, rule: u16, line: &Range<usize>) -> bool {
+        let rule = self.reporter.rules.rule(rule);
+        let text = self.file.text().map(|t| t.new.known()).unwrap_or_default();
+        rule.secret
+            && secret::overlap::knowledge(&rule.id) != secret::overlap::ISSUER
+            && line.len() <= stand_in::LINE_MAX
+            && stand_in::creates_database(
+                self.file.path().as_bytes(),
+                text,
+                &self.block.text[line.clone()],
+            )
     }
 
     /// Returns true if a match of a built-in rule is within a long run of Base64 digits.

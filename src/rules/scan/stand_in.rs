@@ -83,6 +83,54 @@ pub(super) fn connects_to_this_machine(line: &[u8], secret: &Range<usize>) -> bo
     servers == 1
 }
 
+/// Variables with the password that an image of a database gets when it creates the database, and
+/// the name of the image: <https://hub.docker.com/_/postgres>, and of the others likewise.
+const CONTAINER_PASSWORDS: [(&[u8], &[u8]); 11] = [
+    (b"SA_PASSWORD", b"mssql"),
+    (b"MSSQL_SA_PASSWORD", b"mssql"),
+    (b"MYSQL_ROOT_PASSWORD", b"mysql"),
+    (b"MYSQL_PASSWORD", b"mysql"),
+    (b"MYSQL_ROOT_PASSWORD", b"mariadb"),
+    (b"MYSQL_PASSWORD", b"mariadb"),
+    (b"MARIADB_ROOT_PASSWORD", b"mariadb"),
+    (b"MARIADB_PASSWORD", b"mariadb"),
+    (b"POSTGRES_PASSWORD", b"postgres"),
+    (b"MONGO_INITDB_ROOT_PASSWORD", b"mongo"),
+    (b"RABBITMQ_DEFAULT_PASS", b"rabbitmq"),
+];
+/// Words in the names of Compose files for machines that others reach.
+const DEPLOYED: [&str; 6] = ["prod", "stag", "deploy", "stack", "swarm", "live"];
+
+/// Returns true if a line of a Compose file gives the database of a container of the same file its
+/// password. Such a database is created with the password, usually on the machine of a developer.
+pub(super) fn creates_database(path: &[u8], text: &[u8], line: &[u8]) -> bool {
+    let path = String::from_utf8_lossy(path).to_ascii_lowercase();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let is_compose = name.contains("compose")
+        && (name.ends_with(".yml") || name.ends_with(".yaml"))
+        && !DEPLOYED.iter().any(|word| path.contains(word));
+    let line = line.trim_ascii();
+    let line = line.strip_prefix(b"-").unwrap_or(line).trim_ascii_start();
+    let key = line
+        .split(|b| matches!(b, b'=' | b':'))
+        .next()
+        .unwrap_or_default()
+        .trim_ascii();
+    let key = key.strip_prefix(b"\"").unwrap_or(key);
+    is_compose
+        && CONTAINER_PASSWORDS
+            .iter()
+            .any(|(variable, image)| *variable == key && has_image(text, image))
+}
+
+/// Returns true if a Compose file has a service with an image of that name.
+fn has_image(text: &[u8], name: &[u8]) -> bool {
+    text.split(|b| *b == b'\n').any(|line| {
+        let image = line.trim_ascii_start().strip_prefix(b"image:");
+        image.is_some_and(|image| memchr::memmem::find(image, name).is_some())
+    })
+}
+
 /// Returns the text in double quotes around a part of a line, if it is short and nothing is joined
 /// with it.
 fn quoted_around<'t>(line: &'t [u8], part: &Range<usize>) -> Option<&'t [u8]> {
@@ -169,6 +217,7 @@ mod tests {
     use crate::finding::Severity;
     use crate::policy::RuleProfile;
     use crate::rules::scan::layout::tests::changed;
+    use crate::rules::scan::stand_in::creates_database;
 
     /// Returns the highest severity of a finding about a credential in a file of Compose.
     fn severity(lines: &str) -> Option<Severity> {
@@ -286,5 +335,29 @@ mod tests {
         }
         let code = "tag = \"${A:-\"; db_password = \"Xk8shopW9e\"; b = \"}\"\n";
         assert_eq!(severity_in("a.py", code), Some(Severity::Critical));
+    }
+
+    #[test]
+    fn the_password_of_a_new_database_is_for_trials() {
+        let file = "services:\n  db:\n    image: mcr.microsoft.com/mssql/server:2022\n";
+        let line = b"      - SA_PASSWORD=SqlServer2026!?";
+        let creates =
+            |path: &str, line: &[u8]| creates_database(path.as_bytes(), file.as_bytes(), line);
+        assert!(creates("src/docker-compose.yml", line));
+        assert!(creates("compose.dev.yaml", b"      SA_PASSWORD: \"a\""));
+        for path in [
+            "docker-compose.prod.yml",
+            "deploy/compose.yml",
+            "values.yaml",
+        ] {
+            assert!(!creates(path, line), "{path}");
+        }
+        for line in [
+            "- API_PASSWORD=a",
+            "- MYSQL_PASSWORD=a",
+            "- X_SA_PASSWORD=a",
+        ] {
+            assert!(!creates("compose.yml", line.as_bytes()), "{line}");
+        }
     }
 }

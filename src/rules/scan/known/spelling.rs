@@ -130,6 +130,8 @@ impl<'t> Spelling<'t> {
                     let byte = self.text.get(at..=at).unwrap_or_default();
                     if byte.is_empty() || byte[0].is_ascii_whitespace() {
                         is_spaced = true;
+                    } else if byte == b"_" && self.is_in_number(at) {
+                        // A separator of digits.
                     } else {
                         self.append(&mut out, is_spaced, byte);
                         is_spaced = false;
@@ -147,6 +149,14 @@ impl<'t> Spelling<'t> {
             return rest.to_vec();
         }
         out
+    }
+
+    /// Returns true if a byte is between the digits of a number.
+    fn is_in_number(&self, at: usize) -> bool {
+        let digit = |at: usize| self.text.get(at).is_some_and(u8::is_ascii_digit);
+        let before = self.text[..at].iter().rev();
+        let start = at - before.take_while(|b| is_of_word(**b)).count();
+        digit(start) && digit(at - 1) && digit(at + 1)
     }
 
     /// Appends a byte of code or a string.
@@ -172,6 +182,9 @@ impl<'t> Spelling<'t> {
         let is_plain = !token
             .iter()
             .any(|b| matches!(b, b'$' | b'#' | b'`' | b'{' | b'\\'));
+        if self.is_free && token == b">" && !is_spaced {
+            unwrap_parameter(out);
+        }
         let quotes = token.iter();
         out.extend(quotes.map(|b| if is_plain && *b == b'\'' { b'"' } else { *b }));
     }
@@ -192,6 +205,24 @@ impl<'t> Spelling<'t> {
             divided.code = code;
         }
         divided
+    }
+}
+
+/// Removes the brackets of the only parameter of a function, if a text ends with `(name)=`.
+fn unwrap_parameter(out: &mut Vec<u8>) {
+    let Some(head) = out.strip_suffix(b")=") else {
+        return;
+    };
+    let name = head.iter().rev().take_while(|b| is_of_word(**b)).count();
+    let open = head.len() - name;
+    let is_alone = name > 0
+        && head[..open].ends_with(b"(")
+        && !open
+            .checked_sub(2)
+            .is_some_and(|before| is_of_word(head[before]) || b")]".contains(&head[before]));
+    if is_alone {
+        out.remove(open - 1);
+        out.remove(out.len() - 2);
     }
 }
 

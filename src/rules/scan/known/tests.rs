@@ -480,6 +480,83 @@ fn indentation_alone_is_no_block_where_braces_are() {
 }
 
 #[test]
+fn another_handler_of_exceptions_removes_no_guard() {
+    let laid_out = ["session.verify  =  False", "try:", "    run()"];
+    let old = [
+        "session.verify = False",
+        "try:",
+        "    run()",
+        "except ValueError:",
+        "    log()",
+    ];
+    let new = [&laid_out[..], &["except OSError:", "    log()"]].concat();
+    let (old, new) = (python(&old), python(&new));
+    assert_one("a.py", SESSION, (&old, &new), Severity::Suggestion);
+}
+
+#[test]
+fn brackets_of_a_parameter_and_separators_of_digits_are_layout() {
+    let rule = "js-map-without-return";
+    let file = |head: &str| format!("const all = {head} {{\n  post(url, a);\n}});\n");
+    let old = file("names.map(name =>");
+    let new = file("names\n  .map((name) =>");
+    assert_one("a.js", rule, (&old, &new), Severity::Suggestion);
+    for new in ["names.map((other) =>", "names.map(async (name) =>"] {
+        assert_one("a.js", rule, (&old, &file(new)), Severity::Minor);
+    }
+    let rule = "ruby-insecure-random-secret";
+    let file = |number: &str| format!("def a\n  self.token = rand({number}).to_s\nend\n");
+    let old = file("999999");
+    assert_one("a.rb", rule, (&old, &file("999_999")), Severity::Suggestion);
+    assert_one("a.rb", rule, (&old, &file("999_998")), Severity::Major);
+}
+
+#[test]
+fn a_secret_that_was_there_exposes_nothing_new() {
+    let (rule, key) = ("hardcoded-credential", "q7Rk2mXv9TzLw4Bn8sYd");
+    let line = |name: &str, value: &str| format!("{name}_password = \"{value}\"\n");
+    let old = line("db", key);
+    let two = format!("{}{}", line("db", key), line("mail", key));
+    for (new, expected) in [
+        (line("database", key), Severity::Suggestion),
+        (format!("if 1:\n    {old}"), Severity::Suggestion),
+        (line("db", "q7Rk2mXv9TzLw4Bn8sYe"), Severity::Critical),
+        (line("db", &key[..18]), Severity::Critical),
+    ] {
+        assert_one("a.py", rule, (&old, &new), expected);
+    }
+    let found = changed(
+        RuleProfile::Default,
+        "a.py",
+        &old,
+        &two.replace("db_", "x_"),
+    );
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|f| f.severity() == Severity::Critical));
+    let longer = line("db", &format!("{key}Zz7"));
+    assert_one(
+        "a.py",
+        rule,
+        (&longer, &line("db", key)),
+        Severity::Critical,
+    );
+}
+
+#[test]
+fn a_namespace_is_no_condition() {
+    let rule = "csharp-tls-verify-off";
+    let line = "handler.ServerCertificateCustomValidationCallback = HttpClientHandler.DangerousAcceptAnyServerCertificateValidator;";
+    let class = |space: &str| {
+        format!(
+            "{space}class A\n{space}{{\n{space}    void Run()\n{space}    {{\n{space}        {line}\n{space}    }}\n{space}}}\n"
+        )
+    };
+    let old = format!("namespace A\n{{\n{}}}\n", class("    "));
+    let new = format!("namespace A;\n\n{}", class(""));
+    assert_one("A.cs", rule, (&old, &new), Severity::Suggestion);
+}
+
+#[test]
 fn another_kind_of_quotes_removes_no_guard() {
     let old = python(&[
         "if not ok: raise ValueError('no')",
