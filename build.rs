@@ -25,6 +25,8 @@ mod needs;
 #[path = "src/rules/prefilter.rs"]
 #[expect(dead_code, reason = "the build script uses a part of it")]
 mod prefilter;
+#[path = "src/rules/settings/format.rs"]
+mod settings;
 #[path = "src/rules/flow/slot.rs"]
 mod slot;
 #[path = "src/rules/needs/token.rs"]
@@ -43,6 +45,7 @@ struct File {
 
 const CATALOG: &str = "src/rules/catalog";
 const KNOWLEDGE: &str = "src/rules/knowledge";
+const SETTINGS: &str = "src/rules/knowledge/terraform";
 
 /// Links the binary to a fixed address if the platform allows it.
 ///
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
     println!("cargo::rerun-if-changed=src/rules/needs/token.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter/pairs.txt");
+    println!("cargo::rerun-if-changed=src/rules/settings/format.rs");
     println!("cargo::rerun-if-changed=src/rules/structural/ascii.rs");
     println!("cargo::rerun-if-changed=build.rs");
     link_in_place();
@@ -94,14 +98,20 @@ fn main() -> ExitCode {
 fn build() -> Result<(), Vec<String>> {
     let (rules, hash) = read()?;
     let knowledge = knowledge::tables(KNOWLEDGE)?;
-    let mut catalog =
-        tables(&rules, add(hash, knowledge.as_bytes())).map_err(|e| vec![e.to_string()])?;
+    let known: Vec<_> = rules
+        .iter()
+        .map(|r| (&*r.id, r.matcher.as_deref(), r.cwe))
+        .collect();
+    let settings = settings::tables(SETTINGS, &known)?;
+    let hash = add(add(hash, knowledge.as_bytes()), settings.as_bytes());
+    let mut catalog = tables(&rules, hash).map_err(|e| vec![e.to_string()])?;
     let parsed = parsed_patterns(&mut catalog, &rules).map_err(|e| vec![e.to_string()])?;
     let out = std::env::var_os("OUT_DIR").ok_or_else(|| vec!["OUT_DIR is not set".to_owned()])?;
     let files = [
         ("catalog.rs", catalog.as_bytes()),
         ("patterns.bin", &parsed),
         ("knowledge.rs", knowledge.as_bytes()),
+        ("settings.rs", settings.as_bytes()),
     ];
     for (name, bytes) in files {
         let out = Path::new(&out).join(name);

@@ -42,6 +42,7 @@ mod sample;
 mod scan;
 pub(crate) mod secret;
 mod section;
+mod settings;
 mod signs;
 mod spans;
 mod structural;

@@ -104,6 +104,8 @@ pub(crate) enum Matcher {
     Migration,
     /// Request data in variables of components and pages: `super::markup`.
     Markup,
+    /// Settings of Terraform resources: `super::settings`.
+    Settings,
     /// A condition on the syntax tree: `super::structural`.
     Structural,
 }

@@ -192,6 +192,7 @@ pub(crate) const MATCHERS: &[&str] = &[
     "change",
     "migration",
     "markup",
+    "settings",
     STRUCTURAL,
 ];
 

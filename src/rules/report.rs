@@ -361,9 +361,11 @@ fn is_weak_in_doubt(rules: &RuleSet, index: u16) -> bool {
         super::secret::overlap::knowledge(&rule.id) == super::secret::overlap::ISSUER;
     let is_proven = match rule.matcher {
         Matcher::Pattern | Matcher::Structural if rule.secret => knows_issuer && !is_key,
-        Matcher::Pattern | Matcher::Structural | Matcher::Markup | Matcher::Flow => {
-            rule.severity == Severity::Critical
-        }
+        Matcher::Pattern
+        | Matcher::Structural
+        | Matcher::Markup
+        | Matcher::Settings
+        | Matcher::Flow => rule.severity == Severity::Critical,
         _ => true,
     };
     rules.is_of_catalogue(index) && rule.category == Category::Security && !is_proven

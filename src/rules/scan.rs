@@ -20,7 +20,7 @@ use super::section::Outline;
 use super::suppress::Counting;
 use super::walk::{self, Hay, Match, Scratch, Visitor};
 use super::{
-    RuleSet, Scope, blob, block, bundle, change, glob, markers, markup, migration, secret,
+    RuleSet, Scope, blob, block, bundle, change, glob, markers, markup, migration, secret, settings,
 };
 use crate::diff::{Body, FileChange, LineBlock, LineNo, TextChange};
 use crate::finding::listing::{Counted, Floor};
@@ -174,6 +174,7 @@ fn reading(
         change::scan(file, &mut scan.reporter);
         migration::scan(file, &mut scan.reporter);
         markup::scan(file, &mut scan.reporter);
+        settings::scan(file, &mut scan.reporter);
     }
     let is_tree_partial = scan.is_tree_partial;
     let rest = scan.reporter.rest();
