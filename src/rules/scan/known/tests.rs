@@ -501,7 +501,7 @@ fn brackets_of_a_parameter_and_separators_of_digits_are_layout() {
     let old = file("names.map(name =>");
     let new = file("names\n  .map((name) =>");
     assert_one("a.js", rule, (&old, &new), Severity::Suggestion);
-    for new in ["names.map((other) =>", "names.map(async (name) =>"] {
+    for new in ["names.map((other) =>", "names.map((name, i) =>"] {
         assert_one("a.js", rule, (&old, &file(new)), Severity::Minor);
     }
     let rule = "ruby-insecure-random-secret";
