@@ -29,9 +29,9 @@ struct Expected {
     /// True if a resource without it is reported.
     is_required: bool,
     /// All of these must hold for the resource.
-    when: &'static [Condition],
+    when: &'static [ResourceCondition],
     /// None of these may hold for the resource.
-    unless: &'static [Condition],
+    unless: &'static [ResourceCondition],
     /// No resource of these types may be in the file, because it has the setting.
     unless_file: &'static [&'static str],
     cwe: u32,
@@ -41,7 +41,7 @@ struct Expected {
 
 /// A condition on a resource.
 #[derive(Debug)]
-struct Condition {
+struct ResourceCondition {
     path: &'static [&'static str],
     /// A literal; `None`: the path exists.
     value: Option<&'static str>,
@@ -51,7 +51,7 @@ include!(concat!(env!("OUT_DIR"), "/settings.rs"));
 
 /// What a resource has at a path.
 #[derive(Debug, PartialEq, Eq)]
-enum Occurrence<'t> {
+enum SettingOccurrence<'t> {
     /// A literal on a line.
     Literal(&'t str, u32),
     /// A block on a line.
@@ -187,11 +187,11 @@ impl Expected {
         out
     }
 
-    fn wrong_line(&self, found: &Occurrence<'_>) -> Option<u32> {
+    fn wrong_line(&self, found: &SettingOccurrence<'_>) -> Option<u32> {
         match found {
-            Occurrence::Literal(value, line) => self.is_wrong(value).then_some(*line),
-            Occurrence::Block(line) => self.is_forbidden.then_some(*line),
-            Occurrence::Unknown => None,
+            SettingOccurrence::Literal(value, line) => self.is_wrong(value).then_some(*line),
+            SettingOccurrence::Block(line) => self.is_forbidden.then_some(*line),
+            SettingOccurrence::Unknown => None,
         }
     }
 
@@ -214,8 +214,8 @@ impl Expected {
 
     /// Returns true if the conditions hold for a resource as a whole.
     fn applies_to(&self, resource: &Block<'_>) -> bool {
-        let holds = |c: &Condition| c.holds((resource, c.path));
-        let may_hold = |c: &Condition| c.may_hold((resource, c.path));
+        let holds = |c: &ResourceCondition| c.holds((resource, c.path));
+        let may_hold = |c: &ResourceCondition| c.may_hold((resource, c.path));
         self.when.iter().all(holds) && !self.unless.iter().any(may_hold)
     }
 
@@ -223,13 +223,13 @@ impl Expected {
     /// because a resource can have several blocks with one name.
     fn applies(&self, resource: &Block<'_>, owner: &Block<'_>) -> bool {
         let (around, _) = self.split();
-        let holds = |c: &Condition| c.holds(c.place(resource, owner, around));
-        let may_hold = |c: &Condition| c.may_hold(c.place(resource, owner, around));
+        let holds = |c: &ResourceCondition| c.holds(c.place(resource, owner, around));
+        let may_hold = |c: &ResourceCondition| c.may_hold(c.place(resource, owner, around));
         self.when.iter().all(holds) && !self.unless.iter().any(may_hold)
     }
 }
 
-impl Condition {
+impl ResourceCondition {
     /// Returns the block that the condition is about, and the path in it: `owner`, which is at
     /// `around` in the resource, or the resource.
     fn place<'b, 't>(
@@ -260,12 +260,12 @@ impl Condition {
             None => !found.is_empty(),
             Some(value) => found
                 .iter()
-                .any(|f| *f == Occurrence::Unknown || f.is_literal(value)),
+                .any(|f| *f == SettingOccurrence::Unknown || f.is_literal(value)),
         }
     }
 }
 
-impl Occurrence<'_> {
+impl SettingOccurrence<'_> {
     fn is_literal(&self, value: &str) -> bool {
         matches!(self, Self::Literal(literal, _) if is_like(literal, value))
     }
@@ -299,28 +299,32 @@ fn named<'b, 't>(part: &'b Part<'t>, name: &str) -> Option<&'b Block<'t>> {
 }
 
 /// Returns what a block has at a path, in the order of the text.
-fn occurrences<'t>(block: &Block<'t>, path: &[&str]) -> Vec<Occurrence<'t>> {
+fn occurrences<'t>(block: &Block<'t>, path: &[&str]) -> Vec<SettingOccurrence<'t>> {
     let mut out = Vec::new();
     collect(block, path, &mut out);
     out
 }
 
-fn collect<'t>(block: &Block<'t>, path: &[&str], out: &mut Vec<Occurrence<'t>>) {
+fn collect<'t>(block: &Block<'t>, path: &[&str], out: &mut Vec<SettingOccurrence<'t>>) {
     let Some((name, rest)) = path.split_first() else {
         return;
     };
     for part in &block.parts {
         match part {
             Part::Setting(s) if s.name == *name && rest.is_empty() && !s.literals.is_empty() => {
-                out.extend(s.literals.iter().map(|l| Occurrence::Literal(l, s.line)));
+                out.extend(
+                    s.literals
+                        .iter()
+                        .map(|l| SettingOccurrence::Literal(l, s.line)),
+                );
             }
-            Part::Setting(s) if s.name == *name => out.push(Occurrence::Unknown),
+            Part::Setting(s) if s.name == *name => out.push(SettingOccurrence::Unknown),
             Part::Block(b) if b.name == *name && rest.is_empty() => {
-                out.push(Occurrence::Block(b.line));
+                out.push(SettingOccurrence::Block(b.line));
             }
             Part::Block(b) if b.name == *name => collect(b, rest, out),
             Part::Block(b) if b.name == "dynamic" && b.labels.contains(name) => {
-                out.push(Occurrence::Unknown);
+                out.push(SettingOccurrence::Unknown);
             }
             _ => {}
         }

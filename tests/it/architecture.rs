@@ -395,6 +395,7 @@ fn only_wire_types_are_written_out() {
             "rules/format",
             "rules/eval/case",
             "rules/flow/format",
+            "rules/settings/format",
             "rules/structural/language",
             "rules/team/file",
             "disposition/file",

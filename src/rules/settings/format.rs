@@ -160,7 +160,7 @@ fn condition(text: &str) -> String {
         None => (text, "None".to_owned()),
     };
     format!(
-        "Condition {{ path: &{:?}, value: {value} }}",
+        "ResourceCondition {{ path: &{:?}, value: {value} }}",
         segments(path)
     )
 }
