@@ -53,7 +53,7 @@ pub(super) fn is_served(path: &[u8], text: &[u8]) -> bool {
     is_script(name)
         && (is_below_served(folders, Some(BUILT))
             || is_below_served(folders, None) && has_digest(name))
-        && is_long(text, BUNDLED, BUNDLED_LINE)
+        && is_bundled(text)
 }
 
 /// Returns true if a path is that of a copied library below a folder that a web server sends, and
@@ -70,10 +70,7 @@ pub(super) fn is_served_library(path: &[u8], text: &[u8], is_new: bool) -> bool 
 /// whatever its path is.
 pub(super) fn was_minified(path: &[u8], old: &[u8], new: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path);
-    is_script(&path)
-        && [old, new]
-            .iter()
-            .all(|text| is_long(text, BUNDLED, BUNDLED_LINE) || is_mostly_long(text))
+    is_script(&path) && [old, new].into_iter().all(is_bundled)
 }
 
 /// Returns true if a script is one that a bundler wrote for a web server without minifying it: its
@@ -96,7 +93,7 @@ fn has_loader(text: &[u8]) -> bool {
 /// side.
 pub(super) fn is_one(path: &[u8], text: &[u8]) -> bool {
     matches_any(NAMES, path) && (is_long(text, MINIFIED, MINIFIED_LINE) || is_published(text))
-        || matches_any(FOLDERS, path) && is_long(text, BUNDLED, BUNDLED_LINE)
+        || matches_any(FOLDERS, path) && is_bundled(text)
 }
 
 fn is_script(name: &str) -> bool {
@@ -138,12 +135,16 @@ fn is_long(text: &[u8], bytes: usize, line: usize) -> bool {
     text.len() >= bytes && text.len() / (memchr::memchr_iter(b'\n', text).count() + 1) >= line
 }
 
-/// Returns true if most of a text is in lines that people do not read. Templates with line ends
-/// make the average of such a bundle short.
-fn is_mostly_long(text: &[u8]) -> bool {
+/// Returns true if a text has the size and the lines of the output of a bundler: the average is
+/// long, or most of the text is in lines that people do not read. Templates with line ends make the
+/// average short.
+fn is_bundled(text: &[u8]) -> bool {
     let lines = text.split(|b| *b == b'\n').map(<[u8]>::len);
-    let long: usize = lines.filter(|len| *len >= LONG_LINE).sum();
-    text.len() >= BUNDLED && long >= text.len() / 5 * 4
+    let is_mostly_long = || {
+        let long: usize = lines.filter(|len| *len >= LONG_LINE).sum();
+        long >= text.len() / 5 * 4
+    };
+    text.len() >= BUNDLED && (is_long(text, BUNDLED, BUNDLED_LINE) || is_mostly_long())
 }
 
 fn is_published(text: &[u8]) -> bool {

@@ -90,14 +90,18 @@ impl<'a> FileScan<'a> {
                         && sight.matcher != Matcher::UnicodeTags
                         && self.place(span.start) == Place::String
                         && self.place(span.end.saturating_sub(1)) == Place::String;
-                    // These characters deceive a reader, who does not read long lines of a bundle.
-                    // The others can be a message to a program.
-                    let is_unread = span.start - line.start >= UNREAD
-                        && matches!(
-                            sight.matcher,
-                            Matcher::UnicodeBidi | Matcher::UnicodeMixedScript
-                        )
-                        && (self.is_served() || self.was_minified() || self.is_bundle());
+                    // These characters deceive a reader, who does not read long lines of a bundle,
+                    // nor any line of a file that the build names by its digest. The others can be
+                    // a message to a program.
+                    let deceives = matches!(
+                        sight.matcher,
+                        Matcher::UnicodeBidi | Matcher::UnicodeMixedScript
+                    );
+                    let is_behind = span.start - line.start >= UNREAD;
+                    let is_unread = deceives
+                        && line.len() >= UNREAD
+                        && (self.is_served()
+                            || is_behind && (self.was_minified() || self.is_bundle()));
                     self.report_up_to(
                         (is_value || is_unread).then_some(Severity::Suggestion),
                         rule,

@@ -505,7 +505,8 @@ fn brackets_of_a_parameter_and_separators_of_digits_are_layout() {
         assert_one("a.js", rule, (&old, &file(new)), Severity::Minor);
     }
     let rule = "ruby-insecure-random-secret";
-    let file = |number: &str| format!("def a\n  self.verification_token = rand({number}).to_s\nend\n");
+    let file =
+        |number: &str| format!("def a\n  self.verification_token = rand({number}).to_s\nend\n");
     let old = file("999999");
     assert_one("a.rb", rule, (&old, &file("999_999")), Severity::Suggestion);
     assert_one("a.rb", rule, (&old, &file("999_998")), Severity::Major);
